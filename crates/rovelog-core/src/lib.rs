@@ -1,1 +1,36 @@
-//! stub
+//! The vocabulary that all of Rovelog's sensor-log readers share.
+//!
+//! A **log** is a file; a **topic** one named stream in it; a **schema** the fields of a topic; a
+//! **record** one timestamped entry. Every **timestamp** is an integer number of nanoseconds with its
+//! **clock**. A **diagnostic** says what was noticed in the bytes, with its range and severity.
+//!
+//! This crate holds words, not work: no input or output, no format, no `unsafe`. The format crates
+//! (`ulog-format` and its siblings) implement [`LogReader`] and [`LogStream`] over it; the facade
+//! `rovelog` opens any of them.
+#![forbid(unsafe_code)]
+
+pub mod diagnostic;
+pub mod error;
+pub mod info;
+pub mod limits;
+pub mod reader;
+pub mod record;
+pub mod schema;
+pub mod select;
+pub mod time;
+pub mod topic;
+pub mod value;
+pub mod wire;
+
+pub use bytes::Bytes;
+pub use diagnostic::{Diagnostic, Diagnostics, Ledger, Rule, Severity};
+pub use error::{Error, ErrorKind, Result};
+pub use info::{Detail, LogInfo, State};
+pub use limits::Limits;
+pub use reader::{Format, FormatInfo, LogReader, LogStream, Probe, ReadOptions, Records, Signature};
+pub use record::{Decode, Record, Text};
+pub use schema::{Field, FieldType, Scalar, Schema};
+pub use select::Select;
+pub use time::{Clock, Timestamp, UtcOffset};
+pub use topic::{Topic, TopicId};
+pub use value::Value;

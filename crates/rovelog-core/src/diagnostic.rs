@@ -1,0 +1,152 @@
+//! Diagnostics: what a reader noticed in the bytes, and the ledger of what it could not read.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::Limits;
+
+/// How much a [`Diagnostic`] matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing; nothing is missing.
+    Note,
+    /// Something was wrong and could be put right.
+    Repaired,
+    /// Bytes could not be read.
+    DataLost,
+}
+
+impl Severity {
+    /// The word used in JSON: `note`, `repaired` or `data_lost`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Repaired => "repaired",
+            Self::DataLost => "data_lost",
+        }
+    }
+}
+
+/// A kind of diagnostic. Each format crate lists its rules in one table; they are stable.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The stable code: `E-ULOG-002`. `E` where data is lost, `W` otherwise.
+    pub code: &'static str,
+    /// The stable name: `cut`.
+    pub name: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What it means, one line without a full stop.
+    pub meaning: &'static str,
+}
+
+/// One thing noticed in a log, with the bytes it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The kind.
+    pub rule: &'static Rule,
+    /// The bytes, from the start of the file.
+    pub range: Range<u64>,
+    /// The particulars, one line.
+    pub message: String,
+}
+
+/// The bytes that a reader could not read: exact totals, and the ranges up to a limit per kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// Bytes lost.
+    pub bytes: u64,
+    /// Losses, each one range of bytes.
+    pub losses: u64,
+    /// The ranges in file order; neighbours joined.
+    pub ranges: Vec<Range<u64>>,
+}
+
+/// Diagnostics in file order, the first thousand of each kind one by one, the others counted.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnostics {
+    list: Vec<Diagnostic>,
+    counts: BTreeMap<&'static str, u64>,
+    ledger: Ledger,
+    per_kind: usize,
+}
+
+impl Diagnostics {
+    /// An empty list that keeps as many of a kind as `limits` says.
+    pub fn new(limits: &Limits) -> Self {
+        Self { per_kind: limits.diagnostics_per_kind, ..Self::default() }
+    }
+
+    /// Takes note of `range`; `message` is only called for a diagnostic that is kept.
+    pub fn push(&mut self, rule: &'static Rule, range: Range<u64>, message: impl FnOnce() -> String) {
+        let count = self.counts.entry(rule.code).or_default();
+        *count += 1;
+        let keep = *count <= self.per_kind as u64;
+        if rule.severity == Severity::DataLost {
+            self.ledger.bytes += range.end - range.start;
+            self.ledger.losses += 1;
+            match self.ledger.ranges.last_mut() {
+                Some(last) if last.end == range.start => last.end = range.end,
+                _ if keep => self.ledger.ranges.push(range.clone()),
+                _ => {}
+            }
+        }
+        if keep {
+            let at = self.list.partition_point(|d| d.range.start <= range.start);
+            self.list.insert(at, Diagnostic { rule, range, message: message() });
+        }
+    }
+
+    /// The diagnostics that were kept, in file order.
+    pub fn list(&self) -> &[Diagnostic] {
+        &self.list
+    }
+
+    /// The bytes lost.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// How many there were of each code, those not kept included.
+    pub fn counts(&self) -> &BTreeMap<&'static str, u64> {
+        &self.counts
+    }
+
+    /// How many there were in all.
+    pub fn total(&self) -> u64 {
+        self.counts.values().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static LOST: Rule = Rule { code: "E-T-1", name: "lost", severity: Severity::DataLost, meaning: "lost" };
+    static NOTE: Rule = Rule { code: "W-T-1", name: "note", severity: Severity::Note, meaning: "note" };
+
+    #[test]
+    fn totals_stay_exact_past_the_limit() {
+        let limits = Limits { diagnostics_per_kind: 2, ..Limits::default() };
+        let mut diagnostics = Diagnostics::new(&limits);
+        for i in 0..5 {
+            diagnostics.push(&LOST, i * 10..i * 10 + 4, || i.to_string());
+        }
+        diagnostics.push(&NOTE, 3..4, String::new);
+        assert_eq!(diagnostics.list().len(), 3);
+        assert_eq!(diagnostics.list()[1].rule, &NOTE);
+        assert_eq!(diagnostics.ledger().bytes, 20);
+        assert_eq!(diagnostics.ledger().losses, 5);
+        assert_eq!(diagnostics.ledger().ranges, [0..4, 10..14]);
+        assert_eq!(diagnostics.total(), 6);
+    }
+
+    #[test]
+    fn neighbouring_losses_are_one_range() {
+        let mut diagnostics = Diagnostics::new(&Limits::default());
+        diagnostics.push(&LOST, 4..6, String::new);
+        diagnostics.push(&LOST, 6..9, String::new);
+        assert_eq!(diagnostics.ledger().ranges, std::slice::from_ref(&(4..9)));
+        assert_eq!(diagnostics.ledger().losses, 2);
+    }
+}

@@ -1,0 +1,98 @@
+//! The error of every fallible call: coarse kind, absolute offset, the format's own error inside.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A result with Rovelog's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, coarsely: decides the exit code and the Python exception.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The operating system refused.
+    Io,
+    /// The first bytes are not those of a format that is built in.
+    NotThisFormat,
+    /// The bytes contradict the format.
+    Malformed,
+    /// The input ends before anything can be read.
+    Truncated,
+    /// The log is sound, but uses what this reader does not support.
+    Unsupported,
+    /// A limit against hostile input was passed.
+    LimitExceeded,
+    /// The caller asked for something the log does not have.
+    InvalidArgument,
+}
+
+impl ErrorKind {
+    /// The word used in JSON and in tests.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Io => "io",
+            Self::NotThisFormat => "not_this_format",
+            Self::Malformed => "malformed",
+            Self::Truncated => "truncated",
+            Self::Unsupported => "unsupported",
+            Self::LimitExceeded => "limit_exceeded",
+            Self::InvalidArgument => "invalid_argument",
+        }
+    }
+}
+
+/// An error with the format it came from, the byte where it arose and what to do next.
+#[derive(Debug)]
+pub struct Error {
+    /// The format's id, or `rovelog` where none is settled.
+    pub format: &'static str,
+    /// The coarse kind.
+    pub kind: ErrorKind,
+    /// Offset from the start of the file, where one byte is to blame.
+    pub offset: Option<u64>,
+    /// What the user can do next, one line.
+    pub next: Option<Cow<'static, str>>,
+    source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+impl Error {
+    /// An error whose message is `source`.
+    pub fn new(
+        format: &'static str,
+        kind: ErrorKind,
+        offset: Option<u64>,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self { format, kind, offset, next: None, source: source.into() }
+    }
+
+    /// An operating-system error while reading `format`.
+    pub fn io(format: &'static str, error: std::io::Error) -> Self {
+        Self::new(format, ErrorKind::Io, None, error)
+    }
+
+    /// The same error with the next step.
+    #[must_use]
+    pub fn with_next(mut self, next: impl Into<Cow<'static, str>>) -> Self {
+        self.next = Some(next.into());
+        self
+    }
+
+    /// The format's own error.
+    pub fn get_ref(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
+        &*self.source
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.source, f)
+    }
+}
+
+impl std::error::Error for Error {
+    // The message is the source's own, so the chain goes on behind it.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.source()
+    }
+}

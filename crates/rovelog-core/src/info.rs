@@ -1,0 +1,100 @@
+//! What a log says about itself: the summary behind `rovelog info`.
+
+use crate::{Ledger, Timestamp, UtcOffset, Value};
+
+/// Whether all of a log could be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// Every byte was read.
+    Complete,
+    /// The recording breaks off; everything before the cut was read.
+    Truncated,
+    /// Something inside could not be read.
+    Damaged,
+}
+
+impl State {
+    /// The word used in text and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Truncated => "truncated",
+            Self::Damaged => "damaged",
+        }
+    }
+}
+
+/// The summary of a log, the same for every format. What only one format has is in [`details`](Self::details).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LogInfo {
+    /// The version of the format, as users write it: `1`.
+    pub version: String,
+    /// The ecosystem that wrote it, where that is evident: `px4`.
+    pub dialect: Option<&'static str>,
+    /// The size of the file in bytes.
+    pub size: u64,
+    /// Whether all of it could be read.
+    pub state: State,
+    /// Where the recording begins, on the log's clock.
+    pub start: Option<Timestamp>,
+    /// Where it ends, on the log's clock.
+    pub end: Option<Timestamp>,
+    /// How the log's clock is placed on the Unix clock; `None` where nothing in the log tells.
+    pub utc: Option<UtcOffset>,
+    /// The number of records on all topics.
+    pub records: u64,
+    /// The number of diagnostics of all kinds.
+    pub problems: u64,
+    /// The bytes that could not be read.
+    pub lost: Ledger,
+    /// What only this format has, in the order in which it is shown.
+    pub details: Vec<Detail>,
+}
+
+impl LogInfo {
+    /// The summary of an empty log.
+    pub fn new(version: impl Into<String>, size: u64) -> Self {
+        Self {
+            version: version.into(),
+            dialect: None,
+            size,
+            state: State::Complete,
+            start: None,
+            end: None,
+            utc: None,
+            records: 0,
+            problems: 0,
+            lost: Ledger::default(),
+            details: Vec::new(),
+        }
+    }
+
+    /// From start to end, nanoseconds.
+    pub fn duration(&self) -> Option<i64> {
+        self.end?.nanos.checked_sub(self.start?.nanos)
+    }
+}
+
+/// One fact that only one format has: a line of text and a JSON value under one key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Detail {
+    /// The key, `snake_case`.
+    pub key: &'static str,
+    /// The line for people; `None` keeps the fact to JSON and `info -v`.
+    pub text: Option<String>,
+    /// The value for machines.
+    pub value: Value,
+}
+
+impl Detail {
+    /// A fact with a line of text.
+    pub fn new(key: &'static str, text: impl Into<String>, value: Value) -> Self {
+        Self { key, text: Some(text.into()), value }
+    }
+
+    /// A fact for machines only.
+    pub fn hidden(key: &'static str, value: Value) -> Self {
+        Self { key, text: None, value }
+    }
+}

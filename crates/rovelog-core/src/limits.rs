@@ -1,0 +1,21 @@
+//! Limits: how much a reader may spend on bytes that a stranger wrote.
+
+/// Caps that keep memory and time within a small multiple of the input.
+///
+/// The defaults fit every log seen in the field; what passes a limit is reported, not dropped silently.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Levels of nested types: 64.
+    pub nesting: usize,
+    /// Leaves of one record, arrays of structs unrolled: 65 535.
+    pub leaves: usize,
+    /// Diagnostics of one kind that are kept one by one; further ones are only counted: 1 000.
+    pub diagnostics_per_kind: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { nesting: 64, leaves: 65_535, diagnostics_per_kind: 1000 }
+    }
+}

@@ -1,0 +1,169 @@
+//! The traits that every format implements, and how a format is told by its first bytes.
+
+use crate::{Bytes, Diagnostics, Limits, LogInfo, Record, Result, Select, Text, Topic};
+
+/// How many bytes of a file decide its format.
+pub const PROBE_LEN: usize = 64;
+
+/// Constant facts about a format.
+#[derive(Debug, PartialEq, Eq)]
+pub struct FormatInfo {
+    /// The id used in options and machine output: `ulog`.
+    pub id: &'static str,
+    /// The name that people use: `ULog`.
+    pub name: &'static str,
+    /// What it is, one line.
+    pub about: &'static str,
+    /// File name extensions, without the dot; a hint for people, never used for detection.
+    pub extensions: &'static [&'static str],
+    /// Any of these at the start of a file means this format.
+    pub signatures: &'static [Signature],
+}
+
+/// Bytes that stand at offset 0 of every file of a format.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Signature(pub &'static [u8]);
+
+/// What the first bytes of a file say about a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Probe {
+    /// Another format.
+    No,
+    /// A file of this format that ends inside its signature; this many bytes agree.
+    Prefix(usize),
+    /// This format.
+    Yes,
+}
+
+impl FormatInfo {
+    /// Compares `head`, the first [`PROBE_LEN`] bytes or all of a shorter file, with the signatures.
+    pub fn probe(&self, head: &[u8]) -> Probe {
+        let probe = |Signature(magic): &Signature| {
+            if head.starts_with(magic) {
+                Probe::Yes
+            } else if !head.is_empty() && magic.starts_with(head) {
+                Probe::Prefix(head.len())
+            } else {
+                Probe::No
+            }
+        };
+        self.signatures.iter().map(probe).max().unwrap_or(Probe::No)
+    }
+}
+
+/// How to read.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    /// Caps against hostile input.
+    pub limits: Limits,
+}
+
+/// A format: its constants and how a log of it is opened.
+pub trait Format {
+    /// The constants.
+    const INFO: FormatInfo;
+    /// The random-access reader.
+    type Reader: LogReader + 'static;
+    /// The reader of pipes.
+    type Stream: LogStream + 'static;
+
+    /// Opens a log that lies in memory or in a mapped file.
+    ///
+    /// # Errors
+    /// Where the bytes are not of this format, end inside the header, or use what is not supported.
+    /// Damage is no error: it is in [`LogReader::diagnostics`].
+    fn open(bytes: Bytes, options: &ReadOptions) -> Result<Self::Reader>;
+
+    /// Opens a log that comes from a pipe: one pass, bounded memory.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and where the input cannot be read.
+    fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream>;
+}
+
+/// An iterator over borrowed records.
+pub type Records<'a> = Box<dyn Iterator<Item = Result<Record<'a>>> + Send + 'a>;
+
+/// An iterator over console lines.
+pub type Texts<'a> = Box<dyn Iterator<Item = Text> + Send + 'a>;
+
+/// Random access to one log. Object-safe; the reader owns its bytes, records borrow from it.
+pub trait LogReader: Send + Sync {
+    /// The format's constants.
+    fn format(&self) -> &'static FormatInfo;
+
+    /// The summary, made when the log was opened.
+    fn info(&self) -> &LogInfo;
+
+    /// The topics in the order in which the log declares them.
+    fn topics(&self) -> &[Topic];
+
+    /// A topic by name; the instance `/0` may be left out.
+    fn topic(&self, name: &str) -> Option<&Topic> {
+        let topics = self.topics();
+        topics.iter().find(|t| t.name == name).or_else(|| topics.iter().find(|t| t.answers_to(name)))
+    }
+
+    /// The selected records, in the order of (time, file offset). A record without a time takes the
+    /// log's time at its place.
+    ///
+    /// # For implementations
+    /// Memory must not grow with the file.
+    fn records<'a>(&'a self, select: &Select) -> Records<'a>;
+
+    /// The console lines in file order; `None` where the format has no such thing.
+    fn texts(&self) -> Option<Texts<'_>> {
+        None
+    }
+
+    /// The definition text of a topic's type as the log holds it, where it holds one.
+    fn definition(&self, _topic: &Topic) -> Option<String> {
+        None
+    }
+
+    /// Everything noticed while the log was read.
+    fn diagnostics(&self) -> &Diagnostics;
+}
+
+/// One pass over a log that comes from a pipe. Memory is bounded; topics appear as they are met.
+pub trait LogStream: Send {
+    /// The format's constants.
+    fn format(&self) -> &'static FormatInfo;
+
+    /// The next record, in file order; `None` at the end.
+    ///
+    /// # Errors
+    /// Where the input cannot be read, or turns out to use what is not supported.
+    fn next_record(&mut self) -> Result<Option<Record<'_>>>;
+
+    /// The topics met so far.
+    fn topics(&self) -> &[Topic];
+
+    /// The summary of what was read so far; complete once [`next_record`](Self::next_record) gave `None`.
+    fn info(&self) -> LogInfo;
+
+    /// Everything noticed so far.
+    fn diagnostics(&self) -> &Diagnostics;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORMAT: FormatInfo = FormatInfo {
+        id: "toy",
+        name: "Toy",
+        about: "",
+        extensions: &[],
+        signatures: &[Signature(b"TOY1"), Signature(b"TOYS")],
+    };
+
+    #[test]
+    fn a_cut_signature_is_told_from_another_format() {
+        assert_eq!(FORMAT.probe(b"TOYS and more"), Probe::Yes);
+        assert_eq!(FORMAT.probe(b"TOY"), Probe::Prefix(3));
+        assert_eq!(FORMAT.probe(b""), Probe::No);
+        assert_eq!(FORMAT.probe(b"TOX1"), Probe::No);
+    }
+}

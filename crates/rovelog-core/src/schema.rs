@@ -1,0 +1,123 @@
+//! Schemas: the fields of a topic and their types, in the words of no particular format.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The fields of one type of record, in the order in which they were declared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schema {
+    /// The type's name.
+    pub name: String,
+    /// The fields; padding is left out.
+    pub fields: Vec<Field>,
+}
+
+/// One field of a [`Schema`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Field {
+    /// The field's name.
+    pub name: String,
+    /// Its type.
+    pub ty: FieldType,
+    /// The type as the log spells it: `float[4]`.
+    pub source_type: String,
+    /// Its unit, where the format gives one: `us`, `V`.
+    pub unit: Option<String>,
+}
+
+impl Field {
+    /// A field without a unit.
+    pub fn new(name: impl Into<String>, ty: FieldType, source_type: impl Into<String>) -> Self {
+        Self { name: name.into(), ty, source_type: source_type.into(), unit: None }
+    }
+
+    /// The same field with its unit.
+    #[must_use]
+    pub fn with_unit(mut self, unit: impl Into<String>) -> Self {
+        self.unit = Some(unit.into());
+        self
+    }
+}
+
+/// A number or a truth value of fixed width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Scalar {
+    Bool,
+    Int8,
+    UInt8,
+    Int16,
+    UInt16,
+    Int32,
+    UInt32,
+    Int64,
+    UInt64,
+    Float32,
+    Float64,
+}
+
+impl Scalar {
+    /// Bytes on the wire.
+    pub const fn size(self) -> usize {
+        match self {
+            Self::Bool | Self::Int8 | Self::UInt8 => 1,
+            Self::Int16 | Self::UInt16 => 2,
+            Self::Int32 | Self::UInt32 | Self::Float32 => 4,
+            Self::Int64 | Self::UInt64 | Self::Float64 => 8,
+        }
+    }
+
+    /// The word used in text and JSON, Arrow's spelling: `uint64`, `float32`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::Int8 => "int8",
+            Self::UInt8 => "uint8",
+            Self::Int16 => "int16",
+            Self::UInt16 => "uint16",
+            Self::Int32 => "int32",
+            Self::UInt32 => "uint32",
+            Self::Int64 => "int64",
+            Self::UInt64 => "uint64",
+            Self::Float32 => "float32",
+            Self::Float64 => "float64",
+        }
+    }
+}
+
+/// The type of a [`Field`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum FieldType {
+    /// A number or truth value.
+    Scalar(Scalar),
+    /// Text; ends at the first NUL where the format stores a fixed number of bytes.
+    Text,
+    /// The fields of another type.
+    Struct(Arc<Schema>),
+    /// A fixed number of elements.
+    Array(Box<FieldType>, usize),
+}
+
+impl FieldType {
+    /// The fields inside: those of a struct, or of an array's struct.
+    pub fn nested(&self) -> Option<&Arc<Schema>> {
+        match self {
+            Self::Struct(schema) => Some(schema),
+            Self::Array(element, _) => element.nested(),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for FieldType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scalar(scalar) => f.write_str(scalar.name()),
+            Self::Text => f.write_str("text"),
+            Self::Struct(schema) => write!(f, "struct {}", schema.name),
+            Self::Array(element, len) => write!(f, "{element}[{len}]"),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Selections: which topics and which span of time a reader should hand out.
+
+use crate::Topic;
+
+/// Topics and a time window. The default keeps everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Select {
+    /// Names of topics to keep; `None` keeps all.
+    pub topics: Option<Vec<String>>,
+    /// First time to keep, nanoseconds of the log's clock, inclusive.
+    pub start: Option<i64>,
+    /// First time to leave out again, nanoseconds of the log's clock.
+    pub end: Option<i64>,
+    /// Also keep each topic's last record before `start`: the state that held when the window opens.
+    pub latched: bool,
+}
+
+impl Select {
+    /// Everything.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// One topic, by its name; the instance `/0` may be left out.
+    pub fn topic(name: impl Into<String>) -> Self {
+        Self::topics([name])
+    }
+
+    /// Several topics, by name.
+    pub fn topics<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
+        Self { topics: Some(names.into_iter().map(Into::into).collect()), ..Self::default() }
+    }
+
+    /// The same topics within `start..end`, nanoseconds of the log's clock; `None` leaves a side open.
+    #[must_use]
+    pub fn between(mut self, start: Option<i64>, end: Option<i64>) -> Self {
+        (self.start, self.end) = (start, end);
+        self
+    }
+
+    /// The same selection with the last record before its start, for each topic.
+    #[must_use]
+    pub fn with_latched(mut self) -> Self {
+        self.latched = true;
+        self
+    }
+
+    /// Whether the selection names `topic`.
+    pub fn keeps_topic(&self, topic: &Topic) -> bool {
+        self.topics.as_ref().is_none_or(|names| names.iter().any(|name| topic.answers_to(name)))
+    }
+
+    /// Whether `nanos` lies in the window.
+    pub fn keeps_time(&self, nanos: i64) -> bool {
+        self.start.is_none_or(|start| nanos >= start) && self.end.is_none_or(|end| nanos < end)
+    }
+}

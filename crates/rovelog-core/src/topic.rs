@@ -1,0 +1,59 @@
+//! Topics: the named streams of a log.
+
+use std::sync::Arc;
+
+use crate::{Schema, Timestamp};
+
+/// A topic's index within its log, dense from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TopicId(pub u32);
+
+impl TopicId {
+    /// The index into [`LogReader::topics`](crate::LogReader::topics).
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One named stream of records, with what a walk over the log learned about it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Topic {
+    /// The topic's index.
+    pub id: TopicId,
+    /// The name, unique in the log: `vehicle_attitude/0`.
+    pub name: String,
+    /// The name of the type of its records: `vehicle_attitude`.
+    pub type_name: String,
+    /// The fields; `None` where the log's own definitions do not allow decoding.
+    pub schema: Option<Arc<Schema>>,
+    /// The number of records.
+    pub count: u64,
+    /// The bytes of their payloads.
+    pub bytes: u64,
+    /// The records that carry a time other than 0; a device writes 0 before it has one.
+    pub timed: u64,
+    /// The time of the first timed record in file order.
+    pub first: Option<Timestamp>,
+    /// The time of the last timed record in file order.
+    pub last: Option<Timestamp>,
+}
+
+impl Topic {
+    /// A topic without records yet.
+    pub fn new(id: TopicId, name: String, type_name: String, schema: Option<Arc<Schema>>) -> Self {
+        Self { id, name, type_name, schema, count: 0, bytes: 0, timed: 0, first: None, last: None }
+    }
+
+    /// Mean rate in Hz: `(n - 1) / d` over the timed records; `None` below two or without duration.
+    pub fn rate_hz(&self) -> Option<f64> {
+        let (first, last) = (self.first?, self.last?);
+        let nanos = last.nanos.checked_sub(first.nanos).filter(|n| *n > 0)?;
+        (self.timed > 1).then(|| (self.timed - 1) as f64 / (nanos as f64 / 1e9))
+    }
+
+    /// Whether `name` means this topic: its whole name, or the name without the instance 0.
+    pub fn answers_to(&self, name: &str) -> bool {
+        self.name == name || self.name.strip_suffix("/0") == Some(name)
+    }
+}
