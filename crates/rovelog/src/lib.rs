@@ -1,1 +1,44 @@
-//! stub
+//! Opens sensor logs of any supported format: detects it by its magic number.
+//!
+//! ```no_run
+//! # fn main() -> rovelog::Result<()> {
+//! let log = rovelog::open("flight.ulg")?;
+//! println!("{} records on {} topics", log.info().records, log.topics().len());
+//! for record in log.records(&rovelog::Select::topic("vehicle_attitude")) {
+//!     println!("{}", record?.value()?.to_json());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`open`] gives an [`AnyLog`]: it derefs to the trait [`LogReader`], which every format implements;
+//! a `match` on it reaches what only one format has.
+//!
+//! The levels, from the outside in: [`open`], [`from_bytes`] and [`open_stream`] detect and open;
+//! [`detect`] only looks at the first bytes; the format crates, re-exported under their own names,
+//! have their readers and declarations; [`core`] is the vocabulary that they share.
+//!
+//! # Features
+//! - `mmap` (default): files of 1 MiB and more are mapped, not read. A mapped file that another process
+//!   shortens while it is read ends this process (`SIGBUS`); without the feature every file is read whole.
+//! - `ulog` (default): the flight logs of PX4.
+
+#[cfg(not(any(feature = "ulog")))]
+compile_error!("enable at least one format feature: ulog");
+
+mod detect;
+mod formats;
+#[cfg(feature = "mmap")]
+mod mmap;
+mod open;
+
+pub use detect::{Detection, Sign, detect};
+pub use formats::*;
+pub use open::{from_bytes, open, open_as, open_stream, open_with};
+
+pub use rovelog_core as core;
+pub use rovelog_core::{
+    Bytes, Clock, Decode, Detail, Diagnostic, Diagnostics, Error, ErrorKind, Field, FieldType, Format,
+    FormatInfo, Ledger, Limits, LogInfo, LogReader, LogStream, ReadOptions, Record, Records, Result, Rule,
+    Scalar, Schema, Select, Severity, State, Text, Timestamp, Topic, TopicId, UtcOffset, Value,
+};

@@ -1,0 +1,270 @@
+//! What a file is, by its first bytes: our formats, and those a user may have taken for one.
+
+use std::fmt::Write as _;
+
+use rovelog_core::reader::Probe;
+use rovelog_core::{Error, ErrorKind, FormatInfo, Result};
+
+use crate::FORMATS;
+
+/// What the first bytes of a file say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Detection {
+    /// A format that is built in.
+    Format(&'static FormatInfo),
+    /// A file of a built-in format that ends inside its signature, after so many bytes.
+    Cut(&'static FormatInfo, usize),
+    /// A format that Rovelog knows, but this build does not read.
+    NotBuiltIn(&'static Sign),
+    /// Something that is no log for Rovelog, but can be named.
+    Foreign(&'static Sign),
+    /// No bytes at all.
+    Empty,
+    /// Nothing known.
+    Unknown,
+}
+
+/// A row of the table of things that are not built in.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Sign {
+    /// What it is, with its article: `a zip archive`.
+    pub what: &'static str,
+    /// What to do next; `FILE` stands for the path.
+    pub next: &'static str,
+    /// The id of the format, where it is one of Rovelog's.
+    pub format: Option<&'static str>,
+    magics: &'static [&'static [u8]],
+    /// White space may stand before the magic, and the case of letters does not count.
+    lenient: bool,
+}
+
+const fn ours(format: &'static str, what: &'static str, magics: &'static [&'static [u8]]) -> Sign {
+    let next = "this build does not read it; `rovelog --version` lists the formats that it does";
+    Sign { what, next, format: Some(format), magics, lenient: false }
+}
+
+const fn foreign(what: &'static str, next: &'static str, magics: &'static [&'static [u8]]) -> Sign {
+    Sign { what, next, format: None, magics, lenient: false }
+}
+
+const fn page(what: &'static str, next: &'static str, magics: &'static [&'static [u8]]) -> Sign {
+    Sign { what, next, format: None, magics, lenient: true }
+}
+
+const DECRYPT: &str =
+    "decrypt it first with the private key of the vehicle's owner (PX4's Tools/decrypt_ulog.py)";
+const PCAP: &str = "this tool reads no packet captures; Wireshark does";
+
+/// First match wins; the built-in formats were asked before.
+static SIGNS: &[Sign] = &[
+    ours("ulog", "a PX4 ULog", &[b"ULog\x01\x12\x35"]),
+    ours("rld", "a RocketLogger log (RLD)", &[b"%RLD", b"BLR%"]),
+    foreign(
+        "a ROS bag V2.0",
+        "this tool is for the older bags up to V1.2; convert it: mcap convert FILE out.mcap",
+        &[b"#ROSBAG V2."],
+    ),
+    ours("rosbag", "a ROS bag of before 2010", &[b"#ROSRECORD V1.", b"#ROSLOG V1.", b"#ROSBAG V1."]),
+    ours("vel", "a VEL log", &[b"\xa4VEL"]),
+    foreign("an encrypted ULog", DECRYPT, &[b"ULogEnc"]),
+    foreign("the key file of an encrypted ULog", DECRYPT, &[b"ULogKey"]),
+    foreign("an MCAP file", "look into it with: mcap info FILE", &[b"\x89MCAP0\r\n"]),
+    foreign("gzip", "unpack it first: gzip -dc < FILE > log", &[b"\x1f\x8b"]),
+    foreign(
+        "bzip2",
+        "unpack it first: bzip2 -dc < FILE > log",
+        &[b"BZh1", b"BZh2", b"BZh3", b"BZh4", b"BZh5", b"BZh6", b"BZh7", b"BZh8", b"BZh9"],
+    ),
+    foreign("xz", "unpack it first: xz -dc < FILE > log", &[b"\xfd7zXZ\0"]),
+    foreign("zstd", "unpack it first: zstd -dc < FILE > log", &[b"\x28\xb5\x2f\xfd"]),
+    foreign("lz4", "unpack it first: lz4 -dc < FILE > log", &[b"\x04\x22\x4d\x18"]),
+    foreign("a zip archive", "unpack it first", &[b"PK\x03\x04", b"PK\x05\x06"]),
+    foreign("a 7-Zip archive", "unpack it first", &[b"7z\xbc\xaf\x27\x1c"]),
+    foreign("HDF5", "this tool reads no HDF5; h5dump does", &[b"\x89HDF\r\n\x1a\n"]),
+    foreign(
+        "an SQLite database, as rosbag2 records it",
+        "look into it with: ros2 bag info FILE",
+        &[b"SQLite format 3\0"],
+    ),
+    foreign(
+        "a packet capture (pcap)",
+        PCAP,
+        &[b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d"],
+    ),
+    foreign("a packet capture (pcapng)", PCAP, &[b"\x0a\x0d\x0d\x0a"]),
+    foreign(
+        "a DataFlash log, as ArduPilot writes it",
+        "this tool does not read it; pymavlink's mavlogdump.py does",
+        &[b"\xa3\x95\x80"],
+    ),
+    foreign("a git-lfs pointer", "fetch the log itself: git lfs pull", &[b"version https://git-lfs"]),
+    page(
+        "a web page",
+        "the download gave an error page; fetch the log again",
+        &[b"<!doctype", b"<html", b"<head", b"<body"],
+    ),
+    page("XML", "if it was a download, it gave an error; fetch the log again", &[b"<?xml"]),
+    foreign(
+        "only zero bytes",
+        "the recorder reserved the space and never wrote it; look for another copy",
+        &[&[0; 16]],
+    ),
+];
+
+static TEXT: Sign = foreign("text", "is this the right file?", &[]);
+
+/// Tells what a file is from `head`: its first 64 bytes, or all of a shorter one.
+///
+/// ```
+/// use rovelog::{Detection, detect};
+///
+/// assert!(matches!(detect(b"ULog\x01\x12\x35\x01"), Detection::Format(format) if format.id == "ulog"));
+/// assert!(matches!(detect(b"PK\x03\x04"), Detection::Foreign(sign) if sign.what == "a zip archive"));
+/// ```
+pub fn detect(head: &[u8]) -> Detection {
+    if head.is_empty() {
+        return Detection::Empty;
+    }
+    let probes = || FORMATS.iter().map(|format| (format, format.probe(head)));
+    if let Some((format, _)) = probes().find(|(_, probe)| *probe == Probe::Yes) {
+        return Detection::Format(format);
+    }
+    if let Some(sign) = SIGNS.iter().find(|sign| sign.is_at(head)) {
+        return if sign.format.is_some() { Detection::NotBuiltIn(sign) } else { Detection::Foreign(sign) };
+    }
+    let cut = probes().find_map(|(format, probe)| match probe {
+        Probe::Prefix(bytes) => Some(Detection::Cut(format, bytes)),
+        _ => None,
+    });
+    cut.unwrap_or(if is_text(head) { Detection::Foreign(&TEXT) } else { Detection::Unknown })
+}
+
+impl Sign {
+    fn is_at(&self, head: &[u8]) -> bool {
+        let head = if self.lenient { head.trim_ascii_start() } else { head };
+        self.magics.iter().any(|magic| {
+            head.get(..magic.len())
+                .is_some_and(|start| start == *magic || (self.lenient && start.eq_ignore_ascii_case(magic)))
+        })
+    }
+}
+
+/// UTF-8 without control characters; a character cut by the end of `head` does not count.
+fn is_text(head: &[u8]) -> bool {
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default()
+        }
+        Err(_) => return false,
+    };
+    !text.is_empty() && text.chars().all(|c| !c.is_control() || c.is_ascii_whitespace())
+}
+
+/// The id of the built-in format of a file that begins with `head`, or an error that names what it is.
+pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
+    let error = |kind, message: String| Error::new("rovelog", kind, Some(0), message);
+    let mut hex = String::new();
+    for byte in head.iter().take(4) {
+        let _ = write!(hex, "{}{byte:02x}", if hex.is_empty() { "" } else { " " });
+    }
+    Err(match detect(head) {
+        Detection::Format(format) => return Ok(format.id),
+        Detection::Cut(format, bytes) => error(
+            ErrorKind::Truncated,
+            format!(
+                "the file ends after {bytes} bytes, inside the signature of {}: nothing of the log is in it",
+                format.name
+            ),
+        )
+        .with_next("copy the log again from where it was recorded"),
+        Detection::NotBuiltIn(sign) => {
+            error(ErrorKind::Unsupported, format!("{}, known, but not built in", sign.what))
+                .with_next(sign.next)
+        }
+        Detection::Foreign(sign) => error(
+            ErrorKind::NotThisFormat,
+            format!("not a log this tool knows (first bytes {hex}, {})", sign.what),
+        )
+        .with_next(sign.next),
+        Detection::Empty => error(ErrorKind::Truncated, "the file is empty".to_owned())
+            .with_next("copy the log again from where it was recorded"),
+        Detection::Unknown => {
+            let names: Vec<_> = FORMATS.iter().map(|format| format.name).collect();
+            error(ErrorKind::NotThisFormat, format!("not a log this tool knows (first bytes {hex})"))
+                .with_next(format!(
+                    "it reads {}; --input-format opens a log whose first bytes are damaged",
+                    names.join(", ")
+                ))
+        }
+    })
+}
+
+/// The error for a format by name that this build cannot open.
+pub(crate) fn not_built_in(format: &str) -> Error {
+    let ids: Vec<_> = FORMATS.iter().map(|format| format.id).collect();
+    Error::new("rovelog", ErrorKind::InvalidArgument, None, format!("the format {format:?} is not built in"))
+        .with_next(format!("built in: {}", ids.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_row_hides_a_later_one() {
+        for (i, sign) in SIGNS.iter().enumerate() {
+            for magic in sign.magics {
+                let first = SIGNS.iter().position(|sign| sign.is_at(magic));
+                assert_eq!(first, Some(i), "{} is taken for another", sign.what);
+            }
+        }
+    }
+
+    #[test]
+    fn a_format_that_is_built_in_is_never_said_to_be_missing() {
+        for sign in SIGNS.iter().filter(|sign| sign.format.is_some()) {
+            let built_in = FORMATS.iter().find(|format| Some(format.id) == sign.format);
+            for magic in sign.magics {
+                match detect(magic) {
+                    Detection::Format(format) => assert_eq!(Some(format), built_in),
+                    Detection::NotBuiltIn(found) => assert!(built_in.is_none() && found == sign),
+                    other => panic!("{}: {other:?}", sign.what),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_what_is_met_by_accident() {
+        for (head, what) in [
+            (&b"  \n<!DOCTYPE HTML><title>404"[..], "a web page"),
+            (b"<HTML>", "a web page"),
+            (b"<?xml version=\"1.0\"?><Error>", "XML"),
+            (b"version https://git-lfs.github.com/spec/v1\noid", "a git-lfs pointer"),
+            (b"ULogEnc\x01", "an encrypted ULog"),
+            (b"#ROSBAG V2.0\n", "a ROS bag V2.0"),
+            (b"time,x\n1,2\n", "text"),
+            // A character of two bytes, cut by the end of the head.
+            (b"gr\xc3\xbc\xc3", "text"),
+            (&[0; 64], "only zero bytes"),
+        ] {
+            assert!(matches!(detect(head), Detection::Foreign(sign) if sign.what == what), "{what}");
+        }
+    }
+
+    #[test]
+    fn a_log_cut_inside_its_signature_is_said_to_be_one() {
+        for format in FORMATS {
+            for signature in format.signatures {
+                for len in 1..signature.0.len() {
+                    assert_eq!(detect(&signature.0[..len]), Detection::Cut(format, len));
+                }
+            }
+        }
+        assert_eq!(detect(b"ULoX"), Detection::Foreign(&TEXT));
+        assert_eq!(detect(b"\x01\x02\xff"), Detection::Unknown);
+        assert_eq!(detect(b""), Detection::Empty);
+    }
+}

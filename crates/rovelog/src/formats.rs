@@ -1,0 +1,84 @@
+//! The one list of formats. The enum, its dispatch, the re-exports and detection come from it.
+
+use std::io::Read;
+
+use rovelog_core::{Bytes, Format, FormatInfo, LogReader, LogStream, ReadOptions, Result};
+
+/// One line per format: the cargo feature, the variant of [`AnyLog`], the crate and its [`Format`].
+macro_rules! formats { ($($feature:literal $variant:ident => $krate:ident :: $format:ident),* $(,)?) => {
+    $( #[cfg(feature = $feature)] pub use $krate; )*
+
+    /// A log of any format that is built in. Derefs to [`LogReader`], what all formats share;
+    /// `match` on it for what only one has.
+    #[non_exhaustive]
+    pub enum AnyLog {
+        $(
+            #[cfg(feature = $feature)]
+            #[doc = concat!("A log read by `", stringify!($krate), "`.")]
+            $variant(<$krate::$format as Format>::Reader),
+        )*
+    }
+
+    impl std::ops::Deref for AnyLog {
+        type Target = dyn LogReader;
+
+        fn deref(&self) -> &Self::Target {
+            match self { $( #[cfg(feature = $feature)] Self::$variant(log) => log, )* }
+        }
+    }
+
+    /// The formats that are built in.
+    pub static FORMATS: &[FormatInfo] = &[
+        $( #[cfg(feature = $feature)] <$krate::$format as Format>::INFO, )*
+    ];
+
+    /// Opens a log of a known format without looking at its magic number; `format` is the id.
+    ///
+    /// # Errors
+    /// Where the format is not built in, or refuses the bytes.
+    pub fn from_bytes_as(format: &str, bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
+        match format {
+            $( #[cfg(feature = $feature)]
+               $feature => <$krate::$format as Format>::open(bytes, options).map(AnyLog::$variant), )*
+            _ => Err(crate::detect::not_built_in(format)),
+        }
+    }
+
+    /// Reads a log of a known format from a pipe without looking at its magic number; `format` is the id.
+    ///
+    /// # Errors
+    /// Where the format is not built in, or refuses the input.
+    pub fn open_stream_as(
+        format: &str,
+        input: Box<dyn Read + Send>,
+        options: &ReadOptions,
+    ) -> Result<Box<dyn LogStream>> {
+        match format {
+            $( #[cfg(feature = $feature)]
+               $feature => Ok(Box::new(<$krate::$format as Format>::stream(input, options)?)), )*
+            _ => Err(crate::detect::not_built_in(format)),
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use rovelog_core::Format as _;
+
+        /// The dispatch goes by the feature's name, so the two may not differ.
+        #[test]
+        fn a_feature_is_named_like_its_format() {
+            $( #[cfg(feature = $feature)] assert_eq!(super::$krate::$format::INFO.id, $feature); )*
+        }
+    }
+} }
+
+formats! {
+    "ulog" Ulog => ulog_format::Ulog,
+}
+
+impl std::fmt::Debug for AnyLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (format, info) = (self.format(), self.info());
+        f.debug_struct("AnyLog").field("format", &format.id).field("records", &info.records).finish()
+    }
+}

@@ -1,0 +1,121 @@
+//! Opening: a path, bytes or a pipe, to the reader of the format that its first bytes name.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::path::Path;
+
+use rovelog_core::reader::PROBE_LEN;
+use rovelog_core::{Bytes, Error, ErrorKind, LogStream, ReadOptions, Result};
+
+use crate::detect::built_in;
+use crate::{AnyLog, from_bytes_as, open_stream_as};
+
+/// Below this, reading a file is as fast as mapping it, and safe from what happens to the file.
+#[cfg(feature = "mmap")]
+const MAP_FROM: u64 = 1 << 20;
+
+/// Opens a log with the default options.
+///
+/// # Errors
+/// As [`open_with`].
+pub fn open(path: impl AsRef<Path>) -> Result<AnyLog> {
+    open_with(path, &ReadOptions::default())
+}
+
+/// Opens a log. Large regular files are mapped; others, pipes among them, are read into memory.
+///
+/// # Errors
+/// Where the file cannot be read, is no log of a format that is built in, or the format refuses it. The
+/// message does not name the path.
+pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog> {
+    let (format, bytes) = load(path.as_ref(), built_in)?;
+    from_bytes_as(format, bytes, options)
+}
+
+/// Opens a log of a known format without looking at its magic number; `format` is the id.
+///
+/// # Errors
+/// As [`open_with`].
+pub fn open_as(format: &str, path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog> {
+    let (format, bytes) = load(path.as_ref(), |_| Ok(format))?;
+    from_bytes_as(format, bytes, options)
+}
+
+/// Opens a log that lies in memory.
+///
+/// # Errors
+/// Where the bytes are no log of a format that is built in, or the format refuses them.
+pub fn from_bytes(bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
+    let format = built_in(&bytes[..bytes.len().min(PROBE_LEN)])?;
+    from_bytes_as(format, bytes, options)
+}
+
+/// Reads a log from a pipe: one pass, bounded memory, records in file order.
+///
+/// # Errors
+/// Where the input cannot be read, is no log of a format that is built in, or the format refuses it.
+pub fn open_stream(mut input: Box<dyn Read + Send>, options: &ReadOptions) -> Result<Box<dyn LogStream>> {
+    let head = head(&mut input).map_err(|error| Error::io("rovelog", error))?;
+    let format = built_in(&head)?;
+    open_stream_as(format, Box::new(io::Cursor::new(head).chain(input)), options)
+}
+
+/// The bytes of a file, once `accept` has agreed to its first ones: an endless device or a huge file of
+/// another kind is refused before it is read.
+fn load<T>(path: &Path, accept: impl FnOnce(&[u8]) -> Result<T>) -> Result<(T, Bytes)> {
+    let mut file = File::open(path).map_err(|error| refused(path, error))?;
+    let metadata = file.metadata().map_err(|error| refused(path, error))?;
+    if metadata.is_dir() {
+        return Err(directory());
+    }
+    let mut bytes = head(&mut file).map_err(|error| refused(path, error))?;
+    let accepted = accept(&bytes)?;
+    if let Some(mapped) = map(&file, &metadata) {
+        return Ok((accepted, mapped));
+    }
+    file.read_to_end(&mut bytes).map_err(|error| refused(path, error))?;
+    Ok((accepted, bytes.into()))
+}
+
+/// The first [`PROBE_LEN`] bytes, or all there are. A pipe may hand them out one by one.
+fn head(input: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    input.by_ref().take(PROBE_LEN as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// The mapped file; `None` where it is to be read: small, not regular, or on a file system that cannot map.
+#[cfg(feature = "mmap")]
+fn map(file: &File, metadata: &Metadata) -> Option<Bytes> {
+    (metadata.is_file() && metadata.len() >= MAP_FROM).then(|| crate::mmap::map(file).ok()).flatten()
+}
+
+#[cfg(not(feature = "mmap"))]
+fn map(_: &File, _: &Metadata) -> Option<Bytes> {
+    None
+}
+
+fn directory() -> Error {
+    Error::new("rovelog", ErrorKind::Io, None, "this is a directory, not a log")
+        .with_next("name a file in it")
+}
+
+/// An operating-system error in our words, with the next step.
+fn refused(path: &Path, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let next = match parent {
+                Some(parent) if !parent.exists() => "check the path: its folder does not exist either",
+                _ => "check the name and the current folder",
+            };
+            Error::new("rovelog", ErrorKind::Io, None, "there is no such file").with_next(next)
+        }
+        io::ErrorKind::PermissionDenied => {
+            Error::new("rovelog", ErrorKind::Io, None, "you may not read this file")
+                .with_next("ask its owner, or change its mode: chmod +r FILE")
+        }
+        io::ErrorKind::IsADirectory => directory(),
+        _ => Error::io("rovelog", error),
+    }
+}

@@ -1,0 +1,83 @@
+//! Detection on real files: `ROVELOG_REAL`, or the folder `../shared/real` beside the workspace.
+
+use std::path::{Path, PathBuf};
+
+use rovelog::{Detection, detect};
+
+/// The folder of real logs, or `None` with a printed line.
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+fn real() -> Option<PathBuf> {
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/real");
+    let folder = std::env::var_os("ROVELOG_REAL").map_or_else(default, PathBuf::from);
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    println!("skipped: no real logs at {}", folder.display());
+    None
+}
+
+fn head(path: &Path) -> Vec<u8> {
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes.truncate(64);
+    bytes
+}
+
+/// What `path` is: the id of one of Rovelog's formats, built in or not, or the words for what it is.
+fn name(path: &Path) -> &'static str {
+    match detect(&head(path)) {
+        Detection::Format(format) => format.id,
+        Detection::NotBuiltIn(sign) => sign.format.unwrap(),
+        Detection::Foreign(sign) => sign.what,
+        Detection::Cut(..) => "cut",
+        Detection::Empty => "empty",
+        _ => "unknown",
+    }
+}
+
+#[test]
+fn every_real_file_is_what_its_folder_says() {
+    let Some(real) = real() else { return };
+    let mut seen = 0;
+    for (folder, extension, id) in [
+        ("ulog", "ulg", "ulog"),
+        ("ulog/quirks", "ulg", "ulog"),
+        ("rld", "rld", "rld"),
+        ("rosbag12", "bag", "rosbag"),
+        ("vel", "vel", "vel"),
+    ] {
+        for entry in std::fs::read_dir(real.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|found| found != extension) {
+                continue;
+            }
+            seen += 1;
+            let expected = match path.file_name().unwrap().to_str().unwrap() {
+                "bad_empty.vel" => "empty",
+                // Before V1.0 a bag began with its first topic: nothing tells it from other bytes.
+                "bad_magic.vel" | "v0_one_topic.bag" => "unknown",
+                name if name.contains("encrypted") && name.contains("key") => {
+                    "the key file of an encrypted ULog"
+                }
+                name if name.contains("encrypted") => "an encrypted ULog",
+                _ => id,
+            };
+            assert_eq!(name(&path), expected, "{}", path.display());
+        }
+    }
+    assert!(seen > 100, "{seen} files");
+}
+
+#[test]
+fn what_lies_beside_real_logs_is_named() {
+    let Some(real) = real() else { return };
+    for (path, what) in [
+        ("rosbag12/whole_file.bag.gz", "gzip"),
+        ("rosbag12/whole_file.bag.bz2", "bzip2"),
+        ("rosbag12/manifest.json", "text"),
+        ("rld/v4_full_dt.csv", "text"),
+        ("vel/expected/hdl64_first12.pcap", "a packet capture (pcap)"),
+        ("vel/expected/hdl64_db.xml", "XML"),
+    ] {
+        assert_eq!(name(&real.join(path)), what, "{path}");
+    }
+}

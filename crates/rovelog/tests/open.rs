@@ -1,0 +1,146 @@
+//! Opening: by path, bytes and pipe; and what is said where there is no log.
+#![cfg(feature = "ulog")]
+
+use std::io::{Cursor, Read};
+
+use rovelog::{AnyLog, Bytes, Error, ErrorKind, ReadOptions, Select};
+
+/// A flight log with one topic of `rows` rows, laid down by hand.
+fn ulog(rows: u64) -> Vec<u8> {
+    let mut log = b"ULog\x01\x12\x35\x01".to_vec();
+    log.extend(1_000_000_u64.to_le_bytes());
+    let mut message = |kind: u8, payload: &[u8]| {
+        log.extend(u16::try_from(payload.len()).unwrap().to_le_bytes());
+        log.push(kind);
+        log.extend(payload);
+    };
+    message(b'B', &[0; 40]);
+    message(b'F', b"beat:uint64_t timestamp;uint32_t n;");
+    message(b'A', b"\0\0\0beat");
+    for row in 0..rows {
+        let mut data = vec![0, 0];
+        data.extend((1_000_000 + row * 1000).to_le_bytes());
+        data.extend(u32::try_from(row).unwrap().to_le_bytes());
+        message(b'D', &data);
+    }
+    log
+}
+
+fn open_error(bytes: &[u8]) -> Error {
+    rovelog::from_bytes(Bytes::copy_from_slice(bytes), &ReadOptions::default()).unwrap_err()
+}
+
+fn said(error: &Error) -> String {
+    format!("{error}\n  next: {}", error.next.as_deref().unwrap_or("-"))
+}
+
+#[test]
+fn a_mapped_a_read_and_a_given_log_are_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    // On both sides of the size from which files are mapped.
+    for rows in [3, 80_000] {
+        let bytes = ulog(rows);
+        assert_eq!(bytes.len() > 1 << 20, rows > 3);
+        let path = folder.path().join(format!("{rows}.ulg"));
+        std::fs::write(&path, &bytes).unwrap();
+        let options = ReadOptions::default();
+        let given = rovelog::from_bytes(bytes.into(), &options).unwrap();
+        for log in [rovelog::open(&path).unwrap(), rovelog::open_as("ulog", &path, &options).unwrap()] {
+            assert!(matches!(log, AnyLog::Ulog(_)));
+            assert_eq!(log.info().records, rows);
+            let rows = |log: &AnyLog| -> Vec<_> {
+                log.records(&Select::all())
+                    .map(|r| r.map(|r| (r.offset, r.payload.to_vec())).unwrap())
+                    .collect()
+            };
+            assert_eq!(rows(&log), rows(&given));
+        }
+    }
+}
+
+/// Hands out one byte at a time, as a slow pipe may.
+struct Slow(Cursor<Vec<u8>>);
+
+impl Read for Slow {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let len = buffer.len().min(1);
+        self.0.read(&mut buffer[..len])
+    }
+}
+
+#[test]
+fn a_pipe_gives_every_record_however_slow() {
+    let mut stream =
+        rovelog::open_stream(Box::new(Slow(Cursor::new(ulog(5)))), &ReadOptions::default()).unwrap();
+    let mut seen = 0;
+    while let Some(record) = stream.next_record().unwrap() {
+        assert_eq!(record.seq, seen);
+        seen += 1;
+    }
+    assert_eq!(seen, 5);
+    assert_eq!(stream.info().records, 5);
+}
+
+#[test]
+fn what_is_no_log_is_named_with_a_next_step() {
+    insta::assert_snapshot!(said(&open_error(b"PK\x03\x04rest of it")), @"
+    not a log this tool knows (first bytes 50 4b 03 04, a zip archive)
+      next: unpack it first
+    ");
+    insta::assert_snapshot!(said(&open_error(b"")), @"
+    the file is empty
+      next: copy the log again from where it was recorded
+    ");
+    insta::assert_snapshot!(said(&open_error(b"ULo")), @"
+    the file ends after 3 bytes, inside the signature of ULog: nothing of the log is in it
+      next: copy the log again from where it was recorded
+    ");
+    insta::assert_snapshot!(said(&open_error(b"%RLD\x04\x00")), @"
+    a RocketLogger log (RLD), known, but not built in
+      next: this build does not read it; `rovelog --version` lists the formats that it does
+    ");
+    insta::assert_snapshot!(said(&open_error(b"\x01\x02\x03\xff")), @"
+    not a log this tool knows (first bytes 01 02 03 ff)
+      next: it reads ULog; --input-format opens a log whose first bytes are damaged
+    ");
+    assert_eq!(open_error(b"PK\x03\x04").kind, ErrorKind::NotThisFormat);
+    assert_eq!(open_error(b"ULo").kind, ErrorKind::Truncated);
+    assert_eq!(open_error(b"%RLD\x04\x00").kind, ErrorKind::Unsupported);
+    let empty = rovelog::open_stream(Box::new(std::io::empty()), &ReadOptions::default());
+    assert_eq!(empty.err().unwrap().kind, ErrorKind::Truncated);
+}
+
+#[test]
+fn what_is_no_file_is_named_with_a_next_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = |path: &std::path::Path| said(&rovelog::open(path).unwrap_err());
+    insta::assert_snapshot!(error(folder.path()), @"
+    this is a directory, not a log
+      next: name a file in it
+    ");
+    insta::assert_snapshot!(error(&folder.path().join("none.ulg")), @"
+    there is no such file
+      next: check the name and the current folder
+    ");
+    insta::assert_snapshot!(error(&folder.path().join("none/flight.ulg")), @"
+    there is no such file
+      next: check the path: its folder does not exist either
+    ");
+}
+
+#[test]
+fn a_format_by_name_needs_to_be_built_in() {
+    let options = ReadOptions::default();
+    let error = rovelog::from_bytes_as("sonar", ulog(1).into(), &options).unwrap_err();
+    insta::assert_snapshot!(said(&error), @r#"
+    the format "sonar" is not built in
+      next: built in: ulog
+    "#);
+    assert_eq!(error.kind, ErrorKind::InvalidArgument);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_endless_device_is_refused_by_its_first_bytes() {
+    assert_eq!(rovelog::open("/dev/zero").unwrap_err().kind, ErrorKind::NotThisFormat);
+}
