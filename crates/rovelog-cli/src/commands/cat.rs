@@ -1,0 +1,150 @@
+//! `rovelog cat`: the records of a log in the order of time.
+
+use std::path::PathBuf;
+
+use regex::Regex;
+use rovelog::{AnyLog, LogReader, Record, Select, Topic};
+
+use crate::args::{Context, Format};
+use crate::input::Input;
+use crate::progress::Progress;
+use crate::records::Records;
+use crate::report::{Failure, Outcome, Status};
+use crate::select::{FieldArgs, TopicArgs, matches, whole};
+use crate::when::{Window, WindowArgs};
+
+const EXAMPLES: &str = "\
+Examples:
+  rovelog cat flight.ulg -S -10s                         the last ten seconds
+  rovelog cat flight.ulg --topics vehicle_attitude --fields q -f csv > q.csv
+  rovelog cat flight.ulg -y 'battery.*' -f ndjson | jq .data.voltage_v
+  gzip -dc flight.ulg.gz | rovelog cat -                 from a pipe, in the order of the file";
+
+/// Print records in the order of time: text, ndjson, json, or csv of one topic
+///
+/// CSV needs exactly one topic. Where bytes of the log or values were lost, the exit code is 3.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A log; - is stdin, read in one pass in the order of the file
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    topics: TopicArgs,
+    #[command(flatten)]
+    fields: FieldArgs,
+    /// With -S, also the last record before it of topics whose whole name matches; may be repeated
+    #[arg(short, long, value_name = "REGEX", value_parser = whole)]
+    latched: Vec<Regex>,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
+    let input = Input::new(args.file.as_deref())?;
+    if input.is_stdin() {
+        return stream(args, &input, format, context).map_err(|failure| failure.at(&input.path));
+    }
+    let log = input.open(context)?;
+    let written = file(args, &log, &input, format, context).map_err(|failure| failure.at(&input.path))?;
+    Ok(written.max(context.report.loss(&log.info().lost, &input.path)))
+}
+
+/// From a file: by time.
+fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Context) -> Outcome {
+    let mut topics = args.topics.pick(log.topics())?;
+    args.fields.demand(&topics)?;
+    topics.retain(|topic| args.fields.keep(topic.schema.as_deref()).is_some());
+    let times = context.times(log.info())?;
+    let window = args.window.resolve(&times, span(&**log))?;
+    let mut out = Records::new(context, format, &args.fields, &times, &input.path)?;
+    if format == Format::Csv {
+        let [topic] = topics.as_slice() else { return Err(one_topic(&topics)) };
+        out.head(topic)?;
+    }
+    for topic in &topics {
+        out.expect(topic);
+    }
+    let mut select =
+        Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
+    if !args.latched.is_empty() {
+        select = select.with_latched();
+    }
+    let mut progress = Progress::new(context, Some(log.info().size));
+    for record in log.records(&select) {
+        let record = record?;
+        progress.at(record.offset);
+        if !before(&record, &window) || args.latched.iter().any(|regex| matches(regex, record.topic)) {
+            out.write(&record)?;
+        }
+    }
+    drop(progress);
+    out.finish()
+}
+
+/// Whether a record stands before the window, so that only `--latched` keeps it.
+fn before(record: &Record<'_>, window: &Window) -> bool {
+    matches!((window.start, record.time), (Some(start), Some(time)) if time.nanos < start)
+}
+
+/// What the records of a log cover: a topic may hold older values than the log's start.
+fn span(log: &dyn LogReader) -> Option<(i64, i64)> {
+    let times = || {
+        let topics = log.topics().iter().flat_map(|topic| [topic.first, topic.last]);
+        topics.chain([log.info().start, log.info().end]).flatten().map(|time| time.nanos)
+    };
+    Some((times().min()?, times().max()?))
+}
+
+fn one_topic(topics: &[&Topic]) -> Failure {
+    let next = match topics.first() {
+        Some(topic) => format!("name one: rovelog cat FILE -f csv --topics {}", topic.name),
+        None => "see the topics: rovelog topics FILE".to_owned(),
+    };
+    Failure::usage(format!("csv needs exactly one topic, and {} are selected", topics.len())).next(next)
+}
+
+/// From stdin: in the order of the file, as far as it has come.
+fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome {
+    if !args.latched.is_empty() {
+        return Err(Failure::usage("--latched needs a file: a pipe cannot be read twice"));
+    }
+    let mut stream = input.stream(context)?;
+    // What the header says has to do: the log's UTC may only be known at its end.
+    let times = context.times(&stream.info())?;
+    let window = args.window.resolve(&times, None)?;
+    let mut out = Records::new(context, format, &args.fields, &times, &input.path)?;
+    let mut progress = Progress::new(context, None);
+    let mut only: Option<Topic> = None;
+    while let Some(record) = stream.next_record()? {
+        progress.at(record.offset);
+        let inside = record.time.is_none_or(|time| window.keeps(time.nanos));
+        if !inside || !args.topics.keeps(record.topic) {
+            continue;
+        }
+        if format == Format::Csv {
+            match &only {
+                None => {
+                    out.head(record.topic)?;
+                    only = Some(record.topic.clone());
+                }
+                Some(topic) if topic.id != record.topic.id => return Err(one_topic(&[topic, record.topic])),
+                Some(_) => {}
+            }
+        }
+        out.expect(record.topic);
+        out.write(&record)?;
+        if context.global.strict {
+            input.refuse_damage(stream.diagnostics(), context)?;
+        }
+    }
+    drop(progress);
+    let written = out.finish()?;
+    input.refuse_damage(stream.diagnostics(), context)?;
+    args.topics.demand(stream.topics())?;
+    args.fields
+        .demand(&stream.topics().iter().filter(|topic| args.topics.keeps(topic)).collect::<Vec<_>>())?;
+    let lost = stream.diagnostics().ledger().clone();
+    Ok(written.max(context.report.loss(&lost, &input.path)).max(Status::Done))
+}

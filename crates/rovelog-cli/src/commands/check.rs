@@ -1,0 +1,139 @@
+//! `rovelog check`: everything that was noticed in the bytes of a log.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use rovelog::Severity;
+use serde::Serialize;
+
+use crate::args::{Context, Format};
+use crate::input::{Input, Survey};
+use crate::machine::{FormatDoc, LostDoc, ProblemDoc};
+use crate::output::{Out, escape};
+use crate::report::{Failure, Outcome, Status, count};
+
+const EXAMPLES: &str = "\
+Examples:
+  rovelog check flight.ulg
+  rovelog check *.ulg -q || echo 'a log is damaged'
+  rovelog check flight.ulg -f json | jq .lost.bytes";
+
+/// Show everything that is wrong with a log, with the bytes it is about
+///
+/// The exit code is 0 where a log is sound and 1 where bytes of it cannot be read. With -v, what each kind
+/// of problem means.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Logs; - is stdin
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+/// The document `rovelog.check/1`.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    file: &'a str,
+    format: FormatDoc<'a>,
+    state: &'static str,
+    sound: bool,
+    lost: LostDoc,
+    /// How many of each code, those past the limit of `problems` included.
+    counts: std::collections::BTreeMap<&'static str, String>,
+    problems: Vec<ProblemDoc<'a>>,
+}
+
+impl<'a> Document<'a> {
+    fn new(file: &'a str, survey: &'a Survey) -> Self {
+        let (info, found) = (&survey.info, &survey.diagnostics);
+        Self {
+            schema: "rovelog.check/1",
+            file,
+            format: FormatDoc::new(survey.format, info),
+            state: info.state.name(),
+            sound: is_sound(survey),
+            lost: LostDoc::new(found.ledger()),
+            counts: found.counts().iter().map(|(code, count)| (*code, count.to_string())).collect(),
+            problems: found.list().iter().map(ProblemDoc::new).collect(),
+        }
+    }
+}
+
+fn is_sound(survey: &Survey) -> bool {
+    survey.diagnostics.ledger().losses == 0
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json])?;
+    let inputs = if args.files.is_empty() {
+        vec![Input::new(None)?]
+    } else {
+        args.files.iter().map(|file| Input::new(Some(file))).collect::<Result<_, _>>()?
+    };
+    let mut out = context.out();
+    let mut done = Vec::new();
+    let status = context.for_all(&inputs, |input| {
+        let survey = Survey::new(input, context)?;
+        let status = if is_sound(&survey) { Status::Done } else { Status::Failed };
+        let name = input.name();
+        if format == Format::Text {
+            if inputs.len() > 1 {
+                writeln!(out, "{}", out.paint.bold(&escape(&name)))?;
+            }
+            text(&mut out, &survey, context)?;
+            out.end_record()?;
+        } else {
+            done.push((name, survey));
+        }
+        Ok(status)
+    })?;
+    if format == Format::Json {
+        let documents: Vec<_> = done.iter().map(|(name, survey)| Document::new(name, survey)).collect();
+        match documents.as_slice() {
+            [] if inputs.len() == 1 => {}
+            [document] if inputs.len() == 1 => out.document(document)?,
+            documents => out.document(documents)?,
+        }
+    }
+    out.flush()?;
+    Ok(status)
+}
+
+fn text(out: &mut Out, survey: &Survey, context: &Context) -> Result<(), Failure> {
+    let found = &survey.diagnostics;
+    let range =
+        |problem: &rovelog::Diagnostic| format!("bytes {}..{}", problem.range.start, problem.range.end);
+    let code_width = found.list().iter().map(|problem| problem.rule.code.len()).max().unwrap_or_default();
+    let range_width = found.list().iter().map(|problem| range(problem).len()).max().unwrap_or_default();
+    for problem in found.list() {
+        let word = match problem.rule.severity {
+            Severity::DataLost => out.paint.red("ERROR"),
+            _ => out.paint.yellow("WARN "),
+        };
+        let (code, range) = (problem.rule.code, range(problem));
+        let message = escape(&problem.message);
+        writeln!(out, "{word}  {code:code_width$}  {range:range_width$}  {message}")?;
+        if context.global.verbose {
+            writeln!(out, "       {}: {}", problem.rule.name, problem.rule.meaning)?;
+        }
+    }
+    for (code, total) in found.counts() {
+        let shown = found.list().iter().filter(|problem| problem.rule.code == *code).count() as u64;
+        if *total > shown {
+            writeln!(out, "and {} more of {code}", total - shown)?;
+        }
+    }
+    if found.total() == 0 {
+        writeln!(out, "sound: {} read, no problems", count(survey.info.size, "byte"))?;
+        return Ok(());
+    }
+    let (errors, lost) = (found.ledger().losses, found.ledger().bytes);
+    let mut summary = format!("{}, {}", count(errors, "error"), count(found.total() - errors, "warning"));
+    if errors > 0 {
+        let _ = write!(summary, "; lost: {}", count(lost, "byte"));
+    }
+    writeln!(out, "{summary}")?;
+    Ok(())
+}

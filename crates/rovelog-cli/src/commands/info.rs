@@ -1,0 +1,258 @@
+//! `rovelog info`: what a log is, on one screen.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use rovelog::{Clock, Ledger, LogInfo, State};
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use crate::args::{Context, Format};
+use crate::commands::topics;
+use crate::input::{Input, Survey};
+use crate::machine::{ClockDoc, DetailsDoc, FormatDoc, LostDoc, ProblemDoc, TopicDoc};
+use crate::output::{Out, escape, size};
+use crate::records::plain;
+use crate::report::{Failure, Outcome, Status, count, with_file};
+use crate::select::nearest;
+use crate::when::{Times, span_text};
+
+const EXAMPLES: &str = "\
+Examples:
+  rovelog info flight.ulg
+  rovelog info flight.ulg --get duration_ns    one value, for scripts
+  rovelog info *.ulg -f json | jq -r '.[] | [.file, .state] | @tsv'";
+
+/// Show what a log is on one screen: times, topics, rates, health
+///
+/// Reads no more than it has to: a log of any size takes a moment. A damaged log is described all the same.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Logs; - is stdin
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Print one value: a key of the JSON form, such as start, format.name or topics.imu/0.count
+    #[arg(long, value_name = "KEY")]
+    get: Option<String>,
+}
+
+/// The document `rovelog.info/1`. Others build on it: keys may be added, never changed.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    file: &'a str,
+    format: FormatDoc<'a>,
+    size: String,
+    state: &'static str,
+    clock: ClockDoc<'a>,
+    start_ns: Option<String>,
+    end_ns: Option<String>,
+    duration_ns: Option<String>,
+    start: Option<String>,
+    end: Option<String>,
+    records: String,
+    topics: Vec<TopicDoc<'a>>,
+    lost: LostDoc,
+    problem_count: String,
+    problems: Vec<ProblemDoc<'a>>,
+    details: DetailsDoc<'a>,
+}
+
+impl<'a> Document<'a> {
+    fn new(file: &'a str, survey: &'a Survey) -> Result<Self, Failure> {
+        let info = &survey.info;
+        // The contract does not switch: options of time are for people.
+        let times = Times::new(info, crate::args::TimeArgs::default())?;
+        Ok(Self {
+            schema: "rovelog.info/1",
+            file,
+            format: FormatDoc::new(survey.format, info),
+            size: info.size.to_string(),
+            state: info.state.name(),
+            clock: ClockDoc::new(info, &times),
+            start_ns: info.start.map(|time| time.nanos.to_string()),
+            end_ns: info.end.map(|time| time.nanos.to_string()),
+            duration_ns: info.duration().map(|nanos| nanos.to_string()),
+            start: times.machine(info.start),
+            end: times.machine(info.end),
+            records: info.records.to_string(),
+            topics: survey.topics.iter().map(TopicDoc::new).collect(),
+            lost: LostDoc::new(&info.lost),
+            problem_count: info.problems.to_string(),
+            problems: survey.diagnostics.list().iter().map(ProblemDoc::new).collect(),
+            details: DetailsDoc(&info.details),
+        })
+    }
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json])?;
+    let inputs = if args.files.is_empty() {
+        vec![Input::new(None)?]
+    } else {
+        args.files.iter().map(|file| Input::new(Some(file))).collect::<Result<_, _>>()?
+    };
+    let mut out = context.out();
+    let mut done = Vec::new();
+    let mut first = true;
+    let mut status = context.for_all(&inputs, |input| {
+        let survey = Survey::new(input, context)?;
+        let name = input.name();
+        if let Some(key) = &args.get {
+            let value = get(&name, &survey, key).map_err(|failure| failure.at(&input.path))?;
+            writeln!(out, "{value}")?;
+        } else if format == Format::Json {
+            done.push((name, survey));
+        } else {
+            if !std::mem::take(&mut first) {
+                writeln!(out)?;
+            }
+            text(&mut out, input, &survey, context).map_err(|failure| failure.at(&input.path))?;
+        }
+        out.end_record()?;
+        Ok(Status::Done)
+    });
+    if format == Format::Json && args.get.is_none() {
+        let documents = done.iter().map(|(name, survey)| Document::new(name, survey));
+        let documents = documents.collect::<Result<Vec<_>, _>>()?;
+        match documents.as_slice() {
+            [] if inputs.len() == 1 => {}
+            [document] if inputs.len() == 1 => out.document(document)?,
+            documents => out.document(documents)?,
+        }
+    }
+    if let Err(error) = out.flush() {
+        status = Err(error.into());
+    }
+    status
+}
+
+/// The value under `key`, a path of keys with dots; an element of a list by its number, name or code.
+fn get(file: &str, survey: &Survey, key: &str) -> Result<String, Failure> {
+    // Through text: a number keeps the digits that it has in the document.
+    let document: Json = serde_json::from_str(&serde_json::to_string(&Document::new(file, survey)?)?)?;
+    let walk = |from: &Json| -> Option<Json> {
+        key.split('.').try_fold(from.clone(), |value, key| match value {
+            Json::Object(mut fields) => fields.remove(key),
+            Json::Array(items) => {
+                let index = key.parse::<usize>().ok();
+                let named = |item: &Json| ["name", "code"].iter().any(|by| item[by] == key);
+                index
+                    .and_then(|index| items.get(index))
+                    .or_else(|| items.iter().find(|item| named(item)))
+                    .cloned()
+            }
+            _ => None,
+        })
+    };
+    match walk(&document).or_else(|| walk(&document["details"])) {
+        Some(Json::Null) => Ok(String::new()),
+        Some(Json::String(text)) => Ok(escape(&text).into_owned()),
+        Some(value) => Ok(escape(&value.to_string()).into_owned()),
+        None => {
+            let keys =
+                [&document, &document["details"]].map(|value| value.as_object().map(|fields| fields.keys()));
+            let keys: Vec<_> = keys.into_iter().flatten().flatten().map(String::as_str).collect();
+            Err(Failure::usage(format!("info has no key {key}")).next(format!(
+                "near: {}, or see all: rovelog info -f json FILE",
+                nearest(key, keys.into_iter()).join(", ")
+            )))
+        }
+    }
+}
+
+fn text(out: &mut Out, input: &Input, survey: &Survey, context: &Context) -> Result<(), Failure> {
+    let lines = lines(input, survey, context)?;
+    let width = lines.iter().map(|(key, _)| key.len() + 3).fold(13, usize::max);
+    for (key, text) in lines {
+        let key = format!("{key}:");
+        let blanks = " ".repeat(width - key.len());
+        // Facts of several lines stay in their column.
+        let lines: Vec<_> = text.lines().map(escape).collect();
+        let text = lines.join(&format!("\n{:width$}", ""));
+        writeln!(out, "{}{blanks}{}", out.paint.bold(&key), text)?;
+    }
+    if !survey.topics.is_empty() {
+        writeln!(out)?;
+        topics::table(&survey.topics.iter().collect::<Vec<_>>()).write(out)?;
+    }
+    Ok(())
+}
+
+/// The facts in their fixed order; those that the log does not have are left out.
+fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'static str, String)>, Failure> {
+    let (info, verbose) = (&survey.info, context.global.verbose);
+    let times = context.times(info)?;
+    let exact = |bytes: u64| if verbose { format!("{} ({bytes} bytes)", size(bytes)) } else { size(bytes) };
+    let dialect = info.dialect.map(|dialect| format!(" ({dialect})")).unwrap_or_default();
+    let mut lines = vec![
+        ("file", input.name()),
+        ("format", format!("{} {}{dialect}", survey.format.name, info.version)),
+        ("size", exact(info.size)),
+        ("state", state(info)),
+        ("clock", clock(info, &times)),
+    ];
+    let point = |time| {
+        let mut text = times.brief(time);
+        if times.shows_utc() && times.clock() != Clock::Unix {
+            let _ = write!(text, "   ({} {} s)", times.clock(), time.seconds());
+        }
+        match times.epoch(time) {
+            Some(epoch) if verbose => format!("{text}   (epoch {epoch} s)"),
+            _ => text,
+        }
+    };
+    lines.extend(info.start.map(|start| ("start", point(start))));
+    lines.extend(info.end.map(|end| ("end", point(end))));
+    lines.extend(info.duration().map(|nanos| ("duration", span_text(nanos))));
+    lines.push(("records", format!("{} on {}", info.records, count(survey.topics.len() as u64, "topic"))));
+    for detail in &info.details {
+        match &detail.text {
+            Some(text) => lines.push((detail.key, text.clone())),
+            None if verbose => {
+                let mut text = String::new();
+                plain(&detail.value, &mut text);
+                lines.push((detail.key, text));
+            }
+            None => {}
+        }
+    }
+    lines.push((
+        "problems",
+        match info.problems {
+            0 => "none".to_owned(),
+            n if input.is_stdin() => n.to_string(),
+            n => format!("{n} ({})", with_file("rovelog check FILE", &input.path)),
+        },
+    ));
+    Ok(lines)
+}
+
+/// `truncated at byte 44761088, 118 bytes not readable`.
+fn state(info: &LogInfo) -> String {
+    let Ledger { bytes, losses, ranges } = &info.lost;
+    let lost = format!("{} not readable", count(*bytes, "byte"));
+    match (info.state, ranges.last()) {
+        (State::Complete, _) => "complete".to_owned(),
+        (State::Truncated, Some(cut)) if *losses == 1 => format!("truncated at byte {}, {lost}", cut.start),
+        (State::Truncated | State::Damaged, None) => info.state.name().to_owned(),
+        (state, _) => format!("{} in {}, {lost}", state.name(), count(*losses, "place")),
+    }
+}
+
+/// `boot; UTC from 240 fixes of vehicle_gps_position/0 (gps, offset 1779278199.687821 s)`.
+fn clock(info: &LogInfo, times: &Times) -> String {
+    let clock = times.clock();
+    match &info.utc {
+        Some(utc) => {
+            let offset = rovelog::Timestamp::new(utc.nanos, clock).seconds();
+            let evidence =
+                if utc.evidence.is_empty() { String::new() } else { format!(" from {}", utc.evidence) };
+            format!("{clock}; UTC{evidence} (rule {}, offset {offset} s)", utc.rule)
+        }
+        None if clock == Clock::Unix => "unix (UTC)".to_owned(),
+        None => format!("{clock}; the log has no UTC"),
+    }
+}

@@ -1,0 +1,158 @@
+//! `rovelog messages`: what the device printed while it recorded.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use regex::Regex;
+use rovelog::{Text, Timestamp};
+use serde::Serialize;
+
+use crate::args::{Context, Format};
+use crate::input::Input;
+use crate::output::{Out, escape};
+use crate::report::{Failure, Outcome};
+use crate::select::part;
+use crate::when::{Times, WindowArgs};
+
+const EXAMPLES: &str = "\
+Examples:
+  rovelog messages flight.ulg
+  rovelog messages flight.ulg --level warning  warnings and worse
+  rovelog messages flight.ulg -g 'baro|gps' -f csv";
+
+/// Show the console log: what the device printed while it recorded
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A log; - is stdin
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Only lines as grave as this or worse: emergency, alert, critical, error, warning, notice, info, debug
+    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    level: Option<u8>,
+    /// Only lines that match
+    #[arg(short, long, value_name = "REGEX", value_parser = part)]
+    grep: Option<Regex>,
+    #[command(flatten)]
+    window: WindowArgs,
+}
+
+/// The short names of the levels, for text.
+const SHORT: [&str; 8] = ["EMERG", "ALERT", "CRIT", "ERROR", "WARN", "NOTICE", "INFO", "DEBUG"];
+
+/// A level by its name, the beginning of it (`warn`, `err`), or its number.
+fn level(text: &str) -> Result<u8, String> {
+    let lower = text.to_lowercase();
+    let by_name =
+        rovelog::core::record::LEVELS.iter().position(|name| lower.len() > 1 && name.starts_with(&lower));
+    let number = lower.parse::<usize>().ok().filter(|number| *number < SHORT.len());
+    by_name
+        .or(number)
+        .and_then(|level| u8::try_from(level).ok())
+        .ok_or_else(|| format!("a level is one of {}", rovelog::core::record::LEVELS.join(", ")))
+}
+
+/// A line of the console.
+#[derive(Serialize)]
+struct Line<'a> {
+    time: Option<String>,
+    t_ns: Option<String>,
+    level: &'static str,
+    severity: u8,
+    source: Option<&'a str>,
+    text: &'a str,
+    offset: u64,
+}
+
+/// The document `rovelog.messages/1`.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    file: String,
+    messages: Vec<Line<'a>>,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
+    let input = Input::new(args.file.as_deref())?;
+    let log = input.open(context)?;
+    let here = |failure: Failure| failure.at(&input.path);
+    let Some(texts) = log.texts() else {
+        return Err(here(
+            Failure::usage(format!("{} has no console messages", log.format().name))
+                .next("see what it has: rovelog topics FILE"),
+        ));
+    };
+    let times = context.times(log.info()).map_err(here)?;
+    // A console line may be older than the first record, so no window misses the log.
+    let window = args.window.resolve(&times, None).map_err(here)?;
+    let keep = |text: &Text| {
+        args.level.is_none_or(|level| text.level <= level)
+            && args.grep.as_ref().is_none_or(|grep| grep.is_match(&text.text))
+            && text.time.is_none_or(|time| window.keeps(time.nanos))
+    };
+    let mut texts = texts.filter(keep);
+    let mut out = context.out();
+    let line = |text: &Text, out: &mut Out| match format {
+        Format::Text => person(out, text, &times, context),
+        _ => out.line(&machine(text, &times)),
+    };
+    match format {
+        Format::Text | Format::Ndjson => texts.try_for_each(|text| {
+            line(&text, &mut out)?;
+            out.end_record()
+        })?,
+        Format::Json => {
+            let texts: Vec<_> = texts.collect();
+            let messages = texts.iter().map(|text| machine(text, &times)).collect();
+            out.document(&Document { schema: "rovelog.messages/1", file: input.name(), messages })?;
+        }
+        Format::Csv => {
+            let head = ["time", "t_ns", "level", "source", "text"];
+            let rows = texts.map(|text| {
+                let Line { t_ns, level, source, .. } = machine(&text, &times);
+                let mut time = String::new();
+                times.push_csv(text.time, &mut time);
+                let source = source.unwrap_or_default().to_owned();
+                [time, t_ns.unwrap_or_default(), level.to_owned(), source, text.text.clone()]
+            });
+            out.csv(head, rows)?;
+            return Ok(context.report.loss(&log.info().lost, &input.path));
+        }
+    }
+    out.flush()?;
+    Ok(context.report.loss(&log.info().lost, &input.path))
+}
+
+fn machine<'a>(text: &'a Text, times: &Times) -> Line<'a> {
+    Line {
+        time: times.machine(text.time),
+        t_ns: times.t_ns(text.time).map(|nanos| nanos.to_string()),
+        level: text.level_name(),
+        severity: text.level,
+        source: text.source.as_deref(),
+        text: &text.text,
+        offset: text.offset,
+    }
+}
+
+/// `2026-05-20T12:01:05.346000Z  +00:02:33.2  ERROR   [sensors] no barometer found`.
+fn person(out: &mut Out, text: &Text, times: &Times, context: &Context) -> std::io::Result<()> {
+    let mut time = String::new();
+    times.push_text(text.time, &mut time);
+    let epoch = |time: Timestamp| times.epoch(time).filter(|_| context.global.verbose);
+    if let Some(epoch) = text.time.and_then(epoch) {
+        time = format!("{time}  {epoch}");
+    }
+    let since = text.time.and_then(|time| times.since_start(time)).unwrap_or_else(|| "-".to_owned());
+    let level = format!("{:6}", SHORT[usize::from(text.level.min(7))]);
+    let level = match text.level {
+        0..=3 => out.paint.red(&level),
+        4 => out.paint.yellow(&level),
+        _ => level,
+    };
+    let source = text.source.as_ref().map(|source| format!("{}: ", escape(source))).unwrap_or_default();
+    // Several lines stay together under the first.
+    let lines: Vec<_> = text.text.trim_end().split('\n').map(escape).collect();
+    writeln!(out, "{time}  {since}  {level}  {source}{}", lines.join("\n    "))
+}

@@ -1,0 +1,41 @@
+//! The commands: one file each.
+
+mod cat;
+mod check;
+mod info;
+mod messages;
+mod params;
+mod schema;
+mod topics;
+
+use clap::Subcommand;
+
+use crate::args::Context;
+use crate::report::Outcome;
+
+/// What the command line can do.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Info(info::Args),
+    #[command(visible_aliases = ["ls", "list"])]
+    Topics(topics::Args),
+    Schema(schema::Args),
+    Cat(cat::Args),
+    Messages(messages::Args),
+    Params(params::Args),
+    #[command(visible_alias = "doctor")]
+    Check(check::Args),
+}
+
+/// Runs `command`.
+pub(crate) fn run(command: Command, context: &Context) -> Outcome {
+    match command {
+        Command::Info(args) => info::run(&args, context),
+        Command::Topics(args) => topics::run(&args, context),
+        Command::Schema(args) => schema::run(&args, context),
+        Command::Cat(args) => cat::run(&args, context),
+        Command::Messages(args) => messages::run(&args, context),
+        Command::Params(args) => params::run(&args, context),
+        Command::Check(args) => check::run(&args, context),
+    }
+}

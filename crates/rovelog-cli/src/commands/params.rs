@@ -1,0 +1,319 @@
+//! `rovelog params`: the parameters of a log, or how those of two logs differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use rovelog::{AnyLog, Value};
+use serde::Serialize;
+
+use crate::args::{Context, Format};
+use crate::input::Input;
+use crate::output::{Out, escape};
+use crate::records::{cell, plain};
+use crate::report::{Failure, Outcome};
+use crate::when::Times;
+
+const EXAMPLES: &str = "\
+Examples:
+  rovelog params flight.ulg
+  rovelog params flight.ulg --changed          what differs from the defaults, or changed in flight
+  rovelog params before.ulg after.ulg --ignore-calibration";
+
+/// Show the parameters of a log, or compare those of two logs
+///
+/// The value of a parameter is the one with which the log began; changes follow it. Two logs are compared
+/// by these values: ~ differs, - is only in the first, + only in the second.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A log; - is stdin
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// A second log to compare with
+    #[arg(value_name = "B")]
+    other: Option<PathBuf>,
+    /// Only those that differ from a default which the log holds, or that changed while it ran
+    #[arg(long, conflicts_with = "other")]
+    changed: bool,
+    /// Leave out what differs between any two vehicles: calibration, flight counters
+    #[arg(long)]
+    ignore_calibration: bool,
+}
+
+/// Beginnings of the names of parameters that a vehicle sets for itself.
+const CALIBRATION: [&str; 8] = [
+    "CAL_",
+    "TC_",
+    "SENS_BOARD_",
+    "SENS_DPRES_OFF",
+    "EKF2_MAGBIAS",
+    "LND_FLIGHT_T",
+    "COM_FLIGHT_UUID",
+    "RC_CHAN_CNT",
+];
+
+/// A parameter with all that a log says about it.
+#[derive(Default)]
+struct Param {
+    value: Option<Value>,
+    system_default: Option<Value>,
+    setup_default: Option<Value>,
+    changes: Vec<Change>,
+}
+
+struct Change {
+    time: Option<rovelog::Timestamp>,
+    value: Value,
+    offset: u64,
+}
+
+impl Param {
+    fn is_changed(&self) -> bool {
+        let differs = |default: &Option<Value>| default.is_some() && *default != self.value;
+        !self.changes.is_empty() || differs(&self.system_default) || differs(&self.setup_default)
+    }
+}
+
+/// The parameters by name; `None` where the format has none.
+fn parameters(log: &AnyLog) -> Option<BTreeMap<String, Param>> {
+    let AnyLog::Ulog(log) = log else { return None };
+    let found = log.parameters();
+    let mut params: BTreeMap<String, Param> = BTreeMap::new();
+    for (name, value) in found.initial {
+        params.entry(name).or_default().value = Some(value);
+    }
+    for (name, value) in found.system_defaults {
+        params.entry(name).or_default().system_default = Some(value);
+    }
+    for (name, value) in found.setup_defaults {
+        params.entry(name).or_default().setup_default = Some(value);
+    }
+    for change in found.changed {
+        let param = params.entry(change.name).or_default();
+        param.changes.push(Change { time: change.time, value: change.value, offset: change.offset });
+    }
+    Some(params)
+}
+
+#[derive(Serialize)]
+struct ParamDoc<'a> {
+    name: &'a str,
+    #[serde(rename = "type")]
+    type_name: Option<&'static str>,
+    value: Option<&'a Value>,
+    system_default: Option<&'a Value>,
+    setup_default: Option<&'a Value>,
+    changes: Vec<ChangeDoc<'a>>,
+}
+
+#[derive(Serialize)]
+struct ChangeDoc<'a> {
+    time: Option<String>,
+    t_ns: Option<String>,
+    value: &'a Value,
+    offset: u64,
+}
+
+/// The document `rovelog.params/1`.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    file: String,
+    params: Vec<ParamDoc<'a>>,
+}
+
+/// The document `rovelog.params_diff/1`.
+#[derive(Serialize)]
+struct DiffDocument<'a> {
+    schema: &'static str,
+    a: String,
+    b: String,
+    differences: Vec<Difference<'a>>,
+}
+
+#[derive(Serialize)]
+struct Difference<'a> {
+    name: &'a str,
+    a: Option<&'a Value>,
+    b: Option<&'a Value>,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
+    let input = Input::new(args.file.as_deref())?;
+    let (log, params) = read(&input, args, context)?;
+    let mut status = context.report.loss(&log.info().lost, &input.path);
+    if let Some(other) = &args.other {
+        let other = Input::new(Some(other))?;
+        let (other_log, others) = read(&other, args, context)?;
+        compare((&input.path, &params), (&other.path, &others), format, context)?;
+        status = status.max(context.report.loss(&other_log.info().lost, &other.path));
+    } else {
+        let times = context.times(log.info()).map_err(|failure| failure.at(&input.path))?;
+        dump(&input.path, &params, &times, format, context)?;
+    }
+    Ok(status)
+}
+
+fn read(input: &Input, args: &Args, context: &Context) -> Result<(AnyLog, BTreeMap<String, Param>), Failure> {
+    let log = input.open(context)?;
+    let mut params = parameters(&log).ok_or_else(|| {
+        Failure::usage(format!("{} has no parameters", log.format().name))
+            .next("see what it has: rovelog info FILE")
+            .at(&input.path)
+    })?;
+    params.retain(|name, param| {
+        (!args.changed || param.is_changed())
+            && !(args.ignore_calibration && CALIBRATION.iter().any(|start| name.starts_with(start)))
+    });
+    Ok((log, params))
+}
+
+fn dump(
+    file: &Path,
+    params: &BTreeMap<String, Param>,
+    times: &Times,
+    format: Format,
+    context: &Context,
+) -> Result<(), Failure> {
+    let mut out = context.out();
+    let mut docs = params.iter().map(|(name, param)| ParamDoc {
+        name,
+        type_name: param.value.as_ref().map(type_name),
+        value: param.value.as_ref(),
+        system_default: param.system_default.as_ref(),
+        setup_default: param.setup_default.as_ref(),
+        changes: param
+            .changes
+            .iter()
+            .map(|change| ChangeDoc {
+                time: times.machine(change.time),
+                t_ns: times.t_ns(change.time).map(|nanos| nanos.to_string()),
+                value: &change.value,
+                offset: change.offset,
+            })
+            .collect(),
+    });
+    match format {
+        Format::Text => text(&mut out, params, times)?,
+        Format::Json => {
+            let file = file.to_string_lossy().into_owned();
+            out.document(&Document { schema: "rovelog.params/1", file, params: docs.collect() })?;
+        }
+        Format::Ndjson => docs.try_for_each(|doc| out.line(&doc))?,
+        Format::Csv => {
+            let head = ["name", "type", "value", "system_default", "setup_default", "last_value"];
+            let rows = params.iter().map(|(name, param)| {
+                let last = param.changes.last().map(|change| &change.value).or(param.value.as_ref());
+                [
+                    name.clone(),
+                    param.value.as_ref().map_or("", type_name).to_owned(),
+                    shown(param.value.as_ref()),
+                    shown(param.system_default.as_ref()),
+                    shown(param.setup_default.as_ref()),
+                    shown(last),
+                ]
+            });
+            return out.csv(head, rows);
+        }
+    }
+    Ok(out.flush()?)
+}
+
+fn text(out: &mut Out, params: &BTreeMap<String, Param>, times: &Times) -> Result<(), Failure> {
+    let width = params.keys().map(|name| name.chars().count()).max().unwrap_or_default();
+    let values: Vec<_> = params.values().map(|param| shown(param.value.as_ref())).collect();
+    let value_width = values.iter().map(|value| value.chars().count()).max().unwrap_or_default();
+    for ((name, param), value) in params.iter().zip(values) {
+        let mut line = format!("{:width$}  {value:value_width$}", escape(name));
+        for (word, default) in [("default", &param.system_default), ("setup default", &param.setup_default)] {
+            if let Some(default) = default.as_ref().filter(|default| Some(*default) != param.value.as_ref()) {
+                let _ = write!(line, "  ({word} {})", shown(Some(default)));
+            }
+        }
+        for change in &param.changes {
+            let at = change.time.map(|time| format!(" at {}", times.brief(time))).unwrap_or_default();
+            let _ = write!(line, "  -> {}{at}", shown(Some(&change.value)));
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn compare(
+    a: (&Path, &BTreeMap<String, Param>),
+    b: (&Path, &BTreeMap<String, Param>),
+    format: Format,
+    context: &Context,
+) -> Result<(), Failure> {
+    let names: BTreeSet<&String> = a.1.keys().chain(b.1.keys()).collect();
+    let value = |params: &'_ BTreeMap<String, Param>, name: &String| -> Option<Value> {
+        params.get(name).and_then(|param| param.value.clone())
+    };
+    let pairs: Vec<_> = names
+        .into_iter()
+        .map(|name| (name, value(a.1, name), value(b.1, name)))
+        .filter(|(_, a, b)| !same(a.as_ref(), b.as_ref()))
+        .collect();
+    let differences = pairs.iter().map(|(name, a, b)| Difference { name, a: a.as_ref(), b: b.as_ref() });
+    let mut out = context.out();
+    match format {
+        Format::Text => {
+            let width = pairs.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or_default();
+            for (name, a, b) in &pairs {
+                let name = format!("{:width$}", escape(name));
+                let (a, b) = (a.as_ref(), b.as_ref());
+                match (a, b) {
+                    (Some(_), Some(_)) => writeln!(out, "~ {name}  {} -> {}", shown(a), shown(b))?,
+                    (None, _) => writeln!(out, "+ {name}  {}", shown(b))?,
+                    (_, None) => writeln!(out, "- {name}  {}", shown(a))?,
+                }
+            }
+        }
+        Format::Json => out.document(&DiffDocument {
+            schema: "rovelog.params_diff/1",
+            a: a.0.to_string_lossy().into_owned(),
+            b: b.0.to_string_lossy().into_owned(),
+            differences: differences.collect(),
+        })?,
+        Format::Ndjson => differences.into_iter().try_for_each(|difference| out.line(&difference))?,
+        Format::Csv => {
+            let rows =
+                pairs.iter().map(|(name, a, b)| [(*name).clone(), shown(a.as_ref()), shown(b.as_ref())]);
+            return out.csv(["name", "a", "b"], rows);
+        }
+    }
+    Ok(out.flush()?)
+}
+
+/// Whether two logs agree on a value; a NaN agrees with itself.
+fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
+    match (a, b) {
+        (Some(Value::F32(a)), Some(Value::F32(b))) => a.to_bits() == b.to_bits(),
+        (Some(Value::F64(a)), Some(Value::F64(b))) => a.to_bits() == b.to_bits(),
+        (a, b) => a == b,
+    }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Int(_, 32) => "int32",
+        Value::F32(_) => "float32",
+        Value::F64(_) => "float64",
+        _ => "other",
+    }
+}
+
+/// A value as text; nothing where there is none.
+fn shown(value: Option<&Value>) -> String {
+    let mut text = String::new();
+    if let Some(value) = value
+        && !cell(value, &mut text)
+    {
+        text.clear();
+        plain(value, &mut text);
+    }
+    text
+}

@@ -1,0 +1,193 @@
+//! `rovelog schema`: the fields of the topics.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use rovelog::{AnyLog, Field, Schema, Topic};
+use serde::Serialize;
+
+use crate::args::{Context, Format};
+use crate::input::{Input, natural};
+use crate::output::{Align, Out, Table, escape};
+use crate::report::{Failure, Outcome, Status};
+use crate::select::unknown_topic;
+
+const EXAMPLES: &str = "\
+Examples:
+  rovelog schema flight.ulg                    every type in the log
+  rovelog schema flight.ulg vehicle_attitude
+  rovelog schema flight.ulg vehicle_attitude --raw";
+
+/// Show the fields of the topics: names, types, units
+///
+/// Topics of one type are shown together. Nested fields stand under their flat names, esc[].rpm.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A log; - is stdin
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Only this topic; the instance /0 may be left out
+    topic: Option<String>,
+    /// The definition as the log holds it
+    #[arg(long)]
+    raw: bool,
+}
+
+/// A type and the topics that have it.
+struct Kind<'a> {
+    name: &'a str,
+    schema: Option<&'a Schema>,
+    topics: Vec<&'a Topic>,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    file: String,
+    types: Vec<KindDoc<'a>>,
+}
+
+#[derive(Serialize)]
+struct KindDoc<'a> {
+    name: &'a str,
+    topics: Vec<&'a str>,
+    /// `null` where the records cannot be decoded.
+    fields: Option<Vec<FieldDoc<'a>>>,
+    definition: Option<String>,
+}
+
+#[derive(Serialize)]
+struct FieldDoc<'a> {
+    name: &'a str,
+    #[serde(rename = "type")]
+    ty: String,
+    source_type: &'a str,
+    unit: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<Vec<FieldDoc<'a>>>,
+}
+
+impl<'a> FieldDoc<'a> {
+    fn new(field: &'a Field) -> Self {
+        Self {
+            name: &field.name,
+            ty: field.ty.to_string(),
+            source_type: &field.source_type,
+            unit: field.unit.as_deref(),
+            fields: field.ty.nested().map(|schema| schema.fields.iter().map(Self::new).collect()),
+        }
+    }
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
+    let input = Input::new(args.file.as_deref())?;
+    let log = input.open(context)?;
+    let kinds = kinds(&log, args.topic.as_deref()).map_err(|failure| failure.at(&input.path))?;
+    let mut out = context.out();
+    if args.raw {
+        for kind in &kinds {
+            let definition =
+                kind.topics.first().and_then(|topic| log.definition(topic)).ok_or_else(|| {
+                    Failure::failed(format!("the log holds no definition of {}", kind.name)).at(&input.path)
+                })?;
+            writeln!(out, "{}", escape(&definition))?;
+        }
+        out.flush()?;
+        return Ok(Status::Done);
+    }
+    let docs = kinds.iter().map(|kind| KindDoc {
+        name: kind.name,
+        topics: kind.topics.iter().map(|topic| topic.name.as_str()).collect(),
+        fields: kind.schema.map(|schema| schema.fields.iter().map(FieldDoc::new).collect()),
+        definition: kind.topics.first().and_then(|topic| log.definition(topic)),
+    });
+    match format {
+        Format::Text => text(&mut out, &kinds)?,
+        Format::Json => {
+            let types = docs.collect();
+            out.document(&Document { schema: "rovelog.schema/1", file: input.name(), types })?;
+        }
+        Format::Ndjson => docs.into_iter().try_for_each(|doc| out.line(&doc))?,
+        Format::Csv => {
+            let rows = kinds.iter().flat_map(|kind| {
+                rows(kind.schema)
+                    .into_iter()
+                    .map(|[name, ty, source, unit]| [kind.name.to_owned(), name, ty, source, unit])
+            });
+            out.csv(["topic_type", "field", "type", "source_type", "unit"], rows)?;
+            return Ok(Status::Done);
+        }
+    }
+    out.flush()?;
+    Ok(Status::Done)
+}
+
+/// The types of a log, or that of one topic, by name; a type that changed on the way is there twice.
+fn kinds<'a>(log: &'a AnyLog, topic: Option<&str>) -> Result<Vec<Kind<'a>>, Failure> {
+    let topics: Vec<&Topic> = match topic {
+        Some(name) => vec![log.topic(name).ok_or_else(|| unknown_topic(name, log.topics()))?],
+        None => log.topics().iter().collect(),
+    };
+    let mut kinds: BTreeMap<&str, Vec<Kind<'a>>> = BTreeMap::new();
+    for topic in topics {
+        let alike = kinds.entry(&topic.type_name).or_default();
+        let schema = topic.schema.as_deref();
+        match alike.iter_mut().find(|kind| kind.schema == schema) {
+            Some(kind) => kind.topics.push(topic),
+            None => alike.push(Kind { name: &topic.type_name, schema, topics: vec![topic] }),
+        }
+    }
+    let mut kinds: Vec<_> = kinds.into_values().flatten().collect();
+    for kind in &mut kinds {
+        kind.topics.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
+    }
+    Ok(kinds)
+}
+
+fn text(out: &mut Out, kinds: &[Kind<'_>]) -> Result<(), Failure> {
+    for (i, kind) in kinds.iter().enumerate() {
+        if i > 0 {
+            writeln!(out)?;
+        }
+        let topics: Vec<_> = kind.topics.iter().map(|topic| escape(&topic.name)).collect();
+        writeln!(out, "{}  ({})", out.paint.bold(&escape(kind.name)), topics.join(", "))?;
+        if kind.schema.is_none() {
+            writeln!(out, "cannot be decoded; rovelog check says why")?;
+            continue;
+        }
+        let mut table = Table::new(&[
+            ("FIELD", Align::Left),
+            ("TYPE", Align::Left),
+            ("IN THE LOG", Align::Left),
+            ("UNIT", Align::Left),
+        ]);
+        for row in rows(kind.schema) {
+            table.row(row);
+        }
+        table.write(out)?;
+    }
+    Ok(())
+}
+
+/// Name, type, type in the log, unit of every field, those of nested types under it.
+fn rows(schema: Option<&Schema>) -> Vec<[String; 4]> {
+    fn add(path: &str, schema: &Schema, rows: &mut Vec<[String; 4]>) {
+        for field in &schema.fields {
+            let name = format!("{path}{}", field.name);
+            let unit = field.unit.clone().unwrap_or_default();
+            rows.push([name.clone(), field.ty.to_string(), field.source_type.clone(), unit]);
+            if let Some(nested) = field.ty.nested() {
+                let list = if matches!(field.ty, rovelog::FieldType::Array(..)) { "[]" } else { "" };
+                add(&format!("{name}{list}."), nested, rows);
+            }
+        }
+    }
+    let mut rows = Vec::new();
+    if let Some(schema) = schema {
+        add("", schema, &mut rows);
+    }
+    rows
+}

@@ -1,0 +1,125 @@
+//! `rovelog topics`: the named streams of a log.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use rovelog::Topic;
+use serde::Serialize;
+
+use crate::args::{Context, Format};
+use crate::input::{Input, Survey};
+use crate::machine::TopicDoc;
+use crate::output::{Align, Table, size};
+use crate::report::{Outcome, Status};
+use crate::select::TopicArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  rovelog topics flight.ulg
+  rovelog ls flight.ulg --sort bytes           what fills the log?
+  rovelog topics flight.ulg -y 'vehicle_.*' -f csv";
+
+/// List the topics of a log: how many records, how fast, how large
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A log; - is stdin
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    topics: TopicArgs,
+    /// Order of the topics; numbers come largest first
+    #[arg(long, value_enum, value_name = "BY", default_value = "name")]
+    sort: Sort,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Sort {
+    Name,
+    Count,
+    Rate,
+    Bytes,
+}
+
+/// The document `rovelog.topics/1`.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    file: String,
+    topics: Vec<TopicDoc<'a>>,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
+    let input = Input::new(args.file.as_deref())?;
+    let survey = Survey::new(&input, context)?;
+    let mut topics = args.topics.pick(&survey.topics).map_err(|failure| failure.at(&input.path))?;
+    // Stable: topics that are alike stay in the order of their names.
+    match args.sort {
+        Sort::Name => {}
+        Sort::Count => topics.sort_by_key(|topic| std::cmp::Reverse(topic.count)),
+        Sort::Bytes => topics.sort_by_key(|topic| std::cmp::Reverse(topic.bytes)),
+        Sort::Rate => {
+            topics
+                .sort_by(|a, b| b.rate_hz().unwrap_or_default().total_cmp(&a.rate_hz().unwrap_or_default()));
+        }
+    }
+    let mut out = context.out();
+    let docs = topics.iter().map(|topic| TopicDoc::new(topic));
+    match format {
+        Format::Text => table(&topics).write(&mut out)?,
+        Format::Json => {
+            let topics = docs.collect();
+            out.document(&Document { schema: "rovelog.topics/1", file: input.name(), topics })?;
+        }
+        Format::Ndjson => docs.into_iter().try_for_each(|doc| out.line(&doc))?,
+        Format::Csv => {
+            let head = ["name", "type", "count", "bytes", "first_ns", "last_ns", "rate_hz"];
+            out.csv(
+                head,
+                docs.map(|doc| {
+                    let rate = doc.rate_hz.map(|rate| rate.to_string());
+                    [
+                        doc.name.to_owned(),
+                        doc.type_name.to_owned(),
+                        doc.count,
+                        doc.bytes,
+                        doc.first_ns.unwrap_or_default(),
+                        doc.last_ns.unwrap_or_default(),
+                        rate.unwrap_or_default(),
+                    ]
+                }),
+            )?;
+            return Ok(Status::Done);
+        }
+    }
+    out.flush()?;
+    Ok(Status::Done)
+}
+
+/// The table of topics, as `info` shows it too.
+pub(super) fn table(topics: &[&Topic]) -> Table {
+    let mut table = Table::new(&[
+        ("TOPIC", Align::Left),
+        ("TYPE", Align::Left),
+        ("COUNT", Align::Right),
+        ("RATE Hz", Align::Right),
+        ("BYTES", Align::Right),
+    ]);
+    for topic in topics {
+        table.row([
+            topic.name.clone(),
+            topic.type_name.clone(),
+            topic.count.to_string(),
+            topic.rate_hz().map_or_else(|| "-".to_owned(), rate),
+            size(topic.bytes),
+        ]);
+    }
+    table
+}
+
+/// `199.9`; slow topics with the digits that tell them apart: `0.017`.
+fn rate(hz: f64) -> String {
+    if hz < 0.95 { format!("{hz:.3}") } else { format!("{hz:.1}") }
+}

@@ -1,0 +1,137 @@
+//! Where a log comes from: a file, or stdin.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
+
+use rovelog::{AnyLog, Diagnostics, Error, FormatInfo, LogInfo, LogStream, ReadOptions, Severity, Topic};
+
+use crate::args::Context;
+use crate::progress::Progress;
+use crate::report::Failure;
+
+/// The FILE of a command.
+pub(crate) struct Input {
+    /// The path as it was given; `-` is stdin.
+    pub(crate) path: PathBuf,
+}
+
+impl Input {
+    /// The file that was named, or stdin where none was and something is piped in.
+    pub(crate) fn new(path: Option<&Path>) -> Result<Self, Failure> {
+        if path.is_none() && std::io::stdin().is_terminal() {
+            return Err(Failure::usage("no log was named").next("give a FILE, or - to read stdin"));
+        }
+        Ok(Self { path: path.unwrap_or(Path::new("-")).to_owned() })
+    }
+
+    pub(crate) fn is_stdin(&self) -> bool {
+        self.path == Path::new("-")
+    }
+
+    /// The name that machines get.
+    pub(crate) fn name(&self) -> String {
+        self.path.to_string_lossy().into_owned()
+    }
+
+    /// Opens the log; stdin is read into memory.
+    pub(crate) fn open(&self, context: &Context) -> Result<AnyLog, Failure> {
+        let options = ReadOptions::default();
+        let opened = match (self.is_stdin(), format(context)) {
+            (false, None) => rovelog::open_with(&self.path, &options),
+            (false, Some(format)) => rovelog::open_as(format, &self.path, &options),
+            (true, format) => {
+                let mut bytes = Vec::new();
+                std::io::stdin()
+                    .lock()
+                    .read_to_end(&mut bytes)
+                    .map_err(|error| Failure::from(Error::io("rovelog", error)).at(&self.path))?;
+                match format {
+                    None => rovelog::from_bytes(bytes.into(), &options),
+                    Some(format) => rovelog::from_bytes_as(format, bytes.into(), &options),
+                }
+            }
+        };
+        let log = opened.map_err(|error| Failure::from(error).at(&self.path))?;
+        self.refuse_damage(log.diagnostics(), context)?;
+        Ok(log)
+    }
+
+    /// Reads stdin as a stream.
+    pub(crate) fn stream(&self, context: &Context) -> Result<Box<dyn LogStream>, Failure> {
+        let (stdin, options) = (Box::new(std::io::stdin()), ReadOptions::default());
+        match format(context) {
+            None => rovelog::open_stream(stdin, &options),
+            Some(format) => rovelog::open_stream_as(format, stdin, &options),
+        }
+        .map_err(|error| Failure::from(error).at(&self.path))
+    }
+
+    /// With `--strict`, the first loss is a failure.
+    pub(crate) fn refuse_damage(&self, found: &Diagnostics, context: &Context) -> Result<(), Failure> {
+        if !context.global.strict || found.ledger().losses == 0 {
+            return Ok(());
+        }
+        let cause = match found.list().iter().find(|problem| problem.rule.severity == Severity::DataLost) {
+            Some(first) => format!("{} (bytes {}..{})", first.message, first.range.start, first.range.end),
+            None => "the log is damaged".to_owned(),
+        };
+        Err(Failure::failed(cause)
+            .next("leave --strict out to skip damage, or see all of it: rovelog check FILE")
+            .at(&self.path))
+    }
+}
+
+/// What a log says about itself, from a file or from one pass over stdin.
+pub(crate) struct Survey {
+    pub(crate) format: &'static FormatInfo,
+    pub(crate) info: LogInfo,
+    /// By name, the instances in the order of their numbers.
+    pub(crate) topics: Vec<Topic>,
+    pub(crate) diagnostics: Diagnostics,
+}
+
+impl Survey {
+    pub(crate) fn new(input: &Input, context: &Context) -> Result<Self, Failure> {
+        let mut survey = if input.is_stdin() {
+            let mut stream = input.stream(context)?;
+            let mut progress = Progress::new(context, None);
+            loop {
+                let record = stream.next_record().map_err(|error| Failure::from(error).at(&input.path))?;
+                match record {
+                    Some(record) => progress.at(record.offset),
+                    None => break,
+                }
+            }
+            Self {
+                format: stream.format(),
+                info: stream.info(),
+                topics: stream.topics().to_vec(),
+                diagnostics: stream.diagnostics().clone(),
+            }
+        } else {
+            let log = input.open(context)?;
+            Self {
+                format: log.format(),
+                info: log.info().clone(),
+                topics: log.topics().to_vec(),
+                diagnostics: log.diagnostics().clone(),
+            }
+        };
+        input.refuse_damage(&survey.diagnostics, context)?;
+        survey.topics.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
+        Ok(survey)
+    }
+}
+
+/// A name in parts by which 2 comes before 10.
+pub(crate) fn natural(name: &str) -> (&str, u64, &str) {
+    match name.rsplit_once('/') {
+        Some((base, instance)) => (base, instance.parse().unwrap_or(u64::MAX), instance),
+        None => (name, 0, ""),
+    }
+}
+
+/// The id of the format that the user insists on. `bag` is how people call ROS bags.
+fn format(context: &Context) -> Option<&str> {
+    context.global.input_format.as_deref().map(|format| if format == "bag" { "rosbag" } else { format })
+}

@@ -1,0 +1,125 @@
+//! The documents of the machine formats that several commands share. Integers of 64 bits are strings: no
+//! reader may round them.
+
+use rovelog::{Detail, Diagnostic, FormatInfo, Ledger, LogInfo, Topic};
+use serde::{Serialize, Serializer};
+
+use crate::when::Times;
+
+/// A format, as `info` and `check` name it.
+#[derive(Serialize)]
+pub(crate) struct FormatDoc<'a> {
+    id: &'static str,
+    name: &'static str,
+    version: &'a str,
+    dialect: Option<&'static str>,
+}
+
+impl<'a> FormatDoc<'a> {
+    pub(crate) fn new(format: &FormatInfo, info: &'a LogInfo) -> Self {
+        Self { id: format.id, name: format.name, version: &info.version, dialect: info.dialect }
+    }
+}
+
+/// The clock of a log and its place on the Unix clock.
+#[derive(Serialize)]
+pub(crate) struct ClockDoc<'a> {
+    base: &'static str,
+    utc_rule: Option<&'static str>,
+    utc_offset_ns: Option<String>,
+    utc_evidence: Option<&'a str>,
+}
+
+impl<'a> ClockDoc<'a> {
+    pub(crate) fn new(info: &'a LogInfo, times: &Times) -> Self {
+        let utc = info.utc.as_ref();
+        Self {
+            base: times.clock().name(),
+            utc_rule: utc.map(|utc| utc.rule),
+            utc_offset_ns: utc.map(|utc| utc.nanos.to_string()),
+            utc_evidence: utc.map(|utc| utc.evidence.as_str()),
+        }
+    }
+}
+
+/// A topic of a log.
+#[derive(Serialize)]
+pub(crate) struct TopicDoc<'a> {
+    pub(crate) name: &'a str,
+    #[serde(rename = "type")]
+    pub(crate) type_name: &'a str,
+    pub(crate) count: String,
+    pub(crate) bytes: String,
+    pub(crate) first_ns: Option<String>,
+    pub(crate) last_ns: Option<String>,
+    pub(crate) rate_hz: Option<f64>,
+}
+
+impl<'a> TopicDoc<'a> {
+    pub(crate) fn new(topic: &'a Topic) -> Self {
+        Self {
+            name: &topic.name,
+            type_name: &topic.type_name,
+            count: topic.count.to_string(),
+            bytes: topic.bytes.to_string(),
+            first_ns: topic.first.map(|time| time.nanos.to_string()),
+            last_ns: topic.last.map(|time| time.nanos.to_string()),
+            rate_hz: topic.rate_hz(),
+        }
+    }
+}
+
+/// The bytes that could not be read.
+#[derive(Serialize)]
+pub(crate) struct LostDoc {
+    bytes: String,
+    losses: String,
+    ranges: Vec<[String; 2]>,
+}
+
+impl LostDoc {
+    pub(crate) fn new(lost: &Ledger) -> Self {
+        Self {
+            bytes: lost.bytes.to_string(),
+            losses: lost.losses.to_string(),
+            ranges: lost
+                .ranges
+                .iter()
+                .map(|range| [range.start.to_string(), range.end.to_string()])
+                .collect(),
+        }
+    }
+}
+
+/// One thing noticed in a log.
+#[derive(Serialize)]
+pub(crate) struct ProblemDoc<'a> {
+    code: &'static str,
+    name: &'static str,
+    severity: &'static str,
+    start: String,
+    end: String,
+    message: &'a str,
+}
+
+impl<'a> ProblemDoc<'a> {
+    pub(crate) fn new(problem: &'a Diagnostic) -> Self {
+        Self {
+            code: problem.rule.code,
+            name: problem.rule.name,
+            severity: problem.rule.severity.name(),
+            start: problem.range.start.to_string(),
+            end: problem.range.end.to_string(),
+            message: &problem.message,
+        }
+    }
+}
+
+/// What only one format has, as one object in its own order.
+pub(crate) struct DetailsDoc<'a>(pub(crate) &'a [Detail]);
+
+impl Serialize for DetailsDoc<'_> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_map(self.0.iter().map(|detail| (detail.key, &detail.value)))
+    }
+}

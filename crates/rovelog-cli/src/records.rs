@@ -1,0 +1,411 @@
+//! Writing records: a line of text, a JSON object or a row of CSV each. Memory does not grow with the log.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use rovelog::{Record, Topic, Value};
+
+use crate::args::{Context, Format};
+use crate::output::{Out, escape};
+use crate::report::{Failure, Status};
+use crate::select::{FieldArgs, Keep, leaves};
+use crate::when::Times;
+
+/// Where records go.
+enum Sink {
+    Plain(Out),
+    Csv(Box<csv::Writer<Out>>),
+}
+
+/// How the records of one topic are written, once that is settled.
+enum Plan {
+    Unsettled,
+    /// No field of it is wanted.
+    Skip,
+    Write(Layout),
+}
+
+struct Layout {
+    keep: Keep,
+    /// The topic's name as the format spells it: JSON with its quotes, or text.
+    name: String,
+    /// Values in a record, where the schema says it.
+    leaves: Option<usize>,
+}
+
+/// Writes records in one format.
+pub(crate) struct Records<'a> {
+    context: &'a Context,
+    format: Format,
+    fields: &'a FieldArgs,
+    times: &'a Times,
+    file: &'a Path,
+    sink: Sink,
+    /// By topic.
+    plans: Vec<Plan>,
+    /// The width of the column of topics, in text.
+    width: usize,
+    written: u64,
+    status: Status,
+    line: String,
+}
+
+impl<'a> Records<'a> {
+    pub(crate) fn new(
+        context: &'a Context,
+        format: Format,
+        fields: &'a FieldArgs,
+        times: &'a Times,
+        file: &'a Path,
+    ) -> Result<Self, Failure> {
+        let mut out = context.out();
+        let sink = match format {
+            Format::Csv => {
+                Sink::Csv(Box::new(csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out)))
+            }
+            Format::Json => {
+                out.write_all(b"{\"schema\":\"rovelog.cat/1\",\"file\":")?;
+                out.json(&file.to_string_lossy())?;
+                out.write_all(b",\"records\":[")?;
+                Sink::Plain(out)
+            }
+            Format::Text | Format::Ndjson => Sink::Plain(out),
+        };
+        Ok(Self {
+            context,
+            format,
+            fields,
+            times,
+            file,
+            sink,
+            plans: Vec::new(),
+            width: 0,
+            written: 0,
+            status: Status::Done,
+            line: String::new(),
+        })
+    }
+
+    /// Makes room in the text for the name of `topic`.
+    pub(crate) fn expect(&mut self, topic: &Topic) {
+        self.width = self.width.max(topic.name.chars().count());
+    }
+
+    /// The first row of CSV, which `topic` decides; nothing in other formats.
+    pub(crate) fn head(&mut self, topic: &Topic) -> Result<(), Failure> {
+        let Sink::Csv(csv) = &mut self.sink else { return Ok(()) };
+        let Some(schema) = &topic.schema else {
+            return Err(Failure::failed(format!("the records of {} cannot be decoded", topic.name))
+                .next("see why: rovelog check FILE")
+                .at(self.file));
+        };
+        let keep = self.fields.keep(Some(schema)).unwrap_or(Keep::All);
+        csv.write_field("time")?;
+        csv.write_field("t_ns")?;
+        for (_, name) in leaves(schema).iter().enumerate().filter(|(place, _)| keep.leaf(*place)) {
+            csv.write_field(name)?;
+        }
+        csv.write_record(None::<&[u8]>)?;
+        Ok(())
+    }
+
+    /// Writes one record.
+    pub(crate) fn write(&mut self, record: &Record<'_>) -> Result<(), Failure> {
+        let index = record.topic.id.index();
+        if self.plans.len() <= index {
+            self.plans.resize_with(index + 1, || Plan::Unsettled);
+        }
+        if matches!(self.plans[index], Plan::Unsettled) {
+            self.plans[index] = self.plan(record.topic)?;
+        }
+        let Plan::Write(plan) = &self.plans[index] else { return Ok(()) };
+        let value = match record.value() {
+            Ok(value) => value,
+            Err(error) => return self.undecodable(record, &error.to_string()),
+        };
+        if plan.leaves.is_some_and(|leaves| leaves != count(&value)) {
+            return self.undecodable(record, "it has other fields than its schema");
+        }
+        self.line.clear();
+        match &mut self.sink {
+            Sink::Csv(csv) => {
+                if row(csv, record, &value, plan, self.times, &mut self.line)? {
+                    let text = format!("{} has bytes, which CSV cannot carry", record.topic.name);
+                    self.context.report.warn("records with bytes", &text);
+                    self.status = Status::Lost;
+                }
+            }
+            Sink::Plain(out) => {
+                if self.format == Format::Text {
+                    self.times.push_text(record.time, &mut self.line);
+                    let _ = write!(self.line, "  {:width$}  ", plan.name, width = self.width);
+                    text(&value, &plan.keep, &mut self.line);
+                    self.line.push('\n');
+                } else {
+                    let last = if self.format == Format::Ndjson { "\n" } else { "" };
+                    let comma = if self.format == Format::Json && self.written > 0 { ",\n" } else { "" };
+                    self.line.push_str(comma);
+                    json(record, &value, plan, self.times, &mut self.line)?;
+                    self.line.push_str(last);
+                    out.guard(&mut self.line);
+                }
+                out.write_all(self.line.as_bytes())?;
+                out.end_record()?;
+            }
+        }
+        self.written += 1;
+        Ok(())
+    }
+
+    fn plan(&self, topic: &Topic) -> Result<Plan, Failure> {
+        let Some(keep) = self.fields.keep(topic.schema.as_deref()) else { return Ok(Plan::Skip) };
+        let name = match self.format {
+            Format::Text => escape(&topic.name).into_owned(),
+            _ => serde_json::to_string(&topic.name)?,
+        };
+        let leaves = topic.schema.as_deref().map(|schema| leaves(schema).len());
+        Ok(Plan::Write(Layout { keep, name, leaves }))
+    }
+
+    /// A record that has to be left out is a loss.
+    fn undecodable(&mut self, record: &Record<'_>, why: &str) -> Result<(), Failure> {
+        let text = format!(
+            "record {} of {} (byte {}) cannot be decoded: {why}",
+            record.seq, record.topic.name, record.offset
+        );
+        if self.context.global.strict {
+            return Err(Failure::failed(text).at(self.file));
+        }
+        self.context.report.warn("records cannot be decoded", &text);
+        self.status = Status::Lost;
+        Ok(())
+    }
+
+    /// Ends the output; what was lost on the way.
+    pub(crate) fn finish(mut self) -> Result<Status, Failure> {
+        match &mut self.sink {
+            Sink::Csv(csv) => csv.flush()?,
+            Sink::Plain(out) => {
+                if self.format == Format::Json {
+                    out.write_all(b"]}\n")?;
+                }
+                out.flush()?;
+            }
+        }
+        Ok(self.status)
+    }
+}
+
+/// Values without parts in `value`.
+fn count(value: &Value) -> usize {
+    match value {
+        Value::Struct(fields) => fields.iter().map(|(_, value)| count(value)).sum(),
+        Value::List(items) => items.iter().map(count).sum(),
+        _ => 1,
+    }
+}
+
+/// `time=1 q=[1.0, 0.0] pos={x=1.0}`; single leaves by their flat names where not all is wanted.
+fn text(value: &Value, keep: &Keep, line: &mut String) {
+    let start = line.len();
+    if *keep == Keep::All {
+        let Value::Struct(fields) = value else { return plain(value, line) };
+        for (name, value) in fields {
+            let gap = if line.len() > start { " " } else { "" };
+            let _ = write!(line, "{gap}{}=", escape(name));
+            plain(value, line);
+        }
+        return;
+    }
+    let mut place = 0;
+    value.flatten(&mut |name, value| {
+        if keep.leaf(place) {
+            let gap = if line.len() > start { " " } else { "" };
+            let _ = write!(line, "{gap}{}=", escape(name));
+            plain(value, line);
+        }
+        place += 1;
+    });
+}
+
+/// A value as a person reads it.
+pub(crate) fn plain(value: &Value, line: &mut String) {
+    match value {
+        Value::Text(text) => {
+            let _ = write!(line, "\"{}\"", escape(text).replace('"', "\\\""));
+        }
+        Value::List(items) => {
+            for (i, item) in items.iter().enumerate() {
+                line.push_str(if i == 0 { "[" } else { ", " });
+                plain(item, line);
+            }
+            line.push_str(if items.is_empty() { "[]" } else { "]" });
+        }
+        Value::Struct(fields) => {
+            for (i, (name, value)) in fields.iter().enumerate() {
+                let _ = write!(line, "{}{}=", if i == 0 { "{" } else { " " }, escape(name));
+                plain(value, line);
+            }
+            line.push_str(if fields.is_empty() { "{}" } else { "}" });
+        }
+        Value::Null => line.push_str("null"),
+        leaf => {
+            cell(leaf, line);
+        }
+    }
+}
+
+/// A leaf without quotes, as CSV has it; `false` where it has no text form.
+pub(crate) fn cell(value: &Value, line: &mut String) -> bool {
+    let _ = match value {
+        Value::Null => Ok(()),
+        Value::Bool(v) => write!(line, "{v}"),
+        Value::Int(v, _) => write!(line, "{v}"),
+        Value::UInt(v, _) => write!(line, "{v}"),
+        // The shortest digits that give the same number again, at the width of the field.
+        Value::F32(v) => write!(line, "{v:?}"),
+        Value::F64(v) => write!(line, "{v:?}"),
+        Value::Text(v) => write!(line, "{v}"),
+        Value::Bytes(v) => {
+            let _ = write!(line, "<{} bytes>", v.len());
+            return false;
+        }
+        _ => return false,
+    };
+    true
+}
+
+/// The JSON object of a record.
+fn json(
+    record: &Record<'_>,
+    value: &Value,
+    plan: &Layout,
+    times: &Times,
+    line: &mut String,
+) -> Result<(), Failure> {
+    line.push_str("{\"time\":\"");
+    let quote = line.len() - 1;
+    if times.push_machine(record.time, line) {
+        line.push('"');
+    } else {
+        line.truncate(quote);
+        line.push_str("null");
+    }
+    let _ = match times.t_ns(record.time) {
+        Some(nanos) => write!(line, ",\"t_ns\":\"{nanos}\""),
+        None => write!(line, ",\"t_ns\":null"),
+    };
+    let _ = write!(
+        line,
+        ",\"topic\":{},\"seq\":{},\"offset\":{},\"data\":",
+        plan.name, record.seq, record.offset
+    );
+    match (&plan.keep, value) {
+        (Keep::Leaves(_), Value::Struct(fields)) => some_fields(fields, &plan.keep, line)?,
+        _ => push_json(value, line)?,
+    }
+    line.push('}');
+    Ok(())
+}
+
+/// The wanted fields: whole ones as they are, single leaves of others by their flat names.
+fn some_fields(
+    fields: &[(std::sync::Arc<str>, Value)],
+    keep: &Keep,
+    line: &mut String,
+) -> Result<(), Failure> {
+    let mut place = 0;
+    let mut separator = '{';
+    let mut entry = |name: &str, value: &Value| -> Result<(), Failure> {
+        line.push(separator);
+        separator = ',';
+        push_json(name, line)?;
+        line.push(':');
+        push_json(value, line)
+    };
+    for (name, value) in fields {
+        let inside = place..place + count(value);
+        place = inside.end;
+        if !inside.is_empty() && inside.clone().all(|place| keep.leaf(place)) {
+            entry(name, value)?;
+        } else if inside.clone().any(|place| keep.leaf(place)) {
+            let (mut leaf, mut outcome) = (inside.start, Ok(()));
+            Value::record([(name.clone(), value.clone())]).flatten(&mut |name, value| {
+                if keep.leaf(leaf) && outcome.is_ok() {
+                    outcome = entry(name, value);
+                }
+                leaf += 1;
+            });
+            outcome?;
+        }
+    }
+    line.push_str(if separator == '{' { "{}" } else { "}" });
+    Ok(())
+}
+
+fn push_json<T: serde::Serialize + ?Sized>(value: &T, line: &mut String) -> Result<(), Failure> {
+    /// JSON is UTF-8, and `serde_json` hands it over in whole characters.
+    struct Text<'a>(&'a mut String);
+
+    impl io::Write for Text<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
+            self.0.push_str(text);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    Ok(serde_json::to_writer(Text(line), value)?)
+}
+
+/// A row of CSV; whether it had bytes, which are left out.
+fn row(
+    csv: &mut csv::Writer<Out>,
+    record: &Record<'_>,
+    value: &Value,
+    plan: &Layout,
+    times: &Times,
+    buffer: &mut String,
+) -> Result<bool, Failure> {
+    times.push_csv(record.time, buffer);
+    csv.write_field(&buffer)?;
+    buffer.clear();
+    if let Some(nanos) = times.t_ns(record.time) {
+        let _ = write!(buffer, "{nanos}");
+    }
+    csv.write_field(&buffer)?;
+    let mut place = 0;
+    let mut bytes = false;
+    cells(value, &mut |leaf| {
+        if plan.keep.leaf(place) {
+            buffer.clear();
+            if !cell(leaf, buffer) {
+                buffer.clear();
+                bytes = true;
+            }
+            csv.get_ref().guard(buffer);
+            csv.write_field(&buffer)?;
+        }
+        place += 1;
+        Ok(())
+    })?;
+    csv.write_record(None::<&[u8]>)?;
+    if csv.get_ref().terminal {
+        csv.flush()?;
+    }
+    Ok(bytes)
+}
+
+/// The leaves of a value, without the cost of their names.
+fn cells(value: &Value, visit: &mut dyn FnMut(&Value) -> csv::Result<()>) -> csv::Result<()> {
+    match value {
+        Value::Struct(fields) => fields.iter().try_for_each(|(_, value)| cells(value, visit)),
+        Value::List(items) => items.iter().try_for_each(|value| cells(value, visit)),
+        leaf => visit(leaf),
+    }
+}

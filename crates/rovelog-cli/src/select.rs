@@ -1,0 +1,272 @@
+//! Selection: topics by name or regular expression, fields by glob, and near names for what is not there.
+
+use regex::Regex;
+use rovelog::{FieldType, Schema, Topic};
+
+use crate::report::Failure;
+
+/// Which topics a command looks at.
+#[derive(Clone, Default, clap::Args)]
+pub(crate) struct TopicArgs {
+    /// Only topics whose whole name matches; may be repeated
+    #[arg(short = 'y', long, value_name = "REGEX", value_parser = whole, conflicts_with_all = ["exclude", "topics"])]
+    include: Vec<Regex>,
+    /// All topics but those whose whole name matches; may be repeated
+    #[arg(short = 'n', long, value_name = "REGEX", value_parser = whole, conflicts_with = "topics")]
+    exclude: Vec<Regex>,
+    /// Only these topics, by exact name; the instance /0 may be left out
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    topics: Vec<String>,
+}
+
+/// A regular expression over a whole name.
+pub(crate) fn whole(pattern: &str) -> Result<Regex, String> {
+    part(pattern)?;
+    part(&format!("^(?:{pattern})$"))
+}
+
+/// A regular expression that may match anywhere.
+pub(crate) fn part(pattern: &str) -> Result<Regex, String> {
+    // The last line of the crate's message says what is wrong; the lines before draw the place.
+    Regex::new(pattern).map_err(|error| {
+        let error = error.to_string();
+        error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+    })
+}
+
+/// Whether `regex` matches the whole name of `topic`, the instance `/0` left out or not.
+pub(crate) fn matches(regex: &Regex, topic: &Topic) -> bool {
+    regex.is_match(&topic.name) || topic.name.strip_suffix("/0").is_some_and(|name| regex.is_match(name))
+}
+
+impl TopicArgs {
+    /// Whether `topic` is wanted.
+    pub(crate) fn keeps(&self, topic: &Topic) -> bool {
+        if !self.topics.is_empty() {
+            return self.topics.iter().any(|name| topic.answers_to(name));
+        }
+        if !self.include.is_empty() {
+            return self.include.iter().any(|regex| matches(regex, topic));
+        }
+        !self.exclude.iter().any(|regex| matches(regex, topic))
+    }
+
+    /// The wanted topics; what names nothing is an error with near names.
+    pub(crate) fn pick<'a>(&self, topics: &'a [Topic]) -> Result<Vec<&'a Topic>, Failure> {
+        self.demand(topics)?;
+        Ok(topics.iter().filter(|topic| self.keeps(topic)).collect())
+    }
+
+    /// An error where a name or a pattern fits none of `topics`.
+    pub(crate) fn demand(&self, topics: &[Topic]) -> Result<(), Failure> {
+        for name in &self.topics {
+            if !topics.iter().any(|topic| topic.answers_to(name)) {
+                return Err(unknown_topic(name, topics));
+            }
+        }
+        for regex in &self.include {
+            if !topics.iter().any(|topic| matches(regex, topic)) {
+                let pattern = regex.as_str().trim_start_matches("^(?:").trim_end_matches(")$");
+                return Err(Failure::usage(format!("no topic's whole name matches {pattern}"))
+                    .next(format!("{}, or see all: rovelog topics FILE", near(pattern, topics))));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The error for a topic that is not there.
+pub(crate) fn unknown_topic(name: &str, topics: &[Topic]) -> Failure {
+    Failure::usage(format!("there is no topic {name} in this log"))
+        .next(format!("{}, or see all: rovelog topics FILE", near(name, topics)))
+}
+
+fn near(name: &str, topics: &[Topic]) -> String {
+    let names = nearest(name, topics.iter().map(|topic| topic.name.as_str()));
+    if names.is_empty() { "the log has no topics".to_owned() } else { format!("near: {}", names.join(", ")) }
+}
+
+/// The three of `names` that look most like `name`.
+pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut ranked: Vec<_> = names.map(|other| (distance(name, other), other)).collect();
+    ranked.sort_unstable();
+    ranked.dedup();
+    ranked.into_iter().take(3).map(|(_, name)| name).collect()
+}
+
+/// Edits between two names, the case of letters aside; a part of a name is nearer than any misspelling.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b) = (a.to_lowercase(), b.to_lowercase());
+    let b = b.strip_suffix("/0").unwrap_or(&b);
+    if a.len() > 2 && b.contains(&a) {
+        return 1;
+    }
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()] * 2
+}
+
+/// Which fields a command writes.
+#[derive(Clone, Default, clap::Args)]
+pub(crate) struct FieldArgs {
+    /// Only these fields: q, q[0], pos.*; topics that have none of them are left out
+    #[arg(long, value_name = "GLOB,..", value_delimiter = ',', value_parser = Glob::new)]
+    fields: Vec<Glob>,
+}
+
+/// A name of fields: itself, all that lies inside it, `*` for any text, `?` for any character.
+#[derive(Clone)]
+struct Glob {
+    text: String,
+    regex: Regex,
+}
+
+impl Glob {
+    fn new(text: &str) -> Result<Self, String> {
+        let pattern = regex::escape(text).replace(r"\*", ".*").replace(r"\?", ".");
+        Ok(Self { text: text.to_owned(), regex: part(&format!(r"^{pattern}(?:$|[.\[])"))? })
+    }
+}
+
+/// The leaves of a record that are written, by their place in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    All,
+    Leaves(Vec<bool>),
+}
+
+impl Keep {
+    /// Whether the leaf at this place is written.
+    pub(crate) fn leaf(&self, place: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::Leaves(leaves) => leaves.get(place).copied().unwrap_or(false),
+        }
+    }
+}
+
+impl FieldArgs {
+    /// What to write of records with `schema`; `None` where no field is wanted.
+    pub(crate) fn keep(&self, schema: Option<&Schema>) -> Option<Keep> {
+        if self.fields.is_empty() {
+            return Some(Keep::All);
+        }
+        let schema = schema?;
+        let kept: Vec<bool> = leaves(schema)
+            .iter()
+            .map(|name| self.fields.iter().any(|glob| glob.regex.is_match(name)))
+            .collect();
+        kept.contains(&true).then_some(Keep::Leaves(kept))
+    }
+
+    /// An error where a glob fits no field of `topics`.
+    pub(crate) fn demand(&self, topics: &[&Topic]) -> Result<(), Failure> {
+        let schemas = || topics.iter().filter_map(|topic| topic.schema.as_deref());
+        for glob in &self.fields {
+            if !schemas().any(|schema| leaves(schema).iter().any(|name| glob.regex.is_match(name))) {
+                let names: Vec<_> = schemas().flat_map(leaves).collect();
+                let near = nearest(&glob.text, names.iter().map(String::as_str)).join(", ");
+                return Err(Failure::usage(format!("no selected topic has a field {}", glob.text))
+                    .next(format!("near: {near}, or see all: rovelog schema FILE")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The flat names of all leaves in the order of a record's values: `pos.x`, `q[0]`.
+pub(crate) fn leaves(schema: &Schema) -> Vec<String> {
+    let mut names = Vec::new();
+    for field in &schema.fields {
+        leaves_of(&field.name, &field.ty, &mut names);
+    }
+    names
+}
+
+fn leaves_of(path: &str, ty: &FieldType, names: &mut Vec<String>) {
+    match ty {
+        FieldType::Struct(schema) => {
+            for field in &schema.fields {
+                leaves_of(&format!("{path}.{}", field.name), &field.ty, names);
+            }
+        }
+        FieldType::Array(element, len) => {
+            for i in 0..*len {
+                leaves_of(&format!("{path}[{i}]"), element, names);
+            }
+        }
+        _ => names.push(path.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rovelog::{Field, Scalar, TopicId};
+
+    use super::*;
+
+    fn topic(name: &str) -> Topic {
+        Topic::new(TopicId(0), name.to_owned(), String::new(), None)
+    }
+
+    #[test]
+    fn a_regex_has_to_match_the_whole_name() {
+        let args = TopicArgs { include: vec![whole("vehicle_.*|imu/1").unwrap()], ..TopicArgs::default() };
+        let kept = |name| args.keeps(&topic(name));
+        assert!(kept("vehicle_status/0") && kept("imu/1"));
+        assert!(!kept("my_vehicle_status/0") && !kept("imu/10"));
+        let args = TopicArgs { exclude: vec![whole("imu").unwrap()], ..TopicArgs::default() };
+        assert!(!args.keeps(&topic("imu/0")) && args.keeps(&topic("imu/1")));
+        assert!(whole("a)|(b").is_err(), "the pattern may not break out of the anchors");
+    }
+
+    #[test]
+    fn near_names_are_those_a_person_would_mean() {
+        let names = ["vehicle_attitude/0", "vehicle_status/0", "battery_status/0", "imu/0"];
+        assert_eq!(nearest("vehicle_atitude", names.into_iter())[0], "vehicle_attitude/0");
+        assert_eq!(nearest("battery", names.into_iter())[0], "battery_status/0");
+        assert_eq!(nearest("IMU", names.into_iter()).len(), 3);
+        assert_eq!(nearest("IMU", names.into_iter())[0], "imu/0");
+    }
+
+    #[test]
+    fn fields_are_taken_with_what_lies_inside() {
+        let float = FieldType::Scalar(Scalar::Float32);
+        let pos = Schema {
+            name: "pos".into(),
+            fields: vec![Field::new("x", float.clone(), "float"), Field::new("y", float.clone(), "float")],
+        };
+        let schema = Schema {
+            name: "t".into(),
+            fields: vec![
+                Field::new("pos", FieldType::Struct(Arc::new(pos)), "pos"),
+                Field::new("q", FieldType::Array(Box::new(float.clone()), 2), "float[2]"),
+                Field::new("qq", float, "float"),
+            ],
+        };
+        assert_eq!(leaves(&schema), ["pos.x", "pos.y", "q[0]", "q[1]", "qq"]);
+        let kept = |globs: &[&str]| {
+            let fields = globs.iter().map(|glob| Glob::new(glob).unwrap()).collect();
+            FieldArgs { fields }
+                .keep(Some(&schema))
+                .map(|keep| (0..5).map(|i| u8::from(keep.leaf(i))).collect::<Vec<_>>())
+        };
+        assert_eq!(kept(&[]), Some(vec![1, 1, 1, 1, 1]));
+        assert_eq!(kept(&["q"]), Some(vec![0, 0, 1, 1, 0]));
+        assert_eq!(kept(&["q[1]", "pos.*"]), Some(vec![1, 1, 0, 1, 0]));
+        assert_eq!(kept(&["?q"]), Some(vec![0, 0, 0, 0, 1]));
+        assert_eq!(kept(&["*.y"]), Some(vec![0, 1, 0, 0, 0]));
+        assert_eq!(kept(&["x"]), None);
+    }
+}
