@@ -1,1 +1,77 @@
-fn main() {}
+//! Everything a maintainer of Rovelog does has a name here: `cargo xtask` lists the names.
+
+#![forbid(unsafe_code)]
+// This is a terminal tool: printing is its job.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod corpus;
+mod size;
+mod stages;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+/// A subcommand: its name, what runs it, one line of help.
+type Task = (&'static str, fn(&[String]) -> Result<()>, &'static str);
+
+const TASKS: &[Task] = &[
+    (
+        "gen-corpus",
+        corpus::command,
+        "write corpus/ [--check: compare only] [--large SIZE [--from FILE.ulg] [-o PATH]: one big log]",
+    ),
+    (
+        "test",
+        stages::command,
+        "run every check, cheapest first [BLESS=1: rewrite snapshots and corpus]",
+    ),
+    (
+        "tidy",
+        tidy::command,
+        "check dependency edges, licences, file lengths, paths, words",
+    ),
+    ("help", help, "print this list"),
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (name, rest) = match args.split_first() {
+        None => ("help", &[][..]),
+        Some((name, rest)) => (name.as_str(), rest),
+    };
+    let name = if matches!(name, "-h" | "--help") {
+        "help"
+    } else {
+        name
+    };
+    let Some((_, run, _)) = TASKS.iter().find(|task| task.0 == name) else {
+        eprintln!("error: no task is called `{name}`; `cargo xtask help` lists them");
+        return ExitCode::from(2);
+    };
+    match run(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints the table.
+#[expect(clippy::unnecessary_wraps, reason = "all tasks have one signature")]
+fn help(_: &[String]) -> Result<()> {
+    println!("usage: cargo xtask NAME [OPTIONS]\n");
+    for (name, _, help) in TASKS {
+        println!("  {name:<12} {help}");
+    }
+    Ok(())
+}
+
+/// The workspace's folder, wherever cargo was started.
+fn root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_owned()
+}

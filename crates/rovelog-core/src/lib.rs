@@ -13,6 +13,7 @@ pub mod diagnostic;
 pub mod error;
 pub mod info;
 pub mod limits;
+pub mod order;
 pub mod reader;
 pub mod record;
 pub mod schema;

@@ -16,8 +16,8 @@ pub struct Schema {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Field {
-    /// The field's name.
-    pub name: String,
+    /// The field's name; shared, because every decoded record names its fields.
+    pub name: Arc<str>,
     /// Its type.
     pub ty: FieldType,
     /// The type as the log spells it: `float[4]`.
@@ -28,7 +28,7 @@ pub struct Field {
 
 impl Field {
     /// A field without a unit.
-    pub fn new(name: impl Into<String>, ty: FieldType, source_type: impl Into<String>) -> Self {
+    pub fn new(name: impl Into<Arc<str>>, ty: FieldType, source_type: impl Into<String>) -> Self {
         Self { name: name.into(), ty, source_type: source_type.into(), unit: None }
     }
 

@@ -1,1 +1,89 @@
-//! stub
+//! PX4 ULog (`.ulg`) flight logs, read whole: every message kind, every edition of the format, damaged
+//! logs included.
+//!
+//! ```no_run
+//! use rovelog_core::{Format, LogReader, ReadOptions, Select};
+//! use ulog_format::Ulog;
+//!
+//! let bytes = std::fs::read("flight.ulg")?;
+//! let log = Ulog::open(bytes.into(), &ReadOptions::default())?;
+//! println!("{} records, {:?}", log.info().records, log.info().state);
+//!
+//! // Look a field up once, read it from every row in place.
+//! for record in log.records(&Select::topic("vehicle_attitude")) {
+//!     let record = record?;
+//!     let row = log.row(&record)?;
+//!     let q = row.layout().place("q[0]").expect("attitude has a quaternion");
+//!     println!("{:?} {:?}", record.time, row.read::<f32>(q));
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The crate has these levels, lowest first; each is usable without those above it:
+//!
+//! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
+//! - [`message`]: the same messages as borrowed views.
+//! - `frame` and `recover` (private): one walk over the messages of sound and damaged logs.
+//! - [`schema`] and [`layout`]: definitions found in the file, and where fields lie in a row.
+//! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass over
+//!   a pipe, in bounded memory. Both hand out [`Record`](rovelog_core::Record)s, and [`Row`] for their fields.
+//!
+//! What was noticed in the bytes is a [`Diagnostic`](rovelog_core::Diagnostic); [`diagnostics`] lists them all.
+#![forbid(unsafe_code)]
+
+mod clock;
+mod definitions;
+pub mod diagnostics;
+mod error;
+mod frame;
+mod index;
+pub mod layout;
+pub mod message;
+mod parameters;
+pub mod px4;
+mod reader;
+mod recover;
+mod row;
+pub mod schema;
+mod stream;
+mod summary;
+mod utc;
+pub mod wire;
+
+use rovelog_core::{Bytes, Format, FormatInfo, ReadOptions, Result, Signature};
+
+pub use definitions::{Definitions, Subscription};
+pub use error::UlogError;
+pub use parameters::{Dropout, ParameterChange, Parameters};
+pub use reader::UlogReader;
+pub use row::{Number, Place, Row};
+pub use stream::{StreamItem, UlogStream};
+
+/// The format's id.
+pub(crate) const ID: &str = "ulog";
+
+static INFO: FormatInfo = Ulog::INFO;
+
+/// The ULog format.
+#[derive(Clone, Copy, Debug)]
+pub struct Ulog;
+
+impl Format for Ulog {
+    const INFO: FormatInfo = FormatInfo {
+        id: ID,
+        name: "ULog",
+        about: "PX4 flight log",
+        extensions: &["ulg", "ulog"],
+        signatures: &[Signature(&wire::MAGIC)],
+    };
+    type Reader = UlogReader;
+    type Stream = UlogStream<Box<dyn std::io::Read + Send>>;
+
+    fn open(bytes: Bytes, options: &ReadOptions) -> Result<UlogReader> {
+        Ok(UlogReader::new(bytes, options)?)
+    }
+
+    fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
+        Ok(UlogStream::new(input, options)?)
+    }
+}

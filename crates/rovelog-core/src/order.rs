@@ -1,0 +1,160 @@
+//! Records in the order of time, in bounded memory, whatever their order in the file.
+//!
+//! A reader notes for each block of its file the span of times in it. [`InOrder`] then takes, again and
+//! again, the next hundred thousand places in the order of (time, offset) from those blocks alone that
+//! can hold them: nearly one pass over a log that is nearly in order, and no more memory for any other.
+
+use std::ops::RangeInclusive;
+
+/// Places kept at once: 4 MiB of them, twice that while they are gathered.
+const KEPT: usize = 1 << 17;
+
+/// Where a record stands in the order and in the file. Ordered by time, then offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The time by which it is ordered, nanoseconds of the log's clock.
+    pub time: i64,
+    /// The offset of its first byte.
+    pub offset: u64,
+    /// Its topic.
+    pub topic: u32,
+    /// Its number within the topic, in file order.
+    pub seq: u64,
+}
+
+/// A log that can be walked block by block.
+pub trait Blocks {
+    /// The times within each block, by which its records are ordered; `None` for a block without any.
+    fn span(&self, block: usize) -> Option<RangeInclusive<i64>>;
+
+    /// The number of blocks.
+    fn count(&self) -> usize;
+
+    /// Visits the records of a block in file order.
+    fn visit(&self, block: usize, visit: &mut dyn FnMut(Place));
+}
+
+/// An iterator over places in the order of (time, offset).
+#[derive(Debug)]
+pub struct InOrder<B> {
+    blocks: B,
+    /// Blocks that hold anything, by their first time.
+    order: Vec<(i64, i64, usize)>,
+    ready: std::vec::IntoIter<Place>,
+    last: Option<Place>,
+    kept: usize,
+    done: bool,
+}
+
+impl<B: Blocks> InOrder<B> {
+    /// All places of `blocks`.
+    pub fn new(blocks: B) -> Self {
+        Self::keeping(blocks, KEPT)
+    }
+
+    fn keeping(blocks: B, kept: usize) -> Self {
+        let mut order: Vec<_> = (0..blocks.count())
+            .filter_map(|block| blocks.span(block).map(|span| (*span.start(), *span.end(), block)))
+            .collect();
+        order.sort_unstable();
+        Self { blocks, order, ready: Vec::new().into_iter(), last: None, kept, done: false }
+    }
+
+    fn refill(&mut self) {
+        let (after, kept) = (self.last, self.kept);
+        let mut found: Vec<Place> = Vec::new();
+        // The greatest place worth keeping, once there are enough.
+        let mut bound: Option<Place> = None;
+        for &(first, last, block) in &self.order {
+            if after.is_some_and(|after| last < after.time) {
+                continue;
+            }
+            if bound.is_some_and(|bound| first > bound.time) {
+                break;
+            }
+            self.blocks.visit(block, &mut |place| {
+                if Some(place) > after && bound.is_none_or(|bound| place < bound) {
+                    found.push(place);
+                    if found.len() == 2 * kept {
+                        bound = Some(*found.select_nth_unstable(kept - 1).1);
+                        found.truncate(kept);
+                    }
+                }
+            });
+        }
+        self.done = bound.is_none() && found.len() <= kept;
+        if found.len() > kept {
+            found.select_nth_unstable(kept - 1);
+            found.truncate(kept);
+        }
+        found.sort_unstable();
+        self.last = found.last().copied();
+        self.done |= self.last.is_none();
+        self.ready = found.into_iter();
+    }
+}
+
+impl<B: Blocks> Iterator for InOrder<B> {
+    type Item = Place;
+
+    fn next(&mut self) -> Option<Place> {
+        loop {
+            if let Some(place) = self.ready.next() {
+                return Some(place);
+            }
+            if self.done {
+                return None;
+            }
+            self.refill();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Times(Vec<Vec<i64>>);
+
+    impl Blocks for Times {
+        fn span(&self, block: usize) -> Option<RangeInclusive<i64>> {
+            let times = &self.0[block];
+            Some(*times.iter().min()?..=*times.iter().max()?)
+        }
+
+        fn count(&self) -> usize {
+            self.0.len()
+        }
+
+        fn visit(&self, block: usize, visit: &mut dyn FnMut(Place)) {
+            for (i, time) in self.0[block].iter().enumerate() {
+                visit(Place { time: *time, offset: (block * 1000 + i) as u64, topic: 0, seq: 0 });
+            }
+        }
+    }
+
+    /// Any disorder, any amount kept: the same as sorting everything.
+    #[test]
+    fn equals_a_sort() {
+        let mut state = 1u64;
+        let mut random = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 33
+        };
+        for kept in [1, 2, 7, 64, 5000] {
+            let blocks: Vec<Vec<i64>> = (0..20u64)
+                .map(|block| {
+                    (0..random() % 60).map(|i| (block * 10 + i % 7 + random() % 40) as i64).collect()
+                })
+                .collect();
+            let mut want = Vec::new();
+            let all = Times(blocks.clone());
+            for block in 0..all.count() {
+                all.visit(block, &mut |place| want.push(place));
+            }
+            want.sort_unstable();
+            let got: Vec<_> = InOrder::keeping(Times(blocks), kept).collect();
+            assert_eq!(got, want, "keeping {kept}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The log's clock: microseconds since boot, the running log time, and timestamps of fewer than 64 bits.
+//!
+//! Section 3 of docs/formats/ulog.md.
+
+use std::collections::HashMap;
+
+use rovelog_core::{Clock, Timestamp};
+
+use crate::definitions::{RowShape, RowTime};
+use crate::layout::TimeWidth;
+use crate::utc::YEAR_2000;
+
+/// The greatest time that nanoseconds in an `i64` can hold, in microseconds.
+const MAX_MICROS: u64 = i64::MAX as u64 / 1000;
+
+/// Follows the time of a log from row to row.
+#[derive(Clone, Debug)]
+pub(crate) struct LogClock {
+    /// Boot time, or Unix time where the header's start time can be nothing else (U1).
+    pub(crate) clock: Clock,
+    /// Log time: the running maximum of the 64-bit timestamps, from the header's start time.
+    pub(crate) now: u64,
+    /// Milliseconds of dropouts so far.
+    dropped: u64,
+    narrow: HashMap<u32, Narrow>,
+}
+
+/// The last unwrapped time of a topic, and the dropouts that were known then.
+#[derive(Clone, Copy, Debug)]
+struct Narrow {
+    last: u64,
+    dropped: u64,
+}
+
+/// The time of a row, microseconds of the log's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowMicros {
+    /// The topic carries no time.
+    None,
+    /// A time that nanoseconds can hold.
+    At(u64),
+    /// A time past the year 2262.
+    OutOfRange,
+}
+
+impl RowMicros {
+    /// Where the row stands in the order of time, nanoseconds: its own time, or the log time at its place
+    /// where it has none or 0.
+    #[inline]
+    pub(crate) fn in_order(self, now: u64) -> i64 {
+        let micros = match self {
+            Self::At(micros) if micros > 0 => micros,
+            _ => now,
+        };
+        i64::try_from(micros).unwrap_or(i64::MAX) * 1000
+    }
+}
+
+impl LogClock {
+    pub(crate) fn new(start: u64) -> Self {
+        let clock = if start >= YEAR_2000 { Clock::Unix } else { Clock::Boot };
+        Self { clock, now: start.min(MAX_MICROS), dropped: 0, narrow: HashMap::new() }
+    }
+
+    /// Log time as a timestamp.
+    pub(crate) fn now(&self) -> Option<Timestamp> {
+        Timestamp::from_micros(self.now, self.clock)
+    }
+
+    /// The time of a row as a timestamp.
+    pub(crate) fn timestamp(&self, time: RowMicros) -> Option<Timestamp> {
+        match time {
+            RowMicros::At(micros) => Timestamp::from_micros(micros, self.clock),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn dropout(&mut self, millis: u16) {
+        self.dropped += u64::from(millis);
+    }
+
+    /// Takes the next row in file order and gives its time.
+    #[inline]
+    pub(crate) fn row(&mut self, shape: RowShape, row: &[u8]) -> RowMicros {
+        match shape.time {
+            RowTime::Field(TimeWidth::U64Micros) => {
+                let at = usize::from(shape.time_at);
+                let Some(bytes) = row.get(at..at + 8) else { return RowMicros::None };
+                let micros = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+                if micros > self.now {
+                    if micros > MAX_MICROS {
+                        return RowMicros::OutOfRange;
+                    }
+                    self.now = micros;
+                }
+                RowMicros::At(micros)
+            }
+            RowTime::Field(width) => self.narrow(shape, width, row),
+            RowTime::None => RowMicros::None,
+        }
+    }
+
+    /// D16: the value congruent to the stored one that lies nearest to where the topic should be by now.
+    #[cold]
+    fn narrow(&mut self, shape: RowShape, width: TimeWidth, row: &[u8]) -> RowMicros {
+        let at = usize::from(shape.time_at);
+        let (stored, period, unit) = match (width, &row[at..]) {
+            (TimeWidth::U8Millis, [a, ..]) => (u64::from(*a), 1 << 8, 1000),
+            (TimeWidth::U16Micros, [a, b, ..]) => (u64::from(u16::from_le_bytes([*a, *b])), 1 << 16, 1),
+            (_, [a, b, c, d, ..]) => (u64::from(u32::from_le_bytes([*a, *b, *c, *d])), 1 << 32, 1),
+            _ => return RowMicros::None,
+        };
+        let (value, period) = (stored * unit, period * unit);
+        let previous = self.narrow.get(&shape.series).copied();
+        let base = match previous {
+            Some(narrow) => self.now.max(narrow.last + (self.dropped - narrow.dropped) * 1000),
+            None => self.now,
+        };
+        // Nearest to base among value + k * period, k >= 0.
+        let below = if base >= value { value + (base - value) / period * period } else { value };
+        let mut time = if base > below && base - below > period / 2 { below + period } else { below };
+        while previous.is_some_and(|narrow| time < narrow.last) {
+            time += period;
+        }
+        if time > MAX_MICROS {
+            return RowMicros::OutOfRange;
+        }
+        self.narrow.insert(shape.series, Narrow { last: time, dropped: self.dropped });
+        RowMicros::At(time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(width: TimeWidth, start: u64, steps: &[(u16, u64)]) -> Vec<u64> {
+        let shape = RowShape {
+            series: 0,
+            full: 8,
+            trimmed: 8,
+            time_at: 0,
+            time: RowTime::Field(width),
+            flags: RowShape::SPECIAL_TIME,
+        };
+        let mut clock = LogClock::new(start);
+        steps
+            .iter()
+            .map(|(dropout, stored)| {
+                clock.dropout(*dropout);
+                match clock.row(shape, &stored.to_le_bytes()) {
+                    RowMicros::At(t) => t,
+                    other => panic!("{other:?}"),
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn narrow_timestamps_wrap() {
+        let stored: Vec<_> = (0..10).map(|i| (0, (1000 + 20_000 * i) & 0xffff)).collect();
+        let want: Vec<_> = (0..10).map(|i| 1000 + 20_000 * i).collect();
+        assert_eq!(times(TimeWidth::U16Micros, 0, &stored), want);
+    }
+
+    #[test]
+    fn a_dropout_moves_the_place_where_a_narrow_timestamp_is_looked_for() {
+        let got = times(TimeWidth::U16Micros, 0, &[(0, 1000), (1000, (1_001_000 + 5000) & 0xffff)]);
+        assert_eq!(got, [1000, 1_006_000]);
+    }
+
+    #[test]
+    fn eight_bits_count_milliseconds() {
+        assert_eq!(
+            times(TimeWidth::U8Millis, 1_000_000, &[(0, 232), (0, 250), (0, 4)]),
+            [1_000_000, 1_018_000, 1_028_000]
+        );
+    }
+}

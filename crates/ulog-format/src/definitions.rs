@@ -1,0 +1,381 @@
+//! The tables that a log builds up as it is read: formats, subscriptions, and the topics made of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rovelog_core::{Decode, Diagnostics, Limits, Result, Topic, TopicId, Value};
+
+use crate::diagnostics as rules;
+use crate::error::UlogError;
+use crate::layout::{Defined, Formats, Layout, TimeWidth, Undecodable};
+use crate::message::Message;
+use crate::row::Row;
+use crate::schema::FormatText;
+use crate::utc;
+
+/// One subscription: a topic of the log, with the definition that was in force when it was made.
+#[derive(Debug)]
+pub struct Subscription {
+    /// The offset of its 'A' message.
+    pub offset: u64,
+    /// The id under which data messages refer to it.
+    pub msg_id: u16,
+    /// The instance.
+    pub multi_id: u8,
+    /// Where the fields lie, or why that is not known.
+    pub layout: Result<Arc<Layout>, Undecodable>,
+    /// The end of its 'A' message.
+    pub(crate) announced: u64,
+    /// Rows before this offset cannot be decoded: the format was defined late.
+    pub(crate) decodable_from: u64,
+    /// The definition text in force.
+    pub format: Option<Arc<str>>,
+    /// Whether it has ended.
+    pub unsubscribed: bool,
+    time_noted: bool,
+    range_noted: bool,
+}
+
+/// What the walk must know of a message id to judge and time a row, and nothing more: 12 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowShape {
+    /// Index of the subscription and of its topic.
+    pub(crate) series: u32,
+    pub(crate) full: u16,
+    pub(crate) trimmed: u16,
+    /// Offset of the timestamp within the row.
+    pub(crate) time_at: u16,
+    pub(crate) time: RowTime,
+    pub(crate) flags: u8,
+}
+
+/// What kind of time a row carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowTime {
+    None,
+    Field(TimeWidth),
+}
+
+impl RowShape {
+    /// The id is not subscribed.
+    pub(crate) const UNKNOWN: u8 = 1;
+    /// The subscription has no usable layout.
+    pub(crate) const UNDECODABLE: u8 = 2;
+    /// Something is to be noted at the next row.
+    pub(crate) const NOTE: u8 = 4;
+    /// The topic tells UTC.
+    pub(crate) const UTC: u8 = 8;
+    /// Not a 64-bit timestamp.
+    pub(crate) const SPECIAL_TIME: u8 = 16;
+
+    const VACANT: Self =
+        Self { series: 0, full: 0, trimmed: 0, time_at: 0, time: RowTime::None, flags: Self::UNKNOWN };
+
+    pub(crate) fn of(series: u32, type_name: &str, subscription: &Subscription) -> Self {
+        let Ok(layout) = &subscription.layout else {
+            return Self { series, flags: Self::UNDECODABLE, ..Self::VACANT };
+        };
+        let trimmed = u16::try_from(layout.trimmed).expect("a layout fits a message");
+        let (time_at, time) = match layout.timestamp {
+            Some(field) => {
+                (u16::try_from(field.offset).expect("within the row"), RowTime::Field(field.width))
+            }
+            None => (0, RowTime::None),
+        };
+        let mut flags = 0;
+        if time != RowTime::Field(TimeWidth::U64Micros) {
+            flags |= Self::SPECIAL_TIME | Self::NOTE;
+        }
+        if utc::GpsFields::of(type_name, layout).is_some() {
+            flags |= Self::UTC;
+        }
+        // A full row that no message can hold never occurs.
+        let full = u16::try_from(layout.full).unwrap_or(trimmed);
+        Self { series, full, trimmed, time_at, time, flags }
+    }
+
+    /// Whether a row can be decoded at all.
+    pub(crate) fn usable(self) -> bool {
+        self.flags & (Self::UNKNOWN | Self::UNDECODABLE) == 0
+    }
+
+    /// Whether the timestamp has fewer than 64 bits.
+    pub(crate) fn is_narrow(self) -> bool {
+        matches!(self.time, RowTime::Field(width) if width != TimeWidth::U64Micros)
+    }
+
+    /// The 64-bit timestamp of a row, microseconds.
+    pub(crate) fn plain_time(self, row: &[u8]) -> Option<u64> {
+        if self.time != RowTime::Field(TimeWidth::U64Micros) {
+            return None;
+        }
+        let at = usize::from(self.time_at);
+        Some(u64::from_le_bytes(*row.get(at..)?.first_chunk()?))
+    }
+
+    /// D9, D11: a row is full or trimmed, nothing else.
+    pub(crate) fn fits(self, row_len: usize) -> bool {
+        row_len == usize::from(self.trimmed) || row_len == usize::from(self.full)
+    }
+}
+
+/// The shapes in force at one place of the log, by message id.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shapes(Vec<RowShape>);
+
+impl Shapes {
+    #[inline]
+    pub(crate) fn get(&self, msg_id: u16) -> RowShape {
+        self.0.get(usize::from(msg_id)).copied().unwrap_or(RowShape::VACANT)
+    }
+
+    fn slot(&mut self, msg_id: u16) -> &mut RowShape {
+        let at = usize::from(msg_id);
+        if self.0.len() <= at {
+            self.0.resize(at + 1, RowShape::VACANT);
+        }
+        &mut self.0[at]
+    }
+
+    pub(crate) fn put(&mut self, msg_id: u16, shape: RowShape) {
+        *self.slot(msg_id) = shape;
+    }
+
+    /// Puts a subscription in force.
+    pub(crate) fn set(&mut self, series: u32, type_name: &str, subscription: &Subscription) {
+        *self.slot(subscription.msg_id) = RowShape::of(series, type_name, subscription);
+    }
+}
+
+/// Formats, subscriptions and topics, as far as the log has been read.
+#[derive(Debug, Default)]
+pub struct Definitions {
+    pub(crate) formats: Formats,
+    pub(crate) shapes: Shapes,
+    pub(crate) subscriptions: Vec<Subscription>,
+    pub(crate) topics: Vec<Topic>,
+    limits: Limits,
+    /// Uses of each topic name, to tell a second series of a name: `t/0#2`.
+    names: HashMap<String, u32>,
+    /// Subscriptions that wait for the definition of a type.
+    waiting: HashMap<String, Vec<u32>>,
+    /// Whether the data section has begun.
+    pub(crate) in_data: bool,
+}
+
+impl Definitions {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self { limits: limits.clone(), ..Self::default() }
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Lays out a format that is about to be subscribed, so that looking ahead need not.
+    pub(crate) fn prepare(&mut self, name: &[u8]) {
+        if let Ok(name) = std::str::from_utf8(name) {
+            // Whatever is wrong with it is said when it is subscribed.
+            let _ = self.formats.layout(name, &self.limits);
+        }
+    }
+
+    /// The subscriptions in file order, parallel to the topics.
+    pub fn subscriptions(&self) -> &[Subscription] {
+        &self.subscriptions
+    }
+
+    /// A row of `topic`, for access to its fields.
+    ///
+    /// # Errors
+    /// Where the topic cannot be decoded, or the payload has neither of the sizes of its format.
+    pub fn row<'a>(&'a self, topic: &Topic, payload: &'a [u8]) -> Result<Row<'a>, UlogError> {
+        let layout = match &self.subscriptions[topic.id.index()].layout {
+            Ok(layout) => layout,
+            Err(why) => {
+                return Err(UlogError::Undecodable { topic: topic.name.clone(), why: why.to_string() });
+            }
+        };
+        if payload.len() != layout.trimmed && payload.len() != layout.full {
+            let (trimmed, full) = (layout.trimmed, layout.full);
+            return Err(UlogError::RowSize { topic: topic.name.clone(), got: payload.len(), trimmed, full });
+        }
+        Ok(Row::new(layout, payload))
+    }
+
+    /// Takes a message that was judged sound, where it changes the tables.
+    pub(crate) fn apply(&mut self, at: u64, end: u64, message: &Message<'_>, notes: &mut Diagnostics) {
+        match *message {
+            Message::Format(text) => self.define(at, end, text, notes),
+            Message::Subscription { multi_id, msg_id, name } => {
+                self.in_data = true;
+                self.subscribe(at..end, multi_id, msg_id, name, notes);
+            }
+            Message::Unsubscription { msg_id } => {
+                self.in_data = true;
+                let shape = self.shapes.get(msg_id);
+                if shape.usable() {
+                    self.shapes.slot(msg_id).flags |= RowShape::NOTE;
+                    self.subscriptions[shape.series as usize].unsubscribed = true;
+                }
+            }
+            Message::Text { .. } | Message::Sync(_) | Message::Dropout { .. } | Message::Data { .. } => {
+                self.in_data = true;
+            }
+            _ => {}
+        }
+    }
+
+    fn define(&mut self, at: u64, end: u64, payload: &[u8], notes: &mut Diagnostics) {
+        let Some(format) = FormatText::parse(payload) else { return };
+        let name = format.name;
+        if self.in_data {
+            notes.push(&rules::FORMAT_IN_DATA_SECTION, at..end, || {
+                format!("format {name} is defined after the data section began")
+            });
+        }
+        match self.formats.define(&format, payload) {
+            Defined::New => {}
+            Defined::Repeated => {
+                notes.push(&rules::FORMAT_REPEATED, at..end, || format!("format {name} is defined again"));
+                return;
+            }
+            Defined::Redefined => notes.push(&rules::FORMAT_REDEFINED, at..end, || {
+                format!("format {name} is defined differently: earlier subscriptions keep the old one")
+            }),
+        }
+        for series in self.waiting.remove(name).unwrap_or_default() {
+            let layout = self.layout(series, &self.topics[series as usize].type_name.clone());
+            let subscription = &mut self.subscriptions[series as usize];
+            subscription.layout = layout;
+            subscription.decodable_from = end;
+            subscription.format = self.formats.text(&self.topics[series as usize].type_name).cloned();
+            self.topics[series as usize].schema =
+                subscription.layout.as_ref().ok().map(|layout| Arc::clone(&layout.schema));
+            // Only while the id still means this subscription.
+            if self.shapes.get(subscription.msg_id).series == series {
+                self.shapes.set(series, &self.topics[series as usize].type_name, subscription);
+            }
+        }
+    }
+
+    /// The layout for a subscription; remembers it where a type is missing that may still come.
+    fn layout(&mut self, series: u32, name: &str) -> Result<Arc<Layout>, Undecodable> {
+        let layout = self.formats.layout(name, &self.limits);
+        if let Err(Undecodable::Missing(missing)) = &layout {
+            self.waiting.entry(missing.clone()).or_default().push(series);
+        }
+        layout
+    }
+
+    fn subscribe(
+        &mut self,
+        range: std::ops::Range<u64>,
+        multi_id: u8,
+        msg_id: u16,
+        name: &[u8],
+        notes: &mut Diagnostics,
+    ) {
+        // Judged before: a name is ASCII.
+        let Ok(type_name) = std::str::from_utf8(name) else { return };
+        let shape = self.shapes.get(msg_id);
+        if shape.flags & RowShape::UNKNOWN == 0 {
+            let known = &mut self.subscriptions[shape.series as usize];
+            let topic = &self.topics[shape.series as usize];
+            let same_name = topic.type_name == type_name && known.multi_id == multi_id;
+            known.unsubscribed = !same_name && known.unsubscribed;
+            if same_name && known.format == self.formats.text(type_name).cloned() {
+                notes.push(&rules::SUBSCRIPTION_REPEATED, range, || {
+                    format!("{} is subscribed again under id {msg_id}", topic.name)
+                });
+                return;
+            }
+            notes.push(&rules::MSG_ID_REUSED, range.clone(), || {
+                format!("id {msg_id} was {} and is {type_name}/{multi_id} from here", topic.name)
+            });
+        }
+        let series = u32::try_from(self.topics.len()).expect("an 'A' message has at least 7 bytes");
+        let base = format!("{type_name}/{multi_id}");
+        let uses = self.names.entry(base.clone()).or_default();
+        *uses += 1;
+        let topic_name = if *uses == 1 { base } else { format!("{base}#{uses}") };
+        let layout = self.layout(series, type_name);
+        match &layout {
+            Err(Undecodable::Missing(missing)) if missing == type_name => {
+                notes.push(&rules::UNDEFINED_FORMAT, range.clone(), || {
+                    format!("format {type_name} of topic {topic_name} is not defined")
+                });
+            }
+            Err(why) => notes.push(&rules::UNDECODABLE_TOPIC, range.clone(), || {
+                format!("topic {topic_name} cannot be decoded: {why}")
+            }),
+            Ok(_) => {}
+        }
+        let schema = layout.as_ref().ok().map(|layout| Arc::clone(&layout.schema));
+        self.topics.push(Topic::new(TopicId(series), topic_name, type_name.to_owned(), schema));
+        let format = self.formats.text(type_name).cloned();
+        let subscription = Subscription {
+            offset: range.start,
+            msg_id,
+            multi_id,
+            layout,
+            announced: range.end,
+            decodable_from: range.end,
+            format,
+            unsubscribed: false,
+            time_noted: false,
+            range_noted: false,
+        };
+        self.shapes.set(series, type_name, &subscription);
+        self.subscriptions.push(subscription);
+    }
+
+    /// Notes that the time of a row cannot be held, once per topic.
+    pub(crate) fn note_range(&mut self, at: u64, series: u32, notes: &mut Diagnostics) {
+        let topic = &self.topics[series as usize];
+        let subscription = &mut self.subscriptions[series as usize];
+        if !std::mem::replace(&mut subscription.range_noted, true) {
+            notes.push(&rules::TIMESTAMP_OUT_OF_RANGE, at..at + 3, || {
+                format!("a row of {} has a time past the year 2262", topic.name)
+            });
+        }
+    }
+
+    /// Notes what is to be noted at a row of `shape`, once.
+    pub(crate) fn note_row(&mut self, at: u64, msg_id: u16, notes: &mut Diagnostics) {
+        let shape = self.shapes.slot(msg_id);
+        shape.flags &= !RowShape::NOTE;
+        let (time, topic) = (shape.time, &self.topics[shape.series as usize]);
+        let subscription = &mut self.subscriptions[shape.series as usize];
+        // A message header is enough of a range: the rows that follow are alike.
+        let range = at..at + 3;
+        if std::mem::take(&mut subscription.unsubscribed) {
+            notes.push(&rules::DATA_AFTER_UNSUBSCRIBE, range.clone(), || {
+                format!("{} has data after its unsubscription", topic.name)
+            });
+        }
+        if std::mem::replace(&mut subscription.time_noted, true) {
+            return;
+        }
+        match time {
+            RowTime::None => notes.push(&rules::NO_TIMESTAMP, range, || {
+                format!("{} has no timestamp: its rows have no time", topic.name)
+            }),
+            RowTime::Field(TimeWidth::U64Micros) => {}
+            RowTime::Field(width) => notes.push(&rules::NARROW_TIMESTAMP, range, || {
+                let bits = match width {
+                    TimeWidth::U8Millis => 8,
+                    TimeWidth::U16Micros => 16,
+                    _ => 32,
+                };
+                format!("the timestamp of {} has {bits} bits: wrap-arounds are counted", topic.name)
+            }),
+        }
+    }
+}
+
+impl Decode for Definitions {
+    fn value(&self, topic: &Topic, payload: &[u8]) -> Result<Value> {
+        Ok(self.row(topic, payload)?.value())
+    }
+}

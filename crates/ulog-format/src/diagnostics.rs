@@ -1,0 +1,85 @@
+//! Everything that can be noticed in a ULog, in one table. Codes and names are stable.
+
+use rovelog_core::{Rule, Severity};
+
+macro_rules! rules {
+    ($( $ident:ident $code:literal $name:literal $severity:ident $meaning:literal )*) => {
+        $(
+            #[doc = concat!("`", $name, "`: ", $meaning, ".")]
+            pub static $ident: Rule =
+                Rule { code: $code, name: $name, severity: Severity::$severity, meaning: $meaning };
+        )*
+
+        /// All of them, by code.
+        pub static ALL: &[&Rule] = &[$( &$ident ),*];
+    };
+}
+
+rules! {
+    GAP "E-ULOG-001" "gap" DataLost
+        "bytes in which no message could be recognised, skipped up to the next sound one"
+    CUT "E-ULOG-002" "cut" DataLost
+        "a message that passes the end of the file, or the start of appended data"
+    BAD_MESSAGE "E-ULOG-003" "bad_message" DataLost
+        "a message with sound framing whose payload contradicts its type"
+    UNKNOWN_ID "E-ULOG-004" "unknown_id" DataLost
+        "a data message whose id was not subscribed before it"
+    UNDECODABLE "E-ULOG-005" "undecodable" DataLost
+        "a data message of a topic whose format is missing or unusable"
+
+    UNKNOWN_VERSION "W-ULOG-101" "unknown_version" Note
+        "a file version above 1, read as version 1"
+    UNKNOWN_MESSAGE "W-ULOG-102" "unknown_message" Note
+        "a message type that is not in the specification, passed over and kept for rewriting"
+    FORMAT_REPEATED "W-ULOG-103" "format_repeated" Note
+        "the same format definition again"
+    FORMAT_REDEFINED "W-ULOG-104" "format_redefined" Note
+        "another definition for a format's name: later subscriptions use it, earlier ones keep theirs"
+    FORMAT_IN_DATA_SECTION "W-ULOG-105" "format_in_data_section" Note
+        "a format definition after the data section began"
+    SUBSCRIPTION_REPEATED "W-ULOG-106" "subscription_repeated" Note
+        "the same subscription again: one series"
+    MSG_ID_REUSED "W-ULOG-107" "msg_id_reused" Note
+        "a subscription id used again for something else: a new series from here"
+    UNDEFINED_FORMAT "W-ULOG-108" "undefined_format" Note
+        "a subscription to a format that is not defined"
+    UNDECODABLE_TOPIC "W-ULOG-109" "undecodable_topic" Note
+        "a subscription whose format is circular, too large or uses an undefined type"
+    DATA_AFTER_UNSUBSCRIBE "W-ULOG-110" "data_after_unsubscribe" Note
+        "data after the topic's unsubscription, kept"
+    NO_TIMESTAMP "W-ULOG-111" "no_timestamp" Note
+        "a topic without a timestamp: its rows are kept without a time"
+    NARROW_TIMESTAMP "W-ULOG-112" "narrow_timestamp" Note
+        "a topic whose timestamp has fewer than 64 bits: wrap-arounds are counted"
+    CONTINUED_WITHOUT_FIRST "W-ULOG-113" "continued_without_first" Note
+        "a continued multi information message without a first part: it begins a list"
+    LEVEL_NOT_A_DIGIT "W-ULOG-114" "level_not_a_digit" Note
+        "a log level stored as a number instead of an ASCII digit"
+    PARAMETER_TYPE "W-ULOG-115" "parameter_type" Note
+        "a parameter of a type other than int32_t and float"
+    APPENDED_FLAG_MISMATCH "W-ULOG-116" "appended_flag_mismatch" Note
+        "the flag for appended data and the offsets disagree"
+    APPENDED_OFFSET_IGNORED "W-ULOG-117" "appended_offset_ignored" Note
+        "an offset of appended data at which no message begins"
+    TIMESTAMP_OUT_OF_RANGE "W-ULOG-118" "timestamp_out_of_range" Note
+        "a timestamp past the year 2262: its rows are kept without a time"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_and_names_are_unique_and_tell_the_severity() {
+        let mut codes: Vec<_> = ALL.iter().map(|rule| rule.code).collect();
+        let mut names: Vec<_> = ALL.iter().map(|rule| rule.name).collect();
+        codes.dedup();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!((codes.len(), names.len()), (ALL.len(), ALL.len()));
+        assert!(codes.is_sorted_by_key(|code| &code[7..]));
+        for rule in ALL {
+            assert_eq!(rule.code.starts_with('E'), rule.severity == Severity::DataLost, "{}", rule.code);
+        }
+    }
+}

@@ -1,0 +1,516 @@
+//! Framing: one walk over the messages of a log, for the reader, the stream and recovery alike.
+//!
+//! [`Walk`] does no input or output. It looks at a [`Window`] of the file and says what comes next; where
+//! the window ends too early it asks for more. Every byte of a file is part of exactly one [`Step`].
+
+use std::collections::HashSet;
+
+use rovelog_core::{Diagnostics, Limits, Rule};
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
+
+use crate::clock::{LogClock, RowMicros};
+use crate::definitions::{Definitions, RowShape};
+use crate::diagnostics as rules;
+use crate::error::UlogError;
+use crate::message::Message;
+use crate::recover::{Judge, Scan, Verdict};
+use crate::wire::{DataHead, FileHeader, FlagBits, MAGIC, MessageHeader, kind};
+
+/// Bytes of a message's header.
+pub(crate) const HEADER_LEN: u64 = size_of::<MessageHeader>() as u64;
+
+/// Where a flag bits message stands, if there is one.
+pub(crate) const FLAG_BITS_AT: u64 = size_of::<FileHeader>() as u64;
+
+/// The bytes of a file that are at hand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window<'a> {
+    pub(crate) data: &'a [u8],
+    /// Offset of the first byte within the file.
+    pub(crate) base: u64,
+    /// Whether the file ends with the window.
+    pub(crate) eof: bool,
+}
+
+/// The window must reach at least this offset before anything can be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NeedMore(pub(crate) u64);
+
+impl<'a> Window<'a> {
+    pub(crate) fn end(&self) -> u64 {
+        self.base + self.data.len() as u64
+    }
+
+    /// The bytes `from..to`; `None` where the file ends before `to`.
+    #[inline]
+    pub(crate) fn slice(&self, from: u64, to: u64) -> Result<Option<&'a [u8]>, NeedMore> {
+        debug_assert!(from >= self.base, "bytes before the window were let go");
+        let index = |at: u64| usize::try_from(at - self.base).ok();
+        match index(from).zip(index(to)).and_then(|(from, to)| self.data.get(from..to)) {
+            None if !self.eof => Err(NeedMore(to)),
+            bytes => Ok(bytes),
+        }
+    }
+
+    pub(crate) fn byte(&self, at: u64) -> Result<Option<u8>, NeedMore> {
+        Ok(self.slice(at, at + 1)?.map(|bytes| bytes[0]))
+    }
+
+    pub(crate) fn view<T>(&self, at: u64) -> Result<Option<&'a T>, NeedMore>
+    where
+        T: FromBytes + KnownLayout + Immutable + Unaligned,
+    {
+        let bytes = self.slice(at, at + size_of::<T>() as u64)?;
+        Ok(bytes.map(|bytes| T::ref_from_bytes(bytes).expect("unaligned, of this size")))
+    }
+}
+
+/// What comes next in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// A sound message that is not a row.
+    Message { at: u64, end: u64, msg_type: u8 },
+    /// A sound row of data, with the shape in force and its time.
+    Row { at: u64, end: u64, shape: RowShape, time: RowMicros, before: u64 },
+    /// Bytes that cannot be read.
+    Lost { at: u64, end: u64, rule: &'static Rule },
+    /// The end of the file.
+    End,
+}
+
+/// A row as [`Walk::rows`] hands it out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SeenRow<'a> {
+    pub(crate) at: u64,
+    pub(crate) shape: RowShape,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) time: RowMicros,
+    /// Log time before and after it.
+    pub(crate) before: u64,
+    pub(crate) now: u64,
+}
+
+/// A stretch of damage whose end is being looked for.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    start: u64,
+    /// The type letter and the end of the message that was due, where its header is whole.
+    due: Option<(u8, u64)>,
+    scan: Scan,
+}
+
+/// The walk over a log: where it stands, what it learned, what it noticed.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    pub(crate) header: FileHeader,
+    pub(crate) flags: Option<FlagBits>,
+    pub(crate) definitions: Definitions,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) clock: LogClock,
+    /// Where appended data began, as far as met.
+    pub(crate) appended: Vec<u64>,
+    at: u64,
+    /// Offsets of appended data still to be met, ascending.
+    candidates: Vec<u64>,
+    gap: Option<Gap>,
+    /// The last row taken: a gap right behind it may have eaten into it.
+    last_row: Option<(u64, u64, u32)>,
+    /// Names of multi information messages met.
+    multi_names: HashSet<Box<str>>,
+    /// Bytes of definitions parsed only to look ahead.
+    spent: u64,
+}
+
+impl Walk {
+    /// How much of the file [`start`](Self::start) must see, if the file has that much.
+    pub(crate) const START: usize =
+        size_of::<FileHeader>() + size_of::<MessageHeader>() + size_of::<FlagBits>();
+
+    /// Reads the header and the flag bits from the first [`START`](Self::START) bytes of the file.
+    pub(crate) fn start(head: &[u8], limits: &Limits) -> Result<Self, UlogError> {
+        if let Some(what) = encrypted(head) {
+            return Err(UlogError::Encrypted { what });
+        }
+        if !head.starts_with(&MAGIC) {
+            let cut = !head.is_empty() && MAGIC.starts_with(head);
+            return Err(if cut {
+                UlogError::HeaderCut { len: head.len() as u64 }
+            } else {
+                UlogError::NotUlog
+            });
+        }
+        let Ok((header, rest)) = FileHeader::ref_from_prefix(head) else {
+            return Err(UlogError::HeaderCut { len: head.len() as u64 });
+        };
+        let mut walk = Self {
+            header: *header,
+            flags: None,
+            definitions: Definitions::new(limits),
+            diagnostics: Diagnostics::new(limits),
+            clock: LogClock::new(header.timestamp.get()),
+            appended: Vec::new(),
+            at: FLAG_BITS_AT,
+            candidates: Vec::new(),
+            gap: None,
+            last_row: None,
+            multi_names: HashSet::new(),
+            spent: 0,
+        };
+        if header.version > 1 {
+            walk.diagnostics.push(&rules::UNKNOWN_VERSION, 7..8, || {
+                format!("file version {} is read as version 1", header.version)
+            });
+        }
+        if let Ok((message, rest)) = MessageHeader::ref_from_prefix(rest) {
+            let long_enough = usize::from(message.msg_size.get()) >= size_of::<FlagBits>();
+            if let (kind::FLAG_BITS, true, Ok((flags, _))) =
+                (message.msg_type, long_enough, FlagBits::ref_from_prefix(rest))
+            {
+                walk.take_flags(flags)?;
+            }
+        }
+        Ok(walk)
+    }
+
+    /// "Must refuse to parse a log which contains unknown incompatibility bits set".
+    fn take_flags(&mut self, flags: &FlagBits) -> Result<(), UlogError> {
+        let unknown: Vec<_> = (0..64)
+            .filter(|bit| *bit > 0 && flags.incompat_flags[bit / 8] >> (bit % 8) & 1 == 1)
+            .map(|bit| format!("byte {} bit {}", bit / 8, bit % 8))
+            .collect();
+        if !unknown.is_empty() {
+            return Err(UlogError::IncompatibleFlags { bits: unknown.join(", ") });
+        }
+        self.flags = Some(*flags);
+        let offsets: Vec<_> = flags.appended_offsets.iter().map(|o| o.get()).filter(|o| *o != 0).collect();
+        if (flags.incompat_flags[0] & 1 == 1) == offsets.is_empty() {
+            self.note_flags(&rules::APPENDED_FLAG_MISMATCH, || {
+                let (says, has) = if offsets.is_empty() { ("is", "no") } else { ("is not", "an") };
+                format!("the flag for appended data {says} set, but there is {has} offset")
+            });
+        }
+        for offset in offsets {
+            let first = FLAG_BITS_AT + HEADER_LEN + size_of::<FlagBits>() as u64;
+            if offset >= first && self.candidates.last().is_none_or(|last| offset > *last) {
+                self.candidates.push(offset);
+            } else {
+                self.ignore_offset(offset);
+            }
+        }
+        Ok(())
+    }
+
+    fn note_flags(&mut self, rule: &'static Rule, message: impl FnOnce() -> String) {
+        let end = FLAG_BITS_AT + HEADER_LEN + size_of::<FlagBits>() as u64;
+        self.diagnostics.push(rule, FLAG_BITS_AT..end, message);
+    }
+
+    fn ignore_offset(&mut self, offset: u64) {
+        self.note_flags(&rules::APPENDED_OFFSET_IGNORED, || {
+            format!("no appended data begins at byte {offset}: that offset is ignored")
+        });
+    }
+
+    /// Bytes before this offset are not needed any more.
+    pub(crate) fn needed_from(&self) -> u64 {
+        self.gap.map_or(self.at, |gap| gap.scan.next)
+    }
+
+    /// Where no message may pass: the next appended data, or the end of the file.
+    fn limit(&self, window: &Window<'_>) -> u64 {
+        let end = if window.eof { window.end() } else { u64::MAX };
+        self.candidates.first().map_or(end, |candidate| end.min(*candidate))
+    }
+
+    fn judge<'w>(&'w self, window: Window<'w>, limit: u64) -> Judge<'w> {
+        Judge::new(window, &self.definitions, limit, ((1 << 22) + 16 * self.at).saturating_sub(self.spent))
+    }
+
+    /// Whether data is appended at `candidate`, the next limit.
+    fn appended_at(&self, window: Window<'_>, candidate: u64) -> Result<bool, NeedMore> {
+        let end = if window.eof { window.end() } else { u64::MAX };
+        if candidate > end {
+            return Ok(false);
+        }
+        let next = self.candidates.get(1).map_or(end, |next| end.min(*next));
+        // Appended data may be nothing yet.
+        Ok(candidate == end || self.judge(window, next).begins(candidate)?)
+    }
+
+    /// Hands plain rows to `sink` as long as nothing needs a closer look: each fits, and so does the next.
+    /// What is left is for [`step`](Self::step).
+    #[inline]
+    pub(crate) fn rows(&mut self, window: Window<'_>, mut sink: impl FnMut(SeenRow<'_>)) {
+        if self.gap.is_some() {
+            return;
+        }
+        let limit = self.limit(&window).min(window.end());
+        let Ok(len) = usize::try_from(limit.saturating_sub(window.base)) else { return };
+        let data = &window.data[..len];
+        let Ok(mut at) = usize::try_from(self.at - window.base) else { return };
+        let Some((mut shape, mut end)) = plain_row(&self.definitions, data, at) else { return };
+        let mut last = None;
+        while let Some((next_shape, next_end)) = plain_row(&self.definitions, data, end) {
+            let row = &data[at + ROW_AT..end];
+            let before = self.clock.now;
+            let time = self.clock.row(shape, row);
+            sink(SeenRow {
+                at: window.base + at as u64,
+                shape,
+                bytes: row,
+                time,
+                before,
+                now: self.clock.now,
+            });
+            last = Some((at, end, shape.series));
+            (at, shape, end) = (end, next_shape, next_end);
+        }
+        if let Some((at, end, series)) = last {
+            self.last_row = Some((window.base + at as u64, window.base + end as u64, series));
+        }
+        self.at = window.base + at as u64;
+    }
+
+    /// What comes next. Every byte of the file from 16 on is part of exactly one step.
+    ///
+    /// # Errors
+    /// Where the window ends before that can be said; the walk has not moved then.
+    pub(crate) fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
+        loop {
+            if self.gap.is_some() {
+                return self.search(window);
+            }
+            let at = self.at;
+            while self.candidates.first().is_some_and(|candidate| *candidate <= at) {
+                let candidate = self.candidates.remove(0);
+                if candidate == at { self.appended.push(at) } else { self.ignore_offset(candidate) }
+            }
+            if window.eof && at == window.end() {
+                for candidate in std::mem::take(&mut self.candidates) {
+                    self.ignore_offset(candidate);
+                }
+                return Ok(Step::End);
+            }
+            let limit = self.limit(&window);
+            let verdict = self.judge(window, limit).due(at)?;
+            if let Verdict::No { claimed } = verdict
+                && self.candidates.first() == Some(&limit)
+                && claimed.is_none_or(|end| end > limit)
+                && !self.appended_at(window, limit)?
+            {
+                self.candidates.remove(0);
+                self.ignore_offset(limit);
+                continue;
+            }
+            match verdict {
+                Verdict::Fits { end, .. } => {
+                    let (msg_type, message) = self.view(window, at, end);
+                    if let Message::Subscription { name, .. } = message {
+                        self.definitions.prepare(name);
+                    }
+                    let judge = self.judge(window, limit);
+                    if !judge.followed(end, &message)?
+                        && let Some(found) = judge.scan(&mut Scan::from(at + 1), end)?
+                    {
+                        let spent = judge.spent();
+                        self.spent += spent;
+                        return Ok(self.lose(at, found, &rules::GAP));
+                    }
+                    let spent = judge.spent();
+                    self.spent += spent;
+                    return Ok(self.take(at, end, msg_type, &message));
+                }
+                Verdict::Unjudgeable { end } => {
+                    let judge = self.judge(window, limit);
+                    let passable = judge.passable(end)?;
+                    let spent = judge.spent();
+                    self.spent += spent;
+                    if passable {
+                        let (msg_type, message) = self.view(window, at, end);
+                        return Ok(self.pass(at, end, msg_type, &message));
+                    }
+                    let due = Some((self.view(window, at, end).0, end));
+                    self.gap = Some(Gap { start: at, due, scan: Scan::from(at + 1) });
+                }
+                Verdict::No { claimed } => {
+                    let msg_type = window.byte(at + 2).ok().flatten();
+                    let due = msg_type.zip(claimed);
+                    self.gap = Some(Gap { start: at, due, scan: Scan::from(at + 1) });
+                }
+            }
+        }
+    }
+
+    /// The message at `at`, which was judged whole.
+    fn view<'w>(&self, window: Window<'w>, at: u64, end: u64) -> (u8, Message<'w>) {
+        let bytes = window.slice(at, end).ok().flatten().expect("judged whole");
+        let (msg_type, payload) = (bytes[2], &bytes[HEADER_LEN as usize..]);
+        (msg_type, Message::view(msg_type, payload).expect("judged sound"))
+    }
+
+    /// Rule 4 of section 5: looks for the end of the damage.
+    fn search(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
+        let mut gap = self.gap.expect("only called with a gap");
+        loop {
+            let limit = self.limit(&window);
+            let judge = self.judge(window, limit);
+            let found = judge.scan(&mut gap.scan, limit);
+            let spent = judge.spent();
+            // What was searched is searched, whatever is missing now.
+            self.gap = Some(gap);
+            let found = found?;
+            self.spent += spent;
+            let passes = |limit: u64| gap.due.is_none_or(|(_, end)| end > limit);
+            let (end, rule) = match found {
+                Some(end) if gap.due.is_some_and(|(_, claimed)| claimed == end) => (end, &rules::BAD_MESSAGE),
+                Some(end) => (end, &rules::GAP),
+                None => {
+                    if self.candidates.first() == Some(&limit) && !self.appended_at(window, limit)? {
+                        self.candidates.remove(0);
+                        self.ignore_offset(limit);
+                        continue;
+                    }
+                    (limit, if passes(limit) { &rules::CUT } else { &rules::GAP })
+                }
+            };
+            self.gap = None;
+            return Ok(self.lose_due(gap.start, end, rule, gap.due));
+        }
+    }
+
+    fn lose(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
+        self.lose_due(at, end, rule, None)
+    }
+
+    fn lose_due(&mut self, at: u64, end: u64, rule: &'static Rule, due: Option<(u8, u64)>) -> Step {
+        let last_row = self.last_row.filter(|(_, end, _)| *end == at);
+        let topics = &self.definitions.topics;
+        self.diagnostics.push(rule, at..end, || match (rule.name, due) {
+            ("bad_message", Some((letter, _))) => {
+                format!("the payload of this '{}' message contradicts its type", letter.escape_ascii())
+            }
+            ("cut", Some((letter, claimed))) => format!(
+                "a '{}' message of {} bytes is cut {} bytes before its end",
+                letter.escape_ascii(),
+                claimed - at,
+                claimed - end,
+            ),
+            ("cut", None) => "a message is cut within its header".to_owned(),
+            _ => {
+                let mixture = last_row.map(|(row, _, series)| {
+                    format!(
+                        "; the row of {} at byte {row} right before may be a mixture of two",
+                        topics[series as usize].name
+                    )
+                });
+                format!("no sound message in these bytes{}", mixture.unwrap_or_default())
+            }
+        });
+        self.at = end;
+        Step::Lost { at, end, rule }
+    }
+
+    /// Takes a sound message.
+    fn take(&mut self, at: u64, end: u64, msg_type: u8, message: &Message<'_>) -> Step {
+        self.at = end;
+        self.definitions.apply(at, end, message, &mut self.diagnostics);
+        match *message {
+            Message::Data { msg_id, row } => {
+                let shape = self.definitions.shapes.get(msg_id);
+                if shape.flags & RowShape::NOTE != 0 {
+                    self.definitions.note_row(at, msg_id, &mut self.diagnostics);
+                }
+                let before = self.clock.now;
+                let time = self.clock.row(shape, row);
+                if time == RowMicros::OutOfRange {
+                    self.definitions.note_range(at, shape.series, &mut self.diagnostics);
+                }
+                self.last_row = Some((at, end, shape.series));
+                return Step::Row { at, end, shape, time, before };
+            }
+            Message::Dropout { millis } => self.clock.dropout(millis),
+            Message::Text { level, .. } if !level.is_ascii_digit() => {
+                self.diagnostics.push(&rules::LEVEL_NOT_A_DIGIT, at..end, || {
+                    format!("the level is the number {level}, not an ASCII digit")
+                });
+            }
+            Message::Parameter(parameter) | Message::DefaultParameter { default: parameter, .. } => {
+                if let Some(key) = parameter.parse_key().filter(|key| !matches!(key.ty, "int32_t" | "float"))
+                {
+                    self.diagnostics.push(&rules::PARAMETER_TYPE, at..end, || {
+                        format!("parameter {} is of type {}", key.name, key.ty)
+                    });
+                }
+            }
+            Message::MultiInfo { continued, part } => {
+                let name = part.parse_key().map_or("", |key| key.name);
+                let known = self.multi_names.contains(name);
+                if !known {
+                    self.multi_names.insert(name.into());
+                    if continued {
+                        self.diagnostics.push(&rules::CONTINUED_WITHOUT_FIRST, at..end, || {
+                            format!("{name} is continued before it began")
+                        });
+                    }
+                }
+            }
+            _ => {}
+        }
+        Step::Message { at, end, msg_type }
+    }
+
+    /// Passes a whole message of which nothing more can be said.
+    fn pass(&mut self, at: u64, end: u64, msg_type: u8, message: &Message<'_>) -> Step {
+        self.at = end;
+        self.definitions.apply(at, end, message, &mut self.diagnostics);
+        match *message {
+            Message::Data { msg_id, .. } => {
+                let shape = self.definitions.shapes.get(msg_id);
+                let rule = if shape.flags & RowShape::UNKNOWN != 0 {
+                    &rules::UNKNOWN_ID
+                } else {
+                    &rules::UNDECODABLE
+                };
+                let topics = &self.definitions.topics;
+                self.diagnostics.push(rule, at..end, || {
+                    if rule == &rules::UNKNOWN_ID {
+                        format!("data of id {msg_id}, which is not subscribed here")
+                    } else {
+                        format!("data of {}, which cannot be decoded", topics[shape.series as usize].name)
+                    }
+                });
+                Step::Lost { at, end, rule }
+            }
+            Message::Unknown { .. } => {
+                self.diagnostics.push(&rules::UNKNOWN_MESSAGE, at..end, || {
+                    format!("message type '{}' is not in the specification", msg_type.escape_ascii())
+                });
+                Step::Message { at, end, msg_type }
+            }
+            _ => Step::Message { at, end, msg_type },
+        }
+    }
+}
+
+/// Bytes before the fields of a row: message header and id.
+pub(crate) const ROW_AT: usize = size_of::<MessageHeader>() + size_of::<DataHead>();
+
+/// A row at `at` that needs no closer look, and its end.
+#[inline]
+fn plain_row(definitions: &Definitions, data: &[u8], at: usize) -> Option<(RowShape, usize)> {
+    let [a, b, kind::DATA, c, d, ..] = *data.get(at..)? else { return None };
+    let size = usize::from(u16::from_le_bytes([a, b]));
+    let shape = definitions.shapes.get(u16::from_le_bytes([c, d]));
+    let end = at + HEADER_LEN as usize + size;
+    let plain = shape.flags == 0 && shape.fits(size.wrapping_sub(size_of::<DataHead>())) && end <= data.len();
+    plain.then_some((shape, end))
+}
+
+/// Which part of an encrypted log begins with `head`, if any. Section 6 of docs/formats/ulog.md.
+fn encrypted(head: &[u8]) -> Option<&'static str> {
+    match head {
+        [b'U', b'L', b'o', b'g', b'E', b'n', b'c', ..] => Some("log"),
+        [b'U', b'L', b'o', b'g', b'K', b'e', b'y', ..] => Some("key file"),
+        _ => None,
+    }
+}

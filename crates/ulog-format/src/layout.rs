@@ -1,0 +1,406 @@
+//! Layouts: where the fields of a format lie in a row. Resolved once per format, shared by its topics.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use rovelog_core::{Field, FieldType, Limits, Scalar, Schema};
+
+use crate::schema::{Basic, FormatText, TypeName, is_padding};
+
+/// The largest row: a message's payload less the id. Section 12 of docs/formats/ulog.md.
+const MAX_ROW: u64 = u16::MAX as u64 - 2;
+
+/// A format's fields with their places. Padding is counted in the sizes and shown nowhere.
+#[derive(Debug, PartialEq)]
+pub struct Layout {
+    /// The visible fields.
+    pub schema: Arc<Schema>,
+    /// Their places, in the same order.
+    pub slots: Vec<Slot>,
+    /// Bytes of all fields.
+    pub full: usize,
+    /// Bytes without the run of padding at the end: what is logged when this is a topic's own format.
+    pub trimmed: usize,
+    /// The field `timestamp`, if it is one.
+    pub timestamp: Option<TimeField>,
+    leaves: u64,
+    height: usize,
+}
+
+/// The place of one field.
+#[derive(Debug, PartialEq)]
+pub struct Slot {
+    /// Offset of the first byte within the format.
+    pub offset: usize,
+    /// What one element is.
+    pub kind: SlotKind,
+    /// The number of elements of an array.
+    pub len: Option<usize>,
+}
+
+/// What one element of a field is.
+#[derive(Debug, PartialEq)]
+pub enum SlotKind {
+    /// A number or truth value.
+    Scalar(Scalar),
+    /// A byte of text.
+    Char,
+    /// Another format.
+    Nested(Arc<Layout>),
+}
+
+impl SlotKind {
+    /// Bytes of one element.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Scalar(scalar) => scalar.size(),
+            Self::Char => 1,
+            Self::Nested(layout) => layout.full,
+        }
+    }
+}
+
+/// Where and how wide a topic's timestamp is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeField {
+    /// Offset within the row.
+    pub offset: usize,
+    /// Its width. "Special field names: timestamp"
+    pub width: TimeWidth,
+}
+
+/// The type of a timestamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum TimeWidth {
+    U8Millis,
+    U16Micros,
+    U32Micros,
+    U64Micros,
+}
+
+/// Why a format cannot be laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undecodable {
+    /// This type is not defined (yet).
+    Missing(String),
+    /// This type contains itself.
+    Circular(String),
+    /// A limit was passed.
+    TooLarge(&'static str),
+}
+
+impl fmt::Display for Undecodable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(name) => write!(f, "type {name} is not defined"),
+            Self::Circular(name) => write!(f, "type {name} contains itself"),
+            Self::TooLarge(what) => write!(f, "it has {what}"),
+        }
+    }
+}
+
+/// The latest definition of each format, and the layouts made of them so far.
+#[derive(Debug)]
+pub struct Formats {
+    texts: HashMap<String, Arc<str>>,
+    layouts: HashMap<String, Arc<Layout>>,
+    /// What could not be laid out, until another definition may have changed that.
+    failed: HashMap<String, Undecodable>,
+    /// Steps of work that resolving may still take. Grows with the bytes read, so that definitions which
+    /// are redefined and resolved again and again cannot cost more than the file is worth.
+    credit: u64,
+}
+
+impl Default for Formats {
+    fn default() -> Self {
+        Self { texts: HashMap::new(), layouts: HashMap::new(), failed: HashMap::new(), credit: 1 << 20 }
+    }
+}
+
+/// What [`Formats::define`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defined {
+    /// A new name.
+    New,
+    /// The same text again.
+    Repeated,
+    /// Another text for a known name.
+    Redefined,
+}
+
+impl Formats {
+    /// Takes a definition, `payload` of an 'F' message that [`FormatText`] accepts.
+    pub fn define(&mut self, format: &FormatText<'_>, payload: &[u8]) -> Defined {
+        self.credit += 4 * payload.len() as u64;
+        let text = std::str::from_utf8(payload).expect("FormatText accepts only UTF-8");
+        match self.texts.get(format.name) {
+            Some(known) if **known == *text => Defined::Repeated,
+            known => {
+                let defined = if known.is_some() { Defined::Redefined } else { Defined::New };
+                if defined == Defined::Redefined {
+                    // Any layout may contain the old one.
+                    self.layouts.clear();
+                }
+                if !self.failed.is_empty() {
+                    self.failed = HashMap::new();
+                }
+                self.texts.insert(format.name.to_owned(), text.into());
+                defined
+            }
+        }
+    }
+
+    /// The definition text of a format.
+    pub fn text(&self, name: &str) -> Option<&Arc<str>> {
+        self.texts.get(name)
+    }
+
+    /// The layout of format `name` as it is defined now.
+    ///
+    /// # Errors
+    /// Where a type is missing or circular, or a limit is passed.
+    pub fn layout(&mut self, name: &str, limits: &Limits) -> Result<Arc<Layout>, Undecodable> {
+        if let Some(known) = self.known(name) {
+            return known;
+        }
+        let layout = self.resolve(name, limits, &mut Vec::new());
+        // Failures of inner formats depend on the way to them, so only the asked one is remembered.
+        if let Err(why) = &layout {
+            self.failed.insert(name.to_owned(), why.clone());
+        }
+        layout
+    }
+
+    /// The layout of format `name`, where it was asked for before and nothing has changed since.
+    pub fn known(&self, name: &str) -> Option<Result<Arc<Layout>, Undecodable>> {
+        let layout = self.layouts.get(name).map(|layout| Ok(Arc::clone(layout)));
+        layout.or_else(|| self.failed.get(name).map(|why| Err(why.clone())))
+    }
+
+    /// Depth is bounded by `limits.nesting`, so recursion is safe; what was resolved is never resolved twice.
+    fn resolve(
+        &mut self,
+        name: &str,
+        limits: &Limits,
+        path: &mut Vec<String>,
+    ) -> Result<Arc<Layout>, Undecodable> {
+        if let Some(layout) = self.layouts.get(name) {
+            return Ok(Arc::clone(layout));
+        }
+        if path.iter().any(|parent| parent == name) {
+            return Err(Undecodable::Circular(name.to_owned()));
+        }
+        if path.len() >= limits.nesting {
+            return Err(Undecodable::TooLarge("too many levels of nested types"));
+        }
+        let text = self.texts.get(name).ok_or_else(|| Undecodable::Missing(name.to_owned()))?;
+        let text = Arc::clone(text);
+        let format = FormatText::parse(text.as_bytes()).expect("only sound texts are defined");
+
+        path.push(name.to_owned());
+        let mut builder = Builder::default();
+        for (ty, field) in format.fields() {
+            self.credit =
+                self.credit.checked_sub(1).ok_or(Undecodable::TooLarge("too many redefinitions"))?;
+            let kind = match Basic::parse(ty.base) {
+                Some(Basic::Scalar(scalar)) => SlotKind::Scalar(scalar),
+                Some(Basic::Char) => SlotKind::Char,
+                None => SlotKind::Nested(self.resolve(ty.base, limits, path)?),
+            };
+            builder.field(ty, field, kind, limits)?;
+        }
+        path.pop();
+        let layout = Arc::new(builder.finish(name, limits)?);
+        self.layouts.insert(name.to_owned(), Arc::clone(&layout));
+        Ok(layout)
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    fields: Vec<Field>,
+    slots: Vec<Slot>,
+    full: u64,
+    trimmed: u64,
+    leaves: u64,
+    height: usize,
+    timestamp: Option<TimeField>,
+    names: HashMap<String, usize>,
+}
+
+impl Builder {
+    fn field(
+        &mut self,
+        ty: TypeName<'_>,
+        name: &str,
+        kind: SlotKind,
+        limits: &Limits,
+    ) -> Result<(), Undecodable> {
+        const ARRAY: Undecodable = Undecodable::TooLarge("an array of more than 65535 elements");
+        let len = match ty.len {
+            Some(len) => Some(usize::from(u16::try_from(len).map_err(|_| ARRAY)?)),
+            None => None,
+        };
+        let offset = self.full;
+        let count = len.unwrap_or(1) as u64;
+        self.full += count * kind.size() as u64;
+        // Zero-size types count too: visiting them costs the same.
+        self.leaves += match &kind {
+            SlotKind::Nested(layout) => {
+                self.height = self.height.max(layout.height);
+                count * layout.leaves.max(1)
+            }
+            _ => 1,
+        };
+        if self.leaves > limits.leaves as u64 {
+            return Err(Undecodable::TooLarge("too many fields"));
+        }
+        if is_padding(name) {
+            return Ok(());
+        }
+        self.trimmed = self.full;
+        if offset > MAX_ROW {
+            return Err(Undecodable::TooLarge("a row longer than a message can be"));
+        }
+        let offset = usize::try_from(offset).expect("MAX_ROW fits");
+        if name == "timestamp" && len.is_none() && self.timestamp.is_none() && !self.names.contains_key(name)
+        {
+            let width = match kind {
+                SlotKind::Scalar(Scalar::UInt64) => Some(TimeWidth::U64Micros),
+                SlotKind::Scalar(Scalar::UInt32) => Some(TimeWidth::U32Micros),
+                SlotKind::Scalar(Scalar::UInt16) => Some(TimeWidth::U16Micros),
+                SlotKind::Scalar(Scalar::UInt8) => Some(TimeWidth::U8Millis),
+                _ => None,
+            };
+            self.timestamp = width.map(|width| TimeField { offset, width });
+        }
+        let element = match &kind {
+            SlotKind::Scalar(scalar) => FieldType::Scalar(*scalar),
+            SlotKind::Char => FieldType::Text,
+            SlotKind::Nested(layout) => FieldType::Struct(Arc::clone(&layout.schema)),
+        };
+        let field_type = match len {
+            // Bytes of text are one text, whatever their number.
+            Some(len) if kind != SlotKind::Char => FieldType::Array(Box::new(element), len),
+            _ => element,
+        };
+        let source = match len {
+            Some(len) => format!("{}[{len}]", ty.base),
+            None => ty.base.to_owned(),
+        };
+        let mut field = Field::new(self.unique(name), field_type, source);
+        if name == "timestamp" && self.timestamp.is_some_and(|t| t.offset == offset) {
+            let millis = self.timestamp.is_some_and(|t| t.width == TimeWidth::U8Millis);
+            field = field.with_unit(if millis { "ms" } else { "us" });
+        }
+        self.fields.push(field);
+        self.slots.push(Slot { offset, kind, len });
+        Ok(())
+    }
+
+    /// A field name used twice: the second is `x#2`.
+    fn unique(&mut self, name: &str) -> String {
+        let uses = self.names.entry(name.to_owned()).or_default();
+        *uses += 1;
+        if *uses == 1 { name.to_owned() } else { format!("{name}#{uses}") }
+    }
+
+    fn finish(self, name: &str, limits: &Limits) -> Result<Layout, Undecodable> {
+        if self.trimmed > MAX_ROW || self.full > 1 << 32 {
+            return Err(Undecodable::TooLarge("a row longer than a message can be"));
+        }
+        let height = self.height + 1;
+        if height > limits.nesting {
+            return Err(Undecodable::TooLarge("too many levels of nested types"));
+        }
+        let size = |n: u64| usize::try_from(n).expect("checked above");
+        Ok(Layout {
+            schema: Arc::new(Schema { name: name.to_owned(), fields: self.fields }),
+            slots: self.slots,
+            full: size(self.full),
+            trimmed: size(self.trimmed),
+            timestamp: self.timestamp,
+            leaves: self.leaves,
+            height,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn formats(texts: &[&str]) -> Formats {
+        let mut formats = Formats::default();
+        for text in texts {
+            formats.define(&FormatText::parse(text.as_bytes()).unwrap(), text.as_bytes());
+        }
+        formats
+    }
+
+    fn layout(texts: &[&str], name: &str) -> Result<Arc<Layout>, Undecodable> {
+        formats(texts).layout(name, &Limits::default())
+    }
+
+    #[test]
+    fn padding_counts_on_the_wire_and_is_shown_nowhere() {
+        let texts =
+            ["t:uint8_t a;uint32_t _padding0;e v;uint8_t[4] _padding1;", "e:float x;uint8_t _padding0;"];
+        let t = layout(&texts, "t").unwrap();
+        // The padding at the end of the nested type stays; only the top format is trimmed.
+        assert_eq!((t.full, t.trimmed), (14, 10));
+        assert_eq!(t.schema.fields.iter().map(|f| &*f.name).collect::<Vec<_>>(), ["a", "v"]);
+        assert_eq!(t.slots[1].offset, 5);
+    }
+
+    #[test]
+    fn types_may_come_in_any_order_but_not_in_circles() {
+        assert_eq!(layout(&["a:b x;", "b:a x;"], "a").unwrap_err(), Undecodable::Circular("a".into()));
+        assert_eq!(layout(&["a:nope x;"], "a").unwrap_err(), Undecodable::Missing("nope".into()));
+        assert_eq!(layout(&["a:b x;", "b:float y;"], "a").unwrap().full, 4);
+    }
+
+    #[test]
+    fn levels_are_limited() {
+        let chain = |n: usize| -> Vec<String> {
+            (0..n)
+                .map(|i| if i + 1 == n { format!("f{i}:float x;") } else { format!("f{i}:f{} x;", i + 1) })
+                .collect()
+        };
+        for (n, ok) in [(64, true), (65, false)] {
+            let texts = chain(n);
+            let texts: Vec<_> = texts.iter().map(String::as_str).collect();
+            assert_eq!(layout(&texts, "f0").is_ok(), ok);
+            // The same limit when the inner types were laid out before.
+            let mut formats = formats(&texts);
+            formats.layout("f1", &Limits::default()).unwrap();
+            assert_eq!(formats.layout("f0", &Limits::default()).is_ok(), ok);
+        }
+    }
+
+    #[test]
+    fn doubling_levels_end_at_a_limit() {
+        let texts: Vec<_> = (0..60)
+            .map(|i| if i == 59 { format!("f{i}:char[0] x;") } else { format!("f{i}:f{0} x;f{0} y;", i + 1) })
+            .collect();
+        let texts: Vec<_> = texts.iter().map(String::as_str).collect();
+        assert_eq!(layout(&texts, "f0").unwrap_err(), Undecodable::TooLarge("too many fields"));
+    }
+
+    #[test]
+    fn a_field_name_used_twice_is_numbered() {
+        let t = layout(&["t:float x;float x;double x;"], "t").unwrap();
+        assert_eq!(t.schema.fields.iter().map(|f| &*f.name).collect::<Vec<_>>(), ["x", "x#2", "x#3"]);
+    }
+
+    #[test]
+    fn a_redefinition_reaches_the_types_that_contain_it() {
+        let mut formats = formats(&["t:e x;", "e:float y;"]);
+        assert_eq!(formats.layout("t", &Limits::default()).unwrap().full, 4);
+        let text = b"e:double y;";
+        assert_eq!(formats.define(&FormatText::parse(text).unwrap(), text), Defined::Redefined);
+        assert_eq!(formats.layout("t", &Limits::default()).unwrap().full, 8);
+    }
+}

@@ -1,0 +1,113 @@
+//! Information and parameters: what a log says about the vehicle beside its data.
+
+use std::collections::BTreeMap;
+
+use rovelog_core::{Timestamp, Value};
+
+use crate::message::{KeyValue, Message};
+use crate::row::info_value;
+
+/// The parameters of a log. Values are `int32_t` or `float`; other types are kept with a note.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Parameters {
+    /// In force when the data section began.
+    pub initial: BTreeMap<String, Value>,
+    /// Set during the log, in file order.
+    pub changed: Vec<ParameterChange>,
+    /// System-wide defaults, where they differ from the value. Absent: the default equals the value.
+    pub system_defaults: BTreeMap<String, Value>,
+    /// Defaults of the current setup (airframe), where they differ from the value.
+    pub setup_defaults: BTreeMap<String, Value>,
+}
+
+/// A parameter set during the log.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ParameterChange {
+    /// The log time at its place.
+    pub time: Option<Timestamp>,
+    /// The parameter.
+    pub name: String,
+    /// Its new value.
+    pub value: Value,
+    /// The offset of the message.
+    pub offset: u64,
+}
+
+/// A stretch of time from which messages are missing, as the logger itself reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Dropout {
+    /// The log time at its place; a dropout has no time of its own.
+    pub time: Option<Timestamp>,
+    /// Its length in milliseconds.
+    pub millis: u16,
+    /// The offset of the message.
+    pub offset: u64,
+}
+
+fn entry(part: KeyValue<'_>) -> Option<(String, Value)> {
+    let key = part.parse_key()?;
+    Some((key.name.to_owned(), info_value(key.ty, part.value)))
+}
+
+impl Parameters {
+    /// The values in force at `time`: the initial ones with all changes up to it.
+    pub fn at(&self, time: Timestamp) -> BTreeMap<String, Value> {
+        let mut values = self.initial.clone();
+        let until = self.changed.iter().take_while(|c| c.time.is_none_or(|t| t.nanos <= time.nanos));
+        values.extend(until.map(|change| (change.name.clone(), change.value.clone())));
+        values
+    }
+
+    /// Takes a 'P' or 'Q' message; `in_data` is the log time at its place in the data
+    /// section, `None` before that.
+    pub(crate) fn take(&mut self, message: &Message<'_>, offset: u64, in_data: Option<Option<Timestamp>>) {
+        match *message {
+            Message::Parameter(part) => {
+                let Some((name, value)) = entry(part) else { return };
+                match in_data {
+                    None => drop(self.initial.insert(name, value)),
+                    Some(time) => self.changed.push(ParameterChange { time, name, value, offset }),
+                }
+            }
+            Message::DefaultParameter { types, default } => {
+                let Some((name, value)) = entry(default) else { return };
+                if types & 1 != 0 {
+                    self.system_defaults.insert(name.clone(), value.clone());
+                }
+                if types & 2 != 0 {
+                    self.setup_defaults.insert(name, value);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Information messages: the last value of each key (D26).
+pub(crate) fn infos<'a>(messages: impl Iterator<Item = Message<'a>>) -> BTreeMap<String, Value> {
+    let parts = messages.filter_map(|message| match message {
+        Message::Info(part) => entry(part),
+        _ => None,
+    });
+    parts.collect()
+}
+
+/// Information messages with several values: key -> lists -> parts, in file order (D26).
+pub(crate) fn multi_infos<'a>(
+    messages: impl Iterator<Item = Message<'a>>,
+) -> BTreeMap<String, Vec<Vec<Value>>> {
+    let mut infos: BTreeMap<String, Vec<Vec<Value>>> = BTreeMap::new();
+    for message in messages {
+        let Message::MultiInfo { continued, part } = message else { continue };
+        let Some((name, value)) = entry(part) else { continue };
+        let lists = infos.entry(name).or_default();
+        match lists.last_mut() {
+            Some(list) if continued => list.push(value),
+            _ => lists.push(vec![value]),
+        }
+    }
+    infos
+}

@@ -1,0 +1,316 @@
+//! The random-access reader: a log in memory or in a mapped file.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use rovelog_core::order::{Blocks, InOrder, Place};
+use rovelog_core::reader::Texts;
+use rovelog_core::{
+    Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, ReadOptions, Record, Records, Select, Text,
+    Timestamp, Topic, TopicId, Value,
+};
+
+use crate::definitions::{Definitions, RowShape};
+use crate::error::UlogError;
+use crate::frame::{Step, Walk, Window};
+use crate::index::{Cursor, Index, Met, row_bytes};
+use crate::message::{Message, level_number};
+use crate::parameters::{Dropout, Parameters, infos, multi_infos};
+use crate::row::Row;
+use crate::summary::Summary;
+use crate::wire::{FileHeader, FlagBits, kind};
+
+/// A ULog, opened. Opening walks over the message headers once; rows are decoded when asked for.
+#[derive(Debug)]
+pub struct UlogReader {
+    bytes: Bytes,
+    walk: Walk,
+    index: Index,
+    info: LogInfo,
+    /// Offsets of 'I', 'M', 'P' and 'Q' messages, and the log time of those in the data section.
+    described: Vec<(u64, Option<Option<Timestamp>>)>,
+}
+
+impl UlogReader {
+    /// Opens the log that `bytes` holds.
+    ///
+    /// # Errors
+    /// Where the bytes are no ULog, end inside its header, or use incompatible features. Damage is no
+    /// error: it is in [`diagnostics`](LogReader::diagnostics).
+    pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, UlogError> {
+        let head = &bytes[..bytes.len().min(Walk::START)];
+        let mut walk = Walk::start(head, &options.limits)?;
+        let mut summary = Summary::new();
+        let mut index = Index::default();
+        let mut described = Vec::new();
+        let window = Window { data: &bytes, base: 0, eof: true };
+        loop {
+            walk.rows(window, |row| {
+                index.row(row.at, row.shape, row.time, row.before, row.now, summary.rows(row.shape.series));
+                summary.row(row.shape, row.bytes.len(), row.time);
+            });
+            // The window is the whole file, so there is never more to ask for.
+            match walk.step(window).expect("the window reaches the end of the file") {
+                Step::Row { at, shape, time, before, .. } => {
+                    let row = row_bytes(&bytes, at).expect("a sound row is whole");
+                    index.row(at, shape, time, before, walk.clock.now, summary.rows(shape.series));
+                    summary.row(shape, row.len(), time);
+                    if shape.flags & RowShape::UTC != 0 {
+                        summary.gps_row(&walk.definitions, shape, row);
+                    }
+                }
+                Step::Message { at, end, msg_type } => {
+                    let message = view(&bytes, at, end, msg_type);
+                    let in_data = walk.definitions.in_data;
+                    summary.message(msg_type, &message, in_data);
+                    if matches!(
+                        msg_type,
+                        kind::INFO | kind::MULTI_INFO | kind::PARAMETER | kind::DEFAULT_PARAMETER
+                    ) {
+                        described.push((at, in_data.then(|| walk.clock.now())));
+                    }
+                }
+                // Data without a usable subscription is framed soundly: a second walk passes it by itself.
+                Step::Lost { rule, .. } if rule.name == "unknown_id" || rule.name == "undecodable" => {}
+                Step::Lost { at, end, .. } => index.gap(at..end),
+                Step::End => break,
+            }
+        }
+        index.finish(&walk.definitions, bytes.len() as u64);
+        for series in 0..walk.definitions.topics.len() {
+            summary.publish(&mut walk, u32::try_from(series).expect("ids are u32"));
+        }
+        let info = summary.info(&walk, bytes.len() as u64);
+        Ok(Self { bytes, walk, index, info, described })
+    }
+
+    /// The file's header.
+    pub fn header(&self) -> &FileHeader {
+        &self.walk.header
+    }
+
+    /// The flag bits, where the log has them.
+    pub fn flag_bits(&self) -> Option<&FlagBits> {
+        self.walk.flags.as_ref()
+    }
+
+    /// Where appended data begins; at most three offsets.
+    pub fn appended_offsets(&self) -> &[u64] {
+        &self.walk.appended
+    }
+
+    /// Formats, subscriptions, and the layouts of topics.
+    pub fn definitions(&self) -> &Definitions {
+        &self.walk.definitions
+    }
+
+    /// A record as a row, for access to single fields.
+    ///
+    /// # Errors
+    /// Where the record is not one of this log.
+    pub fn row<'a>(&'a self, record: &Record<'a>) -> Result<Row<'a>, UlogError> {
+        self.walk.definitions.row(record.topic, record.payload)
+    }
+
+    /// All sound messages in file order, with the offset of each.
+    pub fn messages(&self) -> impl Iterator<Item = (u64, Message<'_>)> + '_ {
+        self.cursor().filter_map(|met| Some((met.at, Message::view(met.msg_type, met.payload)?)))
+    }
+
+    /// All rows in file order, as records.
+    pub fn records_in_file_order(&self) -> impl Iterator<Item = Record<'_>> + '_ {
+        self.cursor().filter_map(|met| {
+            let row = met.row?;
+            let time = self.walk.clock.timestamp(row.time);
+            Some(self.record(row.series, time, met.at, row.seq, &met.payload[2..]))
+        })
+    }
+
+    /// The parameters, with their changes and defaults.
+    pub fn parameters(&self) -> Parameters {
+        let mut parameters = Parameters::default();
+        for (at, message, now) in self.described() {
+            parameters.take(&message, at, now);
+        }
+        parameters
+    }
+
+    /// The information messages: the last value of each key.
+    pub fn infos(&self) -> BTreeMap<String, Value> {
+        infos(self.described().map(|(_, message, _)| message))
+    }
+
+    /// The information messages with several values: key, lists, parts, in file order.
+    pub fn multi_infos(&self) -> BTreeMap<String, Vec<Vec<Value>>> {
+        multi_infos(self.described().map(|(_, message, _)| message))
+    }
+
+    /// The dropouts that the logger reported, in file order.
+    pub fn dropouts(&self) -> Vec<Dropout> {
+        let mut cursor = self.cursor();
+        let mut dropouts = Vec::new();
+        while let Some(met) = cursor.next() {
+            if let (kind::DROPOUT, Some(Message::Dropout { millis })) =
+                (met.msg_type, Message::view(met.msg_type, met.payload))
+            {
+                dropouts.push(Dropout { time: cursor.clock.now(), millis, offset: met.at });
+            }
+        }
+        dropouts
+    }
+
+    fn described(&self) -> impl Iterator<Item = (u64, Message<'_>, Option<Option<Timestamp>>)> + '_ {
+        self.described.iter().filter_map(|(at, now)| {
+            let start = usize::try_from(*at).ok()?;
+            let [a, b, msg_type, payload @ ..] = self.bytes.get(start..)? else { return None };
+            let payload = payload.get(..usize::from(u16::from_le_bytes([*a, *b])))?;
+            Some((*at, Message::view(*msg_type, payload)?, *now))
+        })
+    }
+
+    fn cursor(&self) -> Cursor<'_> {
+        Cursor::all(&self.bytes, &self.index, &self.walk.definitions, self.walk.header.timestamp.get())
+    }
+
+    fn record<'a>(
+        &'a self,
+        series: u32,
+        time: Option<Timestamp>,
+        at: u64,
+        seq: u64,
+        payload: &'a [u8],
+    ) -> Record<'a> {
+        let topic = &self.walk.definitions.topics[TopicId(series).index()];
+        Record::new(topic, time, at, seq, payload, &self.walk.definitions)
+    }
+
+    /// The record at a place that [`InOrder`] handed out.
+    fn record_at(&self, place: Place) -> Record<'_> {
+        let payload = row_bytes(&self.bytes, place.offset).expect("the index points at whole rows");
+        let (shape, clock) = (self.index.shape(place.topic), self.walk.clock.clock);
+        let time = match shape.plain_time(payload) {
+            // A narrow time stands in the order by itself, unless it could not be held.
+            None if shape.is_narrow() => Some(Timestamp::new(place.time, clock)),
+            time => time.and_then(|micros| Timestamp::from_micros(micros, clock)),
+        };
+        self.record(place.topic, time, place.offset, place.seq, payload)
+    }
+
+    fn text(&self, met: &Met<'_>) -> Option<Text> {
+        if !matches!(met.msg_type, kind::LOGGED_STRING | kind::TAGGED_STRING) {
+            return None;
+        }
+        let Message::Text { level, tag, timestamp, text } = Message::view(met.msg_type, met.payload)? else {
+            return None;
+        };
+        let time = Timestamp::from_micros(timestamp, self.walk.clock.clock);
+        let line = Text::new(time, met.at, level_number(level)?, String::from_utf8_lossy(text).into_owned());
+        Some(match tag {
+            Some(tag) => line.with_source(tag.to_string()),
+            None => line,
+        })
+    }
+}
+
+/// The message at `at..end`, which the walk found sound.
+pub(crate) fn view(data: &[u8], at: u64, end: u64, msg_type: u8) -> Message<'_> {
+    let index = |at: u64| usize::try_from(at).expect("within the bytes at hand");
+    let payload = &data[index(at) + size_of::<crate::wire::MessageHeader>()..index(end)];
+    Message::view(msg_type, payload).expect("judged sound")
+}
+
+impl LogReader for UlogReader {
+    fn format(&self) -> &'static FormatInfo {
+        &crate::INFO
+    }
+
+    fn info(&self) -> &LogInfo {
+        &self.info
+    }
+
+    fn topics(&self) -> &[Topic] {
+        &self.walk.definitions.topics
+    }
+
+    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
+        let selected = Selected {
+            reader: self,
+            topics: self.topics().iter().map(|topic| select.keeps_topic(topic)).collect(),
+            start: select.start,
+            end: select.end,
+        };
+        let latched = if select.latched { selected.latched() } else { Vec::new() };
+        let places = latched.into_iter().chain(InOrder::new(selected));
+        Box::new(places.map(|place| Ok(self.record_at(place))))
+    }
+
+    fn texts(&self) -> Option<Texts<'_>> {
+        Some(Box::new(self.cursor().filter_map(|met| self.text(&met))))
+    }
+
+    fn definition(&self, topic: &Topic) -> Option<String> {
+        Some(self.walk.definitions.subscriptions.get(topic.id.index())?.format.as_ref()?.to_string())
+    }
+
+    fn diagnostics(&self) -> &Diagnostics {
+        &self.walk.diagnostics
+    }
+}
+
+/// The blocks of a log, less what a selection leaves out.
+struct Selected<'a> {
+    reader: &'a UlogReader,
+    topics: Vec<bool>,
+    start: Option<i64>,
+    end: Option<i64>,
+}
+
+impl<'a> Selected<'a> {
+    fn places(&self, block: usize) -> impl Iterator<Item = Place> + use<'_, 'a> {
+        let reader = self.reader;
+        let mut cursor = Cursor::block(&reader.bytes, &reader.index, &reader.walk.definitions, block);
+        std::iter::from_fn(move || {
+            loop {
+                let met = cursor.next()?;
+                if let Some(row) = met.row.filter(|row| self.topics[row.series as usize]) {
+                    let time = row.time.in_order(cursor.clock.now);
+                    return Some(Place { time, offset: met.at, topic: row.series, seq: row.seq });
+                }
+            }
+        })
+    }
+
+    /// Each topic's last record before the start.
+    fn latched(&self) -> Vec<Place> {
+        let Some(start) = self.start else { return Vec::new() };
+        let mut last: BTreeMap<u32, Place> = BTreeMap::new();
+        for (block, _) in self.reader.index.blocks.iter().enumerate().filter(|(_, block)| block.first < start)
+        {
+            for place in self.places(block).filter(|place| place.time < start) {
+                let known = last.entry(place.topic).or_insert(place);
+                *known = place.max(*known);
+            }
+        }
+        let mut places: Vec<_> = last.into_values().collect();
+        places.sort_unstable();
+        places
+    }
+}
+
+impl Blocks for Selected<'_> {
+    fn span(&self, block: usize) -> Option<RangeInclusive<i64>> {
+        let block = &self.reader.index.blocks[block];
+        let outside = self.start.is_some_and(|start| block.last < start)
+            || self.end.is_some_and(|end| block.first >= end);
+        (!outside).then_some(block.first..=block.last)
+    }
+
+    fn count(&self) -> usize {
+        self.reader.index.blocks.len()
+    }
+
+    fn visit(&self, block: usize, visit: &mut dyn FnMut(Place)) {
+        let kept = |time: i64| self.start.is_none_or(|s| time >= s) && self.end.is_none_or(|e| time < e);
+        self.places(block).filter(|place| kept(place.time)).for_each(visit);
+    }
+}

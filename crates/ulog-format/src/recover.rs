@@ -1,0 +1,376 @@
+//! Plausibility: which bytes are a sound message, and where sound messages begin again after damage.
+//!
+//! A ULog has no checksums, so all there is to go by is whether bytes make sense. The rules are those of
+//! section 5 of docs/formats/ulog.md: **fits**, **unjudgeable**, **chain** and **scan**. Nothing here
+//! changes anything; [`frame`](crate::frame) walks by these answers.
+
+use std::cell::Cell;
+
+use crate::definitions::Definitions;
+use crate::frame::{HEADER_LEN, NeedMore, Window};
+use crate::layout::Formats;
+use crate::message::{KeyValue, Message, level_number};
+use crate::schema::{Basic, FormatText, is_type_name};
+use crate::wire::{MessageHeader, SYNC_MAGIC, kind};
+
+/// Unjudgeable messages that may stand between the fitting ones of a chain.
+const MAX_UNJUDGEABLE: usize = 64;
+
+/// Fitting messages that make a chain.
+const CHAIN: usize = 3;
+
+/// Look-ahead work allowed per scanned byte; beyond it only 'D' and 'S' begin a chain.
+const WORK_PER_BYTE: u64 = 64;
+
+/// What can be said of the bytes at some offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// A message that makes sense.
+    Fits {
+        end: u64,
+        /// Whether its content confirms its length.
+        confirmed: bool,
+    },
+    /// A whole message of which nothing more can be said.
+    Unjudgeable { end: u64 },
+    /// No message.
+    No {
+        /// Where it would end by its own claim; `None` where even the header is cut.
+        claimed: Option<u64>,
+    },
+}
+
+/// How strictly to judge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Strictness {
+    /// At a place where a message is due.
+    Due,
+    /// At a place where one is being looked for.
+    Searched,
+    /// The same when the work allowed is used up: only what costs nothing to judge.
+    Cheap,
+}
+
+/// Definitions met on the way of a chain, over those in force.
+#[derive(Default)]
+struct Overlay {
+    formats: Vec<(String, Vec<u8>)>,
+    /// Subscriptions: id, and the trimmed and full size of its rows where they are known.
+    subscriptions: Vec<(u16, Option<(usize, usize)>)>,
+}
+
+/// Judges the bytes of a window by the definitions in force.
+pub(crate) struct Judge<'a> {
+    pub(crate) window: Window<'a>,
+    pub(crate) definitions: &'a Definitions,
+    /// No message may pass this offset: the start of appended data, or the end of the file.
+    pub(crate) limit: u64,
+    /// Work of the chain that is being looked at.
+    work: Cell<u64>,
+    /// Bytes of definitions that looking ahead may still parse, and has parsed.
+    credit: u64,
+    spent: Cell<u64>,
+}
+
+/// A search for the next chain, kept between calls so that a stream can let go of bytes already searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scan {
+    start: u64,
+    pub(crate) next: u64,
+    work: u64,
+}
+
+impl Scan {
+    pub(crate) fn from(start: u64) -> Self {
+        Self { start, next: start, work: 0 }
+    }
+}
+
+impl<'a> Judge<'a> {
+    pub(crate) fn new(window: Window<'a>, definitions: &'a Definitions, limit: u64, credit: u64) -> Self {
+        Self { window, definitions, limit, work: Cell::new(0), credit, spent: Cell::new(0) }
+    }
+
+    /// Bytes of definitions parsed so far.
+    pub(crate) fn spent(&self) -> u64 {
+        self.spent.get()
+    }
+
+    /// Judges the message that is due at `at`.
+    pub(crate) fn due(&self, at: u64) -> Result<Verdict, NeedMore> {
+        self.verdict(at, Strictness::Due, &Overlay::default())
+    }
+
+    /// Whether a message that ends at `end` is followed by one that makes sense. `before` is that message,
+    /// not yet part of the definitions.
+    pub(crate) fn followed(&self, end: u64, before: &Message<'_>) -> Result<bool, NeedMore> {
+        if end == self.limit {
+            return Ok(true);
+        }
+        let mut overlay = Overlay::default();
+        self.learn(before, &mut overlay);
+        match self.verdict(end, Strictness::Due, &overlay)? {
+            Verdict::Fits { .. } => Ok(true),
+            Verdict::Unjudgeable { end } => self.passable(end),
+            Verdict::No { .. } => Ok(false),
+        }
+    }
+
+    /// Whether an unjudgeable message that ends at `end` may be passed: the limit or a chain follows, at
+    /// most after further unjudgeable ones.
+    pub(crate) fn passable(&self, mut end: u64) -> Result<bool, NeedMore> {
+        for _ in 0..=MAX_UNJUDGEABLE {
+            if end == self.limit {
+                return Ok(true);
+            }
+            match self.due(end)? {
+                Verdict::Fits { .. } => return self.chain(end, Strictness::Due),
+                Verdict::Unjudgeable { end: next } => end = next,
+                Verdict::No { .. } => return Ok(false),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether messages begin at `at`: a chain, judged as where one is being looked for.
+    pub(crate) fn begins(&self, at: u64) -> Result<bool, NeedMore> {
+        self.chain(at, Strictness::Searched)
+    }
+
+    /// The first offset before `until` at which a chain begins.
+    pub(crate) fn scan(&self, scan: &mut Scan, until: u64) -> Result<Option<u64>, NeedMore> {
+        while scan.next < until {
+            let at = scan.next;
+            if let Some(letter) = self.window.byte(at + 2)? {
+                let allowed = WORK_PER_BYTE * (at - scan.start) + 4096;
+                let strictness = if scan.work <= allowed { Strictness::Searched } else { Strictness::Cheap };
+                if begins_chain(letter, strictness) {
+                    self.work.set(0);
+                    if self.chain(at, strictness)? {
+                        return Ok(Some(at));
+                    }
+                    scan.work += self.work.get();
+                }
+            }
+            scan.next += 1;
+        }
+        Ok(None)
+    }
+
+    fn chain(&self, mut at: u64, strictness: Strictness) -> Result<bool, NeedMore> {
+        let mut overlay = Overlay::default();
+        let (mut fitting, mut passed) = (0, 0);
+        loop {
+            match self.verdict(at, strictness, &overlay)? {
+                Verdict::Fits { end, confirmed } => {
+                    fitting += 1;
+                    if fitting == CHAIN {
+                        return Ok(true);
+                    }
+                    if end == self.limit {
+                        return Ok(confirmed);
+                    }
+                    self.learn_at(at, end, &mut overlay);
+                    at = end;
+                }
+                Verdict::Unjudgeable { end } if fitting > 0 => {
+                    passed += 1;
+                    if passed > MAX_UNJUDGEABLE || end == self.limit || strictness == Strictness::Cheap {
+                        return Ok(false);
+                    }
+                    at = end;
+                }
+                _ => return Ok(false),
+            }
+        }
+    }
+
+    fn verdict(&self, at: u64, strictness: Strictness, overlay: &Overlay) -> Result<Verdict, NeedMore> {
+        self.work.set(self.work.get() + HEADER_LEN);
+        if at + HEADER_LEN > self.limit {
+            return Ok(Verdict::No { claimed: None });
+        }
+        let Some(header) = self.window.view::<MessageHeader>(at)? else {
+            return Ok(Verdict::No { claimed: None });
+        };
+        let end = at + HEADER_LEN + u64::from(header.msg_size.get());
+        let no = Verdict::No { claimed: Some(end) };
+        if end > self.limit {
+            return Ok(no);
+        }
+        // A letter that says nothing costs no payload.
+        let msg_type = header.msg_type;
+        if !msg_type.is_ascii_alphabetic() {
+            return Ok(no);
+        }
+        let Some(payload) = self.window.slice(at + HEADER_LEN, end)? else { return Ok(no) };
+        let Some(message) = Message::view(msg_type, payload) else { return Ok(no) };
+        Ok(match self.judge(at, &message, strictness, overlay) {
+            Judged::Fits { confirmed } => Verdict::Fits { end, confirmed },
+            Judged::Unjudgeable => Verdict::Unjudgeable { end },
+            Judged::No => no,
+        })
+    }
+
+    fn judge(&self, at: u64, message: &Message<'_>, strictness: Strictness, overlay: &Overlay) -> Judged {
+        const FITS: Judged = Judged::Fits { confirmed: true };
+        let fits = |fits: bool| if fits { FITS } else { Judged::No };
+        let searched = strictness != Strictness::Due;
+        match *message {
+            Message::Data { msg_id, row } => return self.judge_row(msg_id, row, overlay),
+            Message::Sync(magic) => return fits(*magic == SYNC_MAGIC),
+            Message::Unsubscription { .. } | Message::Dropout { .. } => return FITS,
+            _ if strictness == Strictness::Cheap => return Judged::No,
+            _ => {}
+        }
+        match *message {
+            Message::FlagBits(..) => fits(at == crate::frame::FLAG_BITS_AT),
+            Message::Format(text) => {
+                self.cost(text);
+                fits(FormatText::parse(text).is_some())
+            }
+            Message::Info(part) => self.judge_info(part),
+            Message::MultiInfo { part, .. } => {
+                // The flag's own byte: the view has made a bool of it.
+                let flag = self.window.byte(at + HEADER_LEN).ok().flatten();
+                if flag.is_some_and(|flag| flag <= 1) { self.judge_info(part) } else { Judged::No }
+            }
+            Message::Parameter(parameter) => fits(fits_parameter(parameter, searched)),
+            Message::DefaultParameter { types, default } => {
+                fits((1..=3).contains(&types) && fits_parameter(default, searched))
+            }
+            Message::Subscription { name, .. } => match std::str::from_utf8(name) {
+                Ok(name) if self.defines(name, overlay) => FITS,
+                Ok(name) if is_type_name(name) => Judged::Unjudgeable,
+                _ => Judged::No,
+            },
+            Message::Text { level, text, .. } => {
+                let sound = if searched {
+                    self.cost(text);
+                    let printable = |b: &u8| *b >= 32 || [9, 10, 13, 27].contains(b);
+                    level.is_ascii_digit() && text.len() <= 2048 && text.iter().all(printable)
+                } else {
+                    true
+                };
+                if sound && level_number(level).is_some() {
+                    Judged::Fits { confirmed: false }
+                } else {
+                    Judged::No
+                }
+            }
+            // The others returned above.
+            _ => Judged::Unjudgeable,
+        }
+    }
+
+    fn judge_row(&self, msg_id: u16, row: &[u8], overlay: &Overlay) -> Judged {
+        let fits = |fits: bool| if fits { Judged::Fits { confirmed: true } } else { Judged::No };
+        if let Some((_, size)) = overlay.subscriptions.iter().rev().find(|(id, _)| *id == msg_id) {
+            return match size {
+                Some((trimmed, full)) => fits(row.len() == *trimmed || row.len() == *full),
+                None => Judged::Unjudgeable,
+            };
+        }
+        let shape = self.definitions.shapes.get(msg_id);
+        if shape.usable() { fits(shape.fits(row.len())) } else { Judged::Unjudgeable }
+    }
+
+    fn judge_info(&self, part: KeyValue<'_>) -> Judged {
+        self.cost(part.key);
+        match part.parse_key() {
+            Some(key) => {
+                let confirmed = key.type_name().and_then(|ty| ty.fits_value(part.value.len())) == Some(true);
+                Judged::Fits { confirmed }
+            }
+            None => Judged::No,
+        }
+    }
+
+    fn cost(&self, bytes: &[u8]) {
+        self.work.set(self.work.get() + bytes.len() as u64);
+    }
+
+    fn defines(&self, name: &str, overlay: &Overlay) -> bool {
+        self.definitions.formats.text(name).is_some()
+            || overlay.formats.iter().any(|(known, _)| known == name)
+    }
+
+    fn learn_at(&self, at: u64, end: u64, overlay: &mut Overlay) {
+        if let Ok(Some([_, _, msg_type @ (kind::FORMAT | kind::SUBSCRIPTION), payload @ ..])) =
+            self.window.slice(at, end)
+            && let Some(message) = Message::view(*msg_type, payload)
+        {
+            self.learn(&message, overlay);
+        }
+    }
+
+    /// "A and F met on the way already count."
+    fn learn(&self, message: &Message<'_>, overlay: &mut Overlay) {
+        match *message {
+            Message::Format(text) => {
+                if let Some(format) = FormatText::parse(text) {
+                    overlay.formats.push((format.name.to_owned(), text.to_vec()));
+                }
+            }
+            Message::Subscription { msg_id, name, .. } => {
+                let Ok(name) = std::str::from_utf8(name) else { return };
+                overlay.subscriptions.push((msg_id, self.row_size(name, overlay)));
+            }
+            _ => {}
+        }
+    }
+
+    /// The trimmed and full size of a format's rows, by the definitions in force and those on the way.
+    fn row_size(&self, name: &str, overlay: &Overlay) -> Option<(usize, usize)> {
+        if overlay.formats.is_empty()
+            && let Some(known) = self.definitions.formats.known(name)
+        {
+            return known.ok().map(|layout| (layout.trimmed, layout.full));
+        }
+        let mut formats = Formats::default();
+        let mut missing = vec![name.to_owned()];
+        // What the format is made of, and nothing else; as many steps as there can be levels and fields.
+        while let Some(name) = missing.pop() {
+            if formats.text(&name).is_some() {
+                continue;
+            }
+            let met = overlay.formats.iter().rev().find(|(known, _)| *known == name);
+            let text: &[u8] = match met {
+                Some((_, text)) => text,
+                None => self.definitions.formats.text(&name)?.as_bytes(),
+            };
+            self.cost(text);
+            self.spent.set(self.spent.get() + text.len() as u64);
+            if self.spent.get() > self.credit {
+                return None;
+            }
+            let format = FormatText::parse(text)?;
+            formats.define(&format, text);
+            let nested = format.fields().filter(|(ty, _)| Basic::parse(ty.base).is_none());
+            missing.extend(nested.map(|(ty, _)| ty.base.to_owned()));
+        }
+        let layout = formats.layout(name, self.definitions.limits()).ok()?;
+        Some((layout.trimmed, layout.full))
+    }
+}
+
+enum Judged {
+    Fits { confirmed: bool },
+    Unjudgeable,
+    No,
+}
+
+/// Whether a message of this type can begin a chain.
+fn begins_chain(letter: u8, strictness: Strictness) -> bool {
+    match strictness {
+        Strictness::Cheap => matches!(letter, kind::DATA | kind::SYNC),
+        _ => kind::ALL.contains(&letter),
+    }
+}
+
+fn fits_parameter(parameter: KeyValue<'_>, searched: bool) -> bool {
+    parameter.parse_key().is_some_and(|key| {
+        let usual = matches!(key.ty, "int32_t" | "float");
+        key.scalar().is_some_and(|scalar| scalar.size() == parameter.value.len() && (usual || !searched))
+    })
+}

@@ -1,0 +1,167 @@
+//! The reader of pipes: one pass over `Read`, bounded memory, the same records as the random-access reader.
+
+use std::io::Read;
+
+use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Topic};
+
+use crate::definitions::{Definitions, RowShape};
+use crate::error::UlogError;
+use crate::frame::{ROW_AT, Step, Walk, Window};
+use crate::message::Message;
+use crate::reader::view;
+use crate::summary::Summary;
+
+/// Bytes asked for at once.
+const CHUNK: usize = 256 << 10;
+
+/// The bytes at hand of an input.
+struct Source<R> {
+    input: R,
+    buffer: Vec<u8>,
+    /// Offset of the first byte of the buffer.
+    base: u64,
+    eof: bool,
+}
+
+impl<R: Read> Source<R> {
+    fn window(&self) -> Window<'_> {
+        Window { data: &self.buffer, base: self.base, eof: self.eof }
+    }
+
+    /// Lets go of what is before `keep_from` and reads until the buffer reaches `until`, or the input ends.
+    fn fill(&mut self, keep_from: u64, until: u64) -> std::io::Result<()> {
+        let done = usize::try_from(keep_from - self.base).expect("within the buffer");
+        self.buffer.drain(..done);
+        self.base = keep_from;
+        while !self.eof && self.window().end() < until {
+            let len = self.buffer.len();
+            self.buffer.resize(len + CHUNK, 0);
+            let read = match self.input.read(&mut self.buffer[len..]) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => Ok(None),
+                read => read.map(Some),
+            };
+            self.buffer.truncate(len + read.as_ref().ok().copied().flatten().unwrap_or(0));
+            self.eof = read? == Some(0);
+        }
+        Ok(())
+    }
+
+    fn bytes(&self, from: u64, to: u64) -> &[u8] {
+        self.window().slice(from, to).ok().flatten().expect("the walk has seen these bytes")
+    }
+}
+
+/// A ULog that comes from a pipe.
+///
+/// The buffer holds one chunk and what the walk still looks at: a message and, where something is wrong,
+/// the few behind it that settle what. It does not grow with the log.
+pub struct UlogStream<R> {
+    source: Source<R>,
+    walk: Walk,
+    summary: Summary,
+}
+
+/// What a [`UlogStream`] hands out.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StreamItem<'a> {
+    /// A row of data.
+    Record(Record<'a>),
+    /// Any other sound message, with its offset.
+    Message(u64, Message<'a>),
+}
+
+impl<R: Read> UlogStream<R> {
+    /// Reads the header of a log.
+    ///
+    /// # Errors
+    /// Where the input cannot be read, is no ULog, ends inside its header, or uses incompatible features.
+    pub fn new(input: R, options: &ReadOptions) -> Result<Self, UlogError> {
+        let mut source = Source { input, buffer: Vec::new(), base: 0, eof: false };
+        source.fill(0, Walk::START as u64)?;
+        let head = &source.buffer[..source.buffer.len().min(Walk::START)];
+        let walk = Walk::start(head, &options.limits)?;
+        Ok(Self { source, walk, summary: Summary::new() })
+    }
+
+    /// The next row or message in file order; `None` at the end.
+    ///
+    /// # Errors
+    /// Where the input cannot be read.
+    pub fn next_item(&mut self) -> Result<Option<StreamItem<'_>>, UlogError> {
+        let step = self.step()?;
+        Ok(self.item(step))
+    }
+
+    /// Counts a step and hands out what it stands for.
+    fn item(&mut self, step: Step) -> Option<StreamItem<'_>> {
+        match step {
+            Step::Row { at, end, shape, time, .. } => {
+                let row = self.source.bytes(at + ROW_AT as u64, end);
+                let seq = self.summary.rows(shape.series);
+                self.summary.row(shape, row.len(), time);
+                if shape.flags & RowShape::UTC != 0 {
+                    self.summary.gps_row(&self.walk.definitions, shape, row);
+                }
+                self.summary.publish(&mut self.walk, shape.series);
+                let topic = &self.walk.definitions.topics[shape.series as usize];
+                let record =
+                    Record::new(topic, self.walk.clock.timestamp(time), at, seq, row, &self.walk.definitions);
+                Some(StreamItem::Record(record))
+            }
+            Step::Message { at, end, msg_type } => {
+                let message = view(self.source.bytes(at, end), 0, end - at, msg_type);
+                self.summary.message(msg_type, &message, self.walk.definitions.in_data);
+                Some(StreamItem::Message(at, message))
+            }
+            Step::Lost { .. } | Step::End => None,
+        }
+    }
+
+    /// The next step that is not a loss; losses are in the diagnostics.
+    fn step(&mut self) -> Result<Step, UlogError> {
+        loop {
+            match self.walk.step(self.source.window()) {
+                Ok(Step::Lost { .. }) => {}
+                Ok(step) => return Ok(step),
+                Err(need) => self.source.fill(self.walk.needed_from(), need.0)?,
+            }
+        }
+    }
+
+    /// Formats and subscriptions met so far.
+    pub fn definitions(&self) -> &Definitions {
+        &self.walk.definitions
+    }
+}
+
+impl<R: Read + Send> LogStream for UlogStream<R> {
+    fn format(&self) -> &'static FormatInfo {
+        &crate::INFO
+    }
+
+    fn next_record(&mut self) -> rovelog_core::Result<Option<Record<'_>>> {
+        let step = loop {
+            match self.step()? {
+                step @ Step::Message { .. } => drop(self.item(step)),
+                step => break step,
+            }
+        };
+        Ok(match self.item(step) {
+            Some(StreamItem::Record(record)) => Some(record),
+            _ => None,
+        })
+    }
+
+    fn topics(&self) -> &[Topic] {
+        &self.walk.definitions.topics
+    }
+
+    fn info(&self) -> LogInfo {
+        self.summary.info(&self.walk, self.source.window().end())
+    }
+
+    fn diagnostics(&self) -> &Diagnostics {
+        &self.walk.diagnostics
+    }
+}

@@ -1,0 +1,362 @@
+//! What a walk over a log adds up to: counts, clocks, and the lines of `rovelog info`.
+
+use std::collections::BTreeMap;
+
+use rovelog_core::{Detail, LogInfo, Severity, State, Timestamp, UtcOffset, Value};
+
+use crate::clock::RowMicros;
+use crate::definitions::{Definitions, RowShape};
+use crate::diagnostics as rules;
+use crate::frame::Walk;
+use crate::message::{Message, level_number};
+use crate::px4;
+use crate::row::info_value;
+use crate::utc::{self, GpsClock};
+use crate::wire::kind;
+
+/// Information and parameters that the summary shows. The last value wins (D26).
+const FACTS: [&str; 18] = [
+    "sys_name",
+    "sys_mcu",
+    "sys_uuid",
+    "sys_os_name",
+    "sys_os_ver",
+    "sys_os_ver_release",
+    "ver_os_release",
+    "sys_toolchain",
+    "sys_toolchain_ver",
+    "ver_hw",
+    "ver_hw_subtype",
+    "ver_sw",
+    "ver_sw_branch",
+    "ver_sw_release",
+    "replay",
+    "boot_time_utc_us",
+    "MAV_TYPE",
+    "SYS_AUTOSTART",
+];
+
+/// The longest value that is kept as a fact.
+const MAX_FACT: usize = 256;
+
+/// Rows of one topic.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stats {
+    pub(crate) count: u64,
+    bytes: u64,
+    timed: u64,
+    /// Microseconds of the first and last timed row.
+    first: u64,
+    last: u64,
+}
+
+/// Counts over everything that a walk has passed.
+#[derive(Debug)]
+pub(crate) struct Summary {
+    stats: Vec<Stats>,
+    /// Messages taken, by type.
+    messages: [u64; 256],
+    levels: [u64; 8],
+    parameters: u64,
+    changes: u64,
+    dropouts: u64,
+    dropped_millis: u64,
+    longest_millis: u16,
+    facts: BTreeMap<&'static str, Value>,
+    gps: GpsClock,
+}
+
+impl Summary {
+    pub(crate) fn new() -> Self {
+        Self {
+            stats: Vec::new(),
+            messages: [0; 256],
+            levels: [0; 8],
+            parameters: 0,
+            changes: 0,
+            dropouts: 0,
+            dropped_millis: 0,
+            longest_millis: 0,
+            facts: BTreeMap::new(),
+            gps: GpsClock::default(),
+        }
+    }
+
+    /// The number of rows of a topic so far.
+    #[inline]
+    pub(crate) fn rows(&self, series: u32) -> u64 {
+        self.stats.get(series as usize).map_or(0, |stats| stats.count)
+    }
+
+    #[inline]
+    pub(crate) fn row(&mut self, shape: RowShape, len: usize, time: RowMicros) {
+        let series = shape.series as usize;
+        if series >= self.stats.len() {
+            self.stats.resize(series + 1, Stats::default());
+        }
+        let stats = &mut self.stats[series];
+        stats.count += 1;
+        stats.bytes += len as u64;
+        if let RowMicros::At(micros @ 1..) = time {
+            if stats.timed == 0 {
+                stats.first = micros;
+            }
+            stats.timed += 1;
+            stats.last = micros;
+        }
+    }
+
+    /// Takes a row that needs a closer look, after [`row`](Self::row).
+    pub(crate) fn gps_row(&mut self, definitions: &Definitions, shape: RowShape, bytes: &[u8]) {
+        let topic = &definitions.topics[shape.series as usize];
+        if let Ok(row) = definitions.row(topic, bytes) {
+            let multi_id = definitions.subscriptions[shape.series as usize].multi_id;
+            self.gps.row(shape.series, multi_id, &topic.type_name, &row);
+        }
+    }
+
+    /// Takes a message that is not a row.
+    pub(crate) fn message(&mut self, msg_type: u8, message: &Message<'_>, in_data: bool) {
+        self.messages[usize::from(msg_type)] += 1;
+        match *message {
+            Message::Info(part) => self.fact(part.key, part.value),
+            Message::Parameter(parameter) => {
+                self.fact(parameter.key, parameter.value);
+                if in_data { self.changes += 1 } else { self.parameters += 1 }
+            }
+            Message::Text { level, .. } => {
+                self.levels[usize::from(level_number(level).unwrap_or(7))] += 1;
+            }
+            Message::Dropout { millis } => {
+                self.dropouts += 1;
+                self.dropped_millis += u64::from(millis);
+                self.longest_millis = self.longest_millis.max(millis);
+            }
+            _ => {}
+        }
+    }
+
+    fn fact(&mut self, key: &[u8], value: &[u8]) {
+        if value.len() > MAX_FACT {
+            return;
+        }
+        if let Some(key) = crate::schema::split_key(key)
+            && let Some(name) = FACTS.iter().find(|name| **name == key.name)
+        {
+            self.facts.insert(name, info_value(key.ty, value));
+        }
+    }
+
+    /// Copies the counts of one topic to where users see them.
+    pub(crate) fn publish(&self, walk: &mut Walk, series: u32) {
+        let Some(stats) = self.stats.get(series as usize) else { return };
+        let topic = &mut walk.definitions.topics[series as usize];
+        (topic.count, topic.bytes, topic.timed) = (stats.count, stats.bytes, stats.timed);
+        let time =
+            |micros| (stats.timed > 0).then(|| Timestamp::from_micros(micros, walk.clock.clock)).flatten();
+        (topic.first, topic.last) = (time(stats.first), time(stats.last));
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.facts.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        match self.facts.get(name)? {
+            Value::UInt(v, _) => Some(*v),
+            Value::Int(v, _) => u64::try_from(*v).ok(),
+            _ => None,
+        }
+    }
+
+    /// The release in one of the information messages of these names.
+    fn release(&self, names: &[&str]) -> Option<String> {
+        let packed = names.iter().find_map(|name| self.number(name))?;
+        Some(px4::release(u32::try_from(packed).ok()?))
+    }
+
+    /// The place of the log's clock on the Unix clock.
+    pub(crate) fn utc(&self, walk: &Walk) -> Option<UtcOffset> {
+        let gps = self.gps.offset();
+        let gps = gps.as_ref().map(|gps| (gps, walk.definitions.topics[gps.series as usize].name.as_str()));
+        utc::offset(walk.header.timestamp.get(), self.number("boot_time_utc_us"), gps)
+    }
+
+    /// The summary of what `walk` has passed of a file of `size` bytes.
+    pub(crate) fn info(&self, walk: &Walk, size: u64) -> LogInfo {
+        let mut info = LogInfo::new(walk.header.version.to_string(), size);
+        info.dialect = (self.text("sys_name") == Some("PX4")).then_some("px4");
+        let losses = walk.diagnostics.counts().iter();
+        info.state = losses.fold(State::Complete, |state, (code, _)| match *code {
+            code if code == rules::CUT.code => {
+                if state == State::Damaged {
+                    state
+                } else {
+                    State::Truncated
+                }
+            }
+            code if rules::ALL.iter().any(|r| r.code == code && r.severity == Severity::DataLost) => {
+                State::Damaged
+            }
+            _ => state,
+        });
+        info.start = Timestamp::from_micros(self.start(walk), walk.clock.clock);
+        info.end = walk.clock.now();
+        info.utc = self.utc(walk);
+        info.records = self.stats.iter().map(|stats| stats.count).sum();
+        info.problems = walk.diagnostics.total();
+        info.lost = walk.diagnostics.ledger().clone();
+        info.details = self.details(walk, info.records);
+        info
+    }
+
+    /// When logging began, microseconds. Some writers leave the header's time 0: then the median of the
+    /// topics' first times, because a topic's first row may be a value latched long before the log.
+    fn start(&self, walk: &Walk) -> u64 {
+        let start = walk.header.timestamp.get();
+        let mut firsts: Vec<_> = self.stats.iter().filter(|s| s.timed > 0).map(|s| s.first).collect();
+        firsts.sort_unstable();
+        match firsts.get(firsts.len() / 2) {
+            Some(median) if start == 0 && *median > 1_000_000 => *median,
+            _ => start,
+        }
+    }
+
+    fn details(&self, walk: &Walk, rows: u64) -> Vec<Detail> {
+        let mut details = Vec::new();
+        details.extend(self.vehicle());
+        details.extend(self.hardware());
+        details.extend(self.software());
+        details.extend(self.system());
+        if let Some(replay) = self.text("replay") {
+            details.push(Detail::new("replay", replay, Value::Text(replay.to_owned())));
+        }
+        details.push(self.dropouts());
+        let (initial, changed) = (self.parameters, self.changes);
+        let mut text = initial.to_string();
+        if changed > 0 {
+            text += &format!(", {changed} changed in the log");
+        }
+        details.push(Detail::new(
+            "params",
+            text,
+            Value::record([("initial", count(initial)), ("changed", count(changed))]),
+        ));
+        details.push(self.console());
+        if !walk.appended.is_empty() {
+            let offsets = walk.appended.iter().map(|offset| count(*offset)).collect();
+            let text = format!("{} sections", walk.appended.len());
+            details.push(Detail::new("appended", text, Value::List(offsets)));
+        }
+        let unknown = (0..=255).filter(|msg_type| !kind::ALL.contains(msg_type));
+        let types = kind::ALL.into_iter().chain(unknown);
+        let by_type = types.filter_map(|msg_type| {
+            let n = if msg_type == kind::DATA { rows } else { self.messages[usize::from(msg_type)] };
+            (n > 0).then(|| (msg_type.escape_ascii().to_string(), count(n)))
+        });
+        details.push(Detail::hidden("message_types", Value::record(by_type.collect::<Vec<_>>())));
+        details
+    }
+
+    fn vehicle(&self) -> Option<Detail> {
+        let mut parts = Vec::new();
+        let mut fields = Vec::new();
+        if let Some(mav_type) = self.number("MAV_TYPE") {
+            let name = i64::try_from(mav_type).ok().and_then(px4::vehicle_type);
+            parts.push(name.map_or_else(|| format!("MAV_TYPE {mav_type}"), str::to_owned));
+            fields.push(("mav_type", count(mav_type)));
+            fields.push(("type", name.map_or(Value::Null, |name| Value::Text(name.to_owned()))));
+        }
+        if let Some(airframe) = self.number("SYS_AUTOSTART") {
+            parts.push(format!("airframe {airframe}"));
+            fields.push(("airframe", count(airframe)));
+        }
+        if let Some(id) = self.text("sys_uuid") {
+            parts.push(format!("id {id}"));
+            fields.push(("id", Value::Text(id.to_owned())));
+        }
+        (!parts.is_empty()).then(|| Detail::new("vehicle", parts.join(", "), Value::record(fields)))
+    }
+
+    fn hardware(&self) -> Option<Detail> {
+        let parts: Vec<_> = ["ver_hw", "ver_hw_subtype", "sys_mcu"]
+            .into_iter()
+            .filter_map(|name| Some((name, self.text(name)?)))
+            .collect();
+        self.joined("hardware", &parts)
+    }
+
+    fn software(&self) -> Option<Detail> {
+        let release = self.release(&["ver_sw_release"]);
+        let commit = self.text("ver_sw").map(|commit| commit.get(..8).unwrap_or(commit));
+        let branch = self.text("ver_sw_branch").map(|branch| format!("branch {branch}"));
+        let text: Vec<&str> = [self.text("sys_name"), release.as_deref(), commit, branch.as_deref()]
+            .into_iter()
+            .flatten()
+            .collect();
+        let value = |name| self.facts.get(name).cloned().unwrap_or(Value::Null);
+        (!text.is_empty()).then(|| {
+            Detail::new(
+                "software",
+                text.join(" "),
+                Value::record([
+                    ("name", value("sys_name")),
+                    ("release", release.clone().map_or(Value::Null, Value::Text)),
+                    ("commit", value("ver_sw")),
+                    ("branch", value("ver_sw_branch")),
+                ]),
+            )
+        })
+    }
+
+    fn system(&self) -> Option<Detail> {
+        // The specification says `ver_os_release`, PX4 writes `sys_os_ver_release`.
+        let release = self.release(&["sys_os_ver_release", "ver_os_release"]);
+        let toolchain = [self.text("sys_toolchain"), self.text("sys_toolchain_ver")];
+        let toolchain = toolchain.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let mut parts: Vec<_> = [("sys_os_name", self.text("sys_os_name")), ("release", release.as_deref())]
+            .into_iter()
+            .filter_map(|(name, text)| Some((name, text?)))
+            .collect();
+        if !toolchain.is_empty() {
+            parts.push(("toolchain", &toolchain));
+        }
+        self.joined("system", &parts)
+    }
+
+    fn joined(&self, key: &'static str, parts: &[(&'static str, &str)]) -> Option<Detail> {
+        let text = parts.iter().map(|(_, text)| *text).collect::<Vec<_>>().join(", ");
+        let value = parts.iter().map(|(name, text)| (*name, Value::Text((*text).to_owned())));
+        (!parts.is_empty()).then(|| Detail::new(key, text, Value::record(value)))
+    }
+
+    fn dropouts(&self) -> Detail {
+        let seconds = self.dropped_millis as f64 / 1000.0;
+        let text = match self.dropouts {
+            0 => "none".to_owned(),
+            n => format!("{n}, total {seconds:.3} s, longest {} ms", self.longest_millis),
+        };
+        Detail::new(
+            "dropouts",
+            text,
+            Value::record([
+                ("count", count(self.dropouts)),
+                ("total_ms", count(self.dropped_millis)),
+                ("longest_ms", count(self.longest_millis.into())),
+            ]),
+        )
+    }
+
+    fn console(&self) -> Detail {
+        let names = rovelog_core::record::LEVELS;
+        let by_level: Vec<_> = names.iter().zip(self.levels).filter(|(_, n)| *n > 0).collect();
+        let text: Vec<_> = by_level.iter().map(|(name, n)| format!("{n} {name}")).collect();
+        let text = if text.is_empty() { "none".to_owned() } else { text.join(", ") };
+        Detail::new("messages", text, Value::record(by_level.iter().map(|(name, n)| (**name, count(*n)))))
+    }
+}
+
+/// A count as JSON: small ones as numbers would change their type with the log, so all are 64-bit.
+fn count(n: u64) -> Value {
+    Value::UInt(n, 64)
+}

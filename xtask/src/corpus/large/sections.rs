@@ -1,0 +1,152 @@
+//! A sound log split into what is said once and what can be said again, with the place of every
+//! time in it. Knows just enough of `ULog` for that: frames, and sizes of fields.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// The parts of a log.
+pub(super) struct Sections {
+    /// Header, definitions, subscriptions.
+    pub(super) once: Vec<u8>,
+    /// Rows, texts, dropouts.
+    pub(super) again: Vec<u8>,
+    /// Where each message of `again` ends.
+    pub(super) ends: Vec<usize>,
+    /// Where in `again` the times that are not zero are, and what they say.
+    pub(super) times: Vec<(usize, u64)>,
+}
+
+/// Types before sizes: a format's fields as (type, how many, name).
+type Format = Vec<(String, usize, String)>;
+
+impl Sections {
+    /// Splits; a file that is not sound is refused.
+    pub(super) fn of(log: &[u8]) -> Result<Self> {
+        ensure!(log.starts_with(b"ULog\x01\x12\x35"), "not a ULog");
+        let (header, mut rest) = log.split_at_checked(16).context("no whole header")?;
+        let mut sections = Self {
+            once: header.to_vec(),
+            again: Vec::new(),
+            ends: Vec::new(),
+            times: Vec::new(),
+        };
+        let mut formats: BTreeMap<String, Format> = BTreeMap::new();
+        let mut time_at: BTreeMap<u16, Option<usize>> = BTreeMap::new();
+        while let Some((&[low, high, kind], body)) = rest.split_first_chunk() {
+            let size = usize::from(u16::from_le_bytes([low, high]));
+            let Some((payload, behind)) = body.split_at_checked(size) else {
+                break; // cut: what is cut is not repeated
+            };
+            let message = &rest[..3 + size];
+            rest = behind;
+            match kind {
+                b'B' => ensure!(
+                    payload.get(8).is_some_and(|bits| bits & 1 == 0),
+                    "a log with appended data cannot be repeated"
+                ),
+                b'F' => {
+                    let (name, format) = parse_format(payload)?;
+                    formats.insert(name, format);
+                }
+                b'A' => {
+                    let (id, name) = payload.split_at_checked(3).context("a short A")?;
+                    let name = std::str::from_utf8(name)?;
+                    let id = u16::from_le_bytes([id[1], id[2]]);
+                    time_at.insert(id, timestamp_at(&formats, name)?);
+                }
+                b'D' => {
+                    let id = payload.first_chunk().context("a short D")?;
+                    let at = time_at.get(&u16::from_le_bytes(*id));
+                    let at = at.context("a row of an unknown id")?;
+                    sections.repeat(message, at.map(|at| 3 + 2 + at));
+                    continue;
+                }
+                b'L' => {
+                    sections.repeat(message, Some(3 + 1));
+                    continue;
+                }
+                b'O' => {
+                    sections.repeat(message, None);
+                    continue;
+                }
+                // A sync says nothing about the rest; the others belong to one place in time.
+                b'S' | b'C' | b'R' => continue,
+                _ => {}
+            }
+            sections.once.extend_from_slice(message);
+        }
+        Ok(sections)
+    }
+
+    fn repeat(&mut self, message: &[u8], time_at: Option<usize>) {
+        let time = time_at.and_then(|at| message.get(at..)?.first_chunk());
+        let us = time.copied().map_or(0, u64::from_le_bytes);
+        if let Some(at) = time_at.filter(|_| us != 0) {
+            self.times.push((self.again.len() + at, us));
+        }
+        self.again.extend_from_slice(message);
+        self.ends.push(self.again.len());
+    }
+
+    /// The first and the last time.
+    pub(super) fn span(&self) -> Option<(u64, u64)> {
+        let times = || self.times.iter().map(|time| time.1);
+        times().min().zip(times().max())
+    }
+
+    /// How much later each repetition is.
+    pub(super) fn step_us(&self) -> u64 {
+        self.span().map_or(0, |(first, last)| last - first + 1000)
+    }
+}
+
+fn parse_format(payload: &[u8]) -> Result<(String, Format)> {
+    let text = std::str::from_utf8(payload)?;
+    let (name, fields) = text.split_once(':').context("a format without `:`")?;
+    let fields = fields.split(';').filter(|field| !field.is_empty());
+    let parse = |field: &str| {
+        let (kind, field) = field.split_once(' ').context("a field without a name")?;
+        let (kind, count) = match kind.trim_end_matches(']').split_once('[') {
+            Some((kind, count)) => (kind, count.parse()?),
+            None => (kind, 1),
+        };
+        Ok((kind.to_owned(), count, field.to_owned()))
+    };
+    let fields: Result<Format> = fields.map(parse).collect();
+    Ok((name.to_owned(), fields?))
+}
+
+/// Where the time of a row is, if it is one of 64 bits.
+fn timestamp_at(formats: &BTreeMap<String, Format>, name: &str) -> Result<Option<usize>> {
+    let format = formats.get(name).context("a subscription to no format")?;
+    let mut at = 0;
+    for (kind, count, field) in format {
+        if field == "timestamp" {
+            ensure!(kind == "uint64_t", "{name} has a narrow timestamp");
+            return Ok(Some(at));
+        }
+        at += count * size_of(formats, kind, 0)?;
+    }
+    Ok(None)
+}
+
+fn size_of(formats: &BTreeMap<String, Format>, kind: &str, depth: usize) -> Result<usize> {
+    ensure!(depth < 32, "{kind} is nested too deep to repeat");
+    Ok(match kind {
+        "bool" | "char" | "int8_t" | "uint8_t" => 1,
+        "int16_t" | "uint16_t" => 2,
+        "int32_t" | "uint32_t" | "float" => 4,
+        "int64_t" | "uint64_t" | "double" => 8,
+        _ => {
+            let Some(fields) = formats.get(kind) else {
+                bail!("no format is called {kind}");
+            };
+            let mut size = 0;
+            for (kind, count, _) in fields {
+                size += count * size_of(formats, kind, depth + 1)?;
+            }
+            size
+        }
+    })
+}

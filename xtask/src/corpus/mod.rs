@@ -1,0 +1,271 @@
+//! `cargo xtask gen-corpus`: the test files and the truth about them.
+
+mod expected;
+mod large;
+mod lay;
+mod manifest;
+mod ulog;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::root;
+
+/// What is committed must stay small.
+const SIZE_LIMIT: usize = 64 * 1024;
+
+/// Files in `corpus/` that a person writes.
+const BY_HAND: &[&str] = &["README.md"];
+
+/// One test file: what it is called, what it is for, how it is made.
+pub(crate) struct Case {
+    format: &'static str,
+    extension: &'static str,
+    name: &'static str,
+    purpose: &'static str,
+    rules: &'static [&'static str],
+    recipe: fn() -> Made,
+}
+
+/// What a recipe yields: the file, and what a right reader must say about it.
+pub(crate) struct Made {
+    bytes: Vec<u8>,
+    expected: serde_json::Value,
+}
+
+impl Case {
+    /// A `ULog`; `rules` are the numbers in `docs/formats/ulog.md`.
+    const fn ulog(
+        name: &'static str,
+        purpose: &'static str,
+        rules: &'static [&'static str],
+        recipe: fn() -> Made,
+    ) -> Self {
+        Self {
+            format: "ulog",
+            extension: "ulg",
+            name,
+            purpose,
+            rules,
+            recipe,
+        }
+    }
+
+    fn id(&self) -> String {
+        format!("{}/{}", self.format, self.name)
+    }
+}
+
+/// The subcommand: writes, compares, or makes one large file.
+pub(crate) fn command(args: &[String]) -> Result<()> {
+    match args {
+        [] => write(),
+        [flag] if flag == "--check" => check(),
+        [flag, ..] if flag == "--large" => large::command(&args[1..]),
+        _ => bail!("usage: gen-corpus [--check | --large SIZE [--from FILE.ulg] [-o PATH]]"),
+    }
+}
+
+/// Writes every generated file and removes those that no case makes any more.
+pub(crate) fn write() -> Result<()> {
+    let (files, cases) = generate()?;
+    let folder = folder();
+    for stray in strays(&folder, &files)? {
+        fs::remove_file(&stray).with_context(|| format!("removing {}", stray.display()))?;
+        println!("removed {}", stray.display());
+    }
+    let mut changed = 0;
+    for (name, bytes) in &files {
+        let path = folder.join(name);
+        if fs::read(&path).is_ok_and(|old| old == *bytes) {
+            continue;
+        }
+        let parent = path.parent().context("every file has a folder")?;
+        fs::create_dir_all(parent)?;
+        fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
+        changed += 1;
+    }
+    println!("corpus: {cases} cases, {changed} files written");
+    Ok(())
+}
+
+/// Compares what is committed with what the recipes make now.
+pub(crate) fn check() -> Result<()> {
+    let (files, cases) = generate()?;
+    let folder = folder();
+    let mut wrong: Vec<String> = Vec::new();
+    for stray in strays(&folder, &files)? {
+        wrong.push(format!("{}: no case makes it", stray.display()));
+    }
+    for (name, bytes) in &files {
+        match fs::read(folder.join(name)) {
+            Ok(old) if old == *bytes => {}
+            Ok(_) => wrong.push(format!("{name}: differs")),
+            Err(error) => wrong.push(format!("{name}: {error}")),
+        }
+    }
+    ensure!(
+        wrong.is_empty(),
+        "the corpus is not what its recipes make; run `cargo xtask gen-corpus`:\n  {}",
+        wrong.join("\n  ")
+    );
+    println!("corpus: {cases} cases as their recipes make them");
+    Ok(())
+}
+
+fn folder() -> PathBuf {
+    root().join("corpus")
+}
+
+/// All generated files by their name below `corpus/`, and how many cases there are.
+fn generate() -> Result<(BTreeMap<String, Vec<u8>>, usize)> {
+    let made: Vec<(&Case, Made)> = ulog::cases().map(|case| (case, (case.recipe)())).collect();
+    let mut files = BTreeMap::new();
+    for (case, made) in &made {
+        let id = case.id();
+        let log = format!("{id}.{}", case.extension);
+        let truth = expected::to_text(&made.expected).into_bytes();
+        for (name, bytes) in [
+            (log, made.bytes.clone()),
+            (format!("expected/{id}.json"), truth),
+        ] {
+            ensure!(
+                bytes.len() <= SIZE_LIMIT,
+                "{name} has {} bytes",
+                bytes.len()
+            );
+            ensure!(
+                files.insert(name, bytes).is_none(),
+                "two cases are called {id}"
+            );
+        }
+    }
+    let text = manifest::to_text(&made);
+    files.insert("manifest.toml".to_owned(), text.into_bytes());
+    Ok((files, made.len()))
+}
+
+/// Files below `corpus/` that neither a recipe nor a person is known to have made.
+fn strays(folder: &Path, files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<PathBuf>> {
+    let known = |path: &Path| {
+        let name = path.strip_prefix(folder).unwrap_or(path).to_string_lossy();
+        files.contains_key(&*name) || BY_HAND.contains(&&*name)
+    };
+    let mut found = files_below(folder)?;
+    found.retain(|path| !known(path));
+    Ok(found)
+}
+
+fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        if !folder.exists() {
+            continue;
+        }
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The words of losses and notes that the truth of any case uses, with the first such case.
+pub(crate) fn words() -> BTreeMap<String, String> {
+    let mut words = BTreeMap::new();
+    for case in ulog::cases() {
+        let expected = (case.recipe)().expected;
+        for key in ["lost", "notes"] {
+            for entry in expected[key].as_array().into_iter().flatten() {
+                if let Some(word) = entry["code"].as_str() {
+                    words.entry(word.to_owned()).or_insert_with(|| case.id());
+                }
+            }
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_rule_has_a_case() {
+        let ruled: BTreeSet<&str> = ulog::cases().flat_map(|case| case.rules).copied().collect();
+        let wanted = (1..=33)
+            .map(|n| format!("D{n}"))
+            .chain((1..=4).map(|n| format!("U{n}")));
+        let missing: Vec<String> = wanted.filter(|r| !ruled.contains(r.as_str())).collect();
+        assert_eq!(missing, Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_kind_of_message_and_every_word_occurs() {
+        let mut letters = BTreeSet::new();
+        for case in ulog::cases() {
+            let expected = (case.recipe)().expected;
+            let counts = expected["ulog"]["messages"].as_object().cloned();
+            letters.extend(counts.unwrap_or_default().into_iter().map(|(key, _)| key));
+        }
+        for letter in "BFIMPQARDLCSO".chars() {
+            assert!(
+                letters.contains(&letter.to_string()),
+                "no case has {letter}"
+            );
+        }
+        let words = words();
+        for word in [
+            "gap",
+            "cut",
+            "bad_message",
+            "unknown_id",
+            "undecodable",
+            "unknown_version",
+            "unknown_message",
+            "format_repeated",
+            "format_redefined",
+            "format_in_data_section",
+            "subscription_repeated",
+            "msg_id_reused",
+            "undefined_format",
+            "undecodable_topic",
+            "data_after_unsubscribe",
+            "no_timestamp",
+            "narrow_timestamp",
+            "continued_without_first",
+            "level_not_a_digit",
+            "parameter_type",
+            "appended_flag_mismatch",
+            "appended_offset_ignored",
+        ] {
+            assert!(words.contains_key(word), "no case expects {word}");
+        }
+    }
+
+    #[test]
+    fn what_is_lost_lies_in_the_file_and_in_order() {
+        for case in ulog::cases() {
+            let made = (case.recipe)();
+            let mut before = 0;
+            for lost in made.expected["lost"].as_array().into_iter().flatten() {
+                let place = |key: &str| lost[key].as_str().and_then(|s| s.parse::<usize>().ok());
+                let (start, end) = (place("start").unwrap(), place("end").unwrap());
+                assert!(before <= start && start < end, "{}", case.id());
+                before = end;
+            }
+            assert!(before <= made.bytes.len(), "{}", case.id());
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `ULog` cases, grouped by theme.
+
+mod appended;
+mod bad_messages;
+mod damage;
+mod definitions;
+mod hostile;
+mod keyed;
+mod log;
+mod shape;
+mod subscriptions;
+mod texts;
+mod timestamps;
+mod types;
+mod utc;
+
+use super::Case;
+use log::{Log, Subscribed};
+use shape::{F32, Shape, U64, Value, values};
+
+/// All cases, in the order of the manifest.
+pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
+    [
+        definitions::CASES,
+        subscriptions::CASES,
+        types::CASES,
+        timestamps::CASES,
+        utc::CASES,
+        texts::CASES,
+        keyed::CASES,
+        appended::CASES,
+        bad_messages::CASES,
+        damage::CASES,
+        hostile::CASES,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// The start of most logs here: one second after boot.
+const START: u64 = 1_000_000;
+
+/// The time of plain row number `i`: 10 ms apart, so that every damaged case stays far from a
+/// jump of a second, which would be a sign of stale data.
+fn time(i: u16) -> u64 {
+    START + 10_000 * u64::from(i)
+}
+
+/// The topic most logs here have.
+fn plain() -> Shape {
+    Shape::new("t").with("timestamp", U64).with("x", F32)
+}
+
+/// Row number `i` of the plain topic.
+fn plain_row(i: u16) -> Vec<Value> {
+    values![time(i), f32::from(i)]
+}
+
+/// A log with the plain topic, id 0.
+fn plain_log() -> (Log, Subscribed) {
+    let mut log = Log::new(START);
+    let topic = log.topic(&plain());
+    (log, topic)
+}
+
+/// Rows of the plain topic.
+fn plain_rows(log: &mut Log, topic: &Subscribed, numbers: std::ops::Range<u16>) {
+    for i in numbers {
+        log.row(topic, &plain_row(i));
+    }
+}

@@ -1,0 +1,154 @@
+//! `cargo xtask test`: everything that must hold, cheapest information first.
+
+use std::ffi::OsStr;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{corpus, root, tidy};
+
+/// A name, and what runs.
+type Stage = (&'static str, fn() -> Result<()>);
+
+/// Tests come last, so that their own summary is the last thing printed.
+const STAGES: &[Stage] = &[
+    ("format", || cargo(&["fmt", "--all", "--", "--check"])),
+    ("tidy", tidy::check),
+    ("corpus", gen_corpus),
+    ("clippy", clippy),
+    ("doc", doc),
+    ("features", features),
+    ("doctests", || cargo(&["test", "--workspace", "--doc"])),
+    ("release tests", release_tests),
+];
+
+/// Feature combinations that must compile, beside the default ones.
+const FEATURES: &[&[&str]] = &[&[
+    "-p",
+    "rovelog",
+    "--no-default-features",
+    "--features",
+    "ulog",
+]];
+
+/// Tested without overflow checks too, as users run them.
+const RELEASE: &[&str] = &["ulog-format"];
+
+/// The subcommand.
+pub(crate) fn command(args: &[String]) -> Result<()> {
+    ensure!(
+        args.is_empty(),
+        "test takes no options; BLESS=1 is a variable"
+    );
+    let mut times: Vec<(&str, Duration)> = Vec::new();
+    for (name, run) in STAGES {
+        println!("--- {name}");
+        let start = Instant::now();
+        run().with_context(|| format!("stage `{name}` failed"))?;
+        times.push((name, start.elapsed()));
+        println!("--- {name}: {:.1} s\n", start.elapsed().as_secs_f64());
+    }
+    println!("stages passed:");
+    for (name, time) in &times {
+        println!("  {name:<14} {:>7.1} s", time.as_secs_f64());
+    }
+    let total: Duration = times.iter().map(|stage| stage.1).sum();
+    println!(
+        "  {:<14} {:>7.1} s\n\n--- tests",
+        "together",
+        total.as_secs_f64()
+    );
+    tests().context("stage `tests` failed")
+}
+
+fn blessing() -> bool {
+    std::env::var_os("BLESS").is_some_and(|value| value == OsStr::new("1"))
+}
+
+fn gen_corpus() -> Result<()> {
+    if blessing() {
+        corpus::write()
+    } else {
+        corpus::check()
+    }
+}
+
+fn clippy() -> Result<()> {
+    cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ])
+}
+
+fn doc() -> Result<()> {
+    let mut doc = cargo_command(&["doc", "--workspace", "--no-deps"]);
+    run(doc.env("RUSTDOCFLAGS", "-Dwarnings"))
+}
+
+fn features() -> Result<()> {
+    for combination in FEATURES {
+        println!("cargo check {}", combination.join(" "));
+        cargo(&[&["check"], *combination].concat())?;
+    }
+    Ok(())
+}
+
+fn release_tests() -> Result<()> {
+    for package in RELEASE {
+        cargo(&["test", "--release", "-p", package])?;
+    }
+    Ok(())
+}
+
+fn tests() -> Result<()> {
+    let nextest = Command::new("cargo-nextest")
+        .args(["nextest", "--version"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if nextest {
+        cargo(&["nextest", "run", "--workspace"])
+    } else {
+        cargo(&["test", "--workspace", "--all-targets"])
+    }
+}
+
+fn cargo(args: &[&str]) -> Result<()> {
+    run(&mut cargo_command(args))
+}
+
+fn cargo_command(args: &[&str]) -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(args).current_dir(root());
+    // Snapshots are only ever rewritten when asked.
+    let update = if blessing() { "always" } else { "no" };
+    command.env("INSTA_UPDATE", update);
+    if std::env::var_os("CARGO_TERM_PROGRESS_WHEN").is_none() {
+        command.env("CARGO_TERM_PROGRESS_WHEN", "never");
+    }
+    if std::env::var_os("NO_COLOR").is_some() {
+        command.env("CARGO_TERM_COLOR", "never");
+    }
+    command
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("starting {}", shown(command)))?;
+    ensure!(status.success(), "`{}` ended with {status}", shown(command));
+    Ok(())
+}
+
+fn shown(command: &Command) -> String {
+    let words = command.get_args().map(|arg| arg.to_string_lossy());
+    let words: Vec<_> = words.collect();
+    format!("cargo {}", words.join(" "))
+}

@@ -1,0 +1,257 @@
+//! `cargo xtask tidy`: what the house plan promises and no compiler checks.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::{corpus, root};
+
+/// Who may depend on whom, among our own crates: every edge that is allowed, and no other.
+///
+/// `*` on the left stands for every format crate. Format crates know the core and nothing else
+/// of ours: neither each other nor the facade.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("rovelog-core", &[]),
+    ("*", &["rovelog-core"]),
+    ("rovelog", &["rovelog-core", "*"]),
+    ("rovelog-export", &["rovelog-core", "*", "rovelog"]),
+    (
+        "rovelog-cli",
+        &["rovelog-core", "*", "rovelog", "rovelog-export"],
+    ),
+    (
+        "rovelog-python",
+        &["rovelog-core", "*", "rovelog", "rovelog-export"],
+    ),
+    // A generator that used our readers could share their mistakes.
+    ("xtask", &[]),
+];
+
+const FORMATS: &[&str] = &["ulog-format", "rld-format", "rosbag12", "vel-format"];
+
+/// A source file longer than this does more than one job.
+const LINE_LIMIT: usize = 600;
+
+/// The subcommand.
+pub(crate) fn command(args: &[String]) -> Result<()> {
+    ensure!(args.is_empty(), "tidy takes no options");
+    check()
+}
+
+/// All checks; every finding is printed, not only the first.
+pub(crate) fn check() -> Result<()> {
+    let root = root();
+    let metadata = metadata(&root)?;
+    let packages = packages(&metadata);
+    let files = tracked_files(&root)?;
+
+    let mut found = edges(&packages);
+    found.extend(licences(&packages));
+    found.extend(lengths(&root, &files)?);
+    found.extend(local_paths(&root, &files));
+    found.extend(undocumented_words(&root)?);
+    ensure!(found.is_empty(), "not tidy:\n  {}", found.join("\n  "));
+    println!("tidy: {} crates, {} files", packages.len(), files.len());
+    Ok(())
+}
+
+fn cargo() -> Command {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root());
+    cargo
+}
+
+fn metadata(root: &Path) -> Result<Value> {
+    let output = cargo()
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .output()
+        .context("starting cargo metadata")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "cargo metadata in {}: {errors}",
+        root.display()
+    );
+    serde_json::from_slice(&output.stdout).context("reading cargo metadata")
+}
+
+/// What matters about a crate of the workspace.
+struct Package {
+    name: String,
+    has_licence: bool,
+    /// Crates it depends on in any way, tests and build scripts included.
+    dependencies: Vec<String>,
+}
+
+fn packages(metadata: &Value) -> Vec<Package> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let name = |value: &Value| value["name"].as_str().unwrap_or_default().to_owned();
+    list(&metadata["packages"])
+        .iter()
+        .map(|package| Package {
+            name: name(package),
+            has_licence: package["license"].is_string(),
+            dependencies: list(&package["dependencies"]).iter().map(name).collect(),
+        })
+        .collect()
+}
+
+/// Edges of the workspace that are not in the picture.
+fn edges(packages: &[Package]) -> Vec<String> {
+    let mut found = Vec::new();
+    let is_ours = |name: &String| packages.iter().any(|package| package.name == *name);
+    for package in packages {
+        let row = ALLOWED.iter().find(|row| row.0 == class(&package.name));
+        let Some((_, allowed)) = row else {
+            found.push(format!(
+                "{}: no place in the picture of crates (xtask/src/tidy.rs)",
+                package.name
+            ));
+            continue;
+        };
+        for dependency in package.dependencies.iter().filter(|name| is_ours(name)) {
+            if !allowed.contains(&class(dependency)) {
+                found.push(format!("{} must not depend on {dependency}", package.name));
+            }
+        }
+    }
+    found
+}
+
+fn class(name: &str) -> &str {
+    if FORMATS.contains(&name) { "*" } else { name }
+}
+
+fn licences(packages: &[Package]) -> Vec<String> {
+    let without = packages.iter().filter(|package| !package.has_licence);
+    without
+        .map(|package| format!("{}: no `license`", package.name))
+        .collect()
+}
+
+/// What git knows or would add, so that a check before a commit sees new files too.
+fn tracked_files(root: &Path) -> Result<Vec<PathBuf>> {
+    let output = Command::new("git")
+        .args([
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ])
+        .current_dir(root)
+        .output()
+        .context("starting git ls-files")?;
+    ensure!(output.status.success(), "git ls-files failed");
+    let names = String::from_utf8_lossy(&output.stdout);
+    let names = names.split('\0').filter(|name| !name.is_empty());
+    Ok(names
+        .map(PathBuf::from)
+        .filter(|name| root.join(name).is_file())
+        .collect())
+}
+
+fn lengths(root: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for file in files {
+        let ours = file.starts_with("crates") || file.starts_with("xtask");
+        if ours && file.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(root.join(file))?;
+            let lines = text.lines().count();
+            if lines > LINE_LIMIT {
+                let file = file.display();
+                found.push(format!("{file}: {lines} lines, more than {LINE_LIMIT}"));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Paths of somebody's machine.
+fn local_paths(root: &Path, files: &[PathBuf]) -> Vec<String> {
+    // Put together here, so that this file does not find itself.
+    let needles = ["work", "root"].map(|folder| format!("/{folder}/"));
+    let mut found = Vec::new();
+    for file in files {
+        let bytes = fs::read(root.join(file)).unwrap_or_default();
+        for (number, line) in (1..).zip(bytes.split(|&b| b == b'\n')) {
+            let line = String::from_utf8_lossy(line);
+            if needles.iter().any(|needle| has_path(&line, needle)) {
+                let file = file.display();
+                found.push(format!("{file}:{number}: a path of one machine"));
+            }
+        }
+    }
+    found
+}
+
+/// Whether a path begins with `needle`: `the-network/root/x` does not.
+fn has_path(line: &str, needle: &str) -> bool {
+    line.match_indices(needle).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || "_-.}$".contains(c))
+    })
+}
+
+/// Words for losses and notes that the corpus expects and the format's document does not have.
+fn undocumented_words(root: &Path) -> Result<Vec<String>> {
+    let name = "docs/formats/ulog.md";
+    let path = root.join(name);
+    if !path.exists() {
+        println!("tidy: {name} does not exist yet; its words are not checked");
+        return Ok(Vec::new());
+    }
+    let text = fs::read_to_string(path)?;
+    let words = corpus::words().into_iter();
+    Ok(words
+        .filter(|(word, _)| !text.contains(word.as_str()))
+        .map(|(word, case)| format!("{name}: does not explain `{word}`, expected by {case}"))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(name: &str, dependencies: &[&str]) -> Package {
+        Package {
+            name: name.to_owned(),
+            has_licence: true,
+            dependencies: dependencies.iter().map(|d| (*d).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn edges_out_of_the_picture_are_named() {
+        let packages = [
+            package("rovelog-core", &["serde"]),
+            package("ulog-format", &["rovelog-core", "rld-format"]),
+            package("rld-format", &["rovelog-core", "rovelog"]),
+            package("rovelog", &["ulog-format", "rld-format", "rovelog-core"]),
+            package("rovelog-cli", &["rovelog", "clap"]),
+            package("xtask", &["ulog-format"]),
+            package("leftpad", &[]),
+        ];
+        assert_eq!(
+            edges(&packages),
+            [
+                "ulog-format must not depend on rld-format",
+                "rld-format must not depend on rovelog",
+                "xtask must not depend on ulog-format",
+                "leftpad: no place in the picture of crates (xtask/src/tidy.rs)",
+            ]
+        );
+    }
+
+    #[test]
+    fn only_whole_first_folders_are_paths_of_a_machine() {
+        let needle = ["/", "work", "/"].concat();
+        assert!(has_path(&format!("see {needle}x"), &needle));
+        assert!(has_path(&format!("\"{needle}\""), &needle));
+        assert!(!has_path(&format!("frame{needle}x"), &needle));
+        assert!(!has_path("at home", &needle));
+    }
+}
