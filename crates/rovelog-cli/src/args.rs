@@ -34,9 +34,9 @@ pub(crate) struct Cli {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// How results are written
+    /// How results are written: text, json, ndjson or csv
     #[arg(short, long, global = true, value_enum, value_name = "FORMAT", default_value = "text")]
-    #[arg(hide_default_value = true)]
+    #[arg(hide_default_value = true, hide_possible_values = true)]
     pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) time: TimeArgs,

@@ -44,6 +44,16 @@ impl Out {
         }
     }
 
+    /// Bytes of JSON, guarded.
+    pub(crate) fn guarded(&mut self, json: &[u8]) -> io::Result<()> {
+        if !self.terminal {
+            return self.write_all(json);
+        }
+        let mut text = String::from_utf8_lossy(json).into_owned();
+        self.guard(&mut text);
+        self.write_all(text.as_bytes())
+    }
+
     /// A whole document as JSON.
     pub(crate) fn document(&mut self, document: &(impl serde::Serialize + ?Sized)) -> io::Result<()> {
         self.json(document)?;
@@ -259,8 +269,19 @@ mod tests {
         let mut table = Table::new(&[("TOPIC", Align::Left), ("COUNT", Align::Right)]);
         table.row(["a".to_owned(), "12345678".to_owned()]);
         table.row(["größe".to_owned(), "1".to_owned()]);
-        insta::assert_snapshot!(table.render(false, Paint(false)), @"");
-        insta::assert_snapshot!(table.render(true, Paint(false)), @"");
+        insta::assert_snapshot!(table.render(false, Paint(false)), @"
+        TOPIC     COUNT
+        a      12345678
+        größe         1
+        ");
+        insta::assert_snapshot!(table.render(true, Paint(false)), @"
+        ╭───────┬──────────╮
+        │ TOPIC │    COUNT │
+        ├───────┼──────────┤
+        │ a     │ 12345678 │
+        │ größe │        1 │
+        ╰───────┴──────────╯
+        ");
         assert!(table.render(true, Paint(true)).contains("\x1b[1mTOPIC\x1b[0m"));
     }
 }

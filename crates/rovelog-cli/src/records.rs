@@ -1,7 +1,7 @@
 //! Writing records: a line of text, a JSON object or a row of CSV each. Memory does not grow with the log.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 
 use rovelog::{Record, Topic, Value};
@@ -49,6 +49,7 @@ pub(crate) struct Records<'a> {
     written: u64,
     status: Status,
     line: String,
+    object: Vec<u8>,
 }
 
 impl<'a> Records<'a> {
@@ -84,6 +85,7 @@ impl<'a> Records<'a> {
             written: 0,
             status: Status::Done,
             line: String::new(),
+            object: Vec::new(),
         })
     }
 
@@ -142,15 +144,18 @@ impl<'a> Records<'a> {
                     let _ = write!(self.line, "  {:width$}  ", plan.name, width = self.width);
                     text(&value, &plan.keep, &mut self.line);
                     self.line.push('\n');
+                    out.write_all(self.line.as_bytes())?;
                 } else {
-                    let last = if self.format == Format::Ndjson { "\n" } else { "" };
-                    let comma = if self.format == Format::Json && self.written > 0 { ",\n" } else { "" };
-                    self.line.push_str(comma);
-                    json(record, &value, plan, self.times, &mut self.line)?;
-                    self.line.push_str(last);
-                    out.guard(&mut self.line);
+                    self.object.clear();
+                    if self.format == Format::Json && self.written > 0 {
+                        self.object.extend_from_slice(b",\n");
+                    }
+                    json(record, &value, plan, self.times, &mut self.object)?;
+                    if self.format == Format::Ndjson {
+                        self.object.push(b'\n');
+                    }
+                    out.guarded(&self.object)?;
                 }
-                out.write_all(self.line.as_bytes())?;
                 out.end_record()?;
             }
         }
@@ -263,9 +268,10 @@ pub(crate) fn cell(value: &Value, line: &mut String) -> bool {
         Value::Bool(v) => write!(line, "{v}"),
         Value::Int(v, _) => write!(line, "{v}"),
         Value::UInt(v, _) => write!(line, "{v}"),
-        // The shortest digits that give the same number again, at the width of the field.
-        Value::F32(v) => write!(line, "{v:?}"),
-        Value::F64(v) => write!(line, "{v:?}"),
+        Value::F32(v) if v.is_finite() => float(v, line),
+        Value::F64(v) if v.is_finite() => float(v, line),
+        Value::F32(v) => write!(line, "{v}"),
+        Value::F64(v) => write!(line, "{v}"),
         Value::Text(v) => write!(line, "{v}"),
         Value::Bytes(v) => {
             let _ = write!(line, "<{} bytes>", v.len());
@@ -276,36 +282,40 @@ pub(crate) fn cell(value: &Value, line: &mut String) -> bool {
     true
 }
 
+/// A finite float in the shortest digits that give the same number again, at the width of the field: as in
+/// JSON, and several times as fast as `fmt`.
+fn float(value: &impl serde::Serialize, line: &mut String) -> std::fmt::Result {
+    let mut digits = [0; 32];
+    let mut rest = digits.as_mut_slice();
+    serde_json::to_writer(&mut rest, value).map_err(|_| std::fmt::Error)?;
+    let len = 32 - rest.len();
+    line.push_str(std::str::from_utf8(&digits[..len]).map_err(|_| std::fmt::Error)?);
+    Ok(())
+}
+
 /// The JSON object of a record.
 fn json(
     record: &Record<'_>,
     value: &Value,
     plan: &Layout,
     times: &Times,
-    line: &mut String,
+    line: &mut Vec<u8>,
 ) -> Result<(), Failure> {
-    line.push_str("{\"time\":\"");
-    let quote = line.len() - 1;
-    if times.push_machine(record.time, line) {
-        line.push('"');
-    } else {
-        line.truncate(quote);
-        line.push_str("null");
+    match times.machine(record.time) {
+        Some(time) => write!(line, "{{\"time\":\"{time}\"")?,
+        None => line.extend_from_slice(b"{\"time\":null"),
     }
-    let _ = match times.t_ns(record.time) {
-        Some(nanos) => write!(line, ",\"t_ns\":\"{nanos}\""),
-        None => write!(line, ",\"t_ns\":null"),
-    };
-    let _ = write!(
-        line,
-        ",\"topic\":{},\"seq\":{},\"offset\":{},\"data\":",
-        plan.name, record.seq, record.offset
-    );
+    match times.t_ns(record.time) {
+        Some(nanos) => write!(line, ",\"t_ns\":\"{nanos}\"")?,
+        None => line.extend_from_slice(b",\"t_ns\":null"),
+    }
+    let Record { seq, offset, .. } = record;
+    write!(line, ",\"topic\":{},\"seq\":{seq},\"offset\":{offset},\"data\":", plan.name)?;
     match (&plan.keep, value) {
         (Keep::Leaves(_), Value::Struct(fields)) => some_fields(fields, &plan.keep, line)?,
-        _ => push_json(value, line)?,
+        _ => serde_json::to_writer(&mut *line, value)?,
     }
-    line.push('}');
+    line.push(b'}');
     Ok(())
 }
 
@@ -313,16 +323,16 @@ fn json(
 fn some_fields(
     fields: &[(std::sync::Arc<str>, Value)],
     keep: &Keep,
-    line: &mut String,
+    line: &mut Vec<u8>,
 ) -> Result<(), Failure> {
     let mut place = 0;
-    let mut separator = '{';
+    let mut separator = b'{';
     let mut entry = |name: &str, value: &Value| -> Result<(), Failure> {
         line.push(separator);
-        separator = ',';
-        push_json(name, line)?;
-        line.push(':');
-        push_json(value, line)
+        separator = b',';
+        serde_json::to_writer(&mut *line, name)?;
+        line.push(b':');
+        Ok(serde_json::to_writer(&mut *line, value)?)
     };
     for (name, value) in fields {
         let inside = place..place + count(value);
@@ -340,27 +350,8 @@ fn some_fields(
             outcome?;
         }
     }
-    line.push_str(if separator == '{' { "{}" } else { "}" });
+    line.extend_from_slice(if separator == b'{' { b"{}" } else { b"}" });
     Ok(())
-}
-
-fn push_json<T: serde::Serialize + ?Sized>(value: &T, line: &mut String) -> Result<(), Failure> {
-    /// JSON is UTF-8, and `serde_json` hands it over in whole characters.
-    struct Text<'a>(&'a mut String);
-
-    impl io::Write for Text<'_> {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
-            self.0.push_str(text);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    Ok(serde_json::to_writer(Text(line), value)?)
 }
 
 /// A row of CSV; whether it had bytes, which are left out.

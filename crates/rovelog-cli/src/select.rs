@@ -68,7 +68,7 @@ impl TopicArgs {
             if !topics.iter().any(|topic| matches(regex, topic)) {
                 let pattern = regex.as_str().trim_start_matches("^(?:").trim_end_matches(")$");
                 return Err(Failure::usage(format!("no topic's whole name matches {pattern}"))
-                    .next(format!("{}, or see all: rovelog topics FILE", near(pattern, topics))));
+                    .next(near(pattern, topics)));
             }
         }
         Ok(())
@@ -77,13 +77,24 @@ impl TopicArgs {
 
 /// The error for a topic that is not there.
 pub(crate) fn unknown_topic(name: &str, topics: &[Topic]) -> Failure {
-    Failure::usage(format!("there is no topic {name} in this log"))
-        .next(format!("{}, or see all: rovelog topics FILE", near(name, topics)))
+    Failure::usage(format!("there is no topic {name} in this log")).next(near(name, topics))
 }
 
 fn near(name: &str, topics: &[Topic]) -> String {
     let names = nearest(name, topics.iter().map(|topic| topic.name.as_str()));
-    if names.is_empty() { "the log has no topics".to_owned() } else { format!("near: {}", names.join(", ")) }
+    if names.is_empty() {
+        return "the log has no topics".to_owned();
+    }
+    format!("{} All of them: rovelog topics FILE", did_you_mean(&names))
+}
+
+/// `did you mean a, b or c?`
+pub(crate) fn did_you_mean(names: &[&str]) -> String {
+    match names {
+        [one] => format!("did you mean {one}?"),
+        [rest @ .., last] => format!("did you mean {} or {last}?", rest.join(", ")),
+        [] => String::new(),
+    }
 }
 
 /// The three of `names` that look most like `name`.
@@ -174,9 +185,9 @@ impl FieldArgs {
         for glob in &self.fields {
             if !schemas().any(|schema| leaves(schema).iter().any(|name| glob.regex.is_match(name))) {
                 let names: Vec<_> = schemas().flat_map(leaves).collect();
-                let near = nearest(&glob.text, names.iter().map(String::as_str)).join(", ");
+                let near = did_you_mean(&nearest(&glob.text, names.iter().map(String::as_str)));
                 return Err(Failure::usage(format!("no selected topic has a field {}", glob.text))
-                    .next(format!("near: {near}, or see all: rovelog schema FILE")));
+                    .next(format!("{near} All of them: rovelog schema FILE")));
             }
         }
         Ok(())

@@ -176,7 +176,8 @@ impl Times {
     /// Time since the log began, `+00:02:33.2`.
     pub(crate) fn since_start(&self, time: Timestamp) -> Option<String> {
         let nanos = time.nanos.checked_sub(self.start?)?;
-        let (sign, tenths) = (if nanos < 0 { '-' } else { '+' }, nanos.unsigned_abs() / 100_000_000);
+        let tenths = nanos.unsigned_abs() / 100_000_000;
+        let sign = if nanos < 0 && tenths > 0 { '-' } else { '+' };
         let (seconds, tenth) = (tenths / 10, tenths % 10);
         Some(format!("{sign}{:02}:{:02}:{:02}.{tenth}", seconds / 3600, seconds / 60 % 60, seconds % 60))
     }

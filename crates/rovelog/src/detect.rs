@@ -40,7 +40,7 @@ pub struct Sign {
 }
 
 const fn ours(format: &'static str, what: &'static str, magics: &'static [&'static [u8]]) -> Sign {
-    let next = "this build does not read it; `rovelog --version` lists the formats that it does";
+    let next = "this build does not read it yet; `rovelog --version` lists the formats that it does";
     Sign { what, next, format: Some(format), magics, lenient: false }
 }
 
@@ -180,7 +180,7 @@ pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
         )
         .with_next("copy the log again from where it was recorded"),
         Detection::NotBuiltIn(sign) => {
-            error(ErrorKind::Unsupported, format!("{}, known, but not built in", sign.what))
+            error(ErrorKind::Unsupported, format!("{}: known, but not built in", sign.what))
                 .with_next(sign.next)
         }
         Detection::Foreign(sign) => error(

@@ -96,8 +96,8 @@ fn what_is_no_log_is_named_with_a_next_step() {
       next: copy the log again from where it was recorded
     ");
     insta::assert_snapshot!(said(&open_error(b"%RLD\x04\x00")), @"
-    a RocketLogger log (RLD), known, but not built in
-      next: this build does not read it; `rovelog --version` lists the formats that it does
+    a RocketLogger log (RLD): known, but not built in
+      next: this build does not read it yet; `rovelog --version` lists the formats that it does
     ");
     insta::assert_snapshot!(said(&open_error(b"\x01\x02\x03\xff")), @"
     not a log this tool knows (first bytes 01 02 03 ff)

@@ -13,7 +13,9 @@ use crate::report::{Failure, Outcome, Status};
 use crate::select::{FieldArgs, TopicArgs, matches, whole};
 use crate::when::{Window, WindowArgs};
 
-const EXAMPLES: &str = "\
+const MORE: &str = "\
+CSV needs exactly one topic. Where bytes of the log or values were lost, the exit code is 3.
+
 Examples:
   rovelog cat flight.ulg -S -10s                         the last ten seconds
   rovelog cat flight.ulg --topics vehicle_attitude --fields q -f csv > q.csv
@@ -21,10 +23,8 @@ Examples:
   gzip -dc flight.ulg.gz | rovelog cat -                 from a pipe, in the order of the file";
 
 /// Print records in the order of time: text, ndjson, json, or csv of one topic
-///
-/// CSV needs exactly one topic. Where bytes of the log or values were lost, the exit code is 3.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = MORE)]
 pub(crate) struct Args {
     /// A log; - is stdin, read in one pass in the order of the file
     #[arg(value_name = "FILE")]

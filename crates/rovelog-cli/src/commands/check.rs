@@ -13,18 +13,18 @@ use crate::machine::{FormatDoc, LostDoc, ProblemDoc};
 use crate::output::{Out, escape};
 use crate::report::{Failure, Outcome, Status, count};
 
-const EXAMPLES: &str = "\
+const MORE: &str = "\
+The exit code is 0 where a log is sound and 1 where bytes of it cannot be read. With -v, what each kind
+of problem means.
+
 Examples:
   rovelog check flight.ulg
   rovelog check *.ulg -q || echo 'a log is damaged'
   rovelog check flight.ulg -f json | jq .lost.bytes";
 
 /// Show everything that is wrong with a log, with the bytes it is about
-///
-/// The exit code is 0 where a log is sound and 1 where bytes of it cannot be read. With -v, what each kind
-/// of problem means.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = MORE)]
 pub(crate) struct Args {
     /// Logs; - is stdin
     #[arg(value_name = "FILE")]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use rovelog::{Clock, Ledger, LogInfo, State};
+use rovelog::{Clock, Ledger, LogInfo, State, Timestamp, Topic};
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -15,20 +15,20 @@ use crate::machine::{ClockDoc, DetailsDoc, FormatDoc, LostDoc, ProblemDoc, Topic
 use crate::output::{Out, escape, size};
 use crate::records::plain;
 use crate::report::{Failure, Outcome, Status, count, with_file};
-use crate::select::nearest;
+use crate::select::{did_you_mean, nearest};
 use crate::when::{Times, span_text};
 
-const EXAMPLES: &str = "\
+const MORE: &str = "\
+Reads no more than it has to: a log of any size takes a moment. A damaged log is described all the same.
+
 Examples:
   rovelog info flight.ulg
   rovelog info flight.ulg --get duration_ns    one value, for scripts
   rovelog info *.ulg -f json | jq -r '.[] | [.file, .state] | @tsv'";
 
 /// Show what a log is on one screen: times, topics, rates, health
-///
-/// Reads no more than it has to: a log of any size takes a moment. A damaged log is described all the same.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = MORE)]
 pub(crate) struct Args {
     /// Logs; - is stdin
     #[arg(value_name = "FILE")]
@@ -156,8 +156,8 @@ fn get(file: &str, survey: &Survey, key: &str) -> Result<String, Failure> {
                 [&document, &document["details"]].map(|value| value.as_object().map(|fields| fields.keys()));
             let keys: Vec<_> = keys.into_iter().flatten().flatten().map(String::as_str).collect();
             Err(Failure::usage(format!("info has no key {key}")).next(format!(
-                "near: {}, or see all: rovelog info -f json FILE",
-                nearest(key, keys.into_iter()).join(", ")
+                "{} All of them: rovelog info -f json FILE",
+                did_you_mean(&nearest(key, keys.into_iter()))
             )))
         }
     }
@@ -174,11 +174,17 @@ fn text(out: &mut Out, input: &Input, survey: &Survey, context: &Context) -> Res
         let text = lines.join(&format!("\n{:width$}", ""));
         writeln!(out, "{}{blanks}{}", out.paint.bold(&key), text)?;
     }
-    if !survey.topics.is_empty() {
+    let shown = shown(survey, context);
+    if !shown.is_empty() {
         writeln!(out)?;
-        topics::table(&survey.topics.iter().collect::<Vec<_>>()).write(out)?;
+        topics::table(&shown).write(out)?;
     }
     Ok(())
+}
+
+/// The topics of the table: recorders subscribe to much that never speaks.
+fn shown<'a>(survey: &'a Survey, context: &Context) -> Vec<&'a Topic> {
+    survey.topics.iter().filter(|topic| topic.count > 0 || context.global.verbose).collect()
 }
 
 /// The facts in their fixed order; those that the log does not have are left out.
@@ -207,7 +213,12 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
     lines.extend(info.start.map(|start| ("start", point(start))));
     lines.extend(info.end.map(|end| ("end", point(end))));
     lines.extend(info.duration().map(|nanos| ("duration", span_text(nanos))));
-    lines.push(("records", format!("{} on {}", info.records, count(survey.topics.len() as u64, "topic"))));
+    let spoke = survey.topics.iter().filter(|topic| topic.count > 0).count();
+    let mut records = format!("{} on {}", info.records, count(spoke as u64, "topic"));
+    if spoke < survey.topics.len() {
+        let _ = write!(records, "; {} more without records", survey.topics.len() - spoke);
+    }
+    lines.push(("records", records));
     for detail in &info.details {
         match &detail.text {
             Some(text) => lines.push((detail.key, text.clone())),
@@ -242,17 +253,20 @@ fn state(info: &LogInfo) -> String {
     }
 }
 
-/// `boot; UTC from 240 fixes of vehicle_gps_position/0 (gps, offset 1779278199.687821 s)`.
+/// `boot; UTC by gps: 240 fixes of vehicle_gps_position/0 (offset 1779278199.687821 s)`.
 fn clock(info: &LogInfo, times: &Times) -> String {
-    let clock = times.clock();
-    match &info.utc {
-        Some(utc) => {
-            let offset = rovelog::Timestamp::new(utc.nanos, clock).seconds();
-            let evidence =
-                if utc.evidence.is_empty() { String::new() } else { format!(" from {}", utc.evidence) };
-            format!("{clock}; UTC{evidence} (rule {}, offset {offset} s)", utc.rule)
-        }
-        None if clock == Clock::Unix => "unix (UTC)".to_owned(),
-        None => format!("{clock}; the log has no UTC"),
+    let mut text = times.clock().to_string();
+    let Some(utc) = &info.utc else {
+        text.push_str(if times.clock() == Clock::Unix { " (UTC)" } else { "; the log has no UTC" });
+        return text;
+    };
+    let _ = write!(text, "; UTC by {}", utc.rule);
+    if !utc.evidence.is_empty() {
+        let _ = write!(text, ": {}", utc.evidence);
     }
+    if times.clock() != Clock::Unix {
+        let offset = Timestamp::new(utc.nanos, Clock::Unix).seconds();
+        let _ = write!(text, " (offset {offset} s)");
+    }
+    text
 }

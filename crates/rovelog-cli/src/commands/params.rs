@@ -15,18 +15,18 @@ use crate::records::{cell, plain};
 use crate::report::{Failure, Outcome};
 use crate::when::Times;
 
-const EXAMPLES: &str = "\
+const MORE: &str = "\
+The value of a parameter is the one with which the log began; changes follow it. Two logs are compared
+by these values: ~ differs, - is only in the first, + only in the second.
+
 Examples:
   rovelog params flight.ulg
   rovelog params flight.ulg --changed          what differs from the defaults, or changed in flight
   rovelog params before.ulg after.ulg --ignore-calibration";
 
 /// Show the parameters of a log, or compare those of two logs
-///
-/// The value of a parameter is the one with which the log began; changes follow it. Two logs are compared
-/// by these values: ~ differs, - is only in the first, + only in the second.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = MORE)]
 pub(crate) struct Args {
     /// A log; - is stdin
     #[arg(value_name = "FILE")]
@@ -228,10 +228,13 @@ fn text(out: &mut Out, params: &BTreeMap<String, Param>, times: &Times) -> Resul
     let value_width = values.iter().map(|value| value.chars().count()).max().unwrap_or_default();
     for ((name, param), value) in params.iter().zip(values) {
         let mut line = format!("{:width$}  {value:value_width$}", escape(name));
-        for (word, default) in [("default", &param.system_default), ("setup default", &param.setup_default)] {
-            if let Some(default) = default.as_ref().filter(|default| Some(*default) != param.value.as_ref()) {
-                let _ = write!(line, "  ({word} {})", shown(Some(default)));
-            }
+        let differing = |default: &Option<Value>| default.clone().filter(|_| *default != param.value);
+        let (system, setup) = (differing(&param.system_default), differing(&param.setup_default));
+        if let Some(default) = &system {
+            let _ = write!(line, "  (default {})", shown(Some(default)));
+        }
+        if let Some(default) = setup.filter(|setup| Some(setup) != system.as_ref()) {
+            let _ = write!(line, "  (setup default {})", shown(Some(&default)));
         }
         for change in &param.changes {
             let at = change.time.map(|time| format!(" at {}", times.brief(time))).unwrap_or_default();

@@ -13,17 +13,17 @@ use crate::output::{Align, Out, Table, escape};
 use crate::report::{Failure, Outcome, Status};
 use crate::select::unknown_topic;
 
-const EXAMPLES: &str = "\
+const MORE: &str = "\
+Topics of one type are shown together. Nested fields stand under their flat names, esc[].rpm.
+
 Examples:
   rovelog schema flight.ulg                    every type in the log
   rovelog schema flight.ulg vehicle_attitude
   rovelog schema flight.ulg vehicle_attitude --raw";
 
 /// Show the fields of the topics: names, types, units
-///
-/// Topics of one type are shown together. Nested fields stand under their flat names, esc[].rpm.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = MORE)]
 pub(crate) struct Args {
     /// A log; - is stdin
     #[arg(value_name = "FILE")]
