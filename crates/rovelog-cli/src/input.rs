@@ -126,7 +126,10 @@ impl Survey {
 /// A name in parts by which 2 comes before 10.
 pub(crate) fn natural(name: &str) -> (&str, u64, &str) {
     match name.rsplit_once('/') {
-        Some((base, instance)) => (base, instance.parse().unwrap_or(u64::MAX), instance),
+        Some((base, instance)) => {
+            let digits = instance.find(|c: char| !c.is_ascii_digit()).unwrap_or(instance.len());
+            (base, instance[..digits].parse().unwrap_or(u64::MAX), &instance[digits..])
+        }
         None => (name, 0, ""),
     }
 }

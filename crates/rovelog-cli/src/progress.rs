@@ -40,7 +40,8 @@ impl Progress {
             return;
         }
         self.skipped = 0;
-        self.bar.get_or_insert_with(|| bar(self.total)).set_position(offset);
+        let bar = || bar(self.total).with_elapsed(self.started.elapsed());
+        self.bar.get_or_insert_with(bar).set_position(offset);
     }
 }
 

@@ -1,5 +1,6 @@
 //! What goes to stderr, and the exit code: failures with their next step, losses, repeated warnings counted.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -121,7 +122,10 @@ impl From<serde_json::Error> for Failure {
 
 impl From<csv::Error> for Failure {
     fn from(error: csv::Error) -> Self {
-        io::Error::from(error).into()
+        match error.into_kind() {
+            csv::ErrorKind::Io(error) => error.into(),
+            other => Self::failed(format!("cannot write the results: {other:?}")),
+        }
     }
 }
 
@@ -155,7 +159,7 @@ impl Report {
         let (bytes, places) = (count(lost.bytes, "byte"), count(lost.losses, "place"));
         let check = if file == Path::new("-") { String::new() } else { " (see: rovelog check FILE)".into() };
         let text =
-            format!("{bytes} in {places} could not be read{}: {}", with_file(&check, file), file.display());
+            format!("{bytes} in {places} could not be read{}: {}", with_file(&check, file), shown(file));
         self.warn("damaged logs", &text);
         Status::Lost
     }
@@ -165,7 +169,7 @@ impl Report {
         let Failure::Said(said) = failure else { return };
         let mut text = format!("{} {}", self.paint.red("error:"), escape(&said.cause));
         if let Some(file) = &said.file {
-            let _ = write!(text, ": {}", escape(&file.to_string_lossy()));
+            let _ = write!(text, ": {}", escape(&shown(file)));
         }
         if self.verbose {
             for cause in &said.behind {
@@ -202,6 +206,11 @@ impl Report {
 /// One line on stderr. Where that is closed, there is nobody to tell.
 fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// A path as people read it.
+fn shown(file: &Path) -> Cow<'_, str> {
+    if file == Path::new("-") { Cow::Borrowed("stdin") } else { file.to_string_lossy() }
 }
 
 /// `1 byte`, `118 bytes`.

@@ -54,6 +54,8 @@ pub(crate) struct Times {
     base: TimeBase,
     format: TimeFormat,
     asked: TimeArgs,
+    /// What the longest time takes in text.
+    width: usize,
     /// The last whole second that was written as a date, and its text: records come in time order.
     second: RefCell<(i64, String)>,
 }
@@ -76,6 +78,7 @@ impl Times {
             base,
             format: TimeFormat::Seconds,
             asked,
+            width: 0,
             second: RefCell::new((i64::MIN, String::new())),
         };
         times.format = match asked.time_format.unwrap_or(TimeFormat::Auto) {
@@ -86,6 +89,11 @@ impl Times {
             }
             format => format,
         };
+        for end in [times.start, times.end] {
+            let mut text = String::new();
+            times.push_text(end.map(|nanos| Timestamp::new(nanos, clock)), &mut text);
+            times.width = times.width.max(text.len());
+        }
         Ok(times)
     }
 
@@ -114,11 +122,14 @@ impl Times {
 
     /// Writes a time for people, in a width that aligns; `-` where there is none.
     pub(crate) fn push_text(&self, time: Option<Timestamp>, text: &mut String) {
-        let Some(nanos) = time.and_then(|time| self.in_base(time.nanos)) else {
-            text.push('-');
-            return;
-        };
-        self.push(nanos, Digits::Aligned, text);
+        let start = text.len();
+        match time.and_then(|time| self.in_base(time.nanos)) {
+            Some(nanos) => self.push(nanos, Digits::Aligned, text),
+            None => text.push('-'),
+        }
+        for _ in text.len() - start..self.width {
+            text.insert(start, ' ');
+        }
     }
 
     /// A time for people, as short as it is exact.
@@ -530,7 +541,7 @@ mod tests {
         let no_utc = times(false, TimeArgs::default());
         assert_eq!(text(&no_utc), ("112.417000".into(), "112.417 s".into(), None));
         let relative = times(true, asked(None, Some(TimeBase::Relative)));
-        assert_eq!(text(&relative), ("0.000000".into(), "0.0 s".into(), Some(utc)));
+        assert_eq!(text(&relative), ("  0.000000".into(), "0.0 s".into(), Some(utc)));
         assert_eq!(relative.t_ns(Some(time)), Some(0));
         let nanos = times(true, asked(Some(TimeFormat::Nanoseconds), Some(TimeBase::Boot)));
         let chosen = "112417000000".to_owned();

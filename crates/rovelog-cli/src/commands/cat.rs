@@ -111,8 +111,10 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
         return Err(Failure::usage("--latched needs a file: a pipe cannot be read twice"));
     }
     let mut stream = input.stream(context)?;
-    // What the header says has to do: the log's UTC may only be known at its end.
-    let times = context.times(&stream.info())?;
+    // What the header says has to do: the log's UTC may only be known at its end, as that is itself.
+    let mut info = stream.info();
+    info.end = None;
+    let times = context.times(&info)?;
     let window = args.window.resolve(&times, None)?;
     let mut out = Records::new(context, format, &args.fields, &times, &input.path)?;
     let mut progress = Progress::new(context, None);

@@ -191,7 +191,10 @@ fn shown<'a>(survey: &'a Survey, context: &Context) -> Vec<&'a Topic> {
 fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'static str, String)>, Failure> {
     let (info, verbose) = (&survey.info, context.global.verbose);
     let times = context.times(info)?;
-    let exact = |bytes: u64| if verbose { format!("{} ({bytes} bytes)", size(bytes)) } else { size(bytes) };
+    let exact = |bytes: u64| match size(bytes) {
+        short if verbose && bytes >= 1000 => format!("{short} ({bytes} bytes)"),
+        short => short,
+    };
     let dialect = info.dialect.map(|dialect| format!(" ({dialect})")).unwrap_or_default();
     let mut lines = vec![
         ("file", input.name()),

@@ -153,6 +153,6 @@ fn person(out: &mut Out, text: &Text, times: &Times, context: &Context) -> std::
     };
     let source = text.source.as_ref().map(|source| format!("{}: ", escape(source))).unwrap_or_default();
     // Several lines stay together under the first.
-    let lines: Vec<_> = text.text.trim_end().split('\n').map(escape).collect();
+    let lines: Vec<_> = text.text.trim_end().lines().map(escape).collect();
     writeln!(out, "{time}  {since}  {level}  {source}{}", lines.join("\n    "))
 }

@@ -224,7 +224,8 @@ fn dump(
 
 fn text(out: &mut Out, params: &BTreeMap<String, Param>, times: &Times) -> Result<(), Failure> {
     let width = params.keys().map(|name| name.chars().count()).max().unwrap_or_default();
-    let values: Vec<_> = params.values().map(|param| shown(param.value.as_ref())).collect();
+    let value = |param: &Param| param.value.as_ref().map_or("-".to_owned(), |value| shown(Some(value)));
+    let values: Vec<_> = params.values().map(value).collect();
     let value_width = values.iter().map(|value| value.chars().count()).max().unwrap_or_default();
     for ((name, param), value) in params.iter().zip(values) {
         let mut line = format!("{:width$}  {value:value_width$}", escape(name));

@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             out.csv(
                 head,
                 docs.map(|doc| {
-                    let rate = doc.rate_hz.map(|rate| rate.to_string());
+                    let rate = doc.rate_hz.map(|rate| format!("{rate:?}"));
                     [
                         doc.name.to_owned(),
                         doc.type_name.to_owned(),

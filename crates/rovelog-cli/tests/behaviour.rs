@@ -1,0 +1,190 @@
+//! What holds for every command and every log of the corpus: exit codes, closed pipes, JSON that parses.
+
+mod common;
+
+use std::io::Read as _;
+use std::process::Stdio;
+
+use common::{code, corpus, run, run_with, stdout};
+use serde_json::Value;
+
+/// The logs of the corpus with the truth about each.
+fn cases() -> Vec<(String, Value)> {
+    let mut cases: Vec<_> = std::fs::read_dir(corpus())
+        .unwrap()
+        .map(|entry| {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let expected = corpus().join("../expected/ulog").join(name.replace(".ulg", ".json"));
+            (name, serde_json::from_slice(&std::fs::read(expected).unwrap()).unwrap())
+        })
+        .collect();
+    cases.sort_by(|a, b| a.0.cmp(&b.0));
+    assert!(cases.len() > 40, "{} cases", cases.len());
+    cases
+}
+
+fn json(line: &str) -> Value {
+    serde_json::from_str(&stdout(line)).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+#[test]
+fn exit_codes_tell_what_became_of_the_data() {
+    for (name, expected) in cases() {
+        let (info, data, check) = match (expected["open"].as_str(), expected["state"].as_str()) {
+            (Some("ok"), Some("complete")) => (0, 0, 0),
+            (Some("ok"), _) => (0, 3, 1),
+            _ => (1, 1, 1),
+        };
+        for command in ["info", "topics", "schema", "info -f json", "topics -f csv"] {
+            assert_eq!(code(&format!("{command} {name}")), info, "{command} {name}");
+        }
+        for command in ["cat", "cat -f ndjson", "messages", "params"] {
+            let output = run(&format!("{command} {name}"));
+            assert_eq!(output.status.code(), Some(data), "{command} {name}");
+            let said = String::from_utf8(output.stderr).unwrap();
+            let lines = if data == 1 { 2 } else { usize::from(data == 3) };
+            assert_eq!(said.lines().count(), lines, "{command} {name}: {said}");
+        }
+        assert_eq!(code(&format!("check {name}")), check, "check {name}");
+        let strict = i32::from(info == 1 || data == 3);
+        assert_eq!(code(&format!("cat --strict {name}")), strict, "--strict {name}");
+    }
+}
+
+#[test]
+fn info_and_cat_agree_with_the_truth() {
+    for (name, expected) in cases().into_iter().filter(|(_, expected)| expected["open"] == "ok") {
+        let info = json(&format!("info -f json {name}"));
+        assert_eq!(info["schema"], "rovelog.info/1");
+        assert_eq!(info["state"], expected["state"], "{name}");
+        let records: u64 = info["records"].as_str().unwrap().parse().unwrap();
+        let lines = run(&format!("cat -f ndjson {name}")).stdout;
+        let lines: Vec<Value> =
+            serde_json::Deserializer::from_slice(&lines).into_iter().map(Result::unwrap).collect();
+        assert_eq!(lines.len() as u64, records, "{name}");
+        for topic in info["topics"].as_array().unwrap() {
+            let of_topic = lines.iter().filter(|line| line["topic"] == topic["name"]).count();
+            assert_eq!(topic["count"], of_topic.to_string(), "{name}");
+        }
+        let text = run(&format!("cat {name}")).stdout;
+        assert_eq!(text.iter().filter(|byte| **byte == b'\n').count() as u64, records, "{name}");
+    }
+}
+
+#[test]
+fn a_pipe_gives_the_same_records_as_the_file() {
+    for (name, _) in cases().into_iter().filter(|(_, expected)| expected["open"] == "ok") {
+        let log = std::fs::read(corpus().join(&name)).unwrap();
+        // The file's UTC may not be known to a pipe; the log's clock is.
+        let sorted = |output: std::process::Output| {
+            let text = String::from_utf8(output.stdout).unwrap();
+            let mut lines: Vec<_> =
+                text.lines().map(|line| line.split_once("\"t_ns\"").unwrap().1.to_owned()).collect();
+            lines.sort();
+            (lines, output.status.code())
+        };
+        let file = sorted(run(&format!("cat -f ndjson {name}")));
+        assert_eq!(sorted(run_with("cat -f ndjson -", &log)), file, "{name}");
+    }
+}
+
+#[test]
+fn every_json_document_parses_and_names_its_schema() {
+    for (line, schema) in [
+        ("info -f json", "rovelog.info/1"),
+        ("topics -f json", "rovelog.topics/1"),
+        ("schema -f json", "rovelog.schema/1"),
+        ("cat -f json", "rovelog.cat/1"),
+        ("messages -f json", "rovelog.messages/1"),
+        ("params -f json", "rovelog.params/1"),
+        ("check -f json", "rovelog.check/1"),
+    ] {
+        for log in
+            ["texts-control-characters.ulg", "float-specials.ulg", "header-only.ulg", "nested-types.ulg"]
+        {
+            assert_eq!(json(&format!("{line} {log}"))["schema"], schema, "{line} {log}");
+        }
+    }
+    assert_eq!(json("info -f json one-topic.ulg header-only.ulg").as_array().unwrap().len(), 2);
+}
+
+/// Whoever takes the first line and leaves ends the command quietly, however much was to come.
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let large = folder.path().join("large.ulg");
+    let mut log = std::fs::read(corpus().join("one-topic.ulg")).unwrap();
+    // Rows repeat the last one: 15 bytes of message header and payload.
+    let row = log[log.len() - 17..].to_vec();
+    log.extend(row.repeat(60_000));
+    std::fs::write(&large, log).unwrap();
+    for format in ["text", "json", "ndjson", "csv"] {
+        let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("rovelog"))
+            .args(["cat", "--format", format])
+            .arg(&large)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut first = [0; 10];
+        child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{format}");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{format}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_a_failure() {
+    for line in ["info one-topic.ulg", "cat one-topic.ulg -f csv", "topics one-topic.ulg -f json"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = std::process::Command::new(assert_cmd::cargo::cargo_bin!("rovelog"))
+            .args(line.split(' '))
+            .current_dir(corpus())
+            .stdout(full)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{line}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.starts_with("error: cannot write the results"), "{line}: {said}");
+    }
+}
+
+#[test]
+fn without_a_terminal_there_are_no_colours_no_borders_and_no_bar() {
+    for line in [
+        "info one-topic.ulg",
+        "topics one-topic.ulg",
+        "check cut-in-payload.ulg",
+        "messages texts-of-all-levels.ulg",
+    ] {
+        let output = run(line);
+        for text in [output.stdout, output.stderr] {
+            let text = String::from_utf8(text).unwrap();
+            assert!(!text.contains('\x1b') && !text.contains('│'), "{line}: {text}");
+        }
+    }
+    assert!(stdout("info one-topic.ulg --color always").contains("\x1b[1mfile:\x1b[0m"));
+    let error = String::from_utf8(run("info none.ulg -c always").stderr).unwrap();
+    assert!(error.contains("\x1b[1;31merror:\x1b[0m"), "{error}");
+}
+
+#[test]
+fn several_logs_go_on_after_a_failure_and_the_worst_code_wins() {
+    let output = run("info none.ulg one-topic.ulg");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("one-topic.ulg"));
+    assert_eq!(code("params cut-in-payload.ulg one-topic.ulg"), 3);
+    assert_eq!(code("params one-topic.ulg cut-in-payload.ulg"), 3);
+    assert_eq!(code("check cut-in-payload.ulg one-topic.ulg"), 1);
+}
+
+#[test]
+fn a_format_by_name_opens_what_detection_does_not_know() {
+    let mut log = std::fs::read(corpus().join("one-topic.ulg")).unwrap();
+    assert_eq!(run_with("info - --input-format ulog", &log).status.code(), Some(0));
+    log[0] = b'X';
+    let unknown = String::from_utf8(run_with("info -", &log).stderr).unwrap();
+    assert!(unknown.contains("--input-format"), "{unknown}");
+}

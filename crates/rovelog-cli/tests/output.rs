@@ -1,0 +1,195 @@
+//! What every command prints, on small logs of the corpus: text and machine formats.
+//!
+//! `INSTA_UPDATE=always cargo test -p rovelog-cli` writes the snapshots anew.
+
+mod common;
+
+use common::{shown, shown_with};
+
+/// One snapshot of several runs, so that a reader sees them beside each other.
+macro_rules! runs {
+    ($($name:ident: $($line:literal),+ $(,)?;)*) => { $(
+        #[test]
+        fn $name() {
+            let runs = [$($line),+].map(shown).join("\n");
+            insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+                insta::assert_snapshot!(stringify!($name), runs);
+            });
+        }
+    )* };
+}
+
+const RICH: &str = "one-topic+multi-id+sync+dropout+texts+appended.ulg";
+
+runs! {
+    info_text:
+        "info one-topic+multi-id+sync+dropout+texts+appended.ulg",
+        "info utc-gps-int32.ulg",
+        "info utc-boot-time.ulg -v",
+        "info utc-clock-is-unix.ulg",
+        "info cut-in-payload.ulg",
+        "info damaged+three-places+sync+cut.ulg",
+        "info header-only.ulg",
+        "info same-topic+new-id.ulg no-timestamp.ulg";
+    info_json:
+        "info one-topic+multi-id+sync+dropout+texts+appended.ulg -f json",
+        "info utc-gps-int32.ulg -f json",
+        "info damaged+three-places+sync+cut.ulg -f json",
+        "info header-only.ulg no-timestamp.ulg -f json";
+    info_get:
+        "info utc-gps-int32.ulg --get start",
+        "info utc-gps-int32.ulg --get clock.utc_rule",
+        "info one-topic.ulg utc-gps-int32.ulg --get duration_ns",
+        "info one-topic.ulg --get topics.t/0.count",
+        "info one-topic.ulg --get topics.0.rate_hz",
+        "info one-topic.ulg --get details.params",
+        "info one-topic.ulg --get params",
+        "info one-topic.ulg --get end",
+        "info cut-in-payload.ulg --get problems.E-ULOG-002.name",
+        "info one-topic.ulg --get stat";
+    topics:
+        "topics one-topic+multi-id+sync+dropout+texts+appended.ulg",
+        "ls one-topic+multi-id+sync+dropout+texts+appended.ulg --sort bytes -y t",
+        "list one-topic+multi-id+sync+dropout+texts+appended.ulg -n 't/.*' -f csv",
+        "topics one-topic+multi-id+sync+dropout+texts+appended.ulg --topics u,t/1 -f ndjson",
+        "topics no-timestamp.ulg -f json",
+        "topics header-only.ulg",
+        "topics damaged+three-places+sync+cut.ulg";
+    schema:
+        "schema nested-types.ulg",
+        "schema nested-types.ulg tree --raw",
+        "schema nested-types.ulg -f csv",
+        "schema one-topic+multi-id.ulg -f json",
+        "schema one-topic+multi-id.ulg -f ndjson",
+        "schema format-redefined+after-subscription.ulg",
+        "schema hostile+circular-subscribed.ulg",
+        "schema one-topic.ulg atttitude";
+    cat_text:
+        "cat one-topic+multi-id+sync+dropout+texts+appended.ulg",
+        "cat utc-gps-int32.ulg --fields lat,time_utc_usec -S -0.02s",
+        "cat nested-types.ulg -E +0.005s",
+        "cat float-specials.ulg",
+        "cat no-timestamp.ulg",
+        "cat char-arrays.ulg",
+        "cat damaged+three-places+sync+cut.ulg -S 1.97s",
+        "cat header-only.ulg";
+    cat_machine:
+        "cat one-topic.ulg -f ndjson",
+        "cat one-topic.ulg -f json -E 1.02s",
+        "cat one-topic.ulg -f csv",
+        "cat utc-gps-int32.ulg -f csv --fields lat -S -0.02s",
+        "cat utc-gps-int32.ulg -f ndjson --fields lat -S -0.02s",
+        "cat nested-types.ulg -f csv --fields one.id,many[1].leaves -E +0.005s",
+        "cat nested-types.ulg -f ndjson --fields one.id,many[1].leaves[0],timestamp -E +0.005s",
+        "cat float-specials.ulg -f ndjson",
+        "cat char-arrays.ulg -f csv",
+        "cat no-timestamp.ulg -f ndjson",
+        "cat damaged+three-places+sync+cut.ulg -f ndjson -S 1.97s",
+        "cat header-only.ulg -f json";
+    cat_times:
+        "cat utc-gps-int32.ulg --fields lat -S -0.01s --time-format seconds",
+        "cat utc-gps-int32.ulg --fields lat -S -0.01s --time-format nanoseconds --time-base boot",
+        "cat utc-gps-int32.ulg --fields lat -S -0.01s --time-base relative",
+        "cat utc-gps-int32.ulg --fields lat -S -0.01s -f ndjson --time-base relative --time-format seconds",
+        "cat one-topic.ulg -S 1.08s --time-format rfc3339",
+        "cat one-topic.ulg -S 1080000000",
+        "cat one-topic.ulg -S 20000000 -E 30000000 --time-base relative",
+        "cat one-topic+multi-id+sync+dropout+texts+appended.ulg -S -0.01s -l t/.*";
+    messages:
+        "messages texts-of-all-levels.ulg",
+        "messages texts-of-all-levels.ulg --level warn -g 'LEVEL|chec'",
+        "messages texts-tagged.ulg -f ndjson",
+        "messages texts-tagged.ulg",
+        "messages texts-control-characters.ulg",
+        "messages texts-control-characters.ulg -f json",
+        "messages texts-latin-1.ulg -f csv",
+        "messages texts-of-all-levels.ulg -S +30ms --time-format nanoseconds",
+        "messages header-only.ulg",
+        "messages cut-in-payload.ulg";
+    params:
+        "params parameters+changes.ulg",
+        "params default-parameters.ulg",
+        "params default-parameters.ulg --changed",
+        "params parameters+changes.ulg -f csv",
+        "params parameters+changes.ulg -f json",
+        "params default-parameters.ulg -f ndjson",
+        "params parameters+changes.ulg default-parameters.ulg",
+        "params parameters+changes.ulg default-parameters.ulg -f json",
+        "params parameters+changes.ulg default-parameters.ulg -f csv",
+        "params header-only.ulg",
+        "params cut-in-payload.ulg";
+    check:
+        "check one-topic.ulg",
+        "check damaged+three-places+sync+cut.ulg",
+        "check damaged+three-places+sync+cut.ulg -f json",
+        "doctor unknown-messages.ulg -v",
+        "check one-topic.ulg cut-in-payload.ulg",
+        "check one-topic.ulg cut-in-payload.ulg -f json";
+    help:
+        "",
+        "--version",
+        "info --help",
+        "topics --help",
+        "schema --help",
+        "cat --help",
+        "messages --help",
+        "params --help",
+        "check --help";
+    errors:
+        "info none.ulg",
+        "info .",
+        "info ../manifest.toml",
+        "info encrypted-container.ulg",
+        "info unknown-incompat-bit-1-of-byte-0.ulg",
+        "info cut-in-file-header.ulg",
+        "info one-topic.ulg -f csv",
+        "info one-topic.ulg --input-format sonar",
+        "cat one-topic.ulg --topics tt",
+        "cat one-topic.ulg -y 'x.*'",
+        "cat one-topic.ulg -y '('",
+        "cat one-topic.ulg -y t -n u",
+        "cat one-topic.ulg --fields timestmp",
+        "cat one-topic.ulg -S 2026-05-20T12:00:00Z",
+        "cat one-topic.ulg -S 12:00:00",
+        "cat one-topic.ulg -S 2s",
+        "cat one-topic.ulg -S +50ms -E +20ms",
+        "cat one-topic.ulg -S -30",
+        "cat one-topic.ulg --time-base utc",
+        "cat one-topic+multi-id.ulg -f csv",
+        "cat cut-in-payload.ulg --strict",
+        "messages one-topic.ulg --level loud",
+        "params one-topic.ulg none.ulg",
+        "frobnicate";
+}
+
+/// A name may hold what steers a terminal.
+#[test]
+fn names_are_escaped() {
+    let output = common::run("info '\u{1b}[31m.ulg'");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("error: there is no such file: \\x1b[31m.ulg\n"), "{said}");
+}
+
+/// The same log from a pipe: nothing is known beforehand, and the order is that of the file.
+#[test]
+fn from_a_pipe() {
+    let log = std::fs::read(common::corpus().join(RICH)).unwrap();
+    let lines = [
+        "info -",
+        "topics",
+        "cat - -f ndjson",
+        "cat -f csv --topics u",
+        "cat - -f csv",
+        "cat - --topics missing",
+        "cat - -S -1s",
+        "cat - -S +0.1s",
+        "messages -",
+        "params",
+        "schema - u",
+        "check -",
+    ];
+    let runs = lines.map(|line| shown_with(line, &log)).join("\n");
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("from_a_pipe", runs);
+    });
+}
