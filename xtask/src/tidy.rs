@@ -18,14 +18,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("*", &["rovelog-core"]),
     ("rovelog", &["rovelog-core", "*"]),
     ("rovelog-export", &["rovelog-core", "*", "rovelog"]),
-    (
-        "rovelog-cli",
-        &["rovelog-core", "*", "rovelog", "rovelog-export"],
-    ),
-    (
-        "rovelog-python",
-        &["rovelog-core", "*", "rovelog", "rovelog-export"],
-    ),
+    ("rovelog-cli", &["rovelog-core", "*", "rovelog", "rovelog-export"]),
+    ("rovelog-python", &["rovelog-core", "*", "rovelog", "rovelog-export"]),
     // A generator that used our readers could share their mistakes.
     ("xtask", &[]),
 ];
@@ -70,11 +64,7 @@ fn metadata(root: &Path) -> Result<Value> {
         .output()
         .context("starting cargo metadata")?;
     let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(
-        output.status.success(),
-        "cargo metadata in {}: {errors}",
-        root.display()
-    );
+    ensure!(output.status.success(), "cargo metadata in {}: {errors}", root.display());
     serde_json::from_slice(&output.stdout).context("reading cargo metadata")
 }
 
@@ -106,10 +96,7 @@ fn edges(packages: &[Package]) -> Vec<String> {
     for package in packages {
         let row = ALLOWED.iter().find(|row| row.0 == class(&package.name));
         let Some((_, allowed)) = row else {
-            found.push(format!(
-                "{}: no place in the picture of crates (xtask/src/tidy.rs)",
-                package.name
-            ));
+            found.push(format!("{}: no place in the picture of crates (xtask/src/tidy.rs)", package.name));
             continue;
         };
         for dependency in package.dependencies.iter().filter(|name| is_ours(name)) {
@@ -127,31 +114,20 @@ fn class(name: &str) -> &str {
 
 fn licences(packages: &[Package]) -> Vec<String> {
     let without = packages.iter().filter(|package| !package.has_licence);
-    without
-        .map(|package| format!("{}: no `license`", package.name))
-        .collect()
+    without.map(|package| format!("{}: no `license`", package.name)).collect()
 }
 
 /// What git knows or would add, so that a check before a commit sees new files too.
 fn tracked_files(root: &Path) -> Result<Vec<PathBuf>> {
     let output = Command::new("git")
-        .args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ])
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root)
         .output()
         .context("starting git ls-files")?;
     ensure!(output.status.success(), "git ls-files failed");
     let names = String::from_utf8_lossy(&output.stdout);
     let names = names.split('\0').filter(|name| !name.is_empty());
-    Ok(names
-        .map(PathBuf::from)
-        .filter(|name| root.join(name).is_file())
-        .collect())
+    Ok(names.map(PathBuf::from).filter(|name| root.join(name).is_file()).collect())
 }
 
 fn lengths(root: &Path, files: &[PathBuf]) -> Result<Vec<String>> {

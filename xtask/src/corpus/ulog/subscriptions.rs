@@ -49,12 +49,7 @@ pub(super) const CASES: &[Case] = &[
         &["D19"],
         same_topic_new_id,
     ),
-    Case::ulog(
-        "unsubscribed+data-after",
-        "rows after an unsubscription are kept",
-        &["D17"],
-        unsubscribed,
-    ),
+    Case::ulog("unsubscribed+data-after", "rows after an unsubscription are kept", &["D17"], unsubscribed),
     Case::ulog(
         "unknown-id",
         "rows of an id that is never subscribed, and one before its subscription",
