@@ -1,4 +1,6 @@
 //! `cargo xtask test`: everything that must hold, cheapest information first.
+//!
+//! There is no Python stage, because there is no Python package yet.
 
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};

@@ -18,7 +18,7 @@ use crate::root;
 const SIZE_LIMIT: usize = 64 * 1024;
 
 /// Files in `corpus/` that a person writes.
-const BY_HAND: &[&str] = &["README.md"];
+const BY_HAND: &[&str] = &[".gitattributes", "README.md"];
 
 /// One test file: what it is called, what it is for, how it is made.
 pub(crate) struct Case {

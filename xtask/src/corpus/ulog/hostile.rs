@@ -6,7 +6,12 @@ use super::{START, plain, plain_row, plain_rows, time};
 use crate::corpus::{Case, Made};
 
 pub(super) const CASES: &[Case] = &[
-    Case::ulog("hostile+circular-subscribed", "two types that contain each other", &["D32"], circular),
+    Case::ulog(
+        "hostile+circular-subscribed",
+        "two types that contain each other",
+        &["D32"],
+        circular,
+    ),
     Case::ulog(
         "hostile+self-containing-subscribed",
         "a type that contains itself",
@@ -25,7 +30,24 @@ pub(super) const CASES: &[Case] = &[
         &["D32"],
         doubling,
     ),
-    Case::ulog("hostile+huge-array", "an array of 4294967295", &["D32"], huge_array),
+    Case::ulog(
+        "hostile+3000-levels",
+        "a chain of 3000 types: no reader may walk it by calling itself",
+        &["D32"],
+        deep_chain,
+    ),
+    Case::ulog(
+        "hostile+size-overflow",
+        "arrays of arrays whose size does not fit 64 bits",
+        &["D32"],
+        size_overflow,
+    ),
+    Case::ulog(
+        "hostile+huge-array",
+        "an array of 4294967295",
+        &["D32"],
+        huge_array,
+    ),
     Case::ulog(
         "hostile+row-over-the-limit",
         "an array that is allowed in a row that fits no message",
@@ -44,7 +66,12 @@ pub(super) const CASES: &[Case] = &[
         &["D32"],
         nesting_64,
     ),
-    Case::ulog("hostile+nesting-65", "one more is too deep", &["D32"], nesting_65),
+    Case::ulog(
+        "hostile+nesting-65",
+        "one more is too deep",
+        &["D32"],
+        nesting_65,
+    ),
 ];
 
 /// These formats, the plain topic with id 0, the topic `h` with id 1, and rows of both in turn;
@@ -91,6 +118,19 @@ fn doubling() -> Made {
     beside_plain(&formats, &[1; 30])
 }
 
+fn deep_chain() -> Made {
+    let mut formats = texts(&["h:uint64_t timestamp;c0 a;"]);
+    formats.extend((0..2999).map(|i| format!("c{i}:c{} v;", i + 1)));
+    formats.push("c2999:uint8_t v;".to_owned());
+    beside_plain(&formats, &[1; 9])
+}
+
+fn size_overflow() -> Made {
+    let mut formats = texts(&["h:uint64_t timestamp;a5[65535] v;", "a0:uint8_t[65535] v;"]);
+    formats.extend((1..6).map(|i| format!("a{i}:a{}[65535] v;", i - 1)));
+    beside_plain(&formats, &[1; 40])
+}
+
 fn huge_array() -> Made {
     let formats = texts(&["h:uint64_t timestamp;uint8_t[4294967295] v;"]);
     beside_plain(&formats, &[1; 20])
@@ -102,7 +142,10 @@ fn row_over_the_limit() -> Made {
 }
 
 fn leaves_without_size() -> Made {
-    let formats = texts(&["e:uint8_t[0] v;", "h:uint64_t timestamp;e[60000] a;e[60000] b;"]);
+    let formats = texts(&[
+        "e:uint8_t[0] v;",
+        "h:uint64_t timestamp;e[60000] a;e[60000] b;",
+    ]);
     beside_plain(&formats, &[1; 8])
 }
 
@@ -113,7 +156,10 @@ fn nesting_64() -> Made {
         shape = Shape::new(&format!("n{level}")).with("v", nested(&shape));
         formats.push(shape.text());
     }
-    let top = Shape::new("deep").with("timestamp", U64).with("a", nested(&shape)).with("x", F32);
+    let top = Shape::new("deep")
+        .with("timestamp", U64)
+        .with("a", nested(&shape))
+        .with("x", F32);
     let mut log = Log::new(START);
     for text in &formats {
         log.format_text(text);

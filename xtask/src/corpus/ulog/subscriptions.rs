@@ -62,6 +62,12 @@ pub(super) const CASES: &[Case] = &[
         &["D21"],
         undefined_format,
     ),
+    Case::ulog(
+        "undefined-format+to-the-end",
+        "most rows belong to a format that is nowhere, and the log ends with three of them",
+        &["D21"],
+        undefined_format_to_the_end,
+    ),
 ];
 
 fn multi_id() -> Made {
@@ -211,5 +217,18 @@ fn undefined_format() -> Made {
         log.row(&t, &plain_row(i));
     }
     plain_rows(&mut log, &t, 6..9);
+    log.done()
+}
+
+fn undefined_format_to_the_end() -> Made {
+    let (mut log, t) = plain_log();
+    log.note("undefined_format");
+    let gone = log.subscribe_undecodable("gone", 0, 1);
+    for i in 0..6 {
+        log.row(&t, &plain_row(i));
+        for _ in 0..3 {
+            log.lose("undecodable", &gone.message_of(&[1; 12]));
+        }
+    }
     log.done()
 }

@@ -176,8 +176,8 @@ fn narrow_u16_dropout() -> Made {
 
 fn narrow_u16_quiet() -> Made {
     let mut log = Log::new(START);
-    let n = narrow(&mut log, U16);
     log.format(&plain());
+    let n = narrow(&mut log, U16);
     let t = log.subscribe(&plain(), 0, 1);
     log.note_at(log.at() + 3 * 17, "narrow_timestamp");
     for i in 0..9u16 {
