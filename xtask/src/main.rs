@@ -23,16 +23,8 @@ const TASKS: &[Task] = &[
         corpus::command,
         "write corpus/ [--check: compare only] [--large SIZE [--from FILE.ulg] [-o PATH]: one big log]",
     ),
-    (
-        "test",
-        stages::command,
-        "run every check, cheapest first [BLESS=1: rewrite snapshots and corpus]",
-    ),
-    (
-        "tidy",
-        tidy::command,
-        "check dependency edges, licences, file lengths, paths, words",
-    ),
+    ("test", stages::command, "run every check, cheapest first [BLESS=1: rewrite snapshots and corpus]"),
+    ("tidy", tidy::command, "check dependency edges, licences, file lengths, paths, words"),
     ("help", help, "print this list"),
 ];
 
@@ -42,11 +34,7 @@ fn main() -> ExitCode {
         None => ("help", &[][..]),
         Some((name, rest)) => (name.as_str(), rest),
     };
-    let name = if matches!(name, "-h" | "--help") {
-        "help"
-    } else {
-        name
-    };
+    let name = if matches!(name, "-h" | "--help") { "help" } else { name };
     let Some((_, run, _)) = TASKS.iter().find(|task| task.0 == name) else {
         eprintln!("error: no task is called `{name}`; `cargo xtask help` lists them");
         return ExitCode::from(2);

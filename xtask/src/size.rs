@@ -5,9 +5,7 @@ use anyhow::{Context, Result};
 /// Bytes of `400MB`, `64KiB`, `1.5 GB` or a plain number.
 pub(crate) fn parse(text: &str) -> Result<u64> {
     let text = text.trim();
-    let unit_at = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
     let unit: u64 = match unit.trim().to_ascii_lowercase().as_str() {
         "" | "b" => 1,
@@ -25,10 +23,7 @@ pub(crate) fn parse(text: &str) -> Result<u64> {
     let mut bytes = whole.checked_mul(unit).with_context(bad)?;
     if !part.is_empty() {
         let digits: u64 = part.parse().with_context(bad)?;
-        let scale = u32::try_from(part.len())
-            .ok()
-            .and_then(|n| 10u64.checked_pow(n))
-            .with_context(bad)?;
+        let scale = u32::try_from(part.len()).ok().and_then(|n| 10u64.checked_pow(n)).with_context(bad)?;
         let share = u128::from(digits) * u128::from(unit) / u128::from(scale);
         let share = u64::try_from(share).with_context(bad)?;
         bytes = bytes.checked_add(share).with_context(bad)?;
@@ -56,14 +51,7 @@ mod tests {
 
     #[test]
     fn what_is_no_size_is_refused() {
-        for text in [
-            "",
-            "MB",
-            "12 parsecs",
-            "-3MB",
-            "99999999999999999999",
-            "1..5MB",
-        ] {
+        for text in ["", "MB", "12 parsecs", "-3MB", "99999999999999999999", "1..5MB"] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

@@ -1,4 +1,6 @@
 //! `cargo xtask test`: everything that must hold, cheapest information first.
+//!
+//! There is no Python stage, because there is no Python package yet.
 
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
@@ -24,23 +26,14 @@ const STAGES: &[Stage] = &[
 ];
 
 /// Feature combinations that must compile, beside the default ones.
-const FEATURES: &[&[&str]] = &[&[
-    "-p",
-    "rovelog",
-    "--no-default-features",
-    "--features",
-    "ulog",
-]];
+const FEATURES: &[&[&str]] = &[&["-p", "rovelog", "--no-default-features", "--features", "ulog"]];
 
 /// Tested without overflow checks too, as users run them.
 const RELEASE: &[&str] = &["ulog-format"];
 
 /// The subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
-    ensure!(
-        args.is_empty(),
-        "test takes no options; BLESS=1 is a variable"
-    );
+    ensure!(args.is_empty(), "test takes no options; BLESS=1 is a variable");
     let mut times: Vec<(&str, Duration)> = Vec::new();
     for (name, run) in STAGES {
         println!("--- {name}");
@@ -54,11 +47,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         println!("  {name:<14} {:>7.1} s", time.as_secs_f64());
     }
     let total: Duration = times.iter().map(|stage| stage.1).sum();
-    println!(
-        "  {:<14} {:>7.1} s\n\n--- tests",
-        "together",
-        total.as_secs_f64()
-    );
+    println!("  {:<14} {:>7.1} s\n\n--- tests", "together", total.as_secs_f64());
     tests().context("stage `tests` failed")
 }
 
@@ -67,22 +56,11 @@ fn blessing() -> bool {
 }
 
 fn gen_corpus() -> Result<()> {
-    if blessing() {
-        corpus::write()
-    } else {
-        corpus::check()
-    }
+    if blessing() { corpus::write() } else { corpus::check() }
 }
 
 fn clippy() -> Result<()> {
-    cargo(&[
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ])
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
 }
 
 fn doc() -> Result<()> {
@@ -140,9 +118,7 @@ fn cargo_command(args: &[&str]) -> Command {
 }
 
 fn run(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("starting {}", shown(command)))?;
+    let status = command.status().with_context(|| format!("starting {}", shown(command)))?;
     ensure!(status.success(), "`{}` ended with {status}", shown(command));
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `cargo xtask tidy`: what the house plan promises and no compiler checks.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -18,14 +19,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("*", &["rovelog-core"]),
     ("rovelog", &["rovelog-core", "*"]),
     ("rovelog-export", &["rovelog-core", "*", "rovelog"]),
-    (
-        "rovelog-cli",
-        &["rovelog-core", "*", "rovelog", "rovelog-export"],
-    ),
-    (
-        "rovelog-python",
-        &["rovelog-core", "*", "rovelog", "rovelog-export"],
-    ),
+    ("rovelog-cli", &["rovelog-core", "*", "rovelog", "rovelog-export"]),
+    ("rovelog-python", &["rovelog-core", "*", "rovelog", "rovelog-export"]),
     // A generator that used our readers could share their mistakes.
     ("xtask", &[]),
 ];
@@ -46,7 +41,7 @@ pub(crate) fn check() -> Result<()> {
     let root = root();
     let metadata = metadata(&root)?;
     let packages = packages(&metadata);
-    let files = tracked_files(&root)?;
+    let files = source_files(&root)?;
 
     let mut found = edges(&packages);
     found.extend(licences(&packages));
@@ -70,11 +65,7 @@ fn metadata(root: &Path) -> Result<Value> {
         .output()
         .context("starting cargo metadata")?;
     let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(
-        output.status.success(),
-        "cargo metadata in {}: {errors}",
-        root.display()
-    );
+    ensure!(output.status.success(), "cargo metadata in {}: {errors}", root.display());
     serde_json::from_slice(&output.stdout).context("reading cargo metadata")
 }
 
@@ -106,10 +97,7 @@ fn edges(packages: &[Package]) -> Vec<String> {
     for package in packages {
         let row = ALLOWED.iter().find(|row| row.0 == class(&package.name));
         let Some((_, allowed)) = row else {
-            found.push(format!(
-                "{}: no place in the picture of crates (xtask/src/tidy.rs)",
-                package.name
-            ));
+            found.push(format!("{}: no place in the picture of crates (xtask/src/tidy.rs)", package.name));
             continue;
         };
         for dependency in package.dependencies.iter().filter(|name| is_ours(name)) {
@@ -127,31 +115,40 @@ fn class(name: &str) -> &str {
 
 fn licences(packages: &[Package]) -> Vec<String> {
     let without = packages.iter().filter(|package| !package.has_licence);
-    without
-        .map(|package| format!("{}: no `license`", package.name))
-        .collect()
+    without.map(|package| format!("{}: no `license`", package.name)).collect()
 }
 
-/// What git knows or would add, so that a check before a commit sees new files too.
-fn tracked_files(root: &Path) -> Result<Vec<PathBuf>> {
+/// What git knows or would add, so that a check before a commit sees new files too. Where there
+/// is no git, as in an unpacked archive, everything but build output.
+fn source_files(root: &Path) -> Result<Vec<PathBuf>> {
     let output = Command::new("git")
-        .args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ])
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root)
-        .output()
-        .context("starting git ls-files")?;
-    ensure!(output.status.success(), "git ls-files failed");
+        .output();
+    let Some(output) = output.ok().filter(|output| output.status.success()) else {
+        return files_below(root);
+    };
     let names = String::from_utf8_lossy(&output.stdout);
     let names = names.split('\0').filter(|name| !name.is_empty());
-    Ok(names
-        .map(PathBuf::from)
-        .filter(|name| root.join(name).is_file())
-        .collect())
+    Ok(names.map(PathBuf::from).filter(|name| root.join(name).is_file()).collect())
+}
+
+fn files_below(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root.join(&folder))? {
+            let entry = entry?;
+            let name = folder.join(entry.file_name());
+            if !entry.file_type()?.is_dir() {
+                found.push(name);
+            } else if !name.ends_with("target") && !name.ends_with(".git") {
+                folders.push(name);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 fn lengths(root: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
@@ -205,9 +202,12 @@ fn undocumented_words(root: &Path) -> Result<Vec<String>> {
         return Ok(Vec::new());
     }
     let text = fs::read_to_string(path)?;
+    let explained: BTreeSet<&str> = text
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .collect();
     let words = corpus::words().into_iter();
     Ok(words
-        .filter(|(word, _)| !text.contains(word.as_str()))
+        .filter(|(word, _)| !explained.contains(word.as_str()))
         .map(|(word, case)| format!("{name}: does not explain `{word}`, expected by {case}"))
         .collect())
 }

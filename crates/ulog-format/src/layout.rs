@@ -25,6 +25,7 @@ pub struct Layout {
     /// The field `timestamp`, if it is one.
     pub timestamp: Option<TimeField>,
     leaves: u64,
+    /// Levels of types nested inside.
     height: usize,
 }
 
@@ -192,7 +193,7 @@ impl Formats {
         if path.iter().any(|parent| parent == name) {
             return Err(Undecodable::Circular(name.to_owned()));
         }
-        if path.len() >= limits.nesting {
+        if path.len() > limits.nesting {
             return Err(Undecodable::TooLarge("too many levels of nested types"));
         }
         let text = self.texts.get(name).ok_or_else(|| Undecodable::Missing(name.to_owned()))?;
@@ -249,7 +250,7 @@ impl Builder {
         // Zero-size types count too: visiting them costs the same.
         self.leaves += match &kind {
             SlotKind::Nested(layout) => {
-                self.height = self.height.max(layout.height);
+                self.height = self.height.max(layout.height + 1);
                 count * layout.leaves.max(1)
             }
             _ => 1,
@@ -311,8 +312,8 @@ impl Builder {
         if self.trimmed > MAX_ROW || self.full > 1 << 32 {
             return Err(Undecodable::TooLarge("a row longer than a message can be"));
         }
-        let height = self.height + 1;
-        if height > limits.nesting {
+        // The format itself is no nested level.
+        if self.height > limits.nesting {
             return Err(Undecodable::TooLarge("too many levels of nested types"));
         }
         let size = |n: u64| usize::try_from(n).expect("checked above");
@@ -323,7 +324,7 @@ impl Builder {
             trimmed: size(self.trimmed),
             timestamp: self.timestamp,
             leaves: self.leaves,
-            height,
+            height: self.height,
         })
     }
 }
@@ -369,7 +370,7 @@ mod tests {
                 .map(|i| if i + 1 == n { format!("f{i}:float x;") } else { format!("f{i}:f{} x;", i + 1) })
                 .collect()
         };
-        for (n, ok) in [(64, true), (65, false)] {
+        for (n, ok) in [(65, true), (66, false)] {
             let texts = chain(n);
             let texts: Vec<_> = texts.iter().map(String::as_str).collect();
             assert_eq!(layout(&texts, "f0").is_ok(), ok);

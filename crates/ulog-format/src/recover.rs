@@ -160,6 +160,8 @@ impl<'a> Judge<'a> {
     fn chain(&self, mut at: u64, strictness: Strictness) -> Result<bool, NeedMore> {
         let mut overlay = Overlay::default();
         let (mut fitting, mut passed) = (0, 0);
+        // Whether the last fitting message confirms its length: only then may the limit end the chain early.
+        let mut sure = false;
         loop {
             match self.verdict(at, strictness, &overlay)? {
                 Verdict::Fits { end, confirmed } => {
@@ -170,13 +172,17 @@ impl<'a> Judge<'a> {
                     if end == self.limit {
                         return Ok(confirmed);
                     }
+                    sure = confirmed;
                     self.learn_at(at, end, &mut overlay);
                     at = end;
                 }
                 Verdict::Unjudgeable { end } if fitting > 0 => {
                     passed += 1;
-                    if passed > MAX_UNJUDGEABLE || end == self.limit || strictness == Strictness::Cheap {
+                    if passed > MAX_UNJUDGEABLE || strictness == Strictness::Cheap {
                         return Ok(false);
+                    }
+                    if end == self.limit {
+                        return Ok(sure);
                     }
                     at = end;
                 }

@@ -49,11 +49,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 /// The 16 bytes a `ULog` begins with: magic, version, start time in microseconds.
 pub(crate) fn ulog_header(version: u8, start_us: u64) -> Vec<u8> {
-    Lay::new()
-        .bytes(b"ULog\x01\x12\x35")
-        .u8(version)
-        .u64(start_us)
-        .done()
+    Lay::new().bytes(b"ULog\x01\x12\x35").u8(version).u64(start_us).done()
 }
 
 /// `message_header_s` and its payload: the size does not count the three bytes of the header.
@@ -64,12 +60,7 @@ pub(crate) fn ulog_message(kind: u8, payload: &[u8]) -> Vec<u8> {
 
 /// The payload of `B`: both sets of bits and the three offsets.
 pub(crate) fn ulog_flag_bits(compat: [u8; 8], incompat: [u8; 8], offsets: [u64; 3]) -> Vec<u8> {
-    offsets
-        .iter()
-        .fold(Lay::new().bytes(&compat).bytes(&incompat), |lay, &at| {
-            lay.u64(at)
-        })
-        .done()
+    offsets.iter().fold(Lay::new().bytes(&compat).bytes(&incompat), |lay, &at| lay.u64(at)).done()
 }
 
 /// The payload of `I` and `P`: length of the key, key, value.
@@ -80,11 +71,7 @@ pub(crate) fn ulog_keyed(key: &str, value: &[u8]) -> Vec<u8> {
 
 /// The payload of `A`.
 pub(crate) fn ulog_subscription(multi_id: u8, msg_id: u16, name: &str) -> Vec<u8> {
-    Lay::new()
-        .u8(multi_id)
-        .u16(msg_id)
-        .bytes(name.as_bytes())
-        .done()
+    Lay::new().u8(multi_id).u16(msg_id).bytes(name.as_bytes()).done()
 }
 
 /// The eight bytes of `S`, as PX4 writes them.

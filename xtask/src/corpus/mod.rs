@@ -18,7 +18,7 @@ use crate::root;
 const SIZE_LIMIT: usize = 64 * 1024;
 
 /// Files in `corpus/` that a person writes.
-const BY_HAND: &[&str] = &["README.md"];
+const BY_HAND: &[&str] = &[".gitattributes", "README.md"];
 
 /// One test file: what it is called, what it is for, how it is made.
 pub(crate) struct Case {
@@ -44,14 +44,7 @@ impl Case {
         rules: &'static [&'static str],
         recipe: fn() -> Made,
     ) -> Self {
-        Self {
-            format: "ulog",
-            extension: "ulg",
-            name,
-            purpose,
-            rules,
-            recipe,
-        }
+        Self { format: "ulog", extension: "ulg", name, purpose, rules, recipe }
     }
 
     fn id(&self) -> String {
@@ -128,19 +121,9 @@ fn generate() -> Result<(BTreeMap<String, Vec<u8>>, usize)> {
         let id = case.id();
         let log = format!("{id}.{}", case.extension);
         let truth = expected::to_text(&made.expected).into_bytes();
-        for (name, bytes) in [
-            (log, made.bytes.clone()),
-            (format!("expected/{id}.json"), truth),
-        ] {
-            ensure!(
-                bytes.len() <= SIZE_LIMIT,
-                "{name} has {} bytes",
-                bytes.len()
-            );
-            ensure!(
-                files.insert(name, bytes).is_none(),
-                "two cases are called {id}"
-            );
+        for (name, bytes) in [(log, made.bytes.clone()), (format!("expected/{id}.json"), truth)] {
+            ensure!(bytes.len() <= SIZE_LIMIT, "{name} has {} bytes", bytes.len());
+            ensure!(files.insert(name, bytes).is_none(), "two cases are called {id}");
         }
     }
     let text = manifest::to_text(&made);
@@ -204,9 +187,7 @@ mod tests {
     #[test]
     fn every_rule_has_a_case() {
         let ruled: BTreeSet<&str> = ulog::cases().flat_map(|case| case.rules).copied().collect();
-        let wanted = (1..=33)
-            .map(|n| format!("D{n}"))
-            .chain((1..=4).map(|n| format!("U{n}")));
+        let wanted = (1..=33).map(|n| format!("D{n}")).chain((1..=4).map(|n| format!("U{n}")));
         let missing: Vec<String> = wanted.filter(|r| !ruled.contains(r.as_str())).collect();
         assert_eq!(missing, Vec::<String>::new());
     }
@@ -220,10 +201,7 @@ mod tests {
             letters.extend(counts.unwrap_or_default().into_iter().map(|(key, _)| key));
         }
         for letter in "BFIMPQARDLCSO".chars() {
-            assert!(
-                letters.contains(&letter.to_string()),
-                "no case has {letter}"
-            );
+            assert!(letters.contains(&letter.to_string()), "no case has {letter}");
         }
         let words = words();
         for word in [

@@ -1,8 +1,6 @@
 //! Ten seconds of a made-up flight: about forty topics of the shapes and rates PX4 logs.
 
-use crate::corpus::lay::{
-    Lay, ulog_flag_bits, ulog_header, ulog_keyed, ulog_message, ulog_subscription,
-};
+use crate::corpus::lay::{Lay, ulog_flag_bits, ulog_header, ulog_keyed, ulog_message, ulog_subscription};
 
 /// Name, fields after the timestamp, instances, microseconds between rows.
 const TOPICS: &[(&str, &str, u8, u64)] = &[
@@ -18,12 +16,7 @@ const TOPICS: &[(&str, &str, u8, u64)] = &[
         1,
         10_000,
     ),
-    (
-        "vehicle_angular_velocity",
-        "uint64_t timestamp_sample;float[3] xyz;float[3] xyz_derivative;",
-        1,
-        5_000,
-    ),
+    ("vehicle_angular_velocity", "uint64_t timestamp_sample;float[3] xyz;float[3] xyz_derivative;", 1, 5_000),
     (
         "vehicle_local_position",
         "uint64_t timestamp_sample;uint64_t ref_timestamp;double ref_lat;double ref_lon;float x;float y;float z;float vx;float vy;float vz;float ax;float ay;float az;float heading;float eph;float epv;bool xy_valid;bool z_valid;bool v_xy_valid;bool v_z_valid;uint8_t xy_reset_counter;uint8_t[3] _padding0;",
@@ -36,12 +29,7 @@ const TOPICS: &[(&str, &str, u8, u64)] = &[
         1,
         50_000,
     ),
-    (
-        "actuator_outputs",
-        "uint32_t noutputs;float[16] output;uint8_t[4] _padding0;",
-        2,
-        20_000,
-    ),
+    ("actuator_outputs", "uint32_t noutputs;float[16] output;uint8_t[4] _padding0;", 2, 20_000),
     (
         "actuator_motors",
         "uint64_t timestamp_sample;float[12] control;uint16_t reversible_flags;uint8_t[6] _padding0;",

@@ -20,11 +20,7 @@ struct Options {
 
 fn options(args: &[String]) -> Result<Options> {
     let (size, rest) = args.split_first().context("--large needs a size: 400MB")?;
-    let mut options = Options {
-        size: size::parse(size)?,
-        from: None,
-        out: None,
-    };
+    let mut options = Options { size: size::parse(size)?, from: None, out: None };
     let mut rest = rest.iter();
     while let Some(flag) = rest.next() {
         let place = match flag.as_str() {
@@ -32,9 +28,7 @@ fn options(args: &[String]) -> Result<Options> {
             "-o" | "--output" => &mut options.out,
             other => bail!("--large does not know `{other}`"),
         };
-        let path = rest
-            .next()
-            .with_context(|| format!("{flag} needs a path"))?;
+        let path = rest.next().with_context(|| format!("{flag} needs a path"))?;
         *place = Some(path.into());
     }
     Ok(options)
@@ -55,19 +49,13 @@ pub(super) fn command(args: &[String]) -> Result<()> {
     ensure!(!sections.again.is_empty(), "the log has no rows to repeat");
 
     let name = format!("{stem}-{}.ulg", options.size);
-    let out = options
-        .out
-        .unwrap_or_else(|| root().join("target/large").join(name));
+    let out = options.out.unwrap_or_else(|| root().join("target/large").join(name));
     if let Some(folder) = out.parent() {
         fs::create_dir_all(folder)?;
     }
     let file = File::create(&out).with_context(|| format!("creating {}", out.display()))?;
-    let (bytes, messages) =
-        sections.write(BufWriter::with_capacity(1 << 20, file), options.size)?;
-    println!(
-        "{}: {bytes} bytes, {messages} messages repeated",
-        out.display()
-    );
+    let (bytes, messages) = sections.write(BufWriter::with_capacity(1 << 20, file), options.size)?;
+    println!("{}: {bytes} bytes, {messages} messages repeated", out.display());
     Ok(())
 }
 

@@ -25,12 +25,8 @@ impl Sections {
     pub(super) fn of(log: &[u8]) -> Result<Self> {
         ensure!(log.starts_with(b"ULog\x01\x12\x35"), "not a ULog");
         let (header, mut rest) = log.split_at_checked(16).context("no whole header")?;
-        let mut sections = Self {
-            once: header.to_vec(),
-            again: Vec::new(),
-            ends: Vec::new(),
-            times: Vec::new(),
-        };
+        let mut sections =
+            Self { once: header.to_vec(), again: Vec::new(), ends: Vec::new(), times: Vec::new() };
         let mut formats: BTreeMap<String, Format> = BTreeMap::new();
         let mut time_at: BTreeMap<u16, Option<usize>> = BTreeMap::new();
         while let Some((&[low, high, kind], body)) = rest.split_first_chunk() {

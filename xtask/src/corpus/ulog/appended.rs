@@ -5,12 +5,7 @@ use super::{START, plain, plain_row, plain_rows, time};
 use crate::corpus::{Case, Made};
 
 pub(super) const CASES: &[Case] = &[
-    Case::ulog(
-        "appended",
-        "one appended section after a clean end",
-        &["D28"],
-        one_section,
-    ),
+    Case::ulog("appended", "one appended section after a clean end", &["D28"], one_section),
     Case::ulog(
         "appended-three-sections",
         "all three offsets used, the last cut like the log itself",

@@ -6,30 +6,13 @@
 use super::log::{Keyed, Log};
 use super::shape::{F32, Shape, Type, U8, U32, U64, Value, array, values};
 use super::{START, plain, plain_log, plain_row, plain_rows, time};
-use crate::corpus::lay::{
-    Lay, ULOG_SYNC, ulog_flag_bits, ulog_keyed, ulog_message, ulog_subscription,
-};
+use crate::corpus::lay::{Lay, ULOG_SYNC, ulog_flag_bits, ulog_keyed, ulog_message, ulog_subscription};
 use crate::corpus::{Case, Made};
 
 pub(super) const CASES: &[Case] = &[
-    Case::ulog(
-        "bad-data+1-byte",
-        "a D message with half an id",
-        &["D11"],
-        data_of_1_byte,
-    ),
-    Case::ulog(
-        "bad-data+short",
-        "a row one byte short is no row",
-        &["D11"],
-        data_short,
-    ),
-    Case::ulog(
-        "bad-data+long",
-        "a row nine bytes long is no row",
-        &["D11"],
-        data_long,
-    ),
+    Case::ulog("bad-data+1-byte", "a D message with half an id", &["D11"], data_of_1_byte),
+    Case::ulog("bad-data+short", "a row one byte short is no row", &["D11"], data_short),
+    Case::ulog("bad-data+long", "a row nine bytes long is no row", &["D11"], data_long),
     Case::ulog(
         "bad-data+between-trimmed-and-full",
         "a row with half of the padding at its end is neither trimmed nor full",
@@ -42,12 +25,7 @@ pub(super) const CASES: &[Case] = &[
         &["D22"],
         subscription,
     ),
-    Case::ulog(
-        "bad-info",
-        "a key without a space, and a key longer than the message",
-        &["D22"],
-        info,
-    ),
+    Case::ulog("bad-info", "a key without a space, and a key longer than the message", &["D22"], info),
     Case::ulog(
         "bad-multi-info",
         "a key longer than the message, and a flag that is neither 0 nor 1",
@@ -60,42 +38,22 @@ pub(super) const CASES: &[Case] = &[
         &["D22"],
         parameter,
     ),
-    Case::ulog(
-        "bad-format",
-        "format texts that break the grammar",
-        &["D22"],
-        format,
-    ),
+    Case::ulog("bad-format", "format texts that break the grammar", &["D22"], format),
     Case::ulog(
         "bad-text",
         "a level that does not exist, and a text too short for its time",
         &["D25", "D30"],
         text,
     ),
-    Case::ulog(
-        "bad-dropout+bad-unsubscription",
-        "both with one byte instead of two",
-        &["D30"],
-        dropout,
-    ),
-    Case::ulog(
-        "bad-sync",
-        "a sync message with another magic",
-        &["D27"],
-        sync,
-    ),
+    Case::ulog("bad-dropout+bad-unsubscription", "both with one byte instead of two", &["D30"], dropout),
+    Case::ulog("bad-sync", "a sync message with another magic", &["D27"], sync),
     Case::ulog(
         "sync+sync-inside-payload",
         "good sync messages, and whole ones inside a row and a text, where they are payload",
         &["D27"],
         sync_inside_payload,
     ),
-    Case::ulog(
-        "bad-flag-bits-twice",
-        "flag bits in the middle of the data",
-        &["D30"],
-        second_flag_bits,
-    ),
+    Case::ulog("bad-flag-bits-twice", "flag bits in the middle of the data", &["D30"], second_flag_bits),
 ];
 
 fn data_of_1_byte() -> Made {
@@ -218,10 +176,7 @@ fn text() -> Made {
     plain_rows(&mut log, &t, 5..9);
     log.lose("bad_message", &ulog_message(b'L', &[b'6', 0, 0, 0]));
     plain_rows(&mut log, &t, 9..13);
-    log.lose(
-        "bad_message",
-        &ulog_message(b'C', &[b'6', 1, 0, 0, 0, 0, 0]),
-    );
+    log.lose("bad_message", &ulog_message(b'C', &[b'6', 1, 0, 0, 0, 0, 0]));
     plain_rows(&mut log, &t, 13..17);
     log.done()
 }
@@ -249,9 +204,7 @@ fn sync() -> Made {
 }
 
 fn sync_inside_payload() -> Made {
-    let shape = Shape::new("t")
-        .with("timestamp", U64)
-        .with("s", Type::Text(14));
+    let shape = Shape::new("t").with("timestamp", U64).with("s", Type::Text(14));
     let sync = ulog_message(b'S', &ULOG_SYNC);
     let mut log = Log::new(START);
     let t = log.topic(&shape);

@@ -108,6 +108,12 @@ pub(super) const CASES: &[Case] = &[
         cut_in_payload,
     ),
     Case::ulog(
+        "cut-in-text",
+        "the last text is cut: half a text is no text",
+        &["D31"],
+        cut_in_text,
+    ),
+    Case::ulog(
         "cut-in-header",
         "two bytes of the last message's header",
         &["D31"],
@@ -325,6 +331,17 @@ fn cut_in_payload() -> Made {
     let (mut log, t) = plain_log();
     plain_rows(&mut log, &t, 0..10);
     log.lose("cut", &t.message(&plain_row(10))[..12]);
+    log.done()
+}
+
+fn cut_in_text() -> Made {
+    let (mut log, t) = plain_log();
+    plain_rows(&mut log, &t, 0..10);
+    let text = Lay::new()
+        .u8(b'4')
+        .u64(time(10))
+        .bytes(b"Failsafe activated");
+    log.lose("cut", &ulog_message(b'L', &text.done())[..20]);
     log.done()
 }
 

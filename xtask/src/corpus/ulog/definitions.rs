@@ -20,24 +20,14 @@ pub(super) const CASES: &[Case] = &[
         &["D1"],
         no_flag_bits,
     ),
-    Case::ulog(
-        "version-2",
-        "a later version is read, and named",
-        &["D2"],
-        version_2,
-    ),
+    Case::ulog("version-2", "a later version is read, and named", &["D2"], version_2),
     Case::ulog(
         "long-flag-bits",
         "flag bits of 48 bytes: the 8 unknown ones are ignored",
         &["D3"],
         long_flag_bits,
     ),
-    Case::ulog(
-        "unknown-compat-bits",
-        "unknown compatible bits are ignored",
-        &["D5"],
-        unknown_compat_bits,
-    ),
+    Case::ulog("unknown-compat-bits", "unknown compatible bits are ignored", &["D5"], unknown_compat_bits),
     Case::ulog(
         "unknown-incompat-bit-1-of-byte-0",
         "the bit beside the appended-data bit: refused",
@@ -56,12 +46,7 @@ pub(super) const CASES: &[Case] = &[
         &["D31"],
         header_only,
     ),
-    Case::ulog(
-        "no-data-section",
-        "definitions only",
-        &["D31"],
-        no_data_section,
-    ),
+    Case::ulog("no-data-section", "definitions only", &["D31"], no_data_section),
     Case::ulog(
         "cut-in-file-header",
         "twelve of the sixteen bytes: nothing to read",
@@ -80,30 +65,10 @@ pub(super) const CASES: &[Case] = &[
         &["D7"],
         bad_types_unused,
     ),
-    Case::ulog(
-        "no-last-semicolon",
-        "a format text without its last semicolon",
-        &["D7"],
-        no_last_semicolon,
-    ),
-    Case::ulog(
-        "name-with-slash-and-dash",
-        "a message name with / and -",
-        &["D7"],
-        name_with_slash_and_dash,
-    ),
-    Case::ulog(
-        "field-name-twice",
-        "the second field x is shown as x#2",
-        &["D7"],
-        field_name_twice,
-    ),
-    Case::ulog(
-        "format-repeated",
-        "the same format twice",
-        &["D8"],
-        format_repeated,
-    ),
+    Case::ulog("no-last-semicolon", "a format text without its last semicolon", &["D7"], no_last_semicolon),
+    Case::ulog("name-with-slash-and-dash", "a message name with / and -", &["D7"], name_with_slash_and_dash),
+    Case::ulog("field-name-twice", "the second field x is shown as x#2", &["D7"], field_name_twice),
+    Case::ulog("format-repeated", "the same format twice", &["D8"], format_repeated),
     Case::ulog(
         "format-redefined",
         "another format under the same name, before the subscription: the later one counts",
@@ -178,10 +143,7 @@ fn with_incompat_bits(incompat: [u8; 8]) -> Made {
     log.flag_bits([0; 8], incompat, [0; 3], &[]);
     let t = log.topic(&plain());
     plain_rows(&mut log, &t, 0..5);
-    Made {
-        expected: refused("1", "unsupported", "incompat"),
-        ..log.done()
-    }
+    Made { expected: refused("1", "unsupported", "incompat"), ..log.done() }
 }
 
 fn unknown_incompat_bit_in_byte_0() -> Made {
@@ -205,18 +167,12 @@ fn no_data_section() -> Made {
 }
 
 fn cut_in_file_header() -> Made {
-    Made {
-        bytes: ulog_header(1, START)[..12].to_vec(),
-        expected: refused("1", "truncated", "header"),
-    }
+    Made { bytes: ulog_header(1, START)[..12].to_vec(), expected: refused("1", "truncated", "header") }
 }
 
 fn type_before_definition() -> Made {
     let inner = Shape::new("inner").with("v", F32).with("k", U8);
-    let outer = Shape::new("outer")
-        .with("timestamp", U64)
-        .with("e", nested(&inner))
-        .with("x", F32);
+    let outer = Shape::new("outer").with("timestamp", U64).with("e", nested(&inner)).with("x", F32);
     let mut log = Log::new(START);
     log.format(&outer);
     log.format(&inner);
@@ -256,10 +212,7 @@ fn name_with_slash_and_dash() -> Made {
 }
 
 fn field_name_twice() -> Made {
-    let shape = Shape::new("t")
-        .with("timestamp", U64)
-        .with("x", F32)
-        .with_shown("x", "x#2", U16);
+    let shape = Shape::new("t").with("timestamp", U64).with("x", F32).with_shown("x", "x#2", U16);
     let mut log = Log::new(START);
     let t = log.topic(&shape);
     for i in 0..3 {

@@ -31,6 +31,18 @@ pub(super) const CASES: &[Case] = &[
         doubling,
     ),
     Case::ulog(
+        "hostile+3000-levels",
+        "a chain of 3000 types: no reader may walk it by calling itself",
+        &["D32"],
+        deep_chain,
+    ),
+    Case::ulog(
+        "hostile+size-overflow",
+        "arrays of arrays whose size does not fit 64 bits",
+        &["D32"],
+        size_overflow,
+    ),
+    Case::ulog(
         "hostile+huge-array",
         "an array of 4294967295",
         &["D32"],
@@ -104,6 +116,19 @@ fn doubling() -> Made {
     formats.extend((0..59).map(|i| format!("d{i}:d{n} a;d{n} b;", n = i + 1)));
     formats.push("d59:uint8_t v;".to_owned());
     beside_plain(&formats, &[1; 30])
+}
+
+fn deep_chain() -> Made {
+    let mut formats = texts(&["h:uint64_t timestamp;c0 a;"]);
+    formats.extend((0..2999).map(|i| format!("c{i}:c{} v;", i + 1)));
+    formats.push("c2999:uint8_t v;".to_owned());
+    beside_plain(&formats, &[1; 9])
+}
+
+fn size_overflow() -> Made {
+    let mut formats = texts(&["h:uint64_t timestamp;a5[65535] v;", "a0:uint8_t[65535] v;"]);
+    formats.extend((1..6).map(|i| format!("a{i}:a{}[65535] v;", i - 1)));
+    beside_plain(&formats, &[1; 40])
 }
 
 fn huge_array() -> Made {

@@ -14,18 +14,8 @@ pub(super) const CASES: &[Case] = &[
         &["D26"],
         info_of_all_types,
     ),
-    Case::ulog(
-        "info-in-data-section",
-        "infos once data began",
-        &["D6", "D26"],
-        info_in_data_section,
-    ),
-    Case::ulog(
-        "info-repeated",
-        "the last info of a name wins",
-        &["D26"],
-        info_repeated,
-    ),
+    Case::ulog("info-in-data-section", "infos once data began", &["D6", "D26"], info_in_data_section),
+    Case::ulog("info-repeated", "the last info of a name wins", &["D26"], info_repeated),
     Case::ulog(
         "info-length-disagrees",
         "the value is as long as the message says, not as [n] says",
@@ -78,11 +68,7 @@ fn info_of_all_types() -> Made {
     log.info(&Keyed::scalar(&F32, "ratio", 0.5f32));
     log.info(&Keyed::scalar(&F64, "exact", 0.1f64));
     log.info(&Keyed::opaque("uint8_t[4]", "bytes", &[0xDE, 0xAD, 0, 1]));
-    log.info(&Keyed::opaque(
-        "float[2]",
-        "pair",
-        &[0, 0, 0x80, 0x3F, 0, 0, 0, 0x40],
-    ));
+    log.info(&Keyed::opaque("float[2]", "pair", &[0, 0, 0x80, 0x3F, 0, 0, 0, 0x40]));
     log.info(&Keyed::opaque("vendor_t", "custom", b"\x01\x02abc"));
     let t = log.topic(&plain());
     plain_rows(&mut log, &t, 0..3);
@@ -111,14 +97,8 @@ fn info_repeated() -> Made {
 }
 
 fn info_length_disagrees() -> Made {
-    let longer = Keyed {
-        type_name: "char[3]".to_owned(),
-        ..Keyed::text("longer", "nine bytes")
-    };
-    let shorter = Keyed {
-        type_name: "char[40]".to_owned(),
-        ..Keyed::text("shorter", "short")
-    };
+    let longer = Keyed { type_name: "char[3]".to_owned(), ..Keyed::text("longer", "nine bytes") };
+    let shorter = Keyed { type_name: "char[40]".to_owned(), ..Keyed::text("shorter", "short") };
     let mut log = Log::new(START);
     log.info(&longer);
     log.info(&shorter);

@@ -17,16 +17,7 @@ const FLAG_BITS_AT: usize = 16;
 const INCOMPAT_AT: usize = FLAG_BITS_AT + 3 + 8;
 const OFFSETS_AT: usize = INCOMPAT_AT + 8;
 
-const LEVELS: [&str; 8] = [
-    "emergency",
-    "alert",
-    "critical",
-    "error",
-    "warning",
-    "notice",
-    "info",
-    "debug",
-];
+const LEVELS: [&str; 8] = ["emergency", "alert", "critical", "error", "warning", "notice", "info", "debug"];
 
 /// A file in the making and the truth about it.
 pub(crate) struct Log {
@@ -122,10 +113,7 @@ impl Log {
     /// Only the header.
     pub(crate) fn without_flag_bits(version: u8, start_us: u64) -> Self {
         let truth = Expected {
-            format: FormatId {
-                id: "ulog",
-                version: version.to_string(),
-            },
+            format: FormatId { id: "ulog", version: version.to_string() },
             open: "ok",
             state: "complete",
             clock: "boot",
@@ -149,13 +137,7 @@ impl Log {
     }
 
     /// The `B` message, with bytes after the 40 that are known today.
-    pub(crate) fn flag_bits(
-        &mut self,
-        compat: [u8; 8],
-        incompat: [u8; 8],
-        offsets: [u64; 3],
-        more: &[u8],
-    ) {
+    pub(crate) fn flag_bits(&mut self, compat: [u8; 8], incompat: [u8; 8], offsets: [u64; 3], more: &[u8]) {
         let mut payload = ulog_flag_bits(compat, incompat, offsets);
         payload.extend_from_slice(more);
         self.take(b'B', &payload);
@@ -218,18 +200,11 @@ impl Log {
     }
 
     /// `A` of a topic whose rows cannot be decoded.
-    pub(crate) fn subscribe_undecodable(
-        &mut self,
-        name: &str,
-        multi_id: u8,
-        msg_id: u16,
-    ) -> Subscribed {
+    pub(crate) fn subscribe_undecodable(&mut self, name: &str, multi_id: u8, msg_id: u16) -> Subscribed {
         self.take(b'A', &ulog_subscription(multi_id, msg_id, name));
         let plain = format!("{name}/{multi_id}");
         let series = self.truth.topics.iter();
-        let earlier = series
-            .filter(|t| t.name.split('#').next() == Some(&plain))
-            .count();
+        let earlier = series.filter(|t| t.name.split('#').next() == Some(&plain)).count();
         let full = match earlier {
             0 => plain,
             n => format!("{plain}#{}", n + 1),
@@ -241,11 +216,7 @@ impl Log {
             fields: None,
         });
         self.counts.push(0);
-        Subscribed {
-            index: self.counts.len() - 1,
-            msg_id,
-            shape: Shape::new(name),
-        }
+        Subscribed { index: self.counts.len() - 1, msg_id, shape: Shape::new(name) }
     }
 
     /// A format and its first instance with id 0: how most logs here begin.

@@ -103,10 +103,7 @@ impl Shape {
     /// A format without fields yet.
     pub(crate) fn new(name: &str) -> Self {
         let name = name.to_owned();
-        Self {
-            name,
-            fields: Vec::new(),
-        }
+        Self { name, fields: Vec::new() }
     }
 
     /// One more field.
@@ -117,20 +114,14 @@ impl Shape {
     /// One more field, which a reader must show under another name.
     pub(crate) fn with_shown(mut self, written: &str, shown: &str, kind: Type) -> Self {
         let (written, shown) = (written.to_owned(), shown.to_owned());
-        self.fields.push(Field {
-            written,
-            shown,
-            kind,
-        });
+        self.fields.push(Field { written, shown, kind });
         self
     }
 
     /// The text of the `F` message.
     pub(crate) fn text(&self) -> String {
         let name = format!("{}:", self.name);
-        self.fields.iter().fold(name, |text, field| {
-            text + &field.kind.text() + " " + &field.written + ";"
-        })
+        self.fields.iter().fold(name, |text, field| text + &field.kind.text() + " " + &field.written + ";")
     }
 
     /// `fields` of the truth: padding left out.
@@ -170,12 +161,7 @@ impl Shape {
 
     /// The bytes of the first `count` fields.
     pub(crate) fn first_bytes(&self, values: &[Value], count: usize) -> Vec<u8> {
-        assert_eq!(
-            values.len(),
-            self.fields.len(),
-            "values of {} do not match its fields",
-            self.name
-        );
+        assert_eq!(values.len(), self.fields.len(), "values of {} do not match its fields", self.name);
         let mut out = Vec::new();
         for (field, value) in self.fields.iter().zip(values).take(count) {
             value.lay(&field.kind, &mut out);
@@ -323,18 +309,7 @@ macro_rules! value_from {
         })*
     };
 }
-value_from!(
-    I8(i8),
-    U8(u8),
-    I16(i16),
-    U16(u16),
-    I32(i32),
-    U32(u32),
-    I64(i64),
-    U64(u64),
-    F32(f32),
-    F64(f64),
-);
+value_from!(I8(i8), U8(u8), I16(i16), U16(u16), I32(i32), U32(u32), I64(i64), U64(u64), F32(f32), F64(f64),);
 
 /// The values of a row, each with the width its literal says.
 macro_rules! values {
@@ -351,10 +326,7 @@ mod tests {
     #[test]
     fn only_padding_at_the_end_of_the_top_is_trimmed() {
         let inner = Shape::new("e").with("v", U8).with("_padding0", U8);
-        let shape = Shape::new("t")
-            .with("_padding0", U16)
-            .with("e", nested(&inner))
-            .with("_padding1", U32);
+        let shape = Shape::new("t").with("_padding0", U16).with("e", nested(&inner)).with("_padding1", U32);
         let values = values![7u16, Value::Struct(values![1u8, 2u8]), 9u32];
         assert_eq!(shape.trimmed_bytes(&values), [7, 0, 1, 2]);
         assert_eq!(shape.full_bytes(&values), [7, 0, 1, 2, 9, 0, 0, 0]);

@@ -49,12 +49,7 @@ pub(super) const CASES: &[Case] = &[
         &["D19"],
         same_topic_new_id,
     ),
-    Case::ulog(
-        "unsubscribed+data-after",
-        "rows after an unsubscription are kept",
-        &["D17"],
-        unsubscribed,
-    ),
+    Case::ulog("unsubscribed+data-after", "rows after an unsubscription are kept", &["D17"], unsubscribed),
     Case::ulog(
         "unknown-id",
         "rows of an id that is never subscribed, and one before its subscription",
@@ -66,6 +61,12 @@ pub(super) const CASES: &[Case] = &[
         "a subscription to a format that is nowhere: its rows are lost, the other topic is whole",
         &["D21"],
         undefined_format,
+    ),
+    Case::ulog(
+        "undefined-format+to-the-end",
+        "most rows belong to a format that is nowhere, and the log ends with three of them",
+        &["D21"],
+        undefined_format_to_the_end,
     ),
 ];
 
@@ -216,5 +217,18 @@ fn undefined_format() -> Made {
         log.row(&t, &plain_row(i));
     }
     plain_rows(&mut log, &t, 6..9);
+    log.done()
+}
+
+fn undefined_format_to_the_end() -> Made {
+    let (mut log, t) = plain_log();
+    log.note("undefined_format");
+    let gone = log.subscribe_undecodable("gone", 0, 1);
+    for i in 0..6 {
+        log.row(&t, &plain_row(i));
+        for _ in 0..3 {
+            log.lose("undecodable", &gone.message_of(&[1; 12]));
+        }
+    }
     log.done()
 }

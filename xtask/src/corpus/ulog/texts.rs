@@ -10,30 +10,10 @@ pub(super) const CASES: &[Case] = &[
         &["D25"],
         all_levels,
     ),
-    Case::ulog(
-        "texts-tagged",
-        "tagged texts beside plain ones",
-        &["D25"],
-        tagged,
-    ),
-    Case::ulog(
-        "texts-latin-1",
-        "bytes that are not UTF-8",
-        &["D25"],
-        latin_1,
-    ),
-    Case::ulog(
-        "texts-level-as-number",
-        "the level is 6 instead of the digit '6'",
-        &["D25"],
-        level_as_number,
-    ),
-    Case::ulog(
-        "texts-empty",
-        "texts without a single letter",
-        &["D25"],
-        empty,
-    ),
+    Case::ulog("texts-tagged", "tagged texts beside plain ones", &["D25"], tagged),
+    Case::ulog("texts-latin-1", "bytes that are not UTF-8", &["D25"], latin_1),
+    Case::ulog("texts-level-as-number", "the level is 6 instead of the digit '6'", &["D25"], level_as_number),
+    Case::ulog("texts-empty", "texts without a single letter", &["D25"], empty),
     Case::ulog(
         "texts-control-characters",
         "escape sequences, bells, line ends, direction marks and NUL: data, not commands",
@@ -99,11 +79,7 @@ fn empty() -> Made {
 fn control_characters() -> Made {
     let (mut log, t) = plain_log();
     plain_rows(&mut log, &t, 0..2);
-    log.text(
-        b'4',
-        time(2),
-        b"\x1b[31mred\x1b[0m \x1b]0;title\x07 bell\x07",
-    );
+    log.text(b'4', time(2), b"\x1b[31mred\x1b[0m \x1b]0;title\x07 bell\x07");
     log.text(b'4', time(3), b"two\r\nlines\tand a tab\t");
     log.text(b'4', time(4), b"before\0after\x7f");
     log.text(b'4', time(5), "\u{202e}backwards\u{9b}31m".as_bytes());

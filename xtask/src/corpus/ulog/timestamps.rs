@@ -6,36 +6,21 @@ use super::{START, plain, plain_row, time};
 use crate::corpus::{Case, Made};
 
 pub(super) const CASES: &[Case] = &[
-    Case::ulog(
-        "timestamp-not-first",
-        "the time is a field in the middle",
-        &["D14"],
-        not_first,
-    ),
+    Case::ulog("timestamp-not-first", "the time is a field in the middle", &["D14"], not_first),
     Case::ulog(
         "timestamps-zero+equal+falling",
         "such times are data, and rows stay in file order",
         &["D14"],
         zero_equal_falling,
     ),
-    Case::ulog(
-        "timestamp-sample",
-        "a second time field is an ordinary one",
-        &["D14"],
-        timestamp_sample,
-    ),
+    Case::ulog("timestamp-sample", "a second time field is an ordinary one", &["D14"], timestamp_sample),
     Case::ulog(
         "nested-timestamp",
         "only the top level's timestamp is the row's time",
         &["D14"],
         nested_timestamp,
     ),
-    Case::ulog(
-        "no-timestamp",
-        "rows without time are kept",
-        &["D15"],
-        no_timestamp,
-    ),
+    Case::ulog("no-timestamp", "rows without time are kept", &["D15"], no_timestamp),
     Case::ulog(
         "no-timestamp+nested-timestamp",
         "a nested timestamp gives the row no time",
@@ -48,12 +33,7 @@ pub(super) const CASES: &[Case] = &[
         &["D16"],
         narrow_u8,
     ),
-    Case::ulog(
-        "timestamp-u16",
-        "times of 16 bits wrap every 65 ms",
-        &["D16"],
-        narrow_u16,
-    ),
+    Case::ulog("timestamp-u16", "times of 16 bits wrap every 65 ms", &["D16"], narrow_u16),
     Case::ulog(
         "timestamp-u16+dropout",
         "a dropout of one second lies between two rows",
@@ -66,20 +46,11 @@ pub(super) const CASES: &[Case] = &[
         &["D16"],
         narrow_u16_quiet,
     ),
-    Case::ulog(
-        "timestamp-u32",
-        "times of 32 bits wrap after 71 minutes",
-        &["D16"],
-        narrow_u32,
-    ),
+    Case::ulog("timestamp-u32", "times of 32 bits wrap after 71 minutes", &["D16"], narrow_u32),
 ];
 
 fn not_first() -> Made {
-    let shape = Shape::new("t")
-        .with("x", F32)
-        .with("k", U8)
-        .with("timestamp", U64)
-        .with("n", U16);
+    let shape = Shape::new("t").with("x", F32).with("k", U8).with("timestamp", U64).with("n", U16);
     let mut log = Log::new(START);
     let t = log.topic(&shape);
     for i in 0..4u16 {
@@ -100,10 +71,7 @@ fn zero_equal_falling() -> Made {
 }
 
 fn timestamp_sample() -> Made {
-    let shape = Shape::new("t")
-        .with("timestamp", U64)
-        .with("timestamp_sample", U64)
-        .with("x", F32);
+    let shape = Shape::new("t").with("timestamp", U64).with("timestamp_sample", U64).with("x", F32);
     let mut log = Log::new(START);
     let t = log.topic(&shape);
     for i in 0..3u16 {
@@ -117,10 +85,7 @@ fn with_time() -> Shape {
 }
 
 fn nested_timestamp() -> Made {
-    let shape = Shape::new("t")
-        .with("e", nested(&with_time()))
-        .with("timestamp", U64)
-        .with("x", F32);
+    let shape = Shape::new("t").with("e", nested(&with_time())).with("timestamp", U64).with("x", F32);
     let mut log = Log::new(START);
     log.format(&with_time());
     let t = log.topic(&shape);
@@ -211,8 +176,8 @@ fn narrow_u16_dropout() -> Made {
 
 fn narrow_u16_quiet() -> Made {
     let mut log = Log::new(START);
-    let n = narrow(&mut log, U16);
     log.format(&plain());
+    let n = narrow(&mut log, U16);
     let t = log.subscribe(&plain(), 0, 1);
     log.note_at(log.at() + 3 * 17, "narrow_timestamp");
     for i in 0..9u16 {

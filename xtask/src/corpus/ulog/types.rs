@@ -2,43 +2,22 @@
 
 use super::log::Log;
 use super::shape::{
-    BOOL, CHAR, F32, F64, I8, I16, I32, I64, Shape, Type, U8, U16, U32, U64, Value, array, nested,
-    values,
+    BOOL, CHAR, F32, F64, I8, I16, I32, I64, Shape, Type, U8, U16, U32, U64, Value, array, nested, values,
 };
 use super::{START, time};
 use crate::corpus::{Case, Made};
 
 pub(super) const CASES: &[Case] = &[
-    Case::ulog(
-        "all-basic-types",
-        "every basic type at both ends of its range",
-        &["D12"],
-        all_basic_types,
-    ),
+    Case::ulog("all-basic-types", "every basic type at both ends of its range", &["D12"], all_basic_types),
     Case::ulog(
         "arrays-of-all-basic-types",
         "an array of every basic type",
         &["D12"],
         arrays_of_all_basic_types,
     ),
-    Case::ulog(
-        "array-of-one+array-of-none",
-        "[1] is an array, [0] has no data",
-        &["D12"],
-        short_arrays,
-    ),
-    Case::ulog(
-        "wide-row",
-        "one row of 60 kB with a char[60000]",
-        &["D12"],
-        wide_row,
-    ),
-    Case::ulog(
-        "char-arrays",
-        "texts end at the first NUL; Latin-1 and full arrays",
-        &["D12"],
-        char_arrays,
-    ),
+    Case::ulog("array-of-one+array-of-none", "[1] is an array, [0] has no data", &["D12"], short_arrays),
+    Case::ulog("wide-row", "one row of 60 kB with a char[60000]", &["D12"], wide_row),
+    Case::ulog("char-arrays", "texts end at the first NUL; Latin-1 and full arrays", &["D12"], char_arrays),
     Case::ulog("bool-bytes", "any byte but 0 is true", &["D13"], bool_bytes),
     Case::ulog(
         "float-specials",
@@ -46,12 +25,7 @@ pub(super) const CASES: &[Case] = &[
         &[],
         float_specials,
     ),
-    Case::ulog(
-        "nested-types",
-        "a type in a type in a type, and arrays of them",
-        &["D7"],
-        nested_types,
-    ),
+    Case::ulog("nested-types", "a type in a type in a type, and arrays of them", &["D7"], nested_types),
     Case::ulog(
         "padding-in-the-middle",
         "padding between fields is on the wire and never shown",
@@ -70,12 +44,7 @@ pub(super) const CASES: &[Case] = &[
         &["D9"],
         trailing_padding_trimmed,
     ),
-    Case::ulog(
-        "trailing-padding-full",
-        "padding at the end is logged",
-        &["D9"],
-        trailing_padding_full,
-    ),
+    Case::ulog("trailing-padding-full", "padding at the end is logged", &["D9"], trailing_padding_full),
     Case::ulog(
         "trailing-padding-run+trimmed+full",
         "a run of two padding fields at the end, rows of both sizes in one topic",
@@ -205,10 +174,7 @@ fn short_arrays() -> Made {
 }
 
 fn wide_row() -> Made {
-    let shape = Shape::new("wide")
-        .with("timestamp", U64)
-        .with("s", Type::Text(60_000))
-        .with("x", F32);
+    let shape = Shape::new("wide").with("timestamp", U64).with("s", Type::Text(60_000)).with("x", F32);
     let mut log = Log::new(START);
     let t = log.topic(&shape);
     // NUL right after the words keeps the truth small; bytes behind it must not show.
@@ -221,10 +187,7 @@ fn wide_row() -> Made {
 }
 
 fn char_arrays() -> Made {
-    let shape = Shape::new("t")
-        .with("timestamp", U64)
-        .with("s", Type::Text(8))
-        .with("c", CHAR);
+    let shape = Shape::new("t").with("timestamp", U64).with("s", Type::Text(8)).with("c", CHAR);
     let mut log = Log::new(START);
     let t = log.topic(&shape);
     let texts: [&[u8]; 6] = [
@@ -244,10 +207,7 @@ fn char_arrays() -> Made {
 }
 
 fn bool_bytes() -> Made {
-    let shape = Shape::new("t")
-        .with("timestamp", U64)
-        .with("b", BOOL)
-        .with("bs", array(BOOL, 2));
+    let shape = Shape::new("t").with("timestamp", U64).with("b", BOOL).with("bs", array(BOOL, 2));
     let mut log = Log::new(START);
     let t = log.topic(&shape);
     for (i, byte) in (0u16..).zip([0, 1, 2, 0x41, 0x99, 0xFF]) {
@@ -258,10 +218,7 @@ fn bool_bytes() -> Made {
 }
 
 fn float_specials() -> Made {
-    let shape = Shape::new("t")
-        .with("timestamp", U64)
-        .with("f", F32)
-        .with("d", F64);
+    let shape = Shape::new("t").with("timestamp", U64).with("f", F32).with("d", F64);
     let mut log = Log::new(START);
     let t = log.topic(&shape);
     let pairs = [
@@ -272,10 +229,7 @@ fn float_specials() -> Made {
         (f32::from_bits(1), f64::from_bits(1)),
         (f32::MAX, f64::MAX),
         // A signalling not-a-number with a payload and a sign.
-        (
-            f32::from_bits(0xFFA0_0001),
-            f64::from_bits(0xFFF4_0000_0000_0001),
-        ),
+        (f32::from_bits(0xFFA0_0001), f64::from_bits(0xFFF4_0000_0000_0001)),
     ];
     for (i, (f, d)) in (0u16..).zip(pairs) {
         log.row(&t, &values![time(i), f, d]);
@@ -285,10 +239,8 @@ fn float_specials() -> Made {
 
 fn nested_types() -> Made {
     let leaf = Shape::new("leaf").with("v", F32).with("k", array(U8, 2));
-    let branch = Shape::new("branch")
-        .with("id", U16)
-        .with("leaves", array(nested(&leaf), 2))
-        .with("timestamp", U64);
+    let branch =
+        Shape::new("branch").with("id", U16).with("leaves", array(nested(&leaf), 2)).with("timestamp", U64);
     let shape = Shape::new("tree")
         .with("timestamp", U64)
         .with("one", nested(&branch))
@@ -311,11 +263,8 @@ fn nested_types() -> Made {
 }
 
 fn padding_in_the_middle() -> Made {
-    let shape = Shape::new("t")
-        .with("timestamp", U64)
-        .with("a", U8)
-        .with("_padding0", array(U8, 3))
-        .with("x", F32);
+    let shape =
+        Shape::new("t").with("timestamp", U64).with("a", U8).with("_padding0", array(U8, 3)).with("x", F32);
     let mut log = Log::new(START);
     let t = log.topic(&shape);
     for i in 0..3u16 {
@@ -341,11 +290,7 @@ fn padding_of_type_uint32() -> Made {
 
 /// Two bytes of padding at the end.
 fn tail_padded() -> Shape {
-    Shape::new("t")
-        .with("timestamp", U64)
-        .with("x", F32)
-        .with("k", U16)
-        .with("_padding0", array(U8, 2))
+    Shape::new("t").with("timestamp", U64).with("x", F32).with("k", U16).with("_padding0", array(U8, 2))
 }
 
 fn trailing_padding_trimmed() -> Made {
@@ -388,10 +333,7 @@ fn trailing_padding_run() -> Made {
 }
 
 fn nested_trailing_padding() -> Made {
-    let inner = Shape::new("e")
-        .with("v", F32)
-        .with("k", U8)
-        .with("_padding0", array(U8, 3));
+    let inner = Shape::new("e").with("v", F32).with("k", U8).with("_padding0", array(U8, 3));
     let shape = Shape::new("t")
         .with("timestamp", U64)
         .with("two", array(nested(&inner), 2))

@@ -6,12 +6,7 @@ use super::{START, plain, plain_rows};
 use crate::corpus::{Case, Made};
 
 pub(super) const CASES: &[Case] = &[
-    Case::ulog(
-        "utc-clock-is-unix",
-        "a simulation's clock is Unix time already",
-        &["U1"],
-        clock_is_unix,
-    ),
+    Case::ulog("utc-clock-is-unix", "a simulation's clock is Unix time already", &["U1"], clock_is_unix),
     Case::ulog(
         "utc-boot-time",
         "the info boot_time_utc_us is the offset, and goes before GPS",
@@ -54,14 +49,9 @@ fn clock_is_unix() -> Made {
 
 /// A receiver; positions are written in the type given.
 fn receiver(name: &str, position: [&str; 3], kind: &Type) -> Shape {
-    let shape = Shape::new(name)
-        .with("timestamp", U64)
-        .with("time_utc_usec", U64);
+    let shape = Shape::new(name).with("timestamp", U64).with("time_utc_usec", U64);
     let places = position.iter();
-    places
-        .fold(shape, |shape, name| shape.with(name, kind.clone()))
-        .with("eph", F32)
-        .with("fix_type", U8)
+    places.fold(shape, |shape, name| shape.with(name, kind.clone())).with("eph", F32).with("fix_type", U8)
 }
 
 fn int32_receiver() -> Shape {
@@ -69,15 +59,7 @@ fn int32_receiver() -> Shape {
 }
 
 fn int32_row(us: u64, utc: u64, fix: u8) -> Vec<Value> {
-    values![
-        us,
-        utc,
-        473_977_420i32,
-        85_455_938i32,
-        488_004i32,
-        0.5f32,
-        fix
-    ]
+    values![us, utc, 473_977_420i32, 85_455_938i32, 488_004i32, 0.5f32, fix]
 }
 
 fn boot_time() -> Made {
@@ -122,17 +104,8 @@ fn gps_int32() -> Made {
 fn gps_double() -> Made {
     let position = ["latitude_deg", "longitude_deg", "altitude_msl_m"];
     let shape = receiver("sensor_gps", position, &F64);
-    let row = |us: u64, utc: u64, fix: u8| {
-        values![
-            us,
-            utc,
-            47.397_742f64,
-            8.545_593_8f64,
-            488.004f64,
-            0.5f32,
-            fix
-        ]
-    };
+    let row =
+        |us: u64, utc: u64, fix: u8| values![us, utc, 47.397_742f64, 8.545_593_8f64, 488.004f64, 0.5f32, fix];
     let mut log = Log::new(START);
     log.format(&int32_receiver());
     log.format(&shape);

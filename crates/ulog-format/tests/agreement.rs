@@ -1,0 +1,204 @@
+//! Everything that reads the same bytes must say the same: stream and slice, declaration and view.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use rovelog_core::{LogReader, LogStream, ReadOptions, Select};
+use support::{Dribble, Log, common_of_reader, common_of_stream, corpus, logs_in, open, real};
+use ulog_format::message::Message;
+use ulog_format::wire::{FileHeader, MessageHeader, Payload};
+use ulog_format::{UlogReader, UlogStream};
+use zerocopy::FromBytes;
+
+fn check_stream(log: &Log, sizes: &[usize]) {
+    let Ok(reader) = UlogReader::new(log.bytes.clone(), &ReadOptions::default()) else {
+        let dribble = Dribble { bytes: &log.bytes, sizes: sizes.to_vec(), turn: 0 };
+        assert!(UlogStream::new(dribble, &ReadOptions::default()).is_err(), "{}", log.name);
+        return;
+    };
+    let (want, want_messages) = common_of_reader(&reader);
+    let (got, got_messages) = common_of_stream(Dribble { bytes: &log.bytes, sizes: sizes.to_vec(), turn: 0 });
+    for (key, want) in want.as_object().expect("an object") {
+        assert!(got[key] == *want, "{} {sizes:?} {key}\n want {want}\n got  {}", log.name, got[key]);
+    }
+    assert_eq!(got_messages, want_messages, "{}", log.name);
+}
+
+#[test]
+fn the_stream_fed_byte_by_byte_equals_the_slice() {
+    corpus().iter().for_each(|log| check_stream(log, &[1]));
+}
+
+#[test]
+fn the_stream_fed_in_odd_pieces_equals_the_slice() {
+    for log in corpus() {
+        for sizes in [&[2, 3, 5, 7][..], &[64], &[1, 4096], &[100_000]] {
+            check_stream(&log, sizes);
+        }
+    }
+}
+
+/// The first 20 kB after the definitions would say little: whole logs, counted and hashed.
+#[test]
+fn the_stream_equals_the_slice_on_real_logs() {
+    let Some(folder) = real() else { return };
+    let mut logs = logs_in(&folder);
+    logs.extend(logs_in(&folder.join("quirks")));
+    for log in logs {
+        let Ok(reader) = UlogReader::new(log.bytes.clone(), &ReadOptions::default()) else { continue };
+        let want: Vec<_> =
+            reader.records_in_file_order().map(|r| (r.offset, r.seq, r.time, r.payload.to_vec())).collect();
+        for size in [1, 1000] {
+            let dribble = Dribble { bytes: &log.bytes, sizes: vec![size], turn: 0 };
+            let mut stream = UlogStream::new(dribble, &ReadOptions::default()).expect(&log.name);
+            let mut rows = 0;
+            while let Some(r) = stream.next_record().expect("readable") {
+                let same = (r.offset, r.seq, r.time, r.payload)
+                    == (want[rows].0, want[rows].1, want[rows].2, &want[rows].3);
+                assert!(same, "{}: row {rows}", log.name);
+                rows += 1;
+            }
+            assert_eq!(rows, want.len(), "{}", log.name);
+            assert_eq!(stream.diagnostics().list(), reader.diagnostics().list(), "{}", log.name);
+            assert_eq!(format!("{:?}", stream.info()), format!("{:?}", reader.info()), "{}", log.name);
+            let counts = |topics: &[rovelog_core::Topic]| format!("{topics:?}");
+            assert_eq!(counts(stream.topics()), counts(reader.topics()), "{}", log.name);
+        }
+    }
+}
+
+/// The declared struct and the borrowed view of one payload: both or neither, and the same fields.
+fn check_twins(msg_type: u8, payload: &[u8]) {
+    let declared = Payload::from_bytes(msg_type, payload);
+    let viewed = Message::view(msg_type, payload);
+    assert_eq!(declared.is_ok(), viewed.is_some(), "{} {payload:?}", msg_type.escape_ascii());
+    let (Ok(declared), Some(viewed)) = (declared, viewed) else { return };
+    assert_eq!(declared.to_bytes().expect("writes"), payload, "{}", msg_type.escape_ascii());
+    match (&declared, viewed) {
+        (Payload::FlagBits { flags, more }, Message::FlagBits(f, m)) => {
+            assert_eq!((flags, &more[..]), (f, m))
+        }
+        (Payload::Format(a), Message::Format(text)) => assert_eq!(a.format, text),
+        (Payload::Info(a), Message::Info(b)) | (Payload::Parameter(a), Message::Parameter(b)) => {
+            assert_eq!((&a.key.text[..], &a.value[..]), (b.key, b.value));
+        }
+        (Payload::MultiInfo(a), Message::MultiInfo { continued, part }) => {
+            assert_eq!(
+                (a.is_continued != 0, &a.key.text[..], &a.value[..]),
+                (continued, part.key, part.value)
+            );
+        }
+        (Payload::DefaultParameter(a), Message::DefaultParameter { types, default }) => {
+            assert_eq!((a.default_types, &a.key.text[..], &a.value[..]), (types, default.key, default.value));
+        }
+        (Payload::Subscription(a), Message::Subscription { multi_id, msg_id, name }) => {
+            assert_eq!((a.head.multi_id, a.head.msg_id.get(), &a.message_name[..]), (multi_id, msg_id, name));
+        }
+        (Payload::Unsubscription(a), Message::Unsubscription { msg_id }) => {
+            assert_eq!(a.msg_id.get(), msg_id)
+        }
+        (Payload::Data(a), Message::Data { msg_id, row }) => {
+            assert_eq!((a.head.msg_id.get(), &a.data[..]), (msg_id, row));
+        }
+        (Payload::LoggedString(a), Message::Text { level, tag: None, timestamp, text }) => {
+            assert_eq!((a.head.log_level, a.head.timestamp.get(), &a.message[..]), (level, timestamp, text));
+        }
+        (Payload::TaggedString(a), Message::Text { level, tag: Some(tag), timestamp, text }) => {
+            let head = (a.head.log_level, a.head.tag.get(), a.head.timestamp.get());
+            assert_eq!((head, &a.message[..]), ((level, tag, timestamp), text));
+        }
+        (Payload::Sync(a), Message::Sync(magic)) => assert_eq!(&a.sync_magic, magic),
+        (Payload::Dropout(a), Message::Dropout { millis }) => assert_eq!(a.duration.get(), millis),
+        (Payload::Unknown(a), Message::Unknown { payload, .. }) => assert_eq!(a, payload),
+        (declared, viewed) => panic!("{declared:?} is not {viewed:?}"),
+    }
+}
+
+#[test]
+fn declarations_and_views_agree_on_every_message() {
+    let mut types = BTreeSet::new();
+    for log in corpus() {
+        let Ok((_, mut rest)) = FileHeader::ref_from_prefix(&log.bytes) else { continue };
+        // Plain framing: also what is not sound must be judged alike by both.
+        while let Ok((header, behind)) = MessageHeader::ref_from_prefix(rest) {
+            let size = usize::from(header.msg_size.get()).min(behind.len());
+            check_twins(header.msg_type, &behind[..size]);
+            types.insert(header.msg_type);
+            rest = &behind[size..];
+        }
+    }
+    let missing: Vec<_> = ulog_format::wire::kind::ALL.into_iter().filter(|t| !types.contains(t)).collect();
+    assert!(missing.is_empty(), "the corpus has no message of types {missing:?}");
+}
+
+proptest! {
+    #[test]
+    fn declarations_and_views_agree_on_any_bytes(
+        letter in prop::sample::select(b"BFIMPQARDLCSOZ".to_vec()),
+        payload in prop::collection::vec(any::<u8>(), 0..80),
+    ) {
+        check_twins(letter, &payload);
+    }
+}
+
+/// Memory is bounded, so places are gathered in rounds: the order must be that of a plain sort.
+#[test]
+fn records_come_in_the_order_of_time_and_offset() {
+    let mut logs = corpus();
+    logs.extend(real().map(|folder| logs_in(&folder)).unwrap_or_default());
+    for log in logs {
+        let Ok(reader) = UlogReader::new(log.bytes.clone(), &ReadOptions::default()) else { continue };
+        let mut now = reader.header().timestamp.get();
+        let mut want: Vec<_> = reader
+            .records_in_file_order()
+            .map(|record| {
+                let row = reader.row(&record).expect("a sound row");
+                let wide = row.layout().place("timestamp").and_then(|place| row.read::<u64>(place));
+                now = now.max(wide.unwrap_or(0));
+                let own = record.time.map(|time| time.nanos).filter(|nanos| *nanos > 0);
+                (own.unwrap_or_else(|| i64::try_from(now * 1000).expect("in range")), record.offset)
+            })
+            .collect();
+        want.sort_unstable();
+        let got = |select: &Select| -> Vec<u64> {
+            reader.records(select).map(|record| record.expect("sound").offset).collect()
+        };
+        let offsets: Vec<_> = want.iter().map(|(_, offset)| *offset).collect();
+        assert_eq!(got(&Select::all()), offsets, "{}", log.name);
+
+        let (Some(first), Some(last)) = (want.first(), want.last()) else { continue };
+        let middle = first.0 / 2 + last.0 / 2;
+        let select = Select::all().between(Some(middle), Some(last.0));
+        let inside = want.iter().filter(|(time, _)| *time >= middle && *time < last.0);
+        assert_eq!(got(&select), inside.map(|(_, offset)| *offset).collect::<Vec<_>>(), "{}", log.name);
+    }
+}
+
+#[test]
+fn latched_records_are_each_topics_last_before_the_window() {
+    let log = corpus().into_iter().find(|log| log.name == "one-topic+multi-id").expect("in the corpus");
+    let reader = open(&log.bytes);
+    let end = reader.info().end.expect("an end").nanos;
+    let select = Select::all().between(Some(end + 1), None).with_latched();
+    let got: Vec<_> = reader
+        .records(&select)
+        .map(|r| r.expect("sound"))
+        .map(|r| (r.topic.name.clone(), r.seq + 1))
+        .collect();
+    let want: Vec<_> = reader.topics().iter().map(|t| (t.name.clone(), t.count)).collect();
+    assert_eq!(BTreeSet::from_iter(got), BTreeSet::from_iter(want));
+}
+
+/// Zero copy: a record's payload is the log's own memory.
+#[test]
+fn records_borrow_from_the_log() {
+    let log = corpus().into_iter().find(|log| log.name == "one-topic").expect("in the corpus");
+    let reader = open(&log.bytes);
+    for record in reader.records(&Select::all()) {
+        let record = record.expect("sound");
+        let offset = usize::try_from(record.offset).expect("small");
+        assert!(std::ptr::eq(record.payload.as_ptr(), &raw const log.bytes[offset + 5]));
+    }
+}

@@ -1,0 +1,113 @@
+//! Logs cut at every length and damaged at every byte: nothing panics, nothing before the damage is lost.
+
+mod support;
+
+use rovelog_core::{Bytes, LogReader, ReadOptions};
+use support::{Log, corpus, logs_in, open, real};
+use ulog_format::UlogReader;
+
+/// What identifies a record: its place, topic, time and bytes.
+type Seen = (u64, String, Option<i64>, Vec<u8>);
+
+fn records(log: &UlogReader) -> Vec<Seen> {
+    let seen = |r: rovelog_core::Record<'_>| {
+        (r.offset, r.topic.name.clone(), r.time.map(|t| t.nanos), r.payload.to_vec())
+    };
+    log.records_in_file_order().map(seen).collect()
+}
+
+fn end_of(record: &Seen) -> usize {
+    usize::try_from(record.0).expect("small") + 5 + record.3.len()
+}
+
+/// Opens what is left of a log; every byte of it must be accounted for, and every record decode.
+fn reopen(bytes: Bytes, what: &str) -> Option<UlogReader> {
+    let len = bytes.len() as u64;
+    let log = UlogReader::new(bytes, &ReadOptions::default()).ok()?;
+    for record in log.records_in_file_order() {
+        assert!(record.value().is_ok(), "{what}: a record does not decode");
+    }
+    assert_eq!(log.records(&rovelog_core::Select::all()).count() as u64, log.info().records, "{what}");
+    let framed: u64 = log.messages().map(|(at, _)| at).filter(|at| *at >= len).count() as u64;
+    assert_eq!(framed, 0, "{what}: a message begins behind the end");
+    let lost = log.info().lost.bytes;
+    assert!(lost <= len, "{what}: {lost} bytes lost of {len}");
+    Some(log)
+}
+
+/// Every length of a small log, some lengths of a large one.
+fn steps(len: usize) -> impl Iterator<Item = usize> {
+    let step = if len <= 4096 { 1 } else { len / 509 };
+    (0..len).step_by(step)
+}
+
+#[test]
+fn a_log_cut_anywhere_is_read_up_to_the_cut() {
+    let mut tried = 0;
+    for log in corpus() {
+        let Ok(whole) = UlogReader::new(log.bytes.clone(), &ReadOptions::default()) else { continue };
+        let (all, undamaged) = (records(&whole), whole.info().lost.losses == 0);
+        for len in steps(log.bytes.len()) {
+            let what = format!("{} cut at {len}", log.name);
+            let Some(cut) = reopen(log.bytes.slice(..len), &what) else {
+                // Without its header a log is refused.
+                assert!(len < 16, "{what} does not open");
+                continue;
+            };
+            let got = records(&cut);
+            // Damage before the cut may be judged differently when what followed it is gone.
+            if undamaged {
+                let want: Vec<_> = all.iter().filter(|r| end_of(r) <= len).cloned().collect();
+                assert!(got.starts_with(&want), "{what}: {} records of {}", got.len(), want.len());
+                assert_eq!(got.len(), want.len(), "{what}: invented records");
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried > 20_000, "only {tried} cuts were tried");
+}
+
+#[test]
+fn a_flipped_byte_leaves_everything_before_it() {
+    let mut tried = 0;
+    for log in corpus() {
+        let Ok(whole) = UlogReader::new(log.bytes.clone(), &ReadOptions::default()) else { continue };
+        let (all, undamaged) = (records(&whole), whole.info().lost.losses == 0);
+        for at in steps(log.bytes.len()) {
+            for mask in [0xff, 0x01, 0x80] {
+                let what = format!("{} byte {at} ^ {mask:#x}", log.name);
+                let mut bytes = log.bytes.to_vec();
+                bytes[at] ^= mask;
+                let Some(flipped) = reopen(bytes.into(), &what) else {
+                    assert!(at < 7 || (27..35).contains(&at), "{what} does not open");
+                    continue;
+                };
+                if undamaged && at >= 59 {
+                    let want: Vec<_> = all.iter().filter(|r| end_of(r) <= at).cloned().collect();
+                    let got = records(&flipped);
+                    assert!(got.starts_with(&want), "{what}: {} records of {}", got.len(), want.len());
+                }
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 60_000, "only {tried} flips were tried");
+}
+
+#[test]
+fn real_logs_cut_at_a_hundred_places() {
+    let Some(folder) = real() else { return };
+    for Log { name, bytes, .. } in logs_in(&folder) {
+        let whole = open(&bytes);
+        let (all, undamaged) = (records(&whole), whole.info().lost.losses == 0);
+        for i in 1..100usize {
+            // Not at round places.
+            let len = (bytes.len() * i / 100 + i * 7).min(bytes.len());
+            let cut = open(&bytes.slice(..len.max(16)));
+            if undamaged {
+                let want = all.iter().filter(|r| end_of(r) <= len).count();
+                assert_eq!(cut.info().records, want as u64, "{name} cut at {len}");
+            }
+        }
+    }
+}
