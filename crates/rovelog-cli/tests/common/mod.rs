@@ -8,24 +8,24 @@ use std::process::Output;
 use assert_cmd::Command;
 
 /// The folder of the corpus with the logs of PX4.
-pub fn corpus() -> PathBuf {
+pub(crate) fn corpus() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../corpus/ulog")
 }
 
 /// The command line, in the corpus, with nothing of the tester's terminal.
-pub fn rovelog() -> Command {
+pub(crate) fn rovelog() -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rovelog"));
     command.current_dir(corpus()).env_remove("NO_COLOR").env("COLUMNS", "100");
     command
 }
 
 /// Runs a line as a shell would split it at blanks; a part in quotes holds together.
-pub fn run(line: &str) -> Output {
+pub(crate) fn run(line: &str) -> Output {
     run_with(line, b"")
 }
 
 /// The same with something on stdin.
-pub fn run_with(line: &str, stdin: &[u8]) -> Output {
+pub(crate) fn run_with(line: &str, stdin: &[u8]) -> Output {
     let arguments = line.split('\'').enumerate().flat_map(|(i, part)| {
         let blank = |c: char| i % 2 == 0 && c == ' ';
         part.split(blank).filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>()
@@ -34,29 +34,27 @@ pub fn run_with(line: &str, stdin: &[u8]) -> Output {
 }
 
 /// What a run looked like: the line, both outputs, the exit code.
-pub fn shown(line: &str) -> String {
+pub(crate) fn shown(line: &str) -> String {
     shown_with(line, b"")
 }
 
 /// The same with something on stdin.
-pub fn shown_with(line: &str, stdin: &[u8]) -> String {
+pub(crate) fn shown_with(line: &str, stdin: &[u8]) -> String {
     let output = run_with(line, stdin);
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    let mut shown = format!("$ rovelog {line}\n{}", text(&output.stdout));
-    if !output.stderr.is_empty() {
-        shown += &format!("[stderr]\n{}", text(&output.stderr));
-    }
-    shown + &format!("[exit {}]\n", output.status.code().unwrap())
+    let errors = if output.stderr.is_empty() { "" } else { "[stderr]\n" };
+    let (out, said, code) = (text(&output.stdout), text(&output.stderr), output.status.code().unwrap());
+    format!("$ rovelog {line}\n{out}{errors}{said}[exit {code}]\n")
 }
 
 /// Standard output of a run that succeeds.
-pub fn stdout(line: &str) -> String {
+pub(crate) fn stdout(line: &str) -> String {
     let output = run(line);
     assert_eq!(output.status.code(), Some(0), "{line}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// The exit code of a run.
-pub fn code(line: &str) -> i32 {
+pub(crate) fn code(line: &str) -> i32 {
     run(line).status.code().unwrap()
 }
