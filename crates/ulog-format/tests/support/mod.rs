@@ -68,11 +68,14 @@ fn nanos(time: Option<rovelog_core::Timestamp>) -> Json {
     time.map_or(Json::Null, |time| time.nanos.to_string().into())
 }
 
-fn fields(fields: &[Field]) -> Json {
+/// Levels of nested fields in the expected results: deeper JSON is more than readers of JSON take.
+const LISTED_DEPTH: usize = 32;
+
+fn fields(fields: &[Field], depth: usize) -> Json {
     let field = |field: &Field| {
         let mut json = json!({"name": &*field.name, "type": field.ty.to_string()});
-        if let Some(nested) = field.ty.nested() {
-            json["fields"] = self::fields(&nested.fields);
+        if let Some(nested) = field.ty.nested().filter(|_| depth < LISTED_DEPTH) {
+            json["fields"] = self::fields(&nested.fields, depth + 1);
         }
         json
     };
@@ -85,7 +88,7 @@ fn topics(topics: &[Topic]) -> Json {
             "name": topic.name,
             "type": topic.type_name,
             "count": topic.count.to_string(),
-            "fields": topic.schema.as_ref().map_or(Json::Null, |schema| fields(&schema.fields)),
+            "fields": topic.schema.as_ref().map_or(Json::Null, |schema| fields(&schema.fields, 0)),
         })
     };
     topics.iter().map(topic).collect()
