@@ -202,9 +202,7 @@ fn undocumented_words(root: &Path) -> Result<Vec<String>> {
         return Ok(Vec::new());
     }
     let text = fs::read_to_string(path)?;
-    let explained: BTreeSet<&str> = text
-        .split(|c: char| !c.is_alphanumeric() && c != '_')
-        .collect();
+    let explained: BTreeSet<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
     let words = corpus::words().into_iter();
     Ok(words
         .filter(|(word, _)| !explained.contains(word.as_str()))

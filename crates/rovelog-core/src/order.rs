@@ -144,7 +144,9 @@ mod tests {
         for kept in [1, 2, 7, 64, 5000] {
             let blocks: Vec<Vec<i64>> = (0..20u64)
                 .map(|block| {
-                    (0..random() % 60).map(|i| (block * 10 + i % 7 + random() % 40) as i64).collect()
+                    (0..random() % 60)
+                        .map(|i| i64::try_from(block * 10 + i % 7 + random() % 40).unwrap())
+                        .collect()
                 })
                 .collect();
             let mut want = Vec::new();

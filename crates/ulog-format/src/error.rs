@@ -65,8 +65,7 @@ impl From<UlogError> for Error {
             UlogError::Encrypted { .. } => {
                 (ErrorKind::Unsupported, Some(0), Some("decrypt it with the private key of its owner"))
             }
-            UlogError::Undecodable { .. } => (ErrorKind::Malformed, None, None),
-            UlogError::RowSize { .. } => (ErrorKind::Malformed, None, None),
+            UlogError::Undecodable { .. } | UlogError::RowSize { .. } => (ErrorKind::Malformed, None, None),
             UlogError::Io(_) => (ErrorKind::Io, None, None),
         };
         let core = Error::new(crate::ID, kind, offset, error);

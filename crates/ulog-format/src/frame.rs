@@ -17,7 +17,10 @@ use crate::recover::{Judge, Scan, Verdict};
 use crate::wire::{DataHead, FileHeader, FlagBits, MAGIC, MessageHeader, kind};
 
 /// Bytes of a message's header.
-pub(crate) const HEADER_LEN: u64 = size_of::<MessageHeader>() as u64;
+pub(crate) const HEADER_LEN: u64 = HEADER_SIZE as u64;
+
+/// The same as an index.
+pub(crate) const HEADER_SIZE: usize = size_of::<MessageHeader>();
 
 /// Where a flag bits message stands, if there is one.
 pub(crate) const FLAG_BITS_AT: u64 = size_of::<FileHeader>() as u64;
@@ -304,7 +307,7 @@ impl Walk {
             }
             match verdict {
                 Verdict::Fits { end, .. } => {
-                    let (msg_type, message) = self.view(window, at, end);
+                    let (msg_type, message) = Self::view(window, at, end);
                     if let Message::Subscription { name, .. } = message {
                         self.definitions.prepare(name);
                     }
@@ -326,10 +329,10 @@ impl Walk {
                     let spent = judge.spent();
                     self.spent += spent;
                     if passable {
-                        let (msg_type, message) = self.view(window, at, end);
+                        let (msg_type, message) = Self::view(window, at, end);
                         return Ok(self.pass(at, end, msg_type, &message));
                     }
-                    let due = Some((self.view(window, at, end).0, end));
+                    let due = Some((Self::view(window, at, end).0, end));
                     self.gap = Some(Gap { start: at, due, scan: Scan::from(at + 1) });
                 }
                 Verdict::No { claimed } => {
@@ -342,9 +345,9 @@ impl Walk {
     }
 
     /// The message at `at`, which was judged whole.
-    fn view<'w>(&self, window: Window<'w>, at: u64, end: u64) -> (u8, Message<'w>) {
+    fn view(window: Window<'_>, at: u64, end: u64) -> (u8, Message<'_>) {
         let bytes = window.slice(at, end).ok().flatten().expect("judged whole");
-        let (msg_type, payload) = (bytes[2], &bytes[HEADER_LEN as usize..]);
+        let (msg_type, payload) = (bytes[2], &bytes[HEADER_SIZE..]);
         (msg_type, Message::view(msg_type, payload).expect("judged sound"))
     }
 
@@ -501,7 +504,7 @@ fn plain_row(definitions: &Definitions, data: &[u8], at: usize) -> Option<(RowSh
     let [a, b, kind::DATA, c, d, ..] = *data.get(at..)? else { return None };
     let size = usize::from(u16::from_le_bytes([a, b]));
     let shape = definitions.shapes.get(u16::from_le_bytes([c, d]));
-    let end = at + HEADER_LEN as usize + size;
+    let end = at + HEADER_SIZE + size;
     let plain = shape.flags == 0 && shape.fits(size.wrapping_sub(size_of::<DataHead>())) && end <= data.len();
     plain.then_some((shape, end))
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
-use crate::frame::{FLAG_BITS_AT, HEADER_LEN, ROW_AT};
+use crate::frame::{FLAG_BITS_AT, HEADER_SIZE, ROW_AT};
 use crate::wire::kind;
 
 /// Bytes of file per block.
@@ -221,7 +221,7 @@ impl<'a> Iterator for Cursor<'a> {
         let start = usize::try_from(at).ok()?;
         let [a, b, msg_type, ..] = *self.data.get(start..)? else { return None };
         let len = usize::from(u16::from_le_bytes([a, b]));
-        let body = start + HEADER_LEN as usize;
+        let body = start + HEADER_SIZE;
         let payload = self.data.get(body..body + len)?;
         self.at = (body + len) as u64;
         let mut row = None;
@@ -246,6 +246,6 @@ impl<'a> Iterator for Cursor<'a> {
 pub(crate) fn row_bytes(data: &[u8], at: u64) -> Option<&[u8]> {
     let start = usize::try_from(at).ok()?;
     let [a, b, ..] = *data.get(start..)? else { return None };
-    let end = start + HEADER_LEN as usize + usize::from(u16::from_le_bytes([a, b]));
+    let end = start + HEADER_SIZE + usize::from(u16::from_le_bytes([a, b]));
     data.get(start + ROW_AT..end)
 }

@@ -133,6 +133,9 @@ pub enum Defined {
 
 impl Formats {
     /// Takes a definition, `payload` of an 'F' message that [`FormatText`] accepts.
+    ///
+    /// # Panics
+    /// Where `payload` is not the text of `format`.
     pub fn define(&mut self, format: &FormatText<'_>, payload: &[u8]) -> Defined {
         self.credit += 4 * payload.len() as u64;
         let text = std::str::from_utf8(payload).expect("FormatText accepts only UTF-8");

@@ -35,6 +35,14 @@ pub struct ParameterChange {
     pub offset: u64,
 }
 
+/// Where in a log a message stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    Definitions,
+    /// With the log time at its place.
+    Data(Option<Timestamp>),
+}
+
 /// A stretch of time from which messages are missing, as the logger itself reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -61,15 +69,14 @@ impl Parameters {
         values
     }
 
-    /// Takes a 'P' or 'Q' message; `in_data` is the log time at its place in the data
-    /// section, `None` before that.
-    pub(crate) fn take(&mut self, message: &Message<'_>, offset: u64, in_data: Option<Option<Timestamp>>) {
+    /// Takes a 'P' or 'Q' message; in file order.
+    pub(crate) fn take(&mut self, message: &Message<'_>, offset: u64, section: Section) {
         match *message {
             Message::Parameter(part) => {
                 let Some((name, value)) = entry(part) else { return };
-                match in_data {
-                    None => drop(self.initial.insert(name, value)),
-                    Some(time) => self.changed.push(ParameterChange { time, name, value, offset }),
+                match section {
+                    Section::Definitions => drop(self.initial.insert(name, value)),
+                    Section::Data(time) => self.changed.push(ParameterChange { time, name, value, offset }),
                 }
             }
             Message::DefaultParameter { types, default } => {

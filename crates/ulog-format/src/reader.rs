@@ -15,7 +15,7 @@ use crate::error::UlogError;
 use crate::frame::{Step, Walk, Window};
 use crate::index::{Cursor, Index, Met, row_bytes};
 use crate::message::{Message, level_number};
-use crate::parameters::{Dropout, Parameters, infos, multi_infos};
+use crate::parameters::{Dropout, Parameters, Section, infos, multi_infos};
 use crate::row::Row;
 use crate::summary::Summary;
 use crate::wire::{FileHeader, FlagBits, kind};
@@ -27,8 +27,8 @@ pub struct UlogReader {
     walk: Walk,
     index: Index,
     info: LogInfo,
-    /// Offsets of 'I', 'M', 'P' and 'Q' messages, and the log time of those in the data section.
-    described: Vec<(u64, Option<Option<Timestamp>>)>,
+    /// Where 'I', 'M', 'P' and 'Q' messages stand.
+    described: Vec<(u64, Section)>,
 }
 
 impl UlogReader {
@@ -37,6 +37,7 @@ impl UlogReader {
     /// # Errors
     /// Where the bytes are no ULog, end inside its header, or use incompatible features. Damage is no
     /// error: it is in [`diagnostics`](LogReader::diagnostics).
+    #[expect(clippy::missing_panics_doc, reason = "the window is the whole file")]
     pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, UlogError> {
         let head = &bytes[..bytes.len().min(Walk::START)];
         let mut walk = Walk::start(head, &options.limits)?;
@@ -67,7 +68,9 @@ impl UlogReader {
                         msg_type,
                         kind::INFO | kind::MULTI_INFO | kind::PARAMETER | kind::DEFAULT_PARAMETER
                     ) {
-                        described.push((at, in_data.then(|| walk.clock.now())));
+                        let section =
+                            if in_data { Section::Data(walk.clock.now()) } else { Section::Definitions };
+                        described.push((at, section));
                     }
                 }
                 // Data without a usable subscription is framed soundly: a second walk passes it by itself.
@@ -129,8 +132,8 @@ impl UlogReader {
     /// The parameters, with their changes and defaults.
     pub fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::default();
-        for (at, message, now) in self.described() {
-            parameters.take(&message, at, now);
+        for (at, message, section) in self.described() {
+            parameters.take(&message, at, section);
         }
         parameters
     }
@@ -159,12 +162,12 @@ impl UlogReader {
         dropouts
     }
 
-    fn described(&self) -> impl Iterator<Item = (u64, Message<'_>, Option<Option<Timestamp>>)> + '_ {
-        self.described.iter().filter_map(|(at, now)| {
+    fn described(&self) -> impl Iterator<Item = (u64, Message<'_>, Section)> + '_ {
+        self.described.iter().filter_map(|(at, section)| {
             let start = usize::try_from(*at).ok()?;
             let [a, b, msg_type, payload @ ..] = self.bytes.get(start..)? else { return None };
             let payload = payload.get(..usize::from(u16::from_le_bytes([*a, *b])))?;
-            Some((*at, Message::view(*msg_type, payload)?, *now))
+            Some((*at, Message::view(*msg_type, payload)?, *section))
         })
     }
 

@@ -128,6 +128,7 @@ impl<'a> Row<'a> {
     }
 
     /// Reads the elements of an array; `None` where the field is not an array of type `T`.
+    #[expect(clippy::missing_panics_doc, reason = "a chunk has the size of one element")]
     pub fn read_array<T: Number>(
         &self,
         place: Place,

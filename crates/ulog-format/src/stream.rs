@@ -17,31 +17,39 @@ const CHUNK: usize = 256 << 10;
 /// The bytes at hand of an input.
 struct Source<R> {
     input: R,
+    /// Room for bytes, the first `filled` of them read. Never shrinks, so nothing is zeroed twice.
     buffer: Vec<u8>,
+    filled: usize,
     /// Offset of the first byte of the buffer.
     base: u64,
     eof: bool,
 }
 
 impl<R: Read> Source<R> {
+    fn new(input: R) -> Self {
+        Self { input, buffer: vec![0; CHUNK], filled: 0, base: 0, eof: false }
+    }
+
     fn window(&self) -> Window<'_> {
-        Window { data: &self.buffer, base: self.base, eof: self.eof }
+        Window { data: &self.buffer[..self.filled], base: self.base, eof: self.eof }
     }
 
     /// Lets go of what is before `keep_from` and reads until the buffer reaches `until`, or the input ends.
     fn fill(&mut self, keep_from: u64, until: u64) -> std::io::Result<()> {
         let done = usize::try_from(keep_from - self.base).expect("within the buffer");
-        self.buffer.drain(..done);
+        self.buffer.copy_within(done..self.filled, 0);
+        self.filled -= done;
         self.base = keep_from;
         while !self.eof && self.window().end() < until {
-            let len = self.buffer.len();
-            self.buffer.resize(len + CHUNK, 0);
-            let read = match self.input.read(&mut self.buffer[len..]) {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => Ok(None),
-                read => read.map(Some),
-            };
-            self.buffer.truncate(len + read.as_ref().ok().copied().flatten().unwrap_or(0));
-            self.eof = read? == Some(0);
+            if self.filled == self.buffer.len() {
+                self.buffer.resize(2 * self.filled, 0);
+            }
+            match self.input.read(&mut self.buffer[self.filled..]) {
+                Ok(0) => self.eof = true,
+                Ok(read) => self.filled += read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
@@ -77,9 +85,9 @@ impl<R: Read> UlogStream<R> {
     /// # Errors
     /// Where the input cannot be read, is no ULog, ends inside its header, or uses incompatible features.
     pub fn new(input: R, options: &ReadOptions) -> Result<Self, UlogError> {
-        let mut source = Source { input, buffer: Vec::new(), base: 0, eof: false };
+        let mut source = Source::new(input);
         source.fill(0, Walk::START as u64)?;
-        let head = &source.buffer[..source.buffer.len().min(Walk::START)];
+        let head = &source.buffer[..source.filled.min(Walk::START)];
         let walk = Walk::start(head, &options.limits)?;
         Ok(Self { source, walk, summary: Summary::new() })
     }

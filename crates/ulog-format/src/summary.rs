@@ -233,10 +233,10 @@ impl Summary {
         }
         details.push(self.dropouts());
         let (initial, changed) = (self.parameters, self.changes);
-        let mut text = initial.to_string();
-        if changed > 0 {
-            text += &format!(", {changed} changed in the log");
-        }
+        let text = match changed {
+            0 => initial.to_string(),
+            n => format!("{initial}, {n} changed in the log"),
+        };
         details.push(Detail::new(
             "params",
             text,
@@ -283,7 +283,7 @@ impl Summary {
             .into_iter()
             .filter_map(|name| Some((name, self.text(name)?)))
             .collect();
-        self.joined("hardware", &parts)
+        joined("hardware", &parts)
     }
 
     fn software(&self) -> Option<Detail> {
@@ -321,13 +321,7 @@ impl Summary {
         if !toolchain.is_empty() {
             parts.push(("toolchain", &toolchain));
         }
-        self.joined("system", &parts)
-    }
-
-    fn joined(&self, key: &'static str, parts: &[(&'static str, &str)]) -> Option<Detail> {
-        let text = parts.iter().map(|(_, text)| *text).collect::<Vec<_>>().join(", ");
-        let value = parts.iter().map(|(name, text)| (*name, Value::Text((*text).to_owned())));
-        (!parts.is_empty()).then(|| Detail::new(key, text, Value::record(value)))
+        joined("system", &parts)
     }
 
     fn dropouts(&self) -> Detail {
@@ -354,6 +348,13 @@ impl Summary {
         let text = if text.is_empty() { "none".to_owned() } else { text.join(", ") };
         Detail::new("messages", text, Value::record(by_level.iter().map(|(name, n)| (**name, count(*n)))))
     }
+}
+
+/// A line of several texts, each under its name in JSON; `None` without any.
+fn joined(key: &'static str, parts: &[(&'static str, &str)]) -> Option<Detail> {
+    let text = parts.iter().map(|(_, text)| *text).collect::<Vec<_>>().join(", ");
+    let value = parts.iter().map(|(name, text)| (*name, Value::Text((*text).to_owned())));
+    (!parts.is_empty()).then(|| Detail::new(key, text, Value::record(value)))
 }
 
 /// A count as JSON: small ones as numbers would change their type with the log, so all are 64-bit.

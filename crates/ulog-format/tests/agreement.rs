@@ -28,7 +28,9 @@ fn check_stream(log: &Log, sizes: &[usize]) {
 
 #[test]
 fn the_stream_fed_byte_by_byte_equals_the_slice() {
-    corpus().iter().for_each(|log| check_stream(log, &[1]));
+    for log in corpus() {
+        check_stream(&log, &[1]);
+    }
 }
 
 #[test]
@@ -78,7 +80,7 @@ fn check_twins(msg_type: u8, payload: &[u8]) {
     assert_eq!(declared.to_bytes().expect("writes"), payload, "{}", msg_type.escape_ascii());
     match (&declared, viewed) {
         (Payload::FlagBits { flags, more }, Message::FlagBits(f, m)) => {
-            assert_eq!((flags, &more[..]), (f, m))
+            assert_eq!((flags, &more[..]), (f, m));
         }
         (Payload::Format(a), Message::Format(text)) => assert_eq!(a.format, text),
         (Payload::Info(a), Message::Info(b)) | (Payload::Parameter(a), Message::Parameter(b)) => {
@@ -97,7 +99,7 @@ fn check_twins(msg_type: u8, payload: &[u8]) {
             assert_eq!((a.head.multi_id, a.head.msg_id.get(), &a.message_name[..]), (multi_id, msg_id, name));
         }
         (Payload::Unsubscription(a), Message::Unsubscription { msg_id }) => {
-            assert_eq!(a.msg_id.get(), msg_id)
+            assert_eq!(a.msg_id.get(), msg_id);
         }
         (Payload::Data(a), Message::Data { msg_id, row }) => {
             assert_eq!((a.head.msg_id.get(), &a.data[..]), (msg_id, row));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
-use support::{open, real};
+use support::{hex, open, real};
 use ulog_format::UlogReader;
 
 fn noise(key: &str, len: usize) -> Vec<u8> {
@@ -63,7 +63,7 @@ fn the_damage_plan_loses_no_more_than_the_reference() {
     let mut table: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for (name, file) in files {
         let bytes = damage(&base, file["edits"].as_array().expect("edits"));
-        let hash: String = Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
+        let hash = hex(&Sha256::digest(&bytes));
         assert_eq!(file["sha256"], hash, "{name}: the replay differs");
         let len = bytes.len() as u64;
         let log = open(&bytes.into());
@@ -90,7 +90,9 @@ fn the_damage_plan_loses_no_more_than_the_reference() {
         assert!(ledger.iter().all(|(start, end)| start < end && *end <= len), "{name}: {ledger:?}");
         assert!(ledger.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{name}: losses overlap");
     }
-    println!("rows missed and false rows by kind of damage: {table:?}");
+    // Without stale blocks, which only their times give away, hardly any row is false.
+    let false_rows: u64 = table.iter().filter(|(kind, _)| **kind != "stale").map(|(_, (_, rows))| rows).sum();
+    assert!(false_rows <= 10, "rows missed and false rows by kind of damage: {table:?}");
 }
 
 fn log_lost(log: &UlogReader) -> Vec<(u64, u64)> {

@@ -29,24 +29,14 @@ pub(super) const CASES: &[Case] = &[
         &["D30"],
         garbage_after_text,
     ),
-    Case::ulog(
-        "damaged+noise-block",
-        "500 bytes of noise over about thirty rows",
-        &["D30"],
-        noise_block,
-    ),
+    Case::ulog("damaged+noise-block", "500 bytes of noise over about thirty rows", &["D30"], noise_block),
     Case::ulog(
         "damaged+zeroed-sector",
         "512 zero bytes over rows, their end inside a row",
         &["D30"],
         zeroed_sector,
     ),
-    Case::ulog(
-        "damaged+zero-fill-to-the-end",
-        "a log that ends in 600 zero bytes",
-        &["D30"],
-        zero_fill,
-    ),
+    Case::ulog("damaged+zero-fill-to-the-end", "a log that ends in 600 zero bytes", &["D30"], zero_fill),
     Case::ulog(
         "damaged+length-flipped",
         "flipped bits in the size of a row: too long by one, and by a kilobyte",
@@ -101,30 +91,10 @@ pub(super) const CASES: &[Case] = &[
         &["D30", "D31"],
         three_places,
     ),
-    Case::ulog(
-        "cut-in-payload",
-        "the last row is cut",
-        &["D31"],
-        cut_in_payload,
-    ),
-    Case::ulog(
-        "cut-in-text",
-        "the last text is cut: half a text is no text",
-        &["D31"],
-        cut_in_text,
-    ),
-    Case::ulog(
-        "cut-in-header",
-        "two bytes of the last message's header",
-        &["D31"],
-        cut_in_header,
-    ),
-    Case::ulog(
-        "cut-in-definitions",
-        "cut inside the second format",
-        &["D31"],
-        cut_in_definitions,
-    ),
+    Case::ulog("cut-in-payload", "the last row is cut", &["D31"], cut_in_payload),
+    Case::ulog("cut-in-text", "the last text is cut: half a text is no text", &["D31"], cut_in_text),
+    Case::ulog("cut-in-header", "two bytes of the last message's header", &["D31"], cut_in_header),
+    Case::ulog("cut-in-definitions", "cut inside the second format", &["D31"], cut_in_definitions),
     Case::ulog(
         "encrypted-container",
         "an encrypted log under the usual extension: named, not read",
@@ -337,10 +307,7 @@ fn cut_in_payload() -> Made {
 fn cut_in_text() -> Made {
     let (mut log, t) = plain_log();
     plain_rows(&mut log, &t, 0..10);
-    let text = Lay::new()
-        .u8(b'4')
-        .u64(time(10))
-        .bytes(b"Failsafe activated");
+    let text = Lay::new().u8(b'4').u64(time(10)).bytes(b"Failsafe activated");
     log.lose("cut", &ulog_message(b'L', &text.done())[..20]);
     log.done()
 }
@@ -370,8 +337,5 @@ fn encrypted() -> Made {
         .u16(256)
         .u16(24)
         .bytes(&noise(256 + 24 + 300));
-    Made {
-        bytes: bytes.done(),
-        expected: refused("1", "unsupported", "encrypted"),
-    }
+    Made { bytes: bytes.done(), expected: refused("1", "unsupported", "encrypted") }
 }

@@ -6,12 +6,7 @@ use super::{START, plain, plain_row, plain_rows, time};
 use crate::corpus::{Case, Made};
 
 pub(super) const CASES: &[Case] = &[
-    Case::ulog(
-        "hostile+circular-subscribed",
-        "two types that contain each other",
-        &["D32"],
-        circular,
-    ),
+    Case::ulog("hostile+circular-subscribed", "two types that contain each other", &["D32"], circular),
     Case::ulog(
         "hostile+self-containing-subscribed",
         "a type that contains itself",
@@ -42,12 +37,7 @@ pub(super) const CASES: &[Case] = &[
         &["D32"],
         size_overflow,
     ),
-    Case::ulog(
-        "hostile+huge-array",
-        "an array of 4294967295",
-        &["D32"],
-        huge_array,
-    ),
+    Case::ulog("hostile+huge-array", "an array of 4294967295", &["D32"], huge_array),
     Case::ulog(
         "hostile+row-over-the-limit",
         "an array that is allowed in a row that fits no message",
@@ -66,12 +56,7 @@ pub(super) const CASES: &[Case] = &[
         &["D32"],
         nesting_64,
     ),
-    Case::ulog(
-        "hostile+nesting-65",
-        "one more is too deep",
-        &["D32"],
-        nesting_65,
-    ),
+    Case::ulog("hostile+nesting-65", "one more is too deep", &["D32"], nesting_65),
 ];
 
 /// These formats, the plain topic with id 0, the topic `h` with id 1, and rows of both in turn;
@@ -142,10 +127,7 @@ fn row_over_the_limit() -> Made {
 }
 
 fn leaves_without_size() -> Made {
-    let formats = texts(&[
-        "e:uint8_t[0] v;",
-        "h:uint64_t timestamp;e[60000] a;e[60000] b;",
-    ]);
+    let formats = texts(&["e:uint8_t[0] v;", "h:uint64_t timestamp;e[60000] a;e[60000] b;"]);
     beside_plain(&formats, &[1; 8])
 }
 
@@ -156,10 +138,7 @@ fn nesting_64() -> Made {
         shape = Shape::new(&format!("n{level}")).with("v", nested(&shape));
         formats.push(shape.text());
     }
-    let top = Shape::new("deep")
-        .with("timestamp", U64)
-        .with("a", nested(&shape))
-        .with("x", F32);
+    let top = Shape::new("deep").with("timestamp", U64).with("a", nested(&shape)).with("x", F32);
     let mut log = Log::new(START);
     for text in &formats {
         log.format_text(text);

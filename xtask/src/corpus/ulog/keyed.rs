@@ -67,8 +67,8 @@ fn info_of_all_types() -> Made {
     log.info(&Keyed::scalar(&I64, "big_negative", i64::MIN));
     log.info(&Keyed::scalar(&F32, "ratio", 0.5f32));
     log.info(&Keyed::scalar(&F64, "exact", 0.1f64));
-    log.info(&Keyed::opaque("uint8_t[4]", "bytes", &[0xDE, 0xAD, 0, 1]));
-    log.info(&Keyed::opaque("float[2]", "pair", &[0, 0, 0x80, 0x3F, 0, 0, 0, 0x40]));
+    log.info(&Keyed::array("uint8_t[4]", "bytes", &[0xDE, 0xAD, 0, 1], json!([222, 173, 0, 1])));
+    log.info(&Keyed::array("float[2]", "pair", &[0, 0, 0x80, 0x3F, 0, 0, 0, 0x40], json!([1.0, 2.0])));
     log.info(&Keyed::opaque("vendor_t", "custom", b"\x01\x02abc"));
     let t = log.topic(&plain());
     plain_rows(&mut log, &t, 0..3);
@@ -125,14 +125,14 @@ fn multi_info() -> Made {
     log.multi_info(false, &Keyed::text("perf_top_preflight", "abc"));
     log.multi_info(true, &Keyed::text("perf_top_preflight", "def"));
     log.multi_info(false, &Keyed::text("perf_top_preflight", "xyz"));
-    log.multi_info(false, &Keyed::opaque("uint8_t[3]", "blob", &[0, 1, 2]));
+    log.multi_info(false, &Keyed::array("uint8_t[3]", "blob", &[0, 1, 2], json!([0, 1, 2])));
     log.multi_info(true, &Keyed::text("perf_top_preflight", "of xyz"));
-    log.multi_info(true, &Keyed::opaque("uint8_t[2]", "blob", &[3, 4]));
+    log.multi_info(true, &Keyed::array("uint8_t[2]", "blob", &[3, 4], json!([3, 4])));
     let t = log.topic(&plain());
     plain_rows(&mut log, &t, 0..3);
     log.multi_info(false, &Keyed::text("boot_console_output", "NuttShell"));
     log.multi_info(true, &Keyed::text("boot_console_output", ""));
-    log.multi_info(true, &Keyed::opaque("uint8_t[1]", "blob", &[5]));
+    log.multi_info(true, &Keyed::array("uint8_t[1]", "blob", &[5], json!([5])));
     plain_rows(&mut log, &t, 3..6);
     log.done()
 }

@@ -85,6 +85,11 @@ impl Keyed {
         }
     }
 
+    /// An array of numbers; `bytes` are laid as they are.
+    pub(crate) fn array(type_name: &str, name: &str, bytes: &[u8], json: Json) -> Self {
+        Self { type_name: type_name.to_owned(), name: name.to_owned(), bytes: bytes.to_vec(), json }
+    }
+
     /// Anything a reader keeps as bytes.
     pub(crate) fn opaque(type_name: &str, name: &str, bytes: &[u8]) -> Self {
         let hex = hex(bytes);

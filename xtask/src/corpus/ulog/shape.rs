@@ -273,6 +273,7 @@ impl Value {
             (Self::U32(v), _) => json!(v),
             (Self::I64(v), _) => json!(v.to_string()),
             (Self::U64(v), _) => json!(v.to_string()),
+            (Self::F32(v), _) if v.is_finite() => shortest_json(*v),
             (Self::F32(v), _) => float_json(f64::from(*v)),
             (Self::F64(v), _) => float_json(*v),
             (Self::List(items), Type::Array(item, _)) => {
@@ -293,6 +294,11 @@ pub(crate) fn float_json(value: f64) -> Json {
     } else {
         json!(value)
     }
+}
+
+/// A float of 32 bits by its own shortest digits: 0.1, not 0.10000000149011612.
+fn shortest_json(value: f32) -> Json {
+    json!(value.to_string().parse::<f64>().expect("a finite float is a number"))
 }
 
 fn text_before_nul(bytes: &[u8]) -> String {
