@@ -13,7 +13,7 @@ use crate::definitions::{Definitions, RowShape};
 use crate::diagnostics as rules;
 use crate::error::UlogError;
 use crate::message::Message;
-use crate::recover::{Judge, Scan, Verdict};
+use crate::plausible::{Judge, Scan, Verdict};
 use crate::wire::{DataHead, FileHeader, FlagBits, MAGIC, MessageHeader, kind};
 
 /// Bytes of a message's header.

@@ -23,7 +23,7 @@
 //!
 //! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
 //! - [`message`]: the same messages as borrowed views.
-//! - `frame` and `recover` (private): one walk over the messages of sound and damaged logs.
+//! - `frame` and `plausible` (private): one walk over the messages of sound and damaged logs.
 //! - [`schema`] and [`layout`]: definitions found in the file, and where fields lie in a row.
 //! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass over
 //!   a pipe, in bounded memory. Both hand out [`Record`](rovelog_core::Record)s, and [`Row`] for their fields.
@@ -40,9 +40,9 @@ mod index;
 pub mod layout;
 pub mod message;
 mod parameters;
+mod plausible;
 pub mod px4;
 mod reader;
-mod recover;
 mod row;
 pub mod schema;
 mod stream;
