@@ -130,7 +130,8 @@ impl Paint {
 /// `text` with control characters written out: what a log says may not steer the terminal it is shown on.
 /// Marks that turn the direction of writing count as such; a tab does not.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
-    if !text.contains(steers) {
+    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t');
+    if text.bytes().all(plain) || !text.contains(steers) {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 8);

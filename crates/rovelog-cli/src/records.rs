@@ -30,6 +30,8 @@ struct Layout {
     keep: Keep,
     /// The topic's name as the format spells it: JSON with its quotes, or text.
     name: String,
+    /// What the name takes of a line.
+    width: usize,
     /// Values in a record, where the schema says it.
     leaves: Option<usize>,
 }
@@ -91,7 +93,7 @@ impl<'a> Records<'a> {
 
     /// Makes room in the text for the name of `topic`.
     pub(crate) fn expect(&mut self, topic: &Topic) {
-        self.width = self.width.max(topic.name.chars().count());
+        self.width = self.width.max(escape(&topic.name).chars().count());
     }
 
     /// The first row of CSV, which `topic` decides; nothing in other formats.
@@ -141,7 +143,10 @@ impl<'a> Records<'a> {
             Sink::Plain(out) => {
                 if self.format == Format::Text {
                     self.times.push_text(record.time, &mut self.line);
-                    let _ = write!(self.line, "  {:width$}  ", plan.name, width = self.width);
+                    self.line.push_str("  ");
+                    self.line.push_str(&plan.name);
+                    let blanks = self.width.saturating_sub(plan.width) + 2;
+                    self.line.extend(std::iter::repeat_n(' ', blanks));
                     text(&value, &plan.keep, &mut self.line);
                     self.line.push('\n');
                     out.write_all(self.line.as_bytes())?;
@@ -169,8 +174,9 @@ impl<'a> Records<'a> {
             Format::Text => escape(&topic.name).into_owned(),
             _ => serde_json::to_string(&topic.name)?,
         };
+        let width = name.chars().count();
         let leaves = topic.schema.as_deref().map(|schema| leaves(schema).len());
-        Ok(Plan::Write(Layout { keep, name, leaves }))
+        Ok(Plan::Write(Layout { keep, name, width, leaves }))
     }
 
     /// A record that has to be left out is a loss.
@@ -217,21 +223,24 @@ fn text(value: &Value, keep: &Keep, line: &mut String) {
     if *keep == Keep::All {
         let Value::Struct(fields) = value else { return plain(value, line) };
         for (name, value) in fields {
-            let gap = if line.len() > start { " " } else { "" };
-            let _ = write!(line, "{gap}{}=", escape(name));
-            plain(value, line);
+            entry(if line.len() > start { " " } else { "" }, name, value, line);
         }
         return;
     }
     let mut place = 0;
     value.flatten(&mut |name, value| {
         if keep.leaf(place) {
-            let gap = if line.len() > start { " " } else { "" };
-            let _ = write!(line, "{gap}{}=", escape(name));
-            plain(value, line);
+            entry(if line.len() > start { " " } else { "" }, name, value, line);
         }
         place += 1;
     });
+}
+
+fn entry(before: &str, name: &str, value: &Value, line: &mut String) {
+    line.push_str(before);
+    line.push_str(&escape(name));
+    line.push('=');
+    plain(value, line);
 }
 
 /// A value as a person reads it.
@@ -249,8 +258,7 @@ pub(crate) fn plain(value: &Value, line: &mut String) {
         }
         Value::Struct(fields) => {
             for (i, (name, value)) in fields.iter().enumerate() {
-                let _ = write!(line, "{}{}=", if i == 0 { "{" } else { " " }, escape(name));
-                plain(value, line);
+                entry(if i == 0 { "{" } else { " " }, name, value, line);
             }
             line.push_str(if fields.is_empty() { "{}" } else { "}" });
         }
