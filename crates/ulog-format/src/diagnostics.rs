@@ -70,6 +70,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_rule_is_documented() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats/ulog.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        for rule in ALL {
+            let row = format!("| {} | `{}` | {} |", rule.code, rule.name, rule.meaning);
+            assert!(text.contains(&row), "docs/formats/ulog.md lacks the row {row}");
+        }
+    }
+
+    #[test]
     fn codes_and_names_are_unique_and_tell_the_severity() {
         let mut codes: Vec<_> = ALL.iter().map(|rule| rule.code).collect();
         let mut names: Vec<_> = ALL.iter().map(|rule| rule.name).collect();

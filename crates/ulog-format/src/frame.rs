@@ -257,6 +257,10 @@ impl Walk {
             let row = &data[at + ROW_AT..end];
             let before = self.clock.now;
             let time = self.clock.row(shape, row);
+            if time == RowMicros::OutOfRange {
+                // To be noted, and nothing of it has been counted yet.
+                break;
+            }
             sink(SeenRow {
                 at: window.base + at as u64,
                 shape,

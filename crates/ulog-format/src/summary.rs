@@ -245,7 +245,10 @@ impl Summary {
         details.push(self.console());
         if !walk.appended.is_empty() {
             let offsets = walk.appended.iter().map(|offset| count(*offset)).collect();
-            let text = format!("{} sections", walk.appended.len());
+            let text = match walk.appended.len() {
+                1 => "1 section".to_owned(),
+                n => format!("{n} sections"),
+            };
             details.push(Detail::new("appended", text, Value::List(offsets)));
         }
         let unknown = (0..=255).filter(|msg_type| !kind::ALL.contains(msg_type));

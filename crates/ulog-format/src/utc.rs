@@ -108,9 +108,9 @@ pub(crate) fn offset(
         let evidence = match gps {
             Some((gps, topic)) => {
                 let apart = gps.micros.saturating_sub(boot_time) as f64 / 1e6;
-                format!("info boot_time_utc_us; {} lie {apart:+.3} s beside it", fixes(gps, topic))
+                format!("an information message; {} lie {apart:+.3} s beside it", fixes(gps, topic))
             }
-            None => "info boot_time_utc_us".to_owned(),
+            None => "an information message".to_owned(),
         };
         return place(boot_time, "boot_time_utc_us", evidence);
     }
@@ -140,6 +140,9 @@ mod tests {
     fn a_difference_between_the_rules_is_reported() {
         let gps = GpsOffset { series: 0, fixes: 59, micros: 1_700_000_000_684_000, spread: 0 };
         let offset = offset(7, Some(1_700_000_000_000_000), Some((&gps, "sensor_gps/0"))).unwrap();
-        assert_eq!(offset.evidence, "info boot_time_utc_us; 59 fixes of sensor_gps/0 lie +0.684 s beside it");
+        assert_eq!(
+            offset.evidence,
+            "an information message; 59 fixes of sensor_gps/0 lie +0.684 s beside it"
+        );
     }
 }

@@ -230,6 +230,13 @@ impl Log {
         self.subscribe(shape, 0, 0)
     }
 
+    /// The format of a topic that was subscribed before it: what follows can be decoded.
+    pub(crate) fn late_format(&mut self, topic: &mut Subscribed, shape: &Shape) {
+        self.format(shape);
+        self.truth.topics[topic.index].fields = Some(shape.fields_json());
+        topic.shape = shape.clone();
+    }
+
     /// A row, the padding at its end left out. Its time is its own if that has 64 bits.
     pub(crate) fn row(&mut self, topic: &Subscribed, row: &[Value]) {
         self.row_bytes(topic, row, &topic.shape.trimmed_bytes(row));
@@ -255,6 +262,11 @@ impl Log {
     /// A row whose stored time has fewer bits, and the time it means.
     pub(crate) fn row_at(&mut self, topic: &Subscribed, us: u64, row: &[Value]) {
         self.record(topic, row, Some(us), &topic.shape.trimmed_bytes(row));
+    }
+
+    /// A row whose time cannot be told; it does not move the log time.
+    pub(crate) fn row_without_time(&mut self, topic: &Subscribed, row: &[Value]) {
+        self.record(topic, row, None, &topic.shape.trimmed_bytes(row));
     }
 
     fn record(&mut self, topic: &Subscribed, row: &[Value], time: Option<u64>, bytes: &[u8]) {

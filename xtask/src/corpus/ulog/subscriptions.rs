@@ -1,12 +1,18 @@
 //! Subscriptions, ids and instances.
 
 use super::log::{Keyed, Log};
-use super::shape::{I32, Shape, U8, U64, values};
+use super::shape::{F32, I32, Shape, U8, U64, values};
 use super::{START, plain, plain_log, plain_row, plain_rows, time};
 use crate::corpus::lay::{Lay, ulog_message, ulog_subscription};
 use crate::corpus::{Case, Made};
 
 pub(super) const CASES: &[Case] = &[
+    Case::ulog(
+        "format-after-subscription",
+        "a topic whose format comes after its subscription: rows behind the format are decoded",
+        &["D6", "D21"],
+        format_after_subscription,
+    ),
     Case::ulog(
         "one-topic+multi-id",
         "two instances of one topic, one after the other and mixed",
@@ -217,6 +223,22 @@ fn undefined_format() -> Made {
         log.row(&t, &plain_row(i));
     }
     plain_rows(&mut log, &t, 6..9);
+    log.done()
+}
+
+fn format_after_subscription() -> Made {
+    let (mut log, t) = plain_log();
+    log.note("undefined_format");
+    let mut late = log.subscribe_undecodable("late", 0, 1);
+    plain_rows(&mut log, &t, 0..3);
+    log.lose("undecodable", &late.message_of(&[1; 12]));
+    plain_rows(&mut log, &t, 3..6);
+    log.note("format_in_data_section");
+    log.late_format(&mut late, &Shape::new("late").with("timestamp", U64).with("x", F32));
+    for i in 6..9 {
+        log.row(&late, &plain_row(i));
+        log.row(&t, &plain_row(i));
+    }
     log.done()
 }
 

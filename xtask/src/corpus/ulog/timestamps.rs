@@ -2,10 +2,16 @@
 
 use super::log::{Log, Subscribed};
 use super::shape::{F32, Shape, Type, U8, U16, U32, U64, Value, nested, values};
-use super::{START, plain, plain_row, time};
+use super::{START, plain, plain_log, plain_row, plain_rows, time};
 use crate::corpus::{Case, Made};
 
 pub(super) const CASES: &[Case] = &[
+    Case::ulog(
+        "timestamp-out-of-range",
+        "two times past the year 2262, which nanoseconds in 64 bits cannot hold: rows without a time",
+        &["D14"],
+        out_of_range,
+    ),
     Case::ulog("timestamp-not-first", "the time is a field in the middle", &["D14"], not_first),
     Case::ulog(
         "timestamps-zero+equal+falling",
@@ -104,6 +110,18 @@ fn no_timestamp() -> Made {
     for i in 0..5u16 {
         log.row(&t, &values![f32::from(i), i]);
     }
+    log.done()
+}
+
+/// The topic's last time that nanoseconds in 64 bits can hold, and two that they cannot.
+fn out_of_range() -> Made {
+    let (mut log, t) = plain_log();
+    plain_rows(&mut log, &t, 0..3);
+    log.note("timestamp_out_of_range");
+    for us in [u64::MAX, 1 << 63] {
+        log.row_without_time(&t, &values![us, 0.5f32]);
+    }
+    plain_rows(&mut log, &t, 3..6);
     log.done()
 }
 

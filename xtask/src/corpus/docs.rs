@@ -1,0 +1,61 @@
+//! The tables of corpus cases in `docs/formats/`: which case tests which rule.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+
+use super::ulog;
+use crate::root;
+
+/// What follows this line is generated, up to the end of the file.
+const MARKER: &str = "<!-- written by `cargo xtask gen-corpus`; edit the recipes instead -->";
+
+/// Formats with a document.
+const FORMATS: &[&str] = &["ulog"];
+
+/// Brings the tables up to date.
+pub(super) fn write() -> Result<()> {
+    for format in FORMATS {
+        let (path, text) = document(format)?;
+        fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Fails where a table is out of date.
+pub(super) fn check() -> Result<()> {
+    for format in FORMATS {
+        let (path, text) = document(format)?;
+        let same = fs::read_to_string(&path)? == text;
+        ensure!(same, "{} is out of date; run `cargo xtask gen-corpus`", path.display());
+    }
+    Ok(())
+}
+
+/// A format's document as it should be.
+fn document(format: &str) -> Result<(std::path::PathBuf, String)> {
+    let path = root().join(format!("docs/formats/{format}.md"));
+    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    let (by_hand, _) =
+        text.split_once(MARKER).with_context(|| format!("{} has no marker", path.display()))?;
+    Ok((path, format!("{by_hand}{MARKER}\n\n{}", table(format))))
+}
+
+fn table(format: &str) -> String {
+    let mut rules: BTreeMap<(char, u32), Vec<&str>> = BTreeMap::new();
+    for case in ulog::cases().filter(|case| case.format == format) {
+        for rule in case.rules {
+            let (letter, number) = rule.split_at(1);
+            let key = (letter.chars().next().unwrap_or(' '), number.parse().unwrap_or(0));
+            rules.entry(key).or_default().push(case.name);
+        }
+    }
+    let mut table = String::from("| rule | cases |\n|---|---|\n");
+    for ((letter, number), cases) in rules {
+        let cases: Vec<_> = cases.iter().map(|case| format!("`{case}`")).collect();
+        let _ = writeln!(table, "| {letter}{number} | {} |", cases.join(", "));
+    }
+    table
+}
