@@ -91,7 +91,7 @@ fn tests() -> Result<()> {
         .status()
         .is_ok_and(|status| status.success());
     if nextest {
-        cargo(&["nextest", "run", "--workspace"])
+        cargo(&["nextest", "run", "--workspace", "--no-fail-fast"])
     } else {
         cargo(&["test", "--workspace", "--all-targets"])
     }

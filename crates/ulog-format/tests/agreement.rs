@@ -158,7 +158,7 @@ fn records_come_in_the_order_of_time_and_offset() {
             .map(|record| {
                 let row = reader.row(&record).expect("a sound row");
                 let wide = row.layout().place("timestamp").and_then(|place| row.read::<u64>(place));
-                now = now.max(wide.unwrap_or(0));
+                now = now.max(wide.filter(|_| record.time.is_some()).unwrap_or(0));
                 let own = record.time.map(|time| time.nanos).filter(|nanos| *nanos > 0);
                 (own.unwrap_or_else(|| i64::try_from(now * 1000).expect("in range")), record.offset)
             })
