@@ -1,0 +1,21 @@
+//! What the fuzz targets run, as plain functions over any bytes. Each must return, whatever it is given.
+#![forbid(unsafe_code)]
+#![expect(clippy::missing_panics_doc, reason = "a panic is how a body reports")]
+
+mod ulog;
+
+pub use ulog::{ulog_declarations, ulog_read, ulog_stream};
+
+/// All bodies, for those who run them over files.
+pub const ALL: &[fn(&[u8])] = &[detect, ulog_declarations, ulog_read, ulog_stream];
+
+/// Detection agrees with opening: what is detected as a format is never refused as another one.
+pub fn detect(data: &[u8]) {
+    use rovelog::{Detection, ErrorKind};
+    let detected = rovelog::detect(&data[..data.len().min(rovelog::core::reader::PROBE_LEN)]);
+    let opened = rovelog::from_bytes(rovelog::Bytes::copy_from_slice(data), &rovelog::ReadOptions::default());
+    if let Err(error) = opened {
+        let refused_as_other = error.kind == ErrorKind::NotThisFormat;
+        assert!(!(matches!(detected, Detection::Format(_)) && refused_as_other), "{detected:?}: {error}");
+    }
+}

@@ -1,0 +1,19 @@
+//! Every body over every corpus log, whole and cut: the targets can't rot, and what they found stays fixed.
+
+use std::path::Path;
+
+#[test]
+fn every_body_takes_every_corpus_log() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/ulog");
+    let mut logs = 0;
+    for entry in std::fs::read_dir(corpus).expect("the corpus is part of the repository") {
+        let bytes = std::fs::read(entry.expect("a readable folder").path()).expect("a readable file");
+        logs += 1;
+        for body in fuzz_bodies::ALL {
+            body(&bytes);
+            body(&bytes[..bytes.len() * 2 / 3]);
+            body(&bytes[bytes.len() / 3..]);
+        }
+    }
+    assert!(logs >= 100, "only {logs} logs");
+}
