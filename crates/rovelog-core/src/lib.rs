@@ -9,6 +9,8 @@
 //! `rovelog` opens any of them.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "arrow")]
+pub mod columns;
 pub mod diagnostic;
 pub mod error;
 pub mod info;
@@ -28,6 +30,8 @@ pub use diagnostic::{Diagnostic, Diagnostics, Ledger, Rule, Severity};
 pub use error::{Error, ErrorKind, Result};
 pub use info::{Detail, LogInfo, State};
 pub use limits::Limits;
+#[cfg(feature = "arrow")]
+pub use reader::Batches;
 pub use reader::{Format, FormatInfo, LogReader, LogStream, Probe, ReadOptions, Records, Signature};
 pub use record::{Decode, Record, Text};
 pub use schema::{Field, FieldType, Scalar, Schema};

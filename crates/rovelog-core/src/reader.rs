@@ -88,6 +88,10 @@ pub type Records<'a> = Box<dyn Iterator<Item = Result<Record<'a>>> + Send + 'a>;
 /// An iterator over console lines.
 pub type Texts<'a> = Box<dyn Iterator<Item = Text> + Send + 'a>;
 
+/// A topic as Arrow record batches.
+#[cfg(feature = "arrow")]
+pub type Batches<'a> = Box<dyn arrow_array::RecordBatchReader + Send + 'a>;
+
 /// Random access to one log. Object-safe; the reader owns its bytes, records borrow from it.
 pub trait LogReader: Send + Sync {
     /// The format's constants.
@@ -111,6 +115,17 @@ pub trait LogReader: Send + Sync {
     /// # For implementations
     /// Memory must not grow with the file.
     fn records<'a>(&'a self, select: &Select) -> Records<'a>;
+
+    /// A topic as Arrow record batches in file order: `t_ns`, then the selected fields.
+    ///
+    /// # Errors
+    /// Where the topic cannot be decoded, or the format has no columns.
+    // A default body keeps the feature additive: whoever turns it on breaks no other format.
+    #[cfg(feature = "arrow")]
+    fn columns<'a>(&'a self, topic: &Topic, _select: &Select) -> Result<Batches<'a>> {
+        let why = format!("topic {} has no columns: built without feature `arrow`", topic.name);
+        Err(crate::Error::new(self.format().id, crate::ErrorKind::Unsupported, None, why))
+    }
 
     /// The console lines in file order; `None` where the format has no such thing.
     fn texts(&self) -> Option<Texts<'_>> {

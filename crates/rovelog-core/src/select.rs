@@ -8,6 +8,8 @@ use crate::Topic;
 pub struct Select {
     /// Names of topics to keep; `None` keeps all.
     pub topics: Option<Vec<String>>,
+    /// Names of fields to keep: `q`, `pos.x`, or `pos` for all of it; `None` keeps all. Columns only.
+    pub fields: Option<Vec<String>>,
     /// First time to keep, nanoseconds of the log's clock, inclusive.
     pub start: Option<i64>,
     /// First time to leave out again, nanoseconds of the log's clock.
@@ -44,6 +46,21 @@ impl Select {
     pub fn with_latched(mut self) -> Self {
         self.latched = true;
         self
+    }
+
+    /// The same selection with only these fields in columns.
+    #[must_use]
+    pub fn with_fields<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.fields = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Whether the selection wants the field at `path`, or something inside it.
+    pub fn keeps_field(&self, path: &str) -> bool {
+        let inside = |outer: &str, inner: &str| {
+            inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.fields.as_ref().is_none_or(|names| names.iter().any(|n| inside(n, path) || inside(path, n)))
     }
 
     /// Whether the selection names `topic`.

@@ -56,6 +56,18 @@ impl RowMicros {
     }
 }
 
+impl RowMicros {
+    /// The time in nanoseconds; `None` where there is none.
+    #[cfg(feature = "arrow")]
+    #[inline]
+    pub(crate) fn nanos(self) -> Option<i64> {
+        match self {
+            Self::At(micros) => i64::try_from(micros).ok()?.checked_mul(1000),
+            _ => None,
+        }
+    }
+}
+
 impl LogClock {
     pub(crate) fn new(start: u64) -> Self {
         let clock = if start >= YEAR_2000 { Clock::Unix } else { Clock::Boot };

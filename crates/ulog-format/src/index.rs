@@ -120,13 +120,20 @@ impl Index {
     }
 }
 
+impl Block {
+    /// Whether any of these topics has rows in the block. Always true where that is not known.
+    pub(crate) fn has_any(&self, wanted: &[bool]) -> bool {
+        self.rows_before.is_empty() || self.rows_before.iter().any(|(series, _)| wanted[*series as usize])
+    }
+}
+
 /// A second walk over a part of a log, by the index: no judging, no allocation per message.
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
     data: &'a [u8],
     index: &'a Index,
     definitions: &'a Definitions,
-    at: u64,
+    pub(crate) at: u64,
     end: u64,
     gap: usize,
     in_force: usize,
@@ -151,6 +158,8 @@ pub(crate) struct MetRow {
     pub(crate) series: u32,
     pub(crate) seq: u64,
     pub(crate) time: RowMicros,
+    /// The log time at its place.
+    pub(crate) now: u64,
 }
 
 impl<'a> Cursor<'a> {
@@ -194,17 +203,12 @@ impl<'a> Cursor<'a> {
     }
 }
 
-impl<'a> Iterator for Cursor<'a> {
-    type Item = Met<'a>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Met<'a>> {
+impl<'a> Cursor<'a> {
+    /// Steps over gaps and puts subscriptions in force at the place; where the next such thing is.
+    fn settle(&mut self) -> u64 {
         while let Some(gap) = self.index.gaps.get(self.gap).filter(|gap| gap.start <= self.at) {
             self.at = self.at.max(gap.end);
             self.gap += 1;
-        }
-        if self.at >= self.end {
-            return None;
         }
         while let Some((at, series, shape)) =
             self.index.in_force.get(self.in_force).filter(|(at, ..)| *at <= self.at)
@@ -216,14 +220,22 @@ impl<'a> Iterator for Cursor<'a> {
             }
             self.in_force += 1;
         }
+        let gap = self.index.gaps.get(self.gap).map_or(self.end, |gap| gap.start);
+        let in_force = self.index.in_force.get(self.in_force).map_or(self.end, |(at, ..)| *at);
+        gap.min(in_force).min(self.end)
+    }
+
+    /// The message at the place, which [`settle`](Self::settle) found to be one; steps behind it.
+    #[inline]
+    fn message(&mut self) -> Option<Met<'a>> {
         let at = self.at;
         // The first walk found whole messages everywhere outside the gaps.
         let start = usize::try_from(at).ok()?;
         let [a, b, msg_type, ..] = *self.data.get(start..)? else { return None };
-        let len = usize::from(u16::from_le_bytes([a, b]));
         let body = start + HEADER_SIZE;
-        let payload = self.data.get(body..body + len)?;
-        self.at = (body + len) as u64;
+        let end = body + usize::from(u16::from_le_bytes([a, b]));
+        let payload = self.data.get(body..end)?;
+        self.at = end as u64;
         let mut row = None;
         match (msg_type, payload) {
             (kind::DATA, [c, d, bytes @ ..]) => {
@@ -231,7 +243,7 @@ impl<'a> Iterator for Cursor<'a> {
                 if shape.usable() && shape.fits(bytes.len()) {
                     let time = self.clock.row(shape, bytes);
                     let rows = &mut self.rows[shape.series as usize];
-                    row = Some(MetRow { series: shape.series, seq: *rows, time });
+                    row = Some(MetRow { series: shape.series, seq: *rows, time, now: self.clock.now });
                     *rows += 1;
                 }
             }
@@ -239,6 +251,33 @@ impl<'a> Iterator for Cursor<'a> {
             _ => {}
         }
         Some(Met { at, msg_type, payload, row })
+    }
+
+    /// Hands all rows that begin before `until` to `sink`; false at the end of the walk.
+    #[inline]
+    pub(crate) fn rows(&mut self, until: u64, mut sink: impl FnMut(u64, MetRow)) -> bool {
+        let until = until.min(self.end);
+        loop {
+            let stop = self.settle().min(until);
+            if self.at >= until {
+                return self.at < self.end;
+            }
+            while self.at < stop {
+                let Some(met) = self.message() else { return false };
+                if let Some(row) = met.row {
+                    sink(met.at, row);
+                }
+            }
+        }
+    }
+}
+
+impl<'a> Iterator for Cursor<'a> {
+    type Item = Met<'a>;
+
+    fn next(&mut self) -> Option<Met<'a>> {
+        self.settle();
+        if self.at < self.end { self.message() } else { None }
     }
 }
 

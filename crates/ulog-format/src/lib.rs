@@ -32,6 +32,8 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+#[cfg(feature = "arrow")]
+mod columns;
 mod definitions;
 pub mod diagnostics;
 mod error;
@@ -52,6 +54,8 @@ pub mod wire;
 
 use rovelog_core::{Bytes, Format, FormatInfo, ReadOptions, Result, Signature};
 
+#[cfg(feature = "arrow")]
+pub use columns::{ColumnBatches, TopicBatches};
 pub use definitions::{Definitions, Subscription};
 pub use error::UlogError;
 pub use parameters::{Dropout, ParameterChange, Parameters};

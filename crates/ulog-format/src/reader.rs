@@ -23,9 +23,9 @@ use crate::wire::{FileHeader, FlagBits, kind};
 /// A ULog, opened. Opening walks over the message headers once; rows are decoded when asked for.
 #[derive(Debug)]
 pub struct UlogReader {
-    bytes: Bytes,
-    walk: Walk,
-    index: Index,
+    pub(crate) bytes: Bytes,
+    pub(crate) walk: Walk,
+    pub(crate) index: Index,
     info: LogInfo,
     /// Where 'I', 'M', 'P' and 'Q' messages stand.
     described: Vec<(u64, Section)>,
@@ -247,6 +247,15 @@ impl LogReader for UlogReader {
         Box::new(places.map(|place| Ok(self.record_at(place))))
     }
 
+    #[cfg(feature = "arrow")]
+    fn columns<'a>(
+        &'a self,
+        topic: &Topic,
+        select: &Select,
+    ) -> rovelog_core::Result<rovelog_core::Batches<'a>> {
+        Ok(Box::new(self.topic_batches(topic, select)?))
+    }
+
     fn texts(&self) -> Option<Texts<'_>> {
         Some(Box::new(self.cursor().filter_map(|met| self.text(&met))))
     }
@@ -269,18 +278,17 @@ struct Selected<'a> {
 }
 
 impl<'a> Selected<'a> {
-    fn places(&self, block: usize) -> impl Iterator<Item = Place> + use<'_, 'a> {
+    fn places(&self, block: usize, mut visit: impl FnMut(Place)) {
         let reader = self.reader;
+        if !reader.index.blocks[block].has_any(&self.topics) {
+            return;
+        }
         let mut cursor = Cursor::block(&reader.bytes, &reader.index, &reader.walk.definitions, block);
-        std::iter::from_fn(move || {
-            loop {
-                let met = cursor.next()?;
-                if let Some(row) = met.row.filter(|row| self.topics[row.series as usize]) {
-                    let time = row.time.in_order(cursor.clock.now);
-                    return Some(Place { time, offset: met.at, topic: row.series, seq: row.seq });
-                }
+        cursor.rows(u64::MAX, |offset, row| {
+            if self.topics[row.series as usize] {
+                visit(Place { time: row.time.in_order(row.now), offset, topic: row.series, seq: row.seq });
             }
-        })
+        });
     }
 
     /// Each topic's last record before the start.
@@ -289,10 +297,12 @@ impl<'a> Selected<'a> {
         let mut last: BTreeMap<u32, Place> = BTreeMap::new();
         for (block, _) in self.reader.index.blocks.iter().enumerate().filter(|(_, block)| block.first < start)
         {
-            for place in self.places(block).filter(|place| place.time < start) {
-                let known = last.entry(place.topic).or_insert(place);
-                *known = place.max(*known);
-            }
+            self.places(block, |place| {
+                if place.time < start {
+                    let known = last.entry(place.topic).or_insert(place);
+                    *known = place.max(*known);
+                }
+            });
         }
         let mut places: Vec<_> = last.into_values().collect();
         places.sort_unstable();
@@ -314,6 +324,10 @@ impl Blocks for Selected<'_> {
 
     fn visit(&self, block: usize, visit: &mut dyn FnMut(Place)) {
         let kept = |time: i64| self.start.is_none_or(|s| time >= s) && self.end.is_none_or(|e| time < e);
-        self.places(block).filter(|place| kept(place.time)).for_each(visit);
+        self.places(block, |place| {
+            if kept(place.time) {
+                visit(place);
+            }
+        });
     }
 }

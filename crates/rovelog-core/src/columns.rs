@@ -1,0 +1,474 @@
+//! Rows of a fixed layout to Arrow columns, the fast path that formats share.
+//!
+//! A [`Plan`] is compiled once from the places of the fields. [`Columns`] then gathers rows column by
+//! column: a few hundred rows at a time, while they are still in the processor's cache, into buffers that
+//! are reused once the consumer has let go of the last batch.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
+use arrow_array::{
+    ArrayRef, BooleanArray, FixedSizeListArray, PrimitiveArray, RecordBatch, RecordBatchOptions, StringArray,
+    StructArray,
+};
+use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
+
+use crate::Scalar;
+
+/// The name of the column of times: nanoseconds of the log's clock, exact.
+pub const TIME_COLUMN: &str = "t_ns";
+
+/// Where a field lies in a row. What a format's decode plan is made of.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The field's name.
+    pub name: Arc<str>,
+    /// The type as the log spells it, kept in the column's metadata.
+    pub source_type: String,
+    /// The unit, kept in the column's metadata.
+    pub unit: Option<String>,
+    /// Offset of its first byte in what contains it.
+    pub offset: usize,
+    /// What one element is.
+    pub kind: SourceKind,
+    /// The number of elements of an array.
+    pub len: Option<usize>,
+}
+
+/// What one element of a [`Source`] is.
+#[derive(Clone, Debug)]
+pub enum SourceKind {
+    /// A little-endian number, or a truth value of one byte.
+    Scalar(Scalar),
+    /// Text in so many bytes, up to the first NUL.
+    Text(usize),
+    /// Other fields, and the bytes of all of them.
+    Struct(Vec<Source>, usize),
+}
+
+/// How the rows of a topic become columns.
+#[derive(Debug)]
+pub struct Plan {
+    schema: SchemaRef,
+    parts: Vec<Part>,
+    leaves: Vec<Leaf>,
+}
+
+/// A column, as a tree over the leaves.
+#[derive(Debug)]
+enum Part {
+    Leaf(usize),
+    Struct(Fields, Vec<Part>),
+    /// A fixed number of elements, each a part.
+    List(Arc<Field>, usize, Box<Part>),
+}
+
+/// Bytes to copy from each row.
+#[derive(Debug)]
+struct Leaf {
+    kind: LeafKind,
+    /// Offsets of the pieces within a row; one, but for fields of arrays of structs.
+    pieces: Vec<usize>,
+    /// Bytes of a piece.
+    run: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LeafKind {
+    Number(Scalar),
+    Bool,
+    Text,
+}
+
+impl Plan {
+    /// The plan for rows with these fields; `metadata` goes into the Arrow schema.
+    pub fn new(sources: &[Source], metadata: HashMap<String, String>) -> Self {
+        let mut leaves = Vec::new();
+        let mut fields = vec![Arc::new(Field::new(TIME_COLUMN, DataType::Int64, true))];
+        let mut parts = Vec::new();
+        for source in sources {
+            let (field, part) = compile(source, &[0], &mut leaves);
+            fields.push(field);
+            parts.push(part);
+        }
+        Self { schema: Arc::new(Schema::new_with_metadata(fields, metadata)), parts, leaves }
+    }
+
+    /// The schema of the batches.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+/// Compiles a field that occurs at `bases` within a row.
+fn compile(source: &Source, bases: &[usize], leaves: &mut Vec<Leaf>) -> (Arc<Field>, Part) {
+    let at: Vec<usize> = bases.iter().map(|base| base + source.offset).collect();
+    let (data_type, part) = match (&source.kind, source.len) {
+        (SourceKind::Scalar(scalar), len) => {
+            let run = scalar.size() * len.unwrap_or(1);
+            let leaf = if *scalar == Scalar::Bool { LeafKind::Bool } else { LeafKind::Number(*scalar) };
+            leaves.push(Leaf { kind: leaf, pieces: at, run });
+            listed(arrow_type(*scalar), Part::Leaf(leaves.len() - 1), len)
+        }
+        (SourceKind::Text(run), _) => {
+            leaves.push(Leaf { kind: LeafKind::Text, pieces: at, run: *run });
+            (DataType::Utf8, Part::Leaf(leaves.len() - 1))
+        }
+        (SourceKind::Struct(sources, size), len) => {
+            let elements = len.unwrap_or(1);
+            let at: Vec<usize> = at.iter().flat_map(|at| (0..elements).map(move |i| at + i * size)).collect();
+            let (fields, parts): (Vec<_>, Vec<_>) =
+                sources.iter().map(|source| compile(source, &at, leaves)).unzip();
+            let fields = Fields::from(fields);
+            listed(DataType::Struct(fields.clone()), Part::Struct(fields, parts), len)
+        }
+    };
+    let mut metadata = HashMap::from([("source_type".to_owned(), source.source_type.clone())]);
+    metadata.extend(source.unit.iter().map(|unit| ("unit".to_owned(), unit.clone())));
+    (Arc::new(Field::new(&*source.name, data_type, false).with_metadata(metadata)), part)
+}
+
+/// Wraps a part as a list of fixed size where there is a length.
+fn listed(data_type: DataType, part: Part, len: Option<usize>) -> (DataType, Part) {
+    let Some(len) = len else { return (data_type, part) };
+    let item = Arc::new(Field::new_list_field(data_type, false));
+    let size = i32::try_from(len).expect("arrays have at most 65535 elements");
+    (DataType::FixedSizeList(Arc::clone(&item), size), Part::List(item, len, Box::new(part)))
+}
+
+/// The Arrow type of a scalar.
+pub fn arrow_type(scalar: Scalar) -> DataType {
+    match scalar {
+        Scalar::Bool => DataType::Boolean,
+        Scalar::Int8 => DataType::Int8,
+        Scalar::UInt8 => DataType::UInt8,
+        Scalar::Int16 => DataType::Int16,
+        Scalar::UInt16 => DataType::UInt16,
+        Scalar::Int32 => DataType::Int32,
+        Scalar::UInt32 => DataType::UInt32,
+        Scalar::Int64 => DataType::Int64,
+        Scalar::UInt64 => DataType::UInt64,
+        Scalar::Float32 => DataType::Float32,
+        Scalar::Float64 => DataType::Float64,
+    }
+}
+
+/// Columns that are being filled.
+#[derive(Debug)]
+pub struct Columns {
+    plan: Arc<Plan>,
+    times: Lent,
+    /// Which rows have a time; empty as long as all have.
+    timed: Vec<bool>,
+    stores: Vec<Store>,
+    rows: usize,
+}
+
+/// A buffer that is lent to a batch and taken back when the batch is gone.
+#[derive(Debug, Default)]
+struct Lent {
+    buffer: MutableBuffer,
+    lent: Option<Buffer>,
+}
+
+impl Lent {
+    /// The buffer, empty at first.
+    fn get(&mut self) -> &mut MutableBuffer {
+        if let Some(lent) = self.lent.take()
+            && let Ok(mut buffer) = lent.into_mutable()
+        {
+            buffer.clear();
+            self.buffer = buffer;
+        }
+        &mut self.buffer
+    }
+
+    /// What is in the buffer.
+    fn lend(&mut self) -> Buffer {
+        let full = Buffer::from(std::mem::take(self.get()));
+        self.lent = Some(full.clone());
+        full
+    }
+}
+
+#[derive(Debug)]
+enum Store {
+    Number(Lent),
+    Bool(BooleanBufferBuilder),
+    Text { offsets: Vec<i32>, bytes: Vec<u8> },
+}
+
+impl Columns {
+    /// Empty columns.
+    pub fn new(plan: Arc<Plan>) -> Self {
+        let store = |leaf: &Leaf| match leaf.kind {
+            LeafKind::Number(_) => Store::Number(Lent::default()),
+            LeafKind::Bool => Store::Bool(BooleanBufferBuilder::new(0)),
+            LeafKind::Text => Store::Text { offsets: vec![0], bytes: Vec::new() },
+        };
+        let stores = plan.leaves.iter().map(store).collect();
+        Self { plan, times: Lent::default(), timed: Vec::new(), stores, rows: 0 }
+    }
+
+    /// Makes room for `rows` rows, so that columns that keep all of them are allocated once.
+    pub fn reserve(&mut self, rows: usize) {
+        self.times.get().reserve(rows * size_of::<i64>());
+        for (leaf, store) in self.plan.leaves.iter().zip(&mut self.stores) {
+            match store {
+                Store::Number(lent) => lent.get().reserve(rows * leaf.pieces.len() * leaf.run),
+                Store::Bool(bits) => bits.reserve(rows * leaf.pieces.len() * leaf.run),
+                Store::Text { offsets, .. } => offsets.reserve(rows * leaf.pieces.len()),
+            }
+        }
+    }
+
+    /// The rows gathered so far.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Gathers rows that begin at `starts` within `data`; `times` has one entry each, `None` for none.
+    ///
+    /// # Panics
+    /// Where a row passes the end of `data`: rows are checked against their layout before.
+    pub fn gather(&mut self, data: &[u8], starts: &[usize], times: &[Option<i64>]) {
+        assert_eq!(starts.len(), times.len(), "one time per row");
+        self.gather_times(times);
+        for (leaf, store) in self.plan.leaves.iter().zip(&mut self.stores) {
+            match store {
+                Store::Number(lent) => leaf.copy(data, starts, lent.get()),
+                Store::Bool(bits) => {
+                    for &start in starts {
+                        for piece in &leaf.pieces {
+                            let bytes = &data[start + piece..][..leaf.run];
+                            bytes.iter().for_each(|byte| bits.append(*byte != 0));
+                        }
+                    }
+                }
+                Store::Text { offsets, bytes } => {
+                    for &start in starts {
+                        for piece in &leaf.pieces {
+                            push_text(&data[start + piece..][..leaf.run], bytes);
+                            offsets.push(i32::try_from(bytes.len()).unwrap_or(i32::MAX));
+                        }
+                    }
+                }
+            }
+        }
+        self.rows += starts.len();
+    }
+
+    fn gather_times(&mut self, times: &[Option<i64>]) {
+        if times.iter().any(Option::is_none) || !self.timed.is_empty() {
+            self.timed.resize(self.rows, true);
+            self.timed.extend(times.iter().map(Option::is_some));
+        }
+        let buffer = self.times.get();
+        let at = buffer.len();
+        buffer.resize(at + size_of_val(times) / 2, 0);
+        let (chunks, _) = buffer.as_slice_mut()[at..].as_chunks_mut::<8>();
+        for (out, time) in chunks.iter_mut().zip(times) {
+            *out = time.unwrap_or(0).to_ne_bytes();
+        }
+    }
+
+    /// The rows gathered so far as a batch; the columns are empty again.
+    ///
+    /// # Errors
+    /// Where texts of more than 2 GiB were gathered.
+    pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
+        let rows = std::mem::take(&mut self.rows);
+        let timed = std::mem::take(&mut self.timed);
+        let nulls = (!timed.is_empty()).then(|| NullBuffer::from(timed));
+        let times = ScalarBuffer::<i64>::from(self.times.lend());
+        let mut arrays: Vec<ArrayRef> = vec![Arc::new(PrimitiveArray::<Int64Type>::new(times, nulls))];
+        let plan = Arc::clone(&self.plan);
+        let leaves: Result<Vec<ArrayRef>, ArrowError> =
+            plan.leaves.iter().zip(&mut self.stores).map(|(leaf, store)| leaf.finish(store)).collect();
+        let leaves = leaves?;
+        for part in &plan.parts {
+            arrays.push(assemble(part, rows, &leaves)?);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(plan.schema(), arrays, &options)
+    }
+}
+
+impl Leaf {
+    /// Appends the pieces of each row to `out`.
+    fn copy(&self, data: &[u8], starts: &[usize], out: &mut MutableBuffer) {
+        let at = out.len();
+        out.resize(at + starts.len() * self.pieces.len() * self.run, 0);
+        let out = &mut out.as_slice_mut()[at..];
+        if let [piece] = self.pieces[..] {
+            // Widths known to the compiler are single moves.
+            match self.run {
+                1 => copy_fixed::<1>(data, starts, piece, out),
+                2 => copy_fixed::<2>(data, starts, piece, out),
+                4 => copy_fixed::<4>(data, starts, piece, out),
+                8 => copy_fixed::<8>(data, starts, piece, out),
+                12 => copy_fixed::<12>(data, starts, piece, out),
+                16 => copy_fixed::<16>(data, starts, piece, out),
+                0 => {}
+                run => {
+                    for (out, start) in out.chunks_exact_mut(run).zip(starts) {
+                        out.copy_from_slice(&data[start + piece..][..run]);
+                    }
+                }
+            }
+            return;
+        }
+        let pieces = starts.iter().flat_map(|start| self.pieces.iter().map(move |piece| start + piece));
+        if self.run > 0 {
+            for (out, at) in out.chunks_exact_mut(self.run).zip(pieces) {
+                out.copy_from_slice(&data[at..][..self.run]);
+            }
+        }
+    }
+
+    fn finish(&self, store: &mut Store) -> Result<ArrayRef, ArrowError> {
+        Ok(match store {
+            Store::Number(lent) => {
+                let LeafKind::Number(scalar) = self.kind else { unreachable!("stores follow the leaves") };
+                numbers(scalar, lent.lend())
+            }
+            Store::Bool(bits) => Arc::new(BooleanArray::new(bits.finish(), None)),
+            Store::Text { offsets, bytes } => {
+                if i32::try_from(bytes.len()).is_err() {
+                    let why = "more than 2 GiB of text in one column: read it in batches".to_owned();
+                    return Err(ArrowError::InvalidArgumentError(why));
+                }
+                let offsets = OffsetBuffer::new(std::mem::replace(offsets, vec![0]).into());
+                Arc::new(StringArray::try_new(offsets, Buffer::from_vec(std::mem::take(bytes)), None)?)
+            }
+        })
+    }
+}
+
+fn copy_fixed<const N: usize>(data: &[u8], starts: &[usize], piece: usize, out: &mut [u8]) {
+    let (out, _) = out.as_chunks_mut::<N>();
+    for (out, start) in out.iter_mut().zip(starts) {
+        let at = start + piece;
+        out.copy_from_slice(&data[at..at + N]);
+    }
+}
+
+/// Text up to the first NUL; what is not UTF-8 is replaced.
+fn push_text(bytes: &[u8], out: &mut Vec<u8>) {
+    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    match std::str::from_utf8(&bytes[..end]) {
+        Ok(text) => out.extend_from_slice(text.as_bytes()),
+        Err(_) => out.extend_from_slice(String::from_utf8_lossy(&bytes[..end]).as_bytes()),
+    }
+}
+
+fn numbers(scalar: Scalar, buffer: Buffer) -> ArrayRef {
+    macro_rules! array {
+        ($ty:ty) => {
+            Arc::new(PrimitiveArray::<$ty>::new(ScalarBuffer::from(buffer), None))
+        };
+    }
+    match scalar {
+        Scalar::Int8 => array!(Int8Type),
+        // Truth values have stores of their own.
+        Scalar::UInt8 | Scalar::Bool => array!(UInt8Type),
+        Scalar::Int16 => array!(Int16Type),
+        Scalar::UInt16 => array!(UInt16Type),
+        Scalar::Int32 => array!(Int32Type),
+        Scalar::UInt32 => array!(UInt32Type),
+        Scalar::Int64 => array!(Int64Type),
+        Scalar::UInt64 => array!(UInt64Type),
+        Scalar::Float32 => array!(Float32Type),
+        Scalar::Float64 => array!(Float64Type),
+    }
+}
+
+/// The array of a part with `len` elements.
+fn assemble(part: &Part, len: usize, leaves: &[ArrayRef]) -> Result<ArrayRef, ArrowError> {
+    Ok(match part {
+        Part::Leaf(leaf) => Arc::clone(&leaves[*leaf]),
+        Part::Struct(fields, parts) if parts.is_empty() => {
+            debug_assert!(fields.is_empty());
+            Arc::new(StructArray::new_empty_fields(len, None))
+        }
+        Part::Struct(fields, parts) => {
+            let arrays: Result<_, _> = parts.iter().map(|part| assemble(part, len, leaves)).collect();
+            Arc::new(StructArray::try_new(fields.clone(), arrays?, None)?)
+        }
+        Part::List(item, size, part) => {
+            let values = assemble(part, len * size, leaves)?;
+            // Without elements only a null buffer can tell how many lists there are.
+            let nulls = (*size == 0).then(|| NullBuffer::new_valid(len));
+            let size = i32::try_from(*size).expect("arrays have at most 65535 elements");
+            Arc::new(FixedSizeListArray::try_new(Arc::clone(item), size, values, nulls)?)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Array as _;
+    use arrow_array::cast::AsArray as _;
+
+    use super::*;
+
+    fn source(name: &str, offset: usize, kind: SourceKind, len: Option<usize>) -> Source {
+        Source { name: name.into(), source_type: String::new(), unit: None, offset, kind, len }
+    }
+
+    fn plan() -> Arc<Plan> {
+        let inner = vec![
+            source("a", 0, SourceKind::Scalar(Scalar::UInt8), None),
+            source("ok", 1, SourceKind::Scalar(Scalar::Bool), None),
+        ];
+        let sources = [
+            source("x", 0, SourceKind::Scalar(Scalar::UInt16), None),
+            source("e", 2, SourceKind::Struct(inner, 2), Some(2)),
+            source("s", 6, SourceKind::Text(3), None),
+            source("none", 9, SourceKind::Scalar(Scalar::Float64), Some(0)),
+        ];
+        Arc::new(Plan::new(&sources, HashMap::new()))
+    }
+
+    const ROWS: &[u8] = b"\x01\x00\x05\x00\x06\x01ab\0\x02\x01\x07\x02\x08\x00\xff\0x";
+
+    #[test]
+    fn rows_become_columns() {
+        let mut columns = Columns::new(plan());
+        columns.gather(ROWS, &[0, 9], &[Some(10), None]);
+        let batch = columns.finish().unwrap();
+        assert_eq!(batch.num_rows(), 2);
+        let times = batch.column(0).as_primitive::<Int64Type>();
+        assert_eq!(times.iter().collect::<Vec<_>>(), [Some(10), None]);
+        assert_eq!(batch.column(1).as_primitive::<UInt16Type>().values(), &[1, 258]);
+        let e = batch.column(2).as_fixed_size_list().values().as_struct();
+        assert_eq!(e.column(0).as_primitive::<UInt8Type>().values(), &[5, 6, 7, 8]);
+        let ok: Vec<_> = e.column(1).as_boolean().iter().flatten().collect();
+        assert_eq!(ok, [false, true, true, false]);
+        let texts: Vec<_> = batch.column(3).as_string::<i32>().iter().flatten().collect();
+        assert_eq!(texts, ["ab", "\u{fffd}"]);
+        assert_eq!(batch.column(4).len(), 2);
+    }
+
+    #[test]
+    fn a_buffer_is_reused_when_its_batch_is_gone_and_never_before() {
+        let mut columns = Columns::new(plan());
+        let mut address = |rows: &[usize]| {
+            columns.gather(ROWS, rows, &vec![Some(0); rows.len()]);
+            let batch = columns.finish().unwrap();
+            (batch.column(1).to_data().buffers()[0].as_ptr(), batch)
+        };
+        let (first, batch) = address(&[0]);
+        drop(batch);
+        let (second, kept) = address(&[9]);
+        assert_eq!(first, second);
+        let (third, _) = address(&[0]);
+        assert_ne!(second, third);
+        assert_eq!(kept.column(1).as_primitive::<UInt16Type>().values(), &[258]);
+    }
+}
