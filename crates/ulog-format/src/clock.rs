@@ -11,7 +11,7 @@ use crate::layout::TimeWidth;
 use crate::utc::YEAR_2000;
 
 /// The greatest time that nanoseconds in an `i64` can hold, in microseconds.
-const MAX_MICROS: u64 = i64::MAX as u64 / 1000;
+pub(crate) const MAX_MICROS: u64 = i64::MAX as u64 / 1000;
 
 /// Follows the time of a log from row to row.
 #[derive(Clone, Debug)]
@@ -44,15 +44,29 @@ pub(crate) enum RowMicros {
 }
 
 impl RowMicros {
-    /// Where the row stands in the order of time, nanoseconds: its own time, or the log time at its place
+    /// The time, 0 where there is none.
+    #[inline]
+    pub(crate) fn or_zero(self) -> u64 {
+        match self {
+            Self::At(micros) => micros,
+            _ => 0,
+        }
+    }
+
+    /// Where the row stands in the order of time, microseconds: its own time, or the log time at its place
     /// where it has none or 0.
     #[inline]
-    pub(crate) fn in_order(self, now: u64) -> i64 {
-        let micros = match self {
+    pub(crate) fn in_order_micros(self, now: u64) -> u64 {
+        match self {
             Self::At(micros) if micros > 0 => micros,
             _ => now,
-        };
-        i64::try_from(micros).unwrap_or(i64::MAX) * 1000
+        }
+    }
+
+    /// The same in nanoseconds.
+    #[inline]
+    pub(crate) fn in_order(self, now: u64) -> i64 {
+        i64::try_from(self.in_order_micros(now)).unwrap_or(i64::MAX).saturating_mul(1000)
     }
 }
 

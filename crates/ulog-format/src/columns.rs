@@ -225,11 +225,11 @@ impl<'a> ColumnBatches<'a> {
         true
     }
 
-    fn is_wanted(&self, block: usize) -> bool {
-        let block = &self.reader.index.blocks[block];
+    fn is_wanted(&self, number: usize) -> bool {
+        let block = &self.reader.index.blocks[number];
         let before = self.select.end.is_some_and(|end| block.first >= end);
         let behind = self.select.start.is_some_and(|start| block.last < start);
-        !before && !behind && block.has_any(&self.wanted)
+        !before && !behind && self.reader.index.has_any(number, &self.wanted)
     }
 
     /// What is left in the columns when the walk is done.

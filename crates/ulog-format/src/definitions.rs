@@ -129,6 +129,11 @@ impl Shapes {
         self.0.get(usize::from(msg_id)).copied().unwrap_or(RowShape::VACANT)
     }
 
+    #[inline]
+    pub(crate) fn find(&self, msg_id: u16) -> Option<&RowShape> {
+        self.0.get(usize::from(msg_id))
+    }
+
     fn slot(&mut self, msg_id: u16) -> &mut RowShape {
         let at = usize::from(msg_id);
         if self.0.len() <= at {

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use rovelog_core::{Diagnostics, Limits, Rule};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-use crate::clock::{LogClock, RowMicros};
-use crate::definitions::{Definitions, RowShape};
+use crate::clock::{LogClock, MAX_MICROS, RowMicros};
+use crate::definitions::{Definitions, RowShape, Shapes};
 use crate::diagnostics as rules;
 use crate::error::UlogError;
 use crate::message::Message;
@@ -81,13 +81,14 @@ pub(crate) enum Step {
     End,
 }
 
-/// A row as [`Walk::rows`] hands it out.
+/// A row as [`Walk::rows`] hands it out: one with a 64-bit timestamp and nothing to note.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SeenRow<'a> {
+pub(crate) struct PlainRow {
     pub(crate) at: u64,
-    pub(crate) shape: RowShape,
-    pub(crate) bytes: &'a [u8],
-    pub(crate) time: RowMicros,
+    pub(crate) series: u32,
+    /// Bytes of its fields.
+    pub(crate) len: usize,
+    pub(crate) micros: u64,
     /// Log time before and after it.
     pub(crate) before: u64,
     pub(crate) now: u64,
@@ -243,7 +244,7 @@ impl Walk {
     /// Hands plain rows to `sink` as long as nothing needs a closer look: each fits, and so does the next.
     /// What is left is for [`step`](Self::step).
     #[inline]
-    pub(crate) fn rows(&mut self, window: Window<'_>, mut sink: impl FnMut(SeenRow<'_>)) {
+    pub(crate) fn rows(&mut self, window: Window<'_>, mut sink: impl FnMut(PlainRow)) {
         if self.gap.is_some() {
             return;
         }
@@ -251,27 +252,21 @@ impl Walk {
         let Ok(len) = usize::try_from(limit.saturating_sub(window.base)) else { return };
         let data = &window.data[..len];
         let Ok(mut at) = usize::try_from(self.at - window.base) else { return };
-        let Some((mut shape, mut end)) = plain_row(&self.definitions, data, at) else { return };
+        let shapes = &self.definitions.shapes;
+        let Some((mut shape, mut end)) = plain_row(shapes, data, at) else { return };
+        let mut now = self.clock.now;
         let mut last = None;
-        while let Some((next_shape, next_end)) = plain_row(&self.definitions, data, end) {
-            let row = &data[at + ROW_AT..end];
-            let before = self.clock.now;
-            let time = self.clock.row(shape, row);
-            if time == RowMicros::OutOfRange {
-                // To be noted, and nothing of it has been counted yet.
-                break;
-            }
-            sink(SeenRow {
-                at: window.base + at as u64,
-                shape,
-                bytes: row,
-                time,
-                before,
-                now: self.clock.now,
-            });
-            last = Some((at, end, shape.series));
+        while let Some((next_shape, next_end)) = plain_row(shapes, data, end)
+            && let Some(micros) = plain_time(shape, data, at)
+        {
+            let before = now;
+            now = now.max(micros);
+            let (series, len) = (shape.series, end - at - ROW_AT);
+            sink(PlainRow { at: window.base + at as u64, series, len, micros, before, now });
+            last = Some((at, end, series));
             (at, shape, end) = (end, next_shape, next_end);
         }
+        self.clock.now = now;
         if let Some((at, end, series)) = last {
             self.last_row = Some((window.base + at as u64, window.base + end as u64, series));
         }
@@ -504,13 +499,20 @@ pub(crate) const ROW_AT: usize = size_of::<MessageHeader>() + size_of::<DataHead
 
 /// A row at `at` that needs no closer look, and its end.
 #[inline]
-fn plain_row(definitions: &Definitions, data: &[u8], at: usize) -> Option<(RowShape, usize)> {
-    let [a, b, kind::DATA, c, d, ..] = *data.get(at..)? else { return None };
+pub(crate) fn plain_row<'s>(shapes: &'s Shapes, data: &[u8], at: usize) -> Option<(&'s RowShape, usize)> {
+    let [a, b, kind::DATA, c, d] = *data.get(at..at + ROW_AT)?.first_chunk()? else { return None };
     let size = usize::from(u16::from_le_bytes([a, b]));
-    let shape = definitions.shapes.get(u16::from_le_bytes([c, d]));
+    let shape = shapes.find(u16::from_le_bytes([c, d]))?;
     let end = at + HEADER_SIZE + size;
     let plain = shape.flags == 0 && shape.fits(size.wrapping_sub(size_of::<DataHead>())) && end <= data.len();
     plain.then_some((shape, end))
+}
+
+/// The time of a plain row at `at`; `None` where nanoseconds cannot hold it.
+#[inline]
+pub(crate) fn plain_time(shape: &RowShape, data: &[u8], at: usize) -> Option<u64> {
+    let micros = u64::from_le_bytes(*data.get(at + ROW_AT + usize::from(shape.time_at)..)?.first_chunk()?);
+    (micros <= MAX_MICROS).then_some(micros)
 }
 
 /// Which part of an encrypted log begins with `head`, if any. Section 6 of docs/formats/ulog.md.

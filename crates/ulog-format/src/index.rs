@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
-use crate::frame::{FLAG_BITS_AT, HEADER_SIZE, ROW_AT};
+use crate::frame::{FLAG_BITS_AT, HEADER_SIZE, ROW_AT, plain_row, plain_time};
+use crate::summary::Stats;
 use crate::wire::kind;
 
 /// Bytes of file per block.
@@ -21,7 +22,7 @@ pub(crate) struct Block {
     pub(crate) first: i64,
     pub(crate) last: i64,
     /// The topics with rows in it, and how many rows they have before it.
-    rows_before: Vec<(u32, u64)>,
+    pub(crate) rows_before: Vec<(u32, u64)>,
 }
 
 /// Blocks, and what a walk over them must step over or put in force.
@@ -36,57 +37,73 @@ pub(crate) struct Index {
     shapes: Vec<RowShape>,
     /// Where the rows end.
     end: u64,
-    /// Per topic, the last block in which it was seen, from 1.
-    seen: Vec<u32>,
+    /// The block that is being filled, counted from 1, and where it is full.
+    number: u32,
+    full_at: u64,
+    /// First and last time in it so far, microseconds.
+    first: u64,
+    last: u64,
     /// Times of fewer than 64 bits depend on all that is before them: then there is one block.
     whole: bool,
 }
 
 impl Index {
-    /// Takes a row in file order; `before` and `now` are the log times around it, `seq` its number.
+    /// Takes a row in file order. `order` is the time by which it is ordered, in microseconds; `before` the
+    /// log time before it; `stats` what is counted of its topic, before this row.
     #[inline]
-    pub(crate) fn row(&mut self, at: u64, shape: RowShape, time: RowMicros, before: u64, now: u64, seq: u64) {
-        if self.blocks.last().is_none_or(|block| at - block.start >= BLOCK && !self.whole) {
-            self.blocks.push(Block {
-                start: at,
-                now: before,
-                first: i64::MAX,
-                last: i64::MIN,
-                rows_before: Vec::new(),
-            });
+    pub(crate) fn row(&mut self, at: u64, series: u32, order: u64, before: u64, stats: &mut Stats) {
+        if at >= self.full_at {
+            self.begin_block(at, before);
         }
-        let number = u32::try_from(self.blocks.len()).unwrap_or(u32::MAX);
-        let block = self.blocks.last_mut().expect("just made sure");
-        let time = time.in_order(now);
-        block.first = block.first.min(time);
-        block.last = block.last.max(time);
-        let series = shape.series as usize;
-        if self.seen.get(series) != Some(&number) {
-            if self.seen.len() <= series {
-                self.seen.resize(series + 1, 0);
+        self.first = self.first.min(order);
+        self.last = self.last.max(order);
+        if stats.block != self.number {
+            stats.block = self.number;
+            if let Some(block) = self.blocks.last_mut() {
+                block.rows_before.push((series, stats.count));
             }
-            self.seen[series] = number;
-            block.rows_before.push((shape.series, seq));
-        }
-        if shape.flags & RowShape::SPECIAL_TIME != 0 && shape.is_narrow() {
-            self.join();
         }
     }
 
-    /// Makes one block of all, for logs with narrow timestamps.
     #[cold]
-    fn join(&mut self) {
-        self.whole = true;
-        let Some(mut whole) = self.blocks.drain(..).reduce(|mut whole, next| {
+    fn begin_block(&mut self, at: u64, now: u64) {
+        self.end_block();
+        self.blocks.push(Block { start: at, now, first: i64::MAX, last: i64::MIN, rows_before: Vec::new() });
+        self.number += 1;
+        self.full_at = if self.whole { u64::MAX } else { at + BLOCK };
+        (self.first, self.last) = (u64::MAX, 0);
+    }
+
+    fn end_block(&mut self) {
+        if let Some(block) = self.blocks.last_mut() {
+            let nanos = |micros: u64| i64::try_from(micros).unwrap_or(i64::MAX).saturating_mul(1000);
+            block.first = block.first.min(nanos(self.first));
+            block.last = block.last.max(nanos(self.last));
+        }
+    }
+
+    /// Makes one block of all there are and of all that come, for logs with narrow timestamps.
+    pub(crate) fn join(&mut self) {
+        if std::mem::replace(&mut self.whole, true) {
+            return;
+        }
+        self.full_at = if self.blocks.is_empty() { 0 } else { u64::MAX };
+        let joined = self.blocks.drain(..).reduce(|mut whole, next| {
             whole.first = whole.first.min(next.first);
             whole.last = whole.last.max(next.last);
             whole
-        }) else {
-            return;
-        };
-        whole.rows_before.clear();
-        self.blocks.push(whole);
-        self.seen.iter_mut().for_each(|seen| *seen = 1);
+        });
+        self.blocks.extend(joined);
+    }
+
+    /// Whether any of these topics has rows in a block.
+    pub(crate) fn has_any(&self, block: usize, wanted: &[bool]) -> bool {
+        self.whole || self.blocks[block].rows_before.iter().any(|(series, _)| wanted[*series as usize])
+    }
+
+    /// How many rows of each topic are before a block, for those with rows in it.
+    pub(crate) fn rows_before(&self, block: usize) -> &[(u32, u64)] {
+        if self.whole { &[] } else { &self.blocks[block].rows_before }
     }
 
     /// The shape of a topic's rows.
@@ -104,7 +121,7 @@ impl Index {
     /// Completes the index when the walk has ended at `end`.
     pub(crate) fn finish(&mut self, definitions: &Definitions, end: u64) {
         self.end = end;
-        self.seen = Vec::new();
+        self.end_block();
         for (series, subscription) in (0..).zip(&definitions.subscriptions) {
             let shape = RowShape::of(series, &definitions.topics[series as usize].type_name, subscription);
             let blank = RowShape { flags: RowShape::UNDECODABLE, ..shape };
@@ -120,13 +137,6 @@ impl Index {
     }
 }
 
-impl Block {
-    /// Whether any of these topics has rows in the block. Always true where that is not known.
-    pub(crate) fn has_any(&self, wanted: &[bool]) -> bool {
-        self.rows_before.is_empty() || self.rows_before.iter().any(|(series, _)| wanted[*series as usize])
-    }
-}
-
 /// A second walk over a part of a log, by the index: no judging, no allocation per message.
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
@@ -139,8 +149,6 @@ pub(crate) struct Cursor<'a> {
     in_force: usize,
     shapes: Shapes,
     pub(crate) clock: LogClock,
-    /// Rows of each topic so far.
-    rows: Vec<u64>,
 }
 
 /// A message met by a [`Cursor`].
@@ -156,7 +164,6 @@ pub(crate) struct Met<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MetRow {
     pub(crate) series: u32,
-    pub(crate) seq: u64,
     pub(crate) time: RowMicros,
     /// The log time at its place.
     pub(crate) now: u64,
@@ -182,11 +189,7 @@ impl<'a> Cursor<'a> {
     ) -> Self {
         let end = index.blocks.get(block + 1).map_or(index.end, |next| next.start);
         let block = &index.blocks[block];
-        let mut cursor = Self::from(data, index, definitions, block.start, end, LogClock::new(block.now));
-        for (series, rows) in &block.rows_before {
-            cursor.rows[*series as usize] = *rows;
-        }
-        cursor
+        Self::from(data, index, definitions, block.start, end, LogClock::new(block.now))
     }
 
     fn from(
@@ -198,8 +201,7 @@ impl<'a> Cursor<'a> {
         clock: LogClock,
     ) -> Self {
         let gap = index.gaps.partition_point(|gap| gap.end <= at);
-        let rows = vec![0; definitions.topics.len()];
-        Self { data, index, definitions, at, end, gap, in_force: 0, shapes: Shapes::default(), clock, rows }
+        Self { data, index, definitions, at, end, gap, in_force: 0, shapes: Shapes::default(), clock }
     }
 }
 
@@ -242,15 +244,30 @@ impl<'a> Cursor<'a> {
                 let shape = self.shapes.get(u16::from_le_bytes([*c, *d]));
                 if shape.usable() && shape.fits(bytes.len()) {
                     let time = self.clock.row(shape, bytes);
-                    let rows = &mut self.rows[shape.series as usize];
-                    row = Some(MetRow { series: shape.series, seq: *rows, time, now: self.clock.now });
-                    *rows += 1;
+                    row = Some(MetRow { series: shape.series, time, now: self.clock.now });
                 }
             }
             (kind::DROPOUT, [c, d]) => self.clock.dropout(u16::from_le_bytes([*c, *d])),
             _ => {}
         }
         Some(Met { at, msg_type, payload, row })
+    }
+
+    /// Hands rows with a plain timestamp to `sink`, up to the first message that is something else.
+    #[inline]
+    fn plain_rows(&mut self, stop: u64, sink: &mut impl FnMut(u64, MetRow)) {
+        let (Ok(mut at), Ok(stop)) = (usize::try_from(self.at), usize::try_from(stop)) else { return };
+        let mut now = self.clock.now;
+        while at < stop
+            && let Some((shape, end)) = plain_row(&self.shapes, self.data, at)
+            && let Some(micros) = plain_time(shape, self.data, at)
+        {
+            now = now.max(micros);
+            sink(at as u64, MetRow { series: shape.series, time: RowMicros::At(micros), now });
+            at = end;
+        }
+        self.clock.now = now;
+        self.at = at as u64;
     }
 
     /// Hands all rows that begin before `until` to `sink`; false at the end of the walk.
@@ -263,6 +280,10 @@ impl<'a> Cursor<'a> {
                 return self.at < self.end;
             }
             while self.at < stop {
+                self.plain_rows(stop, &mut sink);
+                if self.at >= stop {
+                    break;
+                }
                 let Some(met) = self.message() else { return false };
                 if let Some(row) = met.row {
                     sink(met.at, row);

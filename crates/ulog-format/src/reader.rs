@@ -47,15 +47,21 @@ impl UlogReader {
         let window = Window { data: &bytes, base: 0, eof: true };
         loop {
             walk.rows(window, |row| {
-                index.row(row.at, row.shape, row.time, row.before, row.now, summary.rows(row.shape.series));
-                summary.row(row.shape, row.bytes.len(), row.time);
+                let stats = summary.stats(row.series);
+                let order = if row.micros > 0 { row.micros } else { row.now };
+                index.row(row.at, row.series, order, row.before, stats);
+                stats.row(row.len, row.micros);
             });
             // The window is the whole file, so there is never more to ask for.
             match walk.step(window).expect("the window reaches the end of the file") {
                 Step::Row { at, shape, time, before, .. } => {
                     let row = row_bytes(&bytes, at).expect("a sound row is whole");
-                    index.row(at, shape, time, before, walk.clock.now, summary.rows(shape.series));
-                    summary.row(shape, row.len(), time);
+                    if shape.is_narrow() {
+                        index.join();
+                    }
+                    let stats = summary.stats(shape.series);
+                    index.row(at, shape.series, time.in_order_micros(walk.clock.now), before, stats);
+                    stats.row(row.len(), time.or_zero());
                     if shape.flags & RowShape::UTC != 0 {
                         summary.gps_row(&walk.definitions, shape, row);
                     }
@@ -122,10 +128,13 @@ impl UlogReader {
 
     /// All rows in file order, as records.
     pub fn records_in_file_order(&self) -> impl Iterator<Item = Record<'_>> + '_ {
-        self.cursor().filter_map(|met| {
+        let mut rows = vec![0; self.topics().len()];
+        self.cursor().filter_map(move |met| {
             let row = met.row?;
             let time = self.walk.clock.timestamp(row.time);
-            Some(self.record(row.series, time, met.at, row.seq, &met.payload[2..]))
+            let seq = rows[row.series as usize];
+            rows[row.series as usize] += 1;
+            Some(self.record(row.series, time, met.at, seq, &met.payload[2..]))
         })
     }
 
@@ -280,14 +289,25 @@ struct Selected<'a> {
 impl<'a> Selected<'a> {
     fn places(&self, block: usize, mut visit: impl FnMut(Place)) {
         let reader = self.reader;
-        if !reader.index.blocks[block].has_any(&self.topics) {
+        if !reader.index.has_any(block, &self.topics) {
             return;
+        }
+        let mut rows = vec![0; self.topics.len()];
+        for (series, before) in reader.index.rows_before(block) {
+            rows[*series as usize] = *before;
         }
         let mut cursor = Cursor::block(&reader.bytes, &reader.index, &reader.walk.definitions, block);
         cursor.rows(u64::MAX, |offset, row| {
-            if self.topics[row.series as usize] {
-                visit(Place { time: row.time.in_order(row.now), offset, topic: row.series, seq: row.seq });
+            let series = row.series as usize;
+            if self.topics[series] {
+                visit(Place {
+                    time: row.time.in_order(row.now),
+                    offset,
+                    topic: row.series,
+                    seq: rows[series],
+                });
             }
+            rows[series] += 1;
         });
     }
 

@@ -107,7 +107,7 @@ impl<R: Read> UlogStream<R> {
             Step::Row { at, end, shape, time, .. } => {
                 let row = self.source.bytes(at + ROW_AT as u64, end);
                 let seq = self.summary.rows(shape.series);
-                self.summary.row(shape, row.len(), time);
+                self.summary.stats(shape.series).row(row.len(), time.or_zero());
                 if shape.flags & RowShape::UTC != 0 {
                     self.summary.gps_row(&self.walk.definitions, shape, row);
                 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use rovelog_core::{Detail, LogInfo, Severity, State, Timestamp, UtcOffset, Value};
 
-use crate::clock::RowMicros;
 use crate::definitions::{Definitions, RowShape};
 use crate::diagnostics as rules;
 use crate::frame::Walk;
@@ -43,11 +42,29 @@ const MAX_FACT: usize = 256;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stats {
     pub(crate) count: u64,
+    /// The last block of the index in which it has rows, from 1.
+    pub(crate) block: u32,
     bytes: u64,
     timed: u64,
     /// Microseconds of the first and last timed row.
     first: u64,
     last: u64,
+}
+
+impl Stats {
+    /// Counts a row of `len` bytes.
+    #[inline]
+    pub(crate) fn row(&mut self, len: usize, micros: u64) {
+        self.count += 1;
+        self.bytes += len as u64;
+        if micros > 0 {
+            if self.timed == 0 {
+                self.first = micros;
+            }
+            self.timed += 1;
+            self.last = micros;
+        }
+    }
 }
 
 /// Counts over everything that a walk has passed.
@@ -88,25 +105,17 @@ impl Summary {
         self.stats.get(series as usize).map_or(0, |stats| stats.count)
     }
 
+    /// What is counted of a topic.
     #[inline]
-    pub(crate) fn row(&mut self, shape: RowShape, len: usize, time: RowMicros) {
-        let series = shape.series as usize;
+    pub(crate) fn stats(&mut self, series: u32) -> &mut Stats {
+        let series = series as usize;
         if series >= self.stats.len() {
             self.stats.resize(series + 1, Stats::default());
         }
-        let stats = &mut self.stats[series];
-        stats.count += 1;
-        stats.bytes += len as u64;
-        if let RowMicros::At(micros @ 1..) = time {
-            if stats.timed == 0 {
-                stats.first = micros;
-            }
-            stats.timed += 1;
-            stats.last = micros;
-        }
+        &mut self.stats[series]
     }
 
-    /// Takes a row that needs a closer look, after [`row`](Self::row).
+    /// Takes a row of a topic that tells UTC.
     pub(crate) fn gps_row(&mut self, definitions: &Definitions, shape: RowShape, bytes: &[u8]) {
         let topic = &definitions.topics[shape.series as usize];
         if let Ok(row) = definitions.row(topic, bytes) {
