@@ -158,47 +158,76 @@ pub fn arrow_type(scalar: Scalar) -> DataType {
     }
 }
 
+/// Where the times of rows come from.
+#[derive(Clone, Copy, Debug)]
+pub enum Times<'a> {
+    /// Each row holds unsigned microseconds of 64 bits at this offset; what nanoseconds cannot hold is null.
+    MicrosAt(usize),
+    /// Nanoseconds, one per row; `None` is null.
+    Given(&'a [Option<i64>]),
+}
+
+/// Rows that are copied column by column at a time: few enough to stay in the first-level cache.
+const GROUP: usize = 128;
+
 /// Columns that are being filled.
 #[derive(Debug)]
 pub struct Columns {
     plan: Arc<Plan>,
-    times: Lent,
+    times: Room,
     /// Which rows have a time; empty as long as all have.
     timed: Vec<bool>,
     stores: Vec<Store>,
     rows: usize,
 }
 
-/// A buffer that is lent to a batch and taken back when the batch is gone.
+/// Where a column's numbers are written: a buffer that is lent to a batch and taken back when the batch is
+/// gone. It is zeroed once and never again.
 #[derive(Debug, Default)]
-struct Lent {
+struct Room {
     buffer: MutableBuffer,
+    used: usize,
     lent: Option<Buffer>,
 }
 
-impl Lent {
-    /// The buffer, empty at first.
-    fn get(&mut self) -> &mut MutableBuffer {
-        if let Some(lent) = self.lent.take()
-            && let Ok(mut buffer) = lent.into_mutable()
-        {
-            buffer.clear();
-            self.buffer = buffer;
-        }
-        &mut self.buffer
+impl Room {
+    fn with_bytes(bytes: usize) -> Self {
+        Self { buffer: MutableBuffer::from_len_zeroed(bytes), used: 0, lent: None }
     }
 
-    /// What is in the buffer.
+    /// Room for `bytes` more.
+    fn extend(&mut self, bytes: usize) -> &mut [u8] {
+        if let Some(lent) = self.lent.take()
+            && let Ok(buffer) = lent.into_mutable()
+        {
+            self.buffer = buffer;
+        }
+        let (from, to) = (self.used, self.used + bytes);
+        if self.buffer.len() < to {
+            let len = to.max(2 * self.buffer.len());
+            if from == 0 {
+                self.buffer = MutableBuffer::from_len_zeroed(len);
+            } else {
+                self.buffer.resize(len, 0);
+            }
+        }
+        self.used = to;
+        &mut self.buffer.as_slice_mut()[from..to]
+    }
+
+    /// What was written; the room is empty again.
     fn lend(&mut self) -> Buffer {
-        let full = Buffer::from(std::mem::take(self.get()));
-        self.lent = Some(full.clone());
-        full
+        self.extend(0);
+        let all = Buffer::from(std::mem::take(&mut self.buffer));
+        let used = all.slice_with_length(0, std::mem::take(&mut self.used));
+        self.lent = Some(all);
+        used
     }
 }
 
 #[derive(Debug)]
 enum Store {
-    Number(Lent),
+    Number(Room),
     Bool(BooleanBufferBuilder),
     Text { offsets: Vec<i32>, bytes: Vec<u8> },
 }
@@ -206,25 +235,19 @@ enum Store {
 impl Columns {
     /// Empty columns.
     pub fn new(plan: Arc<Plan>) -> Self {
+        Self::with_rows(plan, 0)
+    }
+
+    /// Empty columns with room for `rows` rows, so that columns that keep all of them are allocated once.
+    pub fn with_rows(plan: Arc<Plan>, rows: usize) -> Self {
         let store = |leaf: &Leaf| match leaf.kind {
-            LeafKind::Number(_) => Store::Number(Lent::default()),
-            LeafKind::Bool => Store::Bool(BooleanBufferBuilder::new(0)),
+            LeafKind::Number(_) => Store::Number(Room::with_bytes(rows * leaf.pieces.len() * leaf.run)),
+            LeafKind::Bool => Store::Bool(BooleanBufferBuilder::new(rows * leaf.pieces.len() * leaf.run)),
             LeafKind::Text => Store::Text { offsets: vec![0], bytes: Vec::new() },
         };
         let stores = plan.leaves.iter().map(store).collect();
-        Self { plan, times: Lent::default(), timed: Vec::new(), stores, rows: 0 }
-    }
-
-    /// Makes room for `rows` rows, so that columns that keep all of them are allocated once.
-    pub fn reserve(&mut self, rows: usize) {
-        self.times.get().reserve(rows * size_of::<i64>());
-        for (leaf, store) in self.plan.leaves.iter().zip(&mut self.stores) {
-            match store {
-                Store::Number(lent) => lent.get().reserve(rows * leaf.pieces.len() * leaf.run),
-                Store::Bool(bits) => bits.reserve(rows * leaf.pieces.len() * leaf.run),
-                Store::Text { offsets, .. } => offsets.reserve(rows * leaf.pieces.len()),
-            }
-        }
+        let times = Room::with_bytes(rows * size_of::<i64>());
+        Self { plan, times, timed: Vec::new(), stores, rows: 0 }
     }
 
     /// The rows gathered so far.
@@ -232,35 +255,48 @@ impl Columns {
         self.rows
     }
 
-    /// Gathers rows that begin at `starts` within `data`; `times` has one entry each, `None` for none.
+    /// Gathers rows that begin at `starts` within `data`.
     ///
     /// # Panics
     /// Where a row passes the end of `data`: rows are checked against their layout before.
-    pub fn gather(&mut self, data: &[u8], starts: &[usize], times: &[Option<i64>]) {
-        assert_eq!(starts.len(), times.len(), "one time per row");
-        self.gather_times(times);
-        for (leaf, store) in self.plan.leaves.iter().zip(&mut self.stores) {
-            match store {
-                Store::Number(lent) => leaf.copy(data, starts, lent.get()),
-                Store::Bool(bits) => {
-                    for &start in starts {
-                        for piece in &leaf.pieces {
-                            let bytes = &data[start + piece..][..leaf.run];
-                            bytes.iter().for_each(|byte| bits.append(*byte != 0));
-                        }
+    pub fn gather(&mut self, data: &[u8], starts: &[usize], times: Times<'_>) {
+        for (group, starts) in starts.chunks(GROUP).enumerate() {
+            match times {
+                Times::MicrosAt(offset) => self.gather_micros(data, starts, offset),
+                Times::Given(times) => self.gather_times(&times[group * GROUP..][..starts.len()]),
+            }
+            for (leaf, store) in self.plan.leaves.iter().zip(&mut self.stores) {
+                match store {
+                    Store::Number(room) => {
+                        leaf.copy(data, starts, room.extend(starts.len() * leaf.pieces.len() * leaf.run));
                     }
-                }
-                Store::Text { offsets, bytes } => {
-                    for &start in starts {
-                        for piece in &leaf.pieces {
-                            push_text(&data[start + piece..][..leaf.run], bytes);
-                            offsets.push(i32::try_from(bytes.len()).unwrap_or(i32::MAX));
-                        }
-                    }
+                    Store::Bool(bits) => leaf.each(data, starts, |bytes| {
+                        bytes.iter().for_each(|byte| bits.append(*byte != 0));
+                    }),
+                    Store::Text { offsets, bytes } => leaf.each(data, starts, |piece| {
+                        push_text(piece, bytes);
+                        offsets.push(i32::try_from(bytes.len()).unwrap_or(i32::MAX));
+                    }),
                 }
             }
+            self.rows += starts.len();
         }
-        self.rows += starts.len();
+    }
+
+    fn gather_micros(&mut self, data: &[u8], starts: &[usize], offset: usize) {
+        let (out, _) = self.times.extend(size_of::<i64>() * starts.len()).as_chunks_mut::<8>();
+        let mut out_of_range = false;
+        for (out, start) in out.iter_mut().zip(starts) {
+            let micros = u64::from_le_bytes(*data[start + offset..].first_chunk().expect("a row is whole"));
+            out_of_range |= micros > i64::MAX as u64 / 1000;
+            *out = micros.wrapping_mul(1000).to_ne_bytes();
+        }
+        if out_of_range || !self.timed.is_empty() {
+            let micros = |start: &usize| data[start + offset..].first_chunk().map(|b| u64::from_le_bytes(*b));
+            let timed = starts.iter().map(|start| micros(start).is_some_and(|m| m <= i64::MAX as u64 / 1000));
+            self.timed.resize(self.rows, true);
+            self.timed.extend(timed);
+        }
     }
 
     fn gather_times(&mut self, times: &[Option<i64>]) {
@@ -268,11 +304,8 @@ impl Columns {
             self.timed.resize(self.rows, true);
             self.timed.extend(times.iter().map(Option::is_some));
         }
-        let buffer = self.times.get();
-        let at = buffer.len();
-        buffer.resize(at + size_of_val(times) / 2, 0);
-        let (chunks, _) = buffer.as_slice_mut()[at..].as_chunks_mut::<8>();
-        for (out, time) in chunks.iter_mut().zip(times) {
+        let (out, _) = self.times.extend(size_of::<i64>() * times.len()).as_chunks_mut::<8>();
+        for (out, time) in out.iter_mut().zip(times) {
             *out = time.unwrap_or(0).to_ne_bytes();
         }
     }
@@ -286,8 +319,9 @@ impl Columns {
         let timed = std::mem::take(&mut self.timed);
         let nulls = (!timed.is_empty()).then(|| NullBuffer::from(timed));
         let times = ScalarBuffer::<i64>::from(self.times.lend());
-        let mut arrays: Vec<ArrayRef> = vec![Arc::new(PrimitiveArray::<Int64Type>::new(times, nulls))];
         let plan = Arc::clone(&self.plan);
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(1 + plan.parts.len());
+        arrays.push(Arc::new(PrimitiveArray::<Int64Type>::new(times, nulls)));
         let leaves: Result<Vec<ArrayRef>, ArrowError> =
             plan.leaves.iter().zip(&mut self.stores).map(|(leaf, store)| leaf.finish(store)).collect();
         let leaves = leaves?;
@@ -300,42 +334,46 @@ impl Columns {
 }
 
 impl Leaf {
-    /// Appends the pieces of each row to `out`.
-    fn copy(&self, data: &[u8], starts: &[usize], out: &mut MutableBuffer) {
-        let at = out.len();
-        out.resize(at + starts.len() * self.pieces.len() * self.run, 0);
-        let out = &mut out.as_slice_mut()[at..];
-        if let [piece] = self.pieces[..] {
-            // Widths known to the compiler are single moves.
-            match self.run {
-                1 => copy_fixed::<1>(data, starts, piece, out),
-                2 => copy_fixed::<2>(data, starts, piece, out),
-                4 => copy_fixed::<4>(data, starts, piece, out),
-                8 => copy_fixed::<8>(data, starts, piece, out),
-                12 => copy_fixed::<12>(data, starts, piece, out),
-                16 => copy_fixed::<16>(data, starts, piece, out),
-                0 => {}
-                run => {
-                    for (out, start) in out.chunks_exact_mut(run).zip(starts) {
-                        out.copy_from_slice(&data[start + piece..][..run]);
-                    }
-                }
+    /// Hands the pieces of each row to `take`.
+    fn each(&self, data: &[u8], starts: &[usize], mut take: impl FnMut(&[u8])) {
+        for start in starts {
+            for piece in &self.pieces {
+                take(&data[start + piece..][..self.run]);
             }
+        }
+    }
+
+    /// Copies the pieces of each row to `out`, one behind the other.
+    fn copy(&self, data: &[u8], starts: &[usize], out: &mut [u8]) {
+        if self.run == 0 {
             return;
         }
-        let pieces = starts.iter().flat_map(|start| self.pieces.iter().map(move |piece| start + piece));
-        if self.run > 0 {
-            for (out, at) in out.chunks_exact_mut(self.run).zip(pieces) {
-                out.copy_from_slice(&data[at..][..self.run]);
+        let [piece] = self.pieces[..] else {
+            let mut out = out.chunks_exact_mut(self.run);
+            self.each(data, starts, |bytes| out.next().expect("as many pieces").copy_from_slice(bytes));
+            return;
+        };
+        // Widths known to the compiler are single moves.
+        match self.run {
+            1 => copy_fixed::<1>(data, starts, piece, out),
+            2 => copy_fixed::<2>(data, starts, piece, out),
+            4 => copy_fixed::<4>(data, starts, piece, out),
+            8 => copy_fixed::<8>(data, starts, piece, out),
+            12 => copy_fixed::<12>(data, starts, piece, out),
+            16 => copy_fixed::<16>(data, starts, piece, out),
+            run => {
+                for (out, start) in out.chunks_exact_mut(run).zip(starts) {
+                    out.copy_from_slice(&data[start + piece..][..run]);
+                }
             }
         }
     }
 
     fn finish(&self, store: &mut Store) -> Result<ArrayRef, ArrowError> {
         Ok(match store {
-            Store::Number(lent) => {
+            Store::Number(room) => {
                 let LeafKind::Number(scalar) = self.kind else { unreachable!("stores follow the leaves") };
-                numbers(scalar, lent.lend())
+                numbers(scalar, room.lend())
             }
             Store::Bool(bits) => Arc::new(BooleanArray::new(bits.finish(), None)),
             Store::Text { offsets, bytes } => {
@@ -440,7 +478,7 @@ mod tests {
     #[test]
     fn rows_become_columns() {
         let mut columns = Columns::new(plan());
-        columns.gather(ROWS, &[0, 9], &[Some(10), None]);
+        columns.gather(ROWS, &[0, 9], Times::Given(&[Some(10), None]));
         let batch = columns.finish().unwrap();
         assert_eq!(batch.num_rows(), 2);
         let times = batch.column(0).as_primitive::<Int64Type>();
@@ -459,7 +497,7 @@ mod tests {
     fn a_buffer_is_reused_when_its_batch_is_gone_and_never_before() {
         let mut columns = Columns::new(plan());
         let mut address = |rows: &[usize]| {
-            columns.gather(ROWS, rows, &vec![Some(0); rows.len()]);
+            columns.gather(ROWS, rows, Times::Given(&vec![Some(0); rows.len()]));
             let batch = columns.finish().unwrap();
             (batch.column(1).to_data().buffers()[0].as_ptr(), batch)
         };

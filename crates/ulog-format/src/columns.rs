@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use rovelog_core::columns::{Columns, Plan, Source, SourceKind};
+use rovelog_core::columns::{Columns, Plan, Source, SourceKind, Times};
 use rovelog_core::{LogReader, Select, Topic, TopicId};
 
 use crate::clock::RowMicros;
@@ -17,7 +17,7 @@ use crate::definitions::Definitions;
 use crate::error::UlogError;
 use crate::frame::ROW_AT;
 use crate::index::Cursor;
-use crate::layout::{Layout, SlotKind};
+use crate::layout::{Layout, SlotKind, TimeWidth};
 use crate::reader::UlogReader;
 
 /// Rows from which a batch is handed out.
@@ -109,23 +109,29 @@ fn sources(layout: &Layout, path: &str, select: &Select) -> Vec<Source> {
 struct Filling {
     topic: TopicId,
     columns: Columns,
-    /// Where rows collected since the last copy begin, and their times.
+    /// Where the rows collected since the last copy begin.
     starts: Vec<usize>,
+    /// Offset of a 64-bit timestamp; without one, the times of the rows collected.
+    time_at: Option<usize>,
     times: Vec<Option<i64>>,
 }
 
 impl Filling {
-    /// Empty columns; `None` for a topic that cannot be decoded, which has no rows either.
-    fn new(reader: &UlogReader, select: &Select, topic: &Topic) -> Option<Box<Self>> {
+    /// Empty columns with room for `rows`; `None` for a topic that cannot be decoded, which has no rows either.
+    fn new(reader: &UlogReader, select: &Select, topic: &Topic, rows: usize) -> Option<Box<Self>> {
         let layout = reader.definitions().layout_of(topic).ok()?;
-        let columns = Columns::new(Arc::new(plan(topic, layout, select)));
-        Some(Box::new(Self { topic: topic.id, columns, starts: Vec::new(), times: Vec::new() }))
+        let columns = Columns::with_rows(Arc::new(plan(topic, layout, select)), rows);
+        let wide = layout.timestamp.filter(|field| field.width == TimeWidth::U64Micros);
+        let time_at = wide.map(|field| field.offset);
+        Some(Box::new(Self { topic: topic.id, columns, starts: Vec::new(), time_at, times: Vec::new() }))
     }
 
-    fn push(&mut self, data: &[u8], at: u64, time: RowMicros) {
-        let Ok(at) = usize::try_from(at) else { return };
+    #[inline]
+    fn push(&mut self, data: &[u8], at: usize, time: RowMicros) {
         self.starts.push(at + ROW_AT);
-        self.times.push(time.nanos());
+        if self.time_at.is_none() {
+            self.times.push(time.nanos());
+        }
         if self.starts.len() == COLLECTED {
             self.copy(data);
         }
@@ -136,7 +142,8 @@ impl Filling {
     }
 
     fn copy(&mut self, data: &[u8]) {
-        self.columns.gather(data, &self.starts, &self.times);
+        let times = self.time_at.map_or(Times::Given(&self.times), Times::MicrosAt);
+        self.columns.gather(data, &self.starts, times);
         self.starts.clear();
         self.times.clear();
     }
@@ -179,10 +186,7 @@ impl<'a> ColumnBatches<'a> {
         for topic in self.reader.topics() {
             if self.wanted[topic.id.index()] && topic.count > 0 && in_window {
                 let rows = usize::try_from(topic.count).unwrap_or(usize::MAX);
-                if let Some(mut filling) = Filling::new(self.reader, &self.select, topic) {
-                    filling.columns.reserve(rows);
-                    self.filling[topic.id.index()] = Some(filling);
-                }
+                self.filling[topic.id.index()] = Filling::new(self.reader, &self.select, topic, rows);
             }
         }
     }
@@ -205,9 +209,9 @@ impl<'a> ColumnBatches<'a> {
                 return;
             }
             if filling[topic].is_none() {
-                filling[topic] = Filling::new(reader, select, &reader.topics()[topic]);
+                filling[topic] = Filling::new(reader, select, &reader.topics()[topic], 0);
             }
-            if let Some(filling) = &mut filling[topic] {
+            if let (Some(filling), Ok(at)) = (&mut filling[topic], usize::try_from(at)) {
                 filling.push(data, at, row.time);
             }
         });
