@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use rovelog::AnyLog;
 use rovelog_export::track::{
     self, Altitude, Tally, Track, TrackOptions, TrackPoint, WriteError, WriteOptions,
 };
@@ -12,13 +11,14 @@ use serde::Serialize;
 use crate::args::{Context, Format};
 use crate::input::Input;
 use crate::outfile::{OutArgs, OutFile};
-use crate::report::{Failure, Outcome, Status, count, note};
+use crate::report::{Failure, Outcome, count, note};
 use crate::select::unknown_topic;
 use crate::when::{Times, WindowArgs};
 
 const MORE: &str = "\
-Without --topic, all instances of the first of these that has a fix: vehicle_gps_position, vehicle_gnss,
-sensor_gps, sensor_gnss, vehicle_global_position. A log without any fix is a failure, not an empty file.
+Without --topic, all instances of the first of these that has a fix are taken: vehicle_gps_position,
+vehicle_gnss, sensor_gps, sensor_gnss, vehicle_global_position. A log without a fix is a failure
+(exit 1), never an empty file.
 
 Examples:
   rovelog track flight.ulg -o flight.kml       for Google Earth: coloured by flight mode
@@ -79,6 +79,11 @@ enum Target<'a> {
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let target = target(args, context)?;
     let input = Input::new(args.file.as_deref())?;
+    // Before the log is read: whoever has to name another file learns it at once.
+    let file = match target {
+        Target::File(_, path) => Some(OutFile::create(path, &[&input.path], args.out)?),
+        _ => None,
+    };
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
     let times = context.times(log.info()).map_err(here)?;
@@ -97,23 +102,20 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         return Err(here(empty(&tally, args)));
     }
     track.name = input.path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    match target {
-        Target::Table(format) => table(&track, format, &times, &input, context)?,
-        Target::Stdout(format) => write(&track, format, args, &mut context.out())?,
-        Target::File(format, path) => {
-            let mut out = OutFile::create(path, &[&input.path], args.out)?;
+    match (target, file) {
+        (Target::File(format, path), Some(mut out)) => {
             write(&track, format, args, &mut out)?;
             out.finish()?;
             if !context.global.quiet {
                 note(&summary(path, &track, &tally));
             }
         }
+        (Target::Stdout(format) | Target::File(format, _), _) => {
+            write(&track, format, args, &mut context.out())?;
+        }
+        (Target::Table(format), _) => table(&track, format, &times, &input, context)?,
     }
-    Ok(lost(&log, &input, context))
-}
-
-fn lost(log: &AnyLog, input: &Input, context: &Context) -> Status {
-    context.report.loss(&log.info().lost, &input.path)
+    Ok(context.report.loss(&log.info().lost, &input.path))
 }
 
 /// What the arguments ask for, before anything is read.

@@ -1,6 +1,6 @@
 //! What PX4 means by what it logs: versions, vehicle types, flight modes, positions and events.
 //!
-//! Everything here works on an open [`UlogReader`](crate::UlogReader) and reads only the topics it needs.
+//! Everything here works on an open [`UlogReader`] and reads only the topics it needs.
 
 pub mod events;
 #[cfg(feature = "events")]
