@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod input;
 mod machine;
+mod outfile;
 mod output;
 mod progress;
 mod records;

@@ -203,6 +203,11 @@ impl Report {
     }
 }
 
+/// A line about what was done, for people.
+pub(crate) fn note(text: &str) {
+    say(&escape(text));
+}
+
 /// One line on stderr. Where that is closed, there is nobody to tell.
 fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");

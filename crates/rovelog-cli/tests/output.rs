@@ -134,6 +134,8 @@ runs! {
         "cat --help",
         "messages --help",
         "params --help",
+        "events --help",
+        "track --help",
         "check --help";
     errors:
         "info none.ulg",

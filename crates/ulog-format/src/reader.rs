@@ -171,7 +171,7 @@ impl UlogReader {
         dropouts
     }
 
-    fn described(&self) -> impl Iterator<Item = (u64, Message<'_>, Section)> + '_ {
+    pub(crate) fn described(&self) -> impl Iterator<Item = (u64, Message<'_>, Section)> + '_ {
         self.described.iter().filter_map(|(at, section)| {
             let start = usize::try_from(*at).ok()?;
             let [a, b, msg_type, payload @ ..] = self.bytes.get(start..)? else { return None };

@@ -2,11 +2,13 @@
 
 mod cat;
 mod check;
+mod events;
 mod info;
 mod messages;
 mod params;
 mod schema;
 mod topics;
+mod track;
 
 use clap::Subcommand;
 
@@ -23,6 +25,8 @@ pub(crate) enum Command {
     Cat(cat::Args),
     Messages(messages::Args),
     Params(params::Args),
+    Events(events::Args),
+    Track(track::Args),
     #[command(visible_alias = "doctor")]
     Check(check::Args),
 }
@@ -36,6 +40,8 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Cat(args) => cat::run(&args, context),
         Command::Messages(args) => messages::run(&args, context),
         Command::Params(args) => params::run(&args, context),
+        Command::Events(args) => events::run(&args, context),
+        Command::Track(args) => track::run(&args, context),
         Command::Check(args) => check::run(&args, context),
     }
 }

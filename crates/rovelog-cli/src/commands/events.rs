@@ -1,0 +1,199 @@
+//! `rovelog events`: what the autopilot said and did, in one list.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use rovelog::ulog_format::UlogReader;
+use rovelog::ulog_format::px4::{self, Change, Event};
+use rovelog::{AnyLog, Timestamp};
+use serde::Serialize;
+
+use crate::args::{Context, Format};
+use crate::input::Input;
+use crate::output::{Out, escape};
+use crate::report::{Failure, Outcome};
+use crate::when::{Times, WindowArgs};
+
+const EXAMPLES: &str = "\
+Examples:
+  rovelog events flight.ulg
+  rovelog events flight.ulg --all -f ndjson    also reports between programs, with their arguments
+  rovelog messages flight.ulg                  the console log beside it";
+
+/// Show events: what the autopilot told its users, flight modes, arming, failsafes
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A log; - is stdin
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Also events that are not for people: reports of checks, and what the protocol needs
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    window: WindowArgs,
+}
+
+/// A line of the list.
+struct Line {
+    time: Timestamp,
+    offset: u64,
+    /// `event`, `mode`, `arming` or `failsafe`.
+    kind: &'static str,
+    text: String,
+    event: Option<Event>,
+}
+
+/// A line for machines.
+#[derive(Serialize)]
+struct Doc<'a> {
+    time: Option<String>,
+    t_ns: Option<String>,
+    kind: &'static str,
+    level: Option<&'static str>,
+    text: &'a str,
+    id: Option<u32>,
+    name: Option<&'a str>,
+    group: Option<&'a str>,
+    sequence: Option<u16>,
+    arguments: Option<String>,
+    offset: u64,
+}
+
+/// The document `rovelog.events/1`.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    file: String,
+    events: Vec<Doc<'a>>,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
+    let input = Input::new(args.file.as_deref())?;
+    let log = input.open(context)?;
+    let here = |failure: Failure| failure.at(&input.path);
+    let times = context.times(log.info()).map_err(here)?;
+    let window = args.window.resolve(&times, None).map_err(here)?;
+    let AnyLog::Ulog(reader) = &log else {
+        return Err(here(
+            Failure::usage(format!("{} has no events of an autopilot", log.format().name))
+                .next("see what it has: rovelog topics FILE"),
+        ));
+    };
+    let mut lines = lines(reader, args.all, context);
+    lines.retain(|line| window.keeps(line.time.nanos));
+    let mut out = context.out();
+    match format {
+        Format::Text => {
+            for line in &lines {
+                person(&mut out, line, &times)?;
+                out.end_record()?;
+            }
+        }
+        Format::Ndjson => {
+            for line in &lines {
+                out.line(&doc(line, &times))?;
+                out.end_record()?;
+            }
+        }
+        Format::Json => {
+            let events = lines.iter().map(|line| doc(line, &times)).collect();
+            out.document(&Document { schema: "rovelog.events/1", file: input.name(), events })?;
+        }
+        Format::Csv => {
+            let rows = lines.iter().map(|line| {
+                let Doc { t_ns, level, name, .. } = doc(line, &times);
+                let mut time = String::new();
+                times.push_csv(Some(line.time), &mut time);
+                let (level, name) = (level.unwrap_or_default(), name.unwrap_or_default());
+                let t_ns = t_ns.unwrap_or_default();
+                [time, t_ns, line.kind.to_owned(), level.to_owned(), name.to_owned(), line.text.clone()]
+            });
+            out.csv(["time", "t_ns", "kind", "level", "name", "text"], rows)?;
+            return Ok(context.report.loss(&log.info().lost, &input.path));
+        }
+    }
+    out.flush()?;
+    Ok(context.report.loss(&log.info().lost, &input.path))
+}
+
+/// All that happened, in the order of time.
+fn lines(reader: &UlogReader, all: bool, context: &Context) -> Vec<Line> {
+    let found = px4::events(reader);
+    if let Some(problem) = &found.problem {
+        context.report.warn("definitions of events", &format!("{problem}; events are shown by their ids"));
+    }
+    let mut lines: Vec<Line> = found
+        .list
+        .into_iter()
+        .filter(|event| all || event.is_message())
+        .map(|event| Line {
+            time: event.time,
+            offset: event.offset,
+            kind: "event",
+            text: event.message(),
+            event: Some(event),
+        })
+        .collect();
+    let line = |time, offset, kind, text: String| Line { time, offset, kind, text, event: None };
+    lines.extend(
+        px4::mode_changes(reader)
+            .into_iter()
+            .map(|mode| line(mode.time, mode.offset, "mode", mode.value.to_string())),
+    );
+    let mut states = |kind, changes: Vec<Change<bool>>, on: &str, off: &str| {
+        // That nothing is wrong at first is no event.
+        let changes = changes.into_iter().skip_while(|change| !change.value);
+        lines.extend(changes.map(|change| {
+            let text = if change.value { on } else { off };
+            line(change.time, change.offset, kind, text.to_owned())
+        }));
+    };
+    states("arming", px4::arming_changes(reader), "armed", "disarmed");
+    states("failsafe", px4::failsafe_changes(reader), "failsafe", "failsafe over");
+    lines.sort_by_key(|line| (line.time.nanos, line.offset));
+    lines
+}
+
+fn doc<'a>(line: &'a Line, times: &Times) -> Doc<'a> {
+    let event = line.event.as_ref();
+    let words = event.and_then(|event| event.text.as_ref());
+    Doc {
+        time: times.machine(Some(line.time)),
+        t_ns: times.t_ns(Some(line.time)).map(|nanos| nanos.to_string()),
+        kind: line.kind,
+        level: event.map(Event::level_name),
+        text: &line.text,
+        id: event.map(|event| event.id),
+        name: words.map(|words| words.name.as_str()),
+        group: words.map(|words| words.group.as_str()),
+        sequence: event.map(|event| event.sequence),
+        arguments: event.map(|event| hex(&event.arguments)),
+        offset: line.offset,
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// `2024-03-18T14:49:25.282000Z  +00:00:14.9  info      Armed by internal command`.
+fn person(out: &mut Out, line: &Line, times: &Times) -> std::io::Result<()> {
+    let mut time = String::new();
+    times.push_text(Some(line.time), &mut time);
+    let since = times.since_start(line.time).unwrap_or_else(|| "-".to_owned());
+    let word = line.event.as_ref().map_or(line.kind, Event::level_name);
+    let padded = format!("{word:9}");
+    let word = match line.event.as_ref().map(|event| event.level) {
+        Some(0..=3) => out.paint.red(&padded),
+        Some(4) => out.paint.yellow(&padded),
+        None => out.paint.bold(&padded),
+        Some(_) => padded,
+    };
+    writeln!(out, "{time}  {since}  {word}  {}", escape(&line.text))
+}

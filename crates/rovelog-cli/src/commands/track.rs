@@ -1,0 +1,359 @@
+//! `rovelog track`: where the vehicle went, for maps.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use rovelog_export::track::{
+    self, Altitude, Tally, Track, TrackOptions, TrackPoint, WriteError, WriteOptions,
+};
+use serde::Serialize;
+
+use crate::args::{Context, Format};
+use crate::input::Input;
+use crate::outfile::{OutArgs, OutFile};
+use crate::report::{Failure, Outcome, count, note};
+use crate::select::unknown_topic;
+use crate::when::{Times, WindowArgs};
+
+const MORE: &str = "\
+Without --topic, all instances of the first of these that has a fix are taken: vehicle_gps_position,
+vehicle_gnss, sensor_gps, sensor_gnss, vehicle_global_position. A log without a fix is a failure
+(exit 1), never an empty file.
+
+Examples:
+  rovelog track flight.ulg -o flight.kml       for Google Earth: coloured by flight mode
+  rovelog track flight.ulg -o flight.gpx
+  rovelog track flight.ulg --to geojson | jq .features[0].geometry
+  rovelog track flight.ulg -f csv > flight.csv every point with its quality";
+
+/// Write where the vehicle went: KML, GPX, GeoJSON, or a table with -f csv
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// A log; - is stdin
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The file to write; its extension says which format
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// What to write: kml, gpx or geojson
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    to: Option<track::Format>,
+    /// Only this topic, or all instances of it; may be repeated
+    #[arg(long, value_name = "NAME")]
+    topic: Vec<String>,
+    /// The least fix: 2 (two dimensions), 3 (three, the default), 4 (differential), 5 or 6 (RTK)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=6))]
+    min_fix: Option<u8>,
+    /// Also points closer than 0.1 s to the one before
+    #[arg(long)]
+    all: bool,
+    /// What heights in KML mean: absolute (above the sea), relative (above the first point), clamp (ground)
+    #[arg(long, value_enum, value_name = "MODE", hide_possible_values = true)]
+    altitude: Option<Heights>,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    out: OutArgs,
+}
+
+/// What heights mean.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Heights {
+    Absolute,
+    Relative,
+    Clamp,
+}
+
+fn format(name: &str) -> Result<track::Format, String> {
+    track::Format::by_name(name).ok_or_else(|| "the formats are kml, gpx and geojson".to_owned())
+}
+
+/// Where the track goes.
+enum Target<'a> {
+    File(track::Format, &'a Path),
+    Stdout(track::Format),
+    Table(Format),
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let target = target(args, context)?;
+    let input = Input::new(args.file.as_deref())?;
+    // Before the log is read: whoever has to name another file learns it at once.
+    let file = match target {
+        Target::File(_, path) => Some(OutFile::create(path, &[&input.path], args.out)?),
+        _ => None,
+    };
+    let log = input.open(context)?;
+    let here = |failure: Failure| failure.at(&input.path);
+    let times = context.times(log.info()).map_err(here)?;
+    let window = args.window.resolve(&times, None).map_err(here)?;
+    for name in &args.topic {
+        let known = |name: &str| log.topics().iter().any(|t| t.answers_to(name) || t.type_name == name);
+        if !known(name) {
+            return Err(here(unknown_topic(name, log.topics())));
+        }
+    }
+    let mut options = TrackOptions::default();
+    (options.topics, options.min_fix, options.all) = (args.topic.clone(), args.min_fix, args.all);
+    (options.start, options.end) = (window.start, window.end);
+    let (mut track, tally) = track::of(&log, &options).map_err(|error| here(error.into()))?;
+    if track.is_empty() {
+        return Err(here(empty(&tally, args)));
+    }
+    track.name = input.path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    match (target, file) {
+        (Target::File(format, path), Some(mut out)) => {
+            write(&track, format, args, &mut out)?;
+            out.finish()?;
+            if !context.global.quiet {
+                note(&summary(path, &track, &tally));
+            }
+        }
+        (Target::Stdout(format) | Target::File(format, _), _) => {
+            write(&track, format, args, &mut context.out())?;
+        }
+        (Target::Table(format), _) => table(&track, format, &times, &input, context)?,
+    }
+    Ok(context.report.loss(&log.info().lost, &input.path))
+}
+
+/// What the arguments ask for, before anything is read.
+fn target<'a>(args: &'a Args, context: &Context) -> Result<Target<'a>, Failure> {
+    let asked = context.global.format;
+    let by_name = || {
+        let extension = args.output.as_ref()?.extension()?.to_str()?;
+        track::Format::by_name(extension)
+    };
+    let format = args.to.or_else(by_name);
+    if asked != Format::Text {
+        if args.output.is_some() || args.to.is_some() {
+            return Err(Failure::usage("-f writes a table to stdout, and -o and --to write a map's file")
+                .next("leave one of them out"));
+        }
+        let format = context.format(&[Format::Json, Format::Ndjson, Format::Csv])?;
+        return Ok(Target::Table(format));
+    }
+    let target = match (format, args.output.as_deref()) {
+        (Some(format), Some(path)) => Target::File(format, path),
+        (Some(format), None) => Target::Stdout(format),
+        (None, Some(path)) => {
+            return Err(Failure::usage("the extension does not tell the format")
+                .next("use .kml, .gpx or .geojson, or say which: --to kml")
+                .at(path));
+        }
+        (None, None) => {
+            return Err(Failure::usage("what to write was not said")
+                .next("name a file: -o track.kml, or a format: --to gpx, or a table: -f csv"));
+        }
+    };
+    if args.altitude.is_some_and(|altitude| altitude != Heights::Absolute)
+        && format != Some(track::Format::Kml)
+    {
+        return Err(Failure::usage("only KML has a choice of what heights mean").next("leave --altitude out"));
+    }
+    Ok(target)
+}
+
+fn write(
+    track: &Track,
+    format: track::Format,
+    args: &Args,
+    out: &mut impl std::io::Write,
+) -> Result<(), Failure> {
+    let altitude = match args.altitude {
+        None | Some(Heights::Absolute) => Altitude::Absolute,
+        Some(Heights::Relative) => Altitude::Relative,
+        Some(Heights::Clamp) => Altitude::Clamp,
+    };
+    match track::write(track, format, &WriteOptions::default().with_altitude(altitude), out) {
+        Ok(()) => Ok(()),
+        Err(WriteError::Io(error)) => Err(error.into()),
+        Err(error) => Err(Failure::failed(error.to_string())),
+    }
+}
+
+/// The failure of a log without a fix, with what there was instead.
+fn empty(tally: &Tally, args: &Args) -> Failure {
+    let why = left_out(tally);
+    let cause = match why.as_str() {
+        "" => "there is no track to write: no topic holds a position".to_owned(),
+        why => format!("there is no track to write: of {}, {why}", count(tally.rows, "row")),
+    };
+    let failure = Failure::failed(cause);
+    if tally.without_fix > 0 && args.min_fix != Some(2) {
+        return failure.next("a lesser fix may do: --min-fix 2; see the rows: rovelog cat FILE");
+    }
+    failure.next("name a topic that has one: --topic NAME; all of them: rovelog topics FILE")
+}
+
+/// `160 without a fix, 3 without a place`.
+fn left_out(tally: &Tally) -> String {
+    let parts = [
+        (tally.without_fix, "without a fix"),
+        (tally.implausible, "without a place"),
+        (tally.untimed, "without a time"),
+        (tally.close, "closer than 0.1 s"),
+    ];
+    let parts: Vec<_> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    parts.join(", ")
+}
+
+/// `wrote track.kml: 423 points in 1 segment of vehicle_gps_position/0; left out: 160 without a fix`.
+fn summary(path: &Path, track: &Track, tally: &Tally) -> String {
+    let segments: usize = track.lines.iter().map(|line| line.segments.len()).sum();
+    let sources: Vec<_> = track.lines.iter().map(|line| line.source.as_str()).collect();
+    let mut text = format!(
+        "wrote {}: {} in {} of {}",
+        path.display(),
+        count(track.points().count() as u64, "point"),
+        count(segments as u64, "segment"),
+        sources.join(", ")
+    );
+    let left_out = left_out(tally);
+    if !left_out.is_empty() {
+        text = format!("{text}; left out: {left_out}");
+    }
+    text
+}
+
+/// A point in a table.
+#[derive(Serialize)]
+struct Row<'a> {
+    time: Option<String>,
+    t_ns: Option<String>,
+    topic: &'a str,
+    segment: usize,
+    latitude_deg: f64,
+    longitude_deg: f64,
+    altitude_msl_m: Option<f64>,
+    altitude_ellipsoid_m: Option<f64>,
+    fix: Option<&'static str>,
+    satellites: Option<u8>,
+    hdop: Option<f32>,
+    speed_m_s: Option<f32>,
+    course_deg: Option<f32>,
+    mode: Option<&'a str>,
+}
+
+/// What happened on the way.
+#[derive(Serialize)]
+struct MarkDoc<'a> {
+    time: Option<String>,
+    t_ns: Option<String>,
+    kind: &'static str,
+    name: &'a str,
+    latitude_deg: Option<f64>,
+    longitude_deg: Option<f64>,
+}
+
+/// The document `rovelog.track/1`.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    file: String,
+    points: Vec<Row<'a>>,
+    marks: Vec<MarkDoc<'a>>,
+}
+
+fn row<'a>(track: &'a Track, topic: &'a str, segment: usize, point: &TrackPoint, times: &Times) -> Row<'a> {
+    Row {
+        time: times.machine(Some(point.time)),
+        t_ns: times.t_ns(Some(point.time)).map(|nanos| nanos.to_string()),
+        topic,
+        segment,
+        latitude_deg: point.latitude,
+        longitude_deg: point.longitude,
+        altitude_msl_m: point.altitude_msl,
+        altitude_ellipsoid_m: point.altitude_ellipsoid,
+        fix: point.fix.map(track::Fix::name),
+        satellites: point.satellites,
+        hdop: point.hdop,
+        speed_m_s: point.speed,
+        course_deg: point.course,
+        mode: track.phase_at(point.time).map(|phase| phase.name.as_str()),
+    }
+}
+
+fn table(
+    track: &Track,
+    format: Format,
+    times: &Times,
+    input: &Input,
+    context: &Context,
+) -> Result<(), Failure> {
+    let rows = track.lines.iter().flat_map(|line| {
+        line.segments.iter().enumerate().flat_map(move |(number, segment)| {
+            segment
+                .points
+                .iter()
+                .map(move |point| (point.time, row(track, &line.source, number, point, times)))
+        })
+    });
+    let mut out = context.out();
+    match format {
+        Format::Csv => {
+            let head = [
+                "time",
+                "t_ns",
+                "topic",
+                "segment",
+                "latitude_deg",
+                "longitude_deg",
+                "altitude_msl_m",
+                "altitude_ellipsoid_m",
+                "fix",
+                "satellites",
+                "hdop",
+                "speed_m_s",
+                "course_deg",
+                "mode",
+            ];
+            let rows = rows.map(|(at, row)| {
+                let mut time = String::new();
+                times.push_csv(Some(at), &mut time);
+                [
+                    time,
+                    row.t_ns.unwrap_or_default(),
+                    row.topic.to_owned(),
+                    row.segment.to_string(),
+                    row.latitude_deg.to_string(),
+                    row.longitude_deg.to_string(),
+                    cell(row.altitude_msl_m),
+                    cell(row.altitude_ellipsoid_m),
+                    cell(row.fix),
+                    cell(row.satellites),
+                    cell(row.hdop),
+                    cell(row.speed_m_s),
+                    cell(row.course_deg),
+                    cell(row.mode),
+                ]
+            });
+            out.csv(head, rows)
+        }
+        Format::Ndjson => {
+            for (_, row) in rows {
+                out.line(&row)?;
+                out.end_record()?;
+            }
+            Ok(std::io::Write::flush(&mut out)?)
+        }
+        _ => {
+            let marks = track.marks.iter().map(|mark| MarkDoc {
+                time: times.machine(Some(mark.time)),
+                t_ns: times.t_ns(Some(mark.time)).map(|nanos| nanos.to_string()),
+                kind: mark.kind.name(),
+                name: &mark.name,
+                latitude_deg: mark.place.map(|place| place.latitude),
+                longitude_deg: mark.place.map(|place| place.longitude),
+            });
+            let points = rows.map(|(_, row)| row).collect();
+            let marks = marks.collect();
+            Ok(out.document(&Document { schema: "rovelog.track/1", file: input.name(), points, marks })?)
+        }
+    }
+}
+
+fn cell(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}

@@ -1,0 +1,138 @@
+//! `rovelog track` and `rovelog events`: what they print, the files they write, and what they refuse.
+
+mod common;
+
+use std::fs;
+
+use common::{corpus, rovelog, run, shown, stdout};
+use serde_json::Value;
+
+/// One snapshot of several runs, so that a reader sees them beside each other.
+macro_rules! runs {
+    ($($name:ident: $($line:literal),+ $(,)?;)*) => { $(
+        #[test]
+        fn $name() {
+            let runs = [$($line),+].map(shown).join("\n");
+            insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+                insta::assert_snapshot!(stringify!($name), runs);
+            });
+        }
+    )* };
+}
+
+runs! {
+    track_formats:
+        "track utc-gps-int32.ulg --to kml",
+        "track utc-gps-int32.ulg --to kml --altitude relative --min-fix 4",
+        "track utc-gps-int32.ulg --to gpx",
+        "track utc-gps-double.ulg --to geojson",
+        "track utc-gps-double.ulg --to geojson --topic sensor_gps/1",
+        "track utc-gps-double.ulg --to gpx --topic vehicle_gps_position --min-fix 2";
+    track_table:
+        "track utc-gps-int32.ulg -f csv",
+        "track utc-gps-double.ulg --topic sensor_gps/1 -f json",
+        "track utc-gps-int32.ulg -f ndjson -S +0.5s -E +1s";
+    track_errors:
+        "track utc-gps-int32.ulg",
+        "track utc-gps-int32.ulg -o track.txt",
+        "track utc-gps-int32.ulg --to shp",
+        "track utc-gps-int32.ulg --to gpx -f csv",
+        "track utc-gps-int32.ulg --to gpx --altitude clamp",
+        "track utc-gps-int32.ulg --to gpx --min-fix 1",
+        "track utc-gps-double.ulg --to gpx --topic vehicle_gps_position",
+        "track utc-gps-int32.ulg --to gpx --topic vehicle_gps",
+        "track one-topic.ulg --to gpx",
+        "track one-topic.ulg --to gpx --topic t",
+        "track header-only.ulg --to gpx";
+    events:
+        "events one-topic.ulg",
+        "events one-topic.ulg -f json",
+        "events one-topic.ulg -f csv",
+        "events cut-in-payload.ulg";
+}
+
+#[test]
+fn a_track_is_written_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("flight.ulg");
+    fs::copy(corpus().join("utc-gps-int32.ulg"), &log).unwrap();
+    let track = |arguments: &[&str]| {
+        let mut command = rovelog();
+        let output = command.current_dir(folder.path()).arg("track").args(arguments).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = track(&["flight.ulg", "-o", "flight.gpx"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.starts_with("wrote flight.gpx: "), "{said}");
+    let gpx = fs::read_to_string(folder.path().join("flight.gpx")).unwrap();
+    let document = roxmltree::Document::parse(&gpx).unwrap();
+    assert!(
+        document.descendants().any(|node| node.has_tag_name(("http://www.topografix.com/GPX/1/1", "trkpt")))
+    );
+    assert_eq!(gpx, stdout("track utc-gps-int32.ulg --to gpx").replace("utc-gps-int32", "flight"));
+
+    let (code, said) = track(&["flight.ulg", "-o", "flight.gpx"]);
+    assert_eq!(code, 2);
+    assert!(said.contains("exists already") && said.contains("--force"), "{said}");
+    assert_eq!(track(&["flight.ulg", "-o", "flight.gpx", "--force", "-q"]), (0, String::new()));
+
+    // The log itself is never written, whatever it is called.
+    for options in [
+        &["flight.ulg", "-o", "flight.ulg", "--to", "kml", "--force"][..],
+        &["flight.ulg", "-o", "./flight.ulg", "--to", "kml"],
+    ] {
+        let (code, said) = track(options);
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains("the output is the input"), "{said}");
+    }
+    assert_eq!(fs::read(&log).unwrap(), fs::read(corpus().join("utc-gps-int32.ulg")).unwrap());
+
+    // A failure leaves nothing behind.
+    fs::copy(corpus().join("one-topic.ulg"), folder.path().join("bench.ulg")).unwrap();
+    let (code, _) = track(&["bench.ulg", "-o", "empty.kml"]);
+    assert_eq!(code, 1);
+    let (code, _) = track(&["absent.ulg", "-o", "empty.kml"]);
+    assert_eq!(code, 1);
+    let (code, said) = track(&["flight.ulg", "-o", "nowhere/track.kml"]);
+    assert_eq!(code, 1, "{said}");
+    let mut names: Vec<_> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["bench.ulg", "flight.gpx", "flight.ulg"]);
+}
+
+#[test]
+fn json_documents_name_their_schema() {
+    let json = |line: &str| serde_json::from_str::<Value>(&stdout(line)).unwrap();
+    let track = json("track utc-gps-int32.ulg -f json");
+    assert_eq!(track["schema"], "rovelog.track/1");
+    assert_eq!(track["points"][0]["latitude_deg"], 47.397_742);
+    assert_eq!(json("events one-topic.ulg -f json")["schema"], "rovelog.events/1");
+}
+
+/// The real logs, from `ROVELOG_REAL` or beside the checkout.
+#[test]
+#[allow(clippy::print_stdout, clippy::allow_attributes, reason = "a skipped test says so")]
+fn events_and_tracks_of_real_logs() {
+    let folder = std::env::var_os("ROVELOG_REAL")
+        .map_or_else(|| corpus().join("../../../shared/real"), Into::into)
+        .join("ulog");
+    let log = folder.join("sample_px4_events.ulg");
+    if !log.is_file() {
+        println!("SKIPPED: no real logs in {} (set ROVELOG_REAL)", folder.display());
+        return;
+    }
+    let lines = stdout(&format!("events {}", log.display()));
+    assert_eq!(lines.lines().count(), 15, "{lines}");
+    assert!(lines.contains("+00:00:14.9  info       Using default takeoff altitude: 2.50 m\n"), "{lines}");
+    assert!(lines.contains("  mode       Return (5)\n"), "{lines}");
+    let all = stdout(&format!("events --all -f ndjson {}", log.display()));
+    assert_eq!(all.lines().filter(|line| line.contains("\"kind\":\"event\"")).count(), 38);
+    // Bytes were lost, but not the track.
+    let damaged = folder.join("px4-ulog-rs__corrupt_unregistered_msg_id.ulg");
+    let output = run(&format!("track --to geojson {}", damaged.display()));
+    assert_eq!(output.status.code(), Some(3));
+    assert!(serde_json::from_slice::<Value>(&output.stdout).is_ok());
+}

@@ -1,0 +1,98 @@
+//! Points into segments.
+
+use super::{Line, Segment, TrackPoint};
+
+/// Points closer than this to the one before are left out.
+const SPACING: i64 = 100_000_000;
+
+/// A longer silence ends a segment.
+const GAP: i64 = 10_000_000_000;
+
+/// Makes a line of points that come in the order of time: segments end at silences of more than 10 s and at
+/// the antimeridian, and points closer than 0.1 s are left out.
+#[derive(Debug)]
+pub struct LineBuilder {
+    line: Line,
+    all: bool,
+    /// Time of the last point that came, kept or not.
+    last: Option<i64>,
+    close: u64,
+}
+
+impl LineBuilder {
+    /// An empty line of points from `source`; `all` keeps every point, however close.
+    pub fn new(source: impl Into<String>, all: bool) -> Self {
+        Self { line: Line { source: source.into(), segments: Vec::new() }, all, last: None, close: 0 }
+    }
+
+    /// Adds the next point.
+    pub fn push(&mut self, point: TrackPoint) {
+        let silence = self.last.map(|last| point.time.nanos.saturating_sub(last));
+        self.last = Some(point.time.nanos);
+        let kept = self.line.segments.last_mut().and_then(|segment| Some((*segment.points.last()?, segment)));
+        let Some((before, segment)) = kept else { return self.begin(point) };
+        // A step back in time is no way that was gone.
+        if silence.is_some_and(|silence| !(0..=GAP).contains(&silence)) {
+            return self.begin(point);
+        }
+        if !self.all && point.time.nanos.saturating_sub(before.time.nanos) < SPACING {
+            self.close += 1;
+            return;
+        }
+        if (point.longitude - before.longitude).abs() > 180.0 {
+            return self.begin(point);
+        }
+        segment.points.push(point);
+    }
+
+    fn begin(&mut self, point: TrackPoint) {
+        self.line.segments.push(Segment { points: vec![point] });
+    }
+
+    /// Whether no point came.
+    pub fn is_empty(&self) -> bool {
+        self.line.segments.is_empty()
+    }
+
+    /// The line, and how many points were left out because they were close to the one before.
+    pub fn finish(self) -> (Line, u64) {
+        (self.line, self.close)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rovelog::{Clock, Timestamp};
+
+    use super::*;
+
+    fn line(all: bool, points: &[(i64, f64)]) -> (Vec<Vec<i64>>, u64) {
+        let mut builder = LineBuilder::new("t", all);
+        for (millis, longitude) in points {
+            let time = Timestamp::new(millis * 1_000_000, Clock::Boot);
+            builder.push(TrackPoint::new(time, 0.5, *longitude));
+        }
+        let (line, close) = builder.finish();
+        let times = |segment: &Segment| segment.points.iter().map(|p| p.time.nanos / 1_000_000).collect();
+        (line.segments.iter().map(times).collect(), close)
+    }
+
+    #[test]
+    fn close_points_are_left_out() {
+        let points: Vec<_> = (0..7).map(|i| (i * 40, 1.0)).collect();
+        assert_eq!(line(false, &points), (vec![vec![0, 120, 240]], 4));
+        assert_eq!(line(true, &points).0[0].len(), 7);
+        assert_eq!(line(false, &[(0, 1.0), (100, 1.0), (199, 1.0)]), (vec![vec![0, 100]], 1));
+    }
+
+    #[test]
+    fn segments_end_at_gaps_and_at_the_antimeridian() {
+        assert_eq!(line(false, &[(0, 1.0), (10_000, 1.0)]).0, [vec![0, 10_000]]);
+        assert_eq!(line(false, &[(0, 1.0), (10_001, 1.0)]).0, [vec![0], vec![10_001]]);
+        assert_eq!(line(false, &[(0, 179.9), (500, -179.9), (999, -179.8)]).0, [vec![0], vec![500, 999]]);
+        assert_eq!(line(false, &[(500, 1.0), (0, 1.0)]).0, [vec![500], vec![0]]);
+        // Close points are no silence.
+        let points: Vec<_> = (0..300).map(|i| (i * 50, 1.0)).collect();
+        assert_eq!(line(false, &points).0.len(), 1);
+    }
+}

@@ -1,0 +1,192 @@
+//! The track of a PX4 flight log.
+
+use std::collections::BTreeMap;
+
+use rovelog::ulog_format::UlogReader;
+use rovelog::ulog_format::px4::{
+    self, NoPosition, POSITION_TOPICS, Position, PositionFields, arming_changes, failsafe_changes,
+    mode_changes,
+};
+use rovelog::{Error, ErrorKind, LogReader as _, Select, Timestamp, Topic, TopicId};
+
+use super::{Fix, LineBuilder, Mark, MarkKind, Phase, Tally, Track, TrackOptions, TrackPoint};
+
+/// A fix in three dimensions.
+const MIN_FIX: u8 = 3;
+
+/// How far from a mark in time its place may be known.
+const NEAR: u64 = 10_000_000_000;
+
+pub(super) fn track(reader: &UlogReader, options: &TrackOptions) -> Result<(Track, Tally), Error> {
+    let mut tally = Tally::default();
+    let mut track = Track { utc: reader.info().utc.clone(), ..Track::default() };
+    for topics in candidates(reader, options)? {
+        lines(reader, &topics, options, &mut track, &mut tally)?;
+        if !track.lines.is_empty() {
+            break;
+        }
+    }
+    track.phases = mode_changes(reader)
+        .into_iter()
+        .map(|change| Phase {
+            time: change.time,
+            name: change.value.to_string(),
+            kind: change.value.nav_state.into(),
+        })
+        .collect();
+    track.marks = marks(reader);
+    track.marks.retain(|mark| {
+        let nanos = mark.time.nanos;
+        options.start.is_none_or(|start| nanos >= start) && options.end.is_none_or(|end| nanos < end)
+    });
+    track.marks.sort_by_key(|mark| mark.time.nanos);
+    place(&mut track);
+    Ok((track, tally))
+}
+
+/// The topics to try, the best first: all instances of a type together, or those that were asked for.
+fn candidates<'a>(reader: &'a UlogReader, options: &TrackOptions) -> Result<Vec<Vec<&'a Topic>>, Error> {
+    let layout = |topic: &Topic| {
+        let record = reader.records(&Select::topic(topic.name.clone())).next()?.ok()?;
+        Some(reader.row(&record).ok()?.layout())
+    };
+    let invalid = |message: String| Error::new("ulog", ErrorKind::InvalidArgument, None, message);
+    if options.topics.is_empty() {
+        return Ok(POSITION_TOPICS.into_iter().map(|name| px4::instances(reader, name)).collect());
+    }
+    let mut chosen: Vec<&Topic> = Vec::new();
+    for name in &options.topics {
+        let topics = || reader.topics().iter();
+        // A type means all its instances.
+        let mut found: Vec<_> = topics().filter(|topic| topic.name == *name).collect();
+        if found.is_empty() {
+            found = topics().filter(|topic| topic.type_name == *name).collect();
+        }
+        if found.is_empty() {
+            return Err(invalid(format!("there is no topic {name} in this log"))
+                .with_next("all of them: rovelog topics FILE"));
+        }
+        found.retain(|topic| topic.count > 0);
+        if let Some(odd) = found.iter().find(|topic| layout(topic).and_then(PositionFields::of).is_none()) {
+            return Err(invalid(format!("topic {} holds no position", odd.name))
+                .with_next("a position is lat and lon, or latitude_deg and longitude_deg"));
+        }
+        chosen.extend(found);
+    }
+    Ok(vec![chosen])
+}
+
+/// Reads the points of `topics` in one pass; a line each.
+fn lines(
+    reader: &UlogReader,
+    topics: &[&Topic],
+    options: &TrackOptions,
+    track: &mut Track,
+    tally: &mut Tally,
+) -> Result<(), Error> {
+    if topics.is_empty() {
+        return Ok(());
+    }
+    let names = topics.iter().map(|topic| topic.name.clone());
+    let select = Select::topics(names).between(options.start, options.end);
+    let mut builders: BTreeMap<TopicId, (Option<PositionFields>, LineBuilder)> = BTreeMap::new();
+    for record in reader.records(&select) {
+        let record = record?;
+        let row = reader.row(&record)?;
+        let (fields, line) = builders.entry(record.topic.id).or_insert_with(|| {
+            (PositionFields::of(row.layout()), LineBuilder::new(record.topic.name.clone(), options.all))
+        });
+        let Some(fields) = fields else { continue };
+        tally.rows += 1;
+        let Some(time) = record.time.filter(|time| time.nanos > 0) else {
+            tally.untimed += 1;
+            continue;
+        };
+        match fields.position(&row, options.min_fix.unwrap_or(MIN_FIX)) {
+            Ok(position) => line.push(point(time, &position)),
+            Err(NoPosition::NoFix) => tally.without_fix += 1,
+            Err(NoPosition::Implausible) => tally.implausible += 1,
+        }
+    }
+    // In the order of the topics, which is that of their instances.
+    for topic in topics {
+        let Some((_, line)) = builders.remove(&topic.id) else { continue };
+        let (line, close) = line.finish();
+        tally.close += close;
+        if !line.segments.is_empty() {
+            track.lines.push(line);
+        }
+    }
+    Ok(())
+}
+
+fn point(time: Timestamp, position: &Position) -> TrackPoint {
+    TrackPoint {
+        altitude_msl: position.altitude_msl,
+        altitude_ellipsoid: position.altitude_ellipsoid,
+        fix: position.fix.and_then(|fix| {
+            Some(match fix {
+                2 => Fix::TwoD,
+                3 => Fix::ThreeD,
+                4 => Fix::Differential,
+                5 => Fix::RtkFloat,
+                6 => Fix::RtkFixed,
+                8 => Fix::Extrapolated,
+                _ => return None,
+            })
+        }),
+        satellites: position.satellites,
+        hdop: position.hdop,
+        speed: position.speed,
+        course: position.course,
+        ..TrackPoint::new(time, position.latitude, position.longitude)
+    }
+}
+
+fn marks(reader: &UlogReader) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    let mut states = |changes: Vec<px4::Change<bool>>, on: (MarkKind, &str), off: (MarkKind, &str)| {
+        // How the log begins is worth a mark only where that is not the usual state.
+        for change in changes.into_iter().skip_while(|change| !change.value) {
+            let (kind, name) = if change.value { on } else { off };
+            marks.push(Mark { time: change.time, kind, name: name.to_owned(), place: None });
+        }
+    };
+    states(arming_changes(reader), (MarkKind::Armed, "Armed"), (MarkKind::Disarmed, "Disarmed"));
+    states(
+        failsafe_changes(reader),
+        (MarkKind::FailsafeBegins, "Failsafe"),
+        (MarkKind::FailsafeEnds, "Failsafe over"),
+    );
+    // Where the camera reported back, the capture has the better time and a place of its own.
+    let captures = px4::instances(reader, "camera_capture");
+    let reported = !captures.is_empty();
+    let topics = if reported { captures } else { px4::instances(reader, "camera_trigger") };
+    if topics.is_empty() {
+        return marks;
+    }
+    for record in reader.records(&Select::topics(topics.iter().map(|topic| topic.name.clone()))) {
+        let Ok(record) = record else { continue };
+        let Ok(row) = reader.row(&record) else { continue };
+        let Some(time) = record.time.filter(|time| time.nanos > 0) else { continue };
+        let number = row.layout().place("seq").and_then(|place| row.read::<u32>(place));
+        let name = number.map_or_else(|| "Camera".to_owned(), |number| format!("Camera {number}"));
+        let place = PositionFields::of(row.layout())
+            .and_then(|fields| fields.position(&row, MIN_FIX).ok())
+            .map(|position| point(time, &position));
+        marks.push(Mark { time, kind: MarkKind::Camera, name, place });
+    }
+    marks
+}
+
+/// Gives each mark the point of the best line that is nearest in time.
+fn place(track: &mut Track) {
+    let Some(line) = track.lines.first() else { return };
+    let points: Vec<&TrackPoint> = line.segments.iter().flat_map(|segment| &segment.points).collect();
+    for mark in track.marks.iter_mut().filter(|mark| mark.place.is_none()) {
+        let after = points.partition_point(|point| point.time.nanos < mark.time.nanos);
+        let apart = |point: &&&TrackPoint| point.time.nanos.abs_diff(mark.time.nanos);
+        let near = points[after.saturating_sub(1)..points.len().min(after + 1)].iter().min_by_key(apart);
+        mark.place = near.filter(|point| apart(point) <= NEAR).map(|point| **point);
+    }
+}

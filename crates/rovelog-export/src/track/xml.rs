@@ -1,0 +1,42 @@
+//! Text in XML.
+
+use std::borrow::Cow;
+
+/// `text` as content or attribute of XML 1.0: marks escaped, characters that XML cannot hold left out.
+pub(super) fn escape(text: &str) -> Cow<'_, str> {
+    let plain = |c: char| !matches!(c, '&' | '<' | '>' | '"' | '\'' | '\t' | '\n' | '\r') && valid(c);
+    if text.chars().all(plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&apos;"),
+            '\t' | '\n' | '\r' => escaped.push(' '),
+            c if valid(c) => escaped.push(c),
+            _ => {}
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// The production `Char` of XML 1.0, less the control characters that it only tolerates.
+fn valid(c: char) -> bool {
+    !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_xml_cannot_hold_is_left_out() {
+        assert_eq!(escape("Größe 3"), "Größe 3");
+        assert_eq!(escape("<a b=\"'&\">"), "&lt;a b=&quot;&apos;&amp;&quot;&gt;");
+        assert_eq!(escape("a\0\x1b\u{7f}\u{85}\u{ffff}b\nc"), "ab c");
+    }
+}
