@@ -271,7 +271,9 @@ impl Columns {
                         leaf.copy(data, starts, room.extend(starts.len() * leaf.pieces.len() * leaf.run));
                     }
                     Store::Bool(bits) => leaf.each(data, starts, |bytes| {
-                        bytes.iter().for_each(|byte| bits.append(*byte != 0));
+                        for byte in bytes {
+                            bits.append(*byte != 0);
+                        }
                     }),
                     Store::Text { offsets, bytes } => leaf.each(data, starts, |piece| {
                         push_text(piece, bytes);
@@ -316,8 +318,8 @@ impl Columns {
     /// Where texts of more than 2 GiB were gathered.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let rows = std::mem::take(&mut self.rows);
-        let timed = std::mem::take(&mut self.timed);
-        let nulls = (!timed.is_empty()).then(|| NullBuffer::from(timed));
+        let valid = std::mem::take(&mut self.timed);
+        let nulls = (!valid.is_empty()).then(|| NullBuffer::from(valid));
         let times = ScalarBuffer::<i64>::from(self.times.lend());
         let plan = Arc::clone(&self.plan);
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(1 + plan.parts.len());

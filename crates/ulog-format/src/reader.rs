@@ -286,7 +286,7 @@ struct Selected<'a> {
     end: Option<i64>,
 }
 
-impl<'a> Selected<'a> {
+impl Selected<'_> {
     fn places(&self, block: usize, mut visit: impl FnMut(Place)) {
         let reader = self.reader;
         if !reader.index.has_any(block, &self.topics) {
