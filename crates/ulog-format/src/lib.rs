@@ -43,12 +43,14 @@ mod parameters;
 mod plausible;
 pub mod px4;
 mod reader;
+pub mod recover;
 mod row;
 pub mod schema;
 mod stream;
 mod summary;
 mod utc;
 pub mod wire;
+pub mod writer;
 
 use rovelog_core::{Bytes, Format, FormatInfo, ReadOptions, Result, Signature};
 
@@ -56,8 +58,10 @@ pub use definitions::{Definitions, Subscription};
 pub use error::UlogError;
 pub use parameters::{Dropout, ParameterChange, Parameters};
 pub use reader::UlogReader;
+pub use recover::{RecoverOptions, RecoveryReport, Stretch, recover};
 pub use row::{Number, Place, Row};
 pub use stream::{StreamItem, UlogStream};
+pub use writer::{FormatBuilder, UlogWriter};
 
 /// The format's id.
 pub(crate) const ID: &str = "ulog";

@@ -1,0 +1,305 @@
+//! Stale stretches: what a damaged storage has mixed into a log from another time.
+//!
+//! A cluster that was never written keeps what it held before, often a piece of an older log with the same
+//! ids: sound rows of the wrong time. Only their order gives them away. Section 5 of docs/formats/ulog.md.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use rovelog_core::Timestamp;
+
+use crate::clock::RowMicros;
+use crate::reader::UlogReader;
+
+/// A part of a damaged log whose rows follow each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stretch {
+    /// Its bytes, lost ones included.
+    pub range: Range<u64>,
+    /// Its rows.
+    pub rows: u64,
+    /// Those of them that were judged: with a time, and not the first of their topic, which often was
+    /// latched long before.
+    pub timed_rows: u64,
+    /// The least time of these.
+    pub first: Option<Timestamp>,
+    /// The greatest.
+    pub last: Option<Timestamp>,
+    /// Whether it belongs to the log: `false` is a stale stretch.
+    pub in_time_order: bool,
+}
+
+/// Rows whose median tells where time jumps.
+const WINDOW: usize = 8;
+
+/// A jump, microseconds.
+const JUMP: u64 = 1_000_000;
+
+/// Pairs of stretches that are compared at most, so that a hostile log with a jump at each row ends too.
+const COMPARISONS: usize = 1 << 18;
+
+/// Stretches looked back through for a topic's last time.
+const LOOK_BACK: usize = 16;
+
+/// A row with a time that counts.
+#[derive(Clone, Copy)]
+struct Timed {
+    at: u64,
+    series: u32,
+    time: u64,
+    /// Rows behind it, up to the next one of these.
+    others: u64,
+}
+
+/// First and last time of a topic.
+#[derive(Clone, Copy)]
+struct Span {
+    series: u32,
+    first: u64,
+    last: u64,
+}
+
+/// A stretch in the making.
+#[derive(Default)]
+struct Part {
+    start: u64,
+    rows: u64,
+    timed_rows: u64,
+    first: u64,
+    last: u64,
+    /// Ascending by topic once complete.
+    topics: Vec<Span>,
+}
+
+/// Cuts a log into parts, row by row.
+#[derive(Default)]
+struct Cutter {
+    parts: Vec<Part>,
+    part: Part,
+    /// Rows not yet assigned to a part: those before and behind the place that is looked at.
+    rows: VecDeque<Timed>,
+    /// Places in a row at which time jumps, the best one and how well it separates.
+    run: usize,
+    best: (usize, usize),
+    /// By topic: its entry in the part, and which part that is.
+    entries: Vec<(usize, usize)>,
+    seen: Vec<bool>,
+}
+
+impl Cutter {
+    fn row(&mut self, at: u64, series: u32, time: Option<u64>) {
+        let topic = series as usize;
+        if self.seen.len() <= topic {
+            self.seen.resize(topic + 1, false);
+        }
+        let first = !std::mem::replace(&mut self.seen[topic], true);
+        match (time.filter(|_| !first), self.rows.back_mut()) {
+            (Some(time), _) => {
+                self.rows.push_back(Timed { at, series, time, others: 0 });
+                self.look();
+            }
+            (None, Some(last)) => last.others += 1,
+            (None, None) => self.part.rows += 1,
+        }
+    }
+
+    fn median(&self, from: usize) -> u64 {
+        let mut times = [0; WINDOW];
+        for (time, row) in times.iter_mut().zip(self.rows.range(from..from + WINDOW)) {
+            *time = row.time;
+        }
+        times.sort_unstable();
+        times[WINDOW / 2]
+    }
+
+    /// Looks for a jump where there are enough rows on both sides.
+    fn look(&mut self) {
+        while self.rows.len() >= 2 * WINDOW + self.run {
+            let place = WINDOW + self.run;
+            let (before, behind) = (self.median(place - WINDOW), self.median(place));
+            if before.abs_diff(behind) > JUMP {
+                // Around a joint several places jump; the joint is where the sides are cleanest.
+                let from = self.median(0);
+                let near = |row: &Timed| row.time.abs_diff(from) <= row.time.abs_diff(behind);
+                let clean = self.rows.range(place - WINDOW..place).filter(|row| near(row)).count()
+                    + self.rows.range(place..place + WINDOW).filter(|row| !near(row)).count();
+                if self.run == 0 || clean > self.best.1 {
+                    self.best = (place, clean);
+                }
+                self.run += 1;
+                if self.run == WINDOW {
+                    self.cut();
+                }
+            } else if self.run > 0 {
+                self.cut();
+            } else if let Some(row) = self.rows.pop_front() {
+                self.assign(row);
+            }
+        }
+    }
+
+    /// Begins a part at the best place of a run.
+    fn cut(&mut self) {
+        for _ in 0..self.best.0 {
+            let Some(row) = self.rows.pop_front() else { return };
+            self.assign(row);
+        }
+        self.run = 0;
+        if let Some(row) = self.rows.front() {
+            self.close(row.at);
+        }
+    }
+
+    /// Ends the part for certain, at the end of lost bytes or of the file.
+    fn end(&mut self, at: u64) {
+        if self.run > 0 {
+            self.cut();
+        }
+        while let Some(row) = self.rows.pop_front() {
+            self.assign(row);
+        }
+        self.close(at);
+    }
+
+    fn assign(&mut self, row: Timed) {
+        let part = &mut self.part;
+        part.rows += 1 + row.others;
+        (part.first, part.last) = match part.timed_rows {
+            0 => (row.time, row.time),
+            _ => (part.first.min(row.time), part.last.max(row.time)),
+        };
+        part.timed_rows += 1;
+        let (topic, number) = (row.series as usize, self.parts.len() + 1);
+        if self.entries.len() <= topic {
+            self.entries.resize(topic + 1, (0, 0));
+        }
+        if self.entries[topic].1 == number {
+            part.topics[self.entries[topic].0].last = row.time;
+        } else {
+            self.entries[topic] = (part.topics.len(), number);
+            part.topics.push(Span { series: row.series, first: row.time, last: row.time });
+        }
+    }
+
+    fn close(&mut self, end: u64) {
+        let mut part = std::mem::replace(&mut self.part, Part { start: end, ..Part::default() });
+        part.topics.sort_unstable_by_key(|span| span.series);
+        self.parts.push(part);
+    }
+}
+
+/// A part as the end of a chain that begins with the first one.
+struct Link {
+    part: usize,
+    /// The link before it.
+    before: Option<usize>,
+    /// Rows of the chain.
+    rows: u64,
+}
+
+/// Whether most of the topics that `part` shares with the chain ending at `link` go on in it.
+fn goes_on(part: &Part, parts: &[Part], links: &[Link], link: usize) -> bool {
+    let (mut common, mut behind) = (0, 0);
+    let mut open: Vec<Span> = part.topics.clone();
+    let mut at = Some(link);
+    for _ in 0..LOOK_BACK {
+        let Some(link) = at.map(|at| &links[at]) else { break };
+        let mut earlier = parts[link.part].topics.iter().peekable();
+        open.retain(|span| {
+            while earlier.next_if(|known| known.series < span.series).is_some() {}
+            let known = earlier.next_if(|known| known.series == span.series);
+            common += usize::from(known.is_some());
+            behind += usize::from(known.is_some_and(|known| span.first <= known.last));
+            known.is_none()
+        });
+        if open.is_empty() {
+            break;
+        }
+        at = link.before;
+    }
+    2 * behind <= common
+}
+
+/// Which parts are in order: the heaviest chain from the first part on.
+fn in_order(parts: &[Part]) -> Vec<bool> {
+    let mut links = vec![Link { part: 0, before: None, rows: parts[0].timed_rows }];
+    // The links, heaviest first: the first one that a part can follow is the best.
+    let mut heaviest = vec![0];
+    let tries = (COMPARISONS / parts.len()).clamp(8, 4096);
+    for (number, part) in parts.iter().enumerate().skip(1) {
+        let before = heaviest.iter().copied().take(tries).find(|link| goes_on(part, parts, &links, *link));
+        if let Some(before) = before {
+            let rows = links[before].rows + part.timed_rows;
+            let key = |link: usize| (Reverse(links[link].rows), Reverse(link));
+            let new = (Reverse(rows), Reverse(links.len()));
+            let place = heaviest.partition_point(|link| key(*link) < new);
+            heaviest.insert(place, links.len());
+            links.push(Link { part: number, before: Some(before), rows });
+        }
+    }
+    let mut kept = vec![false; parts.len()];
+    let mut at = heaviest.first().copied();
+    while let Some(link) = at.map(|at| &links[at]) {
+        kept[link.part] = true;
+        at = link.before;
+    }
+    kept
+}
+
+impl UlogReader {
+    /// The parts of a damaged log by whether their rows follow each other in time; empty where nothing is
+    /// damaged. Rows of a stretch that is not in order come from another time, as from a storage cluster
+    /// that was never written: they are sound and stand in the log's records like all others.
+    pub fn stretches(&self) -> Vec<Stretch> {
+        let mut gaps = self.gaps().iter().map(|gap| gap.end).peekable();
+        if gaps.peek().is_none() {
+            return Vec::new();
+        }
+        let len = self.bytes().len() as u64;
+        let mut cutter = Cutter::default();
+        for met in self.cursor() {
+            while let Some(end) = gaps.next_if(|end| *end <= met.at) {
+                cutter.end(end);
+            }
+            if let Some(row) = met.row {
+                let time = match row.time {
+                    RowMicros::At(micros @ 1..) => Some(micros),
+                    _ => None,
+                };
+                cutter.row(met.at, row.series, time);
+            }
+        }
+        cutter.end(len);
+        let parts = cutter.parts;
+        let kept = in_order(&parts);
+        let ends = parts.iter().skip(1).map(|part| part.start).chain([len]);
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for ((part, end), in_time_order) in parts.iter().zip(ends).zip(kept) {
+            let time = |micros| (part.timed_rows > 0).then(|| self.timestamp(micros)).flatten();
+            let (first, last) = (time(part.first), time(part.last));
+            match stretches.last_mut().filter(|before| {
+                // Nothing says whether a part without times belongs to the log: it goes with the one before.
+                before.in_time_order == in_time_order || part.timed_rows == 0
+            }) {
+                Some(before) => {
+                    before.range.end = end;
+                    before.rows += part.rows;
+                    before.timed_rows += part.timed_rows;
+                    before.first = before.first.into_iter().chain(first).min_by_key(|time| time.nanos);
+                    before.last = before.last.into_iter().chain(last).max_by_key(|time| time.nanos);
+                }
+                None => stretches.push(Stretch {
+                    range: part.start..end,
+                    rows: part.rows,
+                    timed_rows: part.timed_rows,
+                    first,
+                    last,
+                    in_time_order,
+                }),
+            }
+        }
+        stretches
+    }
+}
