@@ -23,9 +23,9 @@ pub struct Stretch {
     /// Those of them that were judged: with a time, and not the first of their topic, which often was
     /// latched long before.
     pub timed_rows: u64,
-    /// The least time of these.
+    /// When it begins: the median of the first 16 of these, because single rows may be far off.
     pub first: Option<Timestamp>,
-    /// The greatest.
+    /// When it ends: the median of the last 16.
     pub last: Option<Timestamp>,
     /// Whether it belongs to the log: `false` is a stale stretch.
     pub in_time_order: bool,
@@ -67,8 +67,6 @@ struct Part {
     start: u64,
     rows: u64,
     timed_rows: u64,
-    first: u64,
-    last: u64,
     /// Ascending by topic once complete.
     topics: Vec<Span>,
 }
@@ -85,17 +83,11 @@ struct Cutter {
     best: (usize, usize),
     /// By topic: its entry in the part, and which part that is.
     entries: Vec<(usize, usize)>,
-    seen: Vec<bool>,
 }
 
 impl Cutter {
     fn row(&mut self, at: u64, series: u32, time: Option<u64>) {
-        let topic = series as usize;
-        if self.seen.len() <= topic {
-            self.seen.resize(topic + 1, false);
-        }
-        let first = !std::mem::replace(&mut self.seen[topic], true);
-        match (time.filter(|_| !first), self.rows.back_mut()) {
+        match (time, self.rows.back_mut()) {
             (Some(time), _) => {
                 self.rows.push_back(Timed { at, series, time, others: 0 });
                 self.look();
@@ -166,10 +158,6 @@ impl Cutter {
     fn assign(&mut self, row: Timed) {
         let part = &mut self.part;
         part.rows += 1 + row.others;
-        (part.first, part.last) = match part.timed_rows {
-            0 => (row.time, row.time),
-            _ => (part.first.min(row.time), part.last.max(row.time)),
-        };
         part.timed_rows += 1;
         let (topic, number) = (row.series as usize, self.parts.len() + 1);
         if self.entries.len() <= topic {
@@ -224,14 +212,14 @@ fn goes_on(part: &Part, parts: &[Part], links: &[Link], link: usize) -> bool {
 
 /// Which parts are in order: the heaviest chain from the first part on.
 fn in_order(parts: &[Part]) -> Vec<bool> {
-    let mut links = vec![Link { part: 0, before: None, rows: parts[0].timed_rows }];
+    let mut links = vec![Link { part: 0, before: None, rows: parts[0].rows }];
     // The links, heaviest first: the first one that a part can follow is the best.
     let mut heaviest = vec![0];
     let tries = (COMPARISONS / parts.len()).clamp(8, 4096);
     for (number, part) in parts.iter().enumerate().skip(1) {
         let before = heaviest.iter().copied().take(tries).find(|link| goes_on(part, parts, &links, *link));
         if let Some(before) = before {
-            let rows = links[before].rows + part.timed_rows;
+            let rows = links[before].rows + part.rows;
             let key = |link: usize| (Reverse(links[link].rows), Reverse(link));
             let new = (Reverse(rows), Reverse(links.len()));
             let place = heaviest.partition_point(|link| key(*link) < new);
@@ -248,6 +236,40 @@ fn in_order(parts: &[Part]) -> Vec<bool> {
     kept
 }
 
+/// The first and the last times of a stretch.
+#[derive(Default)]
+struct Ends {
+    first: Vec<u64>,
+    last: VecDeque<u64>,
+}
+
+/// Rows whose median says when a stretch begins and ends.
+const ENDS: usize = 16;
+
+impl Ends {
+    fn take(&mut self, time: u64) {
+        if self.first.len() < ENDS {
+            self.first.push(time);
+        }
+        if self.last.len() == ENDS {
+            self.last.pop_front();
+        }
+        self.last.push_back(time);
+    }
+
+    fn medians(self) -> Option<(u64, u64)> {
+        Some((median(self.first)?, median(self.last.into())?))
+    }
+}
+
+fn median(mut times: Vec<u64>) -> Option<u64> {
+    times.sort_unstable();
+    let upper = *times.get(times.len() / 2)?;
+    let lower = times[(times.len() - 1) / 2];
+    // Between the two in the middle, without overflow.
+    Some(lower + (upper - lower) / 2)
+}
+
 impl UlogReader {
     /// The parts of a damaged log by whether their rows follow each other in time; empty where nothing is
     /// damaged. Rows of a stretch that is not in order come from another time, as from a storage cluster
@@ -259,47 +281,65 @@ impl UlogReader {
         }
         let len = self.bytes().len() as u64;
         let mut cutter = Cutter::default();
-        for met in self.cursor() {
-            while let Some(end) = gaps.next_if(|end| *end <= met.at) {
+        for (at, series, time) in self.judged() {
+            while let Some(end) = gaps.next_if(|end| *end <= at) {
                 cutter.end(end);
             }
-            if let Some(row) = met.row {
-                let time = match row.time {
-                    RowMicros::At(micros @ 1..) => Some(micros),
-                    _ => None,
-                };
-                cutter.row(met.at, row.series, time);
-            }
+            cutter.row(at, series, time);
         }
+        // Gaps behind the last row; the last part ends with the file.
+        gaps.filter(|end| *end < len).for_each(|end| cutter.end(end));
         cutter.end(len);
         let parts = cutter.parts;
         let kept = in_order(&parts);
         let ends = parts.iter().skip(1).map(|part| part.start).chain([len]);
         let mut stretches: Vec<Stretch> = Vec::new();
         for ((part, end), in_time_order) in parts.iter().zip(ends).zip(kept) {
-            let time = |micros| (part.timed_rows > 0).then(|| self.timestamp(micros)).flatten();
-            let (first, last) = (time(part.first), time(part.last));
-            match stretches.last_mut().filter(|before| {
+            match stretches.last_mut() {
                 // Nothing says whether a part without times belongs to the log: it goes with the one before.
-                before.in_time_order == in_time_order || part.timed_rows == 0
-            }) {
-                Some(before) => {
+                Some(before) if before.in_time_order == in_time_order || part.timed_rows == 0 => {
                     before.range.end = end;
                     before.rows += part.rows;
                     before.timed_rows += part.timed_rows;
-                    before.first = before.first.into_iter().chain(first).min_by_key(|time| time.nanos);
-                    before.last = before.last.into_iter().chain(last).max_by_key(|time| time.nanos);
                 }
-                None => stretches.push(Stretch {
+                _ => stretches.push(Stretch {
                     range: part.start..end,
                     rows: part.rows,
                     timed_rows: part.timed_rows,
-                    first,
-                    last,
+                    first: None,
+                    last: None,
                     in_time_order,
                 }),
             }
         }
+        self.date(&mut stretches);
         stretches
+    }
+
+    /// Says when each stretch begins and ends.
+    fn date(&self, stretches: &mut [Stretch]) {
+        let mut rows = self.judged().filter_map(|(at, _, time)| Some((at, time?))).peekable();
+        for stretch in stretches {
+            let mut ends = Ends::default();
+            while let Some((_, time)) = rows.next_if(|(at, _)| *at < stretch.range.end) {
+                ends.take(time);
+            }
+            if let Some((first, last)) = ends.medians() {
+                (stretch.first, stretch.last) = (self.timestamp(first), self.timestamp(last));
+            }
+        }
+    }
+
+    /// All rows: offset, topic, and the time if it counts.
+    fn judged(&self) -> impl Iterator<Item = (u64, u32, Option<u64>)> + '_ {
+        self.cursor().filter_map(|met| {
+            let row = met.row?;
+            let time = match row.time {
+                // A topic's first row often is a value latched long before.
+                RowMicros::At(micros @ 1..) if row.seq > 0 => Some(micros),
+                _ => None,
+            };
+            Some((met.at, row.series, time))
+        })
     }
 }
