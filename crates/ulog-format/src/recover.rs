@@ -5,7 +5,7 @@
 
 mod stretches;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{Read, Write};
 use std::ops::Range;
 
@@ -75,6 +75,18 @@ struct Plan {
     stale: Vec<Range<u64>>,
 }
 
+impl Plan {
+    /// Moves `gone`, ascending parts of what is kept, to what is lost.
+    fn lose(&mut self, gone: Vec<Range<u64>>) {
+        self.kept = subtract(&self.kept, &gone);
+        self.lost.extend(gone);
+        self.lost.sort_unstable_by_key(|range| range.start);
+        let mut joined = Vec::new();
+        self.lost.drain(..).for_each(|range| extend(&mut joined, range));
+        self.lost = joined;
+    }
+}
+
 fn extend(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => last.end = range.end,
@@ -108,7 +120,7 @@ fn subtract(from: &[Range<u64>], gone: &[Range<u64>]) -> Vec<Range<u64>> {
 /// Writes the best sound log that `log` still holds.
 ///
 /// Every sound message is kept byte for byte and in order. Left out are damaged bytes, and rows that no
-/// reader can decode because their subscription or format is missing. In a log with damage, appended data
+/// reader can decode because their subscription or format is missing, with subscriptions to such formats. In a log with damage, appended data
 /// becomes ordinary data where it stands, and the flag and offsets that announced it are cleared, because
 /// what is before it may have moved. A sound log is copied as it is. To recover a recovered log changes nothing.
 ///
@@ -127,6 +139,7 @@ pub fn recover(
     });
     let unchanged = plan.lost.is_empty() && plan.stale.is_empty() && flags_agree;
     if !unchanged {
+        plan.lose(unusable(log, &plan.kept));
         settle(log, &mut plan)?;
     }
     let merged_sections = if unchanged { 0 } else { log.appended_offsets().len() };
@@ -207,9 +220,9 @@ fn head(log: &UlogReader, kept: &[Range<u64>]) -> Vec<u8> {
 /// Definitions met, to tell new ones in stale stretches.
 #[derive(Default)]
 struct Known<'a> {
-    formats: std::collections::HashSet<&'a str>,
-    ids: std::collections::HashSet<u16>,
-    topics: std::collections::HashSet<(&'a [u8], u8)>,
+    formats: HashSet<&'a str>,
+    ids: HashSet<u16>,
+    topics: HashSet<(&'a [u8], u8)>,
 }
 
 impl<'a> Known<'a> {
@@ -227,24 +240,76 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Takes out what is no longer sound when what was around it is gone: a message of which nothing can be
-/// said but that sound ones follow, when these followed only in another section.
+/// Subscriptions that none of the log's formats fits: "Must match one of the `message_format_s` definitions".
+/// Their rows are lost anyway, and strict readers stumble over them.
+fn unusable(log: &UlogReader, kept: &[Range<u64>]) -> Vec<Range<u64>> {
+    let (definitions, mut usable) = (log.definitions(), HashSet::new());
+    for (subscription, topic) in definitions.subscriptions().iter().zip(log.topics()) {
+        if subscription.layout.is_ok() {
+            usable.insert((subscription.multi_id, subscription.msg_id, topic.type_name.as_bytes()));
+        }
+    }
+    let mut gone = Vec::new();
+    let mut kept = Inside::of(kept);
+    for met in log.cursor().filter(|met| met.msg_type == kind::SUBSCRIPTION) {
+        if let Some(Message::Subscription { multi_id, msg_id, name }) =
+            Message::view(met.msg_type, met.payload)
+            && !usable.contains(&(multi_id, msg_id, name))
+            && kept.has(met.at)
+        {
+            extend(&mut gone, met.at..met.at + HEADER_LEN + met.payload.len() as u64);
+        }
+    }
+    gone
+}
+
+/// Walks over the copy until it is sound: something of which nothing can be said but that sound messages
+/// follow is no longer sound where these followed only in another section.
 fn settle(log: &UlogReader, plan: &mut Plan) -> Result<(), UlogError> {
-    loop {
+    for pass in 0.. {
+        if pass == PASSES {
+            drop_unjudgeable(log, plan);
+        }
         let head = head(log, &plan.kept);
         let copy = Kept::new(log.bytes(), &head, &plan.kept);
         let losses = UlogStream::new(copy, &ReadOptions::default())?.losses()?;
         if losses.is_empty() {
-            return Ok(());
+            break;
         }
         let gone = in_source(&losses, &plan.kept);
-        plan.kept = subtract(&plan.kept, &gone);
-        plan.lost.extend(gone);
-        plan.lost.sort_unstable_by_key(|range| range.start);
-        let mut joined = Vec::new();
-        plan.lost.drain(..).for_each(|range| extend(&mut joined, range));
-        plan.lost = joined;
+        plan.lose(gone);
     }
+    Ok(())
+}
+
+/// Walks over the copy before everything goes that can be the reason for another one. Real logs take one
+/// or two; a hostile one could ask for as many as it has messages.
+const PASSES: usize = 8;
+
+/// Takes out unknown messages, and subscriptions whose format is not defined before them.
+fn drop_unjudgeable(log: &UlogReader, plan: &mut Plan) {
+    let (mut known, mut gone) = (Known::default(), Vec::new());
+    let mut kept = Inside::of(&plan.kept);
+    for met in log.cursor() {
+        if met.msg_type == kind::DATA || !kept.has(met.at) {
+            continue;
+        }
+        let unjudgeable = match Message::view(met.msg_type, met.payload) {
+            Some(Message::Subscription { name, .. }) => {
+                std::str::from_utf8(name).map_or(true, |name| !known.formats.contains(name))
+            }
+            Some(Message::Unknown { .. }) => true,
+            Some(message) => {
+                known.is_new(&message);
+                false
+            }
+            None => false,
+        };
+        if unjudgeable {
+            extend(&mut gone, met.at..met.at + HEADER_LEN + met.payload.len() as u64);
+        }
+    }
+    plan.lose(gone);
 }
 
 /// Ranges of the copy that keeps `kept` behind its header, as ranges of the source.
@@ -315,3 +380,43 @@ impl Read for Kept<'_> {
 
 /// The head replaces flag bits where they stand in the file.
 const _: () = assert!(size_of::<FileHeader>() as u64 == FLAG_BITS_AT && size_of::<FlagBits>() == 40);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FormatBuilder, UlogWriter};
+
+    #[test]
+    fn ranges_are_taken_out_of_ranges() {
+        let from = [10..20, 30..40, 50..60];
+        assert_eq!(subtract(&from, &[12..14, 18..20, 30..40, 59..60]), [10..12, 14..18, 50..59]);
+        assert_eq!(subtract(&from, &[]), from);
+    }
+
+    #[test]
+    fn losses_of_a_copy_are_found_in_its_source() {
+        // The copy: 16..26 is 20..30, 26..36 is 40..50.
+        let kept = [20..30, 40..50];
+        assert_eq!(in_source(&[17..18, 25..27, 36..36], &kept), [21..22, 29..30, 40..41]);
+    }
+
+    /// What nobody can judge goes at last, and what is left is sound.
+    #[test]
+    fn unjudgeable_messages_go_when_walking_does_not_end() -> Result<(), UlogError> {
+        let mut log = UlogWriter::new(Vec::new(), 0)?;
+        log.define(&FormatBuilder::new("t").field::<u64>("timestamp"))?;
+        let t = log.subscribe("t", 0)?;
+        for i in 0..10u64 {
+            log.write_raw(b'Z', b"unknown")?;
+            log.write_raw(b'A', b"\0\x07\0later")?;
+            log.write_row_bytes(t, &i.to_le_bytes())?;
+        }
+        let log = UlogReader::new(log.finish()?.into(), &ReadOptions::default())?;
+        let mut plan = plan(&log, &[]);
+        drop_unjudgeable(&log, &mut plan);
+        assert_eq!((total(&plan.lost), plan.lost.len()), (10 * (10 + 11), 10));
+        settle(&log, &mut plan)?;
+        assert_eq!(total(&plan.lost), 10 * (10 + 11));
+        Ok(())
+    }
+}

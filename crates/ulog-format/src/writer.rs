@@ -55,6 +55,7 @@
 mod append;
 mod build;
 mod encode;
+mod rewrite;
 mod tables;
 
 use std::io::Write;
@@ -67,12 +68,12 @@ use zerocopy::{FromBytes, IntoBytes};
 pub use append::{append, append_to_file};
 pub use build::{FormatBuilder, RowBuffer};
 pub use encode::{InfoValue, ParameterValue};
+pub use rewrite::rewrite;
 
 use crate::error::UlogError;
 use crate::frame::FLAG_BITS_AT;
 use crate::layout::Layout;
 use crate::message::Message;
-use crate::reader::UlogReader;
 use crate::wire::{self, DataHead, FileHeader, FlagBits, MAGIC, MessageHeader, SYNC_MAGIC, kind};
 use tables::Tables;
 
@@ -576,30 +577,4 @@ impl<W: Write> UlogWriter<W> {
 fn timestamp(layout: &Layout, row: &[u8]) -> Option<u64> {
     let field = layout.timestamp.filter(|field| field.width == crate::layout::TimeWidth::U64Micros)?;
     Some(u64::from_le_bytes(*row.get(field.offset..)?.first_chunk()?))
-}
-
-impl FlagBits {
-    /// The same flags for a log in which appended data is ordinary data: for copies whose messages move.
-    #[must_use]
-    pub fn merged(mut self) -> Self {
-        self.incompat_flags[0] &= !1;
-        self.appended_offsets = [U64Le::new(0); 3];
-        self
-    }
-}
-
-/// Writes a log again, byte for byte, by reading and writing each of its messages.
-///
-/// # Errors
-/// Where the log is damaged: [`recover`](crate::recover::recover) is for those. Where the output refuses.
-pub fn rewrite<W: Write>(log: &UlogReader, out: W) -> Result<W, UlogError> {
-    let losses = log.gaps().len();
-    if losses > 0 {
-        return Err(UlogError::Damaged { losses });
-    }
-    let mut copy = UlogWriter::copying(out, log.header())?;
-    for (_, message) in log.messages() {
-        copy.write_message(&message)?;
-    }
-    copy.finish()
 }

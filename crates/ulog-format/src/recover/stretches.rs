@@ -4,7 +4,7 @@
 //! ids: sound rows of the wrong time. Only their order gives them away. Section 5 of docs/formats/ulog.md.
 
 use std::cmp::Reverse;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 use rovelog_core::Timestamp;
@@ -213,22 +213,21 @@ fn goes_on(part: &Part, parts: &[Part], links: &[Link], link: usize) -> bool {
 /// Which parts are in order: the heaviest chain from the first part on.
 fn in_order(parts: &[Part]) -> Vec<bool> {
     let mut links = vec![Link { part: 0, before: None, rows: parts[0].rows }];
-    // The links, heaviest first: the first one that a part can follow is the best.
-    let mut heaviest = vec![0];
+    // The links by weight, the earlier of two alike the heavier: the heaviest that a part can follow is
+    // its best one.
+    let mut by_weight = BTreeSet::from([(links[0].rows, Reverse(0))]);
     let tries = (COMPARISONS / parts.len()).clamp(8, 4096);
     for (number, part) in parts.iter().enumerate().skip(1) {
-        let before = heaviest.iter().copied().take(tries).find(|link| goes_on(part, parts, &links, *link));
+        let mut candidates = by_weight.iter().rev().take(tries).map(|(_, Reverse(link))| *link);
+        let before = candidates.find(|link| goes_on(part, parts, &links, *link));
         if let Some(before) = before {
             let rows = links[before].rows + part.rows;
-            let key = |link: usize| (Reverse(links[link].rows), Reverse(link));
-            let new = (Reverse(rows), Reverse(links.len()));
-            let place = heaviest.partition_point(|link| key(*link) < new);
-            heaviest.insert(place, links.len());
+            by_weight.insert((rows, Reverse(links.len())));
             links.push(Link { part: number, before: Some(before), rows });
         }
     }
     let mut kept = vec![false; parts.len()];
-    let mut at = heaviest.first().copied();
+    let mut at = by_weight.last().map(|(_, Reverse(link))| *link);
     while let Some(link) = at.map(|at| &links[at]) {
         kept[link.part] = true;
         at = link.before;

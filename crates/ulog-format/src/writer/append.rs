@@ -21,8 +21,9 @@ use crate::wire::{FileHeader, FlagBits};
 /// log file, then append any type of messages that are valid for the Data section": the log may be cut
 /// anywhere before that, and three times is all. `add` writes to memory; the file is only touched when it
 /// has succeeded and written something. It knows the log's formats and topics:
-/// [`topic`](UlogWriter::topic) finds a topic to add rows to, [`subscribe`](UlogWriter::subscribe) adds one
-/// of a format the log has; new formats are refused.
+/// [`topic`](UlogWriter::topic) finds a topic to add rows to, [`subscribe`](UlogWriter::subscribe) adds an
+/// instance of a format the log has; new formats are refused. Some readers, pyulog 1.3 among them, forget
+/// the earlier subscriptions at the offset: rows of an instance that is subscribed here reach them too.
 ///
 /// # Errors
 /// Where the file is no ULog, has no flag bits or no offset left, and whatever `add` returns.

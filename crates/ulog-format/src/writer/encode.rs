@@ -41,7 +41,7 @@ pub(super) fn part<'a>(key: &'a str, value: &'a [u8]) -> KeyValue<'a> {
     KeyValue { key: key.as_bytes(), value }
 }
 
-/// A value of an information message: its bytes, and what they are.
+/// A value of an information message: its bytes, and what they are. Only the implementations here make one.
 #[derive(Clone, Debug)]
 pub struct Encoded<'a> {
     ty: Basic,
