@@ -1,4 +1,4 @@
-//! Messages as borrowed views: the zero-copy twins of the declarations in [`wire`](crate::wire).
+//! Messages as borrowed views: the zero-copy twins of the declarations in [`wire`].
 
 use rovelog_core::wire::{U16Le, U64Le};
 use zerocopy::FromBytes;

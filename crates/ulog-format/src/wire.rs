@@ -5,7 +5,7 @@
 //! serves binrw and the zero-copy view alike; a message of variable size is such a head plus what is
 //! left of the payload, and has a borrowed twin in [`message`](crate::message).
 //!
-//! These declarations read *and write*; they say nothing about damage: see [`frame`](crate::frame).
+//! These declarations read *and write*; they say nothing about damage: that is for `frame`.
 
 use std::io::Cursor;
 

@@ -4,6 +4,7 @@ mod support;
 
 use std::collections::{BTreeMap, HashMap};
 
+use rovelog_core::wire::U64Le;
 use rovelog_core::{LogReader, ReadOptions, Severity};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
@@ -111,6 +112,22 @@ fn every_corpus_file_and_quirk_recovers() {
         tried += 1;
     }
     assert!(tried > 80, "only {tried} logs");
+}
+
+#[test]
+fn appended_sections_become_ordinary_data_where_something_is_lost() {
+    let find = |name: &str| corpus().into_iter().find(|log| log.name == name).expect("in the corpus");
+    let cut = open(&find("appended+cut-in-payload-before").bytes);
+    let (again, report) = check_recovery("cut", &cut);
+    assert_eq!((report.merged_sections, report.lost.len(), report.unchanged), (1, 1, false));
+    let flags = again.flag_bits().expect("kept");
+    assert_eq!((flags.incompat_flags[0], flags.appended_offsets.map(U64Le::get)), (0, [0; 3]));
+    // A sound log stays as it is, its sections too.
+    let sound = find("appended");
+    let mut bytes = Vec::new();
+    let report =
+        recover(&open(&sound.bytes), &mut bytes, &RecoverOptions::default()).expect("memory takes it");
+    assert!(report.unchanged && report.merged_sections == 0 && bytes == sound.bytes);
 }
 
 fn stretch_json(stretch: &Stretch) -> Json {
