@@ -1,4 +1,4 @@
-//! Why a ULog could not be opened. Damage is no error: it is a diagnostic.
+//! Why a ULog could not be opened or written. Damage is no error: it is a diagnostic.
 
 use rovelog_core::{Error, ErrorKind};
 
@@ -47,7 +47,84 @@ pub enum UlogError {
         /// The size of all fields.
         full: usize,
     },
-    /// The operating system refused to read.
+    /// A format that must not be written.
+    #[error("format {name} cannot be written: {why}")]
+    BadFormat {
+        /// The format.
+        name: String,
+        /// Why.
+        why: String,
+    },
+    /// A subscription that must not be written.
+    #[error("topic {topic} cannot be subscribed: {why}")]
+    BadSubscription {
+        /// Name and instance.
+        topic: String,
+        /// Why.
+        why: &'static str,
+    },
+    /// A definition behind the start of the data section.
+    #[error("{what} cannot be written after the data section has begun")]
+    DefinitionsClosed {
+        /// What was to be written.
+        what: String,
+    },
+    /// A topic that the writer has not subscribed, or has unsubscribed.
+    #[error("message id {msg_id} is not subscribed in this log")]
+    NotSubscribed {
+        /// The id.
+        msg_id: u16,
+    },
+    /// A value that does not fit its field.
+    #[error("{field}: {why}")]
+    BadValue {
+        /// The field, by its flat name.
+        field: String,
+        /// What does not fit.
+        why: String,
+    },
+    /// An information message or a parameter that must not be written.
+    #[error("{name:?} cannot be written: {why}")]
+    BadKey {
+        /// Its name.
+        name: String,
+        /// Why.
+        why: &'static str,
+    },
+    /// More than a message can hold.
+    #[error("{what} takes {len} bytes, and there is room for {max}")]
+    TooLong {
+        /// What is too long.
+        what: String,
+        /// Its length.
+        len: usize,
+        /// The greatest length.
+        max: usize,
+    },
+    /// A message that contradicts its type, or stands where it must not.
+    #[error("a '{letter}' message cannot be written here: {why}")]
+    BadMessage {
+        /// The letter of its type.
+        letter: char,
+        /// Why.
+        why: &'static str,
+    },
+    /// An earlier failure left half a message in the output.
+    #[error("an earlier write failed, so the log that is being written is not usable")]
+    WriterFailed,
+    /// A damaged log where only an undamaged one will do.
+    #[error("the log is damaged in {losses} places")]
+    Damaged {
+        /// The number of stretches without sound messages.
+        losses: usize,
+    },
+    /// A log to which nothing can be appended.
+    #[error("nothing can be appended to this log: {why}")]
+    CannotAppend {
+        /// Why.
+        why: &'static str,
+    },
+    /// The operating system refused to read or write.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -66,6 +143,47 @@ impl From<UlogError> for Error {
                 (ErrorKind::Unsupported, Some(0), Some("decrypt it with the private key of its owner"))
             }
             UlogError::Undecodable { .. } | UlogError::RowSize { .. } => (ErrorKind::Malformed, None, None),
+            UlogError::BadFormat { .. } => {
+                (ErrorKind::InvalidArgument, None, Some("see 'F' messages in docs/formats/ulog.md"))
+            }
+            UlogError::BadSubscription { .. } => (
+                ErrorKind::InvalidArgument,
+                None,
+                Some(
+                    "define a format that begins with `uint64_t timestamp`, and subscribe each instance once",
+                ),
+            ),
+            UlogError::DefinitionsClosed { .. } => (
+                ErrorKind::InvalidArgument,
+                None,
+                Some("write it before the first subscription, row or text"),
+            ),
+            UlogError::NotSubscribed { .. } => {
+                (ErrorKind::InvalidArgument, None, Some("subscribe the topic with this writer first"))
+            }
+            UlogError::BadValue { .. } => {
+                (ErrorKind::InvalidArgument, None, Some("give every field of the format a value of its type"))
+            }
+            UlogError::BadKey { .. } => (
+                ErrorKind::InvalidArgument,
+                None,
+                Some("use a name of printable characters without spaces, once"),
+            ),
+            UlogError::TooLong { .. } => {
+                (ErrorKind::LimitExceeded, None, Some("split it: `multi_info` does so by itself"))
+            }
+            UlogError::BadMessage { .. } => (ErrorKind::InvalidArgument, None, None),
+            UlogError::WriterFailed => (ErrorKind::Io, None, Some("begin again with a new output")),
+            UlogError::Damaged { .. } => (
+                ErrorKind::Malformed,
+                None,
+                Some("use `recover`, which keeps what is sound and says what is lost"),
+            ),
+            UlogError::CannotAppend { .. } => (
+                ErrorKind::Unsupported,
+                None,
+                Some("`recover` it first: that merges what was appended before"),
+            ),
             UlogError::Io(_) => (ErrorKind::Io, None, None),
         };
         let core = Error::new(crate::ID, kind, offset, error);

@@ -118,6 +118,11 @@ impl Index {
         }
     }
 
+    /// Bytes without sound messages, ascending.
+    pub(crate) fn gaps(&self) -> &[Range<u64>] {
+        &self.gaps
+    }
+
     /// Completes the index when the walk has ended at `end`.
     pub(crate) fn finish(&mut self, definitions: &Definitions, end: u64) {
         self.end = end;

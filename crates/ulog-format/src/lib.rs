@@ -1,5 +1,5 @@
-//! PX4 ULog (`.ulg`) flight logs, read whole: every message kind, every edition of the format, damaged
-//! logs included.
+//! PX4 ULog (`.ulg`) flight logs, read and written whole: every message kind, every edition of the format,
+//! damaged logs included.
 //!
 //! ```no_run
 //! use rovelog_core::{Format, LogReader, ReadOptions, Select};
@@ -27,6 +27,8 @@
 //! - [`schema`] and [`layout`]: definitions found in the file, and where fields lie in a row.
 //! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass over
 //!   a pipe, in bounded memory. Both hand out [`Record`](rovelog_core::Record)s, and [`Row`] for their fields.
+//! - [`mod@recover`]: the best sound log that a damaged one still holds, with an account of every byte.
+//! - [`writer`]: logs from scratch, copies message by message, and appending to finished logs.
 //!
 //! What was noticed in the bytes is a [`Diagnostic`](rovelog_core::Diagnostic); [`diagnostics`] lists them all.
 #![forbid(unsafe_code)]
@@ -45,12 +47,14 @@ mod parameters;
 mod plausible;
 pub mod px4;
 mod reader;
+pub mod recover;
 mod row;
 pub mod schema;
 mod stream;
 mod summary;
 mod utc;
 pub mod wire;
+pub mod writer;
 
 use rovelog_core::{Bytes, Format, FormatInfo, ReadOptions, Result, Signature};
 
@@ -60,8 +64,10 @@ pub use definitions::{Definitions, Subscription};
 pub use error::UlogError;
 pub use parameters::{Dropout, ParameterChange, Parameters};
 pub use reader::UlogReader;
+pub use recover::{RecoverOptions, RecoveryReport, Stretch, recover};
 pub use row::{Number, Place, Row};
 pub use stream::{StreamItem, UlogStream};
+pub use writer::{FormatBuilder, UlogWriter};
 
 /// The format's id.
 pub(crate) const ID: &str = "ulog";

@@ -1,9 +1,10 @@
 //! Messages as borrowed views: the zero-copy twins of the declarations in [`wire`].
 
+use rovelog_core::wire::{U16Le, U64Le};
 use zerocopy::FromBytes;
 
 use crate::schema::{Key, split_key};
-use crate::wire::{self, kind};
+use crate::wire::{self, Payload, kind};
 
 /// A message's payload, viewed in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +150,78 @@ impl<'a> Message<'a> {
             }
             msg_type => Self::Unknown { msg_type, payload },
         })
+    }
+}
+
+impl Message<'_> {
+    /// The letter of the message's type.
+    pub fn msg_type(&self) -> u8 {
+        match *self {
+            Self::FlagBits(..) => kind::FLAG_BITS,
+            Self::Format(_) => kind::FORMAT,
+            Self::Info(_) => kind::INFO,
+            Self::MultiInfo { .. } => kind::MULTI_INFO,
+            Self::Parameter(_) => kind::PARAMETER,
+            Self::DefaultParameter { .. } => kind::DEFAULT_PARAMETER,
+            Self::Subscription { .. } => kind::SUBSCRIPTION,
+            Self::Unsubscription { .. } => kind::UNSUBSCRIPTION,
+            Self::Data { .. } => kind::DATA,
+            Self::Text { tag: None, .. } => kind::LOGGED_STRING,
+            Self::Text { tag: Some(_), .. } => kind::TAGGED_STRING,
+            Self::Sync(_) => kind::SYNC,
+            Self::Dropout { .. } => kind::DROPOUT,
+            Self::Unknown { msg_type, .. } => msg_type,
+        }
+    }
+
+    /// The same message as its owned declaration, which writes it.
+    pub fn to_payload(&self) -> Payload {
+        let key = |text: &[u8]| wire::Key { text: text.to_vec() };
+        let info = |part: KeyValue<'_>| wire::Info { key: key(part.key), value: part.value.to_vec() };
+        match *self {
+            Self::FlagBits(flags, more) => Payload::FlagBits { flags: *flags, more: more.to_vec() },
+            Self::Format(text) => Payload::Format(wire::Format { format: text.to_vec() }),
+            Self::Info(part) => Payload::Info(info(part)),
+            Self::Parameter(part) => Payload::Parameter(info(part)),
+            Self::MultiInfo { continued, part } => Payload::MultiInfo(wire::MultiInfo {
+                is_continued: continued.into(),
+                key: key(part.key),
+                value: part.value.to_vec(),
+            }),
+            Self::DefaultParameter { types, default } => Payload::DefaultParameter(wire::DefaultParameter {
+                default_types: types,
+                key: key(default.key),
+                value: default.value.to_vec(),
+            }),
+            Self::Subscription { multi_id, msg_id, name } => Payload::Subscription(wire::Subscription {
+                head: wire::SubscriptionHead { multi_id, msg_id: U16Le::new(msg_id) },
+                message_name: name.to_vec(),
+            }),
+            Self::Unsubscription { msg_id } => {
+                Payload::Unsubscription(wire::Unsubscription { msg_id: U16Le::new(msg_id) })
+            }
+            Self::Data { msg_id, row } => Payload::Data(wire::Data {
+                head: wire::DataHead { msg_id: U16Le::new(msg_id) },
+                data: row.to_vec(),
+            }),
+            Self::Text { level, tag: None, timestamp, text } => Payload::LoggedString(wire::LoggedString {
+                head: wire::LoggedStringHead { log_level: level, timestamp: U64Le::new(timestamp) },
+                message: text.to_vec(),
+            }),
+            Self::Text { level, tag: Some(tag), timestamp, text } => {
+                Payload::TaggedString(wire::TaggedString {
+                    head: wire::TaggedStringHead {
+                        log_level: level,
+                        tag: U16Le::new(tag),
+                        timestamp: U64Le::new(timestamp),
+                    },
+                    message: text.to_vec(),
+                })
+            }
+            Self::Sync(magic) => Payload::Sync(wire::Sync { sync_magic: *magic }),
+            Self::Dropout { millis } => Payload::Dropout(wire::Dropout { duration: U16Le::new(millis) }),
+            Self::Unknown { payload, .. } => Payload::Unknown(payload.to_vec()),
+        }
     }
 }
 

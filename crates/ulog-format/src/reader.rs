@@ -180,7 +180,22 @@ impl UlogReader {
         })
     }
 
-    fn cursor(&self) -> Cursor<'_> {
+    /// The bytes of the file.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// A time of this log, from microseconds.
+    pub(crate) fn timestamp(&self, micros: u64) -> Option<Timestamp> {
+        Timestamp::from_micros(micros, self.walk.clock.clock)
+    }
+
+    /// Bytes without sound framing, ascending.
+    pub(crate) fn gaps(&self) -> &[std::ops::Range<u64>] {
+        self.index.gaps()
+    }
+
+    pub(crate) fn cursor(&self) -> Cursor<'_> {
         Cursor::all(&self.bytes, &self.index, &self.walk.definitions, self.walk.header.timestamp.get())
     }
 

@@ -16,10 +16,10 @@ pub struct Row<'a> {
 /// The place of a field, looked up once and used for every row of its topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    offset: usize,
+    pub(crate) offset: usize,
     /// `None` for text.
-    scalar: Option<Scalar>,
-    len: Option<usize>,
+    pub(crate) scalar: Option<Scalar>,
+    pub(crate) len: Option<usize>,
 }
 
 impl Place {
@@ -35,6 +35,8 @@ pub trait Number: Copy {
     const SCALAR: Scalar;
     /// Reads a value from the first bytes of `bytes`.
     fn from_wire(bytes: &[u8]) -> Option<Self>;
+    /// Adds the value's bytes to `out`.
+    fn to_wire(self, out: &mut Vec<u8>);
 }
 
 macro_rules! numbers {
@@ -44,6 +46,10 @@ macro_rules! numbers {
             #[inline]
             fn from_wire(bytes: &[u8]) -> Option<Self> {
                 Some(<$ty>::from_le_bytes(*bytes.first_chunk()?))
+            }
+            #[inline]
+            fn to_wire(self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_le_bytes());
             }
         }
     )* };
@@ -60,6 +66,10 @@ impl Number for bool {
     #[inline]
     fn from_wire(bytes: &[u8]) -> Option<Self> {
         Some(*bytes.first()? != 0)
+    }
+    #[inline]
+    fn to_wire(self, out: &mut Vec<u8>) {
+        out.push(self.into());
     }
 }
 

@@ -31,6 +31,24 @@ impl Basic {
         }))
     }
 
+    /// The name in definitions: the inverse of [`parse`](Self::parse).
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Scalar(Scalar::Int8) => "int8_t",
+            Self::Scalar(Scalar::UInt8) => "uint8_t",
+            Self::Scalar(Scalar::Int16) => "int16_t",
+            Self::Scalar(Scalar::UInt16) => "uint16_t",
+            Self::Scalar(Scalar::Int32) => "int32_t",
+            Self::Scalar(Scalar::UInt32) => "uint32_t",
+            Self::Scalar(Scalar::Int64) => "int64_t",
+            Self::Scalar(Scalar::UInt64) => "uint64_t",
+            Self::Scalar(Scalar::Float32) => "float",
+            Self::Scalar(Scalar::Float64) => "double",
+            Self::Scalar(Scalar::Bool) => "bool",
+            Self::Char => "char",
+        }
+    }
+
     /// Bytes on the wire.
     pub const fn size(self) -> usize {
         match self {
@@ -72,6 +90,15 @@ impl<'a> TypeName<'a> {
     }
 }
 
+impl std::fmt::Display for TypeName<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.len {
+            Some(len) => write!(f, "{}[{len}]", self.base),
+            None => f.write_str(self.base),
+        }
+    }
+}
+
 /// The key of an information message or a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key<'a> {
@@ -109,6 +136,11 @@ pub fn is_type_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_/-".contains(&b))
 }
 
+/// Whether `name` can name a field: letters, digits, `_`.
+pub fn is_field_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
 /// Whether a field is padding: hidden everywhere, but on the wire.
 pub fn is_padding(field: &str) -> bool {
     field.starts_with("_padding")
@@ -143,8 +175,7 @@ impl<'a> FormatText<'a> {
     fn fields_checked(&self) -> impl Iterator<Item = Option<(TypeName<'a>, &'a str)>> + use<'a> {
         self.fields.split(';').map(|field| {
             let (ty, name) = field.split_once(' ')?;
-            let sound = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-            Some((TypeName::parse(ty).filter(|_| sound)?, name))
+            Some((TypeName::parse(ty).filter(|_| is_field_name(name))?, name))
         })
     }
 }

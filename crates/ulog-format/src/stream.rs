@@ -1,6 +1,7 @@
 //! The reader of pipes: one pass over `Read`, bounded memory, the same records as the random-access reader.
 
 use std::io::Read;
+use std::ops::Range;
 
 use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Topic};
 
@@ -132,6 +133,25 @@ impl<R: Read> UlogStream<R> {
             match self.walk.step(self.source.window()) {
                 Ok(Step::Lost { .. }) => {}
                 Ok(step) => return Ok(step),
+                Err(need) => self.source.fill(self.walk.needed_from(), need.0)?,
+            }
+        }
+    }
+
+    /// Log time so far, microseconds.
+    pub(crate) fn log_time(&self) -> u64 {
+        self.walk.clock.now
+    }
+
+    /// Walks to the end and gives every loss on the way, none left out.
+    pub(crate) fn losses(mut self) -> Result<Vec<Range<u64>>, UlogError> {
+        let mut losses = Vec::new();
+        loop {
+            self.walk.rows(self.source.window(), |_| {});
+            match self.walk.step(self.source.window()) {
+                Ok(Step::Lost { at, end, .. }) => losses.push(at..end),
+                Ok(Step::End) => return Ok(losses),
+                Ok(_) => {}
                 Err(need) => self.source.fill(self.walk.needed_from(), need.0)?,
             }
         }

@@ -4,10 +4,13 @@ mod support;
 
 use std::collections::{BTreeMap, HashMap};
 
+use rovelog_core::wire::U64Le;
+use rovelog_core::{LogReader, ReadOptions, Severity};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
-use support::{hex, open, real};
-use ulog_format::UlogReader;
+use support::{corpus, hex, logs_in, open, real};
+use ulog_format::message::Message;
+use ulog_format::{RecoverOptions, RecoveryReport, Stretch, UlogReader, recover};
 
 fn noise(key: &str, len: usize) -> Vec<u8> {
     let block = |i: usize| Sha256::digest(format!("{key}:{i}"));
@@ -48,6 +51,166 @@ fn rows(log: &UlogReader) -> HashMap<(u16, u64), u64> {
     rows
 }
 
+/// All sound messages but the flag bits, in order.
+fn messages(log: &UlogReader) -> Vec<String> {
+    let kept = log.messages().filter(|(_, message)| !matches!(message, Message::FlagBits(..)));
+    kept.map(|(_, message)| format!("{message:?}")).collect()
+}
+
+/// Recovers a log and holds the result to everything that is promised of it.
+fn recovered(what: &str, log: &UlogReader, options: &RecoverOptions) -> (UlogReader, RecoveryReport) {
+    let mut bytes = Vec::new();
+    let report = recover(log, &mut bytes, options).expect("memory takes it");
+    let len = log.info().size;
+    assert_eq!(report.kept_bytes, bytes.len() as u64, "{what}");
+    assert_eq!(report.kept_bytes + report.lost_bytes + report.stale_bytes, len, "{what}: every byte");
+    let bytes = rovelog_core::Bytes::from(bytes);
+    let again = open(&bytes);
+    let lost = again.diagnostics().list().iter().find(|d| d.rule.severity == Severity::DataLost);
+    assert!(lost.is_none(), "{what}: the recovered log loses {lost:?}");
+    assert_eq!(again.info().records, report.rows, "{what}");
+    let mut counts = BTreeMap::new();
+    again.messages().for_each(|(_, message)| *counts.entry(message.msg_type()).or_insert(0u64) += 1);
+    assert_eq!(counts, report.messages, "{what}");
+    if !report.unchanged {
+        assert!(again.appended_offsets().is_empty(), "{what}");
+    }
+    let mut twice = Vec::new();
+    let second = recover(&again, &mut twice, options).expect("memory takes it");
+    assert!(twice == bytes && second.unchanged && second.lost.is_empty(), "{what}: not the same again");
+    (again, report)
+}
+
+/// Recovers a log with everything that is sound in it.
+fn check_recovery(what: &str, log: &UlogReader) -> (UlogReader, RecoveryReport) {
+    let (again, report) = recovered(what, log, &RecoverOptions::default());
+    let sound = |log: &UlogReader| -> Vec<_> {
+        log.records_in_file_order().map(|r| (r.topic.type_name.clone(), r.payload.to_vec())).collect()
+    };
+    assert!(sound(&again) == sound(log), "{what}: the rows differ");
+    assert_eq!(report.unchanged, log.info().lost.losses == 0 && same_flags(log), "{what}");
+    assert_eq!(report.stretches.is_empty(), log.stretches().is_empty(), "{what}");
+    (again, report)
+}
+
+/// Whether no offset of appended data was ignored.
+fn same_flags(log: &UlogReader) -> bool {
+    log.diagnostics().list().iter().all(|note| !note.rule.name.starts_with("appended_"))
+}
+
+#[test]
+fn every_corpus_file_and_quirk_recovers() {
+    let mut logs = corpus();
+    logs.extend(real().map(|folder| logs_in(&folder.join("quirks"))).unwrap_or_default());
+    let mut tried = 0;
+    for file in logs {
+        let Ok(log) = UlogReader::new(file.bytes.clone(), &ReadOptions::default()) else { continue };
+        let (again, report) = check_recovery(&file.name, &log);
+        if report.unchanged {
+            assert!(log.messages().eq(again.messages()), "{}", file.name);
+        }
+        tried += 1;
+    }
+    assert!(tried > 80, "only {tried} logs");
+}
+
+#[test]
+fn appended_sections_become_ordinary_data_where_something_is_lost() {
+    let find = |name: &str| corpus().into_iter().find(|log| log.name == name).expect("in the corpus");
+    let cut = open(&find("appended+cut-in-payload-before").bytes);
+    let (again, report) = check_recovery("cut", &cut);
+    assert_eq!((report.merged_sections, report.lost.len(), report.unchanged), (1, 1, false));
+    let flags = again.flag_bits().expect("kept");
+    assert_eq!((flags.incompat_flags[0], flags.appended_offsets.map(U64Le::get)), (0, [0; 3]));
+    // A sound log stays as it is, its sections too.
+    let sound = find("appended");
+    let mut bytes = Vec::new();
+    let report =
+        recover(&open(&sound.bytes), &mut bytes, &RecoverOptions::default()).expect("memory takes it");
+    assert!(report.unchanged && report.merged_sections == 0 && bytes == sound.bytes);
+}
+
+fn stretch_json(stretch: &Stretch) -> Json {
+    let micros = |time: Option<rovelog_core::Timestamp>| time.map(|time| time.nanos / 1000);
+    serde_json::json!({
+        "start": stretch.range.start,
+        "end": stretch.range.end,
+        "timed_rows": stretch.timed_rows,
+        "first_us": micros(stretch.first),
+        "last_us": micros(stretch.last),
+        "in_time_order": stretch.in_time_order,
+    })
+}
+
+/// A small generator of numbers, the same on every machine.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).expect("31 bits") % end.max(1)
+    }
+}
+
+#[test]
+fn whatever_happens_to_a_log_what_is_recovered_is_sound() {
+    let mut random = Random(7);
+    let mut tried = 0;
+    let corpus = corpus();
+    for file in corpus.iter().filter(|file| file.bytes.len() < 8192) {
+        for turn in 0..40 {
+            let mut bytes = file.bytes.to_vec();
+            for _ in 0..=random.below(3) {
+                if bytes.is_empty() {
+                    break;
+                }
+                let at = random.below(bytes.len());
+                let end = (at + 1 + random.below(60)).min(bytes.len());
+                match random.below(6) {
+                    0 => bytes[at] ^= 1 << random.below(8),
+                    1 => drop(bytes.drain(at..end)),
+                    2 => bytes[at..end].fill(0),
+                    3 => {
+                        bytes[at..end].fill_with(|| random.below(256).to_le_bytes()[0]);
+                    }
+                    4 => bytes.extend_from_within(at..end),
+                    _ => {
+                        // A piece of another log.
+                        let other = &corpus[random.below(corpus.len())].bytes;
+                        let from = random.below(other.len());
+                        let piece = &other[from..(from + 200).min(other.len())];
+                        bytes.splice(at..at, piece.iter().copied());
+                    }
+                }
+            }
+            let Ok(log) = UlogReader::new(bytes.into(), &ReadOptions::default()) else { continue };
+            let what = format!("{} {turn}", file.name);
+            recovered(&what, &log, &RecoverOptions::default());
+            recovered(&what, &log, &RecoverOptions::default().dropping_stale());
+            tried += 1;
+        }
+    }
+    assert!(tried > 3000, "only {tried} logs");
+}
+
+#[test]
+fn real_logs_recover_and_their_stretches_are_the_expected_ones() {
+    let Some(folder) = real() else { return };
+    for file in logs_in(&folder) {
+        let log = open(&file.bytes);
+        let (again, report) = check_recovery(&file.name, &log);
+        assert_eq!(
+            messages(&again).len() as u64,
+            report.messages.values().sum::<u64>() - u64::from(again.flag_bits().is_some())
+        );
+        let text = std::fs::read_to_string(folder.join(format!("expected/{}.ulg.json", file.name)));
+        let expected: Json = serde_json::from_str(&text.expect("expected values")).expect("JSON");
+        let got: Vec<_> = log.stretches().iter().map(stretch_json).collect();
+        let want = expected["stretches"].as_array().cloned().unwrap_or_default();
+        assert_eq!(got, want, "{}", file.name);
+    }
+}
+
 #[test]
 fn the_damage_plan_loses_no_more_than_the_reference() {
     let Some(folder) = real() else { return };
@@ -67,6 +230,9 @@ fn the_damage_plan_loses_no_more_than_the_reference() {
         assert_eq!(file["sha256"], hash, "{name}: the replay differs");
         let len = bytes.len() as u64;
         let log = open(&bytes.into());
+        let (again, _) = check_recovery(name, &log);
+        let unusable = ["undefined_format", "undecodable_topic"];
+        assert!(again.diagnostics().list().iter().all(|d| !unusable.contains(&d.rule.name)), "{name}");
         let got = rows(&log);
         let common: u64 = got.iter().map(|(row, n)| (*n).min(truth.get(row).copied().unwrap_or(0))).sum();
         let total: u64 = got.values().sum();
@@ -96,7 +262,46 @@ fn the_damage_plan_loses_no_more_than_the_reference() {
 }
 
 fn log_lost(log: &UlogReader) -> Vec<(u64, u64)> {
-    use rovelog_core::{LogReader, Severity};
     let lost = log.diagnostics().list().iter().filter(|d| d.rule.severity == Severity::DataLost);
     lost.map(|d| (d.range.start, d.range.end)).collect()
+}
+
+#[test]
+fn stale_blocks_are_found_by_their_times() {
+    let Some(folder) = real() else { return };
+    let text = std::fs::read_to_string(folder.join("damage/plan.json")).expect("the plan");
+    let plan: Json = serde_json::from_str(&text).expect("JSON");
+    let base = std::fs::read(folder.join(plan["base"].as_str().expect("a name"))).expect("the base");
+    let truth = rows(&open(&base.clone().into()));
+    let (mut stale, mut flagged, mut good) = (0, 0, 0);
+    for (name, file) in plan["files"].as_object().expect("files") {
+        let log = open(&damage(&base, file["edits"].as_array().expect("edits")).into());
+        let (_, report) = recovered(name, &log, &RecoverOptions::default());
+        let (without, dropped) = recovered(name, &log, &RecoverOptions::default().dropping_stale());
+        let stretches = &report.stretches;
+        assert_eq!(stretches.first().map_or(0, |s| s.range.start), 0, "{name}");
+        assert_eq!(stretches.last().map_or(log.info().size, |s| s.range.end), log.info().size, "{name}");
+        assert!(stretches.windows(2).all(|pair| pair[0].range.end == pair[1].range.start), "{name}");
+        let out_of_order: u64 = stretches.iter().filter(|s| !s.in_time_order).map(|s| s.rows).sum();
+        assert_eq!(dropped.stale_rows, out_of_order, "{name}");
+        // Rows that are not in the undamaged log, and rows that are: before and after.
+        let count = |log: &UlogReader| {
+            let got = rows(log);
+            let common = |(row, n): (&(u16, u64), &u64)| (*n).min(truth.get(row).copied().unwrap_or(0));
+            let common = got.iter().map(common).sum::<u64>();
+            (got.values().sum::<u64>() - common, common)
+        };
+        let ((all_false, all_true), (left_false, left_true)) = (count(&log), count(&without));
+        if name.starts_with("stale") {
+            stale += all_false;
+            flagged += all_false - left_false;
+        } else {
+            assert_eq!(dropped.stale_rows, 0, "{name}: nothing is stale");
+        }
+        good += all_true - left_true;
+    }
+    assert!(
+        stale > 5_500 && flagged * 1000 >= stale * 998 && good <= 1,
+        "{flagged} of {stale}, {good} good ones"
+    );
 }

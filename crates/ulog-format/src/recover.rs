@@ -1,0 +1,422 @@
+//! Recovery: the best sound log that a damaged one still holds.
+//!
+//! [`UlogReader`] already finds every sound message of a damaged log. [`recover`] writes them out as a log
+//! that any reader can take, and accounts for every byte that it leaves out.
+
+mod stretches;
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::{Read, Write};
+use std::ops::Range;
+
+use rovelog_core::{LogReader, ReadOptions};
+use zerocopy::IntoBytes;
+
+pub use stretches::Stretch;
+
+use crate::diagnostics as rules;
+use crate::error::UlogError;
+use crate::frame::{FLAG_BITS_AT, HEADER_LEN};
+use crate::message::Message;
+use crate::reader::UlogReader;
+use crate::schema::FormatText;
+use crate::stream::UlogStream;
+use crate::wire::{FileHeader, FlagBits, kind};
+
+/// How to recover.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RecoverOptions {
+    /// Leave out what stands in stretches of another time; see [`UlogReader::stretches`]. Formats and
+    /// subscriptions in them that define something new stay, because later rows may need them.
+    pub drop_stale: bool,
+}
+
+impl RecoverOptions {
+    /// The same options with [`drop_stale`](Self::drop_stale).
+    #[must_use]
+    pub fn dropping_stale(mut self) -> Self {
+        self.drop_stale = true;
+        self
+    }
+}
+
+/// What became of the bytes of a log. `kept_bytes + lost_bytes + stale_bytes` is its length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RecoveryReport {
+    /// Bytes of the recovered log.
+    pub kept_bytes: u64,
+    /// Its rows.
+    pub rows: u64,
+    /// Its messages by the letter of their type, rows included.
+    pub messages: BTreeMap<u8, u64>,
+    /// Bytes left out because no reader can use them.
+    pub lost_bytes: u64,
+    /// The same as ranges of the damaged log, ascending, neighbours joined.
+    pub lost: Vec<Range<u64>>,
+    /// Sound bytes left out because they are of another time.
+    pub stale_bytes: u64,
+    /// The rows among them.
+    pub stale_rows: u64,
+    /// The parts of the damaged log by time; empty where nothing is damaged.
+    pub stretches: Vec<Stretch>,
+    /// Sections of appended data that became ordinary data.
+    pub merged_sections: usize,
+    /// Whether the log was sound, so that the recovered one is a plain copy.
+    pub unchanged: bool,
+}
+
+/// Which bytes of a log to keep: ascending ranges behind the header, neighbours joined.
+#[derive(Default)]
+struct Plan {
+    kept: Vec<Range<u64>>,
+    lost: Vec<Range<u64>>,
+    stale: Vec<Range<u64>>,
+}
+
+impl Plan {
+    /// Moves `gone`, ascending parts of what is kept, to what is lost.
+    fn lose(&mut self, gone: Vec<Range<u64>>) {
+        self.kept = subtract(&self.kept, &gone);
+        self.lost.extend(gone);
+        self.lost.sort_unstable_by_key(|range| range.start);
+        let mut joined = Vec::new();
+        self.lost.drain(..).for_each(|range| extend(&mut joined, range));
+        self.lost = joined;
+    }
+}
+
+fn extend(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
+    match ranges.last_mut() {
+        Some(last) if last.end == range.start => last.end = range.end,
+        _ => ranges.push(range),
+    }
+}
+
+fn total(ranges: &[Range<u64>]) -> u64 {
+    ranges.iter().map(|range| range.end - range.start).sum()
+}
+
+/// Takes `gone`, ascending parts of `from`, out of it.
+fn subtract(from: &[Range<u64>], gone: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut left = Vec::new();
+    let mut gone = gone.iter().peekable();
+    for range in from {
+        let mut at = range.start;
+        while let Some(hole) = gone.next_if(|hole| hole.start < range.end) {
+            if at < hole.start {
+                extend(&mut left, at..hole.start);
+            }
+            at = hole.end;
+        }
+        if at < range.end {
+            extend(&mut left, at..range.end);
+        }
+    }
+    left
+}
+
+/// Writes the best sound log that `log` still holds.
+///
+/// Every sound message is kept byte for byte and in order. Left out are damaged bytes, and rows that no
+/// reader can decode because their subscription or format is missing, with subscriptions to such formats. In a log with damage, appended data
+/// becomes ordinary data where it stands, and the flag and offsets that announced it are cleared, because
+/// what is before it may have moved. A sound log is copied as it is. To recover a recovered log changes nothing.
+///
+/// # Errors
+/// Where the output refuses.
+pub fn recover(
+    log: &UlogReader,
+    mut out: impl Write,
+    options: &RecoverOptions,
+) -> Result<RecoveryReport, UlogError> {
+    let stretches = log.stretches();
+    let stale: &[Stretch] = if options.drop_stale { &stretches } else { &[] };
+    let mut plan = plan(log, stale);
+    let flags_agree = log.diagnostics().list().iter().all(|note| {
+        note.rule != &rules::APPENDED_FLAG_MISMATCH && note.rule != &rules::APPENDED_OFFSET_IGNORED
+    });
+    let unchanged = plan.lost.is_empty() && plan.stale.is_empty() && flags_agree;
+    if !unchanged {
+        plan.lose(unusable(log, &plan.kept));
+        settle(log, &mut plan)?;
+    }
+    let merged_sections = if unchanged { 0 } else { log.appended_offsets().len() };
+
+    let mut report = RecoveryReport {
+        kept_bytes: FLAG_BITS_AT + total(&plan.kept),
+        rows: 0,
+        messages: BTreeMap::new(),
+        lost_bytes: total(&plan.lost),
+        lost: plan.lost,
+        stale_bytes: total(&plan.stale),
+        stale_rows: 0,
+        stretches,
+        merged_sections,
+        unchanged,
+    };
+    let (mut kept, mut dropped) = (Inside::of(&plan.kept), Inside::of(&plan.stale));
+    for met in log.cursor() {
+        if kept.has(met.at) {
+            *report.messages.entry(met.msg_type).or_default() += 1;
+            report.rows += u64::from(met.row.is_some());
+        } else if dropped.has(met.at) {
+            report.stale_rows += u64::from(met.row.is_some());
+        }
+    }
+    let head = if unchanged { log.header().as_bytes().to_vec() } else { head(log, &plan.kept) };
+    std::io::copy(&mut Kept::new(log.bytes(), &head, &plan.kept), &mut out)?;
+    out.flush()?;
+    Ok(report)
+}
+
+/// What to keep, as far as the log itself tells.
+fn plan(log: &UlogReader, stretches: &[Stretch]) -> Plan {
+    let mut plan = Plan::default();
+    let mut at = FLAG_BITS_AT;
+    let mut known = Known::default();
+    let mut stretches = stretches.iter().peekable();
+    for met in log.cursor() {
+        let end = met.at + HEADER_LEN + met.payload.len() as u64;
+        while stretches.next_if(|stretch| stretch.range.end <= met.at).is_some() {}
+        let stale = stretches.peek().is_some_and(|stretch| !stretch.in_time_order);
+        if at < met.at {
+            extend(&mut plan.lost, at..met.at);
+        }
+        at = end;
+        // Only what changes tables need be looked at.
+        let new = matches!(met.msg_type, kind::FORMAT | kind::SUBSCRIPTION)
+            && Message::view(met.msg_type, met.payload).is_some_and(|message| known.is_new(&message));
+        let to = if met.msg_type == kind::DATA && met.row.is_none() {
+            &mut plan.lost
+        } else if stale && !new {
+            &mut plan.stale
+        } else {
+            &mut plan.kept
+        };
+        extend(to, met.at..end);
+    }
+    let len = log.bytes().len() as u64;
+    if at < len {
+        extend(&mut plan.lost, at..len);
+    }
+    plan
+}
+
+/// The head of the recovered log: the header, and the flag bits with no data appended, if they are kept.
+fn head(log: &UlogReader, kept: &[Range<u64>]) -> Vec<u8> {
+    let mut head = log.header().as_bytes().to_vec();
+    if let Some(flags) = log.flag_bits()
+        && kept.first().is_some_and(|range| range.start == FLAG_BITS_AT)
+    {
+        let at = index(FLAG_BITS_AT);
+        head.extend_from_slice(&log.bytes()[at..at + index(HEADER_LEN)]);
+        head.extend_from_slice(flags.merged().as_bytes());
+    }
+    head
+}
+
+/// Definitions met, to tell new ones in stale stretches.
+#[derive(Default)]
+struct Known<'a> {
+    formats: HashSet<&'a str>,
+    ids: HashSet<u16>,
+    topics: HashSet<(&'a [u8], u8)>,
+}
+
+impl<'a> Known<'a> {
+    fn is_new(&mut self, message: &Message<'a>) -> bool {
+        match *message {
+            Message::Format(text) => {
+                FormatText::parse(text).is_some_and(|format| self.formats.insert(format.name))
+            }
+            Message::Subscription { multi_id, msg_id, name } => {
+                let id = self.ids.insert(msg_id);
+                self.topics.insert((name, multi_id)) && id
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Subscriptions that none of the log's formats fits: "Must match one of the `message_format_s` definitions".
+/// Their rows are lost anyway, and strict readers stumble over them.
+fn unusable(log: &UlogReader, kept: &[Range<u64>]) -> Vec<Range<u64>> {
+    let (definitions, mut usable) = (log.definitions(), HashSet::new());
+    for (subscription, topic) in definitions.subscriptions().iter().zip(log.topics()) {
+        if subscription.layout.is_ok() {
+            usable.insert((subscription.multi_id, subscription.msg_id, topic.type_name.as_bytes()));
+        }
+    }
+    let mut gone = Vec::new();
+    let mut kept = Inside::of(kept);
+    for met in log.cursor().filter(|met| met.msg_type == kind::SUBSCRIPTION) {
+        if let Some(Message::Subscription { multi_id, msg_id, name }) =
+            Message::view(met.msg_type, met.payload)
+            && !usable.contains(&(multi_id, msg_id, name))
+            && kept.has(met.at)
+        {
+            extend(&mut gone, met.at..met.at + HEADER_LEN + met.payload.len() as u64);
+        }
+    }
+    gone
+}
+
+/// Walks over the copy until it is sound: something of which nothing can be said but that sound messages
+/// follow is no longer sound where these followed only in another section.
+fn settle(log: &UlogReader, plan: &mut Plan) -> Result<(), UlogError> {
+    for pass in 0.. {
+        if pass == PASSES {
+            drop_unjudgeable(log, plan);
+        }
+        let head = head(log, &plan.kept);
+        let copy = Kept::new(log.bytes(), &head, &plan.kept);
+        let losses = UlogStream::new(copy, &ReadOptions::default())?.losses()?;
+        if losses.is_empty() {
+            break;
+        }
+        let gone = in_source(&losses, &plan.kept);
+        plan.lose(gone);
+    }
+    Ok(())
+}
+
+/// Walks over the copy before everything goes that can be the reason for another one. Real logs take one
+/// or two; a hostile one could ask for as many as it has messages.
+const PASSES: usize = 8;
+
+/// Takes out unknown messages, and subscriptions whose format is not defined before them.
+fn drop_unjudgeable(log: &UlogReader, plan: &mut Plan) {
+    let (mut known, mut gone) = (Known::default(), Vec::new());
+    let mut kept = Inside::of(&plan.kept);
+    for met in log.cursor() {
+        if met.msg_type == kind::DATA || !kept.has(met.at) {
+            continue;
+        }
+        let unjudgeable = match Message::view(met.msg_type, met.payload) {
+            Some(Message::Subscription { name, .. }) => {
+                std::str::from_utf8(name).map_or(true, |name| !known.formats.contains(name))
+            }
+            Some(Message::Unknown { .. }) => true,
+            Some(message) => {
+                known.is_new(&message);
+                false
+            }
+            None => false,
+        };
+        if unjudgeable {
+            extend(&mut gone, met.at..met.at + HEADER_LEN + met.payload.len() as u64);
+        }
+    }
+    plan.lose(gone);
+}
+
+/// Ranges of the copy that keeps `kept` behind its header, as ranges of the source.
+fn in_source(losses: &[Range<u64>], kept: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut found = Vec::new();
+    let mut losses = losses.iter().peekable();
+    let mut base = FLAG_BITS_AT;
+    for range in kept {
+        let end = base + (range.end - range.start);
+        while let Some(loss) = losses.peek().filter(|loss| loss.start < end) {
+            let source = |at: u64| range.start + (at.clamp(base, end) - base);
+            extend(&mut found, source(loss.start)..source(loss.end));
+            if loss.end > end {
+                break;
+            }
+            losses.next();
+        }
+        base = end;
+    }
+    found
+}
+
+fn index(at: u64) -> usize {
+    usize::try_from(at).expect("within the bytes at hand")
+}
+
+/// Whether ascending offsets lie in ascending ranges.
+struct Inside<'a> {
+    ranges: std::iter::Peekable<std::slice::Iter<'a, Range<u64>>>,
+}
+
+impl<'a> Inside<'a> {
+    fn of(ranges: &'a [Range<u64>]) -> Self {
+        Self { ranges: ranges.iter().peekable() }
+    }
+
+    fn has(&mut self, at: u64) -> bool {
+        while self.ranges.next_if(|range| range.end <= at).is_some() {}
+        self.ranges.peek().is_some_and(|range| range.start <= at)
+    }
+}
+
+/// The recovered log as it will be written: its head, and the kept ranges without what the head replaces.
+struct Kept<'a> {
+    bytes: &'a [u8],
+    next: &'a [u8],
+    ranges: std::slice::Iter<'a, Range<u64>>,
+    /// Bytes of the file that the head stands for.
+    replaced: u64,
+}
+
+impl<'a> Kept<'a> {
+    fn new(bytes: &'a [u8], head: &'a [u8], ranges: &'a [Range<u64>]) -> Self {
+        Self { bytes, next: head, ranges: ranges.iter(), replaced: head.len() as u64 }
+    }
+}
+
+impl Read for Kept<'_> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        while self.next.is_empty() {
+            let Some(range) = self.ranges.next() else { return Ok(0) };
+            self.next = &self.bytes[index(range.start.max(self.replaced))..index(range.end)];
+        }
+        let read = self.next.read(out)?;
+        Ok(read)
+    }
+}
+
+/// The head replaces flag bits where they stand in the file.
+const _: () = assert!(size_of::<FileHeader>() as u64 == FLAG_BITS_AT && size_of::<FlagBits>() == 40);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FormatBuilder, UlogWriter};
+
+    #[test]
+    fn ranges_are_taken_out_of_ranges() {
+        let from = [10..20, 30..40, 50..60];
+        assert_eq!(subtract(&from, &[12..14, 18..20, 30..40, 59..60]), [10..12, 14..18, 50..59]);
+        assert_eq!(subtract(&from, &[]), from);
+    }
+
+    #[test]
+    fn losses_of_a_copy_are_found_in_its_source() {
+        // The copy: 16..26 is 20..30, 26..36 is 40..50.
+        let kept = [20..30, 40..50];
+        assert_eq!(in_source(&[17..18, 25..27, 36..36], &kept), [21..22, 29..30, 40..41]);
+    }
+
+    /// What nobody can judge goes at last, and what is left is sound.
+    #[test]
+    fn unjudgeable_messages_go_when_walking_does_not_end() -> Result<(), UlogError> {
+        let mut log = UlogWriter::new(Vec::new(), 0)?;
+        log.define(&FormatBuilder::new("t").field::<u64>("timestamp"))?;
+        let t = log.subscribe("t", 0)?;
+        for i in 0..10u64 {
+            log.write_raw(b'Z', b"unknown")?;
+            log.write_raw(b'A', b"\0\x07\0later")?;
+            log.write_row_bytes(t, &i.to_le_bytes())?;
+        }
+        let log = UlogReader::new(log.finish()?.into(), &ReadOptions::default())?;
+        let mut plan = plan(&log, &[]);
+        drop_unjudgeable(&log, &mut plan);
+        assert_eq!((total(&plan.lost), plan.lost.len()), (10 * (10 + 11), 10));
+        settle(&log, &mut plan)?;
+        assert_eq!(total(&plan.lost), 10 * (10 + 11));
+        Ok(())
+    }
+}
