@@ -331,11 +331,13 @@ impl UlogReader {
 
     /// All rows: offset, topic, and the time if it counts.
     fn judged(&self) -> impl Iterator<Item = (u64, u32, Option<u64>)> + '_ {
-        self.cursor().filter_map(|met| {
+        let mut begun = vec![false; self.definitions().subscriptions().len()];
+        self.cursor().filter_map(move |met| {
             let row = met.row?;
+            // A topic's first row often is a value latched long before.
+            let first = !std::mem::replace(&mut begun[row.series as usize], true);
             let time = match row.time {
-                // A topic's first row often is a value latched long before.
-                RowMicros::At(micros @ 1..) if row.seq > 0 => Some(micros),
+                RowMicros::At(micros @ 1..) if !first => Some(micros),
                 _ => None,
             };
             Some((met.at, row.series, time))
