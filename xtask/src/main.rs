@@ -4,7 +4,9 @@
 // This is a terminal tool: printing is its job.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod bench;
 mod corpus;
+mod python;
 mod size;
 mod stages;
 mod tidy;
@@ -23,6 +25,7 @@ const TASKS: &[Task] = &[
         corpus::command,
         "write corpus/ [--check: compare only] [--large SIZE [--from FILE.ulg] [-o PATH]: one big log]",
     ),
+    ("bench", bench::command, "measure beside other readers, in one run: bench ulog [LOG]"),
     ("test", stages::command, "run every check, cheapest first [BLESS=1: rewrite snapshots and corpus]"),
     ("tidy", tidy::command, "check dependency edges, licences, file lengths, paths, words"),
     ("help", help, "print this list"),

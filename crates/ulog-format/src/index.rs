@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
-use crate::frame::{FLAG_BITS_AT, HEADER_SIZE, ROW_AT, plain_row, plain_time};
+use crate::frame::{ROW_AT, plain_row, plain_time};
 use crate::summary::Stats;
+use crate::window::{FLAG_BITS_AT, HEADER_SIZE};
 use crate::wire::kind;
 
 /// Bytes of file per block.

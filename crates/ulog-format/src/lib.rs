@@ -53,6 +53,7 @@ pub mod schema;
 mod stream;
 mod summary;
 mod utc;
+mod window;
 pub mod wire;
 pub mod writer;
 

@@ -7,10 +7,10 @@
 use std::cell::Cell;
 
 use crate::definitions::Definitions;
-use crate::frame::{HEADER_LEN, NeedMore, Window};
 use crate::layout::Formats;
 use crate::message::{KeyValue, Message, level_number};
 use crate::schema::{Basic, FormatText, is_type_name};
+use crate::window::{HEADER_LEN, NeedMore, Window};
 use crate::wire::{MessageHeader, SYNC_MAGIC, kind};
 
 /// Unjudgeable messages that may stand between the fitting ones of a chain.
@@ -230,7 +230,7 @@ impl<'a> Judge<'a> {
             _ => {}
         }
         match *message {
-            Message::FlagBits(..) => fits(at == crate::frame::FLAG_BITS_AT),
+            Message::FlagBits(..) => fits(at == crate::window::FLAG_BITS_AT),
             Message::Format(text) => {
                 self.cost(text);
                 fits(FormatText::parse(text).is_some())

@@ -12,12 +12,13 @@ use rovelog_core::{
 
 use crate::definitions::{Definitions, RowShape};
 use crate::error::UlogError;
-use crate::frame::{Step, Walk, Window};
+use crate::frame::{Step, Walk};
 use crate::index::{Cursor, Index, Met, row_bytes};
 use crate::message::{Message, level_number};
 use crate::parameters::{Dropout, Parameters, Section, infos, multi_infos};
 use crate::row::Row;
 use crate::summary::Summary;
+use crate::window::Window;
 use crate::wire::{FileHeader, FlagBits, kind};
 
 /// A ULog, opened. Opening walks over the message headers once; rows are decoded when asked for.

@@ -16,11 +16,11 @@ pub use stretches::Stretch;
 
 use crate::diagnostics as rules;
 use crate::error::UlogError;
-use crate::frame::{FLAG_BITS_AT, HEADER_LEN};
 use crate::message::Message;
 use crate::reader::UlogReader;
 use crate::schema::FormatText;
 use crate::stream::UlogStream;
+use crate::window::{FLAG_BITS_AT, HEADER_LEN};
 use crate::wire::{FileHeader, FlagBits, kind};
 
 /// How to recover.

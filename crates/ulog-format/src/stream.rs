@@ -7,10 +7,11 @@ use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Rec
 
 use crate::definitions::{Definitions, RowShape};
 use crate::error::UlogError;
-use crate::frame::{ROW_AT, Step, Walk, Window};
+use crate::frame::{ROW_AT, Step, Walk};
 use crate::message::Message;
 use crate::reader::view;
 use crate::summary::Summary;
+use crate::window::Window;
 
 /// Bytes asked for at once.
 const CHUNK: usize = 256 << 10;

@@ -71,9 +71,9 @@ pub use encode::{InfoValue, ParameterValue};
 pub use rewrite::rewrite;
 
 use crate::error::UlogError;
-use crate::frame::FLAG_BITS_AT;
 use crate::layout::Layout;
 use crate::message::Message;
+use crate::window::FLAG_BITS_AT;
 use crate::wire::{self, DataHead, FileHeader, FlagBits, MAGIC, MessageHeader, SYNC_MAGIC, kind};
 use tables::Tables;
 

@@ -15,6 +15,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::root;
 
+pub(crate) use large::default_log as large_log;
+
 /// What is committed must stay small.
 const SIZE_LIMIT: usize = 64 * 1024;
 

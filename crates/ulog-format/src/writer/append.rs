@@ -10,9 +10,9 @@ use zerocopy::IntoBytes;
 
 use super::{Stage, UlogWriter};
 use crate::error::UlogError;
-use crate::frame::{FLAG_BITS_AT, HEADER_LEN};
 use crate::message::Message;
 use crate::stream::{StreamItem, UlogStream};
+use crate::window::{FLAG_BITS_AT, HEADER_LEN};
 use crate::wire::{FileHeader, FlagBits};
 
 /// Appends messages to the log in `file`, as is done with crash data after a flight.

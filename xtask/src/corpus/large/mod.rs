@@ -59,6 +59,23 @@ pub(super) fn command(args: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// The log of 400 MB that benches read, made when it is not there yet: of PX4's own sample log where the real
+/// logs are at hand, so that figures can be compared, else of the synthetic flight.
+pub(crate) fn default_log() -> Result<PathBuf> {
+    let real = std::env::var_os("ROVELOG_REAL").map_or_else(|| root().join("../shared/real"), PathBuf::from);
+    let sample = real.join("ulog/sample.ulg");
+    let stem = if sample.is_file() { "sample" } else { "synthetic" };
+    let log = root().join(format!("target/large/{stem}-400000000.ulg"));
+    if !log.is_file() {
+        let mut args = vec!["400MB".to_owned()];
+        if sample.is_file() {
+            args.extend(["--from".to_owned(), sample.to_string_lossy().into_owned()]);
+        }
+        command(&args)?;
+    }
+    Ok(log)
+}
+
 impl Sections {
     /// Writes until `size` is reached, ending with a whole message; says bytes and messages.
     fn write(&self, mut to: impl Write, size: u64) -> Result<(u64, u64)> {

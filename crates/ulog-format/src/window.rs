@@ -1,0 +1,57 @@
+//! The bytes of a file that are at hand: all of a mapped log, or what a stream has read so far.
+
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
+
+use crate::wire::{FileHeader, MessageHeader};
+
+/// Bytes of a message's header.
+pub(crate) const HEADER_LEN: u64 = HEADER_SIZE as u64;
+
+/// The same as an index.
+pub(crate) const HEADER_SIZE: usize = size_of::<MessageHeader>();
+
+/// Where a flag bits message stands, if there is one.
+pub(crate) const FLAG_BITS_AT: u64 = size_of::<FileHeader>() as u64;
+
+/// The bytes of a file that are at hand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window<'a> {
+    pub(crate) data: &'a [u8],
+    /// Offset of the first byte within the file.
+    pub(crate) base: u64,
+    /// Whether the file ends with the window.
+    pub(crate) eof: bool,
+}
+
+/// The window must reach at least this offset before anything can be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NeedMore(pub(crate) u64);
+
+impl<'a> Window<'a> {
+    pub(crate) fn end(&self) -> u64 {
+        self.base + self.data.len() as u64
+    }
+
+    /// The bytes `from..to`; `None` where the file ends before `to`.
+    #[inline]
+    pub(crate) fn slice(&self, from: u64, to: u64) -> Result<Option<&'a [u8]>, NeedMore> {
+        debug_assert!(from >= self.base, "bytes before the window were let go");
+        let index = |at: u64| usize::try_from(at - self.base).ok();
+        match index(from).zip(index(to)).and_then(|(from, to)| self.data.get(from..to)) {
+            None if !self.eof => Err(NeedMore(to)),
+            bytes => Ok(bytes),
+        }
+    }
+
+    pub(crate) fn byte(&self, at: u64) -> Result<Option<u8>, NeedMore> {
+        Ok(self.slice(at, at + 1)?.map(|bytes| bytes[0]))
+    }
+
+    pub(crate) fn view<T>(&self, at: u64) -> Result<Option<&'a T>, NeedMore>
+    where
+        T: FromBytes + KnownLayout + Immutable + Unaligned,
+    {
+        let bytes = self.slice(at, at + size_of::<T>() as u64)?;
+        Ok(bytes.map(|bytes| T::ref_from_bytes(bytes).expect("unaligned, of this size")))
+    }
+}
