@@ -1,5 +1,6 @@
 //! One measured piece of work per run: `bench WORK LOG`. Prints what it counted, its CPU time and its peak memory.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::fs;
 
@@ -7,13 +8,17 @@ use px4_ulog::stream_parser::model::{DataMessage, FlattenedFieldType as Kind};
 use px4_ulog::stream_parser::{LittleEndianParser, LogParser};
 use rovelog::{AnyLog, Select};
 
-type Outcome = Result<String, Box<dyn std::error::Error>>;
+/// What was counted, and what must stay in memory until that is measured.
+type Outcome = Result<(String, Box<dyn Any>), Box<dyn std::error::Error>>;
 
 /// The topic of the one-topic works: the largest of PX4's own sample log.
 const ONE: &str = "sensor_combined";
 
 const WORKS: &[(&str, fn(&str) -> Outcome)] = &[
-    ("rovelog-info", |log| Ok(format!("{} records", rovelog::open(log)?.info().records))),
+    ("rovelog-info", |log| {
+        let log = rovelog::open(log)?;
+        Ok((format!("{} records", log.info().records), Box::new(log)))
+    }),
     ("rovelog-streamed", rovelog_streamed),
     ("rovelog-kept", rovelog_kept),
     ("rovelog-one-streamed", |log| rovelog_one(log, false)),
@@ -32,7 +37,7 @@ fn main() {
         std::process::exit(2);
     };
     match work(log) {
-        Ok(counted) => println!("{:.4} s {:.0} MB {counted}", cpu_seconds(), peak_megabytes()),
+        Ok((counted, _kept)) => println!("{:.4} s {:.0} MB {counted}", cpu_seconds(), peak_megabytes()),
         Err(error) => {
             eprintln!("error: {error}");
             std::process::exit(1);
@@ -65,24 +70,27 @@ fn rovelog_streamed(log: &str) -> Outcome {
         rows += batch.num_rows();
         columns += batch.num_columns();
     }
-    Ok(format!("{rows} rows in {columns} column batches"))
+    Ok((format!("{rows} rows in {columns} column batches"), Box::new(log)))
 }
 
 fn rovelog_kept(log: &str) -> Outcome {
     let AnyLog::Ulog(log) = rovelog::open(log)? else { return Err("not a ULog".into()) };
     let tables = log.tables(&Select::all())?;
-    Ok(format!("{} rows", tables.iter().map(|(_, table)| table.num_rows()).sum::<usize>()))
+    let rows: usize = tables.iter().map(|(_, table)| table.num_rows()).sum();
+    Ok((format!("{rows} rows"), Box::new((log, tables))))
 }
 
 fn rovelog_one(log: &str, keep: bool) -> Outcome {
     let AnyLog::Ulog(log) = rovelog::open(log)? else { return Err("not a ULog".into()) };
     let select = Select::topic(ONE);
-    let rows: usize = if keep {
-        log.tables(&select)?.iter().map(|(_, table)| table.num_rows()).sum()
-    } else {
-        log.batches(&select).map(|batch| batch.map(|(_, batch)| batch.num_rows())).sum::<Result<_, _>>()?
-    };
-    Ok(format!("{rows} rows"))
+    if keep {
+        let tables = log.tables(&select)?;
+        let rows: usize = tables.iter().map(|(_, table)| table.num_rows()).sum();
+        return Ok((format!("{rows} rows"), Box::new((log, tables))));
+    }
+    let rows = log.batches(&select).map(|batch| batch.map(|(_, batch)| batch.num_rows()));
+    let rows: usize = rows.sum::<Result<_, _>>()?;
+    Ok((format!("{rows} rows"), Box::new(log)))
 }
 
 fn px4_kept(log: &str) -> Outcome {
@@ -97,7 +105,7 @@ fn px4_kept(log: &str) -> Outcome {
             _ => 0,
         })
         .sum();
-    Ok(format!("{rows} rows"))
+    Ok((format!("{rows} rows"), Box::new(parsed)))
 }
 
 /// The caller filters: a callback that keeps the typed columns of one topic.
@@ -150,7 +158,7 @@ fn px4_one(log: &str) -> Outcome {
     }
     drop(parser);
     let rows = columns.iter().find_map(|(_, column)| if let Column::U64(v) = column { Some(v.len()) } else { None });
-    Ok(format!("{} rows", rows.unwrap_or(0)))
+    Ok((format!("{} rows", rows.unwrap_or(0)), Box::new(())))
 }
 
 /// Typed values of every row; no columns, which favours it.
@@ -165,5 +173,5 @@ fn yule_values(log: &str) -> Outcome {
             rows += 1;
         }
     }
-    Ok(format!("{rows} rows"))
+    Ok((format!("{rows} rows"), Box::new(())))
 }

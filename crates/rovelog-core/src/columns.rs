@@ -15,10 +15,11 @@ use arrow_array::{
     ArrayRef, BooleanArray, FixedSizeListArray, PrimitiveArray, RecordBatch, RecordBatchOptions, StringArray,
     StructArray,
 };
-use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 
 use crate::Scalar;
+use crate::room::Room;
 
 /// The name of the column of times: nanoseconds of the log's clock, exact.
 pub const TIME_COLUMN: &str = "t_ns";
@@ -179,50 +180,6 @@ pub struct Columns {
     timed: Vec<bool>,
     stores: Vec<Store>,
     rows: usize,
-}
-
-/// Where a column's numbers are written: a buffer that is lent to a batch and taken back when the batch is
-/// gone. It is zeroed once and never again.
-#[derive(Debug, Default)]
-struct Room {
-    buffer: MutableBuffer,
-    used: usize,
-    lent: Option<Buffer>,
-}
-
-impl Room {
-    fn with_bytes(bytes: usize) -> Self {
-        Self { buffer: MutableBuffer::from_len_zeroed(bytes), used: 0, lent: None }
-    }
-
-    /// Room for `bytes` more.
-    fn extend(&mut self, bytes: usize) -> &mut [u8] {
-        if let Some(lent) = self.lent.take()
-            && let Ok(buffer) = lent.into_mutable()
-        {
-            self.buffer = buffer;
-        }
-        let (from, to) = (self.used, self.used + bytes);
-        if self.buffer.len() < to {
-            let len = to.max(2 * self.buffer.len());
-            if from == 0 {
-                self.buffer = MutableBuffer::from_len_zeroed(len);
-            } else {
-                self.buffer.resize(len, 0);
-            }
-        }
-        self.used = to;
-        &mut self.buffer.as_slice_mut()[from..to]
-    }
-
-    /// What was written; the room is empty again.
-    fn lend(&mut self) -> Buffer {
-        self.extend(0);
-        let all = Buffer::from(std::mem::take(&mut self.buffer));
-        let used = all.slice_with_length(0, std::mem::take(&mut self.used));
-        self.lent = Some(all);
-        used
-    }
 }
 
 #[derive(Debug)]

@@ -18,6 +18,8 @@ pub mod limits;
 pub mod order;
 pub mod reader;
 pub mod record;
+#[cfg(feature = "arrow")]
+mod room;
 pub mod schema;
 pub mod select;
 pub mod time;

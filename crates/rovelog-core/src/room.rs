@@ -1,0 +1,109 @@
+//! Memory for columns: lent to batches and taken back, or mapped in huge pages where a column is large.
+
+use arrow_buffer::{Buffer, MutableBuffer};
+use bytes::Bytes;
+use memmap2::MmapMut;
+
+/// Columns of at least this size get huge pages where the system has them: touching new memory page by page
+/// costs more than decoding into it.
+const HUGE: usize = 2 << 20;
+
+/// Where a column's numbers are written. It is zeroed once and never again: a buffer that was lent to a batch
+/// is taken back when the batch is gone.
+#[derive(Debug)]
+pub(crate) struct Room {
+    memory: Memory,
+    used: usize,
+    lent: Option<Buffer>,
+}
+
+#[derive(Debug)]
+enum Memory {
+    Heap(MutableBuffer),
+    Mapped(MmapMut),
+}
+
+impl Memory {
+    fn zeroed(bytes: usize) -> Self {
+        let mapped = if bytes >= HUGE { mapped(bytes) } else { None };
+        mapped.map_or_else(|| Self::Heap(MutableBuffer::from_len_zeroed(bytes)), Self::Mapped)
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        match self {
+            Self::Heap(buffer) => buffer.as_slice_mut(),
+            Self::Mapped(map) => map,
+        }
+    }
+}
+
+/// Anonymous memory with huge pages; `None` where the system refuses.
+fn mapped(bytes: usize) -> Option<MmapMut> {
+    let map = MmapMut::map_anon(bytes).ok()?;
+    #[cfg(target_os = "linux")]
+    // Refused where huge pages are switched off; the memory is as good without.
+    let _ = map.advise(memmap2::Advice::HugePage);
+    Some(map)
+}
+
+impl Room {
+    pub(crate) fn with_bytes(bytes: usize) -> Self {
+        Self { memory: Memory::zeroed(bytes), used: 0, lent: None }
+    }
+
+    /// Room for `bytes` more.
+    pub(crate) fn extend(&mut self, bytes: usize) -> &mut [u8] {
+        if let Some(lent) = self.lent.take()
+            && let Ok(buffer) = lent.into_mutable()
+        {
+            self.memory = Memory::Heap(buffer);
+        }
+        let (from, to) = (self.used, self.used + bytes);
+        let len = self.memory.bytes().len();
+        if len < to {
+            // What is streamed stays in the heap, where it can be taken back.
+            let mut larger = MutableBuffer::from_len_zeroed(to.max(2 * len));
+            larger.as_slice_mut()[..from].copy_from_slice(&self.memory.bytes()[..from]);
+            self.memory = Memory::Heap(larger);
+        }
+        self.used = to;
+        &mut self.memory.bytes()[from..to]
+    }
+
+    /// What was written; the room is empty again.
+    pub(crate) fn lend(&mut self) -> Buffer {
+        self.extend(0);
+        let used = std::mem::take(&mut self.used);
+        match std::mem::replace(&mut self.memory, Memory::Heap(MutableBuffer::new(0))) {
+            Memory::Heap(buffer) => {
+                let all = Buffer::from(buffer);
+                let lent = all.slice_with_length(0, used);
+                self.lent = Some(all);
+                lent
+            }
+            Memory::Mapped(map) => Buffer::from(Bytes::from_owner(map)).slice_with_length(0, used),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_and_large_rooms_keep_what_is_written() {
+        for size in [16, HUGE + 8] {
+            let mut room = Room::with_bytes(size);
+            room.extend(8).copy_from_slice(&[7; 8]);
+            let last = size - 8;
+            room.extend(last)[last - 8..].copy_from_slice(&[9; 8]);
+            // More than was asked for at first.
+            room.extend(8).copy_from_slice(&[1; 8]);
+            let buffer = room.lend();
+            assert_eq!(buffer.len(), size + 8);
+            assert_eq!((&buffer[..8], &buffer[size..]), (&[7; 8][..], &[1; 8][..]));
+            assert_eq!(buffer[size - 8..size], [9; 8]);
+            assert_eq!(room.lend().len(), 0);
+        }
+    }
+}
