@@ -29,6 +29,7 @@
 //!   a pipe, in bounded memory. Both hand out [`Record`](rovelog_core::Record)s, and [`Row`] for their fields.
 //! - [`mod@recover`]: the best sound log that a damaged one still holds, with an account of every byte.
 //! - [`writer`]: logs from scratch, copies message by message, and appending to finished logs.
+//! - [`UlogReader::batches`] and its siblings: topics as Arrow record batches (feature `arrow`).
 //!
 //! What was noticed in the bytes is a [`Diagnostic`](rovelog_core::Diagnostic); [`diagnostics`] lists them all.
 #![forbid(unsafe_code)]
