@@ -136,7 +136,8 @@ runs! {
         "params --help",
         "events --help",
         "track --help",
-        "check --help";
+        "check --help",
+        "recover --help";
     errors:
         "info none.ulg",
         "info .",

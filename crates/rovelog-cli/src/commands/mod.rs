@@ -6,6 +6,7 @@ mod events;
 mod info;
 mod messages;
 mod params;
+mod recover;
 mod schema;
 mod topics;
 mod track;
@@ -29,6 +30,7 @@ pub(crate) enum Command {
     Track(track::Args),
     #[command(visible_alias = "doctor")]
     Check(check::Args),
+    Recover(recover::Args),
 }
 
 /// Runs `command`.
@@ -43,5 +45,6 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Events(args) => events::run(&args, context),
         Command::Track(args) => track::run(&args, context),
         Command::Check(args) => check::run(&args, context),
+        Command::Recover(args) => recover::run(&args, context),
     }
 }
