@@ -260,6 +260,13 @@ enum Kind {
     Base(i64),
 }
 
+impl Moment {
+    /// The time on the clock of the log that `times` belongs to, nanoseconds; `option` named it.
+    pub(crate) fn resolve(&self, option: &str, times: &Times) -> Result<i64, Failure> {
+        place(self, option, times)
+    }
+}
+
 impl FromStr for Moment {
     type Err = String;
 
