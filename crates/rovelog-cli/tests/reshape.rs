@@ -94,3 +94,31 @@ fn recovered_logs_are_sound() {
         assert_eq!((again.status.code(), again.stdout == output.stdout), (Some(0), true), "{name}");
     }
 }
+
+#[test]
+fn slice() {
+    let rich = "one-topic+multi-id+sync+dropout+texts+appended.ulg";
+    let place = Place::new(&[rich, "one-topic.ulg", "parameters+changes.ulg", "cut-in-payload.ulg"]);
+    fs::rename(place.0.path().join(rich), place.0.path().join("rich.ulg")).unwrap();
+    let runs = [
+        "slice rich.ulg -o all.ulg",
+        "slice rich.ulg -o t.ulg --topics t/1,u -S +20ms -E +50ms",
+        "cat t.ulg",
+        "messages t.ulg",
+        "filter rich.ulg -o not-t.ulg -n t/.* -f json",
+        "slice parameters+changes.ulg -o late.ulg -S 1.04s",
+        "params late.ulg",
+        "slice cut-in-payload.ulg -o cut.ulg",
+        "check all.ulg t.ulg not-t.ulg late.ulg cut.ulg",
+        "slice rich.ulg -o all.ulg",
+        "slice rich.ulg -o rich.ulg --force",
+        "slice rich.ulg -o none.ulg --topics w",
+        "slice rich.ulg -o none.ulg -S 5s",
+        "slice rich.ulg -f json",
+    ];
+    let runs = runs.map(|line| place.shown(line)).join("\n");
+    snapshot!("slice", runs);
+    assert!(!place.0.path().join("none.ulg").exists() && !place.0.path().join("none.ulg.partial").exists());
+    let piped = place.run("slice one-topic.ulg").stdout;
+    assert_eq!(piped, place.read("one-topic.ulg"));
+}

@@ -8,6 +8,7 @@ mod messages;
 mod params;
 mod recover;
 mod schema;
+mod slice;
 mod topics;
 mod track;
 
@@ -31,6 +32,8 @@ pub(crate) enum Command {
     #[command(visible_alias = "doctor")]
     Check(check::Args),
     Recover(recover::Args),
+    #[command(visible_alias = "filter")]
+    Slice(slice::Args),
 }
 
 /// Runs `command`.
@@ -46,5 +49,6 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Track(args) => track::run(&args, context),
         Command::Check(args) => check::run(&args, context),
         Command::Recover(args) => recover::run(&args, context),
+        Command::Slice(args) => slice::run(&args, context),
     }
 }
