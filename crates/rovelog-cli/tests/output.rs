@@ -145,7 +145,8 @@ runs! {
         "track --help",
         "check --help",
         "recover --help",
-        "slice --help";
+        "slice --help",
+        "diff --help";
     errors:
         "info none.ulg",
         "info .",

@@ -122,3 +122,32 @@ fn slice() {
     let piped = place.run("slice one-topic.ulg").stdout;
     assert_eq!(piped, place.read("one-topic.ulg"));
 }
+
+#[test]
+fn diff() {
+    let runs = [
+        "diff one-topic.ulg one-topic.ulg --exit-code",
+        "diff one-topic.ulg one-topic+multi-id.ulg --exit-code",
+        "diff one-topic.ulg one-topic+multi-id.ulg -f json",
+        "diff nested-types.ulg nested-timestamp.ulg",
+        "diff format-redefined.ulg format-repeated.ulg --ignore-counts",
+        "diff parameters+changes.ulg default-parameters.ulg",
+        "diff parameters+changes.ulg default-parameters.ulg -f json",
+        "diff one-topic.ulg cut-in-payload.ulg",
+        "diff - -",
+        "diff one-topic.ulg",
+        "diff one-topic.ulg none.ulg",
+        "diff one-topic.ulg one-topic.ulg -f csv",
+    ];
+    snapshot!("diff", runs.map(common::shown).join("\n"));
+}
+
+/// A log does not differ from itself, and a hostile one ends too.
+#[test]
+fn a_log_does_not_differ_from_itself() {
+    for name in corpus_logs() {
+        let output = run(&format!("diff {name} {name} --exit-code"));
+        let opens = run(&format!("info {name}")).status.success();
+        assert!(!opens || output.stdout == b"no differences\n", "{name}");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod cat;
 mod check;
+mod diff;
 mod events;
 mod info;
 mod messages;
@@ -34,6 +35,7 @@ pub(crate) enum Command {
     Recover(recover::Args),
     #[command(visible_alias = "filter")]
     Slice(slice::Args),
+    Diff(diff::Args),
 }
 
 /// Runs `command`.
@@ -50,5 +52,6 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Check(args) => check::run(&args, context),
         Command::Recover(args) => recover::run(&args, context),
         Command::Slice(args) => slice::run(&args, context),
+        Command::Diff(args) => diff::run(&args, context),
     }
 }

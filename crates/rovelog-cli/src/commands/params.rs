@@ -59,10 +59,15 @@ const CALIBRATION: [&str; 8] = [
     "RC_CHAN_CNT",
 ];
 
+/// Whether a vehicle sets a parameter for itself.
+pub(super) fn is_calibration(name: &str) -> bool {
+    CALIBRATION.iter().any(|start| name.starts_with(start))
+}
+
 /// A parameter with all that a log says about it.
 #[derive(Default)]
-struct Param {
-    value: Option<Value>,
+pub(super) struct Param {
+    pub(super) value: Option<Value>,
     system_default: Option<Value>,
     setup_default: Option<Value>,
     changes: Vec<Change>,
@@ -92,7 +97,7 @@ impl Param {
 }
 
 /// The parameters by name; `None` where the format has none.
-fn parameters(log: &AnyLog) -> Option<BTreeMap<String, Param>> {
+pub(super) fn parameters(log: &AnyLog) -> Option<BTreeMap<String, Param>> {
     let AnyLog::Ulog(log) = log else { return None };
     let found = log.parameters();
     let mut params: BTreeMap<String, Param> = BTreeMap::new();
@@ -196,8 +201,7 @@ fn read(input: &Input, args: &Args, context: &Context) -> Result<(AnyLog, BTreeM
         params.values_mut().for_each(|param| param.move_to(until));
     }
     params.retain(|name, param| {
-        (!args.changed || param.is_changed())
-            && !(args.ignore_calibration && CALIBRATION.iter().any(|start| name.starts_with(start)))
+        (!args.changed || param.is_changed()) && !(args.ignore_calibration && is_calibration(name))
     });
     Ok((log, params))
 }
@@ -343,7 +347,7 @@ fn compare(
 }
 
 /// Whether two logs agree on a value; a NaN agrees with itself.
-fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
+pub(super) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (Some(Value::F32(a)), Some(Value::F32(b))) => a.to_bits() == b.to_bits(),
         (Some(Value::F64(a)), Some(Value::F64(b))) => a.to_bits() == b.to_bits(),
@@ -361,7 +365,7 @@ fn type_name(value: &Value) -> &'static str {
 }
 
 /// A value as text; nothing where there is none.
-fn shown(value: Option<&Value>) -> String {
+pub(super) fn shown(value: Option<&Value>) -> String {
     let mut text = String::new();
     if let Some(value) = value
         && !cell(value, &mut text)

@@ -120,6 +120,6 @@ pub(super) fn table(topics: &[&Topic]) -> Table {
 }
 
 /// `199.9`; slow topics with the digits that tell them apart: `0.017`.
-fn rate(hz: f64) -> String {
+pub(super) fn rate(hz: f64) -> String {
     if hz < 0.95 { format!("{hz:.3}") } else { format!("{hz:.1}") }
 }
