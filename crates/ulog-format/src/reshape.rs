@@ -24,7 +24,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::ops::Range;
 
-use rovelog_core::wire::U64Le;
+use rovelog_core::wire::{U16Le, U64Le};
 use rovelog_core::{LogReader, Select};
 use zerocopy::IntoBytes;
 
@@ -33,9 +33,10 @@ use crate::definitions::RowShape;
 use crate::error::UlogError;
 use crate::frame::{FLAG_BITS_AT, HEADER_LEN};
 use crate::index::Met;
-use crate::message::Message;
+use crate::message::{KeyValue, Message};
+use crate::parameters::Section;
 use crate::reader::UlogReader;
-use crate::wire::{FlagBits, kind};
+use crate::wire::{FlagBits, MessageHeader, kind};
 
 /// What a slice holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,7 +60,7 @@ pub struct SliceReport {
 /// topics; their rows within the window, with those before it that `select.latched` asks for; and of the
 /// window the texts, dropouts, synchronization messages, changes of parameters and unknown messages. Rows and
 /// texts are placed by their own time, everything else by the log time at its place. The values that changes
-/// before the window gave to parameters become their initial ones. A log that is cut at its start begins at
+/// before the window gave to parameters become their initial ones, and defaults that were not written because the initial value was the default are. A log that is cut at its start begins at
 /// that time; appended data becomes ordinary data. Damaged bytes, and rows that nothing can decode, are left
 /// out. To slice a slice in the same way changes nothing.
 ///
@@ -118,6 +119,8 @@ struct Slice<'a, W> {
     latched: HashMap<u64, u32>,
     /// Parameters set before the window: name, and the message that set it last.
     set: Vec<(&'a str, Range<u64>)>,
+    /// Defaults that went without saying, because they were the initial values: of what, and the parameter.
+    defaults: Vec<(u8, KeyValue<'a>)>,
     /// Where those stand that are written.
     written: HashSet<u64>,
     in_data: bool,
@@ -138,6 +141,7 @@ impl<'a, W: Write> Slice<'a, W> {
             kept,
             latched: HashMap::new(),
             set: Vec::new(),
+            defaults: Vec::new(),
             written: HashSet::new(),
             in_data: false,
             clock: None,
@@ -153,15 +157,34 @@ impl<'a, W: Write> Slice<'a, W> {
 
     /// Finds what is in force when the window opens.
     fn look_before(&mut self, start: i64) {
-        let mut last = HashMap::new();
+        let (mut last, mut initial, mut defaults) = (HashMap::new(), HashMap::new(), HashMap::new());
         for (at, message, section) in self.log.described() {
-            if let (Message::Parameter(part), crate::parameters::Section::Data(time)) = (message, section)
-                && time.is_none_or(|time| time.nanos < start)
+            let (part, time) = match (message, section) {
+                (Message::Parameter(part), Section::Data(time)) => (part, time),
+                (Message::Parameter(part), Section::Definitions) => {
+                    initial.extend(part.parse_key().map(|key| (key.name, part)));
+                    continue;
+                }
+                (Message::DefaultParameter { types, default }, _) => {
+                    let name = default.parse_key().map(|key| key.name);
+                    name.into_iter().for_each(|name| *defaults.entry(name).or_insert(0) |= types);
+                    continue;
+                }
+                _ => continue,
+            };
+            if time.is_none_or(|time| time.nanos < start)
                 && let Some(key) = part.parse_key()
             {
                 let end = at + HEADER_LEN + 1 + (part.key.len() + part.value.len()) as u64;
                 self.set.retain(|(name, _)| *name != key.name);
                 self.set.push((key.name, at..end));
+            }
+        }
+        // A log with defaults holds those that differ from the value; now they differ.
+        for (name, _) in self.set.iter().filter(|_| !defaults.is_empty()) {
+            let unsaid = 3 & !defaults.get(name).copied().unwrap_or(0);
+            if let Some(part) = initial.get(name).filter(|_| unsaid != 0) {
+                self.defaults.push((unsaid, *part));
             }
         }
         if self.select.latched {
@@ -221,7 +244,10 @@ impl<'a, W: Write> Slice<'a, W> {
         let Some(message) = Message::view(met.msg_type, met.payload) else { return Ok(false) };
         let inside = self.select.keeps_time(place);
         Ok(match message {
-            Message::Format(_) | Message::Info(_) | Message::MultiInfo { .. } => true,
+            Message::Format(_)
+            | Message::Info(_)
+            | Message::MultiInfo { .. }
+            | Message::DefaultParameter { .. } => true,
             Message::Parameter(part) => {
                 if self.in_data {
                     return Ok(inside);
@@ -235,7 +261,6 @@ impl<'a, W: Write> Slice<'a, W> {
                 self.take(range)?;
                 false
             }
-            Message::DefaultParameter { .. } => true,
             Message::Subscription { msg_id, .. } => {
                 self.begin_data()?;
                 ids.subscribe(self.log, met.at, msg_id).is_some_and(|series| self.kept[series])
@@ -281,6 +306,18 @@ impl<'a, W: Write> Slice<'a, W> {
             if self.written.insert(range.start) {
                 self.take(range)?;
             }
+        }
+        for (types, default) in std::mem::take(&mut self.defaults) {
+            self.flush()?;
+            let message = Message::DefaultParameter { types, default };
+            let why = "its key is longer than 255 bytes";
+            let bytes = message.to_payload().to_bytes();
+            let bytes = bytes.map_err(|_| UlogError::BadMessage { letter: 'Q', why })?;
+            // One byte more than the parameter, whose message was at most as long as one can be.
+            let Ok(msg_size) = u16::try_from(bytes.len()) else { continue };
+            let msg_size = U16Le::new(msg_size);
+            self.write(MessageHeader { msg_size, msg_type: kind::DEFAULT_PARAMETER }.as_bytes())?;
+            self.write(&bytes)?;
         }
         Ok(())
     }

@@ -4,10 +4,11 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use rovelog_core::{LogReader, Record, Select, Timestamp};
+use rovelog_core::{LogReader, Record, Select, Timestamp, Value};
 use support::{corpus, logs_in, open, real};
 use ulog_format::message::Message;
-use ulog_format::{UlogError, UlogReader, reshape};
+use ulog_format::writer::DefaultOf;
+use ulog_format::{FormatBuilder, UlogError, UlogReader, UlogWriter, reshape};
 
 fn readable() -> Vec<(String, UlogReader)> {
     let mut logs = corpus();
@@ -93,6 +94,16 @@ fn a_window_holds_the_rows_of_that_time_and_the_values_in_force() {
         assert_eq!(texts(&part), wanted, "{name}");
         let before = Timestamp::new(start - 1, part.info().start.unwrap().clock);
         assert_eq!(part.parameters().initial, log.parameters().at(before), "{name}");
+        let (old, new) = (log.parameters(), part.parameters());
+        if !(old.system_defaults.is_empty() && old.setup_defaults.is_empty()) {
+            for (key, value) in &old.initial {
+                let of = |defaults: &BTreeMap<String, _>, value| defaults.get(key).cloned().unwrap_or(value);
+                let (then, now) = (value.clone(), new.initial[key].clone());
+                let system = of(&old.system_defaults, then.clone());
+                assert_eq!(of(&new.system_defaults, now.clone()), system, "{name} {key}");
+                assert_eq!(of(&new.setup_defaults, now), of(&old.setup_defaults, then), "{name} {key}");
+            }
+        }
         assert_eq!(part.infos(), log.infos(), "{name}");
         assert_eq!(cut(&part, &select).unwrap(), bytes, "{name}: twice is once");
     }
@@ -102,7 +113,9 @@ fn a_window_holds_the_rows_of_that_time_and_the_values_in_force() {
 fn a_slice_by_topic_opens_clean() {
     for (name, log) in readable() {
         let mut rows_of: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-        rows(&log).into_iter().for_each(|row| rows_of.entry(row.0.clone()).or_default().push(row));
+        for row in rows(&log) {
+            rows_of.entry(row.0.clone()).or_default().push(row);
+        }
         // Every topic of a small log, some of a large one.
         let step = if log.info().size > 100_000 { 17 } else { 1 };
         for topic in log.topics().iter().step_by(step) {
@@ -140,4 +153,34 @@ fn latched_rows_come_along() {
         let count = log.records(&select).count();
         assert_eq!(open(&bytes.into()).info().records, count as u64, "{name}");
     }
+}
+
+/// A parameter that began with its default has no default in the log until it changes.
+#[test]
+fn a_default_that_went_without_saying_is_said() {
+    let mut log = UlogWriter::new(Vec::new(), 0).unwrap();
+    log.define(&FormatBuilder::new("t").field::<u64>("timestamp")).unwrap();
+    log.parameter("A", 1).unwrap();
+    log.parameter("B", 2).unwrap();
+    log.default_parameter("B", 3, DefaultOf::System).unwrap();
+    let t = log.subscribe("t", 0).unwrap();
+    for i in 1..10_u64 {
+        log.write_row_bytes(t, &(i * 1_000_000).to_le_bytes()).unwrap();
+        if i == 4 {
+            log.parameter("A", 7).unwrap();
+            log.parameter("B", 8).unwrap();
+        }
+    }
+    let log = open(&log.finish().unwrap().into());
+    let part = cut(&log, &Select::all().between(Some(6_000_000_000), None)).unwrap();
+    let part = open(&part.into());
+    let found = part.parameters();
+    let int = |value| Value::Int(value, 32);
+    let map = |pairs: &[(&str, i64)]| {
+        pairs.iter().map(|(k, v)| ((*k).to_owned(), int(*v))).collect::<BTreeMap<_, _>>()
+    };
+    assert_eq!((part.info().records, found.initial), (4, map(&[("A", 7), ("B", 8)])));
+    assert_eq!(found.system_defaults, map(&[("A", 1), ("B", 3)]));
+    assert_eq!(found.setup_defaults, map(&[("A", 1), ("B", 2)]));
+    assert!(found.changed.is_empty());
 }

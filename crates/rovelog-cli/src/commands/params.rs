@@ -83,8 +83,8 @@ impl Param {
     /// Makes the value in force at `nanos` the value, and drops the changes up to it.
     fn move_to(&mut self, nanos: i64) {
         let later = self.changes.iter().position(|change| change.time.is_some_and(|time| time.nanos > nanos));
-        let before = self.changes.drain(..later.unwrap_or(self.changes.len()));
-        if let Some(last) = before.last() {
+        let mut before = self.changes.drain(..later.unwrap_or(self.changes.len()));
+        if let Some(last) = before.next_back() {
             self.value = Some(last.value);
         }
     }
@@ -198,7 +198,9 @@ fn read(input: &Input, args: &Args, context: &Context) -> Result<(AnyLog, BTreeM
     if let Some(at) = &args.at {
         let here = |failure: Failure| failure.at(&input.path);
         let until = context.times(log.info()).and_then(|times| at.resolve("--at", &times)).map_err(here)?;
-        params.values_mut().for_each(|param| param.move_to(until));
+        for param in params.values_mut() {
+            param.move_to(until);
+        }
     }
     params.retain(|name, param| {
         (!args.changed || param.is_changed()) && !(args.ignore_calibration && is_calibration(name))
