@@ -306,7 +306,7 @@ fn kind(text: &str) -> Result<Kind, String> {
 }
 
 /// `1m30s`, `1.5s`, `250ms`: exact nanoseconds.
-fn duration(text: &str) -> Result<i64, String> {
+pub(crate) fn duration(text: &str) -> Result<i64, String> {
     let mut rest = text;
     let mut total: i128 = 0;
     while !rest.is_empty() {

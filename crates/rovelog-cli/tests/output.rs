@@ -146,6 +146,7 @@ runs! {
         "check --help",
         "recover --help",
         "slice --help",
+        "split --help",
         "diff --help";
     errors:
         "info none.ulg",

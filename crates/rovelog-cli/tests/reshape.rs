@@ -151,3 +151,26 @@ fn a_log_does_not_differ_from_itself() {
         assert!(!opens || output.stdout == b"no differences\n", "{name}");
     }
 }
+
+#[test]
+fn split() {
+    let rich = "one-topic+multi-id+sync+dropout+texts+appended.ulg";
+    let place = Place::new(&[rich, "name-with-slash-and-dash.ulg", "cut-in-payload.ulg"]);
+    fs::rename(place.0.path().join(rich), place.0.path().join("rich.ulg")).unwrap();
+    let runs = [
+        "split rich.ulg -o parts --every 50ms",
+        "info parts/rich_1.ulg parts/rich_2.ulg parts/rich_3.ulg --get records",
+        "split rich.ulg -o topics --by-topic -f json",
+        "split name-with-slash-and-dash.ulg -o topics --by-topic",
+        "split cut-in-payload.ulg -o parts --every 1h",
+        "split rich.ulg -o parts --every 50ms",
+        "split rich.ulg -o parts --every 50ms --force -q",
+        "split rich.ulg -o other --every 1us",
+        "split rich.ulg -o other --every 0s",
+        "split rich.ulg -o other",
+        "split rich.ulg -o rich.ulg --by-topic",
+    ];
+    let runs = runs.map(|line| place.shown(line)).join("\n");
+    snapshot!("split", runs);
+    assert!(!place.0.path().join("other").exists());
+}

@@ -50,8 +50,19 @@ pub struct SliceReport {
     pub bytes: u64,
     /// Its logged texts.
     pub texts: u64,
+    /// Its dropouts.
+    pub dropouts: u64,
+    /// Its changes of parameters.
+    pub parameter_changes: u64,
     /// Parameters whose value at the start of the slice was set during the log.
     pub parameters_in_force: usize,
+}
+
+impl SliceReport {
+    /// Whether it holds definitions and initial values only.
+    pub fn is_empty(&self) -> bool {
+        self.records + self.texts + self.dropouts + self.parameter_changes == 0
+    }
 }
 
 /// Writes the part of `log` that `select` names, as a log of its own.
@@ -166,8 +177,9 @@ impl<'a, W: Write> Slice<'a, W> {
                     continue;
                 }
                 (Message::DefaultParameter { types, default }, _) => {
-                    let name = default.parse_key().map(|key| key.name);
-                    name.into_iter().for_each(|name| *defaults.entry(name).or_insert(0) |= types);
+                    if let Some(key) = default.parse_key() {
+                        *defaults.entry(key.name).or_insert(0) |= types;
+                    }
                     continue;
                 }
                 _ => continue,
@@ -250,6 +262,7 @@ impl<'a, W: Write> Slice<'a, W> {
             | Message::DefaultParameter { .. } => true,
             Message::Parameter(part) => {
                 if self.in_data {
+                    self.report.parameter_changes += u64::from(inside);
                     return Ok(inside);
                 }
                 // Its value may be another one when the window opens.
@@ -277,6 +290,7 @@ impl<'a, W: Write> Slice<'a, W> {
             }
             Message::Dropout { millis } => {
                 self.begin_data()?;
+                self.report.dropouts += u64::from(inside);
                 if let Some(clock) = self.clock.as_mut().filter(|_| inside) {
                     clock.dropout(millis);
                 }

@@ -10,6 +10,7 @@ mod params;
 mod recover;
 mod schema;
 mod slice;
+mod split;
 mod topics;
 mod track;
 
@@ -35,6 +36,7 @@ pub(crate) enum Command {
     Recover(recover::Args),
     #[command(visible_alias = "filter")]
     Slice(slice::Args),
+    Split(split::Args),
     Diff(diff::Args),
 }
 
@@ -52,6 +54,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Check(args) => check::run(&args, context),
         Command::Recover(args) => recover::run(&args, context),
         Command::Slice(args) => slice::run(&args, context),
+        Command::Split(args) => split::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
     }
 }
