@@ -71,9 +71,10 @@ impl SliceReport {
 /// topics; their rows within the window, with those before it that `select.latched` asks for; and of the
 /// window the texts, dropouts, synchronization messages, changes of parameters and unknown messages. Rows and
 /// texts are placed by their own time, everything else by the log time at its place. The values that changes
-/// before the window gave to parameters become their initial ones, and defaults that were not written because the initial value was the default are. A log that is cut at its start begins at
+/// before the window gave to parameters become their initial ones; where such a parameter began with its
+/// default, which a log then leaves out, the default is written too. A log that is cut at its start begins at
 /// that time; appended data becomes ordinary data. Damaged bytes, and rows that nothing can decode, are left
-/// out. To slice a slice in the same way changes nothing.
+/// out. Fields are not cut: `select.fields` means nothing here. To slice a slice in the same way changes nothing.
 ///
 /// # Errors
 /// Where the output refuses, and where timestamps of fewer than 64 bits would be read differently without

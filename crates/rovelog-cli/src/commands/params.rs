@@ -16,8 +16,8 @@ use crate::report::{Failure, Outcome, Status};
 use crate::when::{Moment, Times};
 
 const MORE: &str = "\
-The value of a parameter is the one with which the log began; changes follow it. Two logs are compared
-by these values: ~ differs, - is only in the first, + only in the second.
+The value of a parameter is the one with which the log began; changes follow it. Two logs are
+compared by these values: ~ differs, - is only in the first, + only in the second.
 
 Examples:
   rovelog params flight.ulg
