@@ -76,6 +76,8 @@ pub(crate) enum Format {
     Json,
     Ndjson,
     Csv,
+    /// Parameters as QGroundControl keeps them.
+    Qgc,
 }
 
 impl Format {
@@ -85,6 +87,7 @@ impl Format {
             Self::Json => "json",
             Self::Ndjson => "ndjson",
             Self::Csv => "csv",
+            Self::Qgc => "qgc",
         }
     }
 }

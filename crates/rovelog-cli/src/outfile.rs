@@ -4,6 +4,8 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use crate::args::{Context, Format};
+use crate::output::Out;
 use crate::report::Failure;
 
 /// The option of commands that write a file.
@@ -78,6 +80,61 @@ impl OutFile {
             moved.map_err(|error| cannot_write(&self.path, &error))?;
         }
         Ok(())
+    }
+}
+
+/// Where a command writes a log: a file, or stdout where that is no terminal.
+pub(crate) enum LogOut {
+    File(Box<OutFile>),
+    Stdout(Out),
+}
+
+impl LogOut {
+    /// Begins the log at `path`; `-` or none is stdout. `example` is a fitting file name.
+    pub(crate) fn create(
+        path: Option<&Path>,
+        example: &str,
+        inputs: &[&Path],
+        args: OutArgs,
+        context: &Context,
+    ) -> Result<Self, Failure> {
+        if let Some(path) = path.filter(|path| *path != Path::new("-")) {
+            return Ok(Self::File(Box::new(OutFile::create(path, inputs, args)?)));
+        }
+        if context.global.format != Format::Text {
+            return Err(Failure::usage("the log and the report cannot both go to stdout")
+                .next(format!("write the log to a file: -o {example}")));
+        }
+        let out = context.out();
+        if out.terminal {
+            return Err(Failure::usage("a log is binary, and stdout is a terminal")
+                .next(format!("write it to a file: -o {example}, or into a pipe")));
+        }
+        Ok(Self::Stdout(out))
+    }
+
+    /// Completes the log.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        match self {
+            Self::File(file) => file.finish(),
+            Self::Stdout(mut out) => Ok(out.flush()?),
+        }
+    }
+}
+
+impl Write for LogOut {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Stdout(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.flush(),
+            Self::Stdout(out) => out.flush(),
+        }
     }
 }
 

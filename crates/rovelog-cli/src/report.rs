@@ -114,6 +114,16 @@ impl From<io::Error> for Failure {
     }
 }
 
+impl From<rovelog::ulog_format::UlogError> for Failure {
+    fn from(error: rovelog::ulog_format::UlogError) -> Self {
+        match error {
+            // A log is written from memory: only the output can fail.
+            rovelog::ulog_format::UlogError::Io(error) => error.into(),
+            error => Error::from(error).into(),
+        }
+    }
+}
+
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         io::Error::from(error).into()

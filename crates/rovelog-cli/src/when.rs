@@ -260,6 +260,13 @@ enum Kind {
     Base(i64),
 }
 
+impl Moment {
+    /// The time on the clock of the log that `times` belongs to, nanoseconds; `option` named it.
+    pub(crate) fn resolve(&self, option: &str, times: &Times) -> Result<i64, Failure> {
+        place(self, option, times)
+    }
+}
+
 impl FromStr for Moment {
     type Err = String;
 
@@ -299,7 +306,7 @@ fn kind(text: &str) -> Result<Kind, String> {
 }
 
 /// `1m30s`, `1.5s`, `250ms`: exact nanoseconds.
-fn duration(text: &str) -> Result<i64, String> {
+pub(crate) fn duration(text: &str) -> Result<i64, String> {
     let mut rest = text;
     let mut total: i128 = 0;
     while !rest.is_empty() {

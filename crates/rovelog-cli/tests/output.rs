@@ -116,6 +116,13 @@ runs! {
         "params parameters+changes.ulg default-parameters.ulg",
         "params parameters+changes.ulg default-parameters.ulg -f json",
         "params parameters+changes.ulg default-parameters.ulg -f csv",
+        "params parameters+changes.ulg --at 1.03s",
+        "params parameters+changes.ulg --at +1ms -f csv",
+        "params parameters+changes.ulg default-parameters.ulg --at +10s",
+        "params parameters+changes.ulg --at +1h -f qgc",
+        "params parameter-of-other-types.ulg -f qgc",
+        "params parameters+changes.ulg default-parameters.ulg -f qgc",
+        "info parameters+changes.ulg -f qgc",
         "params header-only.ulg",
         "params cut-in-payload.ulg";
     check:
@@ -136,7 +143,11 @@ runs! {
         "params --help",
         "events --help",
         "track --help",
-        "check --help";
+        "check --help",
+        "recover --help",
+        "slice --help",
+        "split --help",
+        "diff --help";
     errors:
         "info none.ulg",
         "info .",

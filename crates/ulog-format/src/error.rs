@@ -124,6 +124,12 @@ pub enum UlogError {
         /// Why.
         why: &'static str,
     },
+    /// A part of a log in which short timestamps would be counted differently.
+    #[error("{topic} has short timestamps, which would be read differently without the rows left out")]
+    TimesWouldMove {
+        /// The topic.
+        topic: String,
+    },
     /// The operating system refused to read or write.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -183,6 +189,11 @@ impl From<UlogError> for Error {
                 ErrorKind::Unsupported,
                 None,
                 Some("`recover` it first: that merges what was appended before"),
+            ),
+            UlogError::TimesWouldMove { .. } => (
+                ErrorKind::Unsupported,
+                None,
+                Some("keep all topics and cut by time alone, or keep the whole time"),
             ),
             UlogError::Io(_) => (ErrorKind::Io, None, None),
         };

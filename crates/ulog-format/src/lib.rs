@@ -28,6 +28,7 @@
 //! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass over
 //!   a pipe, in bounded memory. Both hand out [`Record`](rovelog_core::Record)s, and [`Row`] for their fields.
 //! - [`mod@recover`]: the best sound log that a damaged one still holds, with an account of every byte.
+//! - [`reshape`]: parts of a log as logs of their own, without touching the bytes of what is kept.
 //! - [`writer`]: logs from scratch, copies message by message, and appending to finished logs.
 //! - [`UlogReader::batches`] and its siblings: topics as Arrow record batches (feature `arrow`).
 //!
@@ -49,6 +50,7 @@ mod plausible;
 pub mod px4;
 mod reader;
 pub mod recover;
+pub mod reshape;
 mod row;
 pub mod schema;
 mod stream;

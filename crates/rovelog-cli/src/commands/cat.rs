@@ -89,7 +89,7 @@ fn before(record: &Record<'_>, window: &Window) -> bool {
 }
 
 /// What the records of a log cover: a topic may hold older values than the log's start.
-fn span(log: &dyn LogReader) -> Option<(i64, i64)> {
+pub(super) fn span(log: &dyn LogReader) -> Option<(i64, i64)> {
     let times = || {
         let topics = log.topics().iter().flat_map(|topic| [topic.first, topic.last]);
         topics.chain([log.info().start, log.info().end]).flatten().map(|time| time.nanos)

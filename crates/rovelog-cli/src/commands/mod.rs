@@ -2,11 +2,15 @@
 
 mod cat;
 mod check;
+mod diff;
 mod events;
 mod info;
 mod messages;
 mod params;
+mod recover;
 mod schema;
+mod slice;
+mod split;
 mod topics;
 mod track;
 
@@ -29,6 +33,11 @@ pub(crate) enum Command {
     Track(track::Args),
     #[command(visible_alias = "doctor")]
     Check(check::Args),
+    Recover(recover::Args),
+    #[command(visible_alias = "filter")]
+    Slice(slice::Args),
+    Split(split::Args),
+    Diff(diff::Args),
 }
 
 /// Runs `command`.
@@ -43,5 +52,9 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Events(args) => events::run(&args, context),
         Command::Track(args) => track::run(&args, context),
         Command::Check(args) => check::run(&args, context),
+        Command::Recover(args) => recover::run(&args, context),
+        Command::Slice(args) => slice::run(&args, context),
+        Command::Split(args) => split::run(&args, context),
+        Command::Diff(args) => diff::run(&args, context),
     }
 }

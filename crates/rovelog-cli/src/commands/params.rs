@@ -12,16 +12,18 @@ use crate::args::{Context, Format};
 use crate::input::Input;
 use crate::output::{Out, escape};
 use crate::records::{cell, plain};
-use crate::report::{Failure, Outcome};
-use crate::when::Times;
+use crate::report::{Failure, Outcome, Status};
+use crate::when::{Moment, Times};
 
 const MORE: &str = "\
-The value of a parameter is the one with which the log began; changes follow it. Two logs are compared
-by these values: ~ differs, - is only in the first, + only in the second.
+The value of a parameter is the one with which the log began; changes follow it. Two logs are
+compared by these values: ~ differs, - is only in the first, + only in the second.
 
 Examples:
   rovelog params flight.ulg
   rovelog params flight.ulg --changed          what differs from the defaults, or changed in flight
+  rovelog params flight.ulg --at +1m30s        the values in force at a time
+  rovelog params flight.ulg -f qgc > flight.params   the form that QGroundControl loads
   rovelog params before.ulg after.ulg --ignore-calibration";
 
 /// Show the parameters of a log, or compare those of two logs
@@ -37,6 +39,9 @@ pub(crate) struct Args {
     /// Only those that differ from a default which the log holds, or that changed while it ran
     #[arg(long, conflicts_with = "other")]
     changed: bool,
+    /// The values in force at this time, as if the log had begun there: +10s, 112.5s, 12:01:05
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    at: Option<Moment>,
     /// Leave out what differs between any two vehicles: calibration, flight counters
     #[arg(long)]
     ignore_calibration: bool,
@@ -54,10 +59,15 @@ const CALIBRATION: [&str; 8] = [
     "RC_CHAN_CNT",
 ];
 
+/// Whether a vehicle sets a parameter for itself.
+pub(super) fn is_calibration(name: &str) -> bool {
+    CALIBRATION.iter().any(|start| name.starts_with(start))
+}
+
 /// A parameter with all that a log says about it.
 #[derive(Default)]
-struct Param {
-    value: Option<Value>,
+pub(super) struct Param {
+    pub(super) value: Option<Value>,
     system_default: Option<Value>,
     setup_default: Option<Value>,
     changes: Vec<Change>,
@@ -70,6 +80,16 @@ struct Change {
 }
 
 impl Param {
+    /// Makes the value in force at `nanos` the value, and drops the changes up to it.
+    fn move_to(&mut self, nanos: i64) {
+        let later = self.changes.iter().position(|change| change.time.is_some_and(|time| time.nanos > nanos));
+        let mut before = self.changes.drain(..later.unwrap_or(self.changes.len()));
+        if let Some(last) = before.next_back() {
+            self.value = Some(last.value);
+        }
+    }
+
+    /// Whether it differs from a default. A log holds only defaults that differ from the value.
     fn is_changed(&self) -> bool {
         let differs = |default: &Option<Value>| default.is_some() && *default != self.value;
         !self.changes.is_empty() || differs(&self.system_default) || differs(&self.setup_default)
@@ -77,7 +97,7 @@ impl Param {
 }
 
 /// The parameters by name; `None` where the format has none.
-fn parameters(log: &AnyLog) -> Option<BTreeMap<String, Param>> {
+pub(super) fn parameters(log: &AnyLog) -> Option<BTreeMap<String, Param>> {
     let AnyLog::Ulog(log) = log else { return None };
     let found = log.parameters();
     let mut params: BTreeMap<String, Param> = BTreeMap::new();
@@ -141,7 +161,10 @@ struct Difference<'a> {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
+    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv, Format::Qgc])?;
+    if format == Format::Qgc && args.other.is_some() {
+        return Err(Failure::usage("qgc is a form for the parameters of one log").next("leave B out"));
+    }
     let input = Input::new(args.file.as_deref())?;
     let (log, params) = read(&input, args, context)?;
     let mut status = context.report.loss(&log.info().lost, &input.path);
@@ -150,6 +173,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         let (other_log, others) = read(&other, args, context)?;
         compare((&input.path, &params), (&other.path, &others), format, context)?;
         status = status.max(context.report.loss(&other_log.info().lost, &other.path));
+    } else if format == Format::Qgc {
+        let left_out = qgc(&params, context)?;
+        for name in &left_out {
+            let text =
+                format!("{name} is neither an int32 nor a float, so QGroundControl has no form for it");
+            context.report.warn("parameters without a form", &text);
+        }
+        status = if left_out.is_empty() { status } else { status.max(Status::Lost) };
     } else {
         let times = context.times(log.info()).map_err(|failure| failure.at(&input.path))?;
         dump(&input.path, &params, &times, format, context)?;
@@ -164,9 +195,15 @@ fn read(input: &Input, args: &Args, context: &Context) -> Result<(AnyLog, BTreeM
             .next("see what it has: rovelog info FILE")
             .at(&input.path)
     })?;
+    if let Some(at) = &args.at {
+        let here = |failure: Failure| failure.at(&input.path);
+        let until = context.times(log.info()).and_then(|times| at.resolve("--at", &times)).map_err(here)?;
+        for param in params.values_mut() {
+            param.move_to(until);
+        }
+    }
     params.retain(|name, param| {
-        (!args.changed || param.is_changed())
-            && !(args.ignore_calibration && CALIBRATION.iter().any(|start| name.starts_with(start)))
+        (!args.changed || param.is_changed()) && !(args.ignore_calibration && is_calibration(name))
     });
     Ok((log, params))
 }
@@ -197,7 +234,7 @@ fn dump(
             .collect(),
     });
     match format {
-        Format::Text => text(&mut out, params, times)?,
+        Format::Text | Format::Qgc => text(&mut out, params, times)?,
         Format::Json => {
             let file = file.to_string_lossy().into_owned();
             out.document(&Document { schema: "rovelog.params/1", file, params: docs.collect() })?;
@@ -220,6 +257,25 @@ fn dump(
         }
     }
     Ok(out.flush()?)
+}
+
+/// Writes `1 1 NAME VALUE TYPE` with tabs, the type 6 for an int32 and 9 for a float; the names of those that
+/// are neither.
+fn qgc(params: &BTreeMap<String, Param>, context: &Context) -> Result<Vec<String>, Failure> {
+    let mut out = context.out();
+    let mut left_out = Vec::new();
+    for (name, param) in params {
+        match &param.value {
+            Some(Value::Int(value, 32)) => writeln!(out, "1\t1\t{}\t{value}\t6", escape(name))?,
+            // All digits of the 32 bits, as the loader takes them for 64.
+            Some(Value::F32(value)) => writeln!(out, "1\t1\t{}\t{:?}\t9", escape(name), f64::from(*value))?,
+            // Set first after the time in question.
+            None => {}
+            Some(_) => left_out.push(name.clone()),
+        }
+    }
+    out.flush()?;
+    Ok(left_out)
 }
 
 fn text(out: &mut Out, params: &BTreeMap<String, Param>, times: &Times) -> Result<(), Failure> {
@@ -264,7 +320,7 @@ fn compare(
     let differences = pairs.iter().map(|(name, a, b)| Difference { name, a: a.as_ref(), b: b.as_ref() });
     let mut out = context.out();
     match format {
-        Format::Text => {
+        Format::Text | Format::Qgc => {
             let width = pairs.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or_default();
             for (name, a, b) in &pairs {
                 let name = format!("{:width$}", escape(name));
@@ -293,7 +349,7 @@ fn compare(
 }
 
 /// Whether two logs agree on a value; a NaN agrees with itself.
-fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
+pub(super) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (Some(Value::F32(a)), Some(Value::F32(b))) => a.to_bits() == b.to_bits(),
         (Some(Value::F64(a)), Some(Value::F64(b))) => a.to_bits() == b.to_bits(),
@@ -311,7 +367,7 @@ fn type_name(value: &Value) -> &'static str {
 }
 
 /// A value as text; nothing where there is none.
-fn shown(value: Option<&Value>) -> String {
+pub(super) fn shown(value: Option<&Value>) -> String {
     let mut text = String::new();
     if let Some(value) = value
         && !cell(value, &mut text)

@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let mut out = context.out();
     let docs = topics.iter().map(|topic| TopicDoc::new(topic));
     match format {
-        Format::Text => table(&topics).write(&mut out)?,
+        Format::Text | Format::Qgc => table(&topics).write(&mut out)?,
         Format::Json => {
             let topics = docs.collect();
             out.document(&Document { schema: "rovelog.topics/1", file: input.name(), topics })?;
@@ -120,6 +120,6 @@ pub(super) fn table(topics: &[&Topic]) -> Table {
 }
 
 /// `199.9`; slow topics with the digits that tell them apart: `0.017`.
-fn rate(hz: f64) -> String {
+pub(super) fn rate(hz: f64) -> String {
     if hz < 0.95 { format!("{hz:.3}") } else { format!("{hz:.1}") }
 }

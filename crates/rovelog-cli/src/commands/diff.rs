@@ -1,0 +1,294 @@
+//! `rovelog diff`: how two logs differ in what they hold: topics, formats, rates, parameters.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rovelog::{AnyLog, Schema, Topic, Value};
+use serde::Serialize;
+
+use super::params::{is_calibration, parameters, same, shown};
+use super::topics::rate;
+use crate::args::{Context, Format};
+use crate::input::{Input, natural};
+use crate::output::{Out, escape};
+use crate::report::{Failure, Outcome, Status};
+
+const MORE: &str = "\
+- is only in A, + only in B, ~ differs. Rates differ where they are more than 1 % apart. Formats are
+compared where both logs have topics of them, parameters by the values with which the logs began.
+
+Examples:
+  rovelog diff before.ulg after.ulg
+  rovelog diff before.ulg after.ulg --ignore-calibration --ignore-counts
+  rovelog diff a.ulg b.ulg --exit-code -q > /dev/null || echo 'they differ'
+  rovelog diff a.ulg b.ulg -f json | jq .formats";
+
+/// Compare two logs: topics, fields, counts and rates, parameters
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// A log; - is stdin
+    #[arg(value_name = "A")]
+    a: PathBuf,
+    /// The log to compare with
+    #[arg(value_name = "B")]
+    b: PathBuf,
+    /// End with 1 where the logs differ
+    #[arg(long)]
+    exit_code: bool,
+    /// Topics differ by their rates alone, not by the number of their records
+    #[arg(long)]
+    ignore_counts: bool,
+    /// Leave out what differs between any two vehicles: calibration, flight counters
+    #[arg(long)]
+    ignore_calibration: bool,
+}
+
+/// How something differs.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Change {
+    Removed,
+    Added,
+    Changed,
+}
+
+impl Change {
+    fn of<T>(a: Option<T>, b: Option<T>) -> Self {
+        match (a, b) {
+            (Some(_), None) => Self::Removed,
+            (None, _) => Self::Added,
+            _ => Self::Changed,
+        }
+    }
+
+    fn sign(self) -> char {
+        match self {
+            Self::Removed => '-',
+            Self::Added => '+',
+            Self::Changed => '~',
+        }
+    }
+}
+
+/// A topic in one of the logs.
+#[derive(Serialize)]
+struct TopicDoc {
+    #[serde(rename = "type")]
+    type_name: String,
+    count: String,
+    rate_hz: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct TopicDiff {
+    name: String,
+    change: Change,
+    a: Option<TopicDoc>,
+    b: Option<TopicDoc>,
+}
+
+#[derive(Serialize)]
+struct FieldDiff {
+    format: String,
+    /// Absent where only the order of the fields differs.
+    field: Option<String>,
+    change: Change,
+    a: Option<String>,
+    b: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ParamDiff {
+    name: String,
+    change: Change,
+    a: Option<Value>,
+    b: Option<Value>,
+}
+
+/// The document `rovelog.diff/1`.
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    a: String,
+    b: String,
+    different: bool,
+    topics: Vec<TopicDiff>,
+    formats: Vec<FieldDiff>,
+    params: Vec<ParamDiff>,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json])?;
+    let (a, b) = (Input::new(Some(&args.a))?, Input::new(Some(&args.b))?);
+    if a.is_stdin() && b.is_stdin() {
+        return Err(Failure::usage("stdin can be one of the logs, not both").next("name a FILE for B"));
+    }
+    let (log_a, log_b) = (a.open(context)?, b.open(context)?);
+    let topics = topics(log_a.topics(), log_b.topics(), args.ignore_counts);
+    let formats = formats(log_a.topics(), log_b.topics());
+    let params = params(&log_a, &log_b, args.ignore_calibration);
+    let different = !(topics.is_empty() && formats.is_empty() && params.is_empty());
+    let (name_a, name_b) = (a.name(), b.name());
+    let document =
+        Document { schema: "rovelog.diff/1", a: name_a, b: name_b, different, topics, formats, params };
+    let mut out = context.out();
+    match format {
+        Format::Json => out.document(&document)?,
+        _ => text(&mut out, &document)?,
+    }
+    out.flush()?;
+    let lost = context.report.loss(&log_a.info().lost, &a.path);
+    let lost = lost.max(context.report.loss(&log_b.info().lost, &b.path));
+    Ok(if different && args.exit_code { Status::Failed } else { lost })
+}
+
+fn topics(a: &[Topic], b: &[Topic], ignore_counts: bool) -> Vec<TopicDiff> {
+    let by_name = |topics: &'_ [Topic]| -> HashMap<String, usize> {
+        topics.iter().enumerate().map(|(i, topic)| (topic.name.clone(), i)).collect()
+    };
+    let (in_a, in_b) = (by_name(a), by_name(b));
+    let mut names: Vec<_> = in_a.keys().chain(in_b.keys().filter(|name| !in_a.contains_key(*name))).collect();
+    names.sort_unstable_by(|a, b| natural(a).cmp(&natural(b)));
+    let doc = |topic: &Topic| TopicDoc {
+        type_name: topic.type_name.clone(),
+        count: topic.count.to_string(),
+        rate_hz: topic.rate_hz(),
+    };
+    let mut diffs = Vec::new();
+    for name in names {
+        let (a, b) = (in_a.get(name).map(|i| &a[*i]), in_b.get(name).map(|i| &b[*i]));
+        if let (Some(a), Some(b)) = (a, b) {
+            let counts = if ignore_counts { (a.count == 0) != (b.count == 0) } else { a.count != b.count };
+            if a.type_name == b.type_name && !counts && !apart(a.rate_hz(), b.rate_hz()) {
+                continue;
+            }
+        }
+        let change = Change::of(a, b);
+        diffs.push(TopicDiff { name: name.clone(), change, a: a.map(doc), b: b.map(doc) });
+    }
+    diffs
+}
+
+/// Whether two rates differ by more than 1 %.
+fn apart(a: Option<f64>, b: Option<f64>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => (a - b).abs() > 0.01 * a.abs().max(b.abs()),
+        (a, b) => a.is_some() != b.is_some(),
+    }
+}
+
+/// The fields of a format and their types.
+type Fields = Vec<(Arc<str>, String)>;
+
+/// All formats of topics, those inside others too, each once.
+fn collect(topics: &[Topic]) -> BTreeMap<String, Fields> {
+    let mut found = BTreeMap::new();
+    let mut waiting: Vec<&Arc<Schema>> = topics.iter().filter_map(|topic| topic.schema.as_ref()).collect();
+    while let Some(schema) = waiting.pop() {
+        if found.contains_key(&schema.name) {
+            continue;
+        }
+        let fields = schema.fields.iter().map(|field| (Arc::clone(&field.name), field.ty.to_string()));
+        found.insert(schema.name.clone(), fields.collect());
+        waiting.extend(schema.fields.iter().filter_map(|field| field.ty.nested()));
+    }
+    found
+}
+
+fn formats(a: &[Topic], b: &[Topic]) -> Vec<FieldDiff> {
+    let (in_a, in_b) = (collect(a), collect(b));
+    let mut diffs = Vec::new();
+    for (format, a) in &in_a {
+        let Some(b) = in_b.get(format).filter(|b| *b != a) else { continue };
+        let before = diffs.len();
+        let ty = |fields: &Fields, name: &Arc<str>| {
+            fields.iter().find(|(other, _)| other == name).map(|(_, ty)| ty.clone())
+        };
+        let new = b.iter().filter(|(name, _)| ty(a, name).is_none());
+        for (name, _) in a.iter().chain(new) {
+            let (a, b) = (ty(a, name), ty(b, name));
+            if a != b {
+                let (format, field) = (format.clone(), Some(name.to_string()));
+                diffs.push(FieldDiff { format, field, change: Change::of(a.as_ref(), b.as_ref()), a, b });
+            }
+        }
+        if diffs.len() == before {
+            let order = |fields: &Fields| {
+                let names: Vec<_> = fields.iter().map(|(name, _)| name.as_ref()).collect();
+                Some(names.join(", "))
+            };
+            let (a, b) = (order(a), order(b));
+            diffs.push(FieldDiff { format: format.clone(), field: None, change: Change::Changed, a, b });
+        }
+    }
+    diffs
+}
+
+fn params(a: &AnyLog, b: &AnyLog, ignore_calibration: bool) -> Vec<ParamDiff> {
+    let (Some(mut a), Some(mut b)) = (parameters(a), parameters(b)) else { return Vec::new() };
+    let names: BTreeSet<String> = a.keys().chain(b.keys()).cloned().collect();
+    let mut diffs = Vec::new();
+    for name in names.into_iter().filter(|name| !(ignore_calibration && is_calibration(name))) {
+        let a = a.remove(&name).and_then(|param| param.value);
+        let b = b.remove(&name).and_then(|param| param.value);
+        if !same(a.as_ref(), b.as_ref()) {
+            diffs.push(ParamDiff { name, change: Change::of(a.as_ref(), b.as_ref()), a, b });
+        }
+    }
+    diffs
+}
+
+fn text(out: &mut Out, document: &Document) -> Result<(), Failure> {
+    if !document.different {
+        writeln!(out, "no differences")?;
+        return Ok(());
+    }
+    writeln!(out, "- {}\n+ {}", escape(&document.a), escape(&document.b))?;
+    let rows = document.topics.iter().map(|topic| {
+        let count = |doc: &TopicDoc| doc.count.clone();
+        let hz = |doc: &TopicDoc| doc.rate_hz.map_or_else(|| "-".to_owned(), rate);
+        let (a, b) = (topic.a.as_ref(), topic.b.as_ref());
+        let mut what = format!("{} records", both(a.map(count), b.map(count)));
+        if [a, b].into_iter().flatten().any(|doc| doc.rate_hz.is_some()) {
+            let _ = write!(what, ", {} Hz", both(a.map(hz), b.map(hz)));
+        }
+        (topic.change, topic.name.clone(), what)
+    });
+    section(out, "topics", rows.collect())?;
+    let rows = document.formats.iter().map(|diff| match &diff.field {
+        Some(field) => {
+            (diff.change, format!("{}.{field}", diff.format), both(diff.a.clone(), diff.b.clone()))
+        }
+        None => (diff.change, diff.format.clone(), "the same fields in another order".to_owned()),
+    });
+    section(out, "fields", rows.collect())?;
+    let value = |value: &Option<Value>| value.as_ref().map(|value| shown(Some(value)));
+    let rows = document.params.iter();
+    let rows = rows.map(|diff| (diff.change, diff.name.clone(), both(value(&diff.a), value(&diff.b))));
+    section(out, "params", rows.collect())
+}
+
+/// `1 -> 2`, or the one that is there, or the one that both are.
+fn both(a: Option<String>, b: Option<String>) -> String {
+    match (a, b) {
+        (Some(a), Some(b)) if a == b => a,
+        (Some(a), Some(b)) => format!("{a} -> {b}"),
+        (a, b) => a.or(b).unwrap_or_default(),
+    }
+}
+
+fn section(out: &mut Out, title: &str, rows: Vec<(Change, String, String)>) -> Result<(), Failure> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "{title}:")?;
+    let width = rows.iter().map(|(_, name, _)| name.chars().count()).max().unwrap_or_default();
+    for (change, name, what) in rows {
+        writeln!(out, "{} {:width$}  {}", change.sign(), escape(&name), escape(&what))?;
+    }
+    Ok(())
+}

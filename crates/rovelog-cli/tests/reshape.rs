@@ -1,0 +1,176 @@
+//! The commands that write logs: what they say, what they write, and what they refuse.
+
+mod common;
+
+use std::fs;
+use std::process::Output;
+
+use common::{corpus, rovelog, run, run_with};
+
+/// Runs in a folder of its own, so that outputs have short names. `LOG` stands for a log of the corpus.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new(logs: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for log in logs {
+            fs::copy(corpus().join(log), folder.path().join(log)).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn run(&self, line: &str) -> Output {
+        rovelog().current_dir(self.0.path()).args(line.split(' ')).output().unwrap()
+    }
+
+    /// What a run looked like; binary output is not shown.
+    fn shown(&self, line: &str) -> String {
+        let output = self.run(line);
+        let text = String::from_utf8(output.stdout).unwrap_or_else(|_| "[binary]\n".to_owned());
+        let said = String::from_utf8(output.stderr).unwrap();
+        let errors = if said.is_empty() { "" } else { "[stderr]\n" };
+        format!("$ rovelog {line}\n{text}{errors}{said}[exit {}]\n", output.status.code().unwrap())
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.0.path().join(name)).unwrap()
+    }
+}
+
+macro_rules! snapshot {
+    ($name:literal, $runs:expr) => {
+        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!($name, $runs);
+        });
+    };
+}
+
+fn corpus_logs() -> Vec<String> {
+    let names = fs::read_dir(corpus()).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn recover() {
+    let place = Place::new(&["one-topic.ulg", "damaged+three-places+sync+cut.ulg", "cut-in-payload.ulg"]);
+    let runs = [
+        "recover one-topic.ulg -o copy.ulg",
+        "recover damaged+three-places+sync+cut.ulg -o fixed.ulg",
+        "recover cut-in-payload.ulg -o cut.ulg --drop-stale -q",
+        "recover cut-in-payload.ulg -o report.ulg -f json",
+        "recover cut-in-payload.ulg -o cut.ulg",
+        "recover cut-in-payload.ulg -o cut-in-payload.ulg --force",
+        "recover cut-in-payload.ulg -o cut.ulg -f csv",
+        "recover cut-in-payload.ulg -f json",
+        "recover cut-in-payload.ulg -o strict.ulg --strict",
+        "recover none.ulg -o none.ulg",
+        "check cut.ulg fixed.ulg",
+    ];
+    let runs = runs.map(|line| place.shown(line)).join("\n");
+    snapshot!("recover", runs);
+    assert_eq!(place.read("copy.ulg"), place.read("one-topic.ulg"));
+    assert!(!place.0.path().join("strict.ulg").exists());
+}
+
+/// A recovered log is sound, to recover it again changes nothing, and the exit code says what was lost.
+#[test]
+fn recovered_logs_are_sound() {
+    for name in corpus_logs() {
+        let output = run(&format!("recover {name}"));
+        let lost = match output.status.code().unwrap() {
+            1 => {
+                assert_eq!(run(&format!("info {name}")).status.code(), Some(1), "{name}");
+                continue;
+            }
+            code => code == 3,
+        };
+        assert_eq!(run_with("check -q -", &output.stdout).status.code(), Some(0), "{name}");
+        assert_eq!(lost, output.stdout.len() < fs::read(corpus().join(&name)).unwrap().len(), "{name}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.lines().last().unwrap().starts_with("kept "), "{name}: {said}");
+        let again = run_with("recover -", &output.stdout);
+        assert_eq!((again.status.code(), again.stdout == output.stdout), (Some(0), true), "{name}");
+    }
+}
+
+#[test]
+fn slice() {
+    let rich = "one-topic+multi-id+sync+dropout+texts+appended.ulg";
+    let place = Place::new(&[rich, "one-topic.ulg", "parameters+changes.ulg", "cut-in-payload.ulg"]);
+    fs::rename(place.0.path().join(rich), place.0.path().join("rich.ulg")).unwrap();
+    let runs = [
+        "slice rich.ulg -o all.ulg",
+        "slice rich.ulg -o t.ulg --topics t/1,u -S +20ms -E +50ms",
+        "cat t.ulg",
+        "messages t.ulg",
+        "filter rich.ulg -o not-t.ulg -n t/.* -f json",
+        "slice parameters+changes.ulg -o late.ulg -S 1.04s",
+        "params late.ulg",
+        "slice cut-in-payload.ulg -o cut.ulg",
+        "check all.ulg t.ulg not-t.ulg late.ulg cut.ulg",
+        "slice rich.ulg -o all.ulg",
+        "slice rich.ulg -o rich.ulg --force",
+        "slice rich.ulg -o none.ulg --topics w",
+        "slice rich.ulg -o none.ulg -S 5s",
+        "slice rich.ulg -f json",
+    ];
+    let runs = runs.map(|line| place.shown(line)).join("\n");
+    snapshot!("slice", runs);
+    assert!(!place.0.path().join("none.ulg").exists() && !place.0.path().join("none.ulg.partial").exists());
+    let piped = place.run("slice one-topic.ulg").stdout;
+    assert_eq!(piped, place.read("one-topic.ulg"));
+}
+
+#[test]
+fn diff() {
+    let runs = [
+        "diff one-topic.ulg one-topic.ulg --exit-code",
+        "diff one-topic.ulg one-topic+multi-id.ulg --exit-code",
+        "diff one-topic.ulg one-topic+multi-id.ulg -f json",
+        "diff nested-types.ulg nested-timestamp.ulg",
+        "diff format-redefined.ulg format-repeated.ulg --ignore-counts",
+        "diff parameters+changes.ulg default-parameters.ulg",
+        "diff parameters+changes.ulg default-parameters.ulg -f json",
+        "diff one-topic.ulg cut-in-payload.ulg",
+        "diff - -",
+        "diff one-topic.ulg",
+        "diff one-topic.ulg none.ulg",
+        "diff one-topic.ulg one-topic.ulg -f csv",
+    ];
+    snapshot!("diff", runs.map(common::shown).join("\n"));
+}
+
+/// A log does not differ from itself, and a hostile one ends too.
+#[test]
+fn a_log_does_not_differ_from_itself() {
+    for name in corpus_logs() {
+        let output = run(&format!("diff {name} {name} --exit-code"));
+        let opens = run(&format!("info {name}")).status.success();
+        assert!(!opens || output.stdout == b"no differences\n", "{name}");
+    }
+}
+
+#[test]
+fn split() {
+    let rich = "one-topic+multi-id+sync+dropout+texts+appended.ulg";
+    let place = Place::new(&[rich, "name-with-slash-and-dash.ulg", "cut-in-payload.ulg"]);
+    fs::rename(place.0.path().join(rich), place.0.path().join("rich.ulg")).unwrap();
+    let runs = [
+        "split rich.ulg -o parts --every 50ms",
+        "info parts/rich_1.ulg parts/rich_2.ulg parts/rich_3.ulg --get records",
+        "split rich.ulg -o topics --by-topic -f json",
+        "split name-with-slash-and-dash.ulg -o topics --by-topic",
+        "split cut-in-payload.ulg -o parts --every 1h",
+        "split rich.ulg -o parts --every 50ms",
+        "split rich.ulg -o parts --every 50ms --force -q",
+        "split rich.ulg -o other --every 1us",
+        "split rich.ulg -o other --every 0s",
+        "split rich.ulg -o other",
+        "split rich.ulg -o rich.ulg --by-topic",
+    ];
+    let runs = runs.map(|line| place.shown(line)).join("\n");
+    snapshot!("split", runs);
+    assert!(!place.0.path().join("other").exists());
+}

@@ -1,0 +1,380 @@
+//! Cutting logs by time and by topic, without touching the bytes of what is kept.
+//!
+//! ```
+//! use rovelog_core::{LogReader, ReadOptions, Select};
+//! # use rovelog_core::Value;
+//! # use ulog_format::{FormatBuilder, UlogWriter};
+//! use ulog_format::{UlogReader, reshape};
+//!
+//! # let mut log = UlogWriter::new(Vec::new(), 1_000_000)?;
+//! # log.define(&FormatBuilder::new("attitude").field::<u64>("timestamp"))?;
+//! # let attitude = log.subscribe("attitude", 0)?;
+//! # for i in 0..10_u64 { log.write_row_bytes(attitude, &(1_000_000 + i * 100_000).to_le_bytes())?; }
+//! # let bytes = log.finish()?;
+//! let log = UlogReader::new(bytes.into(), &ReadOptions::default())?;
+//! let select = Select::topic("attitude").between(Some(1_200_000_000), Some(1_500_000_000));
+//! let mut cut = Vec::new();
+//! let report = reshape::slice(&log, &select, &mut cut)?;
+//! assert_eq!(report.records, 3);
+//! # assert_eq!(UlogReader::new(cut.into(), &ReadOptions::default())?.info().records, 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::collections::{HashMap, HashSet};
+use std::io::Write;
+use std::ops::Range;
+
+use rovelog_core::wire::{U16Le, U64Le};
+use rovelog_core::{LogReader, Select};
+use zerocopy::IntoBytes;
+
+use crate::clock::{LogClock, RowMicros};
+use crate::definitions::RowShape;
+use crate::error::UlogError;
+use crate::frame::{FLAG_BITS_AT, HEADER_LEN};
+use crate::index::Met;
+use crate::message::{KeyValue, Message};
+use crate::parameters::Section;
+use crate::reader::UlogReader;
+use crate::wire::{FlagBits, MessageHeader, kind};
+
+/// What a slice holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SliceReport {
+    /// Its rows.
+    pub records: u64,
+    /// Its topics; those without rows count.
+    pub topics: usize,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Its logged texts.
+    pub texts: u64,
+    /// Its dropouts.
+    pub dropouts: u64,
+    /// Its changes of parameters.
+    pub parameter_changes: u64,
+    /// Parameters whose value at the start of the slice was set during the log.
+    pub parameters_in_force: usize,
+}
+
+impl SliceReport {
+    /// Whether it holds definitions and initial values only.
+    pub fn is_empty(&self) -> bool {
+        self.records + self.texts + self.dropouts + self.parameter_changes == 0
+    }
+}
+
+/// Writes the part of `log` that `select` names, as a log of its own.
+///
+/// Kept are, byte for byte and in file order: all formats and information messages; the subscriptions of the
+/// topics; their rows within the window, with those before it that `select.latched` asks for; and of the
+/// window the texts, dropouts, synchronization messages, changes of parameters and unknown messages. Rows and
+/// texts are placed by their own time, everything else by the log time at its place. The values that changes
+/// before the window gave to parameters become their initial ones; where such a parameter began with its
+/// default, which a log then leaves out, the default is written too. A log that is cut at its start begins at
+/// that time; appended data becomes ordinary data. Damaged bytes, and rows that nothing can decode, are left
+/// out. Fields are not cut: `select.fields` means nothing here. To slice a slice in the same way changes nothing.
+///
+/// # Errors
+/// Where the output refuses, and where timestamps of fewer than 64 bits would be read differently without
+/// the rows that are left out.
+pub fn slice(log: &UlogReader, select: &Select, out: impl Write) -> Result<SliceReport, UlogError> {
+    let kept: Vec<_> = log.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
+    let mut slice = Slice::new(log, select, kept, out);
+    slice.begin()?;
+    let mut ids = Ids::default();
+    let mut cursor = log.cursor();
+    while let Some(met) = cursor.next() {
+        if met.msg_type == kind::FLAG_BITS {
+            // Only the first ones mean something, and they are written.
+            continue;
+        }
+        let place = nanos(cursor.clock.now);
+        if slice.keeps(&met, place, &mut ids)? {
+            slice.take(met.at..cursor.at)?;
+        }
+    }
+    slice.finish()
+}
+
+/// Nanoseconds of a log time.
+fn nanos(micros: u64) -> i64 {
+    i64::try_from(micros).unwrap_or(i64::MAX).saturating_mul(1000)
+}
+
+/// Which topic an id means at the place.
+#[derive(Default)]
+struct Ids {
+    series: HashMap<u16, usize>,
+    /// The next subscription that makes a topic.
+    next: usize,
+}
+
+impl Ids {
+    fn subscribe(&mut self, log: &UlogReader, at: u64, msg_id: u16) -> Option<usize> {
+        let next = log.definitions().subscriptions().get(self.next);
+        if next.is_some_and(|subscription| subscription.offset == at) {
+            self.series.insert(msg_id, self.next);
+            self.next += 1;
+        }
+        self.series.get(&msg_id).copied()
+    }
+}
+
+struct Slice<'a, W> {
+    log: &'a UlogReader,
+    select: &'a Select,
+    /// Which topics are kept.
+    kept: Vec<bool>,
+    /// The last row of each topic before the window, where they are asked for.
+    latched: HashMap<u64, u32>,
+    /// Parameters set before the window: name, and the message that set it last.
+    set: Vec<(&'a str, Range<u64>)>,
+    /// Defaults that went without saying, because they were the initial values: of what, and the parameter.
+    defaults: Vec<(u8, KeyValue<'a>)>,
+    /// Where those stand that are written.
+    written: HashSet<u64>,
+    in_data: bool,
+    /// Follows the slice as a reader will, where a kept topic has narrow timestamps.
+    clock: Option<LogClock>,
+    out: W,
+    /// What is to be written next: neighbours go together.
+    pending: Range<usize>,
+    report: SliceReport,
+}
+
+impl<'a, W: Write> Slice<'a, W> {
+    fn new(log: &'a UlogReader, select: &'a Select, kept: Vec<bool>, out: W) -> Self {
+        let report = SliceReport { topics: kept.iter().filter(|kept| **kept).count(), ..Default::default() };
+        let mut slice = Self {
+            log,
+            select,
+            kept,
+            latched: HashMap::new(),
+            set: Vec::new(),
+            defaults: Vec::new(),
+            written: HashSet::new(),
+            in_data: false,
+            clock: None,
+            out,
+            pending: 0..0,
+            report,
+        };
+        if let Some(start) = select.start {
+            slice.look_before(start);
+        }
+        slice
+    }
+
+    /// Finds what is in force when the window opens.
+    fn look_before(&mut self, start: i64) {
+        let (mut last, mut initial, mut defaults) = (HashMap::new(), HashMap::new(), HashMap::new());
+        for (at, message, section) in self.log.described() {
+            let (part, time) = match (message, section) {
+                (Message::Parameter(part), Section::Data(time)) => (part, time),
+                (Message::Parameter(part), Section::Definitions) => {
+                    initial.extend(part.parse_key().map(|key| (key.name, part)));
+                    continue;
+                }
+                (Message::DefaultParameter { types, default }, _) => {
+                    if let Some(key) = default.parse_key() {
+                        *defaults.entry(key.name).or_insert(0) |= types;
+                    }
+                    continue;
+                }
+                _ => continue,
+            };
+            if time.is_none_or(|time| time.nanos < start)
+                && let Some(key) = part.parse_key()
+            {
+                let end = at + HEADER_LEN + 1 + (part.key.len() + part.value.len()) as u64;
+                self.set.retain(|(name, _)| *name != key.name);
+                self.set.push((key.name, at..end));
+            }
+        }
+        // A log with defaults holds those that differ from the value; now they differ.
+        for (name, _) in self.set.iter().filter(|_| !defaults.is_empty()) {
+            let unsaid = 3 & !defaults.get(name).copied().unwrap_or(0);
+            if let Some(part) = initial.get(name).filter(|_| unsaid != 0) {
+                self.defaults.push((unsaid, *part));
+            }
+        }
+        if self.select.latched {
+            for met in self.log.cursor() {
+                if let Some(row) = met.row.filter(|row| self.kept[row.series as usize])
+                    && row.time.in_order(row.now) < start
+                {
+                    last.insert(row.series, met.at);
+                }
+            }
+        }
+        self.latched = last.into_iter().map(|(series, at)| (at, series)).collect();
+        self.report.parameters_in_force = self.set.len();
+    }
+
+    /// Header and flag bits.
+    fn begin(&mut self) -> Result<(), UlogError> {
+        let mut header = *self.log.header();
+        if let Some(start) = self.select.start.and_then(|start| u64::try_from(start / 1000).ok()) {
+            header.timestamp = U64Le::new(header.timestamp.get().max(start));
+        }
+        self.write(header.as_bytes())?;
+        let series = (0..).zip(&self.kept).filter(|(_, kept)| **kept).map(|(series, _)| series);
+        let shapes = series.map(|series| self.log.index.shape(series));
+        let narrow = shapes.into_iter().any(RowShape::is_narrow);
+        self.clock = narrow.then(|| LogClock::new(header.timestamp.get()));
+        let first = self.log.cursor().next();
+        if let (Some(flags), Some(first)) = (self.log.flag_bits(), first)
+            && first.at == FLAG_BITS_AT
+            && first.msg_type == kind::FLAG_BITS
+        {
+            // The length and the letter, the flags, and what a later edition may have added.
+            let at = usize::try_from(FLAG_BITS_AT).expect("a small number");
+            let (body, head) = (first.payload, self.log.bytes());
+            self.write(&head[at..][..usize::try_from(HEADER_LEN).expect("a small number")])?;
+            self.write(flags.merged().as_bytes())?;
+            self.write(&body[size_of::<FlagBits>()..])?;
+        }
+        Ok(())
+    }
+
+    /// Whether a message is part of the slice; `place` is the log time there.
+    fn keeps(&mut self, met: &Met<'a>, place: i64, ids: &mut Ids) -> Result<bool, UlogError> {
+        if let Some(row) = met.row {
+            self.begin_data()?;
+            if !self.kept[row.series as usize] {
+                return Ok(false);
+            }
+            let latched = self.latched.contains_key(&met.at);
+            if !latched && !self.select.keeps_time(row.time.in_order(row.now)) {
+                return Ok(false);
+            }
+            self.follow(row.series, met, row.time)?;
+            self.report.records += 1;
+            return Ok(true);
+        }
+        let Some(message) = Message::view(met.msg_type, met.payload) else { return Ok(false) };
+        let inside = self.select.keeps_time(place);
+        Ok(match message {
+            Message::Format(_)
+            | Message::Info(_)
+            | Message::MultiInfo { .. }
+            | Message::DefaultParameter { .. } => true,
+            Message::Parameter(part) => {
+                if self.in_data {
+                    self.report.parameter_changes += u64::from(inside);
+                    return Ok(inside);
+                }
+                // Its value may be another one when the window opens.
+                let name = part.parse_key().map(|key| key.name);
+                let set = self.set.iter().find(|(other, _)| Some(*other) == name);
+                let Some((_, range)) = set.cloned() else { return Ok(true) };
+                // Two initial values of one name are rare, and do no harm.
+                self.written.insert(range.start);
+                self.take(range)?;
+                false
+            }
+            Message::Subscription { msg_id, .. } => {
+                self.begin_data()?;
+                ids.subscribe(self.log, met.at, msg_id).is_some_and(|series| self.kept[series])
+            }
+            Message::Unsubscription { msg_id } => {
+                self.begin_data()?;
+                ids.series.get(&msg_id).is_some_and(|series| self.kept[*series])
+            }
+            Message::Text { timestamp, .. } => {
+                self.begin_data()?;
+                let inside = self.select.keeps_time(nanos(timestamp));
+                self.report.texts += u64::from(inside);
+                inside
+            }
+            Message::Dropout { millis } => {
+                self.begin_data()?;
+                self.report.dropouts += u64::from(inside);
+                if let Some(clock) = self.clock.as_mut().filter(|_| inside) {
+                    clock.dropout(millis);
+                }
+                inside
+            }
+            Message::Sync(_) => {
+                self.begin_data()?;
+                inside
+            }
+            // Without a usable subscription.
+            Message::Data { .. } => {
+                self.begin_data()?;
+                false
+            }
+            Message::Unknown { .. } => !self.in_data || inside,
+            Message::FlagBits(..) => false,
+        })
+    }
+
+    /// The data section begins: the parameters in force that had no initial value come before it.
+    fn begin_data(&mut self) -> Result<(), UlogError> {
+        if std::mem::replace(&mut self.in_data, true) {
+            return Ok(());
+        }
+        let ranges: Vec<_> = self.set.iter().map(|(_, range)| range.clone()).collect();
+        for range in ranges {
+            if self.written.insert(range.start) {
+                self.take(range)?;
+            }
+        }
+        for (types, default) in std::mem::take(&mut self.defaults) {
+            self.flush()?;
+            let message = Message::DefaultParameter { types, default };
+            let why = "its key is longer than 255 bytes";
+            let bytes = message.to_payload().to_bytes();
+            let bytes = bytes.map_err(|_| UlogError::BadMessage { letter: 'Q', why })?;
+            // One byte more than the parameter, whose message was at most as long as one can be.
+            let Ok(msg_size) = u16::try_from(bytes.len()) else { continue };
+            let msg_size = U16Le::new(msg_size);
+            self.write(MessageHeader { msg_size, msg_type: kind::DEFAULT_PARAMETER }.as_bytes())?;
+            self.write(&bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a row as a reader of the slice will, where its time depends on what is before it.
+    fn follow(&mut self, series: u32, met: &Met<'_>, time: RowMicros) -> Result<(), UlogError> {
+        let Some(clock) = &mut self.clock else { return Ok(()) };
+        let shape = self.log.index.shape(series);
+        if clock.row(shape, &met.payload[2..]) == time {
+            return Ok(());
+        }
+        Err(UlogError::TimesWouldMove { topic: self.log.topics()[series as usize].name.clone() })
+    }
+
+    /// Adds a stretch of the log to what is to be written.
+    fn take(&mut self, range: Range<u64>) -> Result<(), UlogError> {
+        let index = |at: u64| usize::try_from(at).expect("within the bytes at hand");
+        let range = index(range.start)..index(range.end);
+        if self.pending.end == range.start {
+            self.pending.end = range.end;
+            return Ok(());
+        }
+        self.flush()?;
+        self.pending = range;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), UlogError> {
+        let range = std::mem::take(&mut self.pending);
+        let log = self.log;
+        self.write(&log.bytes()[range])
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), UlogError> {
+        self.report.bytes += bytes.len() as u64;
+        Ok(self.out.write_all(bytes)?)
+    }
+
+    fn finish(mut self) -> Result<SliceReport, UlogError> {
+        self.begin_data()?;
+        self.flush()?;
+        self.out.flush()?;
+        Ok(self.report)
+    }
+}

@@ -1,0 +1,186 @@
+//! Slices hold what they should, and nothing else: every log of the corpus, and real logs where there are some.
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use rovelog_core::{LogReader, Record, Select, Timestamp, Value};
+use support::{corpus, logs_in, open, real};
+use ulog_format::message::Message;
+use ulog_format::writer::DefaultOf;
+use ulog_format::{FormatBuilder, UlogError, UlogReader, UlogWriter, reshape};
+
+fn readable() -> Vec<(String, UlogReader)> {
+    let mut logs = corpus();
+    logs.extend(real().iter().flat_map(|folder| logs_in(folder)));
+    let open = |log: &support::Log| {
+        let log = UlogReader::new(log.bytes.clone(), &rovelog_core::ReadOptions::default()).ok();
+        log.filter(|log| log.diagnostics().ledger().losses == 0)
+    };
+    logs.iter().filter_map(|log| Some((log.name.clone(), open(log)?))).collect()
+}
+
+fn cut(log: &UlogReader, select: &Select) -> Result<Vec<u8>, UlogError> {
+    let mut out = Vec::new();
+    let report = reshape::slice(log, select, &mut out)?;
+    assert_eq!(report.bytes, out.len() as u64);
+    Ok(out)
+}
+
+type Row = (String, Option<Timestamp>, Vec<u8>);
+
+fn row(record: &Record<'_>) -> Row {
+    (record.topic.name.clone(), record.time, record.payload.to_vec())
+}
+
+fn rows(log: &UlogReader) -> Vec<Row> {
+    log.records_in_file_order().map(|record| row(&record)).collect()
+}
+
+fn texts(log: &UlogReader) -> Vec<(Option<Timestamp>, String)> {
+    log.texts().unwrap().map(|text| (text.time, text.text)).collect()
+}
+
+/// The middle third of a log.
+fn middle(log: &UlogReader) -> Option<(i64, i64)> {
+    let times = log.topics().iter().flat_map(|topic| [topic.first, topic.last]).flatten();
+    let times: Vec<_> = times.map(|time| time.nanos).filter(|nanos| *nanos > 0).collect();
+    let (first, last) = (*times.iter().min()?, *times.iter().max()?);
+    let third = (last - first) / 3;
+    (third > 0).then_some((first + third, last - third))
+}
+
+#[test]
+fn a_slice_of_everything_is_the_same_log() {
+    for (name, log) in readable() {
+        let copy = open(&cut(&log, &Select::all()).unwrap().into());
+        assert_eq!(copy.diagnostics().ledger().losses, 0, "{name}");
+        assert_eq!(rows(&copy), rows(&log), "{name}");
+        assert_eq!(texts(&copy), texts(&log), "{name}");
+        assert_eq!(copy.infos(), log.infos(), "{name}");
+        assert_eq!(copy.multi_infos(), log.multi_infos(), "{name}");
+        let values = |log: &UlogReader| {
+            let parameters = log.parameters();
+            let changed: Vec<_> = parameters.changed.into_iter().map(|c| (c.time, c.name, c.value)).collect();
+            (parameters.initial, changed, parameters.system_defaults, parameters.setup_defaults)
+        };
+        assert_eq!(values(&copy), values(&log), "{name}");
+        assert!(copy.appended_offsets().is_empty(), "{name}");
+        if log.appended_offsets().is_empty() && log.diagnostics().total() == 0 {
+            assert_eq!(copy.info().size, log.info().size, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_window_holds_the_rows_of_that_time_and_the_values_in_force() {
+    for (name, log) in readable() {
+        let Some((start, end)) = middle(&log) else { continue };
+        let select = Select::all().between(Some(start), Some(end));
+        let bytes = match cut(&log, &select) {
+            Err(UlogError::TimesWouldMove { .. }) => continue,
+            bytes => bytes.unwrap(),
+        };
+        let part = open(&bytes.clone().into());
+        assert_eq!(part.diagnostics().ledger().losses, 0, "{name}");
+        let sorted = |mut rows: Vec<Row>| {
+            rows.sort_by_key(|(name, time, bytes)| (name.clone(), time.map(|t| t.nanos), bytes.clone()));
+            rows
+        };
+        let wanted = log.records(&select).map(|record| row(&record.unwrap())).collect();
+        assert_eq!(sorted(rows(&part)), sorted(wanted), "{name}");
+        let inside = |time: &Option<Timestamp>| time.is_some_and(|time| select.keeps_time(time.nanos));
+        let wanted: Vec<_> = texts(&log).into_iter().filter(|(time, _)| inside(time)).collect();
+        assert_eq!(texts(&part), wanted, "{name}");
+        let before = Timestamp::new(start - 1, part.info().start.unwrap().clock);
+        assert_eq!(part.parameters().initial, log.parameters().at(before), "{name}");
+        let (old, new) = (log.parameters(), part.parameters());
+        if !(old.system_defaults.is_empty() && old.setup_defaults.is_empty()) {
+            for (key, value) in &old.initial {
+                let of = |defaults: &BTreeMap<String, _>, value| defaults.get(key).cloned().unwrap_or(value);
+                let (then, now) = (value.clone(), new.initial[key].clone());
+                let system = of(&old.system_defaults, then.clone());
+                assert_eq!(of(&new.system_defaults, now.clone()), system, "{name} {key}");
+                assert_eq!(of(&new.setup_defaults, now), of(&old.setup_defaults, then), "{name} {key}");
+            }
+        }
+        assert_eq!(part.infos(), log.infos(), "{name}");
+        assert_eq!(cut(&part, &select).unwrap(), bytes, "{name}: twice is once");
+    }
+}
+
+#[test]
+fn a_slice_by_topic_opens_clean() {
+    for (name, log) in readable() {
+        let mut rows_of: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+        for row in rows(&log) {
+            rows_of.entry(row.0.clone()).or_default().push(row);
+        }
+        // Every topic of a small log, some of a large one.
+        let step = if log.info().size > 100_000 { 17 } else { 1 };
+        for topic in log.topics().iter().step_by(step) {
+            let select = Select::topics([topic.name.clone()]);
+            let bytes = match cut(&log, &select) {
+                Err(UlogError::TimesWouldMove { topic: moved }) if moved == topic.name => continue,
+                bytes => bytes.unwrap(),
+            };
+            let part = open(&bytes.clone().into());
+            assert_eq!(part.diagnostics().ledger().losses, 0, "{name} {}", topic.name);
+            let plain =
+                |rows: &[Row]| rows.iter().map(|(_, time, row)| (*time, row.clone())).collect::<Vec<_>>();
+            let wanted = rows_of.get(&topic.name).map(|rows| plain(rows)).unwrap_or_default();
+            assert_eq!(plain(&rows(&part)), wanted, "{name} {}", topic.name);
+            let others = part.topics().iter().filter(|other| other.type_name != topic.type_name).count();
+            assert_eq!(others, 0, "{name} {}", topic.name);
+            assert!(
+                part.messages()
+                    .all(|(_, m)| !matches!(m, Message::FlagBits(f, _) if f.incompat_flags[0] & 1 != 0))
+            );
+            // A second topic of one name has the plain name now.
+            let again = Select::topics(part.topics().iter().map(|topic| topic.name.clone()));
+            assert_eq!(cut(&part, &again).unwrap(), bytes, "{name} {}", topic.name);
+        }
+    }
+}
+
+/// The state when the window opens, where it is asked for.
+#[test]
+fn latched_rows_come_along() {
+    for (name, log) in readable() {
+        let Some((start, end)) = middle(&log) else { continue };
+        let select = Select::all().between(Some(start), Some(end)).with_latched();
+        let Ok(bytes) = cut(&log, &select) else { continue };
+        let count = log.records(&select).count();
+        assert_eq!(open(&bytes.into()).info().records, count as u64, "{name}");
+    }
+}
+
+/// A parameter that began with its default has no default in the log until it changes.
+#[test]
+fn a_default_that_went_without_saying_is_said() {
+    let mut log = UlogWriter::new(Vec::new(), 0).unwrap();
+    log.define(&FormatBuilder::new("t").field::<u64>("timestamp")).unwrap();
+    log.parameter("A", 1).unwrap();
+    log.parameter("B", 2).unwrap();
+    log.default_parameter("B", 3, DefaultOf::System).unwrap();
+    let t = log.subscribe("t", 0).unwrap();
+    for i in 1..10_u64 {
+        log.write_row_bytes(t, &(i * 1_000_000).to_le_bytes()).unwrap();
+        if i == 4 {
+            log.parameter("A", 7).unwrap();
+            log.parameter("B", 8).unwrap();
+        }
+    }
+    let log = open(&log.finish().unwrap().into());
+    let part = cut(&log, &Select::all().between(Some(6_000_000_000), None)).unwrap();
+    let part = open(&part.into());
+    let found = part.parameters();
+    let int = |value| Value::Int(value, 32);
+    let map = |pairs: &[(&str, i64)]| {
+        pairs.iter().map(|(k, v)| ((*k).to_owned(), int(*v))).collect::<BTreeMap<_, _>>()
+    };
+    assert_eq!((part.info().records, found.initial), (4, map(&[("A", 7), ("B", 8)])));
+    assert_eq!(found.system_defaults, map(&[("A", 1), ("B", 3)]));
+    assert_eq!(found.setup_defaults, map(&[("A", 1), ("B", 2)]));
+    assert!(found.changed.is_empty());
+}
