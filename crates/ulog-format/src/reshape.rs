@@ -31,11 +31,11 @@ use zerocopy::IntoBytes;
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::RowShape;
 use crate::error::UlogError;
-use crate::frame::{FLAG_BITS_AT, HEADER_LEN};
 use crate::index::Met;
 use crate::message::{KeyValue, Message};
 use crate::parameters::Section;
 use crate::reader::UlogReader;
+use crate::window::{FLAG_BITS_AT, HEADER_LEN};
 use crate::wire::{FlagBits, MessageHeader, kind};
 
 /// What a slice holds.
