@@ -5,6 +5,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod corpus;
+mod damage;
+mod oracle;
 mod size;
 mod stages;
 mod tidy;
@@ -25,6 +27,12 @@ const TASKS: &[Task] = &[
     ),
     ("test", stages::command, "run every check, cheapest first [BLESS=1: rewrite snapshots and corpus]"),
     ("tidy", tidy::command, "check dependency edges, licences, file lengths, paths, words"),
+    ("oracle", oracle::command, "ulog: compare with pyulog, value by value, over real logs and the corpus"),
+    (
+        "damage",
+        damage::command,
+        "ulog: what readers find in damaged logs [BLESS=1: rewrite docs/reliability.md]",
+    ),
     ("help", help, "print this list"),
 ];
 
