@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{corpus, python, root};
+use crate::{corpus, oracle, root};
 
 /// What is measured: a heading, the peer by which all is divided, and the works with what they do.
 struct Group {
@@ -63,7 +63,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         None => corpus::large_log()?,
     };
     let program = build()?;
-    let python = python::with("ulog", &["pyulog==1.3.0"])?;
+    let python = oracle::python()?;
     println!(
         "{}, {} bytes; CPU time (user + system), the middle of {RUNS} runs\n",
         name(&log),

@@ -6,6 +6,8 @@
 
 mod bench;
 mod corpus;
+mod damage;
+mod oracle;
 mod python;
 mod size;
 mod stages;
@@ -28,6 +30,12 @@ const TASKS: &[Task] = &[
     ("bench", bench::command, "measure beside other readers, in one run: bench ulog [LOG]"),
     ("test", stages::command, "run every check, cheapest first [BLESS=1: rewrite snapshots and corpus]"),
     ("tidy", tidy::command, "check dependency edges, licences, file lengths, paths, words"),
+    ("oracle", oracle::command, "ulog: compare with pyulog, value by value, over real logs and the corpus"),
+    (
+        "damage",
+        damage::command,
+        "ulog: what readers find in damaged logs [BLESS=1: rewrite docs/reliability.md]",
+    ),
     ("help", help, "print this list"),
 ];
 

@@ -1,0 +1,146 @@
+"""Where pyulog and rovelog are meant to differ: log -> difference, word by word -> rule.
+
+The rules are those of docs/formats/ulog.md.
+"""
+
+REASONS = {
+    "D4": "an unknown message is passed over; pyulog seeks before the beginning of the file",
+    "D6": "a format may be defined in the data section",
+    "D7": "a field name twice is `x` and `x#2`; pyulog refuses the topic",
+    "D8": "a format that changes holds for later subscriptions; pyulog has the first only",
+    "D9": "a row is full or trimmed of its trailing padding; pyulog drops the full ones",
+    "D10": "padding is nowhere, also inside a row and in nested types; pyulog trims it at the end only",
+    "D12": "`[0]` has no data; pyulog takes it for one value and drops the rows as too short",
+    "D14": "a time that does not fit nanoseconds in 64 bits is no time, so the log does not end there",
+    "D15": "rows without a timestamp are rows; pyulog stops at the first",
+    "D16": "narrow timestamps are times; pyulog stops there, or takes eight bytes for one",
+    "D18": "a subscription repeated is one series; pyulog forgets the rows before it",
+    "D19": "an id that is used again begins a new series; pyulog forgets the one before",
+    "D24": "defaults are shown whether or not the compatibility flag announces them",
+    "D25": "bytes that are not UTF-8 are replaced, not dropped; a level as a number is that level",
+    "D28": "subscriptions hold across an appended offset; pyulog drops the rows behind it",
+    "D30": "damage: more rows, and none of pyulog's is missing",
+    "start": "a header without a start time: the log starts with its first row",
+}
+
+INTENDED = {
+    "px4-ulog-rs__corrupt_unregistered_msg_id": {
+        "9 padding columns in 1 topics only pyulog shows": "D10",
+        "57 topics: 276 rows more than pyulog's 59735, which are all among ours": "D30",
+        "start 408944362, pyulog 0": "start",
+    },
+    "px4-ulog-rs__esc_status_log": {
+        "60 padding columns in 1 topics only pyulog shows": "D10",
+    },
+    "pyulog__sample_2016_original": {
+        "10 padding columns in 1 topics only pyulog shows": "D10",
+    },
+    "robologs__test": {
+        "52 padding columns in 2 topics only pyulog shows": "D10",
+    },
+    "sample_log_small": {
+        "63 padding columns in 3 topics only pyulog shows": "D10",
+    },
+    "sample_logging_tagged_and_default_params": {
+        "18 padding columns in 1 topics only pyulog shows": "D10",
+    },
+    "sample_px4_events": {
+        "63 padding columns in 2 topics only pyulog shows": "D10",
+    },
+    "ulog-rs__sample-small": {
+        "3 padding columns in 1 topics only pyulog shows": "D10",
+    },
+    "corpus/appended-offset-inside-a-row": {
+        "t/0: 5 rows more than pyulog's 5, which are all among ours": "D28",
+        "end 1090000, pyulog 1040000": "D28",
+    },
+    "corpus/appended": {
+        "t/0: 3 rows more than pyulog's 5, which are all among ours": "D28",
+        "end 1070000, pyulog 1040000": "D28",
+    },
+    "corpus/array-of-one+array-of-none": {
+        "t/0: 3 rows, pyulog has none": "D12",
+        "end 1020000, pyulog 1000000": "D12",
+    },
+    "corpus/field-name-twice": {
+        "t/0: 3 rows, pyulog has none": "D7",
+        "end 1020000, pyulog 1000000": "D7",
+    },
+    "corpus/format-in-data-section": {
+        "late/0: 3 rows, pyulog has none": "D6",
+    },
+    "corpus/format-redefined+after-subscription": {
+        "t/0#2: 4 rows, pyulog has none": "D8",
+    },
+    "corpus/msg-id-reused": {
+        "t/0: 4 rows, pyulog has none": "D19",
+    },
+    "corpus/nested-trailing-padding": {
+        "9 padding columns in 1 topics only pyulog shows": "D10",
+    },
+    "corpus/no-timestamp+nested-timestamp": {
+        "t/0: 2 rows more than pyulog's 1, which are all among ours": "D15",
+    },
+    "corpus/no-timestamp": {
+        "t/0: 4 rows more than pyulog's 1, which are all among ours": "D15",
+    },
+    "corpus/one-topic+multi-id+sync+dropout+texts+appended": {
+        "u/0: 1 rows more than pyulog's 1, which are all among ours": "D28",
+        "end 1120000, pyulog 1100000": "D28",
+    },
+    "corpus/padding-in-the-middle": {
+        "3 padding columns in 1 topics only pyulog shows": "D10",
+    },
+    "corpus/padding-of-type-uint32": {
+        "1 padding columns in 1 topics only pyulog shows": "D10",
+    },
+    "corpus/parameter-of-other-types": {
+        "system_default KX: only rovelog has it": "D24",
+    },
+    "corpus/subscription-repeated": {
+        "t/0: 3 rows more than pyulog's 3, which are all among ours": "D18",
+    },
+    "corpus/sync+sync-inside-payload": {
+        "text '\\x08\\x00S/s\\x13 %\\x0c�\\x12' of level 54: pyulog '\\x08\\x00S/s\\x13 %\\x0c\\x12' of level 54": "D25",
+    },
+    "corpus/texts-latin-1": {
+        "text '�� and �' of level 54: pyulog ' and ' of level 54": "D25",
+        "text 'caf�' of level 54: pyulog 'caf' of level 54": "D25",
+    },
+    "corpus/texts-level-as-number": {
+        "text 'raw level 0' of level 48: pyulog 'raw level 0' of level 0": "D25",
+        "text 'raw level 6' of level 54: pyulog 'raw level 6' of level 6": "D25",
+    },
+    "corpus/timestamp-out-of-range": {
+        "end 1050000, pyulog 18446744073709551615": "D14",
+    },
+    "corpus/timestamp-u16+dropout": {
+        "n/0: 9 rows more than pyulog's 1, which are all among ours": "D16",
+        "dropouts (2, 1000, 600), pyulog (0, 0, 0)": "D16",
+    },
+    "corpus/timestamp-u16+quiet-topic": {
+        "n/0: 2 rows more than pyulog's 1, which are all among ours": "D16",
+        "t/0: 7 rows more than pyulog's 3, which are all among ours": "D16",
+        "end 4000000, pyulog 1600000": "D16",
+    },
+    "corpus/timestamp-u16": {
+        "n/0: 11 rows more than pyulog's 1, which are all among ours": "D16",
+    },
+    "corpus/timestamp-u32": {
+        "end 4292967296, pyulog 4674736413212074848": "D16",
+    },
+    "corpus/timestamp-u8-ms": {
+        "n/0: 11 rows more than pyulog's 1, which are all among ours": "D16",
+    },
+    "corpus/trailing-padding-full": {
+        "t/0: 4 rows, pyulog has none": "D9",
+        "end 1030000, pyulog 1000000": "D9",
+    },
+    "corpus/trailing-padding-run+trimmed+full": {
+        "t/0: 3 rows more than pyulog's 3, which are all among ours": "D9",
+        "end 1050000, pyulog 1040000": "D9",
+    },
+    "corpus/unknown-messages": {
+        "pyulog fails: OSError": "D4",
+    },
+}

@@ -1,0 +1,71 @@
+"""What the `rovelog` binary says about a log, in the shapes that the oracles compare."""
+
+import json
+import re
+import subprocess
+
+
+def run(binary, *args):
+    """Its standard output; exit code 3 (done, but data was lost) is not a failure."""
+    done = subprocess.run([binary, *args], capture_output=True, check=False, timeout=120)
+    if done.returncode not in (0, 3):
+        raise RuntimeError(f"rovelog {' '.join(args)}: exit {done.returncode}: {done.stderr.decode()}")
+    return done.stdout
+
+
+def document(binary, command, log):
+    return json.loads(run(binary, command, "-q", "-f", "json", str(log)))
+
+
+def records(binary, log):
+    """The records of `cat`, one by one."""
+    for line in run(binary, "cat", "-q", "-f", "ndjson", str(log)).splitlines():
+        yield json.loads(line)
+
+
+def names_of(value, prefix=""):
+    """The names of the leaves, nested types and arrays unrolled as pyulog does: `a[0].b`."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from names_of(item, f"{prefix}.{name}" if prefix else name)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from names_of(item, f"{prefix}[{index}]")
+    else:
+        yield prefix
+
+
+def push_leaves(value, out):
+    if isinstance(value, dict):
+        for item in value.values():
+            push_leaves(item, out)
+    elif isinstance(value, list):
+        for item in value:
+            push_leaves(item, out)
+    else:
+        out.append(value)
+
+
+def topics(binary, log):
+    """Topic -> (names of the leaves, columns of JSON values), rows in the order of the file."""
+    rows = {}
+    for record in records(binary, log):
+        leaves = []
+        push_leaves(record["data"], leaves)
+        known = rows.get(record["topic"])
+        if known is None:
+            known = rows[record["topic"]] = (list(names_of(record["data"])), [])
+        known[1].append((record["seq"], leaves))
+    found = {}
+    for topic, (names, numbered) in rows.items():
+        numbered.sort(key=lambda row: row[0])
+        if any(len(leaves) != len(names) for _, leaves in numbered):
+            raise RuntimeError(f"{topic}: rows of different shapes")
+        found[topic] = (names, [list(column) for column in zip(*(leaves for _, leaves in numbered))])
+    return found
+
+
+def topic_key(topic):
+    """`t/0#2` -> (name, instance, series)."""
+    name, instance, series = re.fullmatch(r"(.*)/(\d+)(?:#(\d+))?", topic).groups()
+    return name, int(instance), int(series or 1)
