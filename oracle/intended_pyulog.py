@@ -20,7 +20,7 @@ REASONS = {
     "D25": "bytes that are not UTF-8 are replaced, not dropped; a level as a number is that level",
     "D28": "subscriptions hold across an appended offset; pyulog drops the rows behind it",
     "D30": "damage: more rows, and none of pyulog's is missing",
-    "start": "a header without a start time: the log starts with its first row",
+    "start": "a header without a start time: the log starts at the median of its topics' first times",
 }
 
 INTENDED = {
