@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{root, size};
+use crate::{oracle, root, size};
 use sections::Sections;
 
 struct Options {
@@ -62,13 +62,12 @@ pub(super) fn command(args: &[String]) -> Result<()> {
 /// The log of 400 MB that benches read, made when it is not there yet: of PX4's own sample log where the real
 /// logs are at hand, so that figures can be compared, else of the synthetic flight.
 pub(crate) fn default_log() -> Result<PathBuf> {
-    let real = std::env::var_os("ROVELOG_REAL").map_or_else(|| root().join("../shared/real"), PathBuf::from);
-    let sample = real.join("ulog/sample.ulg");
-    let stem = if sample.is_file() { "sample" } else { "synthetic" };
+    let sample = oracle::real().map(|real| real.join("ulog/sample.ulg")).filter(|sample| sample.is_file());
+    let stem = if sample.is_some() { "sample" } else { "synthetic" };
     let log = root().join(format!("target/large/{stem}-400000000.ulg"));
     if !log.is_file() {
         let mut args = vec!["400MB".to_owned()];
-        if sample.is_file() {
+        if let Some(sample) = sample {
             args.extend(["--from".to_owned(), sample.to_string_lossy().into_owned()]);
         }
         command(&args)?;
