@@ -186,7 +186,7 @@ fn local_paths(root: &Path, files: &[PathBuf]) -> Vec<String> {
     found
 }
 
-/// Whether a path begins with `needle`: `the-network/root/x` does not.
+/// Whether a path begins with `needle` as its first folder, not further down.
 fn has_path(line: &str, needle: &str) -> bool {
     line.match_indices(needle).any(|(at, _)| {
         let before = line[..at].chars().next_back();

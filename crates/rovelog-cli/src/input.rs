@@ -24,6 +24,14 @@ impl Input {
         Ok(Self { path: path.unwrap_or(Path::new("-")).to_owned() })
     }
 
+    /// All files that were named, or stdin.
+    pub(crate) fn all(paths: &[PathBuf]) -> Result<Vec<Self>, Failure> {
+        match paths {
+            [] => Ok(vec![Self::new(None)?]),
+            paths => paths.iter().map(|path| Self::new(Some(path))).collect(),
+        }
+    }
+
     pub(crate) fn is_stdin(&self) -> bool {
         self.path == Path::new("-")
     }

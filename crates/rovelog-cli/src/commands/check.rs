@@ -67,11 +67,7 @@ fn is_sound(survey: &Survey) -> bool {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
-    let inputs = if args.files.is_empty() {
-        vec![Input::new(None)?]
-    } else {
-        args.files.iter().map(|file| Input::new(Some(file))).collect::<Result<_, _>>()?
-    };
+    let inputs = Input::all(&args.files)?;
     let mut out = context.out();
     let mut done = Vec::new();
     let status = context.for_all(&inputs, |input| {

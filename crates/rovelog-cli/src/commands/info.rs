@@ -89,11 +89,7 @@ impl<'a> Document<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
-    let inputs = if args.files.is_empty() {
-        vec![Input::new(None)?]
-    } else {
-        args.files.iter().map(|file| Input::new(Some(file))).collect::<Result<_, _>>()?
-    };
+    let inputs = Input::all(&args.files)?;
     let mut out = context.out();
     let mut done = Vec::new();
     let mut first = true;
