@@ -59,6 +59,8 @@ macro_rules! le_ints {
 le_ints! {
     /// Two bytes, little endian, unsigned.
     U16Le(u16),
+    /// Four bytes, little endian, unsigned.
+    U32Le(u32),
     /// Eight bytes, little endian, unsigned.
     U64Le(u64),
 }
