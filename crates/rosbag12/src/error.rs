@@ -17,6 +17,9 @@ pub enum BagError {
         /// Its length in bytes.
         len: u64,
     },
+    /// The file begins like a version line, and none is there.
+    #[error("the version line at the start of the file is broken")]
+    BadVersionLine,
     /// A version that this crate does not read.
     #[error("a ROS bag of version {version}: this reader is for V1.2 and before")]
     OtherVersion {
@@ -83,12 +86,9 @@ pub enum BagError {
         /// Why.
         why: &'static str,
     },
-    /// A damaged bag where only an undamaged one will do.
-    #[error("the bag is damaged in {losses} places")]
-    Damaged {
-        /// The number of stretches without sound records.
-        losses: u64,
-    },
+    /// Bags whose times cannot be brought together.
+    #[error("{0}")]
+    Clocks(&'static str),
     /// An earlier failure left half a record in the output.
     #[error("an earlier write failed, so the bag that is being written is not usable")]
     WriterFailed,
@@ -108,6 +108,11 @@ impl From<BagError> for Error {
             BagError::VersionLineCut { len } => {
                 (ErrorKind::Truncated, Some(*len), Some("copy the bag again from its source"))
             }
+            BagError::BadVersionLine => (
+                ErrorKind::Malformed,
+                Some(0),
+                Some("look at its first 16 bytes; a V1.2 bag begins with #ROSRECORD V1.2 and a line feed"),
+            ),
             BagError::OtherVersion { version } if version.starts_with('2') => (
                 ErrorKind::Unsupported,
                 Some(0),
@@ -144,10 +149,10 @@ impl From<BagError> for Error {
             BagError::BadRecord { .. } => {
                 (ErrorKind::InvalidArgument, None, Some("see docs/formats/rosbag.md, section 7"))
             }
-            BagError::Damaged { .. } => (
-                ErrorKind::Malformed,
+            BagError::Clocks(_) => (
+                ErrorKind::InvalidArgument,
                 None,
-                Some("use `recover`, which keeps what is sound and says what is lost"),
+                Some("if you know that they share a clock, merge them as they are"),
             ),
             BagError::WriterFailed => (ErrorKind::Io, None, Some("begin again with a new output")),
             BagError::Io(_) => (ErrorKind::Io, None, None),

@@ -30,6 +30,8 @@ pub(crate) struct Index {
     pub(crate) blocks: Vec<Block>,
     /// Bytes outside of records, ascending: lost ones, version lines, padding.
     gaps: Vec<Range<u64>>,
+    /// The lost ones among them.
+    lost: Vec<Range<u64>>,
     /// Where the file ends.
     end: u64,
     number: u32,
@@ -72,10 +74,23 @@ impl Index {
 
     /// Takes bytes outside of records.
     pub(crate) fn gap(&mut self, range: Range<u64>) {
-        match self.gaps.last_mut() {
-            Some(last) if last.end == range.start => last.end = range.end,
-            _ => self.gaps.push(range),
-        }
+        extend(&mut self.gaps, range);
+    }
+
+    /// Takes bytes that cannot be read.
+    pub(crate) fn lose(&mut self, range: Range<u64>) {
+        extend(&mut self.gaps, range.clone());
+        extend(&mut self.lost, range);
+    }
+
+    /// Bytes that cannot be read, ascending, neighbours joined; all of them.
+    pub(crate) fn lost(&self) -> &[Range<u64>] {
+        &self.lost
+    }
+
+    /// Bytes outside of records, ascending, neighbours joined.
+    pub(crate) fn gaps(&self) -> &[Range<u64>] {
+        &self.gaps
     }
 
     /// Completes the index when the walk has ended at `end`.
@@ -87,6 +102,13 @@ impl Index {
     /// Whether any of these connections has messages in a block.
     pub(crate) fn has_any(&self, block: usize, wanted: &[bool]) -> bool {
         self.blocks[block].before.iter().any(|(connection, _)| wanted[*connection as usize])
+    }
+}
+
+fn extend(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
+    match ranges.last_mut() {
+        Some(last) if last.end == range.start => last.end = range.end,
+        _ => ranges.push(range),
     }
 }
 
@@ -121,7 +143,6 @@ pub(crate) struct Message {
     pub(crate) payload_at: usize,
     pub(crate) len: usize,
     pub(crate) time: i64,
-    pub(crate) shape: u32,
 }
 
 impl<'a> Cursor<'a> {
@@ -180,7 +201,6 @@ impl<'a> Cursor<'a> {
                 payload_at: start + found.head,
                 len: found.len,
                 time: nanos(found.sec, found.nsec),
-                shape: found.shape,
             };
             return Some(Record { at, end: self.at, message: Some(message) });
         }

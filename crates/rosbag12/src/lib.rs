@@ -22,6 +22,8 @@
 //! - [`msg`]: message definitions, their sums, and plans that decode payloads; it knows no bag.
 //! - [`BagReader`]: random access to a bag in memory or in a mapped file; [`BagStream`]: one pass over a
 //!   pipe, in bounded memory. Both hand out [`Record`](rovelog_core::Record)s.
+//! - [`mod@recover`]: what a damaged bag still holds, with an account of every byte; slices and merged bags.
+//! - [`writer`]: V1.2 bags, byte for byte as the original recorder wrote them.
 //! - [`BagReader::topic_batches`] and its siblings: topics as Arrow record batches (feature `arrow`).
 //!
 //! What was noticed in the bytes is a [`Diagnostic`](rovelog_core::Diagnostic); [`diagnostics`] lists them all.
@@ -41,7 +43,10 @@ mod notes;
 mod old;
 mod options;
 mod reader;
+pub mod recover;
+mod reshape;
 mod resync;
+mod rewrite;
 mod sections;
 mod shapes;
 mod stream;
@@ -51,9 +56,14 @@ pub mod unpack;
 mod version;
 mod window;
 pub mod wire;
+pub mod writer;
 
-use rovelog_core::{Bytes, Format, FormatInfo, ReadOptions, Result, Signature};
+use std::io::Write;
 
+use rovelog_core::{Align, Bytes, Format, FormatInfo, Merged, ReadOptions, Result, Signature};
+
+#[cfg(feature = "arrow")]
+pub use columns::{ColumnBatches, TopicBatches};
 pub use definitions::{Definition, Source};
 pub use error::BagError;
 pub use options::BagOptions;
@@ -62,6 +72,7 @@ pub use sections::{Differences, IndexState, IndexTopic, Section};
 pub use stream::BagStream;
 pub use tables::Connection;
 pub use version::Version;
+pub use writer::{BagWriter, ConnectionId};
 
 /// The format's id.
 pub(crate) const ID: &str = "rosbag";
@@ -89,5 +100,9 @@ impl Format for Rosbag {
 
     fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
         Ok(stream::open(input, options)?)
+    }
+
+    fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> Result<Merged> {
+        Ok(reshape::merge(logs, align, out)?)
     }
 }

@@ -1,19 +1,21 @@
 //! The random-access reader: a bag in memory or in a mapped file.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::ops::RangeInclusive;
 
 use rovelog_core::order::{Blocks, InOrder, Place};
 use rovelog_core::reader::Texts;
 use rovelog_core::{
-    Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, Record, Records, Select, Timestamp, Topic,
+    Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, Record, Records, RecoverOptions, Recovery, Select,
+    Sliced, Timestamp, Topic,
 };
 
 use crate::console;
 use crate::error::BagError;
-use crate::frame::{Met, Step, Walk};
+use crate::frame::{Step, Walk};
 use crate::header::HeaderRef;
-use crate::index::{Cursor, Index, Message, payload};
+use crate::index::{Cursor, Index, Message, Record as Met, payload};
 use crate::options::BagOptions;
 use crate::sections::{Differences, Section, differences, index_entries};
 use crate::tables::{Connection, Tables, text_of};
@@ -56,7 +58,7 @@ impl BagReader {
         }
         let mut index = Index::default();
         let window = Window { data: &bytes, base: 0, eof: true };
-        let take = |index: &mut Index, met: Met, tables: &mut Tables| {
+        let take = |index: &mut Index, met: crate::frame::Met, tables: &mut Tables| {
             let stats = &mut tables.connections[met.connection as usize].stats;
             index.message(met.at, met.connection, met.time, stats);
         };
@@ -66,7 +68,8 @@ impl BagReader {
             match walk.step(window).expect("the window reaches the end of the file") {
                 Step::Message(met) => take(&mut index, met, &mut walk.tables),
                 Step::Record { .. } => {}
-                Step::Passed { at, end } | Step::Lost { at, end, .. } => index.gap(at..end),
+                Step::Passed { at, end } => index.gap(at..end),
+                Step::Lost { at, end, .. } => index.lose(at..end),
                 Step::End => break,
             }
         }
@@ -199,12 +202,29 @@ impl BagReader {
         Record::new(topic, Some(Timestamp::new(message.time, tables.clock)), at, seq, payload, tables)
     }
 
-    /// The record at a place that [`InOrder`] handed out.
+    /// The places of the selected messages, in the order of time.
+    pub(crate) fn places<'a>(&'a self, select: &Select) -> impl Iterator<Item = Place> + Send + use<'a> {
+        let selected = Selected {
+            reader: self,
+            topics: self.topics().iter().map(|topic| select.keeps_topic(topic)).collect(),
+            start: select.start,
+            end: select.end,
+        };
+        let latched = if select.latched { selected.latched() } else { Vec::new() };
+        latched.into_iter().chain(InOrder::new(selected))
+    }
+
+    /// The message at a place that [`places`](Self::places) handed out.
+    pub(crate) fn message_at(&self, offset: u64, connection: u32, time: i64) -> (Met, Message) {
+        let of = &self.connections()[connection as usize];
+        let (payload_at, len) =
+            payload(&self.bytes, offset, self.walk.version, of).expect("the index points at whole messages");
+        let message = Message { connection, payload_at, len, time };
+        (Met { at: offset, end: (payload_at + len) as u64, message: Some(message) }, message)
+    }
+
     fn record_at(&self, place: Place) -> Record<'_> {
-        let connection = &self.connections()[place.topic as usize];
-        let (payload_at, len) = payload(&self.bytes, place.offset, self.walk.version, connection)
-            .expect("the index points at whole messages");
-        let message = Message { connection: place.topic, payload_at, len, time: place.time, shape: 0 };
+        let (_, message) = self.message_at(place.offset, place.topic, place.time);
         self.record(&message, place.offset, place.seq)
     }
 }
@@ -223,15 +243,7 @@ impl LogReader for BagReader {
     }
 
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        let selected = Selected {
-            reader: self,
-            topics: self.topics().iter().map(|topic| select.keeps_topic(topic)).collect(),
-            start: select.start,
-            end: select.end,
-        };
-        let latched = if select.latched { selected.latched() } else { Vec::new() };
-        let places = latched.into_iter().chain(InOrder::new(selected));
-        Box::new(places.map(|place| Ok(self.record_at(place))))
+        Box::new(self.places(select).map(|place| Ok(self.record_at(place))))
     }
 
     #[cfg(feature = "arrow")]
@@ -257,6 +269,14 @@ impl LogReader for BagReader {
 
     fn diagnostics(&self) -> &Diagnostics {
         &self.walk.diagnostics
+    }
+
+    fn recover(&self, out: &mut dyn Write, _options: &RecoverOptions) -> rovelog_core::Result<Recovery> {
+        Ok(self.recover_into(out)?)
+    }
+
+    fn slice(&self, select: &Select, out: &mut dyn Write) -> rovelog_core::Result<Sliced> {
+        Ok(self.slice_into(select, out)?)
     }
 }
 

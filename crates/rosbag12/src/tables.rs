@@ -229,10 +229,14 @@ impl Tables {
         Some(number)
     }
 
+    /// The number of a connection that was met before.
+    pub(crate) fn number(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<u32> {
+        self.by_key.get(&(topic.into(), ty.into(), md5.into())).copied()
+    }
+
     /// A connection that was met before.
     pub(crate) fn known(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<&Connection> {
-        let number = self.by_key.get(&(topic.into(), ty.into(), md5.into()))?;
-        self.connections.get(*number as usize)
+        self.connections.get(self.number(topic, ty, md5)? as usize)
     }
 
     /// The number of a publisher's name.

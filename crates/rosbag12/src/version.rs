@@ -54,15 +54,15 @@ pub(crate) fn parse(head: &[u8]) -> Result<VersionLine, BagError> {
     }
     let Some(end) = head.iter().take(LINE_MAX).position(|byte| *byte == b'\n') else {
         let cut = head.len() < LINE_MAX;
-        return Err(if cut { BagError::VersionLineCut { len: head.len() as u64 } } else { BagError::NotBag });
+        return Err(if cut { BagError::VersionLineCut { len: head.len() as u64 } } else { BagError::BadVersionLine });
     };
     let line = head[..end].trim_ascii_end();
-    let text = std::str::from_utf8(line).map_err(|_| BagError::NotBag)?;
-    let (word, number) = text.split_once(" V").ok_or(BagError::NotBag)?;
-    let (major, minor) = number.split_once('.').ok_or(BagError::NotBag)?;
-    let number = |digits: &str| digits.parse::<u32>().map_err(|_| BagError::NotBag);
+    let text = std::str::from_utf8(line).map_err(|_| BagError::BadVersionLine)?;
+    let (word, number) = text.split_once(" V").ok_or(BagError::BadVersionLine)?;
+    let (major, minor) = number.split_once('.').ok_or(BagError::BadVersionLine)?;
+    let number = |digits: &str| digits.parse::<u32>().map_err(|_| BagError::BadVersionLine);
     if !word[1..].chars().all(|c| c.is_ascii_alphanumeric()) {
-        return Err(BagError::NotBag);
+        return Err(BagError::BadVersionLine);
     }
     let version = match (number(major)?, number(minor)?) {
         (1, 2) => Version::V1_2,
@@ -98,7 +98,7 @@ mod tests {
         }
         assert!(matches!(parse(b"#ROSREC"), Err(BagError::VersionLineCut { len: 7 })));
         assert!(matches!(parse(&[b'#'; 64]), Err(BagError::NotBag)));
-        assert!(matches!(parse(b"#ROSRECORD x\n"), Err(BagError::NotBag)));
+        assert!(matches!(parse(b"#ROSRECORD x\n"), Err(BagError::BadVersionLine)));
         assert!(matches!(parse(b"ULog"), Err(BagError::NotBag)));
     }
 }

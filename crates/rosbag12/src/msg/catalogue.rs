@@ -25,6 +25,7 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
     for (name, text) in &full.sections {
         if let Ok(types) = Types::resolve(name, text, 64, &own) {
             // The successors stand behind what they succeed, and win.
+            by_sum.insert(types.sum_v1().0, name.to_string());
             by_sum.insert(types.sum_v2().0, name.to_string());
         }
     }
@@ -34,7 +35,7 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
 /// The own text of a type that the catalogue knows, by its full name.
 ///
 /// ```
-/// assert_eq!(rosbag12::msg::known("std_msgs/String"), Some("string data"));
+/// assert_eq!(rosbag12::msg::known("std_msgs/String"), Some("string data\n"));
 /// ```
 pub fn known(name: &str) -> Option<&'static str> {
     let name = name.strip_prefix("rostools/").map_or_else(|| name.to_owned(), |rest| format!("roslib/{rest}"));

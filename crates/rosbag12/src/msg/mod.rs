@@ -4,6 +4,8 @@
 //! are those of `docs/formats/rosbag.md`.
 
 mod catalogue;
+#[cfg(feature = "arrow")]
+mod columns;
 mod md5;
 mod plan;
 mod text;
@@ -12,6 +14,8 @@ mod value;
 
 pub use catalogue::known;
 pub(crate) use catalogue::name_of_sum;
+#[cfg(feature = "arrow")]
+pub(crate) use columns::RowBuilder;
 pub use md5::{Sum, SumMatch};
 pub use plan::{Fit, Plan};
 pub use text::{Array, Constant, FieldText, FullText, MessageText, Primitive, SyntaxError};

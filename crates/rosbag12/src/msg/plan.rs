@@ -24,6 +24,8 @@ pub struct Plan {
     fixed: bool,
     /// Values in a payload whose lists are empty.
     pub(super) nodes: u64,
+    /// Whether there are lists of values without bytes: their counts are bounded by nothing in the payload.
+    hollow: bool,
     schema: Arc<Schema>,
 }
 
@@ -111,6 +113,7 @@ impl Plan {
                 min_size: 0,
                 fixed: true,
                 nodes: 0,
+                hollow: false,
                 schema: Arc::new(Schema { name: ty.name.clone(), fields: Vec::new() }),
             };
             let mut fields = Vec::with_capacity(ty.fields.len());
@@ -184,6 +187,9 @@ impl Plan {
             }
             Array::Any => (4, 1, false),
         };
+        if let Kind::Nested(plan) = &slot.kind {
+            self.hollow |= plan.hollow || (slot.array == Array::Any && plan.min_size == 0);
+        }
         self.min_size = self.min_size.saturating_add(min_size);
         self.nodes = self.nodes.saturating_add(nodes);
         self.fixed &= fixed;
@@ -210,6 +216,17 @@ impl Plan {
             Ok(end) => Fit::Surplus(len - end),
             Err(at) => Fit::Short(at),
         }
+    }
+
+    /// Whether a payload decodes, and to its last byte.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn decodes(&self, payload: &[u8], may_have_surplus: bool) -> bool {
+        let fits = match self.fit(payload) {
+            Fit::Exact => true,
+            Fit::Surplus(_) => may_have_surplus,
+            Fit::Short(_) => false,
+        };
+        fits && (!self.hollow || self.value(payload).is_ok())
     }
 
     /// Where the value that begins at `at` ends; the offset of what is cut where the payload ends before.

@@ -98,6 +98,21 @@ impl Types {
         self.in_text_order.iter().map(|index| self.list[*index].name.as_str())
     }
 
+    /// The full text, as "gendeps" writes it (section 6.1).
+    pub fn full_text(&self) -> Vec<u8> {
+        let mut text = self.list.last().map_or_else(Vec::new, |root| root.raw.clone());
+        text.push(b'\n');
+        for index in &self.in_text_order {
+            let ty = &self.list[*index];
+            text.extend_from_slice(&[b'='; 80]);
+            text.extend_from_slice(format!("\nMSG: {}\n", ty.name).as_bytes());
+            text.extend_from_slice(&ty.raw);
+            text.push(b'\n');
+        }
+        text.pop();
+        text
+    }
+
     /// The root's constants.
     pub fn constants(&self) -> &[super::text::Constant] {
         self.list.last().map_or(&[], |root| &root.message.constants)
@@ -221,6 +236,14 @@ mod tests {
         deep.extend(b"\n===\nMSG: a/T70\nint8 x");
         let error = Types::resolve("a/A", &deep, 64, &nowhere).unwrap_err();
         assert!(matches!(error, DefinitionError::TooLarge { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_full_text_is_made_as_it_was() {
+        let line = "=".repeat(80);
+        let text = format!("B b\n\n{line}\nMSG: a/B\nC c\n\n{line}\nMSG: a/C\nint8 x\n");
+        let types = Types::resolve("a/A", text.as_bytes(), 64, &nowhere).unwrap();
+        assert_eq!(String::from_utf8(types.full_text()).unwrap(), text);
     }
 
     #[test]
