@@ -111,7 +111,7 @@ pub(crate) type Found = (Result<Arc<Definition>, Option<DefinitionError>>, Optio
 
 impl Definitions {
     pub(crate) fn new(nesting: usize, layouts: BTreeMap<String, Vec<u8>>) -> Self {
-        Self { nesting, layouts, ..Self::default() }
+        Self { layouts, nesting, ..Self::default() }
     }
 
     /// Takes a definition record; whether it is new.
@@ -125,9 +125,7 @@ impl Definitions {
             return false;
         }
         let number = self.records.len();
-        for (map, key) in
-            [(&mut self.by_topic, topic), (&mut self.by_md5, md5), (&mut self.by_type, ty)]
-        {
+        for (map, key) in [(&mut self.by_topic, topic), (&mut self.by_md5, md5), (&mut self.by_type, ty)] {
             // The first few of a kind are all that is ever tried.
             let list = map.entry(key.into()).or_default();
             if list.len() < 8 {
@@ -161,7 +159,8 @@ impl Definitions {
     pub(crate) fn find(&mut self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Found {
         let mut unusable = None;
         let mut why = None;
-        let list = |map: &HashMap<Box<[u8]>, Vec<usize>>, key: &[u8]| map.get(key).cloned().unwrap_or_default();
+        let list =
+            |map: &HashMap<Box<[u8]>, Vec<usize>>, key: &[u8]| map.get(key).cloned().unwrap_or_default();
         let of_topic = list(&self.by_topic, topic).into_iter().filter(|index| {
             let record = &self.records[*index];
             (&*record.ty, &*record.md5) == (ty, md5)

@@ -43,7 +43,9 @@ pub enum BagError {
         limit: u64,
     },
     /// A record from a pipe that is too large to hold.
-    #[error("a record of {len} bytes begins at byte {at}: a pipe is read with at most {limit} bytes in memory")]
+    #[error(
+        "a record of {len} bytes begins at byte {at}: a pipe is read with at most {limit} bytes in memory"
+    )]
     RecordTooLarge {
         /// Where it begins.
         at: u64,

@@ -59,7 +59,8 @@ impl<'a> HeaderRef<'a> {
             let end = text.iter().position(|byte| *byte == b'=')?;
             let (field, value) = (&text[..end], &text[end + 1..]);
             let value_at = at + 4 + end + 1;
-            let mut put = |slot: &mut Option<&'a [u8]>| found.duplicates += u32::from(slot.replace(value).is_some());
+            let mut put =
+                |slot: &mut Option<&'a [u8]>| found.duplicates += u32::from(slot.replace(value).is_some());
             match field {
                 b"topic" => put(&mut found.topic),
                 b"md5" => put(&mut found.md5),
@@ -76,9 +77,12 @@ impl<'a> HeaderRef<'a> {
                     let new = number(value).map(|nsec| (nsec, value_at));
                     found.duplicates += u32::from(std::mem::replace(&mut found.nsec, new).is_some());
                 }
-                b"ver" => found.duplicates += u32::from(std::mem::replace(&mut found.ver, number(value)).is_some()),
+                b"ver" => {
+                    found.duplicates += u32::from(std::mem::replace(&mut found.ver, number(value)).is_some());
+                }
                 b"count" => {
-                    found.duplicates += u32::from(std::mem::replace(&mut found.count, number(value)).is_some());
+                    found.duplicates +=
+                        u32::from(std::mem::replace(&mut found.count, number(value)).is_some());
                 }
                 b"index_pos" => {
                     let new = value.try_into().ok().map(u64::from_le_bytes);
@@ -139,7 +143,6 @@ pub(crate) fn is_beginning(bytes: &[u8], len: u32) -> bool {
     }
     false
 }
-
 
 #[cfg(test)]
 mod tests {

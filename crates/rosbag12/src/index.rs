@@ -261,7 +261,12 @@ impl Iterator for Cursor<'_> {
 }
 
 /// The payload of the message at `at`, whose whole record lies in `data`.
-pub(crate) fn payload(data: &[u8], at: u64, version: Version, connection: &Connection) -> Option<(usize, usize)> {
+pub(crate) fn payload(
+    data: &[u8],
+    at: u64,
+    version: Version,
+    connection: &Connection,
+) -> Option<(usize, usize)> {
     let start = usize::try_from(at).ok()?;
     let u32_at = |at: usize| data.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
     let head = match version {

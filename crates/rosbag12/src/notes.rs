@@ -13,18 +13,22 @@ impl Section {
     pub(crate) fn note(&self, end: u64, diagnostics: &mut Diagnostics) {
         let head = self.bag_header_at.map_or(self.offset..self.first_record, |(at, end)| at..end);
         match self.index {
-            IndexState::Absent => diagnostics.push(&rules::UNINDEXED, head.clone(), || match self.index_pos {
-                Some(0) => "the bag was not closed: it has no index".to_owned(),
-                Some(pos) => format!("there is no index at byte {pos}, where the bag header says"),
-                None => "the bag was written without an index".to_owned(),
-            }),
+            IndexState::Absent => {
+                diagnostics.push(&rules::UNINDEXED, head.clone(), || match self.index_pos {
+                    Some(0) => "the bag was not closed: it has no index".to_owned(),
+                    Some(pos) => format!("there is no index at byte {pos}, where the bag header says"),
+                    None => "the bag was written without an index".to_owned(),
+                });
+            }
             IndexState::Differs => {
                 let at = self.first_index_at.unwrap_or(end);
                 diagnostics.push(&rules::INDEX_DIFFERS, at..end, || {
                     let wrong = self.index_topics.iter().filter(|topic| !topic.exact);
                     let wrong: Vec<_> = wrong
                         .take(5)
-                        .map(|t| format!("{} ({} entries, {} messages)", text_of(&t.topic), t.entries, t.in_scan))
+                        .map(|t| {
+                            format!("{} ({} entries, {} messages)", text_of(&t.topic), t.entries, t.in_scan)
+                        })
                         .collect();
                     format!("the index does not name exactly the messages: {}", wrong.join(", "))
                 });
@@ -72,13 +76,19 @@ impl Tables {
             Ok(definition) => {
                 if definition.source != Source::Topic {
                     diagnostics.push(&rules::DEFINITION_ELSEWHERE, at.clone(), || {
-                        format!("{name} is decoded by a definition from elsewhere ({})", definition.source.name())
+                        format!(
+                            "{name} is decoded by a definition from elsewhere ({})",
+                            definition.source.name()
+                        )
                     });
                 }
                 if definition.sum == SumMatch::No {
                     diagnostics.push(&rules::DEFINITION_DIFFERS, at.clone(), || {
                         let said = text_of(&connection.md5);
-                        format!("{name}: the sum of the definition is {}, the bag says {said}", definition.types.sum_v2().0)
+                        format!(
+                            "{name}: the sum of the definition is {}, the bag says {said}",
+                            definition.types.sum_v2().0
+                        )
                     });
                 }
             }

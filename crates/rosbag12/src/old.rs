@@ -81,7 +81,9 @@ pub(crate) fn probe<'a>(
                 Ok(found) => found,
                 Err(cut) => return failed(cut),
             };
-            let Some(known) = table.iter().find(|known| known.topic == topic) else { return Ok(OldProbe::Bad) };
+            let Some(known) = table.iter().find(|known| known.topic == topic) else {
+                return Ok(OldProbe::Bad);
+            };
             (topic, &*known.md5, &*known.ty, behind)
         }
         _ => {

@@ -108,16 +108,21 @@ impl BagReader {
 
     /// How the index of a topic differs from its messages in a section, entry by entry.
     pub fn index_differences(&self, section: &Section, topic: &[u8]) -> Differences {
-        let end = self.sections().iter().map(|s| s.offset).find(|at| *at > section.offset).unwrap_or(u64::MAX);
+        let end =
+            self.sections().iter().map(|s| s.offset).find(|at| *at > section.offset).unwrap_or(u64::MAX);
         let (mut index, mut scan) = (Vec::new(), Vec::new());
         for record in self.cursor().filter(|record| (section.offset..end).contains(&record.at)) {
             let bytes = &self.bytes[usize_of(record.at)..usize_of(record.end)];
-            let Some(len) = bytes.first_chunk().map(|len| u32::from_le_bytes(*len) as usize) else { continue };
+            let Some(len) = bytes.first_chunk().map(|len| u32::from_le_bytes(*len) as usize) else {
+                continue;
+            };
             let Some(header) = bytes.get(4..4 + len).and_then(HeaderRef::parse) else { continue };
             if header.topic != Some(topic) {
                 continue;
             }
-            if let (Some((sec, _)), Some((nsec, _)), true) = (header.sec, header.nsec, record.message.is_some()) {
+            if let (Some((sec, _)), Some((nsec, _)), true) =
+                (header.sec, header.nsec, record.message.is_some())
+            {
                 scan.push((sec, nsec, record.at - section.offset));
             } else if header.op == crate::wire::op::INDEX {
                 let entries = index_entries(&bytes[8 + len..]).iter();
@@ -186,7 +191,10 @@ impl BagReader {
             let bytes = self.bytes.get(usize::try_from(record.offset).ok()?..)?;
             let len = u32::from_le_bytes(*bytes.first_chunk()?) as usize;
             let header = HeaderRef::parse(bytes.get(4..)?.get(..len)?)?;
-            Some(Publisher { latching: header.latching == Some(b"1"), callerid: header.callerid.map(text_of) })
+            Some(Publisher {
+                latching: header.latching == Some(b"1"),
+                callerid: header.callerid.map(text_of),
+            })
         };
         found().unwrap_or_default()
     }

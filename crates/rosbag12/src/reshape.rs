@@ -1,7 +1,7 @@
 //! Parts of a bag as bags of their own, and several bags as one. Records stay byte for byte.
 
-use std::collections::{BinaryHeap, HashMap};
 use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::io::Write;
 
 use rovelog_core::{Align, Clock, LogReader, Merged, Select, Sliced};
@@ -74,7 +74,10 @@ pub(crate) fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> R
         let (record, message) = logs[source].message_at(offset, topic, time);
         output.message(source, &record, &message);
     }
-    let unknown: u64 = logs.iter().map(|log| (0..=255u8).filter(|op| !(1..=4).contains(op)).map(|op| log.records_of(op)).sum::<u64>()).sum();
+    let unknown: u64 = logs
+        .iter()
+        .map(|log| (0..=255u8).filter(|op| !(1..=4).contains(op)).map(|op| log.records_of(op)).sum::<u64>())
+        .sum();
     let (records, topics) = (output.records, output.topics());
     let bytes = output.write(out)?;
     let left_out = if unknown > 0 { vec![format!("{unknown} records of unknown kinds")] } else { Vec::new() };

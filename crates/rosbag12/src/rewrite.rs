@@ -60,7 +60,9 @@ impl<'a> Output<'a> {
     fn copy(&mut self, source: usize, range: Range<usize>) {
         self.at += range.len() as u64;
         match self.pieces.last_mut() {
-            Some(Piece::Copied(last, known)) if *last == source && known.end == range.start => known.end = range.end,
+            Some(Piece::Copied(last, known)) if *last == source && known.end == range.start => {
+                known.end = range.end;
+            }
             _ => self.pieces.push(Piece::Copied(source, range)),
         }
     }
@@ -223,6 +225,11 @@ fn made_definition(connection: &Connection, md5: Vec<u8>) -> Vec<u8> {
         Some(definition) => definition.text.to_vec(),
         None => Vec::new(),
     };
-    let header = Header::Definition(Definition { topic: connection.topic.clone(), md5, ty: connection.ty.clone(), def });
+    let header = Header::Definition(Definition {
+        topic: connection.topic.clone(),
+        md5,
+        ty: connection.ty.clone(),
+        def,
+    });
     header.to_head(0).to_bytes()
 }

@@ -53,7 +53,10 @@ pub(crate) fn reader<'a>(packed: Packed, _input: impl Read + Send + 'a) -> Box<d
     struct Refused(Packed);
     impl Read for Refused {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-            Err(io::Error::other(format!("built without feature `compressed`, which {} needs", self.0.name())))
+            Err(io::Error::other(format!(
+                "built without feature `compressed`, which {} needs",
+                self.0.name()
+            )))
         }
     }
     Box::new(Refused(packed))

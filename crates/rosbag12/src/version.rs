@@ -54,7 +54,11 @@ pub(crate) fn parse(head: &[u8]) -> Result<VersionLine, BagError> {
     }
     let Some(end) = head.iter().take(LINE_MAX).position(|byte| *byte == b'\n') else {
         let cut = head.len() < LINE_MAX;
-        return Err(if cut { BagError::VersionLineCut { len: head.len() as u64 } } else { BagError::BadVersionLine });
+        return Err(if cut {
+            BagError::VersionLineCut { len: head.len() as u64 }
+        } else {
+            BagError::BadVersionLine
+        });
     };
     let line = head[..end].trim_ascii_end();
     let text = std::str::from_utf8(line).map_err(|_| BagError::BadVersionLine)?;

@@ -156,9 +156,9 @@ impl RecordHead {
                 latching: text(name::LATCHING),
                 callerid: text(name::CALLERID),
             }),
-            op::BAG_HEADER => {
-                Header::BagHeader(BagHeader { index_pos: fixed::<U64Le>(self.value(name::INDEX_POS)?)?.get() })
-            }
+            op::BAG_HEADER => Header::BagHeader(BagHeader {
+                index_pos: fixed::<U64Le>(self.value(name::INDEX_POS)?)?.get(),
+            }),
             op::INDEX => Header::Index(Index {
                 topic: text(name::TOPIC)?,
                 ty: text(name::TYPE),
@@ -342,7 +342,8 @@ mod tests {
             callerid: Some(b"/n".to_vec()),
         });
         let head = data.to_head(7);
-        let names: Vec<_> = head.fields.iter().map(|f| String::from_utf8_lossy(f.name()).into_owned()).collect();
+        let names: Vec<_> =
+            head.fields.iter().map(|f| String::from_utf8_lossy(f.name()).into_owned()).collect();
         assert_eq!(names, ["callerid", "latching", "md5", "nsec", "op", "sec", "topic", "type"]);
         let again = RecordHead::from_bytes(&head.to_bytes()).unwrap();
         assert_eq!((again.typed(), again.data_len), (Some(data), 7));

@@ -24,12 +24,16 @@ pub(crate) struct IndexBuilder {
 
 impl IndexBuilder {
     /// Takes the message at `at`; the first of a topic is found by the definition in front of it.
-    pub(crate) fn message(&mut self, topic: &[u8], ty: &[u8], stamp: (u32, u32), definition_at: u64, at: u64) {
-        let entry = |pos| IndexEntry {
-            sec: U32Le::new(stamp.0),
-            nsec: U32Le::new(stamp.1),
-            pos: U64Le::new(pos),
-        };
+    pub(crate) fn message(
+        &mut self,
+        topic: &[u8],
+        ty: &[u8],
+        stamp: (u32, u32),
+        definition_at: u64,
+        at: u64,
+    ) {
+        let entry =
+            |pos| IndexEntry { sec: U32Le::new(stamp.0), nsec: U32Le::new(stamp.1), pos: U64Le::new(pos) };
         match self.topics.get_mut(topic) {
             Some((_, entries)) => entries.push(entry(at)),
             None => {
@@ -65,6 +69,9 @@ impl IndexBuilder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConnectionId(usize);
 
+/// Topic, type and md5 sum of a connection.
+type Key = (Vec<u8>, Vec<u8>, Vec<u8>);
+
 #[derive(Debug)]
 struct Open {
     definition: Definition,
@@ -79,7 +86,7 @@ pub struct BagWriter<W> {
     at: u64,
     start: u64,
     connections: Vec<Open>,
-    numbers: HashMap<(Vec<u8>, Vec<u8>, Vec<u8>), usize>,
+    numbers: HashMap<Key, usize>,
     index: IndexBuilder,
     failed: bool,
 }
@@ -122,7 +129,13 @@ impl<W: Write + Seek> BagWriter<W> {
     /// # Errors
     /// Where readers would refuse the bag: no topic, no type, a sum that is not 32 hexadecimal digits, or a
     /// definition of more than 999 000 bytes.
-    pub fn connect(&mut self, topic: &[u8], ty: &[u8], md5: &[u8], definition: &[u8]) -> Result<ConnectionId, BagError> {
+    pub fn connect(
+        &mut self,
+        topic: &[u8],
+        ty: &[u8],
+        md5: &[u8],
+        definition: &[u8],
+    ) -> Result<ConnectionId, BagError> {
         let refuse = |why| Err(BagError::BadRecord { what: format!("topic {}", text_of(topic)), why });
         if topic.is_empty() || ty.is_empty() {
             return refuse("topic and type must have names");
@@ -165,7 +178,8 @@ impl<W: Write + Seek> BagWriter<W> {
     ) -> Result<(), BagError> {
         let open = self.connections.get_mut(connection.0).expect("made by this writer");
         let Definition { topic, md5, ty, .. } = open.definition.clone();
-        let refuse = |why| Err(BagError::BadRecord { what: format!("a message of {}", text_of(&topic)), why });
+        let refuse =
+            |why| Err(BagError::BadRecord { what: format!("a message of {}", text_of(&topic)), why });
         if nsec >= 1_000_000_000 {
             return refuse("a time has less than a second of nanoseconds");
         }
@@ -218,7 +232,7 @@ mod tests {
         let mut bag = BagWriter::new(Cursor::new(Vec::new())).unwrap();
         assert!(bag.connect(b"", b"a/B", &[b'0'; 32], b"").is_err());
         assert!(bag.connect(b"/t", b"a/B", b"*", b"").is_err());
-        assert!(bag.connect(b"/t", b"a/B", &[b'0'; 32], &[b' '; 1_000_000]).is_err());
+        assert!(bag.connect(b"/t", b"a/B", &[b'0'; 32], &vec![b' '; 1_000_000]).is_err());
         let topic = bag.connect(b"/t", b"a/B", &[b'0'; 32], b"").unwrap();
         assert!(bag.message(topic, 0, 1_000_000_000, None, b"").is_err());
         let half = Publisher { latching: true, callerid: None };

@@ -21,10 +21,12 @@
 //! # Features
 //! - `mmap` (default): files of 1 MiB and more are mapped, not read. A mapped file that another process
 //!   shortens while it is read ends this process (`SIGBUS`); without the feature every file is read whole.
+//! - `rosbag` (default): ROS bags of V1.2 and before.
+//! - `compressed` (default): bags that are compressed as a whole, `.bag.gz` and `.bag.bz2`.
 //! - `ulog` (default): the flight logs of PX4.
 
-#[cfg(not(any(feature = "ulog")))]
-compile_error!("enable at least one format feature: ulog");
+#[cfg(not(any(feature = "rosbag", feature = "ulog")))]
+compile_error!("enable at least one format feature: rosbag, ulog");
 
 mod detect;
 mod formats;

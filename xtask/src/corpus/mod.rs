@@ -4,6 +4,7 @@ mod docs;
 mod expected;
 mod lay;
 mod manifest;
+mod rosbag;
 mod ulog;
 
 use std::collections::BTreeMap;
@@ -46,7 +47,7 @@ pub(crate) struct Made {
 
 /// All cases of all formats, in the order of the manifest.
 fn cases() -> impl Iterator<Item = &'static Case> {
-    ulog::cases()
+    ulog::cases().chain(rosbag::cases())
 }
 
 /// The formats that have cases, by id.

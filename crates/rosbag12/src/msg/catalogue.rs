@@ -1,7 +1,7 @@
 //! Definitions of the common types of that era, for bags that carry none.
 //!
-//! Fields and constants as the messages of std_msgs, roslib, rosgraph_msgs, sensor_msgs, geometry_msgs,
-//! nav_msgs and tf declare them; a test computes their sums.
+//! Fields and constants as the messages of `std_msgs`, `roslib`, `rosgraph_msgs`, `sensor_msgs`, `geometry_msgs`,
+//! `nav_msgs` and `tf` declare them; a test computes their sums.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -38,7 +38,8 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
 /// assert_eq!(rosbag12::msg::known("std_msgs/String"), Some("string data\n"));
 /// ```
 pub fn known(name: &str) -> Option<&'static str> {
-    let name = name.strip_prefix("rostools/").map_or_else(|| name.to_owned(), |rest| format!("roslib/{rest}"));
+    let name =
+        name.strip_prefix("rostools/").map_or_else(|| name.to_owned(), |rest| format!("roslib/{rest}"));
     CATALOGUE.full.section(&name).and_then(|text| std::str::from_utf8(text).ok())
 }
 

@@ -146,17 +146,16 @@ fn store(slot: &Slot, path: &str, select: &Select) -> (DataType, Store) {
             let list = DataType::List(Arc::clone(&field));
             (list, Store::List { field, offsets: Offsets::new(), child: Box::new(one) })
         }
-        Array::Fixed(size) => match i32::try_from(size) {
-            Ok(width) => {
+        Array::Fixed(size) => {
+            if let Ok(width) = i32::try_from(size) {
                 let list = DataType::FixedSizeList(Arc::clone(&field), width);
                 (list, Store::Fixed { field, size: size as usize, len: 0, child: Box::new(one) })
-            }
-            // Longer than Arrow's fixed lists can be.
-            Err(_) => {
+            } else {
+                // Longer than Arrow's fixed lists can be.
                 let list = DataType::List(Arc::clone(&field));
                 (list, Store::List { field, offsets: Offsets::new(), child: Box::new(one) })
             }
-        },
+        }
     }
 }
 
@@ -231,9 +230,10 @@ impl Store {
             Self::Number(scalar, buffer) => buffer.extend_from_slice(take(payload, at, n * scalar.size())),
             Self::Bool(bits) => take(payload, at, n).iter().for_each(|byte| bits.append(*byte != 0)),
             Self::Time(times) => {
-                times.extend(pairs(take(payload, at, 8 * n)).map(|(sec, nsec)| {
-                    i64::from(sec) * 1_000_000_000 + i64::from(nsec)
-                }));
+                times.extend(
+                    pairs(take(payload, at, 8 * n))
+                        .map(|(sec, nsec)| i64::from(sec) * 1_000_000_000 + i64::from(nsec)),
+                );
             }
             Self::Duration(spans) => {
                 spans.extend(pairs(take(payload, at, 8 * n)).map(|(sec, nsec)| {
@@ -271,9 +271,10 @@ impl Store {
             Self::Number(scalar, buffer) => buffer.len() / scalar.size(),
             Self::Bool(bits) => bits.len(),
             Self::Time(values) | Self::Duration(values) => values.len(),
-            Self::Text(offsets, _) | Self::Bytes(offsets, _) => offsets.0.len() - 1,
+            Self::Text(offsets, _) | Self::Bytes(offsets, _) | Self::List { offsets, .. } => {
+                offsets.0.len() - 1
+            }
             Self::Struct { len, .. } | Self::Fixed { len, .. } => *len,
-            Self::List { offsets, .. } => offsets.0.len() - 1,
         }
     }
 
@@ -282,13 +283,19 @@ impl Store {
             Self::Number(scalar, buffer) => numbers(*scalar, std::mem::take(buffer).into()),
             Self::Bool(bits) => Arc::new(BooleanArray::new(bits.finish(), None)),
             Self::Time(times) => Arc::new(TimestampNanosecondArray::new(std::mem::take(times).into(), None)),
-            Self::Duration(spans) => Arc::new(DurationNanosecondArray::new(std::mem::take(spans).into(), None)),
-            Self::Text(offsets, bytes) => {
-                Arc::new(StringArray::try_new(offsets.take()?, Buffer::from_vec(std::mem::take(bytes)), None)?)
+            Self::Duration(spans) => {
+                Arc::new(DurationNanosecondArray::new(std::mem::take(spans).into(), None))
             }
-            Self::Bytes(offsets, bytes) => {
-                Arc::new(BinaryArray::try_new(offsets.take()?, Buffer::from_vec(std::mem::take(bytes)), None)?)
-            }
+            Self::Text(offsets, bytes) => Arc::new(StringArray::try_new(
+                offsets.take()?,
+                Buffer::from_vec(std::mem::take(bytes)),
+                None,
+            )?),
+            Self::Bytes(offsets, bytes) => Arc::new(BinaryArray::try_new(
+                offsets.take()?,
+                Buffer::from_vec(std::mem::take(bytes)),
+                None,
+            )?),
             Self::Struct { fields, columns, len } => {
                 let len = std::mem::take(len);
                 let mut arrays = Vec::with_capacity(fields.len());

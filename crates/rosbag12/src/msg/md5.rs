@@ -91,7 +91,6 @@ fn sum_of_text(text: &[u8]) -> Sum {
     Sum(hex(&md5.finalize()))
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,6 +118,5 @@ mod tests {
         assert_eq!(string.agrees(string.sum_v1().0.as_bytes(), text), SumMatch::V1);
         assert_eq!(string.agrees(b"*", text), SumMatch::Wildcard);
         assert_eq!(string.agrees(b"00000000000000000000000000000000", text), SumMatch::No);
-       
     }
 }

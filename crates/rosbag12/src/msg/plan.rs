@@ -122,7 +122,8 @@ impl Plan {
                     Some(index) => Kind::Nested(Arc::clone(&plans[*index])),
                     None => Kind::of(&field.ty),
                 };
-                let described = Field::new(field.name.as_str(), field_type(&kind, field.array), field.spelled());
+                let described =
+                    Field::new(field.name.as_str(), field_type(&kind, field.array), field.spelled());
                 plan.take(Slot { name: Arc::clone(&described.name), kind, array: field.array });
                 fields.push(described);
             }
@@ -183,7 +184,11 @@ impl Plan {
                     Kind::Nested(_) => slot.kind.nodes().saturating_mul(len),
                     _ => 0,
                 };
-                (slot.kind.min_size().saturating_mul(len), nodes.saturating_add(1), size.is_some() || len == 0)
+                (
+                    slot.kind.min_size().saturating_mul(len),
+                    nodes.saturating_add(1),
+                    size.is_some() || len == 0,
+                )
             }
             Array::Any => (4, 1, false),
         };
@@ -347,9 +352,9 @@ mod tests {
         let empty = plan("B[] b\nB[3] c\nB d\n===\nMSG: a/B\n");
         assert_eq!(empty.fit(&[9, 0, 0, 0]), Fit::Exact);
         // Its values would be as many as the count says.
-        let hostile: String = (0..40).fold("T0[] t".to_owned(), |text, i| {
-            format!("{text}\n===\nMSG: a/T{i}\nT{0} a\nT{0} b", i + 1)
-        }) + "\n===\nMSG: a/T40\n";
+        let hostile: String = (0..40)
+            .fold("T0[] t".to_owned(), |text, i| format!("{text}\n===\nMSG: a/T{i}\nT{0} a\nT{0} b", i + 1))
+            + "\n===\nMSG: a/T40\n";
         let types = Types::resolve("a/A", hostile.as_bytes(), 64, &|_| None).unwrap();
         assert!(matches!(Plan::new(&types), Err(DefinitionError::TooLarge { .. })));
         let types = Types::resolve("a/A", b"float64[4294967295] a", 64, &|_| None).unwrap();

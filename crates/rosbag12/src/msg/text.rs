@@ -239,7 +239,9 @@ mod tests {
     #[test]
     fn a_full_text_is_split_at_its_separators() {
         let line = "=".repeat(80);
-        let text = format!("Header header\nInner x\n\n{line}\nMSG: a/Header\nuint32 seq\n\n===\r\nMSG: a/Inner\r\nint8 a");
+        let text = format!(
+            "Header header\nInner x\n\n{line}\nMSG: a/Header\nuint32 seq\n\n===\r\nMSG: a/Inner\r\nint8 a"
+        );
         let full = FullText::split(text.as_bytes());
         assert_eq!(full.root, b"Header header\nInner x\n");
         assert_eq!(full.section("a/Header"), Some(&b"uint32 seq\n"[..]));
@@ -267,7 +269,9 @@ mod tests {
 
     #[test]
     fn other_lines_are_refused() {
-        for line in ["int32", "int32[ x", "int32[-1] x", "a/b/c x", "time T=3", "int32[99999999999] x", "int8 x!"] {
+        for line in
+            ["int32", "int32[ x", "int32[-1] x", "a/b/c x", "time T=3", "int32[99999999999] x", "int8 x!"]
+        {
             assert!(MessageText::parse(line.as_bytes()).is_err(), "{line}");
         }
     }

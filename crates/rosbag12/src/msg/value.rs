@@ -120,8 +120,7 @@ impl<'a> Cursor<'a> {
             }
             Kind::Nested(plan) => {
                 let nodes = plan.nodes.saturating_add(1).saturating_mul(len as u64);
-                self.budget =
-                    self.budget.checked_sub(nodes).ok_or(DecodeError::TooMany(self.at as u64))?;
+                self.budget = self.budget.checked_sub(nodes).ok_or(DecodeError::TooMany(self.at as u64))?;
             }
             _ => {}
         }
@@ -199,7 +198,10 @@ mod tests {
             r#"{"by":-1,"ch":255,"b":true,"i":"-1","f":"NaN","t":{"sec":1,"nsec":2},"d":{"sec":-1,"nsec":3},"s":"hi"}"#
         );
         assert_eq!(
-            json("uint8[] a\nint8[2] b\nuint16[] c\nstring[1] s\nB[] e\n===\nMSG: a/B\nbool x", b"\x02\0\0\0\x01\x02\xff\x01\x01\0\0\0\x05\0\x01\0\0\0\xff\x01\0\0\0\x01"),
+            json(
+                "uint8[] a\nint8[2] b\nuint16[] c\nstring[1] s\nB[] e\n===\nMSG: a/B\nbool x",
+                b"\x02\0\0\0\x01\x02\xff\x01\x01\0\0\0\x05\0\x01\0\0\0\xff\x01\0\0\0\x01"
+            ),
             r#"{"a":"AQI=","b":[-1,1],"c":[5],"s":["/w=="],"e":[{"x":true}]}"#
         );
     }
