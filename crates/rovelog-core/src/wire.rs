@@ -59,6 +59,14 @@ macro_rules! le_ints {
 le_ints! {
     /// Two bytes, little endian, unsigned.
     U16Le(u16),
+    /// Four bytes, little endian, unsigned.
+    U32Le(u32),
     /// Eight bytes, little endian, unsigned.
     U64Le(u64),
+    /// Four bytes, little endian, signed.
+    I32Le(i32),
+    /// Eight bytes, little endian, signed.
+    I64Le(i64),
+    /// Eight bytes, little endian, IEEE 754; equal where the bits are.
+    F64Le(f64),
 }

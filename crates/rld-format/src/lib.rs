@@ -1,0 +1,71 @@
+//! RocketLogger RLD logs (`.rld`), read, repaired, measured and written whole: file versions 1 to 4, split
+//! recordings, truncated files and those with the known faults of their writers.
+//!
+//! ```no_run
+//! use rld_format::{Rld, RldReader};
+//! use rovelog_core::{Format, LogReader, ReadOptions};
+//!
+//! let bytes = std::fs::read("power.rld")?;
+//! let log = Rld::open(bytes.into(), &ReadOptions::default())?;
+//! println!("{} rows, {:?}", log.rows(), log.info().state);
+//!
+//! let v1 = log.channel("V1")?;
+//! if let Some(row) = log.row(1000) {
+//!     println!("{:?} V, raw {:?}", row.physical(v1), row.raw(v1));
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod clock;
+#[cfg(feature = "arrow")]
+pub mod columns;
+pub mod diagnostics;
+mod error;
+mod frame;
+pub mod layout;
+mod reader;
+mod row;
+mod schema;
+mod stream;
+mod summary;
+pub mod unit;
+pub mod wire;
+
+use rovelog_core::{Bytes, Format, FormatInfo, ReadOptions, Result, Signature};
+
+pub use error::RldError;
+pub use reader::{RldReader, Runs};
+pub use row::Row;
+pub use schema::Channel;
+pub use stream::RldStream;
+pub use summary::{AMBIENT, SAMPLES};
+
+/// The format's id.
+pub(crate) const ID: &str = "rld";
+
+static INFO: FormatInfo = Rld::INFO;
+
+/// The RLD format.
+#[derive(Clone, Copy, Debug)]
+pub struct Rld;
+
+impl Format for Rld {
+    const INFO: FormatInfo = FormatInfo {
+        id: ID,
+        name: "RLD",
+        about: "RocketLogger power and sensor log",
+        extensions: &["rld"],
+        signatures: &[Signature(&wire::MAGIC), Signature(&wire::MAGIC_V1)],
+    };
+    type Reader = RldReader;
+    type Stream = RldStream<Box<dyn std::io::Read + Send>>;
+
+    fn open(bytes: Bytes, options: &ReadOptions) -> Result<RldReader> {
+        Ok(RldReader::new(bytes, options)?)
+    }
+
+    fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
+        Ok(RldStream::new(input, options)?)
+    }
+}
