@@ -35,6 +35,22 @@ pub enum UlogError {
         /// Why.
         why: String,
     },
+    /// A topic that the log does not have.
+    #[error("the log has no topic {topic}")]
+    NoSuchTopic {
+        /// The topic.
+        topic: String,
+    },
+    /// A field that a format does not have, or has with another type.
+    #[error("{format} has no field {field} of type {wanted}")]
+    NoSuchField {
+        /// The format.
+        format: String,
+        /// The field, by its flat name.
+        field: String,
+        /// The type that was asked for.
+        wanted: String,
+    },
     /// A row that is neither the full nor the trimmed size of its format.
     #[error("a row of {got} bytes, where {topic} has {trimmed} or {full}")]
     RowSize {
@@ -147,6 +163,12 @@ impl From<UlogError> for Error {
             }
             UlogError::Encrypted { .. } => {
                 (ErrorKind::Unsupported, Some(0), Some("decrypt it with the private key of its owner"))
+            }
+            UlogError::NoSuchTopic { .. } => {
+                (ErrorKind::InvalidArgument, None, Some("`topics` lists those that it has"))
+            }
+            UlogError::NoSuchField { .. } => {
+                (ErrorKind::InvalidArgument, None, Some("its `schema` lists the fields that it has"))
             }
             UlogError::Undecodable { .. } | UlogError::RowSize { .. } => (ErrorKind::Malformed, None, None),
             UlogError::BadFormat { .. } => {

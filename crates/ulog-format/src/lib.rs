@@ -27,6 +27,7 @@
 //! - [`schema`] and [`layout`]: definitions found in the file, and where fields lie in a row.
 //! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass over
 //!   a pipe, in bounded memory. Both hand out [`Record`](rovelog_core::Record)s, and [`Row`] for their fields.
+//! - [`typed`]: rows as structs of your own, declared with [`rows!`].
 //! - [`mod@recover`]: the best sound log that a damaged one still holds, with an account of every byte.
 //! - [`reshape`]: parts of a log as logs of their own, without touching the bytes of what is kept.
 //! - [`writer`]: logs from scratch, copies message by message, and appending to finished logs.
@@ -55,6 +56,7 @@ mod row;
 pub mod schema;
 mod stream;
 mod summary;
+pub mod typed;
 mod utc;
 mod window;
 pub mod wire;
@@ -68,7 +70,7 @@ pub use definitions::{Definitions, Subscription};
 pub use error::UlogError;
 pub use parameters::{Dropout, ParameterChange, Parameters};
 pub use reader::UlogReader;
-pub use recover::{RecoverOptions, RecoveryReport, Stretch, recover};
+pub use recover::recover;
 pub use row::{Number, Place, Row};
 pub use stream::{StreamItem, UlogStream};
 pub use writer::{FormatBuilder, UlogWriter};
