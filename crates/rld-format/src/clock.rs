@@ -8,7 +8,7 @@ pub use axis::{TimeAxis, TimeBase, TimeMap, TimeOptions};
 pub(crate) use axis::Piece;
 pub use fit::{ClockReport, Gap, Residuals};
 pub(crate) use fit::{Block, Blocks};
-pub(crate) use track::{Noticed, Tracker, follows};
+pub(crate) use track::{Noticed, Tracker, follows, is_plausible};
 
 /// Nanoseconds of a true second of the converter: nominal rows take 3136/3125 of their nominal time.
 pub const TRUE_SECOND: i64 = 1_003_520_000;

@@ -17,6 +17,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "arrow")]
+mod bits;
 pub mod clock;
 #[cfg(feature = "arrow")]
 pub mod columns;
@@ -25,21 +27,28 @@ mod error;
 mod frame;
 pub mod layout;
 mod reader;
+pub mod recover;
+mod reshape;
 mod row;
 mod schema;
 mod stream;
 mod summary;
 pub mod unit;
 pub mod wire;
+pub mod writer;
 
 use rovelog_core::{Bytes, Format, FormatInfo, ReadOptions, Result, Signature};
 
+#[cfg(feature = "arrow")]
+pub use columns::{ColumnOptions, RldBatches, Values};
 pub use error::RldError;
 pub use reader::{RldReader, Runs};
+pub use recover::recover;
 pub use row::Row;
 pub use schema::Channel;
 pub use stream::RldStream;
 pub use summary::{AMBIENT, SAMPLES};
+pub use writer::{ChannelSpec, LogSpec, RldWriter, SplitWriter};
 
 /// The format's id.
 pub(crate) const ID: &str = "rld";

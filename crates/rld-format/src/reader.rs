@@ -1,10 +1,12 @@
 //! The random-access reader: a log in memory or in mapped files, one file or the parts of a split set.
 
+use std::io::Write;
 use std::ops::{Range, RangeInclusive};
 
 use rovelog_core::order::{Blocks as OrderBlocks, InOrder, Place};
 use rovelog_core::{
-    Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, ReadOptions, Record, Records, Select, Topic, TopicId,
+    Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions, Recovery,
+    Select, Sliced, Topic, TopicId,
 };
 use zerocopy::FromBytes;
 
@@ -13,6 +15,8 @@ use crate::diagnostics as rules;
 use crate::error::RldError;
 use crate::frame::{Extent, Judged, judge};
 use crate::layout::Layout;
+use crate::recover::recover;
+use crate::reshape;
 use crate::row::{Row, Table};
 use crate::schema::Channel;
 use crate::summary::{self, AMBIENT, Read, unix};
@@ -82,6 +86,19 @@ impl RldReader {
         for (i, bytes) in parts.enumerate() {
             let own = judged_part(&bytes, &opened.judged).map_err(|why| RldError::NotAPart { part: i + 1, why })?;
             opened.part(bytes, Some(own))?;
+        }
+        Ok(opened.finish())
+    }
+
+    /// The same files read as if no header counted its rows: up to the last complete one.
+    pub(crate) fn reopened_whole(&self) -> Result<Self, RldError> {
+        let mut judged = self.judged.clone();
+        judged.declared = None;
+        let mut opened = Opening::new(judged, &ReadOptions::default());
+        for (i, part) in self.parts.iter().enumerate() {
+            let own = if i == 0 { None } else { Some(judged_part(&part.bytes, &self.judged)) };
+            let own = own.transpose().map_err(|why| RldError::NotAPart { part: i, why })?;
+            opened.part(part.bytes.clone(), own.map(|own| Judged { declared: None, ..own }))?;
         }
         Ok(opened.finish())
     }
@@ -478,7 +495,7 @@ impl LogReader for RldReader {
 
     #[cfg(feature = "arrow")]
     fn columns<'a>(&'a self, topic: &Topic, select: &Select) -> rovelog_core::Result<rovelog_core::Batches<'a>> {
-        let options = crate::columns::ColumnOptions::records();
+        let options = crate::columns::ColumnOptions::physical();
         let reader = if topic.id.index() == 0 { Some(self) } else { self.ambient() };
         let reader = reader.ok_or_else(|| RldError::refused("this log has no ambient file"))?;
         Ok(Box::new(reader.batches_as(&topic.name, select, &options)?))
@@ -496,6 +513,14 @@ impl LogReader for RldReader {
 
     fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
+    }
+
+    fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> rovelog_core::Result<Recovery> {
+        Ok(recover(self, out)?)
+    }
+
+    fn slice(&self, select: &Select, out: &mut dyn Write) -> rovelog_core::Result<Sliced> {
+        Ok(reshape::slice(self, select, out)?)
     }
 }
 
