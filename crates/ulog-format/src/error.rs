@@ -146,6 +146,30 @@ pub enum UlogError {
         /// The topic.
         topic: String,
     },
+    /// A log to be merged that does not tell how its clock stands to the others'.
+    #[error("log {number} has no UTC, so nothing tells whether it shares the clock of the others")]
+    ClockUnknown {
+        /// Which log, from 1.
+        number: usize,
+    },
+    /// Logs to be merged whose clocks began at different times.
+    #[error("the clocks of the logs began up to {seconds} s apart")]
+    ClocksDiffer {
+        /// How far apart.
+        seconds: u64,
+    },
+    /// Logs to be merged that define one format in two ways.
+    #[error("format {name} is defined in two ways")]
+    FormatsDiffer {
+        /// The format.
+        name: String,
+    },
+    /// More topics, or instances of one, than a log can hold.
+    #[error("there is no instance left for topic {topic}")]
+    NoInstanceLeft {
+        /// The topic.
+        topic: String,
+    },
     /// The operating system refused to read or write.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -217,6 +241,22 @@ impl From<UlogError> for Error {
                 None,
                 Some("keep all topics and cut by time alone, or keep the whole time"),
             ),
+            UlogError::ClockUnknown { .. } => (
+                ErrorKind::InvalidArgument,
+                None,
+                Some("say that all were recorded after one boot: --time-base boot"),
+            ),
+            UlogError::ClocksDiffer { .. } => {
+                (ErrorKind::InvalidArgument, None, Some("place them by their UTC: --time-base utc"))
+            }
+            UlogError::FormatsDiffer { .. } => (
+                ErrorKind::Unsupported,
+                None,
+                Some("one ULog cannot hold both; slice the logs to topics that they define alike"),
+            ),
+            UlogError::NoInstanceLeft { .. } => {
+                (ErrorKind::LimitExceeded, None, Some("merge fewer logs, or fewer topics of them"))
+            }
             UlogError::Io(_) => (ErrorKind::Io, None, None),
         };
         let core = Error::new(crate::ID, kind, offset, error);

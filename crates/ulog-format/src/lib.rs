@@ -62,7 +62,7 @@ mod window;
 pub mod wire;
 pub mod writer;
 
-use rovelog_core::{Bytes, Format, FormatInfo, ReadOptions, Result, Signature};
+use rovelog_core::{Align, Bytes, Format, FormatInfo, Merged, ReadOptions, Result, Signature};
 
 #[cfg(feature = "arrow")]
 pub use columns::{ColumnBatches, TopicBatches};
@@ -101,5 +101,9 @@ impl Format for Ulog {
 
     fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
         Ok(UlogStream::new(input, options)?)
+    }
+
+    fn merge(logs: &[&UlogReader], align: Align, out: &mut dyn std::io::Write) -> Result<Merged> {
+        Ok(reshape::merge(logs, align, out)?)
     }
 }
