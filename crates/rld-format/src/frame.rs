@@ -224,7 +224,7 @@ fn may_have_extra_word(lead_in: &LeadIn, version: &Version) -> bool {
     version.number == 4 && lead_in.binary_count.get() == 0 && lead_in.analog_count.get() > 0
 }
 
-/// Whether the size, or else the second block's stamps, fit rows with an extra word and not rows without.
+/// Whether the second block's stamps, or with one block the size, fit rows with an extra word and not rows without.
 fn has_extra_word(header: &Header, head: &[u8], len: Option<u64>, declared: Option<u64>) -> Result<bool, NeedMore> {
     let end = header.len();
     let layouts = [false, true].map(|extra| Layout::of(header, end, extra).ok());
@@ -232,19 +232,15 @@ fn has_extra_word(header: &Header, head: &[u8], len: Option<u64>, declared: Opti
     if declared == Some(0) || plain.block_rows == 0 {
         return Ok(false);
     }
-    if let (Some(len), Some(rows)) = (len, declared) {
-        let body = u128::from(len.saturating_sub(end));
-        let [plain, extra] = [&plain, &extra].map(|layout| layout.body(rows) == body);
-        if plain || extra {
-            return Ok(!plain);
-        }
-    }
     let until = end + extra.block + STAMPS_LEN;
-    if until > LOOK_AHEAD {
-        return Ok(false);
+    if (head.len() as u64) < until.min(LOOK_AHEAD) && len.is_none() {
+        return Err(NeedMore(until.min(LOOK_AHEAD)));
     }
-    if (head.len() as u64) < until && len.is_none() {
-        return Err(NeedMore(until));
+    if (head.len() as u64) < until {
+        // One block: only sizes can tell.
+        let (Some(len), Some(rows)) = (len, declared) else { return Ok(false) };
+        let body = u128::from(len.saturating_sub(end));
+        return Ok(plain.body(rows) != body && extra.body(rows) == body);
     }
     let stamps = |at: u64| {
         let bytes = head.get(usize::try_from(at).ok()?..)?;

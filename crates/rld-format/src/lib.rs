@@ -37,7 +37,7 @@ pub mod unit;
 pub mod wire;
 pub mod writer;
 
-use rovelog_core::{Bytes, Format, FormatInfo, ReadOptions, Result, Signature};
+use rovelog_core::{Align, Bytes, Format, FormatInfo, Merged, ReadOptions, Result, Signature};
 
 #[cfg(feature = "arrow")]
 pub use columns::{ColumnOptions, RldBatches, Values};
@@ -76,5 +76,10 @@ impl Format for Rld {
 
     fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
         Ok(RldStream::new(input, options)?)
+    }
+
+    /// Joins the parts of a split recording, given in any order. They have one clock, so nothing is aligned.
+    fn merge(logs: &[&RldReader], _: Align, out: &mut dyn std::io::Write) -> Result<Merged> {
+        Ok(reshape::merge(logs, out)?)
     }
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::ops::Range;
 
 use rovelog_core::wire::{U16Le, U32Le};
-use rovelog_core::{Detail, Select, Sliced, Value};
+use rovelog_core::{Detail, Merged, ReadOptions, Select, Sliced, Value};
 use zerocopy::FromBytes;
 
 use crate::clock::{Noticed, is_plausible, span};
@@ -168,4 +168,31 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
     };
     out.flush()?;
     Ok(Sliced { records, others: 0, topics: 1, bytes, details })
+}
+
+/// Joins the parts of a split recording, given in any order, to one file.
+pub(crate) fn merge(logs: &[&RldReader], out: &mut dyn Write) -> Result<Merged, RldError> {
+    let mut parts: Vec<_> = logs.iter().flat_map(|log| &log.parts).collect();
+    // The start time is the same in all; the clock that nobody sets tells the order.
+    let first = |part: &&crate::reader::Part| {
+        let at = usize::try_from(part.header.len()).unwrap_or(usize::MAX);
+        let stamps = part.bytes.get(at..).and_then(|bytes| BlockStamps::ref_from_prefix(bytes).ok());
+        stamps.map(|(stamps, _)| stamps.monotonic())
+    };
+    parts.sort_by_key(first);
+    let bytes = parts.into_iter().map(|part| part.bytes.clone()).collect();
+    let joined = RldReader::join(bytes, &ReadOptions::default())?;
+    let written = joined.write_rows(0..joined.rows(), &mut *out)?;
+    out.flush()?;
+    let gaps = joined.clock_report().gaps.len() as u64;
+    let text = if gaps == 0 { "none".to_owned() } else { gaps.to_string() };
+    let left_out = logs.iter().filter_map(|log| log.ambient());
+    let left_out = left_out.map(|log| format!("{} rows of an ambient file, which is a log of its own", log.rows()));
+    Ok(Merged {
+        records: written.rows,
+        topics: 1,
+        bytes: written.bytes,
+        left_out: left_out.collect(),
+        details: vec![Detail::new("gaps", text, Value::UInt(gaps, 64))],
+    })
 }

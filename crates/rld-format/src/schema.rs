@@ -56,7 +56,7 @@ pub(crate) fn is_plausible(channels: &[ChannelRecord], binary: usize, version: &
     channels.iter().enumerate().all(|(i, channel)| {
         let name = printable(&channel.name);
         let unit = matches!(channel.unit.get(), 0..=10 | 0xFFFF_FFFF);
-        let scale = channel.scale.get().abs() <= 24;
+        let scale = channel.scale.get().unsigned_abs() <= 24;
         let link = link(channel, channels.len(), version).is_ok();
         let size = i < binary || (1..=8).contains(&channel.data_size.get());
         name && unit && scale && link && size

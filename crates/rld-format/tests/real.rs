@@ -5,7 +5,8 @@ mod support;
 use rld_format::RldReader;
 use rovelog_core::{LogReader, ReadOptions, State};
 use serde_json::Value as Json;
-use support::{int, json, logs_in, open, real, sha};
+use rovelog_testing::logs_in;
+use support::{int, json, open, real, sha};
 
 fn check_header(what: &str, log: &RldReader, want: &Json) {
     let (lead_in, header) = (&want["lead_in"], log.header());
@@ -117,7 +118,7 @@ fn check_values(what: &str, log: &RldReader, want: &Json) {
 fn every_real_log_equals_its_expected_result() {
     let Some(folder) = real() else { return };
     let mut checked = 0;
-    for log in logs_in(&folder) {
+    for log in logs_in(&folder, "rld") {
         let want = json(&folder.join(format!("expected/{}.rld.json", log.name)));
         let reader = open(&log.bytes);
         let what = &log.name;
@@ -134,7 +135,7 @@ fn every_real_log_equals_its_expected_result() {
 #[test]
 fn rows_before_a_cut_are_all_read() {
     let Some(folder) = real() else { return };
-    let log = logs_in(&folder).into_iter().find(|log| log.name == "test_truncated").expect("a real log");
+    let log = logs_in(&folder, "rld").into_iter().find(|log| log.name == "test_truncated").expect("a real log");
     let reader = open(&log.bytes);
     assert_eq!(reader.rows(), 4999);
     assert_eq!(reader.info().state, State::Truncated);
