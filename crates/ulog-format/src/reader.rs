@@ -264,13 +264,18 @@ impl LogReader for UlogReader {
     }
 
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        let selected = Selected {
+        let selected = |keeps: &dyn Fn(&Topic) -> bool| Selected {
             reader: self,
-            topics: self.topics().iter().map(|topic| select.keeps_topic(topic)).collect(),
+            topics: self.topics().iter().map(keeps).collect(),
             start: select.start,
             end: select.end,
         };
-        let latched = if select.latched { selected.latched() } else { Vec::new() };
+        let latched = if select.latched {
+            selected(&|topic| select.keeps_latched(topic)).latched()
+        } else {
+            Vec::new()
+        };
+        let selected = selected(&|topic| select.keeps_topic(topic));
         let places = latched.into_iter().chain(InOrder::new(selected));
         Box::new(places.map(|place| Ok(self.record_at(place))))
     }

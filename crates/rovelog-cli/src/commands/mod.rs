@@ -5,6 +5,7 @@ mod check;
 mod diff;
 mod events;
 mod info;
+mod merge;
 mod messages;
 mod params;
 mod recover;
@@ -37,6 +38,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "filter")]
     Slice(slice::Args),
     Split(split::Args),
+    Merge(merge::Args),
     Diff(diff::Args),
 }
 
@@ -55,6 +57,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Recover(args) => recover::run(&args, context),
         Command::Slice(args) => slice::run(&args, context),
         Command::Split(args) => split::run(&args, context),
+        Command::Merge(args) => merge::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
     }
 }
