@@ -4,10 +4,10 @@ mod axis;
 mod fit;
 mod track;
 
-pub use axis::{TimeAxis, TimeBase, TimeMap, TimeOptions};
 pub(crate) use axis::Piece;
-pub use fit::{ClockReport, Gap, Residuals};
+pub use axis::{TimeAxis, TimeBase, TimeMap, TimeOptions};
 pub(crate) use fit::{Block, Blocks};
+pub use fit::{ClockReport, Gap, Residuals};
 pub(crate) use track::{Noticed, Tracker, follows, is_plausible};
 
 /// Nanoseconds of a true second of the converter: nominal rows take 3136/3125 of their nominal time.

@@ -9,7 +9,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
-use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, RecordBatchOptions, RecordBatchReader};
+use arrow_array::{
+    ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, RecordBatchOptions, RecordBatchReader,
+};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use rovelog_core::Select;
@@ -165,7 +167,9 @@ impl RldReader {
         let words = bytes.iter().map(|byte| byte / 4).max().map_or(0, |last| last + 1);
         let times = match options.times {
             // Those of records are ready.
-            Some(wanted) if wanted == TimeOptions::default() => Some((self.record_times().clone(), Room::with_bytes(0))),
+            Some(wanted) if wanted == TimeOptions::default() => {
+                Some((self.record_times().clone(), Room::with_bytes(0)))
+            }
             wanted => wanted.map(|wanted| (self.times(wanted), Room::with_bytes(0))),
         };
         Ok(RldBatches {
@@ -234,7 +238,8 @@ pub struct RldBatches<'a> {
 
 impl RldBatches<'_> {
     fn batch(&mut self, rows: Range<u64>) -> Result<RecordBatch, ArrowError> {
-        let count = usize::try_from(rows.end - rows.start).map_err(|e| ArrowError::InvalidArgumentError(e.to_string()))?;
+        let count = usize::try_from(rows.end - rows.start)
+            .map_err(|e| ArrowError::InvalidArgumentError(e.to_string()))?;
         let row = self.reader.table.as_ref().map_or(1, |table| table.layout.row);
         self.words.iter_mut().for_each(Vec::clear);
         for (_, bytes) in self.reader.runs(rows.clone(), GROUP) {
@@ -326,7 +331,9 @@ impl Store {
                 match scale.divisor().filter(|_| slot.size == 4) {
                     Some(divisor) => {
                         for (out, row) in out.iter_mut().zip(bytes.chunks_exact(row)) {
-                            let raw = row[slot.offset..slot.offset + 4].first_chunk().map(|raw| i32::from_le_bytes(*raw));
+                            let raw = row[slot.offset..slot.offset + 4]
+                                .first_chunk()
+                                .map(|raw| i32::from_le_bytes(*raw));
                             *out = (f64::from(raw.unwrap_or_default()) / divisor).to_ne_bytes();
                         }
                     }

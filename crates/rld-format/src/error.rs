@@ -119,7 +119,9 @@ impl From<RldError> for Error {
                 None,
                 Some("name the files of one split recording, in order, or leave that part out"),
             ),
-            RldError::NotWritable { .. } | RldError::BadCsv { .. } => (ErrorKind::InvalidArgument, None, None),
+            RldError::NotWritable { .. } | RldError::BadCsv { .. } => {
+                (ErrorKind::InvalidArgument, None, None)
+            }
             RldError::NotCalibration { .. } => (ErrorKind::NotThisFormat, Some(0), None),
             RldError::Io(_) => (ErrorKind::Io, None, None),
         };

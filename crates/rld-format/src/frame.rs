@@ -120,10 +120,12 @@ fn header(
     let size = lead_in.header_size();
     let table = LEAD_IN_LEN + CHANNEL_LEN * lead_in.channels();
     let field = u64::from(lead_in.header_length.get());
-    let by_field = field.checked_sub(table).and_then(|len| u32::try_from(len).ok()).filter(|len| *len != stated);
+    let by_field =
+        field.checked_sub(table).and_then(|len| u32::try_from(len).ok()).filter(|len| *len != stated);
     let fits = |size: u64| size <= HEADER_MAX && len.is_none_or(|len| size <= len);
     // What the longest possible reading needs.
-    let longest = [Some(size), by_field.map(|_| field)].into_iter().flatten().filter(|size| fits(*size)).max();
+    let longest =
+        [Some(size), by_field.map(|_| field)].into_iter().flatten().filter(|size| fits(*size)).max();
     let Some(longest) = longest else {
         return Err(match len {
             Some(len) if size <= HEADER_MAX => RldError::HeaderCut { len, header: size },
@@ -136,7 +138,11 @@ fn header(
     let binary = usize::from(lead_in.binary_count.get());
     let wrapped = field != size && field == size % (1 << 16);
     let excess = (version.number == 3 && field == size).then(|| stated.checked_sub(4)).flatten();
-    let readings = [(None, fits(size)), (by_field, by_field.is_some() && fits(field)), (excess, excess.is_some() && fits(size))];
+    let readings = [
+        (None, fits(size)),
+        (by_field, by_field.is_some() && fits(field)),
+        (excess, excess.is_some() && fits(size)),
+    ];
     let mut first = None;
     for (reading, (comment_len, possible)) in readings.into_iter().enumerate() {
         if !possible {
@@ -225,7 +231,12 @@ fn may_have_extra_word(lead_in: &LeadIn, version: &Version) -> bool {
 }
 
 /// Whether the second block's stamps, or with one block the size, fit rows with an extra word and not rows without.
-fn has_extra_word(header: &Header, head: &[u8], len: Option<u64>, declared: Option<u64>) -> Result<bool, NeedMore> {
+fn has_extra_word(
+    header: &Header,
+    head: &[u8],
+    len: Option<u64>,
+    declared: Option<u64>,
+) -> Result<bool, NeedMore> {
     let end = header.len();
     let layouts = [false, true].map(|extra| Layout::of(header, end, extra).ok());
     let [Some(plain), Some(extra)] = layouts else { return Ok(false) };
@@ -258,7 +269,8 @@ impl Judged {
     pub(crate) fn extent(&self, len: u64) -> Extent {
         let end = self.header.len();
         let mut extent = Extent::default();
-        let mut note = |rule: &'static Rule, range: Range<u64>, text: String| extent.notes.push((rule, range, text));
+        let mut note =
+            |rule: &'static Rule, range: Range<u64>, text: String| extent.notes.push((rule, range, text));
         let layout = match &self.layout {
             Ok(layout) if layout.block_rows > 0 && layout.row > 0 => layout,
             Ok(_) => {

@@ -26,6 +26,7 @@ pub mod diagnostics;
 mod error;
 mod frame;
 pub mod layout;
+pub mod parts;
 mod reader;
 pub mod recover;
 mod reshape;
@@ -37,6 +38,7 @@ pub mod unit;
 pub mod wire;
 pub mod writer;
 
+use rovelog_core::reader::Companion;
 use rovelog_core::{Align, Bytes, Format, FormatInfo, Merged, ReadOptions, Result, Signature};
 
 #[cfg(feature = "arrow")]
@@ -76,6 +78,14 @@ impl Format for Rld {
 
     fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
         Ok(RldStream::new(input, options)?)
+    }
+
+    fn companions(name: &str, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
+        parts::companions(name, exists)
+    }
+
+    fn open_with(bytes: Bytes, companions: Vec<Companion>, options: &ReadOptions) -> Result<RldReader> {
+        Ok(parts::open(bytes, companions, options)?)
     }
 
     /// Joins the parts of a split recording, given in any order. They have one clock, so nothing is aligned.

@@ -5,8 +5,8 @@ use std::ops::{Range, RangeInclusive};
 
 use rovelog_core::order::{Blocks as OrderBlocks, InOrder, Place};
 use rovelog_core::{
-    Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions, Recovery,
-    Select, Sliced, Topic, TopicId,
+    Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions,
+    Recovery, Select, Sliced, Topic, TopicId,
 };
 use zerocopy::FromBytes;
 
@@ -84,7 +84,8 @@ impl RldReader {
         let mut opened = Opening::new(judged, options);
         opened.part(first, None)?;
         for (i, bytes) in parts.enumerate() {
-            let own = judged_part(&bytes, &opened.judged).map_err(|why| RldError::NotAPart { part: i + 1, why })?;
+            let own =
+                judged_part(&bytes, &opened.judged).map_err(|why| RldError::NotAPart { part: i + 1, why })?;
             opened.part(bytes, Some(own))?;
         }
         Ok(opened.finish())
@@ -117,6 +118,18 @@ impl RldReader {
             self.ambient = Some(Box::new(ambient));
         }
         self
+    }
+
+    /// Whether it is the file of sensors beside a log.
+    pub(crate) fn is_ambient(&self) -> bool {
+        summary::is_ambient(&self.judged)
+    }
+
+    /// Takes note of a file that is named like one of the log's and is none.
+    pub(crate) fn leave_out(&mut self, name: &str, why: &str) {
+        let size = self.info.size;
+        self.diagnostics.push(&rules::PART_LEFT_OUT, size..size, || format!("{name}: {why}"));
+        self.info.problems = self.diagnostics.total();
     }
 
     /// The header of the first file.
@@ -241,7 +254,9 @@ impl RldReader {
 
     /// All rows in file order as records; ambient ones behind.
     pub fn records_in_file_order(&self) -> impl Iterator<Item = Record<'_>> {
-        let rows = |topic: u32, reader: Option<&'_ Self>| (0..reader.map_or(0, |reader| reader.rows)).map(move |seq| (topic, seq));
+        let rows = |topic: u32, reader: Option<&'_ Self>| {
+            (0..reader.map_or(0, |reader| reader.rows)).map(move |seq| (topic, seq))
+        };
         let places = rows(0, Some(self)).chain(rows(1, self.ambient()));
         places.filter_map(|(topic, seq)| self.record_at(self.place(topic, seq)))
     }
@@ -333,7 +348,11 @@ impl Opening {
         let (table, topic) = summary::topic(&judged);
         let lead_in = &judged.header.lead_in;
         let tracker = Tracker::new(lead_in);
-        let late = clock::latency(judged.version.number, lead_in.sample_rate.get(), lead_in.data_block_size.get().into());
+        let late = clock::latency(
+            judged.version.number,
+            lead_in.sample_rate.get(),
+            lead_in.data_block_size.get().into(),
+        );
         let blocks = Blocks {
             rate: lead_in.sample_rate.get(),
             start: tracker.anchor().map(|anchor| anchor.realtime),
@@ -388,7 +407,14 @@ impl Opening {
         Ok(())
     }
 
-    fn note(&mut self, part: usize, base: u64, rule: &'static rovelog_core::Rule, range: Range<u64>, text: &str) {
+    fn note(
+        &mut self,
+        part: usize,
+        base: u64,
+        rule: &'static rovelog_core::Rule,
+        range: Range<u64>,
+        text: &str,
+    ) {
         self.diagnostics.push(rule, base + range.start..base + range.end, || {
             if part == 0 { text.to_owned() } else { format!("part {part}: {text}") }
         });
@@ -411,7 +437,8 @@ impl Opening {
             let rows = layout.block_rows.min(part.rows - block * layout.block_rows);
             let diagnostics = &mut self.diagnostics;
             let noticed = self.tracker.block(part.base + at, stamps, row, rows, |rule, range, text| {
-                diagnostics.push(rule, range, || if number == 0 { text } else { format!("part {number}: {text}") });
+                diagnostics
+                    .push(rule, range, || if number == 0 { text } else { format!("part {number}: {text}") });
             });
             if let Noticed::Gap { nanos, .. } = noticed {
                 self.gaps = (self.gaps.0 + 1, self.gaps.1 + i128::from(nanos));
@@ -424,7 +451,9 @@ impl Opening {
     }
 
     fn finish(self) -> RldReader {
-        let Self { judged, table, mut topic, parts, blocks, diagnostics, rows, size, truncated, gaps, .. } = self;
+        let Self {
+            judged, table, mut topic, parts, blocks, diagnostics, rows, size, truncated, gaps, ..
+        } = self;
         // Each row of an ambient file has the stamps of the data it was read with.
         let axis = if topic.name == AMBIENT { TimeAxis::BlockInterp } else { TimeAxis::Fit };
         let times = blocks.map(TimeOptions::new(axis, TimeBase::Unix));
@@ -448,7 +477,19 @@ impl Opening {
             report: Some(&report),
         };
         let info = summary::info(&read);
-        RldReader { parts, judged, table, blocks, times, report, rows, topics: vec![topic], info, diagnostics, ambient: None }
+        RldReader {
+            parts,
+            judged,
+            table,
+            blocks,
+            times,
+            report,
+            rows,
+            topics: vec![topic],
+            info,
+            diagnostics,
+            ambient: None,
+        }
     }
 }
 
@@ -494,7 +535,11 @@ impl LogReader for RldReader {
     }
 
     #[cfg(feature = "arrow")]
-    fn columns<'a>(&'a self, topic: &Topic, select: &Select) -> rovelog_core::Result<rovelog_core::Batches<'a>> {
+    fn columns<'a>(
+        &'a self,
+        topic: &Topic,
+        select: &Select,
+    ) -> rovelog_core::Result<rovelog_core::Batches<'a>> {
         let options = crate::columns::ColumnOptions::physical();
         let reader = if topic.id.index() == 0 { Some(self) } else { self.ambient() };
         let reader = reader.ok_or_else(|| RldError::refused("this log has no ambient file"))?;
@@ -506,7 +551,13 @@ impl LogReader for RldReader {
         let line = |channel: &Channel| {
             let link = channel.valid.map(|bit| format!(" valid={}", reader.channels()[bit].name));
             let kind = if channel.is_binary { "binary" } else { "analog" };
-            format!("{kind} {} {} scale={}{}\n", channel.name, channel.unit, channel.scale, link.unwrap_or_default())
+            format!(
+                "{kind} {} {} scale={}{}\n",
+                channel.name,
+                channel.unit,
+                channel.scale,
+                link.unwrap_or_default()
+            )
         };
         Some(reader.channels().iter().map(line).collect())
     }
@@ -565,11 +616,12 @@ impl<'a> Selected<'a> {
     /// Each topic's last row before the start.
     fn latched(&self) -> Vec<Place> {
         let Some(start) = self.start else { return Vec::new() };
-        let last = (0..2u32).filter(|topic| self.wanted.get(*topic as usize) == Some(&true)).filter_map(|topic| {
-            let reader = if topic == 0 { self.reader } else { self.reader.ambient()? };
-            let before = reader.times.rows_between(None, Some(start));
-            before.last().map(|rows| self.reader.place(topic, rows.end - 1))
-        });
+        let last =
+            (0..2u32).filter(|topic| self.wanted.get(*topic as usize) == Some(&true)).filter_map(|topic| {
+                let reader = if topic == 0 { self.reader } else { self.reader.ambient()? };
+                let before = reader.times.rows_between(None, Some(start));
+                before.last().map(|rows| self.reader.place(topic, rows.end - 1))
+            });
         let mut places: Vec<Place> = last.collect();
         places.sort_unstable();
         places

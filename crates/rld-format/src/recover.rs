@@ -48,7 +48,11 @@ pub fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, RldErro
     let details = if repaired.is_empty() {
         Vec::new()
     } else {
-        vec![Detail::new("repaired", format!("{} faults of the writer", repaired.len()), Value::List(repaired))]
+        vec![Detail::new(
+            "repaired",
+            format!("{} faults of the writer", repaired.len()),
+            Value::List(repaired),
+        )]
     };
     Ok(Recovery { records: rows, kept_bytes: size - lost_bytes, lost, details, ..Recovery::default() })
 }

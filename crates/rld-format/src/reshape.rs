@@ -40,7 +40,8 @@ impl RldReader {
     /// The header of the log with all that is wrong with it put right, for `rows` rows.
     pub(crate) fn clean_header(&self, rows: u64) -> Result<Header, RldError> {
         let mut header = self.judged.header.clone();
-        let length = u32::try_from(header.comment.len()).map_err(|_| RldError::not_writable("a comment too long"))?;
+        let length =
+            u32::try_from(header.comment.len()).map_err(|_| RldError::not_writable("a comment too long"))?;
         header.lead_in.comment_length = U32Le::new(length);
         // Headers above 64 KiB wrap, as the logger's do.
         let low = header.len() % (1 << 16);
@@ -88,7 +89,10 @@ impl RldReader {
     pub(crate) fn gap_inside(&self, rows: Range<u64>) -> Option<u64> {
         let from = self.blocks.list.partition_point(|block| block.row < rows.start);
         let blocks = self.blocks.list[from..].iter().take_while(|block| block.row < rows.end);
-        blocks.into_iter().find(|block| !matches!(block.noticed, Noticed::Steady | Noticed::Implausible)).map(|b| b.row)
+        blocks
+            .into_iter()
+            .find(|block| !matches!(block.noticed, Noticed::Steady | Noticed::Implausible))
+            .map(|b| b.row)
     }
 
     /// Writes the log as it is, file by file: declared header, stamps, rows taken apart and put together again.
@@ -112,7 +116,8 @@ impl RldReader {
                 for row in first..end {
                     let row = self.row(row).ok_or_else(|| RldError::refused("no such row"))?;
                     let words: Vec<u32> = (0..layout.words).filter_map(|word| row.word(word)).collect();
-                    let values = (table.binary()..table.channels.len()).filter_map(|channel| row.raw(channel));
+                    let values =
+                        (table.binary()..table.channels.len()).filter_map(|channel| row.raw(channel));
                     crate::writer::encode_row(layout, &words, &values.collect::<Vec<_>>(), &mut rows)?;
                 }
                 out.write_all(&rows)?;
@@ -142,7 +147,10 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
         [rows] => {
             let first = log.block_of(rows.start).map_or(rows.start, |(first, _)| first);
             if first < rows.start && log.gap_inside(rows.start + 1..rows.end).is_some() {
-                let text = format!("{} rows more at the start: blocks stay whole because of a gap", rows.start - first);
+                let text = format!(
+                    "{} rows more at the start: blocks stay whole because of a gap",
+                    rows.start - first
+                );
                 details.push(Detail::new("rows_more", text, Value::UInt(rows.start - first, 64)));
                 first..rows.end
             } else {
@@ -150,7 +158,8 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
             }
         }
         ranges => {
-            let why = format!("that window holds {} stretches of rows, because the clock was set", ranges.len());
+            let why =
+                format!("that window holds {} stretches of rows, because the clock was set", ranges.len());
             return Err(RldError::not_writable(why));
         }
     };
@@ -180,6 +189,8 @@ pub(crate) fn merge(logs: &[&RldReader], out: &mut dyn Write) -> Result<Merged, 
         stamps.map(|(stamps, _)| stamps.monotonic())
     };
     parts.sort_by_key(first);
+    // A part that was named and found beside the first one too counts once.
+    parts.dedup_by(|a, b| a.bytes == b.bytes);
     let bytes = parts.into_iter().map(|part| part.bytes.clone()).collect();
     let joined = RldReader::join(bytes, &ReadOptions::default())?;
     let written = joined.write_rows(0..joined.rows(), &mut *out)?;
@@ -187,7 +198,8 @@ pub(crate) fn merge(logs: &[&RldReader], out: &mut dyn Write) -> Result<Merged, 
     let gaps = joined.clock_report().gaps.len() as u64;
     let text = if gaps == 0 { "none".to_owned() } else { gaps.to_string() };
     let left_out = logs.iter().filter_map(|log| log.ambient());
-    let left_out = left_out.map(|log| format!("{} rows of an ambient file, which is a log of its own", log.rows()));
+    let left_out =
+        left_out.map(|log| format!("{} rows of an ambient file, which is a log of its own", log.rows()));
     Ok(Merged {
         records: written.rows,
         topics: 1,

@@ -48,7 +48,10 @@ impl<'a> Row<'a> {
 
     /// The bit of a binary channel. "right aligned with the first channel at LSB"
     pub fn bit(&self, channel: usize) -> Option<bool> {
-        (channel < self.table.binary()).then(|| self.word(channel / 32)).flatten().map(|w| w >> (channel % 32) & 1 == 1)
+        (channel < self.table.binary())
+            .then(|| self.word(channel / 32))
+            .flatten()
+            .map(|w| w >> (channel % 32) & 1 == 1)
     }
 
     /// The raw integer of an analog channel.
@@ -85,7 +88,8 @@ impl<'a> Row<'a> {
 impl Decode for Table {
     fn value(&self, topic: &Topic, payload: &[u8]) -> Result<Value> {
         if payload.len() != self.layout.row {
-            let why = format!("a row of {} bytes, where {} has {}", payload.len(), topic.name, self.layout.row);
+            let why =
+                format!("a row of {} bytes, where {} has {}", payload.len(), topic.name, self.layout.row);
             return Err(Error::new(crate::ID, ErrorKind::Malformed, None, why));
         }
         let row = Row::new(payload, self);

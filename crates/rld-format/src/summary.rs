@@ -119,14 +119,21 @@ fn details(read: &Read<'_>) -> Vec<Detail> {
     let (gaps, nanos) = read.gaps;
     let gap_text = match gaps {
         0 => "none".to_owned(),
-        n => format!("{n}, {} s missing", rovelog_core::time::Seconds(i64::try_from(nanos).unwrap_or(i64::MAX))),
+        n => format!(
+            "{n}, {} s missing",
+            rovelog_core::time::Seconds(i64::try_from(nanos).unwrap_or(i64::MAX))
+        ),
     };
     if read.parts > 1 {
         let how = if gaps == 0 { "gap-free" } else { "with gaps" };
         details.push(Detail::new("parts", format!("{}, {how}", read.parts), count(read.parts as u64)));
     }
     let missing = Value::Int(i64::try_from(nanos).unwrap_or(i64::MAX), 64);
-    details.push(Detail::new("gaps", gap_text, Value::record([("count", count(gaps)), ("missing_ns", missing)])));
+    details.push(Detail::new(
+        "gaps",
+        gap_text,
+        Value::record([("count", count(gaps)), ("missing_ns", missing)]),
+    ));
     details.push(channels(read.judged));
     let comment = read.judged.header.comment_text();
     let shown = comment.escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'");
@@ -148,7 +155,8 @@ fn details(read: &Read<'_>) -> Vec<Detail> {
 fn channels(judged: &Judged) -> Detail {
     let names: Vec<&str> = judged.channels.iter().map(|channel| &*channel.name).collect();
     let list = judged.channels.iter().map(|channel| {
-        let link = channel.valid.map_or(Value::Null, |bit| Value::Text(judged.channels[bit].name.to_string()));
+        let link =
+            channel.valid.map_or(Value::Null, |bit| Value::Text(judged.channels[bit].name.to_string()));
         Value::record([
             ("name", Value::Text(channel.name.to_string())),
             ("kind", Value::Text(if channel.is_binary { "binary" } else { "analog" }.to_owned())),
@@ -165,7 +173,8 @@ fn channels(judged: &Judged) -> Detail {
 fn clock(report: &ClockReport) -> Detail {
     let mut text = Vec::new();
     if let Some(ppm) = report.slope_ppm {
-        let kept = if report.mismatch { "used: the stamps contradict the true rate" } else { "true rate kept" };
+        let kept =
+            if report.mismatch { "used: the stamps contradict the true rate" } else { "true rate kept" };
         text.push(format!("stamps {ppm:+.1} ppm ({kept})"));
     }
     if let Some(late) = report.residuals {

@@ -128,7 +128,8 @@ pub struct Scale {
 impl Scale {
     /// The scale 10^`exponent`; `None` where it is beyond [`MAX_SCALE`].
     pub fn new(exponent: i32) -> Option<Self> {
-        (exponent.unsigned_abs() <= MAX_SCALE.unsigned_abs()).then(|| Self { exponent, power: 10f64.powi(exponent.abs()) })
+        (exponent.unsigned_abs() <= MAX_SCALE.unsigned_abs())
+            .then(|| Self { exponent, power: 10f64.powi(exponent.abs()) })
     }
 
     /// The power of ten to divide by, where one division of an exact integer gives the nearest number.

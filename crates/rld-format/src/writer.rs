@@ -11,9 +11,7 @@ use zerocopy::IntoBytes;
 use crate::error::RldError;
 use crate::layout::Layout;
 use crate::unit::Unit;
-use crate::wire::{
-    BlockStamps, COMMENT_MAX, ChannelRecord, Header, LeadIn, NO_LINK, STAMPS_LEN, Version,
-};
+use crate::wire::{BlockStamps, COMMENT_MAX, ChannelRecord, Header, LeadIn, NO_LINK, STAMPS_LEN, Version};
 
 /// A channel of a log to be written.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,8 +109,12 @@ impl LogSpec {
             return Err(RldError::not_writable(format!("a comment of {} bytes", comment.len())));
         }
         let binary = self.channels.iter().take_while(|channel| channel.unit.is_binary()).count();
-        let channels: Result<Vec<_>, _> =
-            self.channels.iter().enumerate().map(|(i, channel)| self.record(i, channel, i < binary, version)).collect();
+        let channels: Result<Vec<_>, _> = self
+            .channels
+            .iter()
+            .enumerate()
+            .map(|(i, channel)| self.record(i, channel, i < binary, version))
+            .collect();
         let count = |n: usize| u16::try_from(n).map_err(|_| RldError::not_writable(format!("{n} channels")));
         let lead_in = LeadIn {
             magic: version.magic,
@@ -170,7 +172,9 @@ impl LogSpec {
             None => NO_LINK,
             Some(valid) => {
                 let target = self.channels.iter().position(|other| other.name == *valid);
-                let Some(target) = target.filter(|at| self.channels[*at].unit == Unit::RangeValid && *at < index) else {
+                let Some(target) =
+                    target.filter(|at| self.channels[*at].unit == Unit::RangeValid && *at < index)
+                else {
                     return refuse(format!("{valid:?} is no range-valid channel before it"));
                 };
                 u16::try_from(target).unwrap_or(NO_LINK - 1) + version.link_base
@@ -254,7 +258,10 @@ impl<W: Write> RldWriter<W> {
         let count = (rows.len() / self.layout.row) as u64;
         if !rows.len().is_multiple_of(self.layout.row) || count == 0 || count > self.layout.block_rows {
             let most = self.layout.block_rows;
-            return Err(RldError::not_writable(format!("{} bytes as a block of 1 to {most} rows", rows.len())));
+            return Err(RldError::not_writable(format!(
+                "{} bytes as a block of 1 to {most} rows",
+                rows.len()
+            )));
         }
         self.begin(stamps, count)?;
         Ok(self.out.write_all(rows)?)
@@ -289,7 +296,8 @@ impl<W: Write> RldWriter<W> {
         let lead_in = &self.header.lead_in;
         let (rows, blocks) = (lead_in.sample_count.get(), u64::from(lead_in.data_block_count.get()));
         if (rows, blocks) != (self.rows, self.blocks) {
-            let why = format!("a header of {rows} rows in {blocks} blocks before {} in {}", self.rows, self.blocks);
+            let why =
+                format!("a header of {rows} rows in {blocks} blocks before {} in {}", self.rows, self.blocks);
             return Err(RldError::not_writable(why));
         }
         self.out.flush()?;
@@ -372,24 +380,5 @@ impl<W: Write + Seek, F: FnMut(usize) -> std::io::Result<W>> SplitWriter<W, F> {
             self.parts.push(part.finish_in_place()?.1);
         }
         Ok(self.parts)
-    }
-}
-
-/// The name of a part: `x.rld`, `x_p1.rld`, `x_p2.rld`.
-pub fn part_name(name: &str, part: usize) -> String {
-    if part == 0 {
-        return name.to_owned();
-    }
-    match name.rsplit_once('.') {
-        Some((stem, extension)) => format!("{stem}_p{part}.{extension}"),
-        None => format!("{name}_p{part}"),
-    }
-}
-
-/// The name of the ambient file beside a log: `x-ambient.rld`.
-pub fn ambient_name(name: &str) -> String {
-    match name.rsplit_once('.') {
-        Some((stem, extension)) => format!("{stem}-ambient.{extension}"),
-        None => format!("{name}-ambient"),
     }
 }

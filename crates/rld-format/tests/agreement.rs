@@ -62,7 +62,12 @@ fn the_stream_equals_the_slice_on_real_logs() {
             let mut records = reader.records_in_file_order();
             while let Some(got) = stream.next_record().expect("readable") {
                 let want = records.next().expect("as many records");
-                assert_eq!((got.offset, got.seq, got.payload), (want.offset, want.seq, want.payload), "{}", log.name);
+                assert_eq!(
+                    (got.offset, got.seq, got.payload),
+                    (want.offset, want.seq, want.payload),
+                    "{}",
+                    log.name
+                );
                 assert_eq!(got.time.map(|t| t.nanos), times.time(got.seq), "{}", log.name);
                 // The fit moves a log's rows by no more than stamps are late.
                 let apart = got.time.expect("a time").nanos - want.time.expect("a time").nanos;
@@ -99,7 +104,8 @@ fn declarations_and_views_agree() {
 fn records_come_in_the_order_of_time() {
     for log in corpus() {
         let Some(reader) = try_open(&log.bytes) else { continue };
-        let key = |record: &rovelog_core::Record<'_>| (record.time.map(|t| t.nanos), record.offset, record.seq);
+        let key =
+            |record: &rovelog_core::Record<'_>| (record.time.map(|t| t.nanos), record.offset, record.seq);
         let mut want: Vec<_> = reader.records_in_file_order().map(|record| key(&record)).collect();
         want.sort_unstable();
         let got: Vec<_> = reader.records(&Select::all()).map(|record| key(&record.expect("sound"))).collect();
@@ -110,8 +116,10 @@ fn records_come_in_the_order_of_time() {
         if let [_, start, .., end, _] = times[..] {
             let select = Select::all().between(Some(start), Some(end));
             let got: Vec<_> = reader.records(&select).map(|record| key(&record.expect("sound"))).collect();
-            let want: Vec<_> =
-                want.into_iter().filter(|(time, ..)| time.is_some_and(|t| (start..end).contains(&t))).collect();
+            let want: Vec<_> = want
+                .into_iter()
+                .filter(|(time, ..)| time.is_some_and(|t| (start..end).contains(&t)))
+                .collect();
             assert_eq!(got, want, "{}", log.name);
             let latched = reader.records(&select.with_latched()).next().expect("records").expect("sound");
             assert!(latched.time.expect("a time").nanos < start, "{}", log.name);

@@ -31,7 +31,8 @@ fn rows(batch: &RecordBatch) -> Vec<(Option<i64>, String)> {
     let schema = batch.schema();
     let row = |row: usize| {
         let fields = schema.fields().iter().zip(batch.columns()).skip(1);
-        let value = Value::record(fields.map(|(field, column)| (field.name().as_str(), value_at(column, row))));
+        let value =
+            Value::record(fields.map(|(field, column)| (field.name().as_str(), value_at(column, row))));
         ((!times.is_null(row)).then(|| times.value(row)), value.to_json())
     };
     (0..batch.num_rows()).map(row).collect()
@@ -65,7 +66,8 @@ fn check(log: &Log, limit: usize) {
             let want = reader.row(row).expect("a row");
             for channel in 0..reader.channels().len() {
                 let got = value_at(batch.column(channel + 1), i);
-                let want = want.bit(channel).map(Value::Bool).or(want.raw(channel).map(|raw| Value::Int(raw, 64)));
+                let want =
+                    want.bit(channel).map(Value::Bool).or(want.raw(channel).map(|raw| Value::Int(raw, 64)));
                 assert_eq!(Some(got), want, "{} row {row} channel {channel}", log.name);
             }
             row += 1;
@@ -102,7 +104,9 @@ fn channels_and_times_are_selected_inside_the_decode() {
 fn columns_say_what_their_channels_were() {
     let log = corpus().into_iter().find(|log| log.name == "v4").expect("in the corpus");
     let reader = open(&log.bytes);
-    let schema = arrow_array::RecordBatchReader::schema(&reader.batches(&Select::all(), &ColumnOptions::raw()).expect("rows"));
+    let schema = arrow_array::RecordBatchReader::schema(
+        &reader.batches(&Select::all(), &ColumnOptions::raw()).expect("rows"),
+    );
     assert_eq!(schema.metadata()["rovelog.topic"], "samples");
     let low = schema.field_with_name("I1L").expect("a channel");
     assert_eq!(low.data_type(), &DataType::Int32);

@@ -4,8 +4,8 @@ mod support;
 
 use rld_format::RldReader;
 use rovelog_core::{LogReader, ReadOptions, State};
-use serde_json::Value as Json;
 use rovelog_testing::logs_in;
+use serde_json::Value as Json;
 use support::{int, json, open, real, sha};
 
 fn check_header(what: &str, log: &RldReader, want: &Json) {
@@ -79,7 +79,9 @@ fn check_time(what: &str, log: &RldReader, want: &Json) {
         }
     }
     let drift = want["realtime_minus_monotonic_drift_ns"].as_i64();
-    if let (Some(drift), Some((_, first)), Some((_, last))) = (drift, log.stamps().next(), log.stamps().last()) {
+    if let (Some(drift), Some((_, first)), Some((_, last))) =
+        (drift, log.stamps().next(), log.stamps().last())
+    {
         let apart = |s: &rld_format::wire::BlockStamps| s.realtime() - s.monotonic();
         assert_eq!(i128::from(drift), apart(last) - apart(first), "{what}");
     }
@@ -135,7 +137,8 @@ fn every_real_log_equals_its_expected_result() {
 #[test]
 fn rows_before_a_cut_are_all_read() {
     let Some(folder) = real() else { return };
-    let log = logs_in(&folder, "rld").into_iter().find(|log| log.name == "test_truncated").expect("a real log");
+    let log =
+        logs_in(&folder, "rld").into_iter().find(|log| log.name == "test_truncated").expect("a real log");
     let reader = open(&log.bytes);
     assert_eq!(reader.rows(), 4999);
     assert_eq!(reader.info().state, State::Truncated);

@@ -2,8 +2,8 @@
 
 mod support;
 
-use rovelog_core::{LogReader, RecoverOptions, Select, State};
 use rld_format::RldReader;
+use rovelog_core::{LogReader, RecoverOptions, Select, State};
 use support::{corpus, open, real_logs, try_open};
 
 fn recovered(log: &RldReader) -> (RldReader, rovelog_core::Recovery) {
@@ -90,5 +90,7 @@ fn a_split_recording_joins_to_one_file() {
     assert_eq!((joined.rows(), report.lost_bytes()), (2800, 0));
     let stamps = |log: &RldReader| log.stamps().map(|(row, stamps)| (row, *stamps)).collect::<Vec<_>>();
     assert_eq!(stamps(&joined), stamps(&log));
-    assert!((0..2800).all(|row| joined.row(row).expect("a row").bytes() == log.row(row).expect("a row").bytes()));
+    assert!(
+        (0..2800).all(|row| joined.row(row).expect("a row").bytes() == log.row(row).expect("a row").bytes())
+    );
 }

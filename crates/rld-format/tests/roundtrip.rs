@@ -4,9 +4,10 @@ mod support;
 
 use std::io::Cursor;
 
+use rld_format::parts::{ambient_name, part_name};
 use rld_format::unit::Unit;
 use rld_format::wire::BlockStamps;
-use rld_format::writer::{ambient_name, encode_row, part_name, set_counts};
+use rld_format::writer::{encode_row, set_counts};
 use rld_format::{ChannelSpec, LogSpec, RldReader, RldWriter, SplitWriter};
 use rovelog_core::{Bytes, LogReader, ReadOptions};
 use support::{corpus, open, real_logs, try_open};
@@ -57,7 +58,8 @@ fn rows(writer_layout: &rld_format::layout::Layout, from: i64, count: i64) -> Ve
 #[test]
 fn all_versions_are_written_as_they_are_read() {
     for version in 1..=4 {
-        let mut writer = RldWriter::new(Cursor::new(Vec::new()), spec(version).header().expect("valid")).expect("memory");
+        let mut writer =
+            RldWriter::new(Cursor::new(Vec::new()), spec(version).header().expect("valid")).expect("memory");
         let layout = writer.layout().clone();
         writer.block(&stamps(0), &rows(&layout, 0, 4)).expect("memory");
         writer.block(&stamps(1), &rows(&layout, 4, 4)).expect("memory");

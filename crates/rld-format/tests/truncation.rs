@@ -3,8 +3,8 @@
 
 mod support;
 
-use rovelog_core::{Bytes, LogReader, LogStream, Select};
 use rld_format::RldReader;
+use rovelog_core::{Bytes, LogReader, LogStream, Select};
 use support::{corpus, open, real_logs, try_open};
 
 /// Opens what is left of a log; every byte of it must be accounted for, and every record decode.
@@ -88,7 +88,16 @@ fn real_logs_are_read_up_to_a_cut_anywhere() {
         let mut cuts: Vec<u64> = (0..layout.header + 40).collect();
         for block in 0..layout.blocks(whole.rows()) {
             let at = layout.block_at(block);
-            cuts.extend([at.saturating_sub(1), at, at + 1, at + 16, at + 31, at + 32, at + 33, at + 32 + layout.row as u64]);
+            cuts.extend([
+                at.saturating_sub(1),
+                at,
+                at + 1,
+                at + 16,
+                at + 31,
+                at + 32,
+                at + 33,
+                at + 32 + layout.row as u64,
+            ]);
         }
         cuts.extend((1..60).map(|i| len * i / 60 + i));
         for cut in cuts.into_iter().filter(|cut| *cut < len) {

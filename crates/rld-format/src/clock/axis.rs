@@ -154,7 +154,8 @@ impl Piece {
             return;
         }
         // What is left over of the rounded division at `row`.
-        let exact = (i128::from(row) - i128::from(self.start)) * i128::from(self.num) + i128::from(self.den / 2);
+        let exact =
+            (i128::from(row) - i128::from(self.start)) * i128::from(self.num) + i128::from(self.den / 2);
         let mut over = i64::try_from(exact.rem_euclid(i128::from(self.den))).unwrap_or_default();
         for out in out {
             *out = time;

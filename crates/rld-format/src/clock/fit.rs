@@ -270,7 +270,8 @@ impl Blocks {
             if let Some(next) = distance.get(i + 1)
                 && next != offset
                 && !matches!(self.list[segment.start + i + 1].noticed, Noticed::Step(_))
-                && let Some(apart) = place(end, *next).and_then(|next| next.checked_sub(t0)).filter(|n| *n > 0)
+                && let Some(apart) =
+                    place(end, *next).and_then(|next| next.checked_sub(t0)).filter(|n| *n > 0)
                 && let Ok(rows) = i64::try_from(block.rows)
             {
                 (piece.num, piece.den) = (apart, rows);
@@ -319,7 +320,8 @@ impl Blocks {
     pub(crate) fn report(&self) -> ClockReport {
         let segments = self.segments();
         let longest = segments.iter().max_by_key(|range| (range.len(), std::cmp::Reverse(range.start)));
-        let line = longest.filter(|_| self.rate > 0).and_then(|range| Some((range.clone(), self.line(range)?)));
+        let line =
+            longest.filter(|_| self.rate > 0).and_then(|range| Some((range.clone(), self.line(range)?)));
         let residuals = line.as_ref().and_then(|(range, line)| {
             let late = |block: &Block| Some(block.monotonic - line.piece.time(block.row)?);
             let mut late: Vec<i64> = self.timed(range.clone()).filter_map(late).collect();
@@ -332,7 +334,8 @@ impl Blocks {
             let distance = self.timed(range).map(|block| block.realtime.saturating_sub(block.monotonic));
             distance.clone().max().zip(distance.min()).map_or(0, |(max, min)| max.saturating_sub(min))
         });
-        let of = |pick: fn(&Block) -> Option<(u64, i64)>| self.list.iter().filter_map(pick).collect::<Vec<_>>();
+        let of =
+            |pick: fn(&Block) -> Option<(u64, i64)>| self.list.iter().filter_map(pick).collect::<Vec<_>>();
         let gap = |block: &Block| match block.noticed {
             Noticed::Gap { nanos, blocks } => Some(Gap { row: block.row, nanos, blocks }),
             _ => None,

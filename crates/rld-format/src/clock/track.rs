@@ -123,7 +123,11 @@ impl Tracker {
                 note(&rules::GAP, range, text);
             }
             Noticed::Backwards => {
-                note(&rules::CLOCK_BACKWARDS, range, format!("the monotonic clock went back before row {row}"));
+                note(
+                    &rules::CLOCK_BACKWARDS,
+                    range,
+                    format!("the monotonic clock went back before row {row}"),
+                );
             }
             Noticed::Step(nanos) => {
                 note(&rules::CLOCK_STEP, range, format!("the clock was set by {nanos} ns before row {row}"));

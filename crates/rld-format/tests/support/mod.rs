@@ -51,7 +51,9 @@ pub fn picture(log: &RldReader) -> Json {
     let binary = log.channels().iter().filter(|channel| channel.is_binary).count();
     let raw = |row| {
         let row = log.row(row).expect("a row");
-        (binary..log.channels().len()).map(|channel| row.raw(channel).expect("a value").to_string()).collect::<Json>()
+        (binary..log.channels().len())
+            .map(|channel| row.raw(channel).expect("a value").to_string())
+            .collect::<Json>()
     };
     json["rld"] = json!({
         "comment": log.header().comment_text(),

@@ -8,7 +8,9 @@ pub(super) const CASES: &[Case] = &[
     Case::rld("binary-only", "bits and no values", &["D8"], || {
         Log::new(1000, 4).bit("DI1").bit("DI2").blocks(2).made()
     }),
-    Case::rld("analog-only", "values and no bits: no word before them", &["D8"], || single().blocks(3).made()),
+    Case::rld("analog-only", "values and no bits: no word before them", &["D8"], || {
+        single().blocks(3).made()
+    }),
     Case::rld("binary-32", "a full word", &["D8"], || bits(32).blocks(1).made()),
     Case::rld("binary-33", "the 33rd bit is bit 0 of the second word", &["D8"], || bits(33).blocks(2).made()),
     Case::rld("binary-70", "three words", &["D8"], || bits(70).blocks(1).made()),
@@ -28,7 +30,18 @@ pub(super) const CASES: &[Case] = &[
     }),
     Case::rld("units", "every unit of version 4", &["D3"], || {
         let mut log = Log::new(1000, 2);
-        for (unit, name) in [(0, "n"), (1, "v"), (2, "a"), (5, "lx"), (6, "degC"), (7, "int"), (8, "pct"), (9, "Pa"), (10, "s"), (u32::MAX, "adc")] {
+        for (unit, name) in [
+            (0, "n"),
+            (1, "v"),
+            (2, "a"),
+            (5, "lx"),
+            (6, "degC"),
+            (7, "int"),
+            (8, "pct"),
+            (9, "Pa"),
+            (10, "s"),
+            (u32::MAX, "adc"),
+        ] {
             log = log.analog(name, unit, 0, 0xFFFF);
         }
         log.blocks(1).made()

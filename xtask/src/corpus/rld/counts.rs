@@ -11,7 +11,9 @@ pub(super) const CASES: &[Case] = &[
         log.block_late(1, 0);
         log.made()
     }),
-    Case::rld("block-of-one", "a block for every row", &["D14"], || Log::new(1, 1).analog("V1", 1, -8, 0xFFFF).blocks(4).made()),
+    Case::rld("block-of-one", "a block for every row", &["D14"], || {
+        Log::new(1, 1).analog("V1", 1, -8, 0xFFFF).blocks(4).made()
+    }),
     Case::rld("counts-disagree", "more blocks counted than rows make: the size decides", &["D15"], || {
         let mut log = plain().blocks(3);
         log.counts = Some((3, 7));
@@ -68,12 +70,17 @@ pub(super) const CASES: &[Case] = &[
         let from = to - log.tail.len();
         log.state("damaged").lose("trailing_bytes", from, to).made()
     }),
-    Case::rld("trailing-behind-short-block", "bytes behind a block that was not full", &["D14", "D16"], || {
-        let mut log = short();
-        log.tail = vec![0; 40];
-        let to = log.bytes().len();
-        log.state("damaged").lose("trailing_bytes", to - 40, to).made()
-    }),
+    Case::rld(
+        "trailing-behind-short-block",
+        "bytes behind a block that was not full",
+        &["D14", "D16"],
+        || {
+            let mut log = short();
+            log.tail = vec![0; 40];
+            let to = log.bytes().len();
+            log.state("damaged").lose("trailing_bytes", to - 40, to).made()
+        },
+    ),
     Case::rld("block-size-0", "rows in blocks of none", &["D19"], || {
         let mut log = plain().blocks(1);
         log.block_size = 0;
@@ -99,15 +106,20 @@ pub(super) const CASES: &[Case] = &[
         log.tail = vec![1; 45];
         without_rows(log.note("table_implausible", 64), false)
     }),
-    Case::rld("endless-counts", "counts of 2^32 blocks and 2^64 rows in a small file", &["D19", "D17"], || {
-        let mut log = plain().blocks(2);
-        log.block_size = u32::MAX;
-        log.counts = Some((u32::MAX, u64::MAX - u64::from(u32::MAX)));
-        // One huge block: its rows are there as far as the file goes, stamps of the second one among them.
-        log.blocks.truncate(1);
-        let end = log.bytes().len();
-        log.note("counts_disagree", 8).state("complete").made_at(end)
-    }),
+    Case::rld(
+        "endless-counts",
+        "counts of 2^32 blocks and 2^64 rows in a small file",
+        &["D19", "D17"],
+        || {
+            let mut log = plain().blocks(2);
+            log.block_size = u32::MAX;
+            log.counts = Some((u32::MAX, u64::MAX - u64::from(u32::MAX)));
+            // One huge block: its rows are there as far as the file goes, stamps of the second one among them.
+            log.blocks.truncate(1);
+            let end = log.bytes().len();
+            log.note("counts_disagree", 8).state("complete").made_at(end)
+        },
+    ),
     Case::rld("extra-word", "releases 2.0.0 and 2.0.1: a word without binary channels", &["D28"], || {
         let mut log = Log::new(10, 1).analog("V1", 1, -8, 0xFFFF).analog("V2", 1, -8, 0xFFFF);
         log.extra_word = true;
@@ -115,14 +127,19 @@ pub(super) const CASES: &[Case] = &[
         let at = log.header_len();
         log.note("extra_word", at).made()
     }),
-    Case::rld("extra-word+cut", "the same, cut: the stamps of the second block tell", &["D28", "D17"], || {
-        let mut log = single();
-        log.extra_word = true;
-        let mut log = log.blocks(3);
-        log.cut = 2;
-        let at = log.header_len();
-        cut_at(log.note("extra_word", at), 14)
-    }),
+    Case::rld(
+        "extra-word+cut",
+        "the same, cut: the stamps of the second block tell",
+        &["D28", "D17"],
+        || {
+            let mut log = single();
+            log.extra_word = true;
+            let mut log = log.blocks(3);
+            log.cut = 2;
+            let at = log.header_len();
+            cut_at(log.note("extra_word", at), 14)
+        },
+    ),
 ];
 
 /// Two full blocks and one of two rows.

@@ -48,13 +48,18 @@ pub(super) const CASES: &[Case] = &[
         log.comment_length = Some(1_000_000);
         log.note("header_length", 0x30).made()
     }),
-    Case::rld("comment-excess", "releases 1.1 and 1.1.1: both lengths four bytes too large", &["D29"], || {
-        let mut log = of_version(3);
-        log.comment = b"abc\0".to_vec();
-        log.comment_length = Some(8);
-        log.header_length = Some(u16::try_from(log.header_len()).expect("small") + 4);
-        log.note("comment_excess", 0x30).made()
-    }),
+    Case::rld(
+        "comment-excess",
+        "releases 1.1 and 1.1.1: both lengths four bytes too large",
+        &["D29"],
+        || {
+            let mut log = of_version(3);
+            log.comment = b"abc\0".to_vec();
+            log.comment_length = Some(8);
+            log.header_length = Some(u16::try_from(log.header_len()).expect("small") + 4);
+            log.note("comment_excess", 0x30).made()
+        },
+    ),
     Case::rld("table-garbage", "a table that no writer makes: rows are read all the same", &["D30"], || {
         let mut log = plain();
         log.analog[0].unit = 0x1234_5678;
@@ -65,8 +70,12 @@ pub(super) const CASES: &[Case] = &[
     Case::rld("no-rows", "a header and nothing else", &["D16"], || plain().made()),
     Case::rld("refused-cut-in-lead-in", "cut inside the lead-in", &["D18"], || cut_to(40, "header")),
     Case::rld("refused-cut-in-table", "cut inside the channel table", &["D18"], || cut_to(100, "header")),
-    Case::rld("refused-version-5", "a version that nobody has described", &["D18"], || of_unknown(*b"%RLD", 5)),
-    Case::rld("refused-magic-of-another-version", "BLR% is version 1 only", &["D18"], || of_unknown(*b"BLR%", 2)),
+    Case::rld("refused-version-5", "a version that nobody has described", &["D18"], || {
+        of_unknown(*b"%RLD", 5)
+    }),
+    Case::rld("refused-magic-of-another-version", "BLR% is version 1 only", &["D18"], || {
+        of_unknown(*b"BLR%", 2)
+    }),
     Case::rld("refused-endless-comment", "a comment of 4 GB in a small file", &["D18"], || {
         let mut log = single().blocks(1);
         log.comment_length = Some(u32::MAX);

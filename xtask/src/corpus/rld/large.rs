@@ -42,7 +42,8 @@ pub(crate) fn default_log() -> Result<PathBuf> {
 }
 
 fn channels() -> (Vec<Channel>, Vec<Channel>) {
-    let channel = |name: &str, unit, scale, size, link| Channel { unit, scale, size, link, name: name.into() };
+    let channel =
+        |name: &str, unit, scale, size, link| Channel { unit, scale, size, link, name: name.into() };
     let bits = ["DI1", "DI2", "DI3", "DI4", "DI5", "DI6"].map(|name| channel(name, 3, 0, 0, 0xFFFF));
     let ranges = ["I1L_valid", "I2L_valid"].map(|name| channel(name, 4, 0, 0, 0xFFFF));
     let volts = ["V1", "V2", "V3", "V4"].map(|name| channel(name, 1, -8, 4, 0xFFFF));
@@ -89,7 +90,9 @@ fn write(out: &PathBuf, size: u64) -> Result<u64> {
     let mut noise = 1u64;
     for number in 0..u64::from(blocks) {
         let at = number * 1_003_520_000;
-        let pair = |base: u64| (i64::try_from((base + at) / 1_000_000_000), i64::try_from((base + at) % 1_000_000_000));
+        let pair = |base: u64| {
+            (i64::try_from((base + at) / 1_000_000_000), i64::try_from((base + at) % 1_000_000_000))
+        };
         let (real, mono) = (pair(1_700_000_000_000_000_000), pair(5_000_000_000_000));
         to.write_all(&stamps((real.0?, real.1?), (mono.0?, mono.1?)))?;
         for i in 0..u64::from(RATE) {
@@ -108,7 +111,8 @@ fn row(i: u64, noise: &mut u64) -> [u8; 36] {
     let hash = i32::try_from(*noise >> 48).expect("16 bits");
     let awake = i % 16_000 < 1_600;
     let word = u32::from(awake) | u32::from(i % 64_000 < 32_000) << 1 | if awake { 0 } else { 0b1100_0000 };
-    let (low, high) = if awake { (200_000_000, 30_000_000 + hash) } else { (2_000_000 + hash, 20_000 + hash / 100) };
+    let (low, high) =
+        if awake { (200_000_000, 30_000_000 + hash) } else { (2_000_000 + hash, 20_000 + hash / 100) };
     let values = [330_000_000 + hash, 180_000_000 - hash, hash, -hash, low, high, low / 2, high / 2];
     let mut row = [0; 36];
     row[..4].copy_from_slice(&word.to_le_bytes());

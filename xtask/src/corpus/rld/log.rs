@@ -212,10 +212,8 @@ impl Log {
 
     pub(super) fn bytes(&self) -> Vec<u8> {
         let small = |n: usize| u16::try_from(n).expect("small");
-        let (blocks, rows) = self.counts.unwrap_or((
-            u32::try_from(self.blocks.len()).expect("small"),
-            self.rows() as u64,
-        ));
+        let (blocks, rows) =
+            self.counts.unwrap_or((u32::try_from(self.blocks.len()).expect("small"), self.rows() as u64));
         let lead_in = LeadIn {
             magic: if self.version == 1 { *b"BLR%" } else { *b"%RLD" },
             version: self.version,
@@ -252,7 +250,8 @@ impl Log {
 
     fn name(&self, i: usize, channel: &Channel) -> String {
         let shown = self.shown.iter().find(|(at, _)| *at == i);
-        let stored = || String::from_utf8(channel.name.clone()).expect("recipes say how such names are shown");
+        let stored =
+            || String::from_utf8(channel.name.clone()).expect("recipes say how such names are shown");
         shown.map_or_else(stored, |(_, name)| (*name).to_owned())
     }
 
@@ -313,7 +312,8 @@ impl Log {
         let fields = if has_rows { Value::from(fields) } else { Value::Null };
         self.notes.sort_by_key(|note| (note.1, note.0));
         let raw = self.blocks.iter().flat_map(|block| &block.rows).take(readable);
-        let raw: Vec<Vec<String>> = raw.map(|row| row.values.iter().map(ToString::to_string).collect()).collect();
+        let raw: Vec<Vec<String>> =
+            raw.map(|row| row.values.iter().map(ToString::to_string).collect()).collect();
         let expected = json!({
             "format": {"id": "rld", "version": self.version.to_string()},
             "open": "ok",

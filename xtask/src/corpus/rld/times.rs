@@ -79,13 +79,18 @@ pub(super) const CASES: &[Case] = &[
         let at = log.block_at(3);
         log.note("clock_step", at).made()
     }),
-    Case::rld("stamps-garbage", "one block's stamps are no times: its rows follow the others", &["D26"], || {
-        let mut log = plain().blocks(3);
-        log.blocks[1].realtime = (i64::MAX, i64::MIN);
-        log.blocks[1].monotonic = (-1, 5_000_000_000);
-        let at = log.block_at(1);
-        log.note("stamps_implausible", at).made()
-    }),
+    Case::rld(
+        "stamps-garbage",
+        "one block's stamps are no times: its rows follow the others",
+        &["D26"],
+        || {
+            let mut log = plain().blocks(3);
+            log.blocks[1].realtime = (i64::MAX, i64::MIN);
+            log.blocks[1].monotonic = (-1, 5_000_000_000);
+            let at = log.block_at(1);
+            log.note("stamps_implausible", at).made()
+        },
+    ),
     Case::rld("stamps-all-garbage", "no stamp is a time: rows follow the start time", &["D26"], || {
         let mut log = plain().blocks(2);
         for block in &mut log.blocks {
