@@ -8,6 +8,7 @@ pub(crate) fn gather_words(bytes: &[u8], row: usize, offset: usize, out: &mut Ve
     }));
 }
 
+#[cfg(feature = "arrow")]
 /// The bitmaps of eight neighbouring bits of `words`, from bit `first` on: bit k of word i becomes bit i of
 /// map k, as Arrow packs them. Each map has a byte for every eight words, the last one filled with zeros.
 pub(crate) fn transpose(words: &[u32], first: u32, maps: &mut [Vec<u8>; 8]) {
@@ -23,12 +24,14 @@ pub(crate) fn transpose(words: &[u32], first: u32, maps: &mut [Vec<u8>; 8]) {
     }
 }
 
+#[cfg(feature = "arrow")]
 fn push(columns: u64, maps: &mut [Vec<u8>; 8]) {
     for (map, byte) in maps.iter_mut().zip(columns.to_le_bytes()) {
         map.push(byte);
     }
 }
 
+#[cfg(feature = "arrow")]
 /// Eight bytes of eight words as a square of bits, turned over its diagonal.
 #[inline]
 fn eight(words: &[u32; 8], first: u32) -> u64 {
@@ -46,7 +49,7 @@ fn eight(words: &[u32; 8], first: u32) -> u64 {
     swap(x, 0x0000_0000_F0F0_F0F0, 28)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "arrow"))]
 mod tests {
     use super::*;
 

@@ -283,7 +283,9 @@ impl RldBatches<'_> {
         let mut maps: [Vec<u8>; 8] = Default::default();
         for byte in &self.bytes {
             let Some(words) = self.words.get(byte / 4) else { continue };
-            maps.iter_mut().for_each(|map| map.reserve(words.len().div_ceil(8)));
+            for map in &mut maps {
+                map.reserve(words.len().div_ceil(8));
+            }
             bits::transpose(words, u32::try_from(byte % 4 * 8).unwrap_or_default(), &mut maps);
             for (k, map) in maps.iter_mut().enumerate() {
                 self.maps.insert(8 * byte + k, Buffer::from_vec(std::mem::take(map)));

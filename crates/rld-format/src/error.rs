@@ -97,7 +97,7 @@ impl RldError {
 impl From<RldError> for Error {
     fn from(error: RldError) -> Self {
         let (kind, offset, next) = match &error {
-            RldError::NotRld => (ErrorKind::NotThisFormat, Some(0), None),
+            RldError::NotRld | RldError::NotCalibration { .. } => (ErrorKind::NotThisFormat, Some(0), None),
             RldError::HeaderCut { len, .. } => {
                 (ErrorKind::Truncated, Some(*len), Some("copy the log again from the logger"))
             }
@@ -122,7 +122,6 @@ impl From<RldError> for Error {
             RldError::NotWritable { .. } | RldError::BadCsv { .. } => {
                 (ErrorKind::InvalidArgument, None, None)
             }
-            RldError::NotCalibration { .. } => (ErrorKind::NotThisFormat, Some(0), None),
             RldError::Io(_) => (ErrorKind::Io, None, None),
         };
         let core = Error::new(crate::ID, kind, offset, error);

@@ -17,7 +17,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "arrow")]
+pub mod analysis;
 mod bits;
 pub mod clock;
 #[cfg(feature = "arrow")]

@@ -184,7 +184,7 @@ impl RldReader {
 
     /// The stamps of all blocks with the number of their first row, as stored.
     pub fn stamps(&self) -> impl Iterator<Item = (u64, &BlockStamps)> {
-        let blocks = self.parts.iter().flat_map(|part| {
+        self.parts.iter().flat_map(|part| {
             let layout = self.table.as_ref().map(|table| &table.layout);
             let blocks = layout.map_or(0, |layout| layout.blocks(part.rows));
             (0..blocks).filter_map(move |block| {
@@ -193,8 +193,7 @@ impl RldReader {
                 let stamps = BlockStamps::ref_from_bytes(part.slice(at, at + STAMPS_LEN)).ok()?;
                 Some((part.row + block * layout.block_rows, stamps))
             })
-        });
-        blocks
+        })
     }
 
     /// The ambient file's reader, where there is one.
@@ -381,16 +380,16 @@ impl Opening {
         let len = bytes.len() as u64;
         let notes = own.as_ref().map_or(&self.judged.notes, |own| &own.notes).clone();
         let mut own = own.unwrap_or_else(|| self.judged.clone());
-        if own.header.channels != self.judged.header.channels {
-            // Bug 62: the lead-in is sound, the table is garbage.
-            let at = own.header.len() - crate::wire::CHANNEL_LEN * own.header.lead_in.channels();
-            let text = "its channel table makes no sense".to_owned();
-            self.note(number, base, &rules::TABLE_FROM_FIRST, at..own.header.len(), &text);
-            own.layout = self.judged.layout.clone();
-        } else {
+        if own.header.channels == self.judged.header.channels {
             for (rule, range, text) in &notes {
                 self.note(number, base, rule, range.clone(), text);
             }
+        } else {
+            // The lead-in is sound, the table is garbage: releases 2.0.0-beta1 to 2.0.1.
+            let at = own.header.len() - crate::wire::CHANNEL_LEN * own.header.lead_in.channels();
+            let text = "its channel table makes no sense".to_owned();
+            self.note(number, base, &rules::TABLE_FROM_FIRST, at..own.header.len(), &text);
+            own.layout.clone_from(&self.judged.layout);
         }
         let extent = own.extent(len);
         let Extent { rows, truncated, .. } = extent;

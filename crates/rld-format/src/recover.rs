@@ -21,11 +21,11 @@ use crate::reader::RldReader;
 /// Where the output refuses, or rows cannot be found.
 pub fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, RldError> {
     let changes = |severity| severity != Severity::Note;
-    let changed = log.diagnostics().list().iter().any(|d| {
-        let only_views = [&rules::STAMPS_IMPLAUSIBLE, &rules::NAME_ALIAS].contains(&&d.rule);
+    let rewritten = log.diagnostics().list().iter().any(|d| {
+        let only_views = [&rules::STAMPS_IMPLAUSIBLE, &rules::NAME_ALIAS].contains(&d.rule);
         changes(d.rule.severity) && !only_views || d.rule == &rules::ROWS_MISSING
     });
-    if !changed && log.parts.len() == 1 {
+    if !rewritten && log.parts.len() == 1 {
         let bytes = &log.parts[0].bytes;
         out.write_all(bytes)?;
         out.flush()?;
@@ -64,7 +64,7 @@ fn all_rows(log: &RldReader) -> Result<Option<(RldReader, u64)>, RldError> {
     let Some(table) = &log.table else { return Ok(None) };
     let last = log.parts.last().map_or(0, |part| part.rows);
     let size = table.layout.block_rows;
-    let goes_on = log.diagnostics().list().iter().any(|d| behind.contains(&&d.rule));
+    let goes_on = log.diagnostics().list().iter().any(|d| behind.contains(&d.rule));
     if !goes_on || size == 0 || !last.is_multiple_of(size) {
         return Ok(None);
     }

@@ -199,7 +199,7 @@ mod tests {
             let scale = Scale::new(exponent).unwrap();
             for _ in 0..2000 {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                for raw in [state.cast_signed(), i64::from((state >> 32) as u32 as i32)] {
+                for raw in [state.cast_signed(), i64::from(((state >> 32) as u32).cast_signed())] {
                     let want: f64 = format!("{raw}e{exponent}").parse().unwrap();
                     assert_eq!(scale.apply(raw).to_bits(), want.to_bits(), "{raw}e{exponent}");
                 }

@@ -307,8 +307,12 @@ impl BlockStamps {
             let nsec = i64::try_from(time.rem_euclid(1_000_000_000)).ok()?;
             Some((I64Le::new(sec), I64Le::new(nsec)))
         };
-        let ((realtime_sec, realtime_nsec), (monotonic_sec, monotonic_nsec)) =
-            (split(realtime)?, split(monotonic)?);
-        Some(Self { realtime_sec, realtime_nsec, monotonic_sec, monotonic_nsec })
+        let (unix, boot) = (split(realtime)?, split(monotonic)?);
+        Some(Self {
+            realtime_sec: unix.0,
+            realtime_nsec: unix.1,
+            monotonic_sec: boot.0,
+            monotonic_nsec: boot.1,
+        })
     }
 }

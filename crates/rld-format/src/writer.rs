@@ -199,7 +199,9 @@ pub fn encode_row(layout: &Layout, words: &[u32], values: &[i64], out: &mut Vec<
         let (w, v) = (layout.words, layout.slots.len());
         return Err(RldError::not_writable(format!("a row that has not {w} words and {v} values")));
     }
-    words.iter().for_each(|word| out.extend(word.to_le_bytes()));
+    for word in words {
+        out.extend(word.to_le_bytes());
+    }
     for (slot, value) in layout.slots.iter().zip(values) {
         let unused = 64 - 8 * slot.size;
         if value << unused >> unused != *value {

@@ -1,11 +1,11 @@
 //! Bodies for ULog.
 
-use std::io::Read;
-
 use rovelog::ulog_format::message::Message;
 use rovelog::ulog_format::wire::Payload;
 use rovelog::ulog_format::{UlogReader, UlogStream};
 use rovelog::{Bytes, LogReader, LogStream, ReadOptions, Select, Severity};
+
+use crate::pieces::Pieces;
 
 fn open(data: &[u8]) -> Option<UlogReader> {
     UlogReader::new(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
@@ -49,19 +49,6 @@ pub fn ulog_read(data: &[u8]) {
     log.texts().into_iter().flatten().for_each(drop);
     log.topics().iter().for_each(|topic| drop(log.definition(topic)));
     drop((log.parameters(), log.infos(), log.multi_infos(), log.dropouts()));
-}
-
-/// Hands out bytes in pieces of sizes taken from the bytes themselves.
-struct Pieces<'a>(&'a [u8]);
-
-impl Read for Pieces<'_> {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        let size = self.0.first().map_or(0, |b| 1 + usize::from(*b)).min(self.0.len()).min(out.len());
-        let (piece, rest) = self.0.split_at(size);
-        out[..size].copy_from_slice(piece);
-        self.0 = rest;
-        Ok(size)
-    }
 }
 
 /// The stream gives what the slice gives, however its input is split.

@@ -176,7 +176,9 @@ impl Blocks {
             TimeAxis::Fit => self.fitted(true),
         };
         let zero = pieces.first().map_or(0, |piece| piece.t0);
-        pieces.iter_mut().for_each(|piece| piece.t0 = piece.t0.saturating_sub(zero));
+        for piece in &mut pieces {
+            piece.t0 = piece.t0.saturating_sub(zero);
+        }
         pieces
     }
 
@@ -264,7 +266,7 @@ impl Blocks {
         for (i, offset) in distance.iter().enumerate() {
             let block = &self.list[segment.start + i];
             let end = block.row + block.rows;
-            let place = |row: u64, offset: i64| Some(line.piece.time(row)?.checked_add(offset)?);
+            let place = |row: u64, offset: i64| line.piece.time(row)?.checked_add(offset);
             let Some(t0) = place(block.row, *offset) else { continue };
             let mut piece = Piece { start: block.row, end, t0, ..line.piece };
             if let Some(next) = distance.get(i + 1)
