@@ -5,9 +5,7 @@ use std::io::Read;
 use rovelog::ulog_format::message::Message;
 use rovelog::ulog_format::wire::Payload;
 use rovelog::ulog_format::{Ulog, UlogReader, UlogStream};
-use rovelog::{
-    Align, Bytes, Format, LogReader, LogStream, ReadOptions, RecoverOptions, Select, Severity,
-};
+use rovelog::{Align, Bytes, Format, LogReader, LogStream, ReadOptions, RecoverOptions, Select, Severity};
 
 fn open(data: &[u8]) -> Option<UlogReader> {
     UlogReader::new(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
