@@ -16,7 +16,7 @@ use crate::error::UlogError;
 use crate::frame::{Step, Walk};
 use crate::index::{Cursor, Index, Met, row_bytes};
 use crate::message::{Message, level_number};
-use crate::parameters::{Dropout, Parameters, Section, infos, multi_infos};
+use crate::parameters::{Parameters, Section, infos, multi_infos};
 use crate::recover::recover;
 use crate::reshape;
 use crate::row::Row;
@@ -159,20 +159,6 @@ impl UlogReader {
     /// The information messages with several values: key, lists, parts, in file order.
     pub fn multi_infos(&self) -> BTreeMap<String, Vec<Vec<Value>>> {
         multi_infos(self.described().map(|(_, message, _)| message))
-    }
-
-    /// The dropouts that the logger reported, in file order.
-    pub fn dropouts(&self) -> Vec<Dropout> {
-        let mut cursor = self.cursor();
-        let mut dropouts = Vec::new();
-        while let Some(met) = cursor.next() {
-            if let (kind::DROPOUT, Some(Message::Dropout { millis })) =
-                (met.msg_type, Message::view(met.msg_type, met.payload))
-            {
-                dropouts.push(Dropout { time: cursor.clock.now(), millis, offset: met.at });
-            }
-        }
-        dropouts
     }
 
     pub(crate) fn described(&self) -> impl Iterator<Item = (u64, Message<'_>, Section)> + '_ {

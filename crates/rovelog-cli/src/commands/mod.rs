@@ -14,6 +14,7 @@ mod slice;
 mod split;
 mod topics;
 mod track;
+mod ulog;
 
 use clap::Subcommand;
 
@@ -40,6 +41,7 @@ pub(crate) enum Command {
     Split(split::Args),
     Merge(merge::Args),
     Diff(diff::Args),
+    Ulog(ulog::Args),
 }
 
 /// Runs `command`.
@@ -59,5 +61,6 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Split(args) => split::run(&args, context),
         Command::Merge(args) => merge::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
+        Command::Ulog(args) => ulog::run(&args, context),
     }
 }
