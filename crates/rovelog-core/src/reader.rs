@@ -57,6 +57,9 @@ impl FormatInfo {
 pub struct ReadOptions {
     /// Caps against hostile input.
     pub limits: Limits,
+    /// Declarations of types that logs carry only the ids of, in the format's own language. Formats
+    /// that describe their types themselves have no use for it.
+    pub declarations: String,
 }
 
 /// A format: its constants and how a log of it is opened.
