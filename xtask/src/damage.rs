@@ -16,7 +16,7 @@ const END: &str = "<!-- end -->\n";
 pub(crate) fn command(args: &[String]) -> Result<()> {
     ensure!(args == ["ulog"], "damage needs the name of a format: ulog");
     let Some(real) = oracle::real() else { bail!("the plan of damage is among the real logs") };
-    let mut script = oracle::script("ulog_damage.py")?;
+    let mut script = oracle::ulog::script("ulog_damage.py")?;
     let output = script
         .arg(oracle::binary()?)
         .arg(real)

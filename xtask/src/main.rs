@@ -25,12 +25,16 @@ const TASKS: &[Task] = &[
     (
         "gen-corpus",
         corpus::command,
-        "write corpus/ [--check: compare only] [--large SIZE [--from FILE.ulg] [-o PATH]: one big log]",
+        "write corpus/ [--check: compare only] [--large [FORMAT] SIZE [--from FILE] [-o PATH]: one big log]",
     ),
-    ("bench", bench::command, "measure beside other readers, in one run: bench ulog [LOG]"),
+    ("bench", bench::command, "measure beside other readers, in one run: bench FORMAT [LOG]"),
     ("test", stages::command, "run every check, cheapest first [BLESS=1: rewrite snapshots and corpus]"),
     ("tidy", tidy::command, "check dependency edges, licences, file lengths, paths, words"),
-    ("oracle", oracle::command, "ulog: compare with pyulog, value by value, over real logs and the corpus"),
+    (
+        "oracle",
+        oracle::command,
+        "compare with another reader, value by value, over real logs and the corpus: oracle FORMAT",
+    ),
     (
         "damage",
         damage::command,

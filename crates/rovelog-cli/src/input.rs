@@ -41,6 +41,17 @@ impl Input {
         self.path.to_string_lossy().into_owned()
     }
 
+    /// A name for a log that is made of this one, for messages: `flight.part.ulg`.
+    pub(crate) fn name_for(&self, what: &str) -> String {
+        let (stem, extension) = (self.path.file_stem(), self.path.extension());
+        match stem.zip(extension).filter(|_| !self.is_stdin()) {
+            Some((stem, extension)) => {
+                format!("{}.{what}.{}", stem.to_string_lossy(), extension.to_string_lossy())
+            }
+            None => format!("{what}.log"),
+        }
+    }
+
     /// Opens the log; stdin is read into memory.
     pub(crate) fn open(&self, context: &Context) -> Result<AnyLog, Failure> {
         let options = ReadOptions::default();

@@ -112,18 +112,10 @@ fn json_documents_name_their_schema() {
     assert_eq!(json("events one-topic.ulg -f json")["schema"], "rovelog.events/1");
 }
 
-/// The real logs, from `ROVELOG_REAL` or beside the checkout.
 #[test]
-#[allow(clippy::print_stdout, clippy::allow_attributes, reason = "a skipped test says so")]
 fn events_and_tracks_of_real_logs() {
-    let folder = std::env::var_os("ROVELOG_REAL")
-        .map_or_else(|| corpus().join("../../../shared/real"), Into::into)
-        .join("ulog");
+    let Some(folder) = rovelog_testing::real("ulog") else { return };
     let log = folder.join("sample_px4_events.ulg");
-    if !log.is_file() {
-        println!("SKIPPED: no real logs in {} (set ROVELOG_REAL)", folder.display());
-        return;
-    }
     let lines = stdout(&format!("events {}", log.display()));
     assert_eq!(lines.lines().count(), 15, "{lines}");
     assert!(lines.contains("+00:00:14.9  info       Using default takeoff altitude: 2.50 m\n"), "{lines}");

@@ -1,6 +1,11 @@
 //! The traits that every format implements, and how a format is told by its first bytes.
 
-use crate::{Bytes, Diagnostics, Limits, LogInfo, Record, Result, Select, Text, Topic};
+use std::io::Write;
+
+use crate::{
+    Bytes, Diagnostics, Error, ErrorKind, Limits, LogInfo, Record, RecoverOptions, Recovery, Result, Select,
+    Sliced, Text, Topic,
+};
 
 /// How many bytes of a file decide its format.
 pub const PROBE_LEN: usize = 64;
@@ -127,7 +132,7 @@ pub trait LogReader: Send + Sync {
     #[cfg(feature = "arrow")]
     fn columns<'a>(&'a self, topic: &Topic, _select: &Select) -> Result<Batches<'a>> {
         let why = format!("topic {} has no columns: built without feature `arrow`", topic.name);
-        Err(crate::Error::new(self.format().id, crate::ErrorKind::Unsupported, None, why))
+        Err(Error::new(self.format().id, ErrorKind::Unsupported, None, why))
     }
 
     /// The console lines in file order; `None` where the format has no such thing.
@@ -142,6 +147,20 @@ pub trait LogReader: Send + Sync {
 
     /// Everything noticed while the log was read.
     fn diagnostics(&self) -> &Diagnostics;
+
+    /// Writes the best sound log that this one still holds, and accounts for every byte. A sound log is
+    /// copied as it is.
+    ///
+    /// # Errors
+    /// Where the output refuses.
+    fn recover(&self, out: &mut dyn Write, options: &RecoverOptions) -> Result<Recovery>;
+
+    /// Writes the part of the log that `select` names, as a log of its own: all that its records need stays.
+    /// Fields are not cut: `select.fields` means nothing here.
+    ///
+    /// # Errors
+    /// Where the output refuses, and where the format cannot hold the part.
+    fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced>;
 }
 
 /// One pass over a log that comes from a pipe. Memory is bounded; topics appear as they are met.

@@ -7,24 +7,12 @@ use rovelog_export::track::{
     self, Altitude, Fix, Format, Line, LineBuilder, Mark, MarkKind, Phase, Tally, Track, TrackOptions,
     TrackPoint, WriteError, WriteOptions,
 };
+use rovelog_testing::root;
 use roxmltree::{Document, Node};
 use serde_json::Value as Json;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// The folder of real logs, from `ROVELOG_REAL` or beside the checkout; says so where there is none.
-#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn real() -> Option<PathBuf> {
-    let folder =
-        std::env::var_os("ROVELOG_REAL").map_or_else(|| root().join("../shared/real"), PathBuf::from);
-    let folder = folder.join("ulog");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    println!("SKIPPED: no real logs in {} (set ROVELOG_REAL)", folder.display());
-    None
+    rovelog_testing::real("ulog")
 }
 
 fn open(path: &Path, options: &TrackOptions) -> (Track, Tally) {

@@ -39,6 +39,7 @@ pub use open::{from_bytes, open, open_as, open_stream, open_with};
 pub use rovelog_core as core;
 pub use rovelog_core::{
     Bytes, Clock, Decode, Detail, Diagnostic, Diagnostics, Error, ErrorKind, Field, FieldType, Format,
-    FormatInfo, Ledger, Limits, LogInfo, LogReader, LogStream, ReadOptions, Record, Records, Result, Rule,
-    Scalar, Schema, Select, Severity, State, Text, Timestamp, Topic, TopicId, UtcOffset, Value,
+    FormatInfo, Ledger, Limits, LogInfo, LogReader, LogStream, ReadOptions, Record, Records, RecoverOptions,
+    Recovery, Result, Rule, Scalar, Schema, Select, Severity, Sliced, State, Stretch, Text, Timestamp, Topic,
+    TopicId, UtcOffset, Value,
 };

@@ -1,20 +1,8 @@
 //! Detection on real files: `ROVELOG_REAL`, or the folder `../shared/real` beside the workspace.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rovelog::{Detection, detect};
-
-/// The folder of real logs, or `None` with a printed line.
-#[expect(clippy::print_stdout, reason = "a skipped test says so")]
-fn real() -> Option<PathBuf> {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/real");
-    let folder = std::env::var_os("ROVELOG_REAL").map_or_else(default, PathBuf::from);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    println!("skipped: no real logs at {}", folder.display());
-    None
-}
 
 fn head(path: &Path) -> Vec<u8> {
     let mut bytes = std::fs::read(path).unwrap();
@@ -36,7 +24,7 @@ fn name(path: &Path) -> &'static str {
 
 #[test]
 fn every_real_file_is_what_its_folder_says() {
-    let Some(real) = real() else { return };
+    let Some(real) = rovelog_testing::real("") else { return };
     let mut seen = 0;
     for (folder, extension, id) in [
         ("ulog", "ulg", "ulog"),
@@ -69,7 +57,7 @@ fn every_real_file_is_what_its_folder_says() {
 
 #[test]
 fn what_lies_beside_real_logs_is_named() {
-    let Some(real) = real() else { return };
+    let Some(real) = rovelog_testing::real("") else { return };
     for (path, what) in [
         ("rosbag12/whole_file.bag.gz", "gzip"),
         ("rosbag12/whole_file.bag.bz2", "bzip2"),

@@ -68,7 +68,7 @@ pub use definitions::{Definitions, Subscription};
 pub use error::UlogError;
 pub use parameters::{Dropout, ParameterChange, Parameters};
 pub use reader::UlogReader;
-pub use recover::{RecoverOptions, RecoveryReport, Stretch, recover};
+pub use recover::recover;
 pub use row::{Number, Place, Row};
 pub use stream::{StreamItem, UlogStream};
 pub use writer::{FormatBuilder, UlogWriter};

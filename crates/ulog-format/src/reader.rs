@@ -1,13 +1,14 @@
 //! The random-access reader: a log in memory or in a mapped file.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::ops::RangeInclusive;
 
 use rovelog_core::order::{Blocks, InOrder, Place};
 use rovelog_core::reader::Texts;
 use rovelog_core::{
-    Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, ReadOptions, Record, Records, Select, Text,
-    Timestamp, Topic, TopicId, Value,
+    Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions,
+    Recovery, Select, Sliced, Text, Timestamp, Topic, TopicId, Value,
 };
 
 use crate::definitions::{Definitions, RowShape};
@@ -16,6 +17,8 @@ use crate::frame::{Step, Walk};
 use crate::index::{Cursor, Index, Met, row_bytes};
 use crate::message::{Message, level_number};
 use crate::parameters::{Dropout, Parameters, Section, infos, multi_infos};
+use crate::recover::recover;
+use crate::reshape;
 use crate::row::Row;
 use crate::summary::Summary;
 use crate::window::Window;
@@ -291,6 +294,14 @@ impl LogReader for UlogReader {
 
     fn diagnostics(&self) -> &Diagnostics {
         &self.walk.diagnostics
+    }
+
+    fn recover(&self, out: &mut dyn Write, options: &RecoverOptions) -> rovelog_core::Result<Recovery> {
+        Ok(recover(self, out, options)?)
+    }
+
+    fn slice(&self, select: &Select, out: &mut dyn Write) -> rovelog_core::Result<Sliced> {
+        Ok(reshape::slice(self, select, out)?)
     }
 }
 

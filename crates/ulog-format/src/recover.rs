@@ -9,10 +9,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::{Read, Write};
 use std::ops::Range;
 
-use rovelog_core::{LogReader, ReadOptions};
+use rovelog_core::{Detail, LogReader, ReadOptions, RecoverOptions, Recovery, Stretch, Value};
 use zerocopy::IntoBytes;
-
-pub use stretches::Stretch;
 
 use crate::diagnostics as rules;
 use crate::error::UlogError;
@@ -22,50 +20,6 @@ use crate::schema::FormatText;
 use crate::stream::UlogStream;
 use crate::window::{FLAG_BITS_AT, HEADER_LEN};
 use crate::wire::{FileHeader, FlagBits, kind};
-
-/// How to recover.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct RecoverOptions {
-    /// Leave out what stands in stretches of another time; see [`UlogReader::stretches`]. Formats and
-    /// subscriptions in them that define something new stay, because later rows may need them.
-    pub drop_stale: bool,
-}
-
-impl RecoverOptions {
-    /// The same options with [`drop_stale`](Self::drop_stale).
-    #[must_use]
-    pub fn dropping_stale(mut self) -> Self {
-        self.drop_stale = true;
-        self
-    }
-}
-
-/// What became of the bytes of a log. `kept_bytes + lost_bytes + stale_bytes` is its length.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RecoveryReport {
-    /// Bytes of the recovered log.
-    pub kept_bytes: u64,
-    /// Its rows.
-    pub rows: u64,
-    /// Its messages by the letter of their type, rows included.
-    pub messages: BTreeMap<u8, u64>,
-    /// Bytes left out because no reader can use them.
-    pub lost_bytes: u64,
-    /// The same as ranges of the damaged log, ascending, neighbours joined.
-    pub lost: Vec<Range<u64>>,
-    /// Sound bytes left out because they are of another time.
-    pub stale_bytes: u64,
-    /// The rows among them.
-    pub stale_rows: u64,
-    /// The parts of the damaged log by time; empty where nothing is damaged.
-    pub stretches: Vec<Stretch>,
-    /// Sections of appended data that became ordinary data.
-    pub merged_sections: usize,
-    /// Whether the log was sound, so that the recovered one is a plain copy.
-    pub unchanged: bool,
-}
 
 /// Which bytes of a log to keep: ascending ranges behind the header, neighbours joined.
 #[derive(Default)]
@@ -130,7 +84,7 @@ pub fn recover(
     log: &UlogReader,
     mut out: impl Write,
     options: &RecoverOptions,
-) -> Result<RecoveryReport, UlogError> {
+) -> Result<Recovery, UlogError> {
     let stretches = log.stretches();
     let stale: &[Stretch] = if options.drop_stale { &stretches } else { &[] };
     let mut plan = plan(log, stale);
@@ -142,33 +96,35 @@ pub fn recover(
         plan.lose(unusable(log, &plan.kept));
         settle(log, &mut plan)?;
     }
-    let merged_sections = if unchanged { 0 } else { log.appended_offsets().len() };
+    let merged_sections = if unchanged { 0 } else { log.appended_offsets().len() as u64 };
 
-    let mut report = RecoveryReport {
-        kept_bytes: FLAG_BITS_AT + total(&plan.kept),
-        rows: 0,
-        messages: BTreeMap::new(),
-        lost_bytes: total(&plan.lost),
-        lost: plan.lost,
-        stale_bytes: total(&plan.stale),
-        stale_rows: 0,
-        stretches,
-        merged_sections,
-        unchanged,
-    };
+    let (mut records, mut stale_records, mut messages) = (0, 0, BTreeMap::<u8, u64>::new());
     let (mut kept, mut dropped) = (Inside::of(&plan.kept), Inside::of(&plan.stale));
     for met in log.cursor() {
         if kept.has(met.at) {
-            *report.messages.entry(met.msg_type).or_default() += 1;
-            report.rows += u64::from(met.row.is_some());
+            *messages.entry(met.msg_type).or_default() += 1;
+            records += u64::from(met.row.is_some());
         } else if dropped.has(met.at) {
-            report.stale_rows += u64::from(met.row.is_some());
+            stale_records += u64::from(met.row.is_some());
         }
     }
     let head = if unchanged { log.header().as_bytes().to_vec() } else { head(log, &plan.kept) };
     std::io::copy(&mut Kept::new(log.bytes(), &head, &plan.kept), &mut out)?;
     out.flush()?;
-    Ok(report)
+    let letter = |(letter, count): (u8, u64)| (letter.escape_ascii().to_string(), Value::UInt(count, 64));
+    Ok(Recovery {
+        records,
+        kept_bytes: FLAG_BITS_AT + total(&plan.kept),
+        lost: plan.lost,
+        stale_bytes: total(&plan.stale),
+        stale_records,
+        stretches,
+        unchanged,
+        details: vec![
+            Detail::hidden("merged_sections", Value::UInt(merged_sections, 32)),
+            Detail::hidden("messages", Value::record(messages.into_iter().map(letter))),
+        ],
+    })
 }
 
 /// What to keep, as far as the log itself tells.

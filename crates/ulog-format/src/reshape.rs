@@ -25,7 +25,7 @@ use std::io::Write;
 use std::ops::Range;
 
 use rovelog_core::wire::{U16Le, U64Le};
-use rovelog_core::{LogReader, Select};
+use rovelog_core::{Detail, LogReader, Select, Sliced, Value};
 use zerocopy::IntoBytes;
 
 use crate::clock::{LogClock, RowMicros};
@@ -38,30 +38,34 @@ use crate::reader::UlogReader;
 use crate::window::{FLAG_BITS_AT, HEADER_LEN};
 use crate::wire::{FlagBits, MessageHeader, kind};
 
-/// What a slice holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SliceReport {
-    /// Its rows.
-    pub records: u64,
-    /// Its topics; those without rows count.
-    pub topics: usize,
-    /// Its bytes.
-    pub bytes: u64,
-    /// Its logged texts.
-    pub texts: u64,
-    /// Its dropouts.
-    pub dropouts: u64,
-    /// Its changes of parameters.
-    pub parameter_changes: u64,
+/// What a slice holds, as it is counted.
+#[derive(Default)]
+struct Report {
+    records: u64,
+    topics: usize,
+    bytes: u64,
+    texts: u64,
+    dropouts: u64,
+    parameter_changes: u64,
     /// Parameters whose value at the start of the slice was set during the log.
-    pub parameters_in_force: usize,
+    parameters_in_force: usize,
 }
 
-impl SliceReport {
-    /// Whether it holds definitions and initial values only.
-    pub fn is_empty(&self) -> bool {
-        self.records + self.texts + self.dropouts + self.parameter_changes == 0
+impl Report {
+    fn sliced(&self) -> Sliced {
+        let detail = |key, count| Detail::hidden(key, Value::UInt(count, 64));
+        Sliced {
+            records: self.records,
+            others: self.texts + self.dropouts + self.parameter_changes,
+            topics: self.topics,
+            bytes: self.bytes,
+            details: vec![
+                detail("messages", self.texts),
+                detail("dropouts", self.dropouts),
+                detail("parameter_changes", self.parameter_changes),
+                Detail::hidden("parameters_in_force", Value::UInt(self.parameters_in_force as u64, 32)),
+            ],
+        }
     }
 }
 
@@ -79,7 +83,7 @@ impl SliceReport {
 /// # Errors
 /// Where the output refuses, and where timestamps of fewer than 64 bits would be read differently without
 /// the rows that are left out.
-pub fn slice(log: &UlogReader, select: &Select, out: impl Write) -> Result<SliceReport, UlogError> {
+pub fn slice(log: &UlogReader, select: &Select, out: impl Write) -> Result<Sliced, UlogError> {
     let kept: Vec<_> = log.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
     let mut slice = Slice::new(log, select, kept, out);
     slice.begin()?;
@@ -141,12 +145,12 @@ struct Slice<'a, W> {
     out: W,
     /// What is to be written next: neighbours go together.
     pending: Range<usize>,
-    report: SliceReport,
+    report: Report,
 }
 
 impl<'a, W: Write> Slice<'a, W> {
     fn new(log: &'a UlogReader, select: &'a Select, kept: Vec<bool>, out: W) -> Self {
-        let report = SliceReport { topics: kept.iter().filter(|kept| **kept).count(), ..Default::default() };
+        let report = Report { topics: kept.iter().filter(|kept| **kept).count(), ..Default::default() };
         let mut slice = Self {
             log,
             select,
@@ -371,10 +375,10 @@ impl<'a, W: Write> Slice<'a, W> {
         Ok(self.out.write_all(bytes)?)
     }
 
-    fn finish(mut self) -> Result<SliceReport, UlogError> {
+    fn finish(mut self) -> Result<Sliced, UlogError> {
         self.begin_data()?;
         self.flush()?;
         self.out.flush()?;
-        Ok(self.report)
+        Ok(self.report.sliced())
     }
 }

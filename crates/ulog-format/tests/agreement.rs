@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use rovelog_core::{LogReader, LogStream, ReadOptions, Select};
-use support::{Dribble, Log, common_of_reader, common_of_stream, corpus, logs_in, open, real};
+use rovelog_testing::Dribble;
+use support::{Log, common_of_reader, common_of_stream, corpus, logs_in, open, real};
 use ulog_format::message::Message;
 use ulog_format::wire::{FileHeader, MessageHeader, Payload};
 use ulog_format::{UlogReader, UlogStream};
@@ -14,12 +15,12 @@ use zerocopy::FromBytes;
 
 fn check_stream(log: &Log, sizes: &[usize]) {
     let Ok(reader) = UlogReader::new(log.bytes.clone(), &ReadOptions::default()) else {
-        let dribble = Dribble { bytes: &log.bytes, sizes: sizes.to_vec(), turn: 0 };
+        let dribble = Dribble::new(&log.bytes, sizes);
         assert!(UlogStream::new(dribble, &ReadOptions::default()).is_err(), "{}", log.name);
         return;
     };
     let (want, want_messages) = common_of_reader(&reader);
-    let (got, got_messages) = common_of_stream(Dribble { bytes: &log.bytes, sizes: sizes.to_vec(), turn: 0 });
+    let (got, got_messages) = common_of_stream(Dribble::new(&log.bytes, sizes));
     for (key, want) in want.as_object().expect("an object") {
         assert!(got[key] == *want, "{} {sizes:?} {key}\n want {want}\n got  {}", log.name, got[key]);
     }
@@ -53,7 +54,7 @@ fn the_stream_equals_the_slice_on_real_logs() {
         let want: Vec<_> =
             reader.records_in_file_order().map(|r| (r.offset, r.seq, r.time, r.payload.to_vec())).collect();
         for size in [1, 1000] {
-            let dribble = Dribble { bytes: &log.bytes, sizes: vec![size], turn: 0 };
+            let dribble = Dribble::new(&log.bytes, [size]);
             let mut stream = UlogStream::new(dribble, &ReadOptions::default()).expect(&log.name);
             let mut rows = 0;
             while let Some(r) = stream.next_record().expect("readable") {

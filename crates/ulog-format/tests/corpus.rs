@@ -3,17 +3,16 @@
 mod support;
 
 use rovelog_core::{Error, ReadOptions};
+use rovelog_testing::{differences, expected};
 use serde_json::Value as Json;
-use support::{corpus, picture, root};
+use support::{corpus, picture};
 use ulog_format::UlogReader;
 
 #[test]
 fn every_case_reads_as_expected() {
     let mut wrong = Vec::new();
     for log in corpus() {
-        let path = root().join(format!("corpus/expected/ulog/{}.json", log.name));
-        let text = std::fs::read_to_string(&path).expect("every case has an expected result");
-        let mut expected: Json = serde_json::from_str(&text).expect("JSON");
+        let mut expected = expected("ulog", &log.name);
         match (expected["open"].as_str(), UlogReader::new(log.bytes.clone(), &ReadOptions::default())) {
             (Some("refused"), Err(error)) => {
                 let error = Error::from(error);
@@ -24,12 +23,7 @@ fn every_case_reads_as_expected() {
             (Some("ok"), Ok(reader)) => {
                 // An unknown type is kept as bytes; how it is spelled is the schema's matter.
                 strip_types(&mut expected["ulog"]);
-                let got = picture(&reader);
-                for (key, want) in expected.as_object().expect("an object") {
-                    if got[key] != *want {
-                        wrong.push(format!("{} {key}\n  want {want}\n  got  {}", log.name, got[key]));
-                    }
-                }
+                wrong.extend(differences(&log.name, &expected, &picture(&reader)));
             }
             (open, result) => panic!("{}: expected {open:?}, got {:?}", log.name, result.map(|_| "a log")),
         }

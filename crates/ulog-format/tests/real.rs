@@ -5,9 +5,10 @@ mod support;
 use std::collections::BTreeMap;
 
 use rovelog_core::{LogReader, ReadOptions, Severity, Value};
+use rovelog_testing::json_of;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
-use support::{Log, hex, json_of, logs_in, open, real};
+use support::{Log, hex, logs_in, open, real};
 use ulog_format::UlogReader;
 use ulog_format::message::Message;
 

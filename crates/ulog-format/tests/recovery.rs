@@ -5,12 +5,12 @@ mod support;
 use std::collections::{BTreeMap, HashMap};
 
 use rovelog_core::wire::U64Le;
-use rovelog_core::{LogReader, ReadOptions, Severity};
+use rovelog_core::{LogReader, ReadOptions, RecoverOptions, Recovery, Severity, Stretch, Value};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use support::{corpus, hex, logs_in, open, real};
 use ulog_format::message::Message;
-use ulog_format::{RecoverOptions, RecoveryReport, Stretch, UlogReader, recover};
+use ulog_format::{UlogReader, recover};
 
 fn noise(key: &str, len: usize) -> Vec<u8> {
     let block = |i: usize| Sha256::digest(format!("{key}:{i}"));
@@ -51,6 +51,27 @@ fn rows(log: &UlogReader) -> HashMap<(u16, u64), u64> {
     rows
 }
 
+fn detail<'a>(report: &'a Recovery, key: &str) -> &'a Value {
+    &report.details.iter().find(|detail| detail.key == key).expect("ULog says so").value
+}
+
+/// Kept messages by the letter of their type.
+fn kept_messages(report: &Recovery) -> BTreeMap<u8, u64> {
+    let Value::Struct(counts) = detail(report, "messages") else { panic!("counts by letter") };
+    let count = |(letter, count): &(std::sync::Arc<str>, Value)| match count {
+        Value::UInt(count, _) => (letter.as_bytes()[0], *count),
+        other => panic!("{other:?}"),
+    };
+    counts.iter().map(count).collect()
+}
+
+fn merged_sections(report: &Recovery) -> u64 {
+    match detail(report, "merged_sections") {
+        Value::UInt(count, _) => *count,
+        other => panic!("{other:?}"),
+    }
+}
+
 /// All sound messages but the flag bits, in order.
 fn messages(log: &UlogReader) -> Vec<String> {
     let kept = log.messages().filter(|(_, message)| !matches!(message, Message::FlagBits(..)));
@@ -58,20 +79,20 @@ fn messages(log: &UlogReader) -> Vec<String> {
 }
 
 /// Recovers a log and holds the result to everything that is promised of it.
-fn recovered(what: &str, log: &UlogReader, options: &RecoverOptions) -> (UlogReader, RecoveryReport) {
+fn recovered(what: &str, log: &UlogReader, options: &RecoverOptions) -> (UlogReader, Recovery) {
     let mut bytes = Vec::new();
     let report = recover(log, &mut bytes, options).expect("memory takes it");
     let len = log.info().size;
     assert_eq!(report.kept_bytes, bytes.len() as u64, "{what}");
-    assert_eq!(report.kept_bytes + report.lost_bytes + report.stale_bytes, len, "{what}: every byte");
+    assert_eq!(report.kept_bytes + report.lost_bytes() + report.stale_bytes, len, "{what}: every byte");
     let bytes = rovelog_core::Bytes::from(bytes);
     let again = open(&bytes);
     let lost = again.diagnostics().list().iter().find(|d| d.rule.severity == Severity::DataLost);
     assert!(lost.is_none(), "{what}: the recovered log loses {lost:?}");
-    assert_eq!(again.info().records, report.rows, "{what}");
+    assert_eq!(again.info().records, report.records, "{what}");
     let mut counts = BTreeMap::new();
     again.messages().for_each(|(_, message)| *counts.entry(message.msg_type()).or_insert(0u64) += 1);
-    assert_eq!(counts, report.messages, "{what}");
+    assert_eq!(counts, kept_messages(&report), "{what}");
     if !report.unchanged {
         assert!(again.appended_offsets().is_empty(), "{what}");
     }
@@ -82,7 +103,7 @@ fn recovered(what: &str, log: &UlogReader, options: &RecoverOptions) -> (UlogRea
 }
 
 /// Recovers a log with everything that is sound in it.
-fn check_recovery(what: &str, log: &UlogReader) -> (UlogReader, RecoveryReport) {
+fn check_recovery(what: &str, log: &UlogReader) -> (UlogReader, Recovery) {
     let (again, report) = recovered(what, log, &RecoverOptions::default());
     let sound = |log: &UlogReader| -> Vec<_> {
         log.records_in_file_order().map(|r| (r.topic.type_name.clone(), r.payload.to_vec())).collect()
@@ -119,7 +140,7 @@ fn appended_sections_become_ordinary_data_where_something_is_lost() {
     let find = |name: &str| corpus().into_iter().find(|log| log.name == name).expect("in the corpus");
     let cut = open(&find("appended+cut-in-payload-before").bytes);
     let (again, report) = check_recovery("cut", &cut);
-    assert_eq!((report.merged_sections, report.lost.len(), report.unchanged), (1, 1, false));
+    assert_eq!((merged_sections(&report), report.lost.len(), report.unchanged), (1, 1, false));
     let flags = again.flag_bits().expect("kept");
     assert_eq!((flags.incompat_flags[0], flags.appended_offsets.map(U64Le::get)), (0, [0; 3]));
     // A sound log stays as it is, its sections too.
@@ -127,7 +148,7 @@ fn appended_sections_become_ordinary_data_where_something_is_lost() {
     let mut bytes = Vec::new();
     let report =
         recover(&open(&sound.bytes), &mut bytes, &RecoverOptions::default()).expect("memory takes it");
-    assert!(report.unchanged && report.merged_sections == 0 && bytes == sound.bytes);
+    assert!(report.unchanged && merged_sections(&report) == 0 && bytes == sound.bytes);
 }
 
 fn stretch_json(stretch: &Stretch) -> Json {
@@ -135,7 +156,7 @@ fn stretch_json(stretch: &Stretch) -> Json {
     serde_json::json!({
         "start": stretch.range.start,
         "end": stretch.range.end,
-        "timed_rows": stretch.timed_rows,
+        "timed_rows": stretch.timed_records,
         "first_us": micros(stretch.first),
         "last_us": micros(stretch.last),
         "in_time_order": stretch.in_time_order,
@@ -201,7 +222,7 @@ fn real_logs_recover_and_their_stretches_are_the_expected_ones() {
         let (again, report) = check_recovery(&file.name, &log);
         assert_eq!(
             messages(&again).len() as u64,
-            report.messages.values().sum::<u64>() - u64::from(again.flag_bits().is_some())
+            kept_messages(&report).values().sum::<u64>() - u64::from(again.flag_bits().is_some())
         );
         let text = std::fs::read_to_string(folder.join(format!("expected/{}.ulg.json", file.name)));
         let expected: Json = serde_json::from_str(&text.expect("expected values")).expect("JSON");
@@ -282,8 +303,8 @@ fn stale_blocks_are_found_by_their_times() {
         assert_eq!(stretches.first().map_or(0, |s| s.range.start), 0, "{name}");
         assert_eq!(stretches.last().map_or(log.info().size, |s| s.range.end), log.info().size, "{name}");
         assert!(stretches.windows(2).all(|pair| pair[0].range.end == pair[1].range.start), "{name}");
-        let out_of_order: u64 = stretches.iter().filter(|s| !s.in_time_order).map(|s| s.rows).sum();
-        assert_eq!(dropped.stale_rows, out_of_order, "{name}");
+        let out_of_order: u64 = stretches.iter().filter(|s| !s.in_time_order).map(|s| s.records).sum();
+        assert_eq!(dropped.stale_records, out_of_order, "{name}");
         // Rows that are not in the undamaged log, and rows that are: before and after.
         let count = |log: &UlogReader| {
             let got = rows(log);
@@ -296,7 +317,7 @@ fn stale_blocks_are_found_by_their_times() {
             stale += all_false;
             flagged += all_false - left_false;
         } else {
-            assert_eq!(dropped.stale_rows, 0, "{name}: nothing is stale");
+            assert_eq!(dropped.stale_records, 0, "{name}: nothing is stale");
         }
         good += all_true - left_true;
     }

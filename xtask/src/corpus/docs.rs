@@ -6,18 +6,15 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 
-use super::ulog;
+use super::{cases, formats};
 use crate::root;
 
 /// What follows this line is generated, up to the end of the file.
 const MARKER: &str = "<!-- written by `cargo xtask gen-corpus`; edit the recipes instead -->";
 
-/// Formats with a document.
-const FORMATS: &[&str] = &["ulog"];
-
 /// Brings the tables up to date.
 pub(super) fn write() -> Result<()> {
-    for format in FORMATS {
+    for format in formats() {
         let (path, text) = document(format)?;
         fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
     }
@@ -26,7 +23,7 @@ pub(super) fn write() -> Result<()> {
 
 /// Fails where a table is out of date.
 pub(super) fn check() -> Result<()> {
-    for format in FORMATS {
+    for format in formats() {
         let (path, text) = document(format)?;
         let same = fs::read_to_string(&path)? == text;
         ensure!(same, "{} is out of date; run `cargo xtask gen-corpus`", path.display());
@@ -45,7 +42,7 @@ fn document(format: &str) -> Result<(std::path::PathBuf, String)> {
 
 fn table(format: &str) -> String {
     let mut rules: BTreeMap<(char, u32), Vec<&str>> = BTreeMap::new();
-    for case in ulog::cases().filter(|case| case.format == format) {
+    for case in cases().filter(|case| case.format == format) {
         for rule in case.rules {
             let (letter, number) = rule.split_at(1);
             let key = (letter.chars().next().unwrap_or(' '), number.parse().unwrap_or(0));

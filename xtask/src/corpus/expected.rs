@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// Everything expected of a log that opens.
 #[derive(Debug, Serialize)]
-pub(crate) struct Expected {
+pub(crate) struct Expected<Own> {
     pub(crate) format: FormatId,
     pub(crate) open: &'static str,
     pub(crate) state: &'static str,
@@ -21,7 +21,9 @@ pub(crate) struct Expected {
     pub(crate) topics: Vec<Topic>,
     pub(crate) records: Vec<Record>,
     pub(crate) texts: Vec<Text>,
-    pub(crate) ulog: Ulog,
+    /// What only this format has, under its own keys.
+    #[serde(flatten)]
+    pub(crate) own: Own,
     pub(crate) lost: Vec<Lost>,
     pub(crate) notes: Vec<Note>,
 }
@@ -70,41 +72,6 @@ pub(crate) struct Text {
     pub(crate) words: String,
 }
 
-/// What only a `ULog` has.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct Ulog {
-    pub(crate) info: BTreeMap<String, Value>,
-    pub(crate) info_multi: BTreeMap<String, Vec<Vec<Value>>>,
-    pub(crate) parameters: Parameters,
-    pub(crate) dropouts: Vec<Dropout>,
-    pub(crate) messages: BTreeMap<String, u64>,
-    pub(crate) appended_offsets: Vec<String>,
-}
-
-/// Parameters: values at the start, changes, and both tables of defaults.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct Parameters {
-    pub(crate) initial: BTreeMap<String, Value>,
-    pub(crate) changed: Vec<Changed>,
-    pub(crate) default_system: BTreeMap<String, Value>,
-    pub(crate) default_setup: BTreeMap<String, Value>,
-}
-
-/// A parameter that changed while the log ran.
-#[derive(Debug, Serialize)]
-pub(crate) struct Changed {
-    pub(crate) t_ns: String,
-    pub(crate) name: String,
-    pub(crate) value: Value,
-}
-
-/// A time in which nothing was logged.
-#[derive(Debug, Serialize)]
-pub(crate) struct Dropout {
-    pub(crate) t_ns: String,
-    pub(crate) ms: u16,
-}
-
 /// Bytes that are not data, and why.
 #[derive(Debug, Serialize)]
 pub(crate) struct Lost {
@@ -121,9 +88,9 @@ pub(crate) struct Note {
 }
 
 /// Expected of a file that must not be read: the kind of the error, and words its message has.
-pub(crate) fn refused(version: &str, kind: &str, contains: &str) -> Value {
+pub(crate) fn refused(format: &str, version: &str, kind: &str, contains: &str) -> Value {
     json!({
-        "format": {"id": "ulog", "version": version},
+        "format": {"id": format, "version": version},
         "open": "refused",
         "error": {"kind": kind, "contains": contains},
     })

@@ -2,7 +2,6 @@
 
 mod docs;
 mod expected;
-mod large;
 mod lay;
 mod manifest;
 mod ulog;
@@ -15,13 +14,19 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::root;
 
-pub(crate) use large::default_log as large_log;
+pub(crate) use ulog::large::default_log as large_ulog;
 
 /// What is committed must stay small.
 const SIZE_LIMIT: usize = 64 * 1024;
 
 /// Files in `corpus/` that a person writes.
 const BY_HAND: &[&str] = &[".gitattributes", "README.md"];
+
+/// What runs with the arguments that are left.
+type Command = fn(&[String]) -> Result<()>;
+
+/// Who makes large logs of a format; without a name it is the first.
+const LARGE: &[(&str, Command)] = &[("ulog", ulog::large::command)];
 
 /// One test file: what it is called, what it is for, how it is made.
 pub(crate) struct Case {
@@ -39,17 +44,19 @@ pub(crate) struct Made {
     expected: serde_json::Value,
 }
 
-impl Case {
-    /// A `ULog`; `rules` are the numbers in `docs/formats/ulog.md`.
-    const fn ulog(
-        name: &'static str,
-        purpose: &'static str,
-        rules: &'static [&'static str],
-        recipe: fn() -> Made,
-    ) -> Self {
-        Self { format: "ulog", extension: "ulg", name, purpose, rules, recipe }
-    }
+/// All cases of all formats, in the order of the manifest.
+fn cases() -> impl Iterator<Item = &'static Case> {
+    ulog::cases()
+}
 
+/// The formats that have cases, by id.
+pub(crate) fn formats() -> Vec<&'static str> {
+    let mut formats: Vec<_> = cases().map(|case| case.format).collect();
+    formats.dedup();
+    formats
+}
+
+impl Case {
     fn id(&self) -> String {
         format!("{}/{}", self.format, self.name)
     }
@@ -60,8 +67,13 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     match args {
         [] => write(),
         [flag] if flag == "--check" => check(),
-        [flag, ..] if flag == "--large" => large::command(&args[1..]),
-        _ => bail!("usage: gen-corpus [--check | --large SIZE [--from FILE.ulg] [-o PATH]]"),
+        [flag, format, rest @ ..] if flag == "--large" => {
+            match LARGE.iter().find(|large| large.0 == format) {
+                Some((_, command)) => command(rest),
+                None => ulog::large::command(&args[1..]),
+            }
+        }
+        _ => bail!("usage: gen-corpus [--check | --large [FORMAT] SIZE [--from FILE] [-o PATH]]"),
     }
 }
 
@@ -118,7 +130,7 @@ fn folder() -> PathBuf {
 
 /// All generated files by their name below `corpus/`, and how many cases there are.
 fn generate() -> Result<(BTreeMap<String, Vec<u8>>, usize)> {
-    let made: Vec<(&Case, Made)> = ulog::cases().map(|case| (case, (case.recipe)())).collect();
+    let made: Vec<(&Case, Made)> = cases().map(|case| (case, (case.recipe)())).collect();
     let mut files = BTreeMap::new();
     for (case, made) in &made {
         let id = case.id();
@@ -165,10 +177,10 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The words of losses and notes that the truth of any case uses, with the first such case.
-pub(crate) fn words() -> BTreeMap<String, String> {
+/// The words of losses and notes that the truth of a format's cases uses, with the first such case.
+pub(crate) fn words(format: &str) -> BTreeMap<String, String> {
     let mut words = BTreeMap::new();
-    for case in ulog::cases() {
+    for case in cases().filter(|case| case.format == format) {
         let expected = (case.recipe)().expected;
         for key in ["lost", "notes"] {
             for entry in expected[key].as_array().into_iter().flatten() {
@@ -183,62 +195,11 @@ pub(crate) fn words() -> BTreeMap<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]
-    fn every_rule_has_a_case() {
-        let ruled: BTreeSet<&str> = ulog::cases().flat_map(|case| case.rules).copied().collect();
-        let wanted = (1..=33).map(|n| format!("D{n}")).chain((1..=4).map(|n| format!("U{n}")));
-        let missing: Vec<String> = wanted.filter(|r| !ruled.contains(r.as_str())).collect();
-        assert_eq!(missing, Vec::<String>::new());
-    }
-
-    #[test]
-    fn every_kind_of_message_and_every_word_occurs() {
-        let mut letters = BTreeSet::new();
-        for case in ulog::cases() {
-            let expected = (case.recipe)().expected;
-            let counts = expected["ulog"]["messages"].as_object().cloned();
-            letters.extend(counts.unwrap_or_default().into_iter().map(|(key, _)| key));
-        }
-        for letter in "BFIMPQARDLCSO".chars() {
-            assert!(letters.contains(&letter.to_string()), "no case has {letter}");
-        }
-        let words = words();
-        for word in [
-            "gap",
-            "cut",
-            "bad_message",
-            "unknown_id",
-            "undecodable",
-            "unknown_version",
-            "unknown_message",
-            "format_repeated",
-            "format_redefined",
-            "format_in_data_section",
-            "subscription_repeated",
-            "msg_id_reused",
-            "undefined_format",
-            "undecodable_topic",
-            "data_after_unsubscribe",
-            "no_timestamp",
-            "narrow_timestamp",
-            "continued_without_first",
-            "level_not_a_digit",
-            "parameter_type",
-            "appended_flag_mismatch",
-            "appended_offset_ignored",
-            "timestamp_out_of_range",
-        ] {
-            assert!(words.contains_key(word), "no case expects {word}");
-        }
-    }
-
-    #[test]
     fn what_is_lost_lies_in_the_file_and_in_order() {
-        for case in ulog::cases() {
+        for case in cases() {
             let made = (case.recipe)();
             let mut before = 0;
             for lost in made.expected["lost"].as_array().into_iter().flatten() {

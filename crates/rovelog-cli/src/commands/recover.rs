@@ -1,16 +1,15 @@
 //! `rovelog recover`: the best sound log that a damaged one still holds.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rovelog::AnyLog;
-use rovelog::ulog_format::{RecoverOptions, RecoveryReport, Stretch, recover};
+use rovelog::{RecoverOptions, Recovery, Stretch};
 use serde::Serialize;
 
 use crate::args::{Context, Format};
 use crate::input::Input;
+use crate::machine::DetailsDoc;
 use crate::outfile::{LogOut, OutArgs};
-use crate::report::{Failure, Outcome, Status, count, note};
+use crate::report::{Outcome, Status, count, note};
 use crate::when::Times;
 
 const MORE: &str = "\
@@ -42,7 +41,7 @@ pub(crate) struct Args {
 
 /// The document `rovelog.recover/1`.
 #[derive(Serialize)]
-struct Document {
+struct Document<'a> {
     schema: &'static str,
     file: String,
     output: String,
@@ -52,10 +51,10 @@ struct Document {
     kept_bytes: String,
     lost: LostDoc,
     stale: StaleDoc,
-    merged_sections: usize,
-    /// Kept messages by the letter of their type.
-    messages: BTreeMap<String, String>,
     stretches: Vec<StretchDoc>,
+    /// What only this format has.
+    #[serde(flatten)]
+    details: DetailsDoc<'a>,
 }
 
 #[derive(Serialize)]
@@ -85,20 +84,12 @@ struct StretchDoc {
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     let input = Input::new(args.file.as_deref())?;
-    let example = input.path.file_stem().filter(|_| !input.is_stdin()).map_or_else(
-        || "recovered.ulg".to_owned(),
-        |stem| format!("{}.recovered.ulg", stem.to_string_lossy()),
-    );
+    let example = input.name_for("recovered");
     let mut out = LogOut::create(args.output.as_deref(), &example, &[&input.path], args.out, context)?;
     let log = input.open(context)?;
-    let AnyLog::Ulog(ulog) = &log else {
-        return Err(Failure::usage(format!("{} logs cannot be recovered yet", log.format().name))
-            .next("see what is damaged: rovelog check FILE")
-            .at(&input.path));
-    };
     let options = RecoverOptions::default();
     let options = if args.drop_stale { options.dropping_stale() } else { options };
-    let report = recover(ulog, &mut out, &options)?;
+    let report = log.recover(&mut out, &options)?;
     let in_file = matches!(out, LogOut::File(_));
     out.finish()?;
     if format == Format::Json {
@@ -106,7 +97,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         let output = args.output.as_deref().unwrap_or(Path::new("-")).to_string_lossy().into_owned();
         context.out().document(&document(&report, input.name(), output, &times))?;
     }
-    let complete = report.lost_bytes == 0 && report.stale_bytes == 0;
+    let complete = report.is_complete();
     if !(complete && context.global.quiet) {
         say(&report, args.output.as_deref().filter(|_| in_file));
     }
@@ -114,13 +105,13 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 }
 
 /// What became of the log, for people; the line that sums it up is the last.
-fn say(report: &RecoveryReport, written: Option<&Path>) {
+fn say(report: &Recovery, written: Option<&Path>) {
     if report.stale_bytes > 0 {
-        let (records, bytes) = (count(report.stale_rows, "record"), count(report.stale_bytes, "byte"));
+        let (records, bytes) = (count(report.stale_records, "record"), count(report.stale_bytes, "byte"));
         note(&format!("left out {records} of another time ({bytes})"));
     } else {
-        let stale = report.stretches.iter().filter(|stretch| !stretch.in_time_order && stretch.rows > 0);
-        let (places, records) = stale.fold((0, 0), |(n, rows), stretch| (n + 1, rows + stretch.rows));
+        let stale = report.stretches.iter().filter(|stretch| !stretch.in_time_order && stretch.records > 0);
+        let (places, records) = stale.fold((0, 0), |(n, rows), stretch| (n + 1, rows + stretch.records));
         if places > 0 {
             let (records, places) = (count(records, "record"), count(places, "place"));
             note(&format!("{records} in {places} are of another time; to leave them out: --drop-stale"));
@@ -129,9 +120,9 @@ fn say(report: &RecoveryReport, written: Option<&Path>) {
     let ranges = count(report.lost.len() as u64, "range");
     let mut text = format!(
         "kept {} ({}), lost {} in {ranges}",
-        count(report.rows, "record"),
+        count(report.records, "record"),
         count(report.kept_bytes, "byte"),
-        count(report.lost_bytes, "byte"),
+        count(report.lost_bytes(), "byte"),
     );
     if report.lost.is_empty() {
         text.truncate(text.len() - " in ".len() - ranges.len());
@@ -142,29 +133,27 @@ fn say(report: &RecoveryReport, written: Option<&Path>) {
     note(&text);
 }
 
-fn document(report: &RecoveryReport, file: String, output: String, times: &Times) -> Document {
+fn document<'a>(report: &'a Recovery, file: String, output: String, times: &Times) -> Document<'a> {
     let ranges = report.lost.iter().map(|range| [range.start.to_string(), range.end.to_string()]);
     let stretch = |stretch: &Stretch| StretchDoc {
         range: [stretch.range.start.to_string(), stretch.range.end.to_string()],
-        records: stretch.rows.to_string(),
+        records: stretch.records.to_string(),
         first: times.machine(stretch.first),
         first_ns: times.t_ns(stretch.first).map(|nanos| nanos.to_string()),
         last: times.machine(stretch.last),
         last_ns: times.t_ns(stretch.last).map(|nanos| nanos.to_string()),
         in_time_order: stretch.in_time_order,
     };
-    let letter = |(letter, count): (&u8, &u64)| (letter.escape_ascii().to_string(), count.to_string());
     Document {
         schema: "rovelog.recover/1",
         file,
         output,
         unchanged: report.unchanged,
-        records: report.rows.to_string(),
+        records: report.records.to_string(),
         kept_bytes: report.kept_bytes.to_string(),
-        lost: LostDoc { bytes: report.lost_bytes.to_string(), ranges: ranges.collect() },
-        stale: StaleDoc { bytes: report.stale_bytes.to_string(), records: report.stale_rows.to_string() },
-        merged_sections: report.merged_sections,
-        messages: report.messages.iter().map(letter).collect(),
+        lost: LostDoc { bytes: report.lost_bytes().to_string(), ranges: ranges.collect() },
+        stale: StaleDoc { bytes: report.stale_bytes.to_string(), records: report.stale_records.to_string() },
         stretches: report.stretches.iter().map(stretch).collect(),
+        details: DetailsDoc(&report.details),
     }
 }

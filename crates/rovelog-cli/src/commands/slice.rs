@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use rovelog::ulog_format::reshape;
-use rovelog::{AnyLog, Select};
+use rovelog::Select;
 use serde::Serialize;
 
 use crate::args::{Context, Format};
 use crate::commands::cat::span;
 use crate::input::Input;
+use crate::machine::DetailsDoc;
 use crate::outfile::{LogOut, OutArgs};
 use crate::report::{Failure, Outcome, count, note};
 use crate::select::TopicArgs;
@@ -45,7 +45,7 @@ pub(crate) struct Args {
 
 /// The document `rovelog.slice/1`.
 #[derive(Serialize)]
-struct Document {
+struct Document<'a> {
     schema: &'static str,
     file: String,
     output: String,
@@ -53,26 +53,21 @@ struct Document {
     of_records: String,
     topics: usize,
     of_topics: usize,
-    messages: String,
     bytes: String,
     start_ns: Option<String>,
     end_ns: Option<String>,
-    /// Parameters whose value at the start was set while the log ran.
-    parameters_in_force: usize,
+    /// What only this format has.
+    #[serde(flatten)]
+    details: DetailsDoc<'a>,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     let input = Input::new(args.file.as_deref())?;
-    let mut out = LogOut::create(args.output.as_deref(), "part.ulg", &[&input.path], args.out, context)?;
+    let example = input.name_for("part");
+    let mut out = LogOut::create(args.output.as_deref(), &example, &[&input.path], args.out, context)?;
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
-    let AnyLog::Ulog(ulog) = &log else {
-        return Err(here(
-            Failure::usage(format!("{} logs cannot be cut yet", log.format().name))
-                .next("see the part itself: rovelog cat FILE"),
-        ));
-    };
     let topics = args.topics.pick(log.topics()).map_err(here)?;
     let times = context.times(log.info()).map_err(here)?;
     let window = args.window.resolve(&times, span(&*log)).map_err(here)?;
@@ -80,7 +75,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if topics.len() < log.topics().len() {
         select.topics = Some(topics.iter().map(|topic| topic.name.clone()).collect());
     }
-    let report = reshape::slice(ulog, &select, &mut out).map_err(|error| here(error.into()))?;
+    let report = log.slice(&select, &mut out).map_err(|error| here(error.into()))?;
     let written = matches!(out, LogOut::File(_));
     out.finish()?;
     let (of_records, of_topics) = (log.info().records, log.topics().len());
@@ -93,11 +88,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             of_records: of_records.to_string(),
             topics: report.topics,
             of_topics,
-            messages: report.texts.to_string(),
             bytes: report.bytes.to_string(),
             start_ns: window.start.map(|nanos| nanos.to_string()),
             end_ns: window.end.map(|nanos| nanos.to_string()),
-            parameters_in_force: report.parameters_in_force,
+            details: DetailsDoc(&report.details),
         })?;
     }
     if !context.global.quiet {

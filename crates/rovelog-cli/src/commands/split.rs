@@ -4,9 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rovelog::ulog_format::UlogReader;
-use rovelog::ulog_format::reshape::{SliceReport, slice};
-use rovelog::{AnyLog, LogReader as _, Select};
+use rovelog::{LogReader, Select, Sliced};
 use serde::Serialize;
 
 use crate::args::{Context, Format};
@@ -85,14 +83,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let input = Input::new(args.file.as_deref())?;
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
-    let AnyLog::Ulog(ulog) = &log else {
-        return Err(here(Failure::usage(format!("{} logs cannot be split yet", log.format().name))));
-    };
     let stem = if input.is_stdin() { None } else { input.path.file_stem() };
     let stem = stem.map_or_else(|| "part".into(), |stem| stem.to_string_lossy().into_owned());
     let parts = match args.every {
-        Some(every) => by_time(ulog, every, &args.output, &stem).map_err(here)?,
-        None => by_topic(ulog, &args.output, &stem),
+        Some(every) => by_time(&*log, every, &args.output, &stem).map_err(here)?,
+        None => by_topic(&*log, &args.output, &stem),
     };
     // Before the first part is written: whoever has to name another folder finds this one as it was.
     if let Some(part) = parts.iter().find(|part| !args.out.force && part.path.exists()) {
@@ -111,7 +106,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let mut out = context.out();
     let mut records = 0;
     for part in &parts {
-        let Some(report) = write(ulog, part, &input, args.out)? else { continue };
+        let Some(report) = write(&*log, part, &input, args.out)? else { continue };
         records += report.records;
         if format == Format::Text {
             path_line(&mut out, &part.path)?;
@@ -140,14 +135,9 @@ fn path_line(out: &mut Out, path: &Path) -> std::io::Result<()> {
 }
 
 /// Writes a part; `None` where there is nothing in it.
-fn write(
-    log: &UlogReader,
-    part: &Part,
-    input: &Input,
-    args: OutArgs,
-) -> Result<Option<SliceReport>, Failure> {
+fn write(log: &dyn LogReader, part: &Part, input: &Input, args: OutArgs) -> Result<Option<Sliced>, Failure> {
     let mut file = OutFile::create(&part.path, &[&input.path], args)?;
-    let report = slice(log, &part.select, &mut file).map_err(|error| Failure::from(error).at(&input.path))?;
+    let report = log.slice(&part.select, &mut file).map_err(|error| Failure::from(error).at(&input.path))?;
     if report.is_empty() {
         return Ok(None);
     }
@@ -155,8 +145,13 @@ fn write(
     Ok(Some(report))
 }
 
+/// The file name extension of the log's format.
+fn extension(log: &dyn LogReader) -> &'static str {
+    log.format().extensions[0]
+}
+
 /// Parts by time. The first and the last are open, for what has a time outside the log's.
-fn by_time(log: &UlogReader, every: i64, folder: &Path, stem: &str) -> Result<Vec<Part>, Failure> {
+fn by_time(log: &dyn LogReader, every: i64, folder: &Path, stem: &str) -> Result<Vec<Part>, Failure> {
     let start = log.info().start.map_or(0, |time| time.nanos);
     let end = span(log).map_or(start, |(_, last)| last.max(start));
     let parts = (end - start) / every + 1;
@@ -165,18 +160,20 @@ fn by_time(log: &UlogReader, every: i64, folder: &Path, stem: &str) -> Result<Ve
             .next("choose a longer span: --every 60s"));
     }
     let width = parts.to_string().len();
+    let extension = extension(log);
     let part = |number: i64| {
         let at = |number: i64| number.checked_mul(every).and_then(|after| start.checked_add(after));
         let from = if number == 0 { None } else { at(number) };
         let to = if number + 1 == parts { None } else { at(number + 1) };
-        let path = folder.join(format!("{stem}_{:0width$}.ulg", number + 1));
+        let path = folder.join(format!("{stem}_{:0width$}.{extension}", number + 1));
         Part { path, select: Select::all().between(from, to) }
     };
     Ok((0..parts).map(part).collect())
 }
 
-fn by_topic(log: &UlogReader, folder: &Path, stem: &str) -> Vec<Part> {
+fn by_topic(log: &dyn LogReader, folder: &Path, stem: &str) -> Vec<Part> {
     let mut taken = HashSet::new();
+    let extension = extension(log);
     let topics = log.topics().iter().filter(|topic| topic.count > 0);
     let part = topics.map(|topic| {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
@@ -189,7 +186,7 @@ fn by_topic(log: &UlogReader, folder: &Path, stem: &str) -> Vec<Part> {
             }
             name = format!("{base}-{number}");
         }
-        let path = folder.join(format!("{stem}_{name}.ulg"));
+        let path = folder.join(format!("{stem}_{name}.{extension}"));
         Part { path, select: Select::topics([topic.name.clone()]) }
     });
     part.collect()

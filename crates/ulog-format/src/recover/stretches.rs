@@ -5,31 +5,11 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
-use std::ops::Range;
 
-use rovelog_core::Timestamp;
+use rovelog_core::Stretch;
 
 use crate::clock::RowMicros;
 use crate::reader::UlogReader;
-
-/// A part of a damaged log whose rows follow each other.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Stretch {
-    /// Its bytes, lost ones included.
-    pub range: Range<u64>,
-    /// Its rows.
-    pub rows: u64,
-    /// Those of them that were judged: with a time, and not the first of their topic, which often was
-    /// latched long before.
-    pub timed_rows: u64,
-    /// When it begins: the median of the first 16 of these, because single rows may be far off.
-    pub first: Option<Timestamp>,
-    /// When it ends: the median of the last 16.
-    pub last: Option<Timestamp>,
-    /// Whether it belongs to the log: `false` is a stale stretch.
-    pub in_time_order: bool,
-}
 
 /// Rows whose median tells where time jumps.
 const WINDOW: usize = 8;
@@ -298,13 +278,13 @@ impl UlogReader {
                 // Nothing says whether a part without times belongs to the log: it goes with the one before.
                 Some(before) if before.in_time_order == in_time_order || part.timed_rows == 0 => {
                     before.range.end = end;
-                    before.rows += part.rows;
-                    before.timed_rows += part.timed_rows;
+                    before.records += part.rows;
+                    before.timed_records += part.timed_rows;
                 }
                 _ => stretches.push(Stretch {
                     range: part.start..end,
-                    rows: part.rows,
-                    timed_rows: part.timed_rows,
+                    records: part.rows,
+                    timed_records: part.timed_rows,
                     first: None,
                     last: None,
                     in_time_order,

@@ -6,7 +6,7 @@
 use super::log::{Keyed, Log};
 use super::shape::{F32, Shape, Type, U8, U32, U64, Value, array, values};
 use super::{START, plain, plain_log, plain_row, plain_rows, time};
-use crate::corpus::lay::{Lay, ULOG_SYNC, ulog_flag_bits, ulog_keyed, ulog_message, ulog_subscription};
+use crate::corpus::ulog::lay::{self, Lay, SYNC, flag_bits, keyed, message};
 use crate::corpus::{Case, Made};
 
 pub(super) const CASES: &[Case] = &[
@@ -59,7 +59,7 @@ pub(super) const CASES: &[Case] = &[
 fn data_of_1_byte() -> Made {
     let (mut log, t) = plain_log();
     plain_rows(&mut log, &t, 0..5);
-    log.lose("bad_message", &ulog_message(b'D', &[0]));
+    log.lose("bad_message", &message(b'D', &[0]));
     plain_rows(&mut log, &t, 5..10);
     log.done()
 }
@@ -104,23 +104,23 @@ fn data_between_sizes() -> Made {
 
 fn subscription() -> Made {
     let (mut log, t) = plain_log();
-    log.lose("bad_message", &ulog_message(b'A', &[0]));
+    log.lose("bad_message", &message(b'A', &[0]));
     plain_rows(&mut log, &t, 0..5);
-    let nameless = ulog_subscription(0, 1, "\u{1}\u{2}\u{3}");
-    log.lose("bad_message", &ulog_message(b'A', &nameless));
+    let nameless = lay::subscription(0, 1, "\u{1}\u{2}\u{3}");
+    log.lose("bad_message", &message(b'A', &nameless));
     plain_rows(&mut log, &t, 5..10);
     log.done()
 }
 
 fn info() -> Made {
     let mut log = Log::new(START);
-    let key_alone = ulog_keyed("sys_name", b"PX4");
-    log.lose("bad_message", &ulog_message(b'I', &key_alone));
+    let key_alone = keyed("sys_name", b"PX4");
+    log.lose("bad_message", &message(b'I', &key_alone));
     log.info(&Keyed::text("ver_hw", "good"));
     let t = log.topic(&plain());
     plain_rows(&mut log, &t, 0..5);
     let too_long = Lay::new().u8(200).bytes(b"char[3] late").done();
-    log.lose("bad_message", &ulog_message(b'I', &too_long));
+    log.lose("bad_message", &message(b'I', &too_long));
     plain_rows(&mut log, &t, 5..10);
     log.done()
 }
@@ -129,10 +129,10 @@ fn multi_info() -> Made {
     let (mut log, t) = plain_log();
     plain_rows(&mut log, &t, 0..4);
     let too_long = Lay::new().u8(0).u8(99).bytes(b"char[3] late").done();
-    log.lose("bad_message", &ulog_message(b'M', &too_long));
+    log.lose("bad_message", &message(b'M', &too_long));
     plain_rows(&mut log, &t, 4..8);
-    let flag = Lay::new().u8(7).bytes(&ulog_keyed("char[2] k", b"ab"));
-    log.lose("bad_message", &ulog_message(b'M', &flag.done()));
+    let flag = Lay::new().u8(7).bytes(&keyed("char[2] k", b"ab"));
+    log.lose("bad_message", &message(b'M', &flag.done()));
     plain_rows(&mut log, &t, 8..12);
     log.multi_info(false, &Keyed::text("k", "good"));
     log.done()
@@ -141,29 +141,29 @@ fn multi_info() -> Made {
 fn parameter() -> Made {
     let (mut log, t) = plain_log();
     plain_rows(&mut log, &t, 0..4);
-    let half = ulog_keyed("int32_t KI", &[1, 0]);
-    log.lose("bad_message", &ulog_message(b'P', &half));
+    let half = keyed("int32_t KI", &[1, 0]);
+    log.lose("bad_message", &message(b'P', &half));
     plain_rows(&mut log, &t, 4..8);
-    let double = ulog_keyed("float KF", &[0; 8]);
-    log.lose("bad_message", &ulog_message(b'P', &double));
+    let double = keyed("float KF", &[0; 8]);
+    log.lose("bad_message", &message(b'P', &double));
     plain_rows(&mut log, &t, 8..12);
     log.parameter(&Keyed::scalar(&F32, "KF", 1.5f32));
-    let no_table = Lay::new().u8(0).bytes(&ulog_keyed("float KF", &[0; 4]));
-    log.lose("bad_message", &ulog_message(b'Q', &no_table.done()));
+    let no_table = Lay::new().u8(0).bytes(&keyed("float KF", &[0; 4]));
+    log.lose("bad_message", &message(b'Q', &no_table.done()));
     plain_rows(&mut log, &t, 12..16);
     log.done()
 }
 
 fn format() -> Made {
     let mut log = Log::new(START);
-    log.lose("bad_message", &ulog_message(b'F', b"no colon here"));
+    log.lose("bad_message", &message(b'F', b"no colon here"));
     log.format(&plain());
     let t = log.subscribe(&plain(), 0, 0);
     plain_rows(&mut log, &t, 0..4);
-    log.lose("bad_message", &ulog_message(b'F', b"u:float;"));
+    log.lose("bad_message", &message(b'F', b"u:float;"));
     plain_rows(&mut log, &t, 4..8);
     let open_bracket = b"v:uint64_t timestamp;float[3 x;";
-    log.lose("bad_message", &ulog_message(b'F', open_bracket));
+    log.lose("bad_message", &message(b'F', open_bracket));
     plain_rows(&mut log, &t, 8..12);
     log.done()
 }
@@ -172,11 +172,11 @@ fn text() -> Made {
     let (mut log, t) = plain_log();
     plain_rows(&mut log, &t, 0..4);
     let level = Lay::new().u8(b'9').u64(time(4)).bytes(b"no such level");
-    log.lose("bad_message", &ulog_message(b'L', &level.done()));
+    log.lose("bad_message", &message(b'L', &level.done()));
     plain_rows(&mut log, &t, 5..9);
-    log.lose("bad_message", &ulog_message(b'L', &[b'6', 0, 0, 0]));
+    log.lose("bad_message", &message(b'L', &[b'6', 0, 0, 0]));
     plain_rows(&mut log, &t, 9..13);
-    log.lose("bad_message", &ulog_message(b'C', &[b'6', 1, 0, 0, 0, 0, 0]));
+    log.lose("bad_message", &message(b'C', &[b'6', 1, 0, 0, 0, 0, 0]));
     plain_rows(&mut log, &t, 13..17);
     log.done()
 }
@@ -184,9 +184,9 @@ fn text() -> Made {
 fn dropout() -> Made {
     let (mut log, t) = plain_log();
     plain_rows(&mut log, &t, 0..4);
-    log.lose("bad_message", &ulog_message(b'O', &[26]));
+    log.lose("bad_message", &message(b'O', &[26]));
     plain_rows(&mut log, &t, 4..8);
-    log.lose("bad_message", &ulog_message(b'R', &[0]));
+    log.lose("bad_message", &message(b'R', &[0]));
     plain_rows(&mut log, &t, 8..12);
     log.done()
 }
@@ -195,9 +195,9 @@ fn sync() -> Made {
     let (mut log, t) = plain_log();
     log.sync();
     plain_rows(&mut log, &t, 0..5);
-    let mut magic = ULOG_SYNC;
+    let mut magic = SYNC;
     magic[3] ^= 0x40;
-    log.lose("bad_message", &ulog_message(b'S', &magic));
+    log.lose("bad_message", &message(b'S', &magic));
     plain_rows(&mut log, &t, 5..10);
     log.sync();
     log.done()
@@ -205,7 +205,7 @@ fn sync() -> Made {
 
 fn sync_inside_payload() -> Made {
     let shape = Shape::new("t").with("timestamp", U64).with("s", Type::Text(14));
-    let sync = ulog_message(b'S', &ULOG_SYNC);
+    let sync = message(b'S', &SYNC);
     let mut log = Log::new(START);
     let t = log.topic(&shape);
     for i in 0..6u16 {
@@ -223,8 +223,8 @@ fn sync_inside_payload() -> Made {
 fn second_flag_bits() -> Made {
     let (mut log, t) = plain_log();
     plain_rows(&mut log, &t, 0..5);
-    let bits = ulog_flag_bits([0; 8], [0; 8], [0; 3]);
-    log.lose("bad_message", &ulog_message(b'B', &bits));
+    let bits = flag_bits([0; 8], [0; 8], [0; 3]);
+    log.lose("bad_message", &message(b'B', &bits));
     plain_rows(&mut log, &t, 5..10);
     log.done()
 }

@@ -6,8 +6,8 @@
 use super::log::{Keyed, Log};
 use super::shape::{F32, Shape, U8, U64, values};
 use super::{START, plain, plain_log, plain_row, plain_rows, time};
-use crate::corpus::expected::refused;
-use crate::corpus::lay::{Lay, ulog_message, ulog_subscription};
+use crate::corpus::ulog::expected::refused;
+use crate::corpus::ulog::lay::{Lay, message, subscription};
 use crate::corpus::{Case, Made};
 
 pub(super) const CASES: &[Case] = &[
@@ -243,7 +243,7 @@ fn format_zeroed() -> Made {
     let mut log = Log::new(START);
     let mut text = other().text().into_bytes();
     text[8..16].fill(0);
-    log.lose("bad_message", &ulog_message(b'F', &text));
+    log.lose("bad_message", &message(b'F', &text));
     log.format(&plain());
     let t = log.subscribe(&plain(), 0, 0);
     log.note("undefined_format");
@@ -263,13 +263,13 @@ fn subscription_zeroed() -> Made {
     log.format(&other());
     let t = log.topic(&plain());
     plain_rows(&mut log, &t, 0..3);
-    let zeroed = vec![0; ulog_subscription(0, 1, "gone").len()];
-    log.lose("bad_message", &ulog_message(b'A', &zeroed));
+    let zeroed = vec![0; subscription(0, 1, "gone").len()];
+    log.lose("bad_message", &message(b'A', &zeroed));
     plain_rows(&mut log, &t, 3..6);
     for i in 6..9 {
         let row = other().full_bytes(&values![time(i), 1u8]);
         let payload = Lay::new().u16(1).bytes(&row).done();
-        log.lose("unknown_id", &ulog_message(b'D', &payload));
+        log.lose("unknown_id", &message(b'D', &payload));
         log.row(&t, &plain_row(i));
     }
     plain_rows(&mut log, &t, 9..12);
@@ -308,7 +308,7 @@ fn cut_in_text() -> Made {
     let (mut log, t) = plain_log();
     plain_rows(&mut log, &t, 0..10);
     let text = Lay::new().u8(b'4').u64(time(10)).bytes(b"Failsafe activated");
-    log.lose("cut", &ulog_message(b'L', &text.done())[..20]);
+    log.lose("cut", &message(b'L', &text.done())[..20]);
     log.done()
 }
 
@@ -322,7 +322,7 @@ fn cut_in_header() -> Made {
 fn cut_in_definitions() -> Made {
     let mut log = Log::new(START);
     log.format(&plain());
-    let second = ulog_message(b'F', other().text().as_bytes());
+    let second = message(b'F', other().text().as_bytes());
     log.lose("cut", &second[..20]);
     log.done()
 }

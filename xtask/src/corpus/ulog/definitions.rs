@@ -3,8 +3,8 @@
 use super::log::{Keyed, Log};
 use super::shape::{F32, I32, Shape, U8, U16, U32, U64, nested, values};
 use super::{START, plain, plain_log, plain_row, plain_rows, time};
-use crate::corpus::expected::refused;
-use crate::corpus::lay::ulog_header;
+use crate::corpus::ulog::expected::refused;
+use crate::corpus::ulog::lay::header;
 use crate::corpus::{Case, Made};
 
 pub(super) const CASES: &[Case] = &[
@@ -167,7 +167,7 @@ fn no_data_section() -> Made {
 }
 
 fn cut_in_file_header() -> Made {
-    Made { bytes: ulog_header(1, START)[..12].to_vec(), expected: refused("1", "truncated", "header") }
+    Made { bytes: header(1, START)[..12].to_vec(), expected: refused("1", "truncated", "header") }
 }
 
 fn type_before_definition() -> Made {

@@ -5,12 +5,10 @@ use serde_json::Value as Json;
 
 use super::shape::{Shape, Type, Value};
 use crate::corpus::Made;
-use crate::corpus::expected::{
-    Changed, Dropout, Expected, FormatId, Lost, Note, Record, Text, Topic, Ulog, Utc, ns,
+use crate::corpus::ulog::expected::{
+    Changed, Dropout, Expected, FormatId, Lost, Note, Own, Record, Text, Topic, Utc, ns,
 };
-use crate::corpus::lay::{
-    Lay, ULOG_SYNC, hex, ulog_flag_bits, ulog_header, ulog_keyed, ulog_message, ulog_subscription,
-};
+use crate::corpus::ulog::lay::{Lay, SYNC, flag_bits, header, hex, keyed, message, subscription};
 
 /// Where the flag bits' message begins, and fields in it.
 const FLAG_BITS_AT: usize = 16;
@@ -47,7 +45,7 @@ impl Subscribed {
     /// The bytes of a whole `D` message with these bytes for a row.
     pub(crate) fn message_of(&self, row: &[u8]) -> Vec<u8> {
         let payload = Lay::new().u16(self.msg_id).bytes(row).done();
-        ulog_message(b'D', &payload)
+        message(b'D', &payload)
     }
 }
 
@@ -103,7 +101,7 @@ impl Keyed {
 
     /// The payload of `I` and `P`.
     pub(crate) fn payload(&self) -> Vec<u8> {
-        ulog_keyed(&format!("{} {}", self.type_name, self.name), &self.bytes)
+        keyed(&format!("{} {}", self.type_name, self.name), &self.bytes)
     }
 }
 
@@ -128,12 +126,12 @@ impl Log {
             topics: Vec::new(),
             records: Vec::new(),
             texts: Vec::new(),
-            ulog: Ulog::default(),
+            own: Own::default(),
             lost: Vec::new(),
             notes: Vec::new(),
         };
         Self {
-            bytes: ulog_header(version, start_us),
+            bytes: header(version, start_us),
             truth,
             clock: start_us,
             in_data_section: false,
@@ -143,7 +141,7 @@ impl Log {
 
     /// The `B` message, with bytes after the 40 that are known today.
     pub(crate) fn flag_bits(&mut self, compat: [u8; 8], incompat: [u8; 8], offsets: [u64; 3], more: &[u8]) {
-        let mut payload = ulog_flag_bits(compat, incompat, offsets);
+        let mut payload = flag_bits(compat, incompat, offsets);
         payload.extend_from_slice(more);
         self.take(b'B', &payload);
     }
@@ -156,9 +154,9 @@ impl Log {
     /// A message that a reader accepts.
     pub(crate) fn take(&mut self, kind: u8, payload: &[u8]) {
         let letter = char::from(kind).to_string();
-        *self.truth.ulog.messages.entry(letter).or_default() += 1;
+        *self.truth.own.ulog.messages.entry(letter).or_default() += 1;
         self.in_data_section |= b"ALCDSOR".contains(&kind);
-        self.bytes.extend(ulog_message(kind, payload));
+        self.bytes.extend(message(kind, payload));
     }
 
     /// Bytes that are lost, as one range.
@@ -206,7 +204,7 @@ impl Log {
 
     /// `A` of a topic whose rows cannot be decoded.
     pub(crate) fn subscribe_undecodable(&mut self, name: &str, multi_id: u8, msg_id: u16) -> Subscribed {
-        self.take(b'A', &ulog_subscription(multi_id, msg_id, name));
+        self.take(b'A', &subscription(multi_id, msg_id, name));
         let plain = format!("{name}/{multi_id}");
         let series = self.truth.topics.iter();
         let earlier = series.filter(|t| t.name.split('#').next() == Some(&plain)).count();
@@ -308,13 +306,13 @@ impl Log {
 
     /// `S`.
     pub(crate) fn sync(&mut self) {
-        self.take(b'S', &ULOG_SYNC);
+        self.take(b'S', &SYNC);
     }
 
     /// `O`, at the log time.
     pub(crate) fn dropout(&mut self, ms: u16) {
         let t_ns = ns(self.clock);
-        self.truth.ulog.dropouts.push(Dropout { t_ns, ms });
+        self.truth.own.ulog.dropouts.push(Dropout { t_ns, ms });
         self.take(b'O', &ms.to_le_bytes());
     }
 
@@ -325,14 +323,14 @@ impl Log {
 
     /// `I`: the last one of a name wins.
     pub(crate) fn info(&mut self, info: &Keyed) {
-        let infos = &mut self.truth.ulog.info;
+        let infos = &mut self.truth.own.ulog.info;
         infos.insert(info.name.clone(), info.json.clone());
         self.take(b'I', &info.payload());
     }
 
     /// `M`: a part that is not continued begins a list.
     pub(crate) fn multi_info(&mut self, continued: bool, part: &Keyed) {
-        let multi = &mut self.truth.ulog.info_multi;
+        let multi = &mut self.truth.own.ulog.info_multi;
         let lists = multi.entry(part.name.clone()).or_default();
         match lists.last_mut() {
             Some(list) if continued => list.push(part.json.clone()),
@@ -345,7 +343,7 @@ impl Log {
     /// `P`: a first value, or a change at the log time once data began.
     pub(crate) fn parameter(&mut self, parameter: &Keyed) {
         let (name, value) = (parameter.name.clone(), parameter.json.clone());
-        let parameters = &mut self.truth.ulog.parameters;
+        let parameters = &mut self.truth.own.ulog.parameters;
         if self.in_data_section {
             let t_ns = ns(self.clock);
             parameters.changed.push(Changed { t_ns, name, value });
@@ -357,7 +355,7 @@ impl Log {
 
     /// `Q`: bit 0 = for all systems, bit 1 = for this setup.
     pub(crate) fn default_parameter(&mut self, bits: u8, parameter: &Keyed) {
-        let parameters = &mut self.truth.ulog.parameters;
+        let parameters = &mut self.truth.own.ulog.parameters;
         let (name, value) = (&parameter.name, &parameter.json);
         if bits & 1 != 0 {
             let table = &mut parameters.default_system;
@@ -384,7 +382,7 @@ impl Log {
 
     /// Appended data that a reader uses begins here: the offset goes to the next free slot.
     pub(crate) fn append_here(&mut self) {
-        let used = &mut self.truth.ulog.appended_offsets;
+        let used = &mut self.truth.own.ulog.appended_offsets;
         let (slot, offset) = (used.len(), self.bytes.len() as u64);
         used.push(offset.to_string());
         self.set_appended_offset(slot, offset);

@@ -4,8 +4,11 @@ mod appended;
 mod bad_messages;
 mod damage;
 mod definitions;
+mod expected;
 mod hostile;
 mod keyed;
+pub(crate) mod large;
+mod lay;
 mod log;
 mod shape;
 mod subscriptions;
@@ -14,9 +17,21 @@ mod timestamps;
 mod types;
 mod utc;
 
-use super::Case;
+use super::{Case, Made};
 use log::{Log, Subscribed};
 use shape::{F32, Shape, U64, Value, values};
+
+impl Case {
+    /// A `ULog`; `rules` are the numbers in `docs/formats/ulog.md`.
+    const fn ulog(
+        name: &'static str,
+        purpose: &'static str,
+        rules: &'static [&'static str],
+        recipe: fn() -> Made,
+    ) -> Self {
+        Self { format: "ulog", extension: "ulg", name, purpose, rules, recipe }
+    }
+}
 
 /// All cases, in the order of the manifest.
 pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
@@ -67,5 +82,61 @@ fn plain_log() -> (Log, Subscribed) {
 fn plain_rows(log: &mut Log, topic: &Subscribed, numbers: std::ops::Range<u16>) {
     for i in numbers {
         log.row(topic, &plain_row(i));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_rule_has_a_case() {
+        let ruled: BTreeSet<&str> = cases().flat_map(|case| case.rules).copied().collect();
+        let wanted = (1..=33).map(|n| format!("D{n}")).chain((1..=4).map(|n| format!("U{n}")));
+        let missing: Vec<String> = wanted.filter(|r| !ruled.contains(r.as_str())).collect();
+        assert_eq!(missing, Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_kind_of_message_and_every_word_occurs() {
+        let mut letters = BTreeSet::new();
+        for case in cases() {
+            let expected = (case.recipe)().expected;
+            let counts = expected["ulog"]["messages"].as_object().cloned();
+            letters.extend(counts.unwrap_or_default().into_iter().map(|(key, _)| key));
+        }
+        for letter in "BFIMPQARDLCSO".chars() {
+            assert!(letters.contains(&letter.to_string()), "no case has {letter}");
+        }
+        let words = super::super::words("ulog");
+        for word in [
+            "gap",
+            "cut",
+            "bad_message",
+            "unknown_id",
+            "undecodable",
+            "unknown_version",
+            "unknown_message",
+            "format_repeated",
+            "format_redefined",
+            "format_in_data_section",
+            "subscription_repeated",
+            "msg_id_reused",
+            "undefined_format",
+            "undecodable_topic",
+            "data_after_unsubscribe",
+            "no_timestamp",
+            "narrow_timestamp",
+            "continued_without_first",
+            "level_not_a_digit",
+            "parameter_type",
+            "appended_flag_mismatch",
+            "appended_offset_ignored",
+            "timestamp_out_of_range",
+        ] {
+            assert!(words.contains_key(word), "no case expects {word}");
+        }
     }
 }

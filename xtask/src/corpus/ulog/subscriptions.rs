@@ -3,7 +3,7 @@
 use super::log::{Keyed, Log};
 use super::shape::{F32, I32, Shape, U8, U64, values};
 use super::{START, plain, plain_log, plain_row, plain_rows, time};
-use crate::corpus::lay::{Lay, ulog_message, ulog_subscription};
+use crate::corpus::ulog::lay::{Lay, message, subscription};
 use crate::corpus::{Case, Made};
 
 pub(super) const CASES: &[Case] = &[
@@ -147,7 +147,7 @@ fn subscription_repeated() -> Made {
     let (mut log, t) = plain_log();
     plain_rows(&mut log, &t, 0..3);
     log.note("subscription_repeated");
-    log.take(b'A', &ulog_subscription(0, 0, "t"));
+    log.take(b'A', &subscription(0, 0, "t"));
     plain_rows(&mut log, &t, 3..6);
     log.done()
 }
@@ -197,7 +197,7 @@ fn unsubscribed() -> Made {
 fn unknown_id() -> Made {
     let stranger = |id: u16, i: u16| {
         let payload = Lay::new().u16(id).u64(time(i)).bytes(&[0; 4]).done();
-        ulog_message(b'D', &payload)
+        message(b'D', &payload)
     };
     let mut log = Log::new(START);
     log.format(&plain());

@@ -1,6 +1,6 @@
 //! Ten seconds of a made-up flight: about forty topics of the shapes and rates PX4 logs.
 
-use crate::corpus::lay::{Lay, ulog_flag_bits, ulog_header, ulog_keyed, ulog_message, ulog_subscription};
+use crate::corpus::ulog::lay::{Lay, flag_bits, header, keyed, message, subscription};
 
 /// Name, fields after the timestamp, instances, microseconds between rows.
 const TOPICS: &[(&str, &str, u8, u64)] = &[
@@ -172,18 +172,18 @@ const LENGTH: u64 = 10_000_000;
 
 /// The bytes of the flight.
 pub(super) fn flight() -> Vec<u8> {
-    let mut log = ulog_header(1, START);
-    let mut say = |kind, payload: &[u8]| log.extend(ulog_message(kind, payload));
-    say(b'B', &ulog_flag_bits([0; 8], [0; 8], [0; 3]));
+    let mut log = header(1, START);
+    let mut say = |kind, payload: &[u8]| log.extend(message(kind, payload));
+    say(b'B', &flag_bits([0; 8], [0; 8], [0; 3]));
     say(b'F', NESTED.as_bytes());
     for (name, fields, _, _) in TOPICS {
         let text = format!("{name}:uint64_t timestamp;{fields}");
         say(b'F', text.as_bytes());
     }
-    say(b'I', &ulog_keyed("char[3] sys_name", b"PX4"));
+    say(b'I', &keyed("char[3] sys_name", b"PX4"));
     for i in 0..600u16 {
         let key = format!("float PARAM_{i}");
-        say(b'P', &ulog_keyed(&key, &f32::from(i).to_le_bytes()));
+        say(b'P', &keyed(&key, &f32::from(i).to_le_bytes()));
     }
 
     // (time of the next row, id, microseconds between rows, bytes of a row after its time)
@@ -191,13 +191,13 @@ pub(super) fn flight() -> Vec<u8> {
     for (name, fields, instances, step) in TOPICS {
         for instance in 0..*instances {
             let id = u16::try_from(series.len()).expect("a few dozen series");
-            say(b'A', &ulog_subscription(instance, id, name));
+            say(b'A', &subscription(instance, id, name));
             // Small differences of phase, as on a real vehicle.
             let first = START + 137 * u64::from(id);
             series.push((first, id, *step, row_size(fields)));
         }
     }
-    say(b'S', &super::super::lay::ULOG_SYNC);
+    say(b'S', &super::super::lay::SYNC);
 
     let mut state = 1u32;
     let mut next_sync = START + 500_000;
@@ -209,7 +209,7 @@ pub(super) fn flight() -> Vec<u8> {
         due.0 += step;
         if time >= next_sync {
             next_sync += 500_000;
-            say(b'S', &super::super::lay::ULOG_SYNC);
+            say(b'S', &super::super::lay::SYNC);
             let words = b"[commander] still flying\t";
             say(b'L', &Lay::new().u8(b'6').u64(time).bytes(words).done());
         }

@@ -1,37 +1,41 @@
-//! `cargo xtask oracle ulog`: other people's readers as judges of ours, value by value.
+//! `cargo xtask oracle FORMAT`: other people's readers as judges of ours, value by value.
 //!
 //! The judges are Python scripts in `oracle/`. They see only what the release binary prints, so
 //! they share nothing with the readers they judge.
+
+pub(crate) mod ulog;
 
 use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::{python, root};
 
-/// What the scripts need; the versions are the ones the documents speak of.
-const REQUIREMENTS: &[&str] = &["pyulog==1.3.0", "numpy"];
+/// Compares, and fails where there is a difference that is not meant.
+type Judge = fn() -> Result<()>;
+
+/// The judges, by format.
+const JUDGES: &[(&str, Judge)] = &[("ulog", ulog::judge)];
 
 /// The subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
-    ensure!(args == ["ulog"], "oracle needs the name of a format: ulog");
-    let binary = binary()?;
-    let mut judge = script("ulog_pyulog.py")?;
-    judge.arg(binary).arg(root().join("corpus"));
-    if let Some(real) = real() {
-        judge.arg(real);
-    }
-    let status = judge.status().context("starting the script")?;
-    ensure!(status.success(), "rovelog and pyulog differ where they are not meant to");
-    Ok(())
+    let judge = match args {
+        [format] => JUDGES.iter().find(|judge| judge.0 == format),
+        _ => None,
+    };
+    let Some((_, judge)) = judge else {
+        let names: Vec<_> = JUDGES.iter().map(|judge| judge.0).collect();
+        bail!("oracle needs the name of a format: {}", names.join(", "));
+    };
+    judge()
 }
 
 /// The folder of real logs, from `ROVELOG_REAL` or beside the checkout; says so where there is none.
 pub(crate) fn real() -> Option<PathBuf> {
     let folder = env::var_os("ROVELOG_REAL").map_or_else(|| root().join("../shared/real"), PathBuf::from);
-    if folder.join("ulog").is_dir() {
+    if folder.is_dir() {
         return Some(folder);
     }
     println!("SKIPPED: no real logs in {} (set ROVELOG_REAL)", folder.display());
@@ -53,14 +57,9 @@ pub(crate) fn binary() -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// A Python that has the readers we compare with.
-pub(crate) fn python() -> Result<PathBuf> {
-    python::with("oracle", REQUIREMENTS)
-}
-
-/// A script of `oracle/`, ready for its arguments.
-pub(crate) fn script(name: &str) -> Result<Command> {
-    let mut command = Command::new(python()?);
+/// A script of `oracle/`, ready for its arguments, with a Python that has `packages`.
+fn script(name: &str, environment: &str, packages: &[&str]) -> Result<Command> {
+    let mut command = Command::new(python::with(environment, packages)?);
     // No bytecode beside the sources.
     command.arg("-B").arg(root().join("oracle").join(name));
     Ok(command)

@@ -35,7 +35,7 @@ fn options(args: &[String]) -> Result<Options> {
 }
 
 /// Writes definitions and subscriptions once, then rows, texts and dropouts as often as it takes.
-pub(super) fn command(args: &[String]) -> Result<()> {
+pub(in crate::corpus) fn command(args: &[String]) -> Result<()> {
     let options = options(args)?;
     let (base, stem) = match &options.from {
         Some(path) => {

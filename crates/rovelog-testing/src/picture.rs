@@ -1,0 +1,108 @@
+//! A log as the expected results describe it (`corpus/README.md`), through the traits alone.
+
+use rovelog_core::{Diagnostics, Field, LogInfo, Record, Severity, Timestamp, Topic, Value};
+use serde_json::{Value as Json, json};
+
+/// What every reader and stream says about a log.
+#[derive(Clone, Copy)]
+pub struct Overview<'a> {
+    /// The format's id.
+    pub format: &'a str,
+    /// The clock of a log without any time.
+    pub clock: &'a str,
+    /// The summary.
+    pub info: &'a LogInfo,
+    /// The topics.
+    pub topics: &'a [Topic],
+    /// What was noticed.
+    pub diagnostics: &'a Diagnostics,
+}
+
+impl Overview<'_> {
+    /// The picture of a log with these records in file order (see [`record_json`]). What only one format
+    /// has is the caller's to add.
+    pub fn picture(&self, records: &[Json]) -> Json {
+        let info = self.info;
+        let utc = info.utc.as_ref();
+        json!({
+            "format": {"id": self.format, "version": info.version},
+            "open": "ok",
+            "state": info.state.name(),
+            "clock": info.start.or(info.end).map_or(self.clock, |time| time.clock.name()),
+            "utc": utc.map_or(Json::Null, |utc| json!({"rule": utc.rule, "offset_ns": utc.nanos.to_string()})),
+            "start_ns": nanos(info.start),
+            "end_ns": nanos(info.end),
+            "topics": topics(self.topics),
+            "records": records,
+            "lost": lost(self.diagnostics),
+            "notes": notes(self.diagnostics),
+        })
+    }
+}
+
+/// A value as JSON.
+pub fn json_of(value: &Value) -> Json {
+    // Through text: a 32-bit float must keep its own shortest digits.
+    serde_json::from_str(&value.to_json()).expect("a value is JSON")
+}
+
+/// A time as text, or null.
+pub fn nanos(time: Option<Timestamp>) -> Json {
+    time.map_or(Json::Null, |time| time.nanos.to_string().into())
+}
+
+/// A record with its decoded fields.
+pub fn record_json(record: &Record<'_>) -> Json {
+    json!({
+        "topic": record.topic.name,
+        "t_ns": nanos(record.time),
+        "offset": record.offset.to_string(),
+        "seq": record.seq,
+        "data": json_of(&record.value().expect("a sound record decodes")),
+    })
+}
+
+/// The keys of `want` that `got` has otherwise, one text each.
+pub fn differences(name: &str, want: &Json, got: &Json) -> Vec<String> {
+    let keys = want.as_object().expect("an object").iter().filter(|(key, want)| got[*key] != **want);
+    keys.map(|(key, want)| format!("{name} {key}\n  want {want}\n  got  {}", got[key])).collect()
+}
+
+/// Levels of nested fields in the expected results: deeper JSON is more than readers of JSON take.
+const LISTED_DEPTH: usize = 32;
+
+fn fields(fields: &[Field], depth: usize) -> Json {
+    let field = |field: &Field| {
+        let mut json = json!({"name": &*field.name, "type": field.ty.to_string()});
+        if let Some(nested) = field.ty.nested().filter(|_| depth < LISTED_DEPTH) {
+            json["fields"] = self::fields(&nested.fields, depth + 1);
+        }
+        json
+    };
+    fields.iter().map(field).collect()
+}
+
+fn topics(topics: &[Topic]) -> Json {
+    let topic = |topic: &Topic| {
+        json!({
+            "name": topic.name,
+            "type": topic.type_name,
+            "count": topic.count.to_string(),
+            "fields": topic.schema.as_ref().map_or(Json::Null, |schema| fields(&schema.fields, 0)),
+        })
+    };
+    topics.iter().map(topic).collect()
+}
+
+fn lost(diagnostics: &Diagnostics) -> Json {
+    let lost = diagnostics.list().iter().filter(|d| d.rule.severity == Severity::DataLost);
+    lost.map(
+        |d| json!({"code": d.rule.name, "start": d.range.start.to_string(), "end": d.range.end.to_string()}),
+    )
+    .collect()
+}
+
+fn notes(diagnostics: &Diagnostics) -> Json {
+    let notes = diagnostics.list().iter().filter(|d| d.rule.severity != Severity::DataLost);
+    notes.map(|d| json!({"code": d.rule.name, "offset": d.range.start.to_string()})).collect()
+}

@@ -1,0 +1,126 @@
+//! `cargo xtask bench`: our reader beside others, in one run, as ratios.
+
+mod ulog;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::{python, root};
+
+/// The bench of a format.
+struct Bench {
+    format: &'static str,
+    /// Makes the log where none is named, if it is not there yet.
+    log: fn() -> Result<PathBuf>,
+    /// Packages of the Python peer, whose works are those of `bench/<format>_work.py`.
+    python: &'static [&'static str],
+    groups: &'static [Group],
+}
+
+const BENCHES: &[Bench] = &[ulog::BENCH];
+
+/// What is measured: a heading, the peer by which all is divided, and the works with what they do.
+struct Group {
+    heading: &'static str,
+    peer: &'static str,
+    works: &'static [(&'static str, &'static str)],
+}
+
+/// Runs of each work; the middle one counts. Those of Python take long enough for one.
+const RUNS: usize = 7;
+
+/// The subcommand.
+pub(crate) fn command(args: &[String]) -> Result<()> {
+    let (format, log) = match args {
+        [format] => (format, None),
+        [format, log] => (format, Some(PathBuf::from(log))),
+        _ => bail!("usage: bench FORMAT [LOG]"),
+    };
+    let Some(bench) = BENCHES.iter().find(|bench| bench.format == format) else {
+        let names: Vec<_> = BENCHES.iter().map(|bench| bench.format).collect();
+        bail!("no bench for {format}: there is {}", names.join(", "));
+    };
+    let log = match log {
+        Some(log) => log,
+        None => (bench.log)()?,
+    };
+    let runner = Runner {
+        program: build()?,
+        python: python::with(&format!("bench-{format}"), bench.python)?,
+        script: root().join(format!("bench/{format}_work.py")),
+        log,
+    };
+    println!(
+        "{}, {} bytes; CPU time (user + system), the middle of {RUNS} runs\n",
+        name(&runner.log),
+        fs::metadata(&runner.log)?.len()
+    );
+    for group in bench.groups {
+        let mut measured = Vec::new();
+        for (work, what) in group.works {
+            measured.push((*work, *what, runner.measure(work)?));
+        }
+        let peer =
+            measured.iter().find(|(work, ..)| *work == group.peer).context("the peer is among the works")?;
+        let peer = peer.2.0;
+        println!("| {} | CPU s | times {} | peak MB |\n|---|---|---|---|", group.heading, group.peer);
+        for (_, what, (seconds, megabytes)) in &measured {
+            println!("| {what} | {seconds:.3} | {:.2} | {megabytes:.0} |", peer / seconds);
+        }
+        println!();
+    }
+    Ok(())
+}
+
+fn name(log: &Path) -> String {
+    log.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn build() -> Result<PathBuf> {
+    let target = root().join("target/bench");
+    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["build", "--release", "--manifest-path"])
+        .arg(root().join("bench/Cargo.toml"))
+        .env("CARGO_TARGET_DIR", &target)
+        .status()?;
+    ensure!(status.success(), "the bench does not build");
+    Ok(target.join("release/bench"))
+}
+
+/// What runs the works on one log.
+struct Runner {
+    program: PathBuf,
+    python: PathBuf,
+    script: PathBuf,
+    log: PathBuf,
+}
+
+impl Runner {
+    /// The middle CPU time of a work, and its peak memory. Works named `py...` are the script's.
+    fn measure(&self, work: &str) -> Result<(f64, f64)> {
+        let python = work.starts_with("py");
+        let mut runs = Vec::new();
+        for _ in 0..if python { 1 } else { RUNS } {
+            let mut command = Command::new(if python { &self.python } else { &self.program });
+            if python {
+                command.arg(&self.script);
+            }
+            let output =
+                command.arg(work).arg(&self.log).output().with_context(|| format!("starting {work}"))?;
+            let text = String::from_utf8_lossy(&output.stdout);
+            let mut words = text.split_whitespace();
+            let (seconds, megabytes) = (words.next(), words.nth(1));
+            let Some((seconds, megabytes)) =
+                seconds.and_then(|s| s.parse().ok()).zip(megabytes.and_then(|m| m.parse().ok()))
+            else {
+                bail!("{work} failed: {text}{}", String::from_utf8_lossy(&output.stderr));
+            };
+            runs.push((seconds, megabytes));
+        }
+        runs.sort_by(|a: &(f64, f64), b| a.0.total_cmp(&b.0));
+        Ok(runs[runs.len() / 2])
+    }
+}
