@@ -301,6 +301,7 @@ fn slot_value(slot: &Slot, count: u64, bytes: &[u8]) -> Value {
 pub struct Types {
     declared: Vec<Arc<Declared>>,
     by_id: HashMap<(u32, i32), usize>,
+    text: String,
 }
 
 impl Types {
@@ -309,7 +310,7 @@ impl Types {
     /// # Errors
     /// Where a line cannot be read, a type is declared twice, or two names share an id.
     pub fn parse(text: &str) -> Result<Self, VelError> {
-        let mut types = Self::default();
+        let mut types = Self { text: text.to_owned(), ..Self::default() };
         let mut open: Option<(usize, String, i32, Vec<Slot>, Vec<Field>)> = None;
         for (i, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
@@ -357,6 +358,11 @@ impl Types {
         self.by_id.insert((type_id, version), self.declared.len());
         self.declared.push(Arc::new(Declared { name, type_id, version, slots, schema }));
         Ok(())
+    }
+
+    /// The text that they were read from.
+    pub(crate) fn declarations(&self) -> &str {
+        &self.text
     }
 
     /// The declared types.

@@ -152,7 +152,7 @@ impl Walk {
                 }
                 false
             }
-            Look::Cut { .. } => true,
+            Look::Cut => true,
             Look::Tail => {
                 if !window.has(at)? {
                     self.done = true;

@@ -23,7 +23,7 @@ pub(crate) enum Look<'a> {
     /// A header that makes sense, and the whole message.
     Whole { end: u64, header: &'a MessageHeader, data: &'a [u8] },
     /// A header that makes sense; the file ends before the message does.
-    Cut { header: &'a MessageHeader },
+    Cut,
     /// Fewer bytes than a header.
     Tail,
     /// Nothing that makes sense.
@@ -58,7 +58,7 @@ impl<'w> Judge<'w> {
         let (from, end) = (at + HEADER_LEN, at + HEADER_LEN + len);
         Ok(match self.window.slice(from, end)? {
             Some(data) => Look::Whole { end, header, data },
-            None => Look::Cut { header },
+            None => Look::Cut,
         })
     }
 

@@ -1,5 +1,6 @@
 //! The fields of the message types of the specification, the names of topics, and values.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rovelog_core::wire::{F32Le, I32Le};
@@ -217,4 +218,15 @@ fn laser_value(laser: &LaserRef<'_>, fields: Fields) -> Value {
 /// The name of a type in messages for people.
 pub(crate) fn type_name(type_id: u32) -> String {
     Kind::of_id(type_id).map_or_else(|| format!("0x{type_id:08X}"), |kind| kind.name().to_owned())
+}
+
+/// The fields of a type as a declaration, in the words of section 2.
+pub(crate) fn definition(schema: &Schema) -> String {
+    schema.fields.iter().fold(format!("message {}\n", schema.name), |mut text, field| {
+        let unit = field.unit.as_ref().map_or(String::new(), |unit| format!(" {unit}"));
+        let (ty, len) = field.source_type.split_once('[').unwrap_or((&field.source_type, ""));
+        let bracket = if len.is_empty() { "" } else { "[" };
+        let _ = writeln!(text, "  {ty} {}{bracket}{len}{unit}", field.name);
+        text
+    })
 }
