@@ -34,6 +34,8 @@
 //! What was noticed in the bytes is a [`Diagnostic`](rovelog_core::Diagnostic); [`diagnostics`] lists them all.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "arrow")]
+mod columns;
 pub mod declared;
 pub mod diagnostics;
 mod error;
@@ -60,6 +62,8 @@ pub mod writer;
 
 use rovelog_core::{Bytes, Format, FormatInfo, ReadOptions, Result, Signature};
 
+#[cfg(feature = "arrow")]
+pub use columns::{PointBatches, TopicBatches};
 pub use error::VelError;
 pub use explain::Choice;
 pub use hash::simple_hash;

@@ -31,7 +31,7 @@ const NO_TOPIC: u32 = u32::MAX;
 pub(crate) struct Entry {
     pub(crate) at: u64,
     pub(crate) nanos: i64,
-    topic: u32,
+    pub(crate) topic: u32,
     seq: u32,
 }
 
@@ -189,6 +189,12 @@ impl VelReader {
     /// The name of the topic of an entry, if it has one.
     pub(crate) fn topic_of(&self, entry: &Entry) -> Option<&Topic> {
         self.summary.topics.get(entry.topic as usize)
+    }
+
+    /// How the records of a topic are read.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn reading(&self, topic: &Topic) -> Option<Reading> {
+        self.summary.decoder.readings.get(topic.id.index()).copied()
     }
 
     /// All sound messages in file order, those included whose payload cannot be read.

@@ -274,7 +274,8 @@ impl Decoder {
 
     fn steps(&self, rate: f64, block: usize) -> Steps {
         let mut steps = Steps { whole: [0; 32], rest: [0.0; 32] };
-        let own = self.firing.blocks[block];
+        // The azimuth of a VLS-128 is that of its first group, 7 us before the one that is stamped.
+        let own = self.firing.blocks[block] - if self.model == Model::Vls128 { 7.0 } else { 0.0 };
         for (j, time) in self.firing.shots[block].iter().enumerate() {
             let step = rate * (time - own);
             let whole = (step + 0.5).floor();
