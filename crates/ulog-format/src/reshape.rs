@@ -1,4 +1,4 @@
-//! Cutting logs by time and by topic, without touching the bytes of what is kept.
+//! Cutting logs by time and by topic, without touching the bytes of what is kept; and merging them.
 //!
 //! ```
 //! use rovelog_core::{LogReader, ReadOptions, Select};
@@ -20,6 +20,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod merge;
+mod topics;
+
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::ops::Range;
@@ -37,6 +40,8 @@ use crate::parameters::Section;
 use crate::reader::UlogReader;
 use crate::window::{FLAG_BITS_AT, HEADER_LEN};
 use crate::wire::{FlagBits, MessageHeader, kind};
+
+pub use merge::merge;
 
 /// What a slice holds, as it is counted.
 #[derive(Default)]
