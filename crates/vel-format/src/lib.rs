@@ -45,6 +45,7 @@ pub mod gps;
 pub mod hash;
 pub mod images;
 mod indexing;
+pub mod laser;
 mod locate;
 pub mod message;
 mod plausible;
@@ -60,7 +61,9 @@ mod window;
 pub mod wire;
 pub mod writer;
 
-use rovelog_core::{Bytes, Format, FormatInfo, ReadOptions, Result, Signature};
+use std::io::Write;
+
+use rovelog_core::{Align, Bytes, Format, FormatInfo, Merged, ReadOptions, Result, Signature};
 
 #[cfg(feature = "arrow")]
 pub use columns::{PointBatches, TopicBatches};
@@ -103,5 +106,9 @@ impl Format for Vel {
 
     fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
         Ok(VelStream::new(input, options)?)
+    }
+
+    fn merge(logs: &[&VelReader], align: Align, out: &mut dyn Write) -> Result<Merged> {
+        Ok(reshape::merge(logs, align, out)?)
     }
 }

@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
-use rovelog_core::{LogReader, Select, Sliced};
+use rovelog_core::{Align, LogReader, Merged, Select, Sliced};
 
 use crate::error::VelError;
 use crate::indexing::{IndexOrigin, IndexState};
 
 use crate::reader::{PartKind, VelReader};
-use crate::writer::{NewMessage, WriteOptions, Written, write_log};
+use crate::writer::{NewMessage, WriteOptions, write_log};
 
 /// The conventions of a log, to write another one like it.
 pub(crate) fn conventions(log: &VelReader) -> WriteOptions {
@@ -47,38 +47,24 @@ pub fn slice(log: &VelReader, select: &Select, out: impl Write) -> Result<Sliced
     Ok(Sliced { records, others, topics, bytes: written.bytes, details: Vec::new() })
 }
 
-/// By what the times of several logs are brought together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Alignment {
-    /// Their own timestamps, as they are: recordings of one program.
-    #[default]
-    Timestamps,
-    /// UTC; timestamps of all but the first log are moved to its clock.
-    Utc,
-}
+/// Clocks whose zeros are nearer to each other than this, nanoseconds, are one: receivers say whole seconds.
+const SAME_CLOCK: i64 = 2_000_000_000;
 
 /// Merges logs into one, by time.
 ///
-/// Messages keep their data and markers. The size rule and version are those of the first log.
+/// Messages keep their data and markers; the size rule and version are those of the first log. Without another
+/// wish the logs must show by their positions that they share a clock. By UTC, timestamps are moved to the clock
+/// that began first.
 ///
 /// # Errors
-/// Where the output refuses, and where times are to be brought together by UTC that a log does not have.
-pub fn merge(logs: &[&VelReader], alignment: Alignment, out: impl Write) -> Result<Written, VelError> {
+/// Where the output refuses, and where the clocks cannot be brought together.
+pub fn merge(logs: &[&VelReader], align: Align, out: impl Write) -> Result<Merged, VelError> {
     let Some(first) = logs.first() else {
         return Err(VelError::CannotMerge { why: "there is none".to_owned() });
     };
+    let shifts = shifts(logs, align)?;
     let mut all = Vec::new();
-    for (number, log) in logs.iter().enumerate() {
-        let shift = match alignment {
-            Alignment::Timestamps => 0,
-            Alignment::Utc => {
-                let offset = |log: &VelReader| log.meaning().gps.utc.as_ref().map(|utc| utc.offset_nanos);
-                let (own, of_first) = (offset(log), offset(first));
-                own.zip(of_first).map(|(own, first)| own.saturating_sub(first)).ok_or_else(|| {
-                    VelError::CannotMerge { why: format!("log {} has no UTC", number + 1) }
-                })?
-            }
-        };
+    for (number, (log, shift)) in logs.iter().zip(shifts).enumerate() {
         for (place, entry) in log.entries.iter().enumerate() {
             let mut message = NewMessage::copy(&log.message_of(entry));
             if shift != 0 {
@@ -90,5 +76,38 @@ pub fn merge(logs: &[&VelReader], alignment: Alignment, out: impl Write) -> Resu
     all.sort_by_key(|(nanos, number, place, _)| (*nanos, *number, *place));
     let messages: Vec<_> = all.into_iter().map(|(.., message)| message).collect();
     let options = WriteOptions { terminator: false, ..conventions(first) };
-    write_log(&messages, &options, out)
+    let written = write_log(&messages, &options, out)?;
+    let names: std::collections::BTreeSet<&str> =
+        logs.iter().flat_map(|log| log.topics()).map(|topic| topic.name.as_str()).collect();
+    let records = logs.iter().map(|log| log.info().records).sum();
+    let mut merged = Merged { records, topics: names.len(), bytes: written.bytes, ..Merged::default() };
+    let gone = |kind, what: &str| {
+        let n = logs.iter().flat_map(|log| &log.parts).filter(|part| part.what == kind).count();
+        (n > 0).then(|| format!("{n} {what}"))
+    };
+    merged.left_out.extend(gone(PartKind::Invalid, "messages marked as not valid"));
+    merged.left_out.extend(gone(PartKind::Tail, "stretches behind end marks"));
+    Ok(merged)
+}
+
+/// What is added to the times of each log.
+fn shifts(logs: &[&VelReader], align: Align) -> Result<Vec<i64>, VelError> {
+    if align == Align::AsIs || logs.len() < 2 {
+        return Ok(vec![0; logs.len()]);
+    }
+    let offset = |(number, log): (usize, &&VelReader)| {
+        let utc = log.meaning().gps.utc.as_ref().map(|utc| utc.offset_nanos);
+        utc.ok_or_else(|| VelError::CannotMerge { why: format!("log {} has no UTC", number + 1) })
+    };
+    let offsets = logs.iter().enumerate().map(offset).collect::<Result<Vec<i64>, _>>()?;
+    let (least, greatest) = (offsets.iter().min().copied(), offsets.iter().max().copied());
+    let (least, greatest) = (least.unwrap_or_default(), greatest.unwrap_or_default());
+    if align == Align::Utc {
+        return Ok(offsets.iter().map(|offset| offset - least).collect());
+    }
+    if greatest - least > SAME_CLOCK {
+        let apart = rovelog_core::time::Seconds(greatest - least);
+        return Err(VelError::CannotMerge { why: format!("their clocks began {apart} s apart") });
+    }
+    Ok(vec![0; logs.len()])
 }

@@ -5,6 +5,7 @@ mod expected;
 mod lay;
 mod manifest;
 mod ulog;
+mod vel;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -46,7 +47,7 @@ pub(crate) struct Made {
 
 /// All cases of all formats, in the order of the manifest.
 fn cases() -> impl Iterator<Item = &'static Case> {
-    ulog::cases()
+    ulog::cases().chain(vel::cases())
 }
 
 /// The formats that have cases, by id.

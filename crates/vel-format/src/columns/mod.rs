@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
-use rovelog_core::{LogReader, Select, Topic};
+use rovelog_core::{Select, Topic};
 
 pub use points::PointBatches;
 
