@@ -277,23 +277,30 @@ fn slot_value(slot: &Slot, count: u64, bytes: &[u8]) -> Value {
         return Value::Bytes(bytes.to_vec());
     }
     let mut rest = bytes;
-    let mut one = || match slot.basic.size() {
-        Some(size) => {
+    let mut one = || {
+        if let Some(size) = slot.basic.size() {
             let (item, tail) = rest.split_at(usize::try_from(size).unwrap_or(rest.len()).min(rest.len()));
             rest = tail;
-            slot.basic.value(item).unwrap_or(Value::Null)
+            return slot.basic.value(item).unwrap_or(Value::Null);
         }
-        None => {
-            let len = rest.first_chunk().map_or(0, |len| u32::from_le_bytes(*len) as usize);
-            let (item, tail) = rest.split_at((4 + len).min(rest.len()));
-            rest = tail;
-            Value::Text(text(item.get(4..).unwrap_or_default()).into_owned())
-        }
+        let len = rest.first_chunk().map_or(0, |len| u32::from_le_bytes(*len) as usize);
+        let (item, tail) = rest.split_at((4 + len).min(rest.len()));
+        rest = tail;
+        Value::Text(text(item.get(4..).unwrap_or_default()).into_owned())
     };
     match slot.len {
         Len::One => one(),
         _ => Value::List((0..count).map(|_| one()).collect()),
     }
+}
+
+/// A declaration that is being read.
+struct Open {
+    line: usize,
+    name: String,
+    version: i32,
+    slots: Vec<Slot>,
+    fields: Vec<Field>,
 }
 
 /// All types with a layout: those of the specification, and those declared.
@@ -311,7 +318,7 @@ impl Types {
     /// Where a line cannot be read, a type is declared twice, or two names share an id.
     pub fn parse(text: &str) -> Result<Self, VelError> {
         let mut types = Self { text: text.to_owned(), ..Self::default() };
-        let mut open: Option<(usize, String, i32, Vec<Slot>, Vec<Field>)> = None;
+        let mut open: Option<Open> = None;
         for (i, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
             let bad = |why: String| VelError::BadDeclaration { line: i + 1, why };
@@ -324,12 +331,15 @@ impl Types {
                 let (name, version, more) = (words.next(), words.next(), words.next());
                 let version = version.unwrap_or("100").parse().map_err(|_| bad("the version is no number".to_owned()))?;
                 match (name, more) {
-                    (Some(name), None) => open = Some((i + 1, name.to_owned(), version, Vec::new(), Vec::new())),
+                    (Some(name), None) => {
+                        let name = name.to_owned();
+                        open = Some(Open { line: i + 1, name, version, slots: Vec::new(), fields: Vec::new() });
+                    }
                     _ => return Err(bad("a message has a name and a version".to_owned())),
                 }
                 continue;
             }
-            let Some((_, _, _, slots, fields)) = &mut open else {
+            let Some(Open { slots, fields, .. }) = &mut open else {
                 return Err(bad("a field before the first `message`".to_owned()));
             };
             let (slot, field) = field(line, slots).map_err(bad)?;
@@ -340,8 +350,8 @@ impl Types {
         Ok(types)
     }
 
-    fn close(&mut self, open: Option<(usize, String, i32, Vec<Slot>, Vec<Field>)>) -> Result<(), VelError> {
-        let Some((line, name, version, slots, fields)) = open else { return Ok(()) };
+    fn close(&mut self, open: Option<Open>) -> Result<(), VelError> {
+        let Some(Open { line, name, version, slots, fields }) = open else { return Ok(()) };
         let bad = |why: String| VelError::BadDeclaration { line, why };
         let type_id = simple_hash(&name).map_err(|error| bad(error.to_string()))?;
         if let Some(other) = self.by_id.get(&(type_id, version)) {

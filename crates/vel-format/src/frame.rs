@@ -147,7 +147,7 @@ impl Walk {
             Look::Whole { end, header, data } => {
                 let fit = judge.fit(header, data);
                 let sure = fit == Fit::Exact && header.marker != MARKER_INVALID;
-                if sure || judge.follows(end, false)? {
+                if sure || judge.follows(end, header, false)? {
                     return Ok(self.take(at, end, *header, fit));
                 }
                 false

@@ -80,10 +80,10 @@ impl Fix {
         };
         let [month, day, hour, minute, second] =
             [data.month, data.day, data.hour, data.minute, data.second].map(|n| u32::try_from(n.get()).ok());
-        let date = NaiveDate::from_ymd_opt(year, month?, day?)?;
+        let midnight = NaiveDate::from_ymd_opt(year, month?, day?)?;
         // A leap second counts as the one after it.
         let second = second?;
-        let time = date.and_hms_opt(hour?, minute?, second.min(59))?.and_utc();
+        let time = midnight.and_hms_opt(hour?, minute?, second.min(59))?.and_utc();
         match second {
             0..=59 => Some(time),
             60 => time.checked_add_signed(chrono::TimeDelta::seconds(1)),
@@ -302,7 +302,7 @@ mod tests {
         assert!((AngleUnit::DegreesMinutes.degrees(-5021.6) + 50.36).abs() < 1e-9);
         // 50.36 might be 0 degrees 50.36 minutes; 18 km/h north for a second are 5 m or 4.5e-5 degrees.
         let north = |unit: f64| -> Vec<Fix> {
-            (0..10).map(|i| fix(i, 0.5 + f64::from(i as i32) * unit, 0.1, 18.0)).collect()
+            (0..10).map(|i| fix(i.into(), 0.5 + f64::from(i) * unit, 0.1, 18.0)).collect()
         };
         let degree = 5.0 / 6_371_000.0_f64;
         for (step, unit) in [

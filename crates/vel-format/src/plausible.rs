@@ -77,8 +77,14 @@ impl<'w> Judge<'w> {
     }
 
     /// Whether a message may end at `end`: with the file, at a terminator, before a plausible header or a
-    /// rest that is too short for one. With `familiar`, the header must be of a type that is.
-    pub(crate) fn follows(&self, end: u64, familiar: bool) -> Result<bool, NeedMore> {
+    /// rest that is too short for one. With `familiar`, the header must be of a type that is; `own` is the
+    /// header of the message itself, whose type counts as such.
+    pub(crate) fn follows(
+        &self,
+        end: u64,
+        own: &MessageHeader,
+        familiar: bool,
+    ) -> Result<bool, NeedMore> {
         if !self.window.has(end)? {
             return Ok(true);
         }
@@ -92,15 +98,17 @@ impl<'w> Judge<'w> {
         let len = u64::from(header.size.get()).checked_sub(self.rule.overhead());
         let sized = len.is_some_and(|len| len <= MAX_DATA);
         // A message of a familiar type may be cut by the end of the file.
+        let same = (header.type_id, header.version) == (own.type_id, own.version);
         Ok(sized
-            && (self.is_familiar(header)
+            && (same
+                || self.is_familiar(header)
                 || (!familiar && matches!(self.look(end)?, Look::Whole { .. }))))
     }
 
     /// Whether a sound message begins at `at` and is followed by one, or by the end.
     pub(crate) fn begins(&self, at: u64) -> Result<bool, NeedMore> {
         let Look::Whole { end, header, data } = self.look(at)? else { return Ok(false) };
-        Ok(self.fit(header, data) == Fit::Exact || self.follows(end, false)?)
+        Ok(self.fit(header, data) == Fit::Exact || self.follows(end, header, false)?)
     }
 
     /// Whether sound messages begin again at `at`, after damage: stricter, because a payload may hold
@@ -116,7 +124,7 @@ impl<'w> Judge<'w> {
             Fit::Unknown => header.timestamp.get().is_finite(),
             _ => false,
         };
-        Ok(sound && self.follows(end, true)?)
+        Ok(sound && self.follows(end, header, true)?)
     }
 
     /// Looks for the next place from `*next` on, before `limit`, where sound messages begin. `*next` moves.

@@ -98,15 +98,14 @@ pub struct PoseMeaning {
 impl PoseMeaning {
     /// The quaternion of a pose as w, x, y, z, body to world.
     pub fn quaternion(&self, pose: &RobotPose) -> [f32; 4] {
-        let [a, b, c, d] = pose.quaternion.map(rovelog_core::wire::F32Le::get);
-        let [w, x, y, z] = match self.order {
-            QuaternionOrder::Wxyz => [a, b, c, d],
-            QuaternionOrder::Xyzw => [d, a, b, c],
-        };
-        match self.direction {
-            Direction::BodyToWorld => [w, x, y, z],
-            Direction::WorldToBody => [w, -x, -y, -z],
+        let mut q = pose.quaternion.map(rovelog_core::wire::F32Le::get);
+        if self.order == QuaternionOrder::Xyzw {
+            q.rotate_right(1);
         }
+        if self.direction == Direction::WorldToBody {
+            q[1..].iter_mut().for_each(|x| *x = -*x);
+        }
+        q
     }
 }
 
@@ -174,7 +173,7 @@ pub fn settle(poses: &[RobotPose]) -> PoseMeaning {
         }
         _ => {
             meaning.assumed = true;
-            meaning.evidence = "no pose with a quaternion of length 1".to_owned();
+            "no pose with a quaternion of length 1".clone_into(&mut meaning.evidence);
         }
     }
     meaning
@@ -186,7 +185,7 @@ fn unit(poses: &[RobotPose], meaning: &mut PoseMeaning) {
     lengths.sort_by(f64::total_cmp);
     let Some(median) = lengths.get(lengths.len() / 2) else {
         meaning.unit_assumed = true;
-        meaning.unit_evidence = "no acceleration".to_owned();
+        "no acceleration".clone_into(&mut meaning.unit_evidence);
         return;
     };
     (meaning.unit, meaning.unit_assumed) = match median {
@@ -235,14 +234,14 @@ fn spread(poses: &[RobotPose], reading: &PoseMeaning) -> Option<(f64, f64)> {
 }
 
 /// `v` turned by the unit quaternion `[w, x, y, z]`.
-fn rotate([w, x, y, z]: [f64; 4], v: [f64; 3]) -> [f64; 3] {
+fn rotate(q: [f64; 4], v: [f64; 3]) -> [f64; 3] {
     let cross = |a: [f64; 3], b: [f64; 3]| {
         [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
     };
-    let axis = [x, y, z];
+    let axis = [q[1], q[2], q[3]];
     let once = cross(axis, v).map(|t| 2.0 * t);
     let twice = cross(axis, once);
-    std::array::from_fn(|i| v[i] + w * once[i] + twice[i])
+    std::array::from_fn(|i| v[i] + q[0] * once[i] + twice[i])
 }
 
 #[cfg(test)]

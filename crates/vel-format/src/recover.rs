@@ -59,9 +59,11 @@ pub fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, VelErro
     }
     let (mut entries, _) = index_entries(&places, IndexOrigin::FirstMessage);
     let first = INDEX_AT + 8 * entries.len() as u64;
-    entries.iter_mut().for_each(|entry| *entry += first);
+    for entry in &mut entries {
+        *entry += first;
+    }
     let header = FileHeader { magic: MAGIC, ..*log.header() };
-    out.write_all(&head(&header, &entries)?)?;
+    out.write_all(&head(header, &entries)?)?;
     for (start, end, ..) in &kept {
         out.write_all(bytes(log, *start..*end))?;
     }
@@ -77,12 +79,12 @@ fn bytes(log: &VelReader, range: Range<u64>) -> &[u8] {
 /// The same log, read past its end mark.
 fn beyond_end(log: &VelReader) -> Result<VelReader, VelError> {
     let mut options = ReadOptions::default();
-    options.declarations = log.walk.types.declarations().to_owned();
+    log.walk.types.declarations().clone_into(&mut options.declarations);
     VelReader::with(log.bytes.clone(), &options, true, true)
 }
 
 /// Every byte of the damaged log: kept, or lost.
-fn account(log: &VelReader, head: u64, messages: u64) -> Recovery {
+fn account(log: &VelReader, index: u64, messages: u64) -> Recovery {
     let mut lost: Vec<Range<u64>> = Vec::new();
     if !log.walk.start.magic {
         lost.push(0..4);
@@ -101,7 +103,7 @@ fn account(log: &VelReader, head: u64, messages: u64) -> Recovery {
     let details = vec![
         Detail::hidden("messages", count(log.entries.len() as u64)),
         Detail::hidden("message_bytes", count(messages)),
-        Detail::hidden("index_bytes", count(head)),
+        Detail::hidden("index_bytes", count(index)),
     ];
     Recovery {
         records: log.info().records,

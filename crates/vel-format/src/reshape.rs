@@ -13,14 +13,14 @@ use crate::writer::{NewMessage, WriteOptions, write_log};
 /// The conventions of a log, to write another one like it.
 pub(crate) fn conventions(log: &VelReader) -> WriteOptions {
     let header = log.header();
-    let mut options = WriteOptions::default();
-    options.size_rule = log.size_rule();
-    options.version = (header.major.get(), header.minor.get());
-    if *log.index() == IndexState::Good(IndexOrigin::ProgramStart) {
-        options.origin = IndexOrigin::ProgramStart;
+    let from_start = *log.index() == IndexState::Good(IndexOrigin::ProgramStart);
+    WriteOptions {
+        size_rule: log.size_rule(),
+        version: (header.major.get(), header.minor.get()),
+        origin: if from_start { IndexOrigin::ProgramStart } else { IndexOrigin::FirstMessage },
+        terminator: log.parts.iter().any(|part| part.what == PartKind::Terminator),
+        ..WriteOptions::default()
     }
-    options.terminator = log.parts.iter().any(|part| part.what == PartKind::Terminator);
-    options
 }
 
 /// Writes the part of `log` that `select` names, as a log of its own.

@@ -96,7 +96,7 @@ impl<R: Read> VelStream<R> {
     ///
     /// # Errors
     /// Where the input cannot be read.
-    pub fn next(&mut self) -> Result<Option<Record<'_>>, VelError> {
+    pub fn next_message(&mut self) -> Result<Option<Record<'_>>, VelError> {
         let found = loop {
             match self.walk.step(self.source.window()) {
                 Err(need) => self.source.fill(self.walk.needed_from(), need.0)?,
@@ -129,7 +129,7 @@ impl<R: Read + Send> LogStream for VelStream<R> {
     }
 
     fn next_record(&mut self) -> rovelog_core::Result<Option<Record<'_>>> {
-        Ok(self.next()?)
+        Ok(self.next_message()?)
     }
 
     fn topics(&self) -> &[Topic] {

@@ -168,37 +168,31 @@ impl Summary {
                     walk.diagnostics.push(rule, message.offset..end, || why);
                 }
                 let source = image.head.source.get();
-                return match self.images.get(&source) {
-                    Some(series) => *series,
-                    None => {
-                        let series = self.add(format!("ImageM/{source}"), Reading::Kind(kind), kind.name());
-                        self.images.insert(source, series);
-                        series
-                    }
-                };
+                if let Some(series) = self.images.get(&source) {
+                    return *series;
+                }
+                let series = self.add(format!("ImageM/{source}"), Reading::Kind(kind), kind.name());
+                self.images.insert(source, series);
+                return series;
             }
             Payload::Laser(laser) => {
-                return match self.lasers.get(laser.sensor_name) {
-                    Some(series) => *series,
-                    None => {
-                        let name = laser_topic(laser.sensor_name);
-                        let series = self.add(name, Reading::Kind(kind), kind.name());
-                        self.lasers.insert(laser.sensor_name.into(), series);
-                        series
-                    }
-                };
+                if let Some(series) = self.lasers.get(laser.sensor_name) {
+                    return *series;
+                }
+                let name = laser_topic(laser.sensor_name);
+                let series = self.add(name, Reading::Kind(kind), kind.name());
+                self.lasers.insert(laser.sensor_name.into(), series);
+                return series;
             }
             _ => {}
         }
         let slot = Kind::ALL.iter().position(|known| *known == kind).unwrap_or_default();
-        match self.plain[slot] {
-            Some(series) => series,
-            None => {
-                let series = self.add(kind.name().to_owned(), Reading::Kind(kind), kind.name());
-                self.plain[slot] = Some(series);
-                series
-            }
+        if let Some(series) = self.plain[slot] {
+            return series;
         }
+        let series = self.add(kind.name().to_owned(), Reading::Kind(kind), kind.name());
+        self.plain[slot] = Some(series);
+        series
     }
 
     fn undescribed(&mut self, message: &Message<'_>) -> u32 {
@@ -207,14 +201,11 @@ impl Summary {
             return *series;
         }
         let types = Arc::clone(&self.decoder.types);
-        let series = match types.find(key.0, key.1) {
-            Some(declared) => {
-                self.add(declared.name().to_owned(), Reading::Declared(key.0, key.1), declared.name())
-            }
-            None => {
-                let name = raw_topic(key.0, key.1);
-                self.add(name.clone(), Reading::Raw, &name)
-            }
+        let series = if let Some(declared) = types.find(key.0, key.1) {
+            self.add(declared.name().to_owned(), Reading::Declared(key.0, key.1), declared.name())
+        } else {
+            let name = raw_topic(key.0, key.1);
+            self.add(name.clone(), Reading::Raw, &name)
         };
         self.raws.insert(key, series);
         series
@@ -284,20 +275,9 @@ impl Summary {
         info.records = self.topics.iter().map(|topic| topic.count).sum();
         info.problems = walk.diagnostics.total();
         info.lost = walk.diagnostics.ledger().clone();
-        info.state = self.state(walk);
+        info.state = state_of(walk);
         info.details = self.details(walk, state, meaning);
         info
-    }
-
-    fn state(&self, walk: &Walk) -> State {
-        let lost = || walk.diagnostics.list().iter().filter(|d| d.rule.severity == Severity::DataLost);
-        if walk.diagnostics.ledger().losses == 0 {
-            State::Complete
-        } else if lost().all(|d| d.rule == &rules::CUT) {
-            State::Truncated
-        } else {
-            State::Damaged
-        }
     }
 
     /// The choices that were made from the file, each with its evidence.
@@ -374,5 +354,16 @@ impl Summary {
         names.sort_unstable();
         let value = Value::List(names.iter().map(|name| Value::Text(name.clone())).collect());
         (!names.is_empty()).then(|| Detail::hidden("laser_scanners", value))
+    }
+}
+
+fn state_of(walk: &Walk) -> State {
+    let mut lost = walk.diagnostics.list().iter().filter(|d| d.rule.severity == Severity::DataLost);
+    if walk.diagnostics.ledger().losses == 0 {
+        State::Complete
+    } else if lost.all(|d| d.rule == &rules::CUT) {
+        State::Truncated
+    } else {
+        State::Damaged
     }
 }

@@ -84,7 +84,9 @@ fn declarations_are_the_views() {
         for message in reader.messages() {
             same(&message);
             for cut in (0..message.data.len()).rev().step_by(1 + message.data.len() / 20) {
-                same(&Message { data: &message.data[..cut], ..message });
+                let mut short = message;
+                short.data = &message.data[..cut];
+                same(&short);
             }
         }
     }

@@ -4,6 +4,7 @@ mod cat;
 mod check;
 mod diff;
 mod events;
+mod extract;
 mod info;
 mod messages;
 mod params;
@@ -13,6 +14,7 @@ mod slice;
 mod split;
 mod topics;
 mod track;
+mod vel;
 
 use clap::Subcommand;
 
@@ -31,6 +33,7 @@ pub(crate) enum Command {
     Params(params::Args),
     Events(events::Args),
     Track(track::Args),
+    Extract(extract::Args),
     #[command(visible_alias = "doctor")]
     Check(check::Args),
     Recover(recover::Args),
@@ -38,6 +41,7 @@ pub(crate) enum Command {
     Slice(slice::Args),
     Split(split::Args),
     Diff(diff::Args),
+    Vel(vel::Args),
 }
 
 /// Runs `command`.
@@ -51,10 +55,12 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Params(args) => params::run(&args, context),
         Command::Events(args) => events::run(&args, context),
         Command::Track(args) => track::run(&args, context),
+        Command::Extract(args) => extract::run(&args, context),
         Command::Check(args) => check::run(&args, context),
         Command::Recover(args) => recover::run(&args, context),
         Command::Slice(args) => slice::run(&args, context),
         Command::Split(args) => split::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
+        Command::Vel(args) => vel::run(&args, context),
     }
 }

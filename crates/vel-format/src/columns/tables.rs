@@ -31,7 +31,7 @@ pub(super) fn fill(
     if reading == Reading::Kind(Kind::Velodyne) {
         return packets(table, reader, messages);
     }
-    common(table, reader, messages, messages.len(), |message| std::iter::once(message));
+    common(table, reader, messages, messages.len(), std::iter::once);
     macro_rules! rows {
         ($kind:ident) => {{
             let rows = messages.iter().filter_map(|message| match message.payload() {
@@ -149,7 +149,7 @@ fn pose(table: &mut Table, meaning: &PoseMeaning, rows: &[&RobotPose]) {
 fn image(table: &mut Table, rows: &[ImageRef<'_>]) {
     table.column("source", "", || i32s(rows, |row| row.head.source.get()));
     table.column("is_compressed", "", || {
-        Arc::new(BooleanArray::from_iter(rows.iter().map(|row| Some(row.head.is_compressed.get() != 0))))
+        Arc::new(rows.iter().map(|row| Some(row.head.is_compressed.get() != 0)).collect::<BooleanArray>())
     });
     table.column("width", "px", || i32s(rows, |row| row.head.width.get()));
     table.column("height", "px", || i32s(rows, |row| row.head.height.get()));
@@ -170,7 +170,9 @@ fn image(table: &mut Table, rows: &[ImageRef<'_>]) {
 fn laser(table: &mut Table, rows: &[LaserRef<'_>]) {
     let texts = |get: fn(&LaserRef<'_>) -> String| -> ArrayRef {
         let mut builder = StringBuilder::new();
-        rows.iter().for_each(|row| builder.append_value(get(row)));
+        for row in rows {
+            builder.append_value(get(row));
+        }
         Arc::new(builder.finish())
     };
     table.column("sensor_type", "", || texts(|row| text(row.sensor_type).into_owned()));

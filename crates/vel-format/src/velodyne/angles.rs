@@ -1,5 +1,6 @@
 //! Vertical angles and azimuth offsets in degrees, in firing order: the manuals' tables, section 7 of
 //! docs/formats/vel.md.
+#![expect(clippy::approx_constant, reason = "an angle of 6.28 degrees is no circle")]
 
 use super::model::Model;
 

@@ -75,16 +75,16 @@ impl LaserCalibration {
         let (kx, ky) = ((across - 2.40) / 22.64, (along - 1.93) / 23.11);
         let cx = kx * self.distance + (1.0 - kx) * self.distance_x;
         let cy = ky * self.distance + (1.0 - ky) * self.distance_y;
-        let (ex, ey, ez) = (d + cx, d + cy, d + f64::midpoint(cx, cy));
+        let corrected = [d + cx, d + cy, d + f64::midpoint(cx, cy)];
         let (back, up) = match offsets {
             OffsetModel::Plain => (0.0, self.vertical_offset),
             OffsetModel::Perpendicular => (self.vertical_offset * sin_v, self.vertical_offset * cos_v),
         };
-        let h = self.horizontal_offset;
-        let x = (ex * cos_v - back) * sin_r - h * cos_r;
-        let y = (ey * cos_v - back) * cos_r + h * sin_r;
+        let aside = self.horizontal_offset;
+        let x = (corrected[0] * cos_v - back) * sin_r - aside * cos_r;
+        let y = (corrected[1] * cos_v - back) * cos_r + aside * sin_r;
         #[expect(clippy::cast_possible_truncation, reason = "rounded once")]
-        let point = [y as f32, -x as f32, (ez * sin_v + up) as f32];
+        let point = [y as f32, -x as f32, (corrected[2] * sin_v + up) as f32];
         Some(point)
     }
 

@@ -152,6 +152,13 @@ pub struct Sensor {
     pub assumed: bool,
 }
 
+impl Sensor {
+    /// A sensor that the user knows.
+    pub fn named(model: Model, mode: ReturnMode) -> Self {
+        Self { model, mode, evidence: "named by the user".to_owned(), assumed: false }
+    }
+}
+
 /// Packets that are looked at when a log is opened.
 pub(crate) const SAMPLES: usize = 256;
 

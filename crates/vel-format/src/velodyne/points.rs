@@ -343,7 +343,7 @@ impl Decoder {
         let times = &self.shots[strongest];
         let mask = self.lasers.len().min(32) - 1;
         let start = out.len();
-        for j in 0..32 {
+        for (j, time) in times.iter().enumerate() {
             let (near, far) = (block(strongest).returns[j], block(last).returns[j]);
             let same = near.distance == far.distance;
             let returns = [(far, if same { Return::Both } else { Return::Last }), (near, Return::Strongest)];
@@ -356,7 +356,7 @@ impl Decoder {
                 let at = turn(azimuth, steps.whole[j]);
                 let mut point = self.point(&self.lasers[laser], raw, at, steps.rest[j]);
                 point.intensity = f32::from(shot.intensity);
-                point.nanos = offset.saturating_add(times[j]);
+                point.nanos = offset.saturating_add(*time);
                 point.laser = u8::try_from(laser).unwrap_or(u8::MAX);
                 point.returned = *returned;
                 out.push(point);

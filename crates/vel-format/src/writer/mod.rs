@@ -120,7 +120,7 @@ fn message_header(message: &NewMessage<'_>, options: &WriteOptions) -> Result<Me
 }
 
 /// Header and index, as bytes.
-pub(crate) fn head(header: &FileHeader, entries: &[u64]) -> Result<Vec<u8>, VelError> {
+pub(crate) fn head(header: FileHeader, entries: &[u64]) -> Result<Vec<u8>, VelError> {
     let positions = entries.iter().map(|at| I64Le::new(i64::try_from(*at).unwrap_or(i64::MAX))).collect();
     let index = FileIndex { size: u32::try_from(entries.len()).expect("the index is limited"), positions };
     let mut out = std::io::Cursor::new(header.as_bytes().to_vec());
@@ -149,8 +149,10 @@ pub fn write_log(
         .collect();
     let (mut entries, index_cut) = index_entries(&places, options.origin);
     let first = INDEX_AT + 8 * entries.len() as u64;
-    entries.iter_mut().for_each(|entry| *entry += first);
-    out.write_all(&head(&file_header(options), &entries)?)?;
+    for entry in &mut entries {
+        *entry += first;
+    }
+    out.write_all(&head(file_header(options), &entries)?)?;
     for message in messages {
         out.write_all(message_header(message, options)?.as_bytes())?;
         out.write_all(&message.data)?;
@@ -198,7 +200,7 @@ impl<W: Write> VelWriter<W> {
         let at = INDEX_AT + 8 * u64::from(options.reserve);
         let mut writer = Self { out, options, places: Vec::new(), at, failed: false };
         let room = vec![0; writer.options.reserve as usize];
-        let head = head(&file_header(&writer.options), &room)?;
+        let head = head(file_header(&writer.options), &room)?;
         writer.put(&head)?;
         Ok(writer)
     }
@@ -207,8 +209,8 @@ impl<W: Write> VelWriter<W> {
     ///
     /// # Errors
     /// Where the output refuses.
-    pub fn streaming(out: W, options: WriteOptions) -> Result<Self, VelError> {
-        Self::new(out, WriteOptions { reserve: 0, ..options })
+    pub fn streaming(out: W, options: &WriteOptions) -> Result<Self, VelError> {
+        Self::new(out, WriteOptions { reserve: 0, ..options.clone() })
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), VelError> {
@@ -274,12 +276,14 @@ impl<W: Read + Write + Seek> VelWriter<W> {
         if entries.len() > reserve {
             let by = 8 * (entries.len() - reserve) as u64;
             self.make_room(by)?;
-            entries.iter_mut().for_each(|entry| *entry += by);
+            for entry in &mut entries {
+                *entry += by;
+            }
             self.at += by;
         }
         entries.resize(entries.len().max(reserve), self.at);
         self.out.seek(SeekFrom::Start(0))?;
-        self.put(&head(&file_header(&self.options), &entries)?)?;
+        self.put(&head(file_header(&self.options), &entries)?)?;
         self.out.seek(SeekFrom::End(0))?;
         self.out.flush()?;
         Ok((self.written(entries.len() as u64, cut), self.out))

@@ -18,6 +18,7 @@ use crate::wire::{
 ///
 /// # Errors
 /// Where the output refuses.
+#[expect(clippy::missing_panics_doc, reason = "offsets are within the file")]
 pub fn rewrite(log: &VelReader, mut out: impl Write) -> Result<(), VelError> {
     let data: &[u8] = &log.bytes;
     let at = |at: u64| usize::try_from(at).expect("within the file");

@@ -45,14 +45,14 @@ fn place(azimuth: u16, laser: usize, raw: u16) -> Json {
     json!([format!("{x:.5}"), format!("{y:.5}"), format!("{z:.5}")])
 }
 
-/// 16 packets, 0.4 degrees a block; lasers 0 and 15 of both firings of blocks 0 and 11 see something.
+/// 16 packets, 0.44 degrees a block; lasers 0 and 15 of both firings of blocks 0 and 11 see something.
 fn vlp16() -> Made {
     let seen = |b: usize, shot: usize| (b == 0 || b == 11) && matches!(shot, 0 | 15 | 16 | 31);
     let raw = |b: usize, shot: usize| 2000 + 100 * u16::try_from(b + shot).expect("small");
     let mut packets = Vec::new();
     let mut points: Vec<Json> = Vec::new();
     for i in 0..16_u16 {
-        let azimuth = |b: usize| (35_000 + 480 * i + 40 * u16::try_from(b).expect("small")) % 36_000;
+        let azimuth = |b: usize| (35_000 + 528 * i + 44 * u16::try_from(b).expect("small")) % 36_000;
         packets.push(packet(
             |b| (0xEEFF, azimuth(b)),
             |b, shot| if seen(b, shot) { raw(b, shot) } else { 0 },
@@ -60,8 +60,8 @@ fn vlp16() -> Made {
             (0x37, 0x22),
         ));
         for b in [0, 11] {
-            // 40 hundredths of a degree in 110.592 us: 20 more for the second firing, 12.5 for laser 15.
-            for (shot, step) in [(0, 0), (15, 13), (16, 20), (31, 33)] {
+            // 44 hundredths of a degree in 110.592 us: 22 more for the second firing, 13.75 for laser 15.
+            for (shot, step) in [(0, 0), (15, 14), (16, 22), (31, 36)] {
                 points.push(place((azimuth(b) + step) % 36_000, shot % 16, raw(b, shot)));
             }
         }
@@ -70,7 +70,7 @@ fn vlp16() -> Made {
     log.velodyne(500.0, &packets);
     log.choice("velodyne", "VLP-16 strongest", false);
     log.fact("points", points.into());
-    // The azimuth passes 0 once, in packet 2.
+    // The azimuth passes 0 once, in packet 1.
     log.fact("revolutions", 2.into());
     log.finish()
 }
@@ -80,7 +80,7 @@ fn dual() -> Made {
     let mut packets = Vec::new();
     let mut points: Vec<Json> = Vec::new();
     for i in 0..16_u16 {
-        let azimuth = |b: usize| 100 + 240 * i + 40 * u16::try_from(b / 2).expect("small");
+        let azimuth = |b: usize| 100 + 264 * i + 44 * u16::try_from(b / 2).expect("small");
         let raw = |b: usize, shot: usize| match (b, shot) {
             (0, 0) => 3000,
             (1, 0) => 2500,
@@ -90,7 +90,7 @@ fn dual() -> Made {
         packets.push(packet(|b| (0xEEFF, azimuth(b)), raw, 1_000_000 + 664 * u32::from(i), (0x39, 0x22)));
         points.push(place(azimuth(0), 0, 3000));
         points.push(place(azimuth(0), 0, 2500));
-        points.push(place(azimuth(0) + 13, 15, 4000));
+        points.push(place(azimuth(0) + 14, 15, 4000));
     }
     let mut log = Log::new();
     log.velodyne(500.0, &packets);
