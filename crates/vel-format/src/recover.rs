@@ -98,7 +98,7 @@ fn account(log: &VelReader, index: u64, messages: u64) -> Recovery {
         }
     }
     let size = log.bytes.len() as u64;
-    let lost_bytes: u64 = lost.iter().map(|range| range.end - range.start).sum();
+    let gone: u64 = lost.iter().map(|range| range.end - range.start).sum();
     let count = |n: u64| Value::UInt(n, 64);
     let details = vec![
         Detail::hidden("messages", count(log.entries.len() as u64)),
@@ -108,7 +108,7 @@ fn account(log: &VelReader, index: u64, messages: u64) -> Recovery {
     Recovery {
         records: log.info().records,
         // Header, index and end mark are kept in another form.
-        kept_bytes: size - lost_bytes,
+        kept_bytes: size - gone,
         lost,
         details,
         ..Recovery::default()

@@ -247,9 +247,8 @@ impl<W: Write> VelWriter<W> {
     }
 
     fn end(&mut self) -> Result<(), VelError> {
-        if self.options.terminator {
-            self.put(&TERMINATOR.to_le_bytes())?;
-        }
+        // Nothing to put is a question too: whether an earlier write has failed.
+        self.put(if self.options.terminator { &[0xFF; 4] } else { &[] })?;
         self.out.flush()?;
         Ok(())
     }
