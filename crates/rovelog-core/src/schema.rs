@@ -98,6 +98,10 @@ pub enum FieldType {
     Struct(Arc<Schema>),
     /// A fixed number of elements.
     Array(Box<FieldType>, usize),
+    /// As many elements as each record says.
+    List(Box<FieldType>),
+    /// Bytes without fields of their own: a picture, a packet.
+    Bytes,
 }
 
 impl FieldType {
@@ -105,7 +109,7 @@ impl FieldType {
     pub fn nested(&self) -> Option<&Arc<Schema>> {
         match self {
             Self::Struct(schema) => Some(schema),
-            Self::Array(element, _) => element.nested(),
+            Self::Array(element, _) | Self::List(element) => element.nested(),
             _ => None,
         }
     }
@@ -118,6 +122,8 @@ impl fmt::Display for FieldType {
             Self::Text => f.write_str("text"),
             Self::Struct(schema) => write!(f, "struct {}", schema.name),
             Self::Array(element, len) => write!(f, "{element}[{len}]"),
+            Self::List(element) => write!(f, "{element}[]"),
+            Self::Bytes => f.write_str("bytes"),
         }
     }
 }
