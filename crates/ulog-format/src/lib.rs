@@ -43,6 +43,8 @@ mod definitions;
 pub mod diagnostics;
 mod error;
 mod frame;
+#[cfg(feature = "arrow")]
+mod gather;
 mod index;
 pub mod layout;
 pub mod message;
@@ -65,7 +67,7 @@ pub mod writer;
 use rovelog_core::{Align, Bytes, Format, FormatInfo, Merged, ReadOptions, Result, Signature};
 
 #[cfg(feature = "arrow")]
-pub use columns::{ColumnBatches, TopicBatches};
+pub use columns::{ColumnBatches, StreamBatches, TopicBatches};
 pub use definitions::{Definitions, Subscription};
 pub use error::UlogError;
 pub use parameters::{Dropout, ParameterChange, Parameters};
