@@ -103,7 +103,7 @@ pub enum FieldType {
     Text,
     /// The fields of another type.
     Struct(Arc<Schema>),
-    /// Bytes without a text form.
+    /// Bytes without fields of their own: a picture, a packet.
     Bytes,
     /// A point in time: unsigned seconds and nanoseconds of the Unix clock, `{sec, nsec}` as a value.
     Time,
@@ -111,7 +111,7 @@ pub enum FieldType {
     Duration,
     /// A fixed number of elements.
     Array(Box<FieldType>, usize),
-    /// Any number of elements, another one in each record.
+    /// As many elements as each record says.
     List(Box<FieldType>),
 }
 

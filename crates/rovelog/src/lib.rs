@@ -24,9 +24,11 @@
 //! - `rosbag` (default): ROS bags of V1.2 and before.
 //! - `compressed` (default): bags that are compressed as a whole, `.bag.gz` and `.bag.bz2`.
 //! - `ulog` (default): the flight logs of PX4.
+//! - `rld` (default): the power and sensor logs of the RocketLogger.
+//! - `vel` (default): mixed-sensor logs of Koblenz.
 
-#[cfg(not(any(feature = "rosbag", feature = "ulog")))]
-compile_error!("enable at least one format feature: rosbag, ulog");
+#[cfg(not(any(feature = "ulog", feature = "rld", feature = "rosbag", feature = "vel")))]
+compile_error!("enable at least one format feature: ulog, rld, rosbag, vel");
 
 mod detect;
 mod formats;

@@ -41,8 +41,11 @@ mod clock;
 mod columns;
 mod definitions;
 pub mod diagnostics;
+mod dropouts;
 mod error;
 mod frame;
+#[cfg(feature = "arrow")]
+mod gather;
 mod index;
 pub mod layout;
 pub mod message;
@@ -65,10 +68,11 @@ pub mod writer;
 use rovelog_core::{Align, Bytes, Format, FormatInfo, Merged, ReadOptions, Result, Signature};
 
 #[cfg(feature = "arrow")]
-pub use columns::{ColumnBatches, TopicBatches};
+pub use columns::{ColumnBatches, StreamBatches, TopicBatches};
 pub use definitions::{Definitions, Subscription};
+pub use dropouts::{Dropout, DropoutLoss};
 pub use error::UlogError;
-pub use parameters::{Dropout, ParameterChange, Parameters};
+pub use parameters::{ParameterChange, Parameters};
 pub use reader::UlogReader;
 pub use recover::recover;
 pub use row::{Number, Place, Row};

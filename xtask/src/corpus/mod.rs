@@ -4,8 +4,10 @@ mod docs;
 mod expected;
 mod lay;
 mod manifest;
+mod rld;
 mod rosbag;
 mod ulog;
+mod vel;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,6 +17,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::root;
 
+pub(crate) use rld::large::default_log as large_rld;
 pub(crate) use ulog::large::default_log as large_ulog;
 
 /// What is committed must stay small.
@@ -27,7 +30,7 @@ const BY_HAND: &[&str] = &[".gitattributes", "README.md"];
 type Command = fn(&[String]) -> Result<()>;
 
 /// Who makes large logs of a format; without a name it is the first.
-const LARGE: &[(&str, Command)] = &[("ulog", ulog::large::command)];
+const LARGE: &[(&str, Command)] = &[("ulog", ulog::large::command), ("rld", rld::large::command)];
 
 /// One test file: what it is called, what it is for, how it is made.
 pub(crate) struct Case {
@@ -47,7 +50,7 @@ pub(crate) struct Made {
 
 /// All cases of all formats, in the order of the manifest.
 fn cases() -> impl Iterator<Item = &'static Case> {
-    ulog::cases().chain(rosbag::cases())
+    ulog::cases().chain(rld::cases()).chain(rosbag::cases()).chain(vel::cases())
 }
 
 /// The formats that have cases, by id.

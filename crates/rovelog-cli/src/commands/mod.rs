@@ -4,6 +4,7 @@ mod cat;
 mod check;
 mod diff;
 mod events;
+mod extract;
 mod info;
 mod merge;
 mod messages;
@@ -14,6 +15,8 @@ mod slice;
 mod split;
 mod topics;
 mod track;
+mod ulog;
+mod vel;
 
 use clap::Subcommand;
 
@@ -32,6 +35,7 @@ pub(crate) enum Command {
     Params(params::Args),
     Events(events::Args),
     Track(track::Args),
+    Extract(extract::Args),
     #[command(visible_alias = "doctor")]
     Check(check::Args),
     Recover(recover::Args),
@@ -40,6 +44,8 @@ pub(crate) enum Command {
     Split(split::Args),
     Merge(merge::Args),
     Diff(diff::Args),
+    Ulog(ulog::Args),
+    Vel(vel::Args),
 }
 
 /// Runs `command`.
@@ -53,11 +59,14 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Params(args) => params::run(&args, context),
         Command::Events(args) => events::run(&args, context),
         Command::Track(args) => track::run(&args, context),
+        Command::Extract(args) => extract::run(&args, context),
         Command::Check(args) => check::run(&args, context),
         Command::Recover(args) => recover::run(&args, context),
         Command::Slice(args) => slice::run(&args, context),
         Command::Split(args) => split::run(&args, context),
         Command::Merge(args) => merge::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
+        Command::Ulog(args) => ulog::run(&args, context),
+        Command::Vel(args) => vel::run(&args, context),
     }
 }
