@@ -8,6 +8,7 @@ mod bench;
 mod corpus;
 mod damage;
 mod oracle;
+mod peers;
 mod python;
 mod size;
 mod stages;

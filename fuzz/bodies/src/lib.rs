@@ -4,14 +4,28 @@
 
 mod pieces;
 mod rld;
+mod rosbag;
 mod ulog;
 
 pub use rld::{rld_read, rld_recover, rld_stream};
+pub use rosbag::{rosbag_declarations, rosbag_read, rosbag_rewrite, rosbag_stream};
 pub use ulog::{ulog_declarations, ulog_read, ulog_rewrite, ulog_stream};
 
 /// All bodies, for those who run them over files.
-pub const ALL: &[fn(&[u8])] =
-    &[detect, rld_read, rld_recover, rld_stream, ulog_declarations, ulog_read, ulog_rewrite, ulog_stream];
+pub const ALL: &[fn(&[u8])] = &[
+    detect,
+    rld_read,
+    rld_recover,
+    rld_stream,
+    ulog_declarations,
+    ulog_read,
+    ulog_rewrite,
+    ulog_stream,
+    rosbag_declarations,
+    rosbag_read,
+    rosbag_rewrite,
+    rosbag_stream,
+];
 
 /// Detection agrees with opening: what is detected as a format is never refused as another one.
 pub fn detect(data: &[u8]) {

@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: our reader beside others, in one run, as ratios.
 
+mod rosbag;
 mod ulog;
 
 use std::fs;
@@ -8,19 +9,20 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{python, root};
+use crate::{peers, python, root};
 
 /// The bench of a format.
 struct Bench {
     format: &'static str,
     /// Makes the log where none is named, if it is not there yet.
     log: fn() -> Result<PathBuf>,
-    /// Packages of the Python peer, whose works are those of `bench/<format>_work.py`.
+    /// Packages of the Python peer, whose works are those of `bench/<format>_work.py`; without any it is the
+    /// distribution's own Python, where the peer is installed.
     python: &'static [&'static str],
     groups: &'static [Group],
 }
 
-const BENCHES: &[Bench] = &[ulog::BENCH];
+const BENCHES: &[Bench] = &[ulog::BENCH, rosbag::BENCH];
 
 /// What is measured: a heading, the peer by which all is divided, and the works with what they do.
 struct Group {
@@ -49,7 +51,11 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     };
     let runner = Runner {
         program: build()?,
-        python: python::with(&format!("bench-{format}"), bench.python)?,
+        python: match bench.python {
+            [] => PathBuf::from("/usr/bin/python3"),
+            packages => python::with(&format!("bench-{format}"), packages)?,
+        },
+        view: if format == "rosbag" { peers::rosbag_view()? } else { None },
         script: root().join(format!("bench/{format}_work.py")),
         log,
     };
@@ -60,7 +66,8 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     );
     for group in bench.groups {
         let mut measured = Vec::new();
-        for (work, what) in group.works {
+        let installed = |work: &str| !work.starts_with("cpp") || runner.view.is_some();
+        for (work, what) in group.works.iter().filter(|(work, _)| installed(work)) {
             measured.push((*work, *what, runner.measure(work)?));
         }
         let peer =
@@ -95,6 +102,8 @@ struct Runner {
     program: PathBuf,
     python: PathBuf,
     script: PathBuf,
+    /// The program of the works named `cpp...`, where it is installed.
+    view: Option<PathBuf>,
     log: PathBuf,
 }
 
@@ -104,7 +113,12 @@ impl Runner {
         let python = work.starts_with("py");
         let mut runs = Vec::new();
         for _ in 0..if python { 1 } else { RUNS } {
-            let mut command = Command::new(if python { &self.python } else { &self.program });
+            let program = match &self.view {
+                Some(view) if work.starts_with("cpp") => view,
+                _ if python => &self.python,
+                _ => &self.program,
+            };
+            let mut command = Command::new(program);
             if python {
                 command.arg(&self.script);
             }

@@ -1,5 +1,6 @@
 //! The commands: one file each.
 
+mod bag;
 mod cat;
 mod check;
 mod diff;
@@ -44,6 +45,7 @@ pub(crate) enum Command {
     Split(split::Args),
     Merge(merge::Args),
     Diff(diff::Args),
+    Bag(bag::Args),
     Ulog(ulog::Args),
     Vel(vel::Args),
 }
@@ -66,6 +68,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Split(args) => split::run(&args, context),
         Command::Merge(args) => merge::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
+        Command::Bag(args) => bag::run(&args, context),
         Command::Ulog(args) => ulog::run(&args, context),
         Command::Vel(args) => vel::run(&args, context),
     }
