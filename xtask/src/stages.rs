@@ -26,10 +26,14 @@ const STAGES: &[Stage] = &[
 ];
 
 /// Feature combinations that must compile, beside the default ones.
-const FEATURES: &[&[&str]] = &[&["-p", "rovelog", "--no-default-features", "--features", "ulog"]];
+const FEATURES: &[&[&str]] = &[
+    &["-p", "rovelog", "--no-default-features", "--features", "ulog"],
+    &["-p", "rovelog", "--no-default-features", "--features", "rld"],
+    &["-p", "rld-format", "--no-default-features"],
+];
 
 /// Tested without overflow checks too, as users run them.
-const RELEASE: &[&str] = &["ulog-format"];
+const RELEASE: &[&str] = &["ulog-format", "rld-format"];
 
 /// The subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {

@@ -26,6 +26,7 @@ pub mod diagnostics;
 mod error;
 mod frame;
 pub mod layout;
+mod opening;
 pub mod parts;
 mod reader;
 pub mod recover;

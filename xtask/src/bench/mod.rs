@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: our reader beside others, in one run, as ratios.
 
+mod rld;
 mod ulog;
 
 use std::fs;
@@ -20,7 +21,7 @@ struct Bench {
     groups: &'static [Group],
 }
 
-const BENCHES: &[Bench] = &[ulog::BENCH];
+const BENCHES: &[Bench] = &[ulog::BENCH, rld::BENCH];
 
 /// What is measured: a heading, the peer by which all is divided, and the works with what they do.
 struct Group {
