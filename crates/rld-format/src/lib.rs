@@ -19,9 +19,11 @@
 
 pub mod analysis;
 mod bits;
+pub mod calibration;
 pub mod clock;
 #[cfg(feature = "arrow")]
 pub mod columns;
+pub mod csv;
 pub mod diagnostics;
 mod error;
 mod frame;
@@ -33,6 +35,7 @@ pub mod recover;
 mod reshape;
 mod row;
 mod schema;
+pub mod scrub;
 mod stream;
 mod summary;
 pub mod unit;
