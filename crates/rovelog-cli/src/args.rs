@@ -53,7 +53,7 @@ pub(crate) struct Global {
     /// Fail at the first damage instead of skipping it
     #[arg(long, global = true)]
     pub(crate) strict: bool,
-    /// Read as this format, whatever the first bytes say: ulog
+    /// Read as this format, whatever the first bytes say: ulog, rld
     #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) input_format: Option<String>,
 }

@@ -9,9 +9,11 @@ mod merge;
 mod messages;
 mod params;
 mod recover;
+mod rld;
 mod schema;
 mod slice;
 mod split;
+mod stats;
 mod topics;
 mod track;
 mod ulog;
@@ -40,6 +42,8 @@ pub(crate) enum Command {
     Slice(slice::Args),
     Split(split::Args),
     Merge(merge::Args),
+    Stats(stats::Args),
+    Rld(rld::Args),
     Diff(diff::Args),
     Ulog(ulog::Args),
 }
@@ -60,6 +64,8 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Slice(args) => slice::run(&args, context),
         Command::Split(args) => split::run(&args, context),
         Command::Merge(args) => merge::run(&args, context),
+        Command::Stats(args) => stats::run(&args, context),
+        Command::Rld(args) => rld::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
         Command::Ulog(args) => ulog::run(&args, context),
     }
