@@ -64,6 +64,9 @@ pub struct ReadOptions {
     pub limits: Limits,
     /// Only the named file, where a log may have several: see [`Format::companions`].
     pub alone: bool,
+    /// Declarations of types that logs carry only the ids of, in the format's own language. Formats
+    /// that describe their types themselves have no use for it.
+    pub declarations: String,
 }
 
 /// Another file of a log: its name, without folders, and what is in it.

@@ -1,4 +1,4 @@
-//! Little-endian integers that serve declarative parsing (binrw) and zero-copy views alike.
+//! Little-endian numbers that serve declarative parsing (binrw) and zero-copy views alike.
 //!
 //! A fixed-size wire struct built of them is declared once: derive binrw's and zerocopy's traits on it,
 //! and the same declaration reads, writes, and is viewed in place at any alignment.
@@ -67,6 +67,8 @@ le_ints! {
     I32Le(i32),
     /// Eight bytes, little endian, signed.
     I64Le(i64),
+    /// Four bytes, little endian, IEEE 754; equal where the bits are.
+    F32Le(f32),
     /// Eight bytes, little endian, IEEE 754; equal where the bits are.
     F64Le(f64),
 }

@@ -122,6 +122,7 @@ macro_rules! formats { ($($feature:literal $variant:ident => $krate:ident :: $fo
 formats! {
     "ulog" Ulog => ulog_format::Ulog,
     "rld" Rld => rld_format::Rld,
+    "vel" Vel => vel_format::Vel,
 }
 
 fn mixed(first: &str, other: &str) -> Error {

@@ -23,9 +23,10 @@
 //!   shortens while it is read ends this process (`SIGBUS`); without the feature every file is read whole.
 //! - `ulog` (default): the flight logs of PX4.
 //! - `rld` (default): the power and sensor logs of the RocketLogger.
+//! - `vel` (default): mixed-sensor logs of Koblenz.
 
-#[cfg(not(any(feature = "ulog", feature = "rld")))]
-compile_error!("enable at least one format feature: ulog, rld");
+#[cfg(not(any(feature = "ulog", feature = "rld", feature = "vel")))]
+compile_error!("enable at least one format feature: ulog, rld, vel");
 
 mod detect;
 mod formats;

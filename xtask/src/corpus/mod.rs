@@ -6,6 +6,7 @@ mod lay;
 mod manifest;
 mod rld;
 mod ulog;
+mod vel;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -48,7 +49,7 @@ pub(crate) struct Made {
 
 /// All cases of all formats, in the order of the manifest.
 fn cases() -> impl Iterator<Item = &'static Case> {
-    ulog::cases().chain(rld::cases())
+    ulog::cases().chain(rld::cases()).chain(vel::cases())
 }
 
 /// The formats that have cases, by id.

@@ -4,6 +4,7 @@ mod cat;
 mod check;
 mod diff;
 mod events;
+mod extract;
 mod info;
 mod merge;
 mod messages;
@@ -17,6 +18,7 @@ mod stats;
 mod topics;
 mod track;
 mod ulog;
+mod vel;
 
 use clap::Subcommand;
 
@@ -35,6 +37,7 @@ pub(crate) enum Command {
     Params(params::Args),
     Events(events::Args),
     Track(track::Args),
+    Extract(extract::Args),
     #[command(visible_alias = "doctor")]
     Check(check::Args),
     Recover(recover::Args),
@@ -46,6 +49,7 @@ pub(crate) enum Command {
     Rld(rld::Args),
     Diff(diff::Args),
     Ulog(ulog::Args),
+    Vel(vel::Args),
 }
 
 /// Runs `command`.
@@ -59,6 +63,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Params(args) => params::run(&args, context),
         Command::Events(args) => events::run(&args, context),
         Command::Track(args) => track::run(&args, context),
+        Command::Extract(args) => extract::run(&args, context),
         Command::Check(args) => check::run(&args, context),
         Command::Recover(args) => recover::run(&args, context),
         Command::Slice(args) => slice::run(&args, context),
@@ -68,5 +73,6 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Rld(args) => rld::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
         Command::Ulog(args) => ulog::run(&args, context),
+        Command::Vel(args) => vel::run(&args, context),
     }
 }
