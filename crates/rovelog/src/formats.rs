@@ -123,6 +123,7 @@ formats! {
     "ulog" Ulog => ulog_format::Ulog,
     "rld" Rld => rld_format::Rld,
     "vel" Vel => vel_format::Vel,
+    "rosbag" Rosbag => rosbag12::Rosbag,
 }
 
 fn mixed(first: &str, other: &str) -> Error {

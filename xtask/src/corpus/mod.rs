@@ -5,6 +5,7 @@ mod expected;
 mod lay;
 mod manifest;
 mod rld;
+mod rosbag;
 mod ulog;
 mod vel;
 
@@ -49,7 +50,7 @@ pub(crate) struct Made {
 
 /// All cases of all formats, in the order of the manifest.
 fn cases() -> impl Iterator<Item = &'static Case> {
-    ulog::cases().chain(rld::cases()).chain(vel::cases())
+    ulog::cases().chain(rld::cases()).chain(rosbag::cases()).chain(vel::cases())
 }
 
 /// The formats that have cases, by id.
