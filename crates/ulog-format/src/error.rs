@@ -177,6 +177,10 @@ pub enum UlogError {
 
 impl From<UlogError> for Error {
     fn from(error: UlogError) -> Self {
+        let error = match error {
+            UlogError::Io(error) => return Error::io(crate::ID, error),
+            error => error,
+        };
         let (kind, offset, next) = match &error {
             UlogError::NotUlog => (ErrorKind::NotThisFormat, Some(0), None),
             UlogError::HeaderCut { len } => {
@@ -257,7 +261,7 @@ impl From<UlogError> for Error {
             UlogError::NoInstanceLeft { .. } => {
                 (ErrorKind::LimitExceeded, None, Some("merge fewer logs, or fewer topics of them"))
             }
-            UlogError::Io(_) => (ErrorKind::Io, None, None),
+            UlogError::Io(_) => unreachable!("returned above"),
         };
         let core = Error::new(crate::ID, kind, offset, error);
         match next {

@@ -41,6 +41,7 @@ mod clock;
 mod columns;
 mod definitions;
 pub mod diagnostics;
+mod dropouts;
 mod error;
 mod frame;
 mod index;
@@ -67,8 +68,9 @@ use rovelog_core::{Align, Bytes, Format, FormatInfo, Merged, ReadOptions, Result
 #[cfg(feature = "arrow")]
 pub use columns::{ColumnBatches, TopicBatches};
 pub use definitions::{Definitions, Subscription};
+pub use dropouts::{Dropout, DropoutLoss};
 pub use error::UlogError;
-pub use parameters::{Dropout, ParameterChange, Parameters};
+pub use parameters::{ParameterChange, Parameters};
 pub use reader::UlogReader;
 pub use recover::recover;
 pub use row::{Number, Place, Row};

@@ -210,8 +210,10 @@ impl<'a, W: Write> Slice<'a, W> {
             }
         }
         if self.select.latched {
+            let topics = self.log.topics().iter();
+            let latched: Vec<_> = topics.map(|topic| self.select.keeps_latched(topic)).collect();
             for met in self.log.cursor() {
-                if let Some(row) = met.row.filter(|row| self.kept[row.series as usize])
+                if let Some(row) = met.row.filter(|row| latched[row.series as usize])
                     && row.time.in_order(row.now) < start
                 {
                     last.insert(row.series, met.at);

@@ -251,7 +251,9 @@ impl Declared {
                 Len::Fixed(n) => Some(u64::from(n)),
                 Len::Field(i) => match value.get(&self.slots[i].name) {
                     Some(Value::UInt(n, _)) => Some(*n),
-                    Some(Value::Int(n, _)) => Some(u64::try_from(*n).map_err(|_| bad("its count is negative"))?),
+                    Some(Value::Int(n, _)) => {
+                        Some(u64::try_from(*n).map_err(|_| bad("its count is negative"))?)
+                    }
                     _ => return Err(bad("its count is no integer")),
                 },
             };
@@ -329,11 +331,15 @@ impl Types {
                 types.close(open.take())?;
                 let mut words = rest.split_whitespace();
                 let (name, version, more) = (words.next(), words.next(), words.next());
-                let version = version.unwrap_or("100").parse().map_err(|_| bad("the version is no number".to_owned()))?;
+                let version = version
+                    .unwrap_or("100")
+                    .parse()
+                    .map_err(|_| bad("the version is no number".to_owned()))?;
                 match (name, more) {
                     (Some(name), None) => {
                         let name = name.to_owned();
-                        open = Some(Open { line: i + 1, name, version, slots: Vec::new(), fields: Vec::new() });
+                        open =
+                            Some(Open { line: i + 1, name, version, slots: Vec::new(), fields: Vec::new() });
                     }
                     _ => return Err(bad("a message has a name and a version".to_owned())),
                 }
@@ -356,7 +362,9 @@ impl Types {
         let type_id = simple_hash(&name).map_err(|error| bad(error.to_string()))?;
         if let Some(other) = self.by_id.get(&(type_id, version)) {
             let other = &self.declared[*other].name;
-            return Err(bad(format!("{name} {version} has the id 0x{type_id:08X}, which {other} has already")));
+            return Err(bad(format!(
+                "{name} {version} has the id 0x{type_id:08X}, which {other} has already"
+            )));
         }
         if let Some(kind) = Kind::of(type_id, version) {
             return Err(bad(format!(
@@ -424,7 +432,11 @@ fn field(line: &str, slots: &[Slot]) -> Result<(Slot, Field), String> {
             match (len.parse(), slots.iter().position(counts)) {
                 (Ok(n), _) if n <= 65_535 => (name, Len::Fixed(n)),
                 (Err(_), Some(field)) => (name, Len::Field(field)),
-                _ => return Err(format!("{len} is neither a length up to 65535 nor an integer field before {name}")),
+                _ => {
+                    return Err(format!(
+                        "{len} is neither a length up to 65535 nor an integer field before {name}"
+                    ));
+                }
             }
         }
     };

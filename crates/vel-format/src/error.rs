@@ -127,9 +127,11 @@ impl From<VelError> for Error {
                 (Kind::Truncated, Some(*len), Some("copy the log again from its source"))
             }
             VelError::BadPayload { .. } => (Kind::Malformed, None, None),
-            VelError::Undescribed { .. } => {
-                (Kind::Unsupported, None, Some("declare its fields: docs/formats/vel.md, \"Own message types\""))
-            }
+            VelError::Undescribed { .. } => (
+                Kind::Unsupported,
+                None,
+                Some("declare its fields: docs/formats/vel.md, \"Own message types\""),
+            ),
             VelError::NotAscii { .. } => (Kind::InvalidArgument, None, Some("use ASCII letters and digits")),
             VelError::BadDeclaration { .. } => (
                 Kind::InvalidArgument,

@@ -84,7 +84,12 @@ fn marker(counts: &Counts) -> Choice {
         (0, _) => "0x49",
         _ => "mixed",
     };
-    Choice::new("marker", choice, format!("{printed} messages with 0x49, {ascii} with 0x31"), ascii + printed == 0)
+    Choice::new(
+        "marker",
+        choice,
+        format!("{printed} messages with 0x49, {ascii} with 0x31"),
+        ascii + printed == 0,
+    )
 }
 
 fn first(walk: &Walk) -> Choice {

@@ -171,7 +171,9 @@ impl Walk {
                 if let Some(end) = self.joined(window, at)? {
                     self.at = end;
                     self.diagnostics.push(&rules::JOINED, at..end, || {
-                        format!("a second file header at byte {at}: its messages are read as part of this log")
+                        format!(
+                            "a second file header at byte {at}: its messages are read as part of this log"
+                        )
                     });
                     return Ok(Step::Joined { at, end });
                 }
@@ -243,7 +245,10 @@ impl Walk {
             return Ok(Step::End);
         }
         self.diagnostics.push(&rules::TAIL, from..end, || {
-            format!("{} bytes behind the end mark are kept and not read; `recover` looks into them", end - from)
+            format!(
+                "{} bytes behind the end mark are kept and not read; `recover` looks into them",
+                end - from
+            )
         });
         Ok(Step::Tail { at: from, end })
     }
@@ -278,7 +283,10 @@ impl Walk {
             }),
             Fit::Short => self.diagnostics.push(&rules::BAD_PAYLOAD, at..end, || {
                 let len = end - at - HEADER_LEN;
-                format!("{len} bytes of data are too few for the content of this {}", crate::schema::type_name(id))
+                format!(
+                    "{len} bytes of data are too few for the content of this {}",
+                    crate::schema::type_name(id)
+                )
             }),
             Fit::Unknown => {
                 if self.seen.insert((id, version)) {

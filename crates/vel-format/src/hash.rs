@@ -19,9 +19,10 @@ pub fn simple_hash(name: &str) -> Result<u32, VelError> {
         return Err(VelError::NotAscii { name: name.to_owned(), at });
     }
     let weights = 119_u32..;
-    Ok(name.bytes().zip(weights).fold(0, |sum, (byte, weight)| {
-        sum.wrapping_add(u32::from(byte).wrapping_mul(weight))
-    }))
+    Ok(name
+        .bytes()
+        .zip(weights)
+        .fold(0, |sum, (byte, weight)| sum.wrapping_add(u32::from(byte).wrapping_mul(weight))))
 }
 
 /// Names that programs of the same family may have used. They are suggested for an unknown id, never claimed:

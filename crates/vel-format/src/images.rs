@@ -143,8 +143,12 @@ mod pixels {
                 Encoding::Grey => {
                     Ok(GrayImage::from_raw(width, height, self.data.to_vec()).ok_or_else(odd)?.into())
                 }
-                Encoding::Rgb => Ok(RgbImage::from_raw(width, height, self.data.to_vec()).ok_or_else(odd)?.into()),
-                Encoding::Yuyv => Ok(RgbImage::from_raw(width, height, yuyv(self.data)).ok_or_else(odd)?.into()),
+                Encoding::Rgb => {
+                    Ok(RgbImage::from_raw(width, height, self.data.to_vec()).ok_or_else(odd)?.into())
+                }
+                Encoding::Yuyv => {
+                    Ok(RgbImage::from_raw(width, height, yuyv(self.data)).ok_or_else(odd)?.into())
+                }
                 Encoding::Unknown => Err(bad("its bytes fit no known layout".to_owned())),
             }
         }
@@ -177,7 +181,8 @@ mod pixels {
         /// As [`pixels`](Self::pixels).
         pub fn png(&self, message: &Message<'_>, limits: PixelLimits) -> Result<Vec<u8>, VelError> {
             let mut out = Cursor::new(Vec::new());
-            let bad = |error: image::ImageError| VelError::BadImage { at: message.offset, why: error.to_string() };
+            let bad =
+                |error: image::ImageError| VelError::BadImage { at: message.offset, why: error.to_string() };
             self.pixels(message, limits)?.write_to(&mut out, ImageFormat::Png).map_err(bad)?;
             Ok(out.into_inner())
         }
@@ -201,7 +206,9 @@ mod pixels {
         let (width, height) = (info.width.into(), info.height.into());
         let made = match info.pixel_format {
             jpeg_decoder::PixelFormat::L8 => GrayImage::from_raw(width, height, data).map(DynamicImage::from),
-            jpeg_decoder::PixelFormat::RGB24 => RgbImage::from_raw(width, height, data).map(DynamicImage::from),
+            jpeg_decoder::PixelFormat::RGB24 => {
+                RgbImage::from_raw(width, height, data).map(DynamicImage::from)
+            }
             other => return Err(format!("pixels of {other:?} are not supported")),
         };
         made.ok_or_else(|| "fewer pixels than its header says".to_owned())

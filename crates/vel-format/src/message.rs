@@ -59,8 +59,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them, in the specification's order.
-    pub const ALL: [Self; 6] =
-        [Self::Obd, Self::Gps, Self::Image, Self::Pose, Self::Velodyne, Self::Laser];
+    pub const ALL: [Self; 6] = [Self::Obd, Self::Gps, Self::Image, Self::Pose, Self::Velodyne, Self::Laser];
 
     /// The kind of a type and version; `None` where the layout is not described.
     #[inline]

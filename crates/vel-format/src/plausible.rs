@@ -79,12 +79,7 @@ impl<'w> Judge<'w> {
     /// Whether a message may end at `end`: with the file, at a terminator, before a plausible header or a
     /// rest that is too short for one. With `familiar`, the header must be of a type that is; `own` is the
     /// header of the message itself, whose type counts as such.
-    pub(crate) fn follows(
-        &self,
-        end: u64,
-        own: &MessageHeader,
-        familiar: bool,
-    ) -> Result<bool, NeedMore> {
+    pub(crate) fn follows(&self, end: u64, own: &MessageHeader, familiar: bool) -> Result<bool, NeedMore> {
         if !self.window.has(end)? {
             return Ok(true);
         }

@@ -164,8 +164,9 @@ pub fn settle(poses: &[RobotPose]) -> PoseMeaning {
     match readings[..] {
         [(best, up, order, direction), (next, ..), ..] if best < next / 2.0 && up >= 0.9 => {
             (meaning.order, meaning.direction) = (order, direction);
-            meaning.evidence =
-                format!("gravity in the world varies by {best:.3}, and by {next:.3} in the next best reading");
+            meaning.evidence = format!(
+                "gravity in the world varies by {best:.3}, and by {next:.3} in the next best reading"
+            );
         }
         [(best, ..), (next, ..), ..] => {
             meaning.assumed = true;
@@ -227,9 +228,8 @@ fn spread(poses: &[RobotPose], reading: &PoseMeaning) -> Option<(f64, f64)> {
             *mean += x / n;
         }
     }
-    let deviation = |axis: usize| {
-        (turned.iter().map(|v| (v[axis] - mean[axis]).powi(2)).sum::<f64>() / n).sqrt()
-    };
+    let deviation =
+        |axis: usize| (turned.iter().map(|v| (v[axis] - mean[axis]).powi(2)).sum::<f64>() / n).sqrt();
     Some(((0..3).map(deviation).sum(), mean[2].abs() / length(mean).max(f64::MIN_POSITIVE)))
 }
 
@@ -278,7 +278,12 @@ mod tests {
             (log(|q| xyzw(of(q)), 1.0), QuaternionOrder::Xyzw, Direction::WorldToBody),
         ] {
             let got = settle(&poses);
-            assert_eq!((got.order, got.direction, got.assumed), (order, direction, false), "{}", got.evidence);
+            assert_eq!(
+                (got.order, got.direction, got.assumed),
+                (order, direction, false),
+                "{}",
+                got.evidence
+            );
         }
         assert_eq!(settle(&log(|q| q, 1.0)).unit, AccelerationUnit::G);
         assert_eq!(settle(&log(|q| q, 0.0)).unit, AccelerationUnit::GravityRemoved);

@@ -273,9 +273,8 @@ impl VelReader {
             Some(start) if select.latched => self.latched(start, &wanted),
             _ => Vec::new(),
         };
-        let kept = move |place: &usize| {
-            wanted.get(self.entries[*place].topic as usize).copied().unwrap_or(false)
-        };
+        let kept =
+            move |place: &usize| wanted.get(self.entries[*place].topic as usize).copied().unwrap_or(false);
         latched.into_iter().chain((from..to).map(|i| self.place(i)).filter(kept))
     }
 }
@@ -354,4 +353,3 @@ impl LogReader for VelReader {
         Ok(crate::reshape::slice(self, select, out)?)
     }
 }
-

@@ -37,7 +37,12 @@ pub fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, VelErro
         out.write_all(&log.bytes)?;
         out.flush()?;
         let kept_bytes = log.bytes.len() as u64;
-        return Ok(Recovery { records: log.info().records, kept_bytes, unchanged: true, ..Recovery::default() });
+        return Ok(Recovery {
+            records: log.info().records,
+            kept_bytes,
+            unchanged: true,
+            ..Recovery::default()
+        });
     }
     let mut kept: Vec<(u64, u64, f64, bool)> = log
         .messages()
@@ -114,4 +119,3 @@ fn account(log: &VelReader, index: u64, messages: u64) -> Recovery {
         ..Recovery::default()
     }
 }
-

@@ -68,8 +68,16 @@ pub fn schema(kind: Kind) -> Schema {
             Field::new("data", FieldType::Bytes, "unsigned char[]"),
         ],
         Kind::Pose => vec![
-            Field::new("quaternion", FieldType::Array(Box::new(FieldType::Scalar(Scalar::Float32)), 4), "float[4]"),
-            Field::new("acceleration", FieldType::Array(Box::new(FieldType::Scalar(Scalar::Float32)), 3), "float[3]"),
+            Field::new(
+                "quaternion",
+                FieldType::Array(Box::new(FieldType::Scalar(Scalar::Float32)), 4),
+                "float[4]",
+            ),
+            Field::new(
+                "acceleration",
+                FieldType::Array(Box::new(FieldType::Scalar(Scalar::Float32)), 3),
+                "float[3]",
+            ),
         ],
         Kind::Velodyne => vec![
             scalar("count", Scalar::UInt32, "unsigned int"),
@@ -78,8 +86,12 @@ pub fn schema(kind: Kind) -> Schema {
         Kind::Laser => vec![
             Field::new("sensor_type", FieldType::Text, "string"),
             Field::new("sensor_name", FieldType::Text, "string"),
-            Field::new("ranges", FieldType::List(Box::new(FieldType::Scalar(Scalar::UInt32))), "unsigned int[]")
-                .with_unit("mm"),
+            Field::new(
+                "ranges",
+                FieldType::List(Box::new(FieldType::Scalar(Scalar::UInt32))),
+                "unsigned int[]",
+            )
+            .with_unit("mm"),
         ],
     };
     Schema { name: kind.name().to_owned(), fields }

@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rovelog_core::{
-    Clock, Decode, Detail, LogInfo, Severity, State, Timestamp, Topic, TopicId, Value,
-};
+use rovelog_core::{Clock, Decode, Detail, LogInfo, Severity, State, Timestamp, Topic, TopicId, Value};
 
 use crate::declared::Types;
 use crate::diagnostics as rules;
@@ -151,7 +149,13 @@ impl Summary {
         Some((series, seq))
     }
 
-    fn described(&mut self, walk: &mut Walk, kind: Kind, payload: &Payload<'_>, message: &Message<'_>) -> u32 {
+    fn described(
+        &mut self,
+        walk: &mut Walk,
+        kind: Kind,
+        payload: &Payload<'_>,
+        message: &Message<'_>,
+    ) -> u32 {
         match payload {
             Payload::Gps(data) => {
                 self.fixes.push(Fix { nanos: message.nanos, offset: message.offset, data: **data });
@@ -296,7 +300,11 @@ impl Summary {
             details.push(Detail::new("invalid", text, count(counts.invalid)));
         }
         if counts.terminated {
-            let text = if counts.tail > 0 { format!("end mark, {} bytes behind it", counts.tail) } else { "end mark".to_owned() };
+            let text = if counts.tail > 0 {
+                format!("end mark, {} bytes behind it", counts.tail)
+            } else {
+                "end mark".to_owned()
+            };
             details.push(Detail::new("end", text, Value::record([("tail_bytes", count(counts.tail))])));
         }
         details.extend(self.unknown_detail());
@@ -306,7 +314,8 @@ impl Summary {
     }
 
     fn unknown_detail(&self) -> Option<Detail> {
-        let mut unknown: Vec<_> = self.raws.keys().filter(|key| self.decoder.types.find(key.0, key.1).is_none()).collect();
+        let mut unknown: Vec<_> =
+            self.raws.keys().filter(|key| self.decoder.types.find(key.0, key.1).is_none()).collect();
         unknown.sort_unstable();
         if unknown.is_empty() {
             return None;
@@ -319,7 +328,8 @@ impl Summary {
             }
         };
         let value = unknown.iter().map(|(id, version)| {
-            let suggested = crate::hash::suggest(*id).map_or(Value::Null, |name| Value::Text(name.to_owned()));
+            let suggested =
+                crate::hash::suggest(*id).map_or(Value::Null, |name| Value::Text(name.to_owned()));
             Value::record([
                 ("type_id", Value::Text(format!("0x{id:08X}"))),
                 ("version", Value::Int((*version).into(), 32)),
@@ -337,7 +347,9 @@ impl Summary {
         }
         let sensor = meaning.velodyne.as_ref();
         let text = match sensor {
-            Some(sensor) => format!("{}, {} returns, {packets} packets", sensor.model.name(), sensor.mode.name()),
+            Some(sensor) => {
+                format!("{}, {} returns, {packets} packets", sensor.model.name(), sensor.mode.name())
+            }
             None => format!("unknown model, {packets} packets"),
         };
         let word = |word: Option<&str>| word.map_or(Value::Null, |word| Value::Text(word.to_owned()));

@@ -8,16 +8,18 @@ use binrw::{BinRead, BinWrite};
 use rovelog_core::{LogReader, ReadOptions, Select};
 use rovelog_testing::Dribble;
 use support::{corpus, picture, picture_of_stream, real};
-use vel_format::wire::{
-    FileIndex, GpsData, ImageData, LaserRange, ObdData, RobotPose, VelodyneRawData,
-};
+use vel_format::wire::{FileIndex, GpsData, ImageData, LaserRange, ObdData, RobotPose, VelodyneRawData};
 use vel_format::{Kind, Message, Payload, VelReader};
 
 #[test]
 fn the_stream_gives_what_the_slice_gives() {
     for log in corpus().into_iter().chain(real()) {
         let Ok(reader) = VelReader::new(log.bytes.clone(), &ReadOptions::default()) else {
-            assert!(vel_format::VelStream::new(&log.bytes[..], &ReadOptions::default()).is_err(), "{}", log.name);
+            assert!(
+                vel_format::VelStream::new(&log.bytes[..], &ReadOptions::default()).is_err(),
+                "{}",
+                log.name
+            );
             continue;
         };
         let want = picture(&reader);

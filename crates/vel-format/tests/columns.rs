@@ -66,7 +66,8 @@ fn columns_are_records() {
         let Ok(reader) = VelReader::new(log.bytes.clone(), &ReadOptions::default()) else { continue };
         for topic in reader.topics().iter().filter(|topic| topic.type_name != "VelodyneRawDataM") {
             let batches = batches(&reader, topic, &Select::all());
-            let mut rows = batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch, row)));
+            let mut rows =
+                batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch, row)));
             for record in reader.records_in_file_order().filter(|record| record.topic.id == topic.id) {
                 let (batch, row) = rows.next().expect("as many rows as records");
                 let time = batch["t_ns"].as_primitive::<Int64Type>().value(row);
@@ -115,7 +116,8 @@ fn a_window_of_time_is_one() {
     let topic = reader.topic("RobotPoseM").unwrap();
     let (first, last) = (topic.first.unwrap().nanos, topic.last.unwrap().nanos);
     let middle = first.midpoint(last);
-    let rows = |select: &Select| batches(&reader, topic, select).iter().map(RecordBatch::num_rows).sum::<usize>();
+    let rows =
+        |select: &Select| batches(&reader, topic, select).iter().map(RecordBatch::num_rows).sum::<usize>();
     let before = rows(&Select::all().between(None, Some(middle)));
     let after = rows(&Select::all().between(Some(middle), None));
     assert_eq!((before + after) as u64, topic.count);
@@ -149,7 +151,20 @@ fn packets_and_points_are_columns() {
         }
     }
     assert!(revolutions.next().is_none());
-    let names = ["t_ns", "x", "y", "z", "intensity", "ring", "time", "laser", "azimuth", "distance", "return", "revolution"];
+    let names = [
+        "t_ns",
+        "x",
+        "y",
+        "z",
+        "intensity",
+        "ring",
+        "time",
+        "laser",
+        "azimuth",
+        "distance",
+        "return",
+        "revolution",
+    ];
     let schema = points[0].schema();
     let got: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     assert_eq!(got, names);

@@ -71,7 +71,9 @@ fn points(name: &str, facts: &Json, reader: &VelReader) {
 
 fn scan(name: &str, facts: &Json, reader: &VelReader) {
     let Some(want) = facts["scan"].as_array() else { return };
-    let Some((_, Payload::Laser(laser))) = reader.payloads(Kind::Laser).next() else { panic!("{name} has a scan") };
+    let Some((_, Payload::Laser(laser))) = reader.payloads(Kind::Laser).next() else {
+        panic!("{name} has a scan")
+    };
     let points: Vec<_> = laser.points().expect("a known scanner").collect();
     for want in want {
         let index = usize::try_from(want["index"].as_u64().expect("an index")).expect("small");
@@ -80,7 +82,10 @@ fn scan(name: &str, facts: &Json, reader: &VelReader) {
         match (got.xy(), want["xy"].as_array()) {
             (None, None) => assert_eq!(want["code"].as_u64(), Some(got.raw.into()), "{name} {index}"),
             (Some([x, y]), Some(xy)) => {
-                assert!((x - number(&xy[0])).abs() < 1e-6 && (y - number(&xy[1])).abs() < 1e-6, "{name} {index}");
+                assert!(
+                    (x - number(&xy[0])).abs() < 1e-6 && (y - number(&xy[1])).abs() < 1e-6,
+                    "{name} {index}"
+                );
             }
             _ => panic!("{name} {index}: {got:?}, expected {want}"),
         }

@@ -158,7 +158,9 @@ fn decoded<'a>(message: &vel_format::Message<'a>) -> writer::NewMessage<'a> {
         Payload::Obd(data) => writer::NewMessage::obd(millis, data),
         Payload::Gps(data) => writer::NewMessage::gps(millis, data),
         Payload::Pose(data) => writer::NewMessage::pose(millis, data),
-        Payload::Image(image) => writer::NewMessage::jpeg(millis, image.head.source.get(), image.data).unwrap(),
+        Payload::Image(image) => {
+            writer::NewMessage::jpeg(millis, image.head.source.get(), image.data).unwrap()
+        }
         Payload::Velodyne(packets) => writer::NewMessage::velodyne(millis, packets),
         Payload::Laser(laser) => {
             let ranges: Vec<u32> = laser.ranges.iter().map(|range| range.get()).collect();

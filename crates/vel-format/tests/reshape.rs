@@ -26,7 +26,9 @@ fn slice(log: &VelReader, select: &Select) -> VelReader {
 #[test]
 fn a_slice_holds_its_messages_and_no_other() {
     for log in corpus().into_iter().chain(real()) {
-        let Ok(reader) = VelReader::new(log.bytes.clone(), &rovelog_core::ReadOptions::default()) else { continue };
+        let Ok(reader) = VelReader::new(log.bytes.clone(), &rovelog_core::ReadOptions::default()) else {
+            continue;
+        };
         let Some((first, last)) = reader.info().start.zip(reader.info().end) else { continue };
         let middle = first.nanos.midpoint(last.nanos);
         let mut selects = vec![Select::all(), Select::all().between(Some(middle), None)];
@@ -34,7 +36,8 @@ fn a_slice_holds_its_messages_and_no_other() {
         for select in selects {
             let part = slice(&reader, &select);
             let kept = |m: &Message<'_>| {
-                let topic = reader.records_in_file_order().find(|record| record.offset == m.offset).map(|r| r.topic);
+                let topic =
+                    reader.records_in_file_order().find(|record| record.offset == m.offset).map(|r| r.topic);
                 let wanted = topic.map_or(select.topics.is_none(), |topic| select.keeps_topic(topic));
                 wanted && select.keeps_time(m.nanos)
             };
@@ -50,7 +53,9 @@ fn a_slice_holds_its_messages_and_no_other() {
 
 #[test]
 fn an_undamaged_log_is_its_own_slice() {
-    for name in ["all6_excl_49", "all6_incl_31", "good", "index_from_startup", "gap_index_next", "end_terminator"] {
+    for name in
+        ["all6_excl_49", "all6_incl_31", "good", "index_from_startup", "gap_index_next", "end_terminator"]
+    {
         let Some(log) = real().into_iter().find(|log| log.name == name) else { return };
         let mut out = Vec::new();
         open(&log.bytes).slice(&Select::all(), &mut out).unwrap();

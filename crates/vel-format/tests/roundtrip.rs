@@ -9,9 +9,7 @@ use rovelog_core::wire::{F32Le, F64Le, I32Le};
 use rovelog_core::{LogReader, ReadOptions, State, Value};
 use support::{corpus, open};
 use vel_format::wire::{GpsData, MARKER_ASCII, MARKER_PRINTED, ObdData, RobotPose};
-use vel_format::{
-    IndexOrigin, IndexState, NewMessage, SizeRule, VelReader, VelWriter, WriteOptions, writer,
-};
+use vel_format::{IndexOrigin, IndexState, NewMessage, SizeRule, VelReader, VelWriter, WriteOptions, writer};
 
 #[test]
 fn every_corpus_log_is_rewritten_byte_for_byte() {
@@ -128,16 +126,22 @@ fn own_types_are_written_and_read() {
     let log = VelReader::new(out.into(), &options).unwrap();
     let record = log.records_in_file_order().next().unwrap();
     assert_eq!((record.topic.name.as_str(), record.value().unwrap()), ("CompassM", value));
-    assert_eq!(log.definition(record.topic).unwrap(), "message CompassM\n  double heading deg\n  string name\n");
+    assert_eq!(
+        log.definition(record.topic).unwrap(),
+        "message CompassM\n  double heading deg\n  string name\n"
+    );
     let bad = Value::record([("heading", Value::Int(12, 32)), ("name", Value::Null)]);
     assert!(NewMessage::declared(5.0, &types.declared()[0], &bad).is_err());
 }
 
 fn message() -> impl Strategy<Value = NewMessage<'static>> {
     let floats = || any::<[f32; 4]>();
-    let own = |message: NewMessage<'_>| NewMessage::raw(message.type_id, message.version, message.millis, message.data.into_owned());
+    let own = |message: NewMessage<'_>| {
+        NewMessage::raw(message.type_id, message.version, message.millis, message.data.into_owned())
+    };
     let pose = (floats(), floats()).prop_map(move |(q, a)| {
-        let pose = RobotPose { quaternion: q.map(F32Le::new), acceleration: [a[0], a[1], a[2]].map(F32Le::new) };
+        let pose =
+            RobotPose { quaternion: q.map(F32Le::new), acceleration: [a[0], a[1], a[2]].map(F32Le::new) };
         own(NewMessage::pose(0.0, &pose))
     });
     let gps = any::<([f64; 2], [i32; 9])>().prop_map(move |(place, n)| {
@@ -152,7 +156,8 @@ fn message() -> impl Strategy<Value = NewMessage<'static>> {
     let bytes = || proptest::collection::vec(any::<u8>(), 0..40);
     let laser = (bytes(), bytes(), proptest::collection::vec(any::<u32>(), 0..20))
         .prop_map(|(a, b, ranges)| NewMessage::laser(0.0, &a, &b, &ranges));
-    let raw = (any::<u32>(), any::<i32>(), bytes()).prop_map(|(id, version, data)| NewMessage::raw(id, version, 0.0, data));
+    let raw = (any::<u32>(), any::<i32>(), bytes())
+        .prop_map(|(id, version, data)| NewMessage::raw(id, version, 0.0, data));
     (prop_oneof![pose, gps, laser, raw], -1e6..1e6_f64).prop_map(|(mut message, millis)| {
         message.millis = millis;
         message

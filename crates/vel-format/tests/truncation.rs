@@ -4,8 +4,8 @@ mod support;
 
 use rovelog_core::{Bytes, LogReader, ReadOptions, RecoverOptions, Select};
 use support::{corpus, open, real};
-use vel_format::velodyne::PointOptions;
 use vel_format::message::Fit;
+use vel_format::velodyne::PointOptions;
 use vel_format::{VelReader, writer};
 
 /// Offsets of the messages of a log.

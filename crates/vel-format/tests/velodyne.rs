@@ -63,7 +63,11 @@ fn compare(name: &str, got: &[Point], want: &[Row], limits: [f64; 3]) {
     let mut off = 0;
     for (i, (got, want)) in got.iter().zip(want).enumerate() {
         assert_eq!((got.ring, got.returned as u8), (want.ring, want.returned), "{name} {i}");
-        assert!((f64::from(got.intensity) - want.intensity).abs() < 0.01, "{name} {i}: {got:?} {}", want.intensity);
+        assert!(
+            (f64::from(got.intensity) - want.intensity).abs() < 0.01,
+            "{name} {i}: {got:?} {}",
+            want.intensity
+        );
         let time = f64::from(got.nanos - first.0) / 1e9 - (want.time - first.1);
         assert!(time.abs() < 2e-6, "{name} {i}: {time}");
         let xyz = [got.x, got.y, got.z].map(f64::from);
@@ -79,7 +83,6 @@ fn compare(name: &str, got: &[Point], want: &[Row], limits: [f64; 3]) {
     assert!(off * 50 <= got.len(), "{name}: {off} of {} points are elsewhere", got.len());
 }
 
-
 #[test]
 fn points_are_those_of_another_decoder() {
     for (name, model, mode, millimetre) in [
@@ -93,7 +96,12 @@ fn points_are_those_of_another_decoder() {
         let Some(log) = log(name) else { return };
         let reader = open(&log.bytes);
         let sensor = reader.meaning().velodyne.clone().expect("a model");
-        assert_eq!((sensor.model, sensor.mode, sensor.assumed), (model, mode, false), "{name}: {}", sensor.evidence);
+        assert_eq!(
+            (sensor.model, sensor.mode, sensor.assumed),
+            (model, mode, false),
+            "{name}: {}",
+            sensor.evidence
+        );
         let mut decoder = Decoder::of(&sensor, None, PointOptions::default()).unwrap();
         let points = decode(&mut decoder, &packets(&reader)[..6]);
         let z = if millimetre { 1e-3 } else { 1e-4 };
@@ -179,8 +187,12 @@ fn a_calibration_is_recovered_from_status_bytes() {
         assert_eq!(found.lasers.len(), 64);
         for (a, b) in found.lasers.iter().zip(&want.lasers) {
             assert_eq!((a.id, a.min_intensity, a.max_intensity), (b.id, b.min_intensity, b.max_intensity));
-            assert!(near(a.vertical, b.vertical) && near(a.rotation, b.rotation) && near(a.distance, b.distance));
-            assert!(near(a.vertical_offset, b.vertical_offset) && near(a.horizontal_offset, b.horizontal_offset));
+            assert!(
+                near(a.vertical, b.vertical) && near(a.rotation, b.rotation) && near(a.distance, b.distance)
+            );
+            assert!(
+                near(a.vertical_offset, b.vertical_offset) && near(a.horizontal_offset, b.horizontal_offset)
+            );
             assert!(near(a.focal_distance, b.focal_distance) && near(a.focal_slope, b.focal_slope));
         }
     };
@@ -210,12 +222,17 @@ fn revolutions_hold_every_point_once() {
         let calibration = sensor.model.is_hdl64().then(calibration);
         let mut decoder = Decoder::of(&sensor, calibration.as_ref(), PointOptions::default()).unwrap();
         let all = decode(&mut decoder, &packets(&reader));
-        let mut revolutions = reader.revolutions(None, calibration.as_ref(), PointOptions::default(), 0).unwrap();
+        let mut revolutions =
+            reader.revolutions(None, calibration.as_ref(), PointOptions::default(), 0).unwrap();
         let (mut count, mut last, mut partial) = (0, i64::MIN, 0);
         while let Some(revolution) = revolutions.next() {
             for (i, point) in revolution.points.iter().enumerate() {
                 let want = all[count + i];
-                assert_eq!((point.x, point.distance, point.laser), (want.x, want.distance, want.laser), "{name}");
+                assert_eq!(
+                    (point.x, point.distance, point.laser),
+                    (want.x, want.distance, want.laser),
+                    "{name}"
+                );
             }
             count += revolution.points.len();
             partial += u32::from(revolution.partial);
@@ -264,7 +281,8 @@ fn one_packet_never_decides_and_stamps_may_run_over_the_hour() {
     let old: Sensor = vel_format::velodyne::detect(&unset).unwrap();
     assert_eq!((old.model, old.assumed), (Model::Hdl32, false), "{}", old.evidence);
     let hour = 3_600_000_000_u32;
-    let stamps: Vec<_> = [hour - 600, hour - 47, 506, 1059].map(|stamp| packet(stamp % hour, (0x37, 0x21))).to_vec();
+    let stamps: Vec<_> =
+        [hour - 600, hour - 47, 506, 1059].map(|stamp| packet(stamp % hour, (0x37, 0x21))).to_vec();
     let messages = [(1_000_000_000, &stamps[..2]), (1_001_106_000, &stamps[2..])];
     let clock = PacketClock::settle(Model::Hdl32, ReturnMode::Strongest, messages);
     let times: Vec<_> = messages

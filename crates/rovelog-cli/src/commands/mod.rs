@@ -6,6 +6,7 @@ mod diff;
 mod events;
 mod extract;
 mod info;
+mod merge;
 mod messages;
 mod params;
 mod recover;
@@ -14,6 +15,7 @@ mod slice;
 mod split;
 mod topics;
 mod track;
+mod ulog;
 mod vel;
 
 use clap::Subcommand;
@@ -40,7 +42,9 @@ pub(crate) enum Command {
     #[command(visible_alias = "filter")]
     Slice(slice::Args),
     Split(split::Args),
+    Merge(merge::Args),
     Diff(diff::Args),
+    Ulog(ulog::Args),
     Vel(vel::Args),
 }
 
@@ -60,7 +64,9 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Recover(args) => recover::run(&args, context),
         Command::Slice(args) => slice::run(&args, context),
         Command::Split(args) => split::run(&args, context),
+        Command::Merge(args) => merge::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
+        Command::Ulog(args) => ulog::run(&args, context),
         Command::Vel(args) => vel::run(&args, context),
     }
 }

@@ -81,17 +81,24 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         let published = hash::published(id);
         let collides = published.is_some_and(|other| other != name);
         let records = reader.map(|reader| records(reader, id));
-        names.push((id, NameDoc {
-            name,
-            id: format!("0x{id:08X}"),
-            published,
-            collides,
-            records: records.map(|n| n.to_string()),
-        }));
+        names.push((
+            id,
+            NameDoc {
+                name,
+                id: format!("0x{id:08X}"),
+                published,
+                collides,
+                records: records.map(|n| n.to_string()),
+            },
+        ));
     }
     // Names that were given together may share an id as well.
     let shared = |id: u32, name: &str| {
-        names.iter().filter(|(other, doc)| *other == id && doc.name != name).map(|(_, doc)| doc.name).collect::<Vec<_>>()
+        names
+            .iter()
+            .filter(|(other, doc)| *other == id && doc.name != name)
+            .map(|(_, doc)| doc.name)
+            .collect::<Vec<_>>()
     };
     let mut out = context.out();
     if format == Format::Text {

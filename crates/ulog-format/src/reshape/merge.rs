@@ -1,6 +1,6 @@
 //! Several logs as one, in the order of time.
 //!
-//! Rules M1 to M6 in docs/formats/ulog.md.
+//! Rules M1 to M7 in docs/formats/ulog.md, "Logs made of logs".
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;

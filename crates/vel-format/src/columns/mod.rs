@@ -77,7 +77,8 @@ impl VelReader {
     /// # Errors
     /// Where the topic is not one of this log.
     pub fn topic_batches(&self, topic: &Topic, select: &Select) -> Result<TopicBatches<'_>, VelError> {
-        let reading = self.reading(topic).ok_or_else(|| VelError::Undescribed { topic: topic.name.clone() })?;
+        let reading =
+            self.reading(topic).ok_or_else(|| VelError::Undescribed { topic: topic.name.clone() })?;
         let mut batches = TopicBatches {
             reader: self,
             topic: topic.name.clone(),
@@ -88,7 +89,8 @@ impl VelReader {
             next: 0,
             schema: Arc::new(Schema::empty()),
         };
-        batches.schema = batches.table(&[]).map_err(|error| VelError::Io(std::io::Error::other(error)))?.schema();
+        batches.schema =
+            batches.table(&[]).map_err(|error| VelError::Io(std::io::Error::other(error)))?.schema();
         Ok(batches)
     }
 }
@@ -111,7 +113,6 @@ impl TopicBatches<'_> {
         let rows = tables::fill(&mut table, self.reader, self.reading, messages);
         table.batch(rows, metadata(&self.topic, &self.type_name))
     }
-
 }
 
 impl<'a> TopicBatches<'a> {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryBuilder, FixedSizeBinaryBuilder, ListBuilder, StringBuilder, UInt32Builder};
+use arrow_array::builder::{
+    BinaryBuilder, FixedSizeBinaryBuilder, ListBuilder, StringBuilder, UInt32Builder,
+};
 use arrow_array::types::Float32Type;
 use arrow_array::{
     ArrayRef, BooleanArray, FixedSizeListArray, Float32Array, Float64Array, Int32Array, Int64Array,
@@ -78,7 +80,9 @@ fn common<'m, I: Iterator<Item = &'m Message<'m>>>(
     table.column("version", "", || {
         Arc::new(Int32Array::from_iter_values(each().map(|message| message.header.version.get())))
     });
-    table.column("offset", "", || Arc::new(UInt64Array::from_iter_values(each().map(|message| message.offset))));
+    table.column("offset", "", || {
+        Arc::new(UInt64Array::from_iter_values(each().map(|message| message.offset)))
+    });
 }
 
 fn i32s<T>(rows: &[T], get: impl Fn(&T) -> i32) -> ArrayRef {
@@ -204,14 +208,17 @@ fn packets(table: &mut Table, reader: &VelReader, messages: &[Message<'_>]) -> u
         .flatten()
         .collect();
     common(table, reader, messages, rows.len(), |message| std::iter::repeat_n(message, packets_of(message)));
-    table.column("stamp", "us", || Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| row.stamp.get()))));
+    table.column("stamp", "us", || {
+        Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| row.stamp.get())))
+    });
     table.column("azimuth", "0.01 deg", || {
         Arc::new(UInt16Array::from_iter_values(rows.iter().map(|row| row.blocks[0].azimuth.get())))
     });
     table.column("return_mode", "", || {
         Arc::new(UInt8Array::from_iter_values(rows.iter().map(|row| row.return_mode)))
     });
-    table.column("product", "", || Arc::new(UInt8Array::from_iter_values(rows.iter().map(|row| row.product))));
+    table
+        .column("product", "", || Arc::new(UInt8Array::from_iter_values(rows.iter().map(|row| row.product))));
     table.column("data", "", || {
         let mut builder = FixedSizeBinaryBuilder::with_capacity(rows.len(), 1206);
         for row in &rows {

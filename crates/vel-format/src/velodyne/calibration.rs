@@ -51,7 +51,10 @@ impl LaserCalibration {
     /// Whether near distances are corrected otherwise than far ones.
     pub(super) fn corrects_near(&self) -> bool {
         let given = self.distance_x != 0.0 && self.distance_y != 0.0;
-        #[expect(clippy::float_cmp, reason = "the same number is stored three times where nothing is corrected")]
+        #[expect(
+            clippy::float_cmp,
+            reason = "the same number is stored three times where nothing is corrected"
+        )]
         let same = self.distance_x == self.distance && self.distance_y == self.distance;
         given && !same
     }
@@ -122,11 +125,8 @@ impl Calibration {
             return Err(bad(format!("{} bytes are more than a calibration has", text.len())));
         }
         let start = text.trim_start();
-        let (lasers, source) = if start.starts_with('<') {
-            (xml(text)?, "db.xml")
-        } else {
-            (pairs(text)?, "a list of lasers")
-        };
+        let (lasers, source) =
+            if start.starts_with('<') { (xml(text)?, "db.xml") } else { (pairs(text)?, "a list of lasers") };
         if lasers.is_empty() {
             return Err(bad("it holds no laser".to_owned()));
         }
@@ -216,7 +216,8 @@ fn xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
     let document = roxmltree::Document::parse(body).map_err(|error| bad(error.to_string()))?;
     let limits = |name: &str| -> Vec<f64> {
         let list = document.descendants().find(|node| node.has_tag_name(name));
-        let items = list.into_iter().flat_map(|list| list.children().filter(|node| node.has_tag_name("item")));
+        let items =
+            list.into_iter().flat_map(|list| list.children().filter(|node| node.has_tag_name("item")));
         items.filter_map(|item| item.text()?.trim().parse().ok()).collect()
     };
     let (least, greatest) = (limits("minIntensity_"), limits("maxIntensity_"));
@@ -227,7 +228,11 @@ fn xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
             node.text()?.trim().parse().ok()
         };
         let id = own("id_");
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a wrong index finds nothing")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a wrong index finds nothing"
+        )]
         let of = |list: &[f64]| id.and_then(|id| list.get(id as usize).copied());
         let get = |name: &str| match name {
             "min_intensity" => of(&least),

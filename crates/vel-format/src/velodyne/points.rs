@@ -229,7 +229,11 @@ impl Decoder {
     fn next(&self, block: usize) -> usize {
         match (self.mode, self.model) {
             (ReturnMode::Dual, Model::Hdl64S1 | Model::Hdl64S2 | Model::Hdl64S3) => {
-                if block % 4 == 1 { block + 3 } else { block + 1 }
+                if block % 4 == 1 {
+                    block + 3
+                } else {
+                    block + 1
+                }
             }
             (ReturnMode::Dual, _) => block + 2,
             _ => block + 1,
@@ -259,7 +263,8 @@ impl Decoder {
 
     /// Hundredths of a degree per microsecond.
     fn rate(&self, packet: &VelodynePacket) -> f64 {
-        let turned = |from: u16, to: u16| f64::from((TURN + u32::from(to) % TURN - u32::from(from) % TURN) % TURN);
+        let turned =
+            |from: u16, to: u16| f64::from((TURN + u32::from(to) % TURN - u32::from(from) % TURN) % TURN);
         let azimuth = |block: usize| packet.blocks[block].azimuth.get();
         match (self.model, self.before) {
             (Model::Hdl64S1, _) | (Model::Vls128, None) => 0.0,
@@ -391,7 +396,9 @@ impl Decoder {
         for point in points {
             let laser = &lasers[usize::from(point.laser) % 64];
             let azimuth = (f64::from(point.azimuth) / 100.0).to_radians();
-            if let Some([x, y, z]) = laser.near_point(point.distance, self.model.unit(), azimuth, self.options.offsets) {
+            if let Some([x, y, z]) =
+                laser.near_point(point.distance, self.model.unit(), azimuth, self.options.offsets)
+            {
                 (point.x, point.y, point.z) = (x, y, z);
             }
             if self.options.correct_intensity {

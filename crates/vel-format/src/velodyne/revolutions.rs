@@ -92,7 +92,8 @@ impl VelReader {
             packets: self.payloads(Kind::Velodyne).map(|(_, payload)| count(&payload)).sum(),
         };
         let sensor = sensor.or(self.meaning().velodyne.as_ref()).ok_or_else(unknown)?;
-        let own = if calibration.is_none() && sensor.model.is_hdl64() { self.velodyne_calibration() } else { None };
+        let own =
+            if calibration.is_none() && sensor.model.is_hdl64() { self.velodyne_calibration() } else { None };
         let decoder = Decoder::of(sensor, calibration.or(own.as_ref()), options)?;
         Ok(Revolutions {
             clock: self.packet_clock(sensor),

@@ -41,7 +41,8 @@ impl<'a> NewMessage<'a> {
     pub fn copy(message: &Message<'a>) -> Self {
         let header = message.header;
         let marker = Some(header.marker);
-        let copy = Self::raw(header.type_id.get(), header.version.get(), header.timestamp.get(), message.data);
+        let copy =
+            Self::raw(header.type_id.get(), header.version.get(), header.timestamp.get(), message.data);
         Self { marker, ..copy }
     }
 

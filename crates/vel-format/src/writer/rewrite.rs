@@ -9,9 +9,7 @@ use super::message::to_bytes;
 use crate::error::VelError;
 use crate::message::{Kind, Message};
 use crate::reader::VelReader;
-use crate::wire::{
-    FileIndex, GpsData, ImageData, LaserRange, ObdData, RobotPose, VelodyneRawData,
-};
+use crate::wire::{FileIndex, GpsData, ImageData, LaserRange, ObdData, RobotPose, VelodyneRawData};
 
 /// Writes `log` again: its conventions, markers, versions, unused bits, unknown messages, index, damaged and
 /// trailing bytes are kept.
@@ -59,7 +57,10 @@ where
     T: for<'a> binrw::BinRead<Args<'a> = (u64,)> + for<'a> binrw::BinWrite<Args<'a> = ()>,
     T: binrw::meta::ReadEndian + binrw::meta::WriteEndian,
 {
-    with_rest(T::read_args(&mut Cursor::new(data), (data.len() as u64,)).ok().map(|value| to_bytes(&value)), data)
+    with_rest(
+        T::read_args(&mut Cursor::new(data), (data.len() as u64,)).ok().map(|value| to_bytes(&value)),
+        data,
+    )
 }
 
 fn again_fixed<T>(data: &[u8]) -> Vec<u8>

@@ -7,18 +7,43 @@ use super::log::{Log, Message, OBD, Sizes, base64, field, raw_fields};
 use super::{Case, Made};
 
 pub(super) const CASES: &[Case] = &[
-    Case::vel("all-kinds", "the six messages, in the literal conventions of the text", &["D1", "D2", "D18"], all_kinds),
-    Case::vel("all-kinds+0x31", "the same, marked with the character 1", &["D2"], || all(Sizes::Exclusive, 0x31)),
-    Case::vel("all-kinds+inclusive", "sizes that count the whole header", &["D1"], || all(Sizes::Inclusive, 0x49)),
-    Case::vel("all-kinds+inclusive+0x31", "both other readings at once", &["D1", "D2"], || all(Sizes::Inclusive, 0x31)),
+    Case::vel(
+        "all-kinds",
+        "the six messages, in the literal conventions of the text",
+        &["D1", "D2", "D18"],
+        all_kinds,
+    ),
+    Case::vel("all-kinds+0x31", "the same, marked with the character 1", &["D2"], || {
+        all(Sizes::Exclusive, 0x31)
+    }),
+    Case::vel("all-kinds+inclusive", "sizes that count the whole header", &["D1"], || {
+        all(Sizes::Inclusive, 0x49)
+    }),
+    Case::vel("all-kinds+inclusive+0x31", "both other readings at once", &["D1", "D2"], || {
+        all(Sizes::Inclusive, 0x31)
+    }),
     Case::vel("data-only-sizes", "sizes that count the data alone", &["D3"], data_only),
     Case::vel("mixed-markers", "both markers in one log: each is kept", &["D2", "D4"], mixed),
     Case::vel("one-message+inclusive", "one message settles the size rule", &["D1"], one_inclusive),
     Case::vel("one-message", "one message settles the size rule", &["D1"], one),
-    Case::vel("unknown-types-only", "the chain of messages settles the size rule", &["D1", "D8"], || unknown_only(Sizes::Exclusive)),
-    Case::vel("unknown-types-only+inclusive", "the same for the other rule", &["D1", "D8"], || unknown_only(Sizes::Inclusive)),
-    Case::vel("unknown-type", "a type that is not described: its name is suggested", &["D8", "D36"], unknown_type),
-    Case::vel("unknown-versions", "versions that are not described, also of the laser", &["D8"], unknown_versions),
+    Case::vel("unknown-types-only", "the chain of messages settles the size rule", &["D1", "D8"], || {
+        unknown_only(Sizes::Exclusive)
+    }),
+    Case::vel("unknown-types-only+inclusive", "the same for the other rule", &["D1", "D8"], || {
+        unknown_only(Sizes::Inclusive)
+    }),
+    Case::vel(
+        "unknown-type",
+        "a type that is not described: its name is suggested",
+        &["D8", "D36"],
+        unknown_type,
+    ),
+    Case::vel(
+        "unknown-versions",
+        "versions that are not described, also of the laser",
+        &["D8"],
+        unknown_versions,
+    ),
     Case::vel("own-type", "a type that is declared reads like a built-in one", &["D36"], own_type),
     Case::vel("version-1.2", "another minor version", &["D11"], || version(1, 2)),
     Case::vel("version-2.0", "another major version", &["D11"], || version(2, 0)),
@@ -138,14 +163,18 @@ fn own_type() -> Made {
         data.extend([5, 0, 0, 0]);
         data.extend(b"north");
         let fields = json!([
-            field("heading", "float32"), field("n", "uint32"), field("samples", "float32[]"), field("name", "text"),
+            field("heading", "float32"),
+            field("n", "uint32"),
+            field("samples", "float32[]"),
+            field("name", "text"),
         ]);
         let json = json!({"heading": 90.25, "n": 2, "samples": [1.5, -2.0], "name": "north"});
         let message = Message::new((0x0001_806E, 100), 250.0 + f64::from(i), data);
         log.put(&message, "CompassM", "CompassM", &fields, json);
     }
     log.drive(300.0, 2);
-    let text = "message CompassM 100\n  float heading deg\n  unsigned int n\n  float samples[n] uT\n  string name\n";
+    let text =
+        "message CompassM 100\n  float heading deg\n  unsigned int n\n  float samples[n] uT\n  string name\n";
     log.fact("declarations", text.into());
     log.finish()
 }

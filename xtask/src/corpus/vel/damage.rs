@@ -10,13 +10,25 @@ pub(super) const CASES: &[Case] = &[
     Case::vel("damaged+marker", "the marker of a message is 0", &["D24"], marker),
     Case::vel("damaged+size-too-small", "a size below that of a header", &["D24"], || size(5)),
     Case::vel("damaged+size-zero", "a size of 0", &["D24", "D25"], || size(0)),
-    Case::vel("damaged+size-too-large", "a size that passes the end of the file", &["D24", "D38"], || size(0x7FFF_FFF0)),
+    Case::vel("damaged+size-too-large", "a size that passes the end of the file", &["D24", "D38"], || {
+        size(0x7FFF_FFF0)
+    }),
     Case::vel("damaged+size-one-more", "a size that is one too large", &["D24"], || size(46)),
-    Case::vel("damaged+unconfirmed", "a message of an unknown type that leads nowhere", &["D24"], unconfirmed),
+    Case::vel(
+        "damaged+unconfirmed",
+        "a message of an unknown type that leads nowhere",
+        &["D24"],
+        unconfirmed,
+    ),
     Case::vel("damaged+decoy", "a payload that holds the bytes of a message", &["D24"], decoy),
     Case::vel("damaged+two-places", "damage twice, and a cut", &["D24", "D6"], two_places),
     Case::vel("damaged+to-the-end", "nothing sound comes after the damage", &["D24"], to_the_end),
-    Case::vel("damaged+first-message", "the first message is damaged: the next is found", &["D23", "D24"], first),
+    Case::vel(
+        "damaged+first-message",
+        "the first message is damaged: the next is found",
+        &["D23", "D24"],
+        first,
+    ),
     Case::vel("joined-logs", "two logs in one file", &["D26"], joined),
     Case::vel("bad-magic", "the first byte is wrong", &["D27"], bad_magic),
     Case::vel("no-magic", "another file altogether", &["D27"], || {

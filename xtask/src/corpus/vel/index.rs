@@ -1,40 +1,88 @@
 //! The file's own index, right and wrong, and timestamps that trouble it.
 
-use super::log::{Index, Log, Message, OBD};
 use super::kinds::obd_data;
+use super::log::{Index, Log, Message, OBD};
 use super::{Case, Made};
 
 pub(super) const CASES: &[Case] = &[
-    Case::vel("index+empty-second", "an entry of an empty second names the next message", &["D13", "D28"], || {
-        gaps(Index::FromFirst)
-    }),
+    Case::vel(
+        "index+empty-second",
+        "an entry of an empty second names the next message",
+        &["D13", "D28"],
+        || gaps(Index::FromFirst),
+    ),
     Case::vel("index+from-program-start", "seconds counted from the start of the program", &["D12"], || {
         gaps(Index::FromStart)
     }),
     Case::vel("index-absent", "a recorder that was killed leaves no entries", &["D28"], || gaps(Index::None)),
     Case::vel("index+spare-entries", "entries to spare name the end of the messages", &["D28"], spare),
     Case::vel("index+zero-entry", "an entry of 0 is unset", &["D13"], || {
-        gaps(Index::Changed(|mut e| { e[1] = 0; e }, true))
+        gaps(Index::Changed(
+            |mut e| {
+                e[1] = 0;
+                e
+            },
+            true,
+        ))
     }),
     Case::vel("index+negative-entry", "an entry of -1 is unset", &["D13"], || {
-        gaps(Index::Changed(|mut e| { e[2] = -1; e }, true))
+        gaps(Index::Changed(
+            |mut e| {
+                e[2] = -1;
+                e
+            },
+            true,
+        ))
     }),
     Case::vel("index+all-zeros", "room that was reserved and never filled", &["D13"], || {
         gaps(Index::Changed(|e| vec![0; e.len()], true))
     }),
     Case::vel("index+descending", "entries in the wrong order", &["D28"], || {
-        gaps(Index::Changed(|mut e| { e.reverse(); e }, true))
+        gaps(Index::Changed(
+            |mut e| {
+                e.reverse();
+                e
+            },
+            true,
+        ))
     }),
     Case::vel("index+beyond-the-end", "an entry beyond the end of the file", &["D28"], || {
-        gaps(Index::Changed(|mut e| { e[3] = 1 << 40; e }, true))
+        gaps(Index::Changed(
+            |mut e| {
+                e[3] = 1 << 40;
+                e
+            },
+            true,
+        ))
     }),
     Case::vel("index+inside-a-message", "an entry into a message", &["D28"], || {
-        gaps(Index::Changed(|mut e| { e[3] += 5; e }, true))
+        gaps(Index::Changed(
+            |mut e| {
+                e[3] += 5;
+                e
+            },
+            true,
+        ))
     }),
-    Case::vel("index+count-too-small", "entries behind the count: the first message is found", &["D23"], count_small),
+    Case::vel(
+        "index+count-too-small",
+        "entries behind the count: the first message is found",
+        &["D23"],
+        count_small,
+    ),
     Case::vel("index+count-huge", "a count of 32 GiB", &["D23", "D38"], count_huge),
-    Case::vel("index+count-of-the-limit", "an absurd count that a file could have", &["D23", "D38"], count_limit),
-    Case::vel("timestamps-falling", "timestamps that step back: the order of the file is kept", &["D14"], falling),
+    Case::vel(
+        "index+count-of-the-limit",
+        "an absurd count that a file could have",
+        &["D23", "D38"],
+        count_limit,
+    ),
+    Case::vel(
+        "timestamps-falling",
+        "timestamps that step back: the order of the file is kept",
+        &["D14"],
+        falling,
+    ),
     Case::vel("timestamps-not-finite", "timestamps that are no numbers", &["D14"], not_finite),
     Case::vel("timestamp-out-of-range", "a timestamp of more than 292 years", &["D14", "D38"], out_of_range),
 ];

@@ -72,10 +72,23 @@ pub(crate) fn gps_data(p: &Position) -> Vec<u8> {
 
 fn gps_fields() -> Json {
     let names = [
-        ("hour", "int32"), ("minute", "int32"), ("second", "int32"), ("warning", "int32"),
-        ("latitude", "float64"), ("longitude", "float64"), ("speed", "float32"), ("course", "float32"),
-        ("day", "int32"), ("month", "int32"), ("year", "int32"), ("quality", "int32"), ("satellites", "int32"),
-        ("hdop", "float32"), ("height", "float32"), ("geoid_height", "float32"), ("vdop", "float32"),
+        ("hour", "int32"),
+        ("minute", "int32"),
+        ("second", "int32"),
+        ("warning", "int32"),
+        ("latitude", "float64"),
+        ("longitude", "float64"),
+        ("speed", "float32"),
+        ("course", "float32"),
+        ("day", "int32"),
+        ("month", "int32"),
+        ("year", "int32"),
+        ("quality", "int32"),
+        ("satellites", "int32"),
+        ("hdop", "float32"),
+        ("height", "float32"),
+        ("geoid_height", "float32"),
+        ("vdop", "float32"),
         ("pdop", "float32"),
     ];
     names.iter().map(|(name, ty)| field(name, ty)).collect()
@@ -102,7 +115,8 @@ pub(crate) fn image_data(source: i32, compressed: u32, width: i32, height: i32, 
 
 pub(crate) fn laser_data(kind: &[u8], name: &[u8], ranges: &[u32]) -> Vec<u8> {
     let len = |n: usize| u32::try_from(n).expect("small");
-    let lay = Lay::new().u32(len(kind.len())).bytes(kind).u32(len(name.len())).bytes(name).u32(len(ranges.len()));
+    let lay =
+        Lay::new().u32(len(kind.len())).bytes(kind).u32(len(name.len())).bytes(name).u32(len(ranges.len()));
     ranges.iter().fold(lay, |lay, range| lay.u32(*range)).done()
 }
 
@@ -144,8 +158,11 @@ impl Log {
 
     pub(crate) fn image(&mut self, millis: f64, source: i32, compressed: u32, size: (i32, i32), data: &[u8]) {
         let fields = json!([
-            field("source", "int32"), field("is_compressed", "bool"), field("width", "int32"),
-            field("height", "int32"), field("data", "bytes"),
+            field("source", "int32"),
+            field("is_compressed", "bool"),
+            field("width", "int32"),
+            field("height", "int32"),
+            field("data", "bytes"),
         ]);
         let json = json!({
             "source": source, "is_compressed": compressed != 0, "width": size.0, "height": size.1,
@@ -157,11 +174,14 @@ impl Log {
 
     /// A scan; `name` and `kind` are what the bytes read as.
     pub(crate) fn laser(&mut self, millis: f64, kind: (&[u8], &str), name: (&[u8], &str), ranges: &[u32]) {
-        let fields = json!([
-            field("sensor_type", "text"), field("sensor_name", "text"), field("ranges", "uint32[]"),
-        ]);
+        let fields =
+            json!([field("sensor_type", "text"), field("sensor_name", "text"), field("ranges", "uint32[]"),]);
         let json = json!({"sensor_type": kind.1, "sensor_name": name.1, "ranges": ranges});
-        let topic = if name.1.is_empty() { "LaserRange2DDataM".to_owned() } else { format!("LaserRange2DDataM/{}", name.1) };
+        let topic = if name.1.is_empty() {
+            "LaserRange2DDataM".to_owned()
+        } else {
+            format!("LaserRange2DDataM/{}", name.1)
+        };
         let message = Message::new(LASER, millis, laser_data(kind.0, name.0, ranges));
         self.put(&message, &topic, "LaserRange2DDataM", &fields, json);
     }

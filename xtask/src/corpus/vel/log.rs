@@ -289,7 +289,8 @@ impl Log {
         let mut all = Vec::new();
         for second in 0..entries {
             let from = start + 1000.0 * f64::from(u32::try_from(second).expect("small"));
-            let place = self.places.iter().find(|place| place.1 >= from).expect("the last second has a message");
+            let place =
+                self.places.iter().find(|place| place.1 >= from).expect("the last second has a message");
             all.push(i64::try_from(first + place.0).expect("small"));
         }
         all
@@ -304,8 +305,10 @@ impl Log {
     }
 
     pub(crate) fn finish(self) -> Made {
-        let first_ms = self.places.first().map_or(0.0, |place| if place.1.is_finite() { place.1 } else { 0.0 });
-        let last_ms = self.places.iter().map(|place| place.1).filter(|ms| ms.is_finite()).fold(first_ms, f64::max);
+        let first_ms =
+            self.places.first().map_or(0.0, |place| if place.1.is_finite() { place.1 } else { 0.0 });
+        let last_ms =
+            self.places.iter().map(|place| place.1).filter(|ms| ms.is_finite()).fold(first_ms, f64::max);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small and positive")]
         let seconds = |start: f64| ((last_ms - start) / 1000.0).floor() as usize + 1;
         let with = |start: f64| {
@@ -357,7 +360,9 @@ impl Log {
         notes.sort_unstable();
         let none = self.messages == 0;
         let walked = self.known > 0;
-        self.choices.entry("size_rule").or_insert_with(|| json!({"choice": self.sizes.name(), "assumed": !walked}));
+        self.choices
+            .entry("size_rule")
+            .or_insert_with(|| json!({"choice": self.sizes.name(), "assumed": !walked}));
         let marker = match self.markers {
             [_, 0] => "0x49",
             [0, _] => "0x31",
@@ -424,7 +429,8 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0_usize, |word, byte| word << 8 | usize::from(*byte)) << (8 * (3 - chunk.len()));
+        let word = chunk.iter().fold(0_usize, |word, byte| word << 8 | usize::from(*byte))
+            << (8 * (3 - chunk.len()));
         for i in 0..4 {
             let digit = DIGITS[word >> (18 - 6 * i) & 63];
             text.push(if i <= chunk.len() { char::from(digit) } else { '=' });
@@ -444,7 +450,9 @@ mod tests {
 
     #[test]
     fn base64_is_that_of_the_rfc() {
-        for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
+        for (bytes, text) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+        {
             assert_eq!(base64(bytes.as_bytes()), text);
         }
     }

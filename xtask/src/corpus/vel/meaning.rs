@@ -5,20 +5,30 @@ use super::log::Log;
 use super::{Case, Made};
 
 pub(super) const CASES: &[Case] = &[
-    Case::vel("gps-degrees", "a drive in degrees: the way between fixes is that of the speed", &["D16"], || {
-        drive("degrees", |degrees| degrees)
-    }),
+    Case::vel(
+        "gps-degrees",
+        "a drive in degrees: the way between fixes is that of the speed",
+        &["D16"],
+        || drive("degrees", |degrees| degrees),
+    ),
     Case::vel("gps-ddmm", "degrees and minutes in one number", &["D16"], || {
         drive("ddmm.mmmm", |degrees| 100.0 * degrees.trunc() + 60.0 * degrees.fract())
     }),
     Case::vel("gps-radians", "radians", &["D16"], || drive("radians", f64::to_radians)),
-    Case::vel("gps-quality", "only fixes of a quality other than 0 count; a warning does not matter", &["D18", "D19"], quality),
+    Case::vel(
+        "gps-quality",
+        "only fixes of a quality other than 0 count; a warning does not matter",
+        &["D18", "D19"],
+        quality,
+    ),
     Case::vel("gps-two-digit-years", "years of two digits", &["D17"], two_digits),
     Case::vel("gps-late-fixes", "whole seconds, late: the median is the offset", &["D34"], late),
     Case::vel("gps-date-lags", "a date that changes a second after midnight", &["D34"], date_lags),
     Case::vel("gps-no-date", "the time of day alone places nothing", &["D34"], no_date),
     Case::vel("pose-wxyz", "w, x, y, z, body to world", &["D20"], || poses("wxyz body_to_world", |q| q)),
-    Case::vel("pose-xyzw", "x, y, z, w", &["D20"], || poses("xyzw body_to_world", |[w, x, y, z]| [x, y, z, w])),
+    Case::vel("pose-xyzw", "x, y, z, w", &["D20"], || {
+        poses("xyzw body_to_world", |[w, x, y, z]| [x, y, z, w])
+    }),
     Case::vel("pose-world-to-body", "the other direction", &["D20"], || {
         poses("wxyz world_to_body", |[w, x, y, z]| [w, -x, -y, -z])
     }),
@@ -35,7 +45,8 @@ fn drive(unit: &str, store: fn(f64) -> f64) -> Made {
     let mut log = Log::new();
     for second in 0..8 {
         let degrees = 1.0 + f64::from(second) * (30.0_f64 / 6_371_000.0).to_degrees();
-        let place = Position { latitude: store(degrees), longitude: store(0.5), speed: 108.0, ..position(second) };
+        let place =
+            Position { latitude: store(degrees), longitude: store(0.5), speed: 108.0, ..position(second) };
         log.gps(1000.0 * f64::from(second), &place);
     }
     log.choice("position_unit", unit, false);

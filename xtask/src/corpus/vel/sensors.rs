@@ -42,7 +42,8 @@ fn scan(sensor: &'static str, count: usize, angle: impl Fn(usize) -> f64, codes:
         let code = codes.iter().find(|code| code.0 == i).map(|code| code.1);
         let metres = f64::from(ranges[i]) / 1000.0;
         let (x, y) = (metres * angle.cos(), metres * angle.sin());
-        let place: Json = if code.is_some() { Json::Null } else { json!([format!("{x:.6}"), format!("{y:.6}")]) };
+        let place: Json =
+            if code.is_some() { Json::Null } else { json!([format!("{x:.6}"), format!("{y:.6}")]) };
         truth.push(json!({"index": i, "angle": format!("{angle:.6}"), "xy": place, "code": code}));
     }
     let mut log = Log::new();

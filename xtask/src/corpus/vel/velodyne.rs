@@ -10,9 +10,19 @@ use crate::corpus::lay::Lay;
 pub(super) const CASES: &[Case] = &[
     Case::vel("velodyne-vlp16", "a VLP-16: points, azimuths of single shots", &["D29", "D31", "D35"], vlp16),
     Case::vel("velodyne-vlp16-dual", "two returns a shot; equal ones are one point", &["D31"], dual),
-    Case::vel("velodyne-hdl32-old", "old firmware leaves the last bytes unset: stamps tell", &["D29", "D35"], hdl32_old),
+    Case::vel(
+        "velodyne-hdl32-old",
+        "old firmware leaves the last bytes unset: stamps tell",
+        &["D29", "D35"],
+        hdl32_old,
+    ),
     Case::vel("velodyne-few-packets", "too few packets to be sure", &["D29"], few),
-    Case::vel("velodyne-hdl64-s2", "status bytes that change: an HDL-64E, without its calibration", &["D29", "D30"], hdl64),
+    Case::vel(
+        "velodyne-hdl64-s2",
+        "status bytes that change: an HDL-64E, without its calibration",
+        &["D29", "D30"],
+        hdl64,
+    ),
     Case::vel("velodyne-hour", "stamps that run over the hour", &["D35"], hour),
 ];
 
@@ -39,7 +49,8 @@ fn packet(
 }
 
 fn place(azimuth: u16, laser: usize, raw: u16) -> Json {
-    let (v, r, d) = (VLP16[laser].to_radians(), (f64::from(azimuth) / 100.0).to_radians(), f64::from(raw) * 0.002);
+    let (v, r, d) =
+        (VLP16[laser].to_radians(), (f64::from(azimuth) / 100.0).to_radians(), f64::from(raw) * 0.002);
     let (x, y) = (d * v.cos() * r.cos(), -d * v.cos() * r.sin());
     let z = d * v.sin() - 0.04191 * v.tan();
     json!([format!("{x:.5}"), format!("{y:.5}"), format!("{z:.5}")])

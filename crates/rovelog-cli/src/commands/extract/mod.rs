@@ -3,6 +3,7 @@
 mod vel;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -153,7 +154,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let AnyLog::Vel(reader) = &log else {
         let name = log.format().name;
         return Err(here(
-            Failure::usage(format!("{name} logs hold neither images nor clouds")).next("see what is in it: rovelog topics FILE"),
+            Failure::usage(format!("{name} logs hold neither images nor clouds"))
+                .next("see what is in it: rovelog topics FILE"),
         ));
     };
     if args.output.exists() && !args.output.is_dir() {

@@ -39,7 +39,9 @@ impl Extraction<'_> {
             let name = free(&mut taken, &format!("{folder}/{}", message.nanos), extension);
             self.file(&name, |file| Ok(file.write_all(bytes.as_deref().unwrap_or(image.data))?))?;
             let (width, height) = match JpegHeader::read(image.data) {
-                Ok(header) if image.encoding() == Encoding::Jpeg => (header.width.into(), header.height.into()),
+                Ok(header) if image.encoding() == Encoding::Jpeg => {
+                    (header.width.into(), header.height.into())
+                }
                 _ => (i64::from(image.head.width.get()), i64::from(image.head.height.get())),
             };
             let row = self.row(message.nanos, message.offset);
@@ -57,14 +59,20 @@ impl Extraction<'_> {
     }
 
     /// The bytes to write where they are not those of the log, and the extension of the file.
-    fn picture(&mut self, message: &Message<'_>, image: &ImageRef<'_>) -> Result<(Option<Vec<u8>>, &'static str), Failure> {
+    fn picture(
+        &mut self,
+        message: &Message<'_>,
+        image: &ImageRef<'_>,
+    ) -> Result<(Option<Vec<u8>>, &'static str), Failure> {
         match image.encoding() {
             Encoding::Jpeg => Ok((None, "jpg")),
             Encoding::Unknown => {
                 let at = message.offset;
                 self.context.report.warn(
                     "images of an unknown layout",
-                    &format!("the image at byte {at} fits no known layout; its bytes are written as they are"),
+                    &format!(
+                        "the image at byte {at} fits no known layout; its bytes are written as they are"
+                    ),
                 );
                 Ok((None, "bin"))
             }
@@ -85,8 +93,9 @@ impl Extraction<'_> {
         let calibration = match &args.calibration {
             None => None,
             Some(path) => {
-                let text = fs::read_to_string(path)
-                    .map_err(|error| Failure::failed(format!("cannot read the calibration: {error}")).at(path))?;
+                let text = fs::read_to_string(path).map_err(|error| {
+                    Failure::failed(format!("cannot read the calibration: {error}")).at(path)
+                })?;
                 Some(Calibration::parse(&text).map_err(|error| Failure::from(Error::from(error)).at(path))?)
             }
         };
@@ -111,7 +120,8 @@ impl Extraction<'_> {
             }
         };
         self.folder("clouds")?;
-        let comment = format!("{} by rovelog {}", revolutions.decoder().model().name(), env!("CARGO_PKG_VERSION"));
+        let comment =
+            format!("{} by rovelog {}", revolutions.decoder().model().name(), env!("CARGO_PKG_VERSION"));
         let mut taken = HashSet::new();
         while let Some(revolution) = revolutions.next() {
             if window.keeps(revolution.nanos) {
