@@ -30,15 +30,12 @@ def points(log):
 
     config = vd.Config(model=vd.Model.HDL64E_S2)
     config.calibration = vd.Calibration.read(log + ".calibration.yaml")
-    decoder = vd.ScanDecoder(config)
+    decoder = vd.StreamDecoder(config)
     count = 0
-    # A scan at a time, as the decoder wants them.
-    scan = []
     for millis, packet in packets(log):
-        scan.append(vd.VelodynePacket(millis / 1000, packet))
-        if len(scan) == 348:
-            count += decoder.decode(scan, False)[1].shape[0]
-            scan = []
+        scan = decoder.decode(millis / 1000, packet, False)
+        if scan is not None:
+            count += scan[1].shape[0]
     return f"{count} points"
 
 

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: our reader beside others, in one run, as ratios.
 
 mod ulog;
+mod vel;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ struct Bench {
     groups: &'static [Group],
 }
 
-const BENCHES: &[Bench] = &[ulog::BENCH];
+const BENCHES: &[Bench] = &[ulog::BENCH, vel::BENCH];
 
 /// What is measured: a heading, the peer by which all is divided, and the works with what they do.
 struct Group {
