@@ -153,7 +153,12 @@ fn logs_that_are_made_of_logs() {
 
 #[test]
 fn extract() {
-    let place = Place::new(&["all-kinds.vel", "image-uncompressed.vel", "velodyne-vlp16.vel", "velodyne-hdl64-s2.vel"]);
+    let place = Place::new(&[
+        "all-kinds.vel",
+        "image-uncompressed.vel",
+        "velodyne-vlp16.vel",
+        "velodyne-hdl64-s2.vel",
+    ]);
     let runs = [
         "extract all-kinds.vel -o all",
         "extract all-kinds.vel -o all",
@@ -178,7 +183,9 @@ fn extract() {
     assert!(jpeg.starts_with(&[0xFF, 0xD8]) && log.windows(jpeg.len()).any(|window| window == jpeg));
     // Both formats hold the same points.
     let list = files(&place.0.path().join("clouds"));
-    let cloud = |extension: &str| place.read(&format!("clouds/{}", list.iter().find(|n| n.ends_with(extension)).unwrap()));
+    let cloud = |extension: &str| {
+        place.read(&format!("clouds/{}", list.iter().find(|n| n.ends_with(extension)).unwrap()))
+    };
     let body = |bytes: &[u8], end: &[u8]| {
         let at = bytes.windows(end.len()).position(|window| window == end).unwrap();
         bytes[at + end.len()..].to_vec()

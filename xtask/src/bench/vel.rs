@@ -3,8 +3,12 @@
 use super::{Bench, Group};
 use crate::corpus;
 
-pub(super) const BENCH: Bench =
-    Bench { format: "vel", log: corpus::large_vel, python: &["velodyne-decoder==3.1.0", "numpy"], groups: GROUPS };
+pub(super) const BENCH: Bench = Bench {
+    format: "vel",
+    log: corpus::large_vel,
+    python: &["velodyne-decoder==3.1.0", "numpy"],
+    groups: GROUPS,
+};
 
 const GROUPS: &[Group] = &[
     Group {

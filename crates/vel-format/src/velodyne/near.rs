@@ -25,7 +25,11 @@ pub(super) struct Near {
 }
 
 impl Near {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded once; below 12 520 units")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "rounded once; below 12 520 units"
+    )]
     pub(super) fn new(laser: &LaserCalibration, unit: f64, offsets: OffsetModel) -> Self {
         if !laser.corrects_near() {
             return Self::default();

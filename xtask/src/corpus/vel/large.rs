@@ -24,7 +24,9 @@ const PACKET: usize = 1206;
 pub(in crate::corpus) fn command(args: &[String]) -> Result<()> {
     let (bytes, out) = match args {
         [size] => (size::parse(size)?, None),
-        [size, flag, out] if flag == "-o" || flag == "--output" => (size::parse(size)?, Some(PathBuf::from(out))),
+        [size, flag, out] if flag == "-o" || flag == "--output" => {
+            (size::parse(size)?, Some(PathBuf::from(out)))
+        }
         _ => bail!("--large vel needs a size: 400MB, and perhaps -o PATH"),
     };
     let out = out.unwrap_or_else(|| root().join(format!("target/large/drive-{bytes}.vel")));
@@ -67,7 +69,8 @@ fn write(size: u64, path: &PathBuf) -> Result<()> {
     let mut messages = 0;
     for turn in 0..turns {
         for (kind, data, millis) in drive.messages(turn) {
-            let head = Lay::new().u32(u32::try_from(data.len())? + 17).u8(0x49).u32(kind.0).i32(kind.1).f64(millis);
+            let head =
+                Lay::new().u32(u32::try_from(data.len())? + 17).u8(0x49).u32(kind.0).i32(kind.1).f64(millis);
             out.write_all(&head.done())?;
             out.write_all(&data)?;
             messages += 1;
@@ -93,7 +96,8 @@ impl Drive {
         let start = 5000.0 + 100.0 * turn as f64;
         let mut all: Vec<Message> = Vec::new();
         for (i, packets) in self.turn.chunks(PACKETS_OF_MESSAGE * PACKET).enumerate() {
-            let mut data = Lay::new().u32(u32::try_from(PACKETS_OF_MESSAGE).expect("small")).bytes(packets).done();
+            let mut data =
+                Lay::new().u32(u32::try_from(PACKETS_OF_MESSAGE).expect("small")).bytes(packets).done();
             for (j, packet) in data[4..].chunks_mut(PACKET).enumerate() {
                 self.stamp(packet, turn * PACKETS + i * PACKETS_OF_MESSAGE + j);
             }
@@ -101,14 +105,20 @@ impl Drive {
             if i % 3 == 1 {
                 let picture = &self.pictures[(turn + i) % self.pictures.len()];
                 let source = i32::try_from((turn * 4 + i / 3) % 3).expect("small");
-                all.push((IMAGE, image_data(source, 1, 640, 480, picture), start + 100.0 / 12.0 * i as f64 + 1.0));
+                all.push((
+                    IMAGE,
+                    image_data(source, 1, 640, 480, picture),
+                    start + 100.0 / 12.0 * i as f64 + 1.0,
+                ));
             }
             if i % 3 == 2 {
                 let data = pose_data([1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 9.81]);
                 all.push((POSE, data, start + 100.0 / 12.0 * i as f64 + 1.0));
             }
         }
-        let ranges = |n: u32| (0..n).map(|i| 500 + (i * 37 + u32::try_from(turn).expect("small")) % 4000).collect::<Vec<_>>();
+        let ranges = |n: u32| {
+            (0..n).map(|i| 500 + (i * 37 + u32::try_from(turn).expect("small")) % 4000).collect::<Vec<_>>()
+        };
         all.push((LASER, laser_data(b"Hokuyo_URG-04LX", b"front", &ranges(682)), start + 93.0));
         all.push((LASER, laser_data(b"Hokuyo_UTM-30LX", b"rear", &ranges(1081)), start + 94.0));
         let speed = 30 + i32::try_from(turn % 20).expect("small");
@@ -164,8 +174,9 @@ fn revolution() -> Vec<u8> {
 
 /// Walls to both sides, the ground before them, and some shots that come back from nothing.
 fn seen(laser: usize, azimuth: u16) -> (u16, u8) {
-    let noise = (laser as u32).wrapping_mul(2_654_435_761) ^ u32::from(azimuth).wrapping_mul(40_503);
-    if noise % 19 == 0 {
+    let number = u32::try_from(laser).expect("small");
+    let noise = number.wrapping_mul(2_654_435_761) ^ u32::from(azimuth).wrapping_mul(40_503);
+    if noise.is_multiple_of(19) {
         return (0, 0);
     }
     let side = (f64::from(azimuth) / 36_000.0 * TAU).sin().abs().max(0.08);
@@ -181,7 +192,17 @@ fn lasers() -> Vec<[i16; 9]> {
     let laser = |i: i16| {
         let vertical = if i < 32 { 200 - i * 33 } else { -883 - (i - 32) * 50 };
         let distance = 1150 + i * 3;
-        [vertical, (i % 8 - 4) * 150, distance, distance + 30, distance - 20, 205 - i, 26 - 52 * (i % 2), 1400 + i * 10, 14]
+        [
+            vertical,
+            (i % 8 - 4) * 150,
+            distance,
+            distance + 30,
+            distance - 20,
+            205 - i,
+            26 - 52 * (i % 2),
+            1400 + i * 10,
+            14,
+        ]
     };
     (0..64).map(laser).collect()
 }
@@ -210,7 +231,15 @@ fn calibration(lasers: &[[i16; 9]]) -> String {
             "  - dist_correction: {}\n    dist_correction_x: {}\n    dist_correction_y: {}\n    focal_distance: {}\n    \
              focal_slope: {:.1}\n    horiz_offset_correction: {}\n    laser_id: {id}\n    max_intensity: 235\n    \
              min_intensity: 30\n    rot_correction: {}\n    vert_correction: {}\n    vert_offset_correction: {}",
-            metres(2), metres(3), metres(4), metres(7), f64::from(l[8]) / 10.0, metres(6), angle(1), angle(0), metres(5),
+            metres(2),
+            metres(3),
+            metres(4),
+            metres(7),
+            f64::from(l[8]) / 10.0,
+            metres(6),
+            angle(1),
+            angle(0),
+            metres(5),
         );
     }
     text.push_str("num_lasers: 64\n");
@@ -222,7 +251,9 @@ fn pictures() -> Result<Vec<Vec<u8>>> {
     (0..8_u32)
         .map(|number| {
             let picture = image::RgbImage::from_fn(640, 480, |x, y| {
-                let noise = (x.wrapping_mul(1_103_515_245) ^ y.wrapping_mul(12_345) ^ number).wrapping_mul(2_654_435_761) >> 27;
+                let noise = (x.wrapping_mul(1_103_515_245) ^ y.wrapping_mul(12_345) ^ number)
+                    .wrapping_mul(2_654_435_761)
+                    >> 27;
                 let sky = if y < 200 { 150 } else { 60 };
                 let edge = if (x / 40 + y / 30 + number).is_multiple_of(3) { 50 } else { 0 };
                 let value = |more: u32| u8::try_from((sky + edge + noise + more).min(255)).unwrap_or(255);
