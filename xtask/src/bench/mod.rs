@@ -2,6 +2,7 @@
 
 mod rld;
 mod ulog;
+mod vel;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ struct Bench {
     groups: &'static [Group],
 }
 
-const BENCHES: &[Bench] = &[ulog::BENCH, rld::BENCH];
+const BENCHES: &[Bench] = &[ulog::BENCH, rld::BENCH, vel::BENCH];
 
 /// What is measured: a heading, the peer by which all is divided, and the works with what they do.
 struct Group {

@@ -4,6 +4,7 @@
 //! they share nothing with the readers they judge.
 
 pub(crate) mod ulog;
+mod vel;
 
 use std::env;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use crate::{python, root};
 type Judge = fn() -> Result<()>;
 
 /// The judges, by format.
-const JUDGES: &[(&str, Judge)] = &[("ulog", ulog::judge)];
+const JUDGES: &[(&str, Judge)] = &[("ulog", ulog::judge), ("vel", vel::judge)];
 
 /// The subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
