@@ -27,9 +27,19 @@ import pyulog.ulog2csv  # noqa: E402
 
 from rovelog.compat import pyulog as ours  # noqa: E402
 
-SKIPPED_MIDDLE = "rows between damaged places are kept; pyulog drops what it cannot resynchronise to"
+MORE = "D30: sound rows behind damage are kept; pyulog passes over some of them"
 
-INTENDED: dict[str, dict[str, str]] = {}
+INTENDED: dict[str, dict[str, str]] = {
+    "px4-ulog-rs__corrupt_unregistered_msg_id": {
+        "57 datasets: 276 rows more, and none of pyulog's is missing": MORE,
+    },
+}
+
+# pyulog leaves a file open where it raises.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 def read(module: Any, path: pathlib.Path, *args: Any, **named: Any) -> Any:

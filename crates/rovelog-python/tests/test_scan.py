@@ -14,21 +14,21 @@ from rovelog import _scan
 
 
 def test_a_scan_is_an_eager_read(real: pathlib.Path, real_log: rl.Log) -> None:
-    lazy = rl.scan(real, "vehicle_attitude")
-    eager = real_log["vehicle_attitude"].to_polars()
+    lazy = rl.scan(real, "vehicle_local_position")
+    eager = real_log["vehicle_local_position"].to_polars()
     assert_frame_equal(lazy.collect(), eager)
-    query = lambda frame: frame.filter(pl.col("rollspeed") > 0).select("t_ns", "q").head(7)  # noqa: E731
+    query = lambda frame: frame.filter(pl.col("vx") > 0).select("t_ns", "vy").head(7)  # noqa: E731
     assert_frame_equal(query(lazy).collect(), query(eager))
     middle = eager["t_ns"][50]
-    window = (pl.col("t_ns") >= middle) & (pl.lit(middle + 10**9) > pl.col("t_ns")) & (pl.col("yawspeed") < 1)
+    window = (pl.col("t_ns") >= middle) & (pl.lit(middle + 10**9) > pl.col("t_ns")) & (pl.col("vx") < 1)
     assert_frame_equal(lazy.filter(window).collect(), eager.filter(window))
     assert lazy.select(pl.len()).collect().item() == len(eager)
 
 
 def test_many_logs(real: pathlib.Path) -> None:
-    frame = rl.scan([real, real], "vehicle_attitude", path_column="path").collect()
+    frame = rl.scan([real, real], "vehicle_local_position", path_column="path").collect()
     assert frame["path"].unique().to_list() == [str(real)]
-    assert len(frame) == 2 * rl.open(real)["vehicle_attitude"].count
+    assert len(frame) == 2 * rl.open(real)["vehicle_local_position"].count
 
 
 def test_predicates_become_windows() -> None:
