@@ -79,6 +79,8 @@ pub(crate) enum Format {
     Csv,
     /// Parameters as QGroundControl keeps them.
     Qgc,
+    /// Parameters as GNU Octave loads them.
+    Octave,
 }
 
 impl Format {
@@ -89,6 +91,7 @@ impl Format {
             Self::Ndjson => "ndjson",
             Self::Csv => "csv",
             Self::Qgc => "qgc",
+            Self::Octave => "octave",
         }
     }
 }

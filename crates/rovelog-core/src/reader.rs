@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use crate::{
-    Bytes, Diagnostics, Error, ErrorKind, Limits, LogInfo, Record, RecoverOptions, Recovery, Result, Select,
-    Sliced, Text, Topic,
+    Align, Bytes, Diagnostics, Error, ErrorKind, Limits, LogInfo, Merged, Record, RecoverOptions, Recovery,
+    Result, Select, Sliced, Text, Topic,
 };
 
 /// How many bytes of a file decide its format.
@@ -85,6 +85,12 @@ pub trait Format {
     /// # Errors
     /// As [`open`](Self::open), and where the input cannot be read.
     fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream>;
+
+    /// Writes one log that holds the records of all `logs` in the order of time.
+    ///
+    /// # Errors
+    /// Where the output refuses, the clocks cannot be brought together, or the format cannot hold them all.
+    fn merge(logs: &[&Self::Reader], align: Align, out: &mut dyn Write) -> Result<Merged>;
 }
 
 /// An iterator over borrowed records.

@@ -38,8 +38,8 @@ pub use open::{from_bytes, open, open_as, open_stream, open_with};
 
 pub use rovelog_core as core;
 pub use rovelog_core::{
-    Bytes, Clock, Decode, Detail, Diagnostic, Diagnostics, Error, ErrorKind, Field, FieldType, Format,
-    FormatInfo, Ledger, Limits, LogInfo, LogReader, LogStream, ReadOptions, Record, Records, RecoverOptions,
-    Recovery, Result, Rule, Scalar, Schema, Select, Severity, Sliced, State, Stretch, Text, Timestamp, Topic,
-    TopicId, UtcOffset, Value,
+    Align, Bytes, Clock, Decode, Detail, Diagnostic, Diagnostics, Error, ErrorKind, Field, FieldType, Format,
+    FormatInfo, Ledger, Limits, LogInfo, LogReader, LogStream, Merged, ReadOptions, Record, Records,
+    RecoverOptions, Recovery, Result, Rule, Scalar, Schema, Select, Severity, Sliced, State, Stretch, Text,
+    Timestamp, Topic, TopicId, UtcOffset, Value,
 };

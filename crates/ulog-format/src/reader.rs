@@ -16,7 +16,7 @@ use crate::error::UlogError;
 use crate::frame::{Step, Walk};
 use crate::index::{Cursor, Index, Met, row_bytes};
 use crate::message::{Message, level_number};
-use crate::parameters::{Dropout, Parameters, Section, infos, multi_infos};
+use crate::parameters::{Parameters, Section, infos, multi_infos};
 use crate::recover::recover;
 use crate::reshape;
 use crate::row::Row;
@@ -161,20 +161,6 @@ impl UlogReader {
         multi_infos(self.described().map(|(_, message, _)| message))
     }
 
-    /// The dropouts that the logger reported, in file order.
-    pub fn dropouts(&self) -> Vec<Dropout> {
-        let mut cursor = self.cursor();
-        let mut dropouts = Vec::new();
-        while let Some(met) = cursor.next() {
-            if let (kind::DROPOUT, Some(Message::Dropout { millis })) =
-                (met.msg_type, Message::view(met.msg_type, met.payload))
-            {
-                dropouts.push(Dropout { time: cursor.clock.now(), millis, offset: met.at });
-            }
-        }
-        dropouts
-    }
-
     pub(crate) fn described(&self) -> impl Iterator<Item = (u64, Message<'_>, Section)> + '_ {
         self.described.iter().filter_map(|(at, section)| {
             let start = usize::try_from(*at).ok()?;
@@ -264,13 +250,18 @@ impl LogReader for UlogReader {
     }
 
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        let selected = Selected {
+        let selected = |keeps: &dyn Fn(&Topic) -> bool| Selected {
             reader: self,
-            topics: self.topics().iter().map(|topic| select.keeps_topic(topic)).collect(),
+            topics: self.topics().iter().map(keeps).collect(),
             start: select.start,
             end: select.end,
         };
-        let latched = if select.latched { selected.latched() } else { Vec::new() };
+        let latched = if select.latched {
+            selected(&|topic| select.keeps_latched(topic)).latched()
+        } else {
+            Vec::new()
+        };
+        let selected = selected(&|topic| select.keeps_topic(topic));
         let places = latched.into_iter().chain(InOrder::new(selected));
         Box::new(places.map(|place| Ok(self.record_at(place))))
     }

@@ -4,10 +4,10 @@
 
 mod ulog;
 
-pub use ulog::{ulog_declarations, ulog_read, ulog_stream};
+pub use ulog::{ulog_declarations, ulog_read, ulog_rewrite, ulog_stream};
 
 /// All bodies, for those who run them over files.
-pub const ALL: &[fn(&[u8])] = &[detect, ulog_declarations, ulog_read, ulog_stream];
+pub const ALL: &[fn(&[u8])] = &[detect, ulog_declarations, ulog_read, ulog_rewrite, ulog_stream];
 
 /// Detection agrees with opening: what is detected as a format is never refused as another one.
 pub fn detect(data: &[u8]) {

@@ -5,6 +5,7 @@ mod check;
 mod diff;
 mod events;
 mod info;
+mod merge;
 mod messages;
 mod params;
 mod recover;
@@ -13,6 +14,7 @@ mod slice;
 mod split;
 mod topics;
 mod track;
+mod ulog;
 
 use clap::Subcommand;
 
@@ -37,7 +39,9 @@ pub(crate) enum Command {
     #[command(visible_alias = "filter")]
     Slice(slice::Args),
     Split(split::Args),
+    Merge(merge::Args),
     Diff(diff::Args),
+    Ulog(ulog::Args),
 }
 
 /// Runs `command`.
@@ -55,6 +59,8 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Recover(args) => recover::run(&args, context),
         Command::Slice(args) => slice::run(&args, context),
         Command::Split(args) => split::run(&args, context),
+        Command::Merge(args) => merge::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
+        Command::Ulog(args) => ulog::run(&args, context),
     }
 }
