@@ -49,7 +49,9 @@ pub(crate) fn check() -> Result<()> {
     // In the tests' folder, so that the installed package is looked at, not its sources.
     let tests = folder.join("tests");
     run(Command::new(&python).args(["-m", "mypy.stubtest", "rovelog._core"]).current_dir(&tests))?;
-    run(Command::new(&python).args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"]).current_dir(&folder))?;
+    run(Command::new(&python)
+        .args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"])
+        .current_dir(&folder))?;
     in_an_empty_environment(&wheel)
 }
 
@@ -76,13 +78,22 @@ fn wheel(python: &Path, profile: &str) -> Result<PathBuf> {
     build.args(["-m", "maturin", "build", "--quiet", "--profile", profile, "--out"]).arg(&out);
     run(build.current_dir(folder()))?;
     let wheels = fs::read_dir(&out)?.collect::<std::io::Result<Vec<_>>>()?;
-    let wheel = wheels.into_iter().map(|entry| entry.path()).find(|path| path.extension() == Some(OsStr::new("whl")));
+    let wheel =
+        wheels.into_iter().map(|entry| entry.path()).find(|path| path.extension() == Some(OsStr::new("whl")));
     wheel.with_context(|| format!("no wheel in {}", out.display()))
 }
 
 fn install(python: &Path, wheel: &Path) -> Result<()> {
     let mut pip = Command::new(python);
-    pip.args(["-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps", "--disable-pip-version-check"]);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--force-reinstall",
+        "--no-deps",
+        "--disable-pip-version-check",
+    ]);
     run(pip.arg(wheel))
 }
 

@@ -85,13 +85,6 @@ pub(crate) fn raise(py: Python<'_>, error: &Error, path: Option<&str>) -> PyErr 
         _ => "UnreadableError",
     };
     let next = error.next.as_deref().map(|next| next.replace("FILE", path.unwrap_or("FILE")));
-    Raise {
-        class,
-        message: error.to_string(),
-        offset: error.offset,
-        format: Some(error.format),
-        path,
-        next,
-    }
-    .raise(py)
+    Raise { class, message: error.to_string(), offset: error.offset, format: Some(error.format), path, next }
+        .raise(py)
 }

@@ -4,6 +4,8 @@
 //! log runs without the interpreter's lock and inside a net for panics ([`errors::run`]); memory that
 //! Python sees belongs to an object that Python holds; signals are looked at between pieces of work.
 
+#![allow(clippy::needless_pass_by_value, reason = "Python hands arguments over by value")]
+
 mod errors;
 mod memory;
 mod reader;

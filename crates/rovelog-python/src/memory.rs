@@ -48,10 +48,7 @@ impl Memory {
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let interface = PyDict::new(py);
         interface.set_item(intern!(py, "version"), 3)?;
-        interface.set_item(
-            intern!(py, "shape"),
-            pyo3::types::PyTuple::new(py, &self.shape)?,
-        )?;
+        interface.set_item(intern!(py, "shape"), pyo3::types::PyTuple::new(py, &self.shape)?)?;
         interface.set_item(intern!(py, "typestr"), self.kind)?;
         interface.set_item(intern!(py, "data"), (self.address, !self.writable))?;
         Ok(interface)

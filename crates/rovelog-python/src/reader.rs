@@ -13,8 +13,8 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 use pyo3_arrow::ffi::to_schema_pycapsule;
 use rovelog::{
-    AnyLog, Bytes, Error, ReadOptions, RecoverOptions, Recovery, Result, Schema, Select, Sliced,
-    Timestamp, Topic,
+    AnyLog, Bytes, Error, ReadOptions, RecoverOptions, Recovery, Result, Schema, Select, Sliced, Timestamp,
+    Topic,
 };
 
 use crate::errors::{self, Raise, columns};
@@ -178,11 +178,18 @@ impl Reader {
     }
 
     /// What was noticed in the bytes: code, name, severity, start, end, message, meaning.
-    #[expect(clippy::type_complexity, reason = "a row of a table")]
     fn problems(&self) -> Vec<(&str, &str, &str, u64, u64, &str, &str)> {
         let rows = self.log.diagnostics().list().iter().map(|found| {
             let (rule, range) = (found.rule, &found.range);
-            (rule.code, rule.name, rule.severity.name(), range.start, range.end, &*found.message, rule.meaning)
+            (
+                rule.code,
+                rule.name,
+                rule.severity.name(),
+                range.start,
+                range.end,
+                &*found.message,
+                rule.meaning,
+            )
         });
         rows.collect()
     }
@@ -222,7 +229,12 @@ impl Reader {
                 pieces.batches.push(batch);
                 if bytes > SIGNAL_BYTES {
                     bytes = 0;
-                    interrupted = Python::attach(|py| py.check_signals()).err();
+                    #[expect(
+                        clippy::redundant_closure_for_method_calls,
+                        reason = "the method is of one lifetime"
+                    )]
+                    let signals = Python::attach(|py| py.check_signals());
+                    interrupted = signals.err();
                     if interrupted.is_some() {
                         break;
                     }
@@ -282,15 +294,10 @@ impl Reader {
     }
 
     /// Writes the best sound log that this one still holds to a new file.
-    fn recover<'py>(
-        &self,
-        py: Python<'py>,
-        out: PathBuf,
-        drop_stale: bool,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    fn recover<'py>(&self, py: Python<'py>, out: PathBuf, drop_stale: bool) -> PyResult<Bound<'py, PyDict>> {
         let options = RecoverOptions::default();
         let options = if drop_stale { options.dropping_stale() } else { options };
-        let found: Recovery = self.written(py, &out, |file| self.log.recover(file, &options))?;
+        let found: Recovery = written(py, &out, |file| self.log.recover(file, &options))?;
         let dict = PyDict::new(py);
         dict.set_item("records", found.records)?;
         dict.set_item("kept_bytes", found.kept_bytes)?;
@@ -314,7 +321,7 @@ impl Reader {
     ) -> PyResult<Bound<'py, PyDict>> {
         let mut select = Select::all().between(start, end);
         select.topics = topics;
-        let sliced: Sliced = self.written(py, &out, |file| self.log.slice(&select, file))?;
+        let sliced: Sliced = written(py, &out, |file| self.log.slice(&select, file))?;
         let dict = PyDict::new(py);
         dict.set_item("records", sliced.records)?;
         dict.set_item("others", sliced.others)?;
@@ -327,27 +334,24 @@ impl Reader {
 /// Bytes of columns between two looks at the signals.
 const SIGNAL_BYTES: usize = 64 << 20;
 
-impl Reader {
-    /// Writes a new file; what fails leaves none behind.
-    fn written<T: Send>(
-        &self,
-        py: Python<'_>,
-        out: &PathBuf,
-        write: impl FnOnce(&mut dyn std::io::Write) -> Result<T> + Send,
-    ) -> PyResult<T> {
-        let io = |error| Error::io("rovelog", error);
-        let outcome = errors::run(py, || -> Result<T> {
-            let file = OpenOptions::new().write(true).create_new(true).open(out).map_err(io)?;
-            let mut file = BufWriter::with_capacity(1 << 20, file);
-            let done = write(&mut file).and_then(|done| file.flush().map_err(io).map(|()| done));
-            if done.is_err() {
-                // The error that is reported is the one of the writing.
-                let _ = std::fs::remove_file(out);
-            }
-            done
-        })?;
-        outcome.map_err(|error| errors::raise(py, &error, Some(&out.to_string_lossy())))
-    }
+/// Writes a new file; what fails leaves none behind.
+fn written<T: Send>(
+    py: Python<'_>,
+    out: &PathBuf,
+    write: impl FnOnce(&mut dyn std::io::Write) -> Result<T> + Send,
+) -> PyResult<T> {
+    let io = |error| Error::io("rovelog", error);
+    let outcome = errors::run(py, || -> Result<T> {
+        let file = OpenOptions::new().write(true).create_new(true).open(out).map_err(io)?;
+        let mut file = BufWriter::with_capacity(1 << 20, file);
+        let done = write(&mut file).and_then(|done| file.flush().map_err(io).map(|()| done));
+        if done.is_err() {
+            // The error that is reported is the one of the writing.
+            let _ = std::fs::remove_file(out);
+        }
+        done
+    })?;
+    outcome.map_err(|error| errors::raise(py, &error, Some(&out.to_string_lossy())))
 }
 
 /// Batches to be joined.

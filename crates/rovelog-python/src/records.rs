@@ -58,13 +58,11 @@ impl State {
                     value,
                 }))
             });
-            match decoded {
-                Some(decoded) => self.ready.push_back(decoded),
-                None => {
-                    self.ended = true;
-                    return;
-                }
-            }
+            let Some(decoded) = decoded else {
+                self.ended = true;
+                return;
+            };
+            self.ready.push_back(decoded);
         }
     }
 }
@@ -169,7 +167,8 @@ impl Message {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let fields = to_python(py, &self.value)?.cast_into::<PyDict>();
-        let fields = fields.map_or_else(|_| Ok(String::new()), |fields| fields.repr().map(|r| r.to_string()))?;
+        let fields =
+            fields.map_or_else(|_| Ok(String::new()), |fields| fields.repr().map(|r| r.to_string()))?;
         let time = self.t_ns.map_or_else(|| "None".to_owned(), |t_ns| t_ns.to_string());
         Ok(format!("<{} t_ns={time} {fields}>", self.topic.to_str(py)?))
     }

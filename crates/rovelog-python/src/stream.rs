@@ -55,12 +55,11 @@ impl TopicStream {
 
     fn advance(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         while !self.gathered.has_completed_batch() && !self.ended {
-            match self.cell.with_dependent_mut(|_, batches| batches.next()) {
-                Some(batch) => self.gathered.push_batch(self.shape.apply(&batch?)?)?,
-                None => {
-                    self.gathered.finish_buffered_batch()?;
-                    self.ended = true;
-                }
+            if let Some(batch) = self.cell.with_dependent_mut(|_, batches| batches.next()) {
+                self.gathered.push_batch(self.shape.apply(&batch?)?)?;
+            } else {
+                self.gathered.finish_buffered_batch()?;
+                self.ended = true;
             }
         }
         Ok(self.gathered.next_completed_batch())
@@ -88,7 +87,8 @@ pub(crate) fn capsule<'py>(
     requested: Option<Bound<'py, PyCapsule>>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = batches.schema();
-    let field = Field::new_struct("", schema.fields().clone(), false).with_metadata(schema.metadata().clone());
+    let field =
+        Field::new_struct("", schema.fields().clone(), false).with_metadata(schema.metadata().clone());
     let requested = match requested {
         Some(capsule) => {
             let wanted = PySchema::from_arrow_pycapsule(&capsule)?.into_inner();
@@ -97,7 +97,8 @@ pub(crate) fn capsule<'py>(
         }
         None => None,
     };
-    let arrays = batches.map(|batch| -> Result<ArrayRef, ArrowError> { Ok(Arc::new(StructArray::from(batch?))) });
+    let arrays =
+        batches.map(|batch| -> Result<ArrayRef, ArrowError> { Ok(Arc::new(StructArray::from(batch?))) });
     let arrays = ArrayIterator::new(arrays, Arc::new(field));
     Ok(to_stream_pycapsule(py, Box::new(arrays), requested)?)
 }
@@ -108,9 +109,9 @@ fn lossless(from: &DataType, to: &DataType) -> bool {
     let width = |ty: &DataType| ty.primitive_width().unwrap_or(0);
     match (from, to) {
         (from, to) if from == to => true,
-        (T::Utf8, T::LargeUtf8 | T::Utf8View) | (T::Binary, T::LargeBinary | T::BinaryView) => true,
-        (T::Float32, T::Float64) => true,
-        (T::Int8 | T::Int16 | T::Int32 | T::UInt8 | T::UInt16 | T::UInt32, T::Float64) => true,
+        (T::Utf8, T::LargeUtf8 | T::Utf8View)
+        | (T::Binary, T::LargeBinary | T::BinaryView)
+        | (T::Float32 | T::Int8 | T::Int16 | T::Int32 | T::UInt8 | T::UInt16 | T::UInt32, T::Float64) => true,
         (from, to) if from.is_signed_integer() && to.is_signed_integer() => width(from) <= width(to),
         (from, to) if from.is_unsigned_integer() && to.is_unsigned_integer() => width(from) <= width(to),
         (from, to) if from.is_unsigned_integer() && to.is_signed_integer() => width(from) < width(to),
@@ -122,9 +123,10 @@ fn lossless(from: &DataType, to: &DataType) -> bool {
         }
         (T::Struct(from), T::Struct(to)) => {
             from.len() == to.len()
-                && from.iter().zip(to).all(|(from, to)| {
-                    from.name() == to.name() && lossless(from.data_type(), to.data_type())
-                })
+                && from
+                    .iter()
+                    .zip(to)
+                    .all(|(from, to)| from.name() == to.name() && lossless(from.data_type(), to.data_type()))
         }
         _ => false,
     }

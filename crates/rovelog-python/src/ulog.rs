@@ -27,16 +27,12 @@ pub(crate) fn table(log: &AnyLog, topic: &Topic, select: &Select) -> Option<Resu
 }
 
 fn ulog<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a UlogReader> {
-    match &*reader.log {
-        AnyLog::Ulog(log) => Ok(log),
-        #[allow(unreachable_patterns, reason = "reachable once another format is built in")]
-        _ => {
-            let message = format!("this log is no ULog, it is {}", reader.log.format().name);
-            Err(Raise::new("UnsupportedError", message)
-                .of(reader.log.format().id, reader.path.as_deref())
-                .raise(py))
-        }
+    if let AnyLog::Ulog(log) = &*reader.log {
+        return Ok(log);
     }
+    let format = reader.log.format();
+    let message = format!("this log is no ULog, it is {}", format.name);
+    Err(Raise::new("UnsupportedError", message).of(format.id, reader.path.as_deref()).raise(py))
 }
 
 fn nanos(time: Option<Timestamp>) -> Option<i64> {
@@ -215,7 +211,11 @@ fn key_value(part: &rovelog::ulog_format::message::KeyValue<'_>) -> Vec<u8> {
 /// The rows of some subscriptions, each one's behind each other in file order, the first `size` bytes of each
 /// row: memory for structured arrays that may be written.
 #[pyfunction]
-pub(crate) fn ulog_rows(py: Python<'_>, reader: &Reader, sizes: Vec<(usize, usize)>) -> PyResult<Vec<Memory>> {
+pub(crate) fn ulog_rows(
+    py: Python<'_>,
+    reader: &Reader,
+    sizes: Vec<(usize, usize)>,
+) -> PyResult<Vec<Memory>> {
     let log = ulog(py, reader)?;
     let rows = errors::run(py, || gather(log, &sizes))?;
     let rows = rows.map_err(|error| {

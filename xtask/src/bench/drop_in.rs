@@ -34,20 +34,26 @@ const DROP_INS: &[DropIn] = &[DropIn {
 const RUNS: usize = 5;
 
 /// Measures; a log may be named.
-pub(super) fn run(log: Option<PathBuf>) -> Result<()> {
+pub(super) fn run(log: Option<&Path>) -> Result<()> {
     let python = package::release("bench-python", PACKAGES)?;
     for drop_in in DROP_INS {
-        let log = match &log {
-            Some(log) => log.clone(),
+        let log = match log {
+            Some(log) => log.to_owned(),
             None => (drop_in.log)()?,
         };
-        println!("{}, {} bytes; wall time of the script, imports not counted\n", super::name(&log), log.metadata()?.len());
-        println!("| script | {0} s | ours s | {0} / ours | {0} MB | ours MB |\n|---|---|---|---|---|---|", drop_in.package);
+        println!(
+            "{}, {} bytes; wall time of the script, imports not counted\n",
+            super::name(&log),
+            log.metadata()?.len()
+        );
+        println!(
+            "| script | {0} s | ours s | {0} / ours | {0} MB | ours MB |\n|---|---|---|---|---|---|",
+            drop_in.package
+        );
         for (work, what) in drop_in.works {
             let theirs = measure(&python, drop_in.package, work, &log)?;
-            let mut runs = (0..RUNS)
-                .map(|_| measure(&python, drop_in.ours, work, &log))
-                .collect::<Result<Vec<_>>>()?;
+            let mut runs =
+                (0..RUNS).map(|_| measure(&python, drop_in.ours, work, &log)).collect::<Result<Vec<_>>>()?;
             runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
             let ours = &runs[RUNS / 2];
             ensure!(ours.found == theirs.found, "{work}: {} is not {}", ours.found, theirs.found);
@@ -72,7 +78,8 @@ struct Run {
 fn measure(python: &Path, package: &str, work: &str, log: &Path) -> Result<Run> {
     let script = root().join("bench/python_work.py");
     let mut command = Command::new(python);
-    let output = command.arg("-B").arg(script).args([package, work]).arg(log).output().context("starting Python")?;
+    let output =
+        command.arg("-B").arg(script).args([package, work]).arg(log).output().context("starting Python")?;
     let text = String::from_utf8_lossy(&output.stdout);
     // Above the last line stands what pyulog has to say about damage.
     let last = text.trim_end().lines().last().unwrap_or_default();

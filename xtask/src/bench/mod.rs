@@ -41,7 +41,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         _ => bail!("usage: bench FORMAT [LOG]"),
     };
     if format == "python" {
-        return drop_in::run(log);
+        return drop_in::run(log.as_deref());
     }
     let Some(bench) = BENCHES.iter().find(|bench| bench.format == format) else {
         let names: Vec<_> = BENCHES.iter().map(|bench| bench.format).collect();
