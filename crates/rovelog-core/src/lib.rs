@@ -20,7 +20,7 @@ pub mod reader;
 pub mod record;
 pub mod rewrite;
 #[cfg(feature = "arrow")]
-mod room;
+pub mod room;
 pub mod schema;
 pub mod select;
 pub mod time;

@@ -1,6 +1,7 @@
 //! Hands sensor logs on to the tools that people like.
 //!
 //! - [`track`]: where the vehicle went, as KML, GPX and GeoJSON.
+//! - [`cloud`]: point clouds as PLY and PCD.
 //!
 //! ```no_run
 //! use rovelog_export::track::{self, Format, TrackOptions, WriteOptions};
@@ -12,4 +13,5 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod cloud;
 pub mod track;

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 
+use rovelog_core::reader::Companion;
 use rovelog_core::{
     Align, Bytes, Error, ErrorKind, Format, FormatInfo, LogReader, LogStream, Merged, ReadOptions, Result,
 };
@@ -42,6 +43,29 @@ macro_rules! formats { ($($feature:literal $variant:ident => $krate:ident :: $fo
         match format {
             $( #[cfg(feature = $feature)]
                $feature => <$krate::$format as Format>::open(bytes, options).map(AnyLog::$variant), )*
+            _ => Err(crate::detect::not_built_in(format)),
+        }
+    }
+
+    /// The names of the other files of a log; see [`Format::companions`].
+    pub(crate) fn companions_as(format: &str, name: &str, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
+        match format {
+            $( #[cfg(feature = $feature)]
+               $feature => <$krate::$format as Format>::companions(name, exists), )*
+            _ => Vec::new(),
+        }
+    }
+
+    /// Opens a log of a known format with its other files.
+    pub(crate) fn from_files_as(
+        format: &str,
+        bytes: Bytes,
+        companions: Vec<Companion>,
+        options: &ReadOptions,
+    ) -> Result<AnyLog> {
+        match format {
+            $( #[cfg(feature = $feature)]
+               $feature => <$krate::$format as Format>::open_with(bytes, companions, options).map(AnyLog::$variant), )*
             _ => Err(crate::detect::not_built_in(format)),
         }
     }
@@ -96,6 +120,8 @@ macro_rules! formats { ($($feature:literal $variant:ident => $krate:ident :: $fo
 
 formats! {
     "ulog" Ulog => ulog_format::Ulog,
+    "rld" Rld => rld_format::Rld,
+    "vel" Vel => vel_format::Vel,
 }
 
 fn mixed(first: &str, other: &str) -> Error {

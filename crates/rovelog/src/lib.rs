@@ -22,9 +22,11 @@
 //! - `mmap` (default): files of 1 MiB and more are mapped, not read. A mapped file that another process
 //!   shortens while it is read ends this process (`SIGBUS`); without the feature every file is read whole.
 //! - `ulog` (default): the flight logs of PX4.
+//! - `rld` (default): the power and sensor logs of the RocketLogger.
+//! - `vel` (default): mixed-sensor logs of Koblenz.
 
-#[cfg(not(any(feature = "ulog")))]
-compile_error!("enable at least one format feature: ulog");
+#[cfg(not(any(feature = "ulog", feature = "rld", feature = "vel")))]
+compile_error!("enable at least one format feature: ulog, rld, vel");
 
 mod detect;
 mod formats;

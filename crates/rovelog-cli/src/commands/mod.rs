@@ -4,6 +4,7 @@ mod cat;
 mod check;
 mod diff;
 mod events;
+mod extract;
 mod info;
 mod merge;
 mod messages;
@@ -15,6 +16,7 @@ mod split;
 mod topics;
 mod track;
 mod ulog;
+mod vel;
 
 use clap::Subcommand;
 
@@ -33,6 +35,7 @@ pub(crate) enum Command {
     Params(params::Args),
     Events(events::Args),
     Track(track::Args),
+    Extract(extract::Args),
     #[command(visible_alias = "doctor")]
     Check(check::Args),
     Recover(recover::Args),
@@ -42,6 +45,7 @@ pub(crate) enum Command {
     Merge(merge::Args),
     Diff(diff::Args),
     Ulog(ulog::Args),
+    Vel(vel::Args),
 }
 
 /// Runs `command`.
@@ -55,6 +59,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Params(args) => params::run(&args, context),
         Command::Events(args) => events::run(&args, context),
         Command::Track(args) => track::run(&args, context),
+        Command::Extract(args) => extract::run(&args, context),
         Command::Check(args) => check::run(&args, context),
         Command::Recover(args) => recover::run(&args, context),
         Command::Slice(args) => slice::run(&args, context),
@@ -62,5 +67,6 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Merge(args) => merge::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
         Command::Ulog(args) => ulog::run(&args, context),
+        Command::Vel(args) => vel::run(&args, context),
     }
 }
