@@ -51,7 +51,21 @@ def everything(package, log):
         return len(data), sum(1 for topic in data for values in topic.data.values() if values.max() > 0)
 
 
-WORKS = {work.__name__: work for work in (review, dataset, info, load, everything)}
+def matrix(package, log):
+    """A measurement in SI units: all channels."""
+    data = package.RocketLoggerData(log).get_data()
+    return data.shape, f"{data[:, -1].sum():.9g}"
+
+
+def power(package, log):
+    """The energy of a measurement, J: voltage times merged current."""
+    measured = package.RocketLoggerData(log).merge_channels()
+    values = measured.get_data(["V1", "I1"])
+    seconds = measured.get_time()
+    return f"{(values[:, 0] * values[:, 1]).sum() * seconds[1]:.9g}"
+
+
+WORKS = {work.__name__: work for work in (review, dataset, info, load, everything, matrix, power)}
 
 
 def megabytes():

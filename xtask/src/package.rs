@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{python, root};
+use crate::{oracle, python, root};
 
 /// What the tests need; the versions are those that the documents speak of.
 const PACKAGES: &[&str] = &[
@@ -22,6 +22,7 @@ const PACKAGES: &[&str] = &[
     "pyarrow-stubs",
     "duckdb",
     "pyulog==1.3.0",
+    "rocketlogger==2.1.3",
 ];
 
 /// What a fresh installation must be able to do: open, look, decode without any other package, run the command line.
@@ -76,6 +77,8 @@ fn wheel(python: &Path, profile: &str) -> Result<PathBuf> {
     }
     let mut build = Command::new(python);
     build.args(["-m", "maturin", "build", "--quiet", "--profile", profile, "--out"]).arg(&out);
+    // In a folder of its own: maturin tells pyo3 things that cargo alone does not, and each would undo the other's work.
+    build.env("CARGO_TARGET_DIR", oracle::target().join("python"));
     run(build.current_dir(folder()))?;
     let wheels = fs::read_dir(&out)?.collect::<std::io::Result<Vec<_>>>()?;
     let wheel =

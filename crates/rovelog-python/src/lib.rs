@@ -10,6 +10,7 @@ mod errors;
 mod memory;
 mod reader;
 mod records;
+mod rld;
 mod select;
 mod stream;
 mod table;
@@ -39,5 +40,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(errors::panic_on_purpose, module)?)?;
     module.add_function(wrap_pyfunction!(reader::formats, module)?)?;
+    rld::register(module)?;
     ulog::register(module)
 }

@@ -77,12 +77,14 @@ impl Reader {
 
 #[pymethods]
 impl Reader {
-    /// Opens a file; `format` is an id, or none to look at the first bytes.
+    /// Opens a file; `format` is an id, or none to look at the first bytes. With `alone`, files of the same log that
+    /// lie beside it stay closed.
     #[staticmethod]
-    #[pyo3(signature = (path, format=None))]
-    fn open(py: Python<'_>, path: PathBuf, format: Option<String>) -> PyResult<Self> {
+    #[pyo3(signature = (path, format=None, alone=false))]
+    fn open(py: Python<'_>, path: PathBuf, format: Option<String>, alone: bool) -> PyResult<Self> {
         let name = path.to_string_lossy().into_owned();
-        let options = ReadOptions::default();
+        let mut options = ReadOptions::default();
+        options.alone = alone;
         let opened = errors::run(py, || match &format {
             None => rovelog::open_with(&path, &options),
             Some(format) => rovelog::open_as(format, &path, &options),

@@ -40,3 +40,7 @@ def test_one_log(real: pathlib.Path) -> None:
 
 def test_a_folder_of_logs(real: pathlib.Path) -> None:
     assert real.stem[:10] in example("folder_of_logs.py", str(real.parent))
+
+
+def test_a_power_trace(real: pathlib.Path) -> None:
+    assert "energy" in example("power_trace.py", str(real.parent.parent / "rld/test_full.rld"))

@@ -1,46 +1,97 @@
 //! `cargo xtask bench python`: one script, one import changed.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{corpus, package, root};
+use crate::{corpus, oracle, package, root};
 
 /// An older package, the drop-in for it, and the scripts that run with both.
 struct DropIn {
     package: &'static str,
     ours: &'static str,
-    log: fn() -> Result<PathBuf>,
+    /// The log, made if it is not there yet; none where there is nothing to make it of.
+    log: fn() -> Result<Option<PathBuf>>,
     works: &'static [(&'static str, &'static str)],
 }
 
-const PACKAGES: &[&str] = &["pyulog==1.3.0", "numpy"];
+const PACKAGES: &[&str] = &["pyulog==1.3.0", "rocketlogger==2.1.3", "numpy"];
 
-const DROP_INS: &[DropIn] = &[DropIn {
-    package: "pyulog",
-    ours: "rovelog.compat.pyulog",
-    log: corpus::large_ulog,
-    works: &[
-        ("review", "a look at a flight: summary, parameters, texts, dropouts, attitude, battery"),
-        ("info", "the summary alone"),
-        ("dataset", "one dataset (`sensor_combined`) by the message filter"),
-        ("load", "all datasets in memory"),
-        ("everything", "all datasets, and the maximum of each field"),
-    ],
-}];
+const DROP_INS: &[DropIn] = &[
+    DropIn {
+        package: "pyulog",
+        ours: "rovelog.compat.pyulog",
+        log: || corpus::large_ulog().map(Some),
+        works: &[
+            ("review", "a look at a flight: summary, parameters, texts, dropouts, attitude, battery"),
+            ("info", "the summary alone"),
+            ("dataset", "one dataset (`sensor_combined`) by the message filter"),
+            ("load", "all datasets in memory"),
+            ("everything", "all datasets, and the maximum of each field"),
+        ],
+    },
+    DropIn {
+        package: "rocketlogger.data",
+        ours: "rovelog.compat.rocketlogger",
+        log: large_rld,
+        works: &[
+            ("matrix", "load and `get_data` of all channels"),
+            ("power", "load, merged current, energy of one channel"),
+        ],
+    },
+];
+
+/// Blocks of the large power trace: 100 MB.
+const BLOCKS: usize = 2800;
+
+/// A long measurement made of a real one: its header, and its blocks again and again with growing stamps.
+fn large_rld() -> Result<Option<PathBuf>> {
+    let Some(real) = oracle::real() else { return Ok(None) };
+    let out = root().join("target/large/power.rld");
+    if out.is_file() {
+        return Ok(Some(out));
+    }
+    let mut log = fs::read(real.join("rld/test_full.rld")).context("reading the real power trace")?;
+    let number =
+        |log: &[u8], at: usize| u32::from_le_bytes([log[at], log[at + 1], log[at + 2], log[at + 3]]) as usize;
+    let header = usize::from(u16::from_le_bytes([log[6], log[7]]));
+    let (rows, blocks) = (number(&log, 8), number(&log, 12));
+    let data = log.split_off(header);
+    let block = data.len() / blocks;
+    log[12..16].copy_from_slice(&u32::try_from(BLOCKS)?.to_le_bytes());
+    log[16..24].copy_from_slice(&((rows * BLOCKS) as u64).to_le_bytes());
+    for number in 0..BLOCKS {
+        let at = log.len();
+        log.extend(&data[number % blocks * block..][..block]);
+        // A block lasts a second; both clocks go on.
+        let later = (number / blocks * blocks) as i64;
+        for seconds in [at, at + 16] {
+            let place = &mut log[seconds..seconds + 8];
+            let stamp = i64::from_le_bytes(place.try_into().expect("eight bytes")) + later;
+            place.copy_from_slice(&stamp.to_le_bytes());
+        }
+    }
+    fs::create_dir_all(root().join("target/large"))?;
+    fs::write(&out, log)?;
+    Ok(Some(out))
+}
 
 /// Runs of ours; the middle one counts. The original takes long enough for one.
 const RUNS: usize = 5;
 
-/// Measures; a log may be named.
+/// Measures; a log may be named, for the drop-in that reads it.
 pub(super) fn run(log: Option<&Path>) -> Result<()> {
     let python = package::release("bench-python", PACKAGES)?;
     for drop_in in DROP_INS {
-        let log = match log {
-            Some(log) => log.to_owned(),
-            None => (drop_in.log)()?,
-        };
+        // What was named is a ULog, or a power trace.
+        if log.is_some_and(|log| {
+            (log.extension() == Some("rld".as_ref())) != drop_in.package.starts_with("rocket")
+        }) {
+            continue;
+        }
+        let Some(log) = log.map_or_else(drop_in.log, |log| Ok(Some(log.to_owned())))? else { continue };
         println!(
             "{}, {} bytes; wall time of the script, imports not counted\n",
             super::name(&log),

@@ -30,3 +30,18 @@ class UlogParameters(TypedDict):
     changed: list[tuple[int | None, str, int | float]]
     system_defaults: dict[str, int | float]
     setup_defaults: dict[str, int | float]
+
+
+class RldHeader(TypedDict):
+    """The header of an RLD log, and the rows of all its files."""
+
+    file_version: int
+    data_block_size: int
+    sample_rate: int
+    mac_address: str
+    start_sec: int
+    start_nsec: int
+    comment: bytes
+    rows: int
+    channels: list[tuple[str, int, int, int, int | None, bool]]
+    """Name, code of the unit, scale, bytes, index of the channel that says whether values are valid, whether it is binary."""
