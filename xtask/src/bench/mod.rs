@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: our reader beside others, in one run, as ratios.
 
 mod rld;
+mod drop_in;
 mod ulog;
 mod vel;
 
@@ -41,9 +42,12 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         [format, log] => (format, Some(PathBuf::from(log))),
         _ => bail!("usage: bench FORMAT [LOG]"),
     };
+    if format == "python" {
+        return drop_in::run(log.as_deref());
+    }
     let Some(bench) = BENCHES.iter().find(|bench| bench.format == format) else {
         let names: Vec<_> = BENCHES.iter().map(|bench| bench.format).collect();
-        bail!("no bench for {format}: there is {}", names.join(", "));
+        bail!("no bench for {format}: there is {}, python", names.join(", "));
     };
     let log = match log {
         Some(log) => log,
