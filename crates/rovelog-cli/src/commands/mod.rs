@@ -4,6 +4,7 @@ mod cat;
 mod check;
 mod diff;
 mod events;
+mod export;
 mod info;
 mod messages;
 mod params;
@@ -38,6 +39,8 @@ pub(crate) enum Command {
     Slice(slice::Args),
     Split(split::Args),
     Diff(diff::Args),
+    #[command(visible_alias = "convert")]
+    Export(export::Args),
 }
 
 /// Runs `command`.
@@ -56,5 +59,6 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Slice(args) => slice::run(&args, context),
         Command::Split(args) => split::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
+        Command::Export(args) => export::run(&args, context),
     }
 }

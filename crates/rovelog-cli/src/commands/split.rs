@@ -1,6 +1,5 @@
 //! `rovelog split`: a log in parts, by time or by topic, each a log of its own.
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +9,7 @@ use serde::Serialize;
 use crate::args::{Context, Format};
 use crate::commands::cat::span;
 use crate::input::Input;
-use crate::outfile::{OutArgs, OutFile};
+use crate::outfile::{OutArgs, OutFile, topic_files};
 use crate::output::Out;
 use crate::report::{Failure, Outcome, count, note};
 use crate::when::duration;
@@ -172,22 +171,11 @@ fn by_time(log: &dyn LogReader, every: i64, folder: &Path, stem: &str) -> Result
 }
 
 fn by_topic(log: &dyn LogReader, folder: &Path, stem: &str) -> Vec<Part> {
-    let mut taken = HashSet::new();
-    let extension = extension(log);
-    let topics = log.topics().iter().filter(|topic| topic.count > 0);
-    let part = topics.map(|topic| {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-        let base: String = topic.name.chars().map(plain).collect();
-        let mut name = base.clone();
-        // Names that differ only where a file name cannot, or in the case of letters.
-        for number in 2.. {
-            if taken.insert(name.to_lowercase()) {
-                break;
-            }
-            name = format!("{base}-{number}");
-        }
-        let path = folder.join(format!("{stem}_{name}.{extension}"));
-        Part { path, select: Select::topics([topic.name.clone()]) }
-    });
-    part.collect()
+    let topics: Vec<_> = log.topics().iter().filter(|topic| topic.count > 0).collect();
+    let names = topic_files(stem, &topics, extension(log));
+    let part = |(topic, name): (&&rovelog::Topic, String)| Part {
+        path: folder.join(name),
+        select: Select::topics([topic.name.clone()]),
+    };
+    topics.iter().zip(names).map(part).collect()
 }
