@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: our reader beside others, in one run, as ratios.
 
-mod rld;
 mod drop_in;
+mod rld;
 mod ulog;
 mod vel;
 

@@ -4,6 +4,7 @@ mod cat;
 mod check;
 mod diff;
 mod events;
+mod export;
 mod extract;
 mod info;
 mod merge;
@@ -50,6 +51,8 @@ pub(crate) enum Command {
     Diff(diff::Args),
     Ulog(ulog::Args),
     Vel(vel::Args),
+    #[command(visible_alias = "convert")]
+    Export(export::Args),
 }
 
 /// Runs `command`.
@@ -74,5 +77,6 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Diff(args) => diff::run(&args, context),
         Command::Ulog(args) => ulog::run(&args, context),
         Command::Vel(args) => vel::run(&args, context),
+        Command::Export(args) => export::run(&args, context),
     }
 }
