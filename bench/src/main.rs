@@ -1,7 +1,9 @@
 //! One measured piece of work per run: `bench WORK LOG`. Prints what it counted, its CPU time and its peak memory.
 
+mod rld;
 mod rosbag;
 mod ulog;
+mod vel;
 
 use std::any::Any;
 use std::fs;
@@ -13,7 +15,7 @@ type Outcome = Result<(String, Box<dyn Any>), Box<dyn std::error::Error>>;
 type Work = fn(&str) -> Outcome;
 
 /// The works of all formats.
-const WORKS: &[&[(&str, Work)]] = &[ulog::WORKS, rosbag::WORKS];
+const WORKS: &[&[(&str, Work)]] = &[ulog::WORKS, rld::WORKS, rosbag::WORKS, vel::WORKS];
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();

@@ -6,10 +6,12 @@ mod pieces;
 mod rld;
 mod rosbag;
 mod ulog;
+mod vel;
 
 pub use rld::{rld_read, rld_recover, rld_stream};
 pub use rosbag::{rosbag_declarations, rosbag_read, rosbag_rewrite, rosbag_stream};
 pub use ulog::{ulog_declarations, ulog_read, ulog_rewrite, ulog_stream};
+pub use vel::{vel_read, vel_rewrite, vel_stream};
 
 /// All bodies, for those who run them over files.
 pub const ALL: &[fn(&[u8])] = &[
@@ -25,6 +27,9 @@ pub const ALL: &[fn(&[u8])] = &[
     rosbag_read,
     rosbag_rewrite,
     rosbag_stream,
+    vel_read,
+    vel_rewrite,
+    vel_stream,
 ];
 
 /// Detection agrees with opening: what is detected as a format is never refused as another one.
