@@ -1,6 +1,8 @@
 //! One measured piece of work per run: `bench WORK LOG`. Prints what it counted, its CPU time and its peak memory.
 
+#[cfg(feature = "ulog")]
 mod ulog;
+#[cfg(feature = "vel")]
 mod vel;
 
 use std::any::Any;
@@ -13,7 +15,12 @@ type Outcome = Result<(String, Box<dyn Any>), Box<dyn std::error::Error>>;
 type Work = fn(&str) -> Outcome;
 
 /// The works of all formats.
-const WORKS: &[&[(&str, Work)]] = &[ulog::WORKS, vel::WORKS];
+const WORKS: &[&[(&str, Work)]] = &[
+    #[cfg(feature = "ulog")]
+    ulog::WORKS,
+    #[cfg(feature = "vel")]
+    vel::WORKS,
+];
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
