@@ -1,5 +1,7 @@
 //! One measured piece of work per run: `bench WORK LOG`. Prints what it counted, its CPU time and its peak memory.
 
+#[cfg(feature = "rld")]
+mod rld;
 #[cfg(feature = "ulog")]
 mod ulog;
 #[cfg(feature = "vel")]
@@ -18,6 +20,8 @@ type Work = fn(&str) -> Outcome;
 const WORKS: &[&[(&str, Work)]] = &[
     #[cfg(feature = "ulog")]
     ulog::WORKS,
+    #[cfg(feature = "rld")]
+    rld::WORKS,
     #[cfg(feature = "vel")]
     vel::WORKS,
 ];

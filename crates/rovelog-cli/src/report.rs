@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use rovelog::{Error, ErrorKind, Ledger};
 
@@ -119,6 +118,16 @@ impl From<io::Error> for Failure {
     }
 }
 
+impl From<rovelog_export::ExportError> for Failure {
+    fn from(error: rovelog_export::ExportError) -> Self {
+        match error {
+            rovelog_export::ExportError::Log(error) => error.into(),
+            rovelog_export::ExportError::Io(error) => error.into(),
+            error => Self::failed(error.to_string()),
+        }
+    }
+}
+
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         io::Error::from(error).into()
@@ -189,20 +198,20 @@ impl Report {
     }
 
     /// Says what is left to say; the exit code.
-    pub(crate) fn finish(&self, outcome: Outcome) -> ExitCode {
+    pub(crate) fn finish(&self, outcome: Outcome) -> u8 {
         for (kind, count) in &*self.warned.borrow() {
             if let Some(more) = count.checked_sub(PRINTED).filter(|more| *more > 0) {
                 say(&format!("{} {more} more {kind}", self.paint.yellow("warning:")));
             }
         }
         match outcome {
-            Ok(Status::Done) | Err(Failure::Closed) => ExitCode::SUCCESS,
-            Ok(Status::Failed) => ExitCode::FAILURE,
-            Ok(Status::Lost) => ExitCode::from(3),
+            Ok(Status::Done) | Err(Failure::Closed) => 0,
+            Ok(Status::Failed) => 1,
+            Ok(Status::Lost) => 3,
             Err(failure) => {
                 self.failure(&failure);
                 let usage = matches!(&failure, Failure::Said(said) if said.usage);
-                if usage { ExitCode::from(2) } else { ExitCode::FAILURE }
+                if usage { 2 } else { 1 }
             }
         }
     }

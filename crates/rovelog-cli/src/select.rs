@@ -202,6 +202,25 @@ impl FieldArgs {
         kept.contains(&true).then_some(Keep::Leaves(kept))
     }
 
+    /// Whether all fields are wanted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// The wanted fields of `topics` by their paths without indices, as columns are selected: an array is kept
+    /// whole. `None` for all.
+    pub(crate) fn paths(&self, topics: &[&Topic]) -> Option<Vec<String>> {
+        if self.fields.is_empty() {
+            return None;
+        }
+        let names = topics.iter().filter_map(|topic| topic.schema.as_deref()).flat_map(leaves);
+        let wanted = names.filter(|name| self.fields.iter().any(|glob| glob.regex.is_match(name)));
+        let mut paths: Vec<_> = wanted.map(|name| without_indices(&name)).collect();
+        paths.sort();
+        paths.dedup();
+        Some(paths)
+    }
+
     /// An error where a glob fits no field of `topics`.
     pub(crate) fn demand(&self, topics: &[&Topic]) -> Result<(), Failure> {
         let schemas = || topics.iter().filter_map(|topic| topic.schema.as_deref());
@@ -215,6 +234,16 @@ impl FieldArgs {
         }
         Ok(())
     }
+}
+
+/// `esc[3].rpm` as `esc.rpm`.
+fn without_indices(name: &str) -> String {
+    let mut parts = name.split('[');
+    let mut path = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        path.push_str(part.split_once(']').map_or("", |(_, rest)| rest));
+    }
+    path
 }
 
 /// The flat names of all leaves in the order of a record's values: `pos.x`, `q[0]`.
@@ -237,6 +266,9 @@ fn leaves_of(path: &str, ty: &FieldType, names: &mut Vec<String>) {
             for i in 0..*len {
                 leaves_of(&format!("{path}[{i}]"), element, names);
             }
+        }
+        FieldType::Time | FieldType::Duration => {
+            names.extend(["sec", "nsec"].map(|part| format!("{path}.{part}")));
         }
         _ => names.push(path.to_owned()),
     }

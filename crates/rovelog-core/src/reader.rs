@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+#[cfg(feature = "arrow")]
+use crate::TopicId;
 use crate::{
     Align, Bytes, Diagnostics, Error, ErrorKind, Limits, LogInfo, Merged, Record, RecoverOptions, Recovery,
     Result, Select, Sliced, Text, Topic,
@@ -62,10 +64,15 @@ impl FormatInfo {
 pub struct ReadOptions {
     /// Caps against hostile input.
     pub limits: Limits,
+    /// Only the named file, where a log may have several: see [`Format::companions`].
+    pub alone: bool,
     /// Declarations of types that logs carry only the ids of, in the format's own language. Formats
     /// that describe their types themselves have no use for it.
     pub declarations: String,
 }
+
+/// Another file of a log: its name, without folders, and what is in it.
+pub type Companion = (String, Bytes);
 
 /// A format: its constants and how a log of it is opened.
 pub trait Format {
@@ -82,6 +89,20 @@ pub trait Format {
     /// Where the bytes are not of this format, end inside the header, or use what is not supported.
     /// Damage is no error: it is in [`LogReader::diagnostics`].
     fn open(bytes: Bytes, options: &ReadOptions) -> Result<Self::Reader>;
+
+    /// The names of the other files of the log whose first file is called `name`, in order: those of which
+    /// `exists` says that they lie beside it. Most formats have one file for a log.
+    fn companions(_name: &str, _exists: &dyn Fn(&str) -> bool) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Opens a log with its other files. One that does not belong to the log is a diagnostic, not an error.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    fn open_with(bytes: Bytes, _companions: Vec<Companion>, options: &ReadOptions) -> Result<Self::Reader> {
+        Self::open(bytes, options)
+    }
 
     /// Opens a log that comes from a pipe: one pass, bounded memory.
     ///
@@ -105,6 +126,12 @@ pub type Texts<'a> = Box<dyn Iterator<Item = Text> + Send + 'a>;
 /// A topic as Arrow record batches.
 #[cfg(feature = "arrow")]
 pub type Batches<'a> = Box<dyn arrow_array::RecordBatchReader + Send + 'a>;
+
+/// Record batches of several topics, each of one topic.
+#[cfg(feature = "arrow")]
+pub type TopicBatches<'a> = Box<
+    dyn Iterator<Item = Result<(TopicId, arrow_array::RecordBatch), arrow_schema::ArrowError>> + Send + 'a,
+>;
 
 /// Random access to one log. Object-safe; the reader owns its bytes, records borrow from it.
 pub trait LogReader: Send + Sync {
@@ -139,6 +166,22 @@ pub trait LogReader: Send + Sync {
     fn columns<'a>(&'a self, topic: &Topic, _select: &Select) -> Result<Batches<'a>> {
         let why = format!("topic {} has no columns: built without feature `arrow`", topic.name);
         Err(Error::new(self.format().id, ErrorKind::Unsupported, None, why))
+    }
+
+    /// All selected topics that can be decoded as record batches, those of each topic in file order. The
+    /// schemas are those of [`columns`](Self::columns).
+    ///
+    /// # For implementations
+    /// One topic after the other, unless the format does better: in one pass over the log.
+    #[cfg(feature = "arrow")]
+    fn batches<'a>(&'a self, select: &Select) -> TopicBatches<'a> {
+        let select = select.clone();
+        let topics = self.topics().iter().filter(|topic| topic.count > 0).collect::<Vec<_>>();
+        let batches = move |topic: &'a Topic| {
+            let batches = select.keeps_topic(topic).then(|| self.columns(topic, &select).ok()).flatten();
+            batches.into_iter().flatten().map(|batch| Ok((topic.id, batch?)))
+        };
+        Box::new(topics.into_iter().flat_map(batches))
     }
 
     /// The console lines in file order; `None` where the format has no such thing.

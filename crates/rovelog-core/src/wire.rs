@@ -67,8 +67,8 @@ le_ints! {
     I32Le(i32),
     /// Eight bytes, little endian, signed.
     I64Le(i64),
-    /// Four bytes, IEEE 754; compared and hashed by its bits.
+    /// Four bytes, little endian, IEEE 754; equal where the bits are.
     F32Le(f32),
-    /// Eight bytes, IEEE 754; compared and hashed by its bits.
+    /// Eight bytes, little endian, IEEE 754; equal where the bits are.
     F64Le(f64),
 }

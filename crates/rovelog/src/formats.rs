@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 
+use rovelog_core::reader::Companion;
 use rovelog_core::{
     Align, Bytes, Error, ErrorKind, Format, FormatInfo, LogReader, LogStream, Merged, ReadOptions, Result,
 };
@@ -13,6 +14,7 @@ macro_rules! formats { ($($feature:literal $variant:ident => $krate:ident :: $fo
     /// A log of any format that is built in. Derefs to [`LogReader`], what all formats share;
     /// `match` on it for what only one has.
     #[non_exhaustive]
+    #[allow(clippy::large_enum_variant, reason = "few logs are open at a time, and none is moved often")]
     pub enum AnyLog {
         $(
             #[cfg(feature = $feature)]
@@ -42,6 +44,29 @@ macro_rules! formats { ($($feature:literal $variant:ident => $krate:ident :: $fo
         match format {
             $( #[cfg(feature = $feature)]
                $feature => <$krate::$format as Format>::open(bytes, options).map(AnyLog::$variant), )*
+            _ => Err(crate::detect::not_built_in(format)),
+        }
+    }
+
+    /// The names of the other files of a log; see [`Format::companions`].
+    pub(crate) fn companions_as(format: &str, name: &str, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
+        match format {
+            $( #[cfg(feature = $feature)]
+               $feature => <$krate::$format as Format>::companions(name, exists), )*
+            _ => Vec::new(),
+        }
+    }
+
+    /// Opens a log of a known format with its other files.
+    pub(crate) fn from_files_as(
+        format: &str,
+        bytes: Bytes,
+        companions: Vec<Companion>,
+        options: &ReadOptions,
+    ) -> Result<AnyLog> {
+        match format {
+            $( #[cfg(feature = $feature)]
+               $feature => <$krate::$format as Format>::open_with(bytes, companions, options).map(AnyLog::$variant), )*
             _ => Err(crate::detect::not_built_in(format)),
         }
     }
@@ -96,7 +121,9 @@ macro_rules! formats { ($($feature:literal $variant:ident => $krate:ident :: $fo
 
 formats! {
     "ulog" Ulog => ulog_format::Ulog,
+    "rld" Rld => rld_format::Rld,
     "vel" Vel => vel_format::Vel,
+    "rosbag" Rosbag => rosbag12::Rosbag,
 }
 
 fn mixed(first: &str, other: &str) -> Error {

@@ -8,6 +8,7 @@ use rovelog_core::reader::PROBE_LEN;
 use rovelog_core::{Bytes, Error, ErrorKind, LogStream, ReadOptions, Result};
 
 use crate::detect::built_in;
+use crate::formats::{companions_as, from_files_as};
 use crate::{AnyLog, from_bytes_as, open_stream_as};
 
 /// Below this, reading a file is as fast as mapping it, and safe from what happens to the file.
@@ -28,8 +29,9 @@ pub fn open(path: impl AsRef<Path>) -> Result<AnyLog> {
 /// Where the file cannot be read, is no log of a format that is built in, or the format refuses it. The
 /// message does not name the path.
 pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog> {
-    let (format, bytes) = load(path.as_ref(), built_in)?;
-    from_bytes_as(format, bytes, options)
+    let (format, bytes) = load(path.as_ref(), accept)?;
+    let format = format.map_or_else(|| inside(&bytes), Ok)?;
+    with_companions(format, path.as_ref(), bytes, options)
 }
 
 /// Opens a log of a known format without looking at its magic number; `format` is the id.
@@ -38,7 +40,25 @@ pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog
 /// As [`open_with`].
 pub fn open_as(format: &str, path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog> {
     let (format, bytes) = load(path.as_ref(), |_| Ok(format))?;
-    from_bytes_as(format, bytes, options)
+    with_companions(format, path.as_ref(), bytes, options)
+}
+
+/// The log with those of its other files that lie beside the named one.
+fn with_companions(format: &str, path: &Path, bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
+    let (Some(name), false) = (path.file_name().and_then(|name| name.to_str()), options.alone) else {
+        return from_bytes_as(format, bytes, options);
+    };
+    let beside = |name: &str| path.with_file_name(name);
+    let names = companions_as(format, name, &|name| beside(name).is_file());
+    if names.is_empty() {
+        return from_bytes_as(format, bytes, options);
+    }
+    let mut companions = Vec::with_capacity(names.len());
+    for name in names {
+        let ((), bytes) = load(&beside(&name), |_| Ok(()))?;
+        companions.push((name, bytes));
+    }
+    from_files_as(format, bytes, companions, options)
 }
 
 /// Opens a log that lies in memory.
@@ -46,7 +66,7 @@ pub fn open_as(format: &str, path: impl AsRef<Path>, options: &ReadOptions) -> R
 /// # Errors
 /// Where the bytes are no log of a format that is built in, or the format refuses them.
 pub fn from_bytes(bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
-    let format = built_in(&bytes[..bytes.len().min(PROBE_LEN)])?;
+    let format = accept(&bytes[..bytes.len().min(PROBE_LEN)])?.map_or_else(|| inside(&bytes), Ok)?;
     from_bytes_as(format, bytes, options)
 }
 
@@ -55,9 +75,39 @@ pub fn from_bytes(bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
 /// # Errors
 /// Where the input cannot be read, is no log of a format that is built in, or the format refuses it.
 pub fn open_stream(mut input: Box<dyn Read + Send>, options: &ReadOptions) -> Result<Box<dyn LogStream>> {
-    let head = head(&mut input).map_err(|error| Error::io("rovelog", error))?;
-    let format = built_in(&head)?;
+    let io = |error| Error::io("rovelog", error);
+    let mut head = head(&mut input).map_err(io)?;
+    let format = if let Some(format) = accept(&head)? {
+        format
+    } else {
+        input.by_ref().take(PACKED_HEAD).read_to_end(&mut head).map_err(io)?;
+        inside(&head)?
+    };
     open_stream_as(format, Box::new(io::Cursor::new(head).chain(input)), options)
+}
+
+/// Bytes of a packed pipe that are read to tell what is inside: more than a block of bzip2.
+const PACKED_HEAD: u64 = 1 << 20;
+
+/// The built-in format of a file that begins with `head`; `None` where that is only to be seen inside.
+#[cfg_attr(not(feature = "compressed"), expect(clippy::unnecessary_wraps, reason = "with the feature it is"))]
+fn accept(head: &[u8]) -> Result<Option<&'static str>> {
+    #[cfg(all(feature = "rosbag", feature = "compressed"))]
+    if rosbag12::unpack::Packed::of(head).is_some() {
+        return Ok(None);
+    }
+    built_in(head).map(Some)
+}
+
+/// The format of a compressed log that is read as it is: bags alone were recorded so.
+fn inside(packed: &[u8]) -> Result<&'static str> {
+    #[cfg(all(feature = "rosbag", feature = "compressed"))]
+    if let Some(head) = rosbag12::unpack::first_bytes(packed, PROBE_LEN as u64)
+        && let Ok("rosbag") = built_in(&head)
+    {
+        return Ok("rosbag");
+    }
+    built_in(&packed[..packed.len().min(PROBE_LEN)])
 }
 
 /// The bytes of a file, once `accept` has agreed to its first ones: an endless device or a huge file of

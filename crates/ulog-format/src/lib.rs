@@ -44,6 +44,8 @@ pub mod diagnostics;
 mod dropouts;
 mod error;
 mod frame;
+#[cfg(feature = "arrow")]
+mod gather;
 mod index;
 pub mod layout;
 pub mod message;
@@ -66,7 +68,7 @@ pub mod writer;
 use rovelog_core::{Align, Bytes, Format, FormatInfo, Merged, ReadOptions, Result, Signature};
 
 #[cfg(feature = "arrow")]
-pub use columns::{ColumnBatches, TopicBatches};
+pub use columns::{ColumnBatches, StreamBatches, TopicBatches};
 pub use definitions::{Definitions, Subscription};
 pub use dropouts::{Dropout, DropoutLoss};
 pub use error::UlogError;

@@ -232,7 +232,7 @@ impl<'a, W: Write> Slice<'a, W> {
         }
         self.write(header.as_bytes())?;
         let series = (0..).zip(&self.kept).filter(|(_, kept)| **kept).map(|(series, _)| series);
-        let shapes = series.map(|series| self.log.index.shape(series));
+        let shapes = series.map(|series| self.log.index().shape(series));
         let narrow = shapes.into_iter().any(RowShape::is_narrow);
         self.clock = narrow.then(|| LogClock::new(header.timestamp.get()));
         let first = self.log.cursor().next();
@@ -351,7 +351,7 @@ impl<'a, W: Write> Slice<'a, W> {
     /// Reads a row as a reader of the slice will, where its time depends on what is before it.
     fn follow(&mut self, series: u32, met: &Met<'_>, time: RowMicros) -> Result<(), UlogError> {
         let Some(clock) = &mut self.clock else { return Ok(()) };
-        let shape = self.log.index.shape(series);
+        let shape = self.log.index().shape(series);
         if clock.row(shape, &met.payload[2..]) == time {
             return Ok(());
         }

@@ -1,5 +1,7 @@
 //! `cargo xtask bench`: our reader beside others, in one run, as ratios.
 
+mod drop_in;
+mod rld;
 mod ulog;
 mod vel;
 
@@ -21,7 +23,7 @@ struct Bench {
     groups: &'static [Group],
 }
 
-const BENCHES: &[Bench] = &[ulog::BENCH, vel::BENCH];
+const BENCHES: &[Bench] = &[ulog::BENCH, rld::BENCH, vel::BENCH];
 
 /// What is measured: a heading, the peer by which all is divided, and the works with what they do.
 struct Group {
@@ -40,9 +42,12 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         [format, log] => (format, Some(PathBuf::from(log))),
         _ => bail!("usage: bench FORMAT [LOG]"),
     };
+    if format == "python" {
+        return drop_in::run(log.as_deref());
+    }
     let Some(bench) = BENCHES.iter().find(|bench| bench.format == format) else {
         let names: Vec<_> = BENCHES.iter().map(|bench| bench.format).collect();
-        bail!("no bench for {format}: there is {}", names.join(", "));
+        bail!("no bench for {format}: there is {}, python", names.join(", "));
     };
     let log = match log {
         Some(log) => log,

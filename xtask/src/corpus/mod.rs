@@ -4,6 +4,8 @@ mod docs;
 mod expected;
 mod lay;
 mod manifest;
+mod rld;
+mod rosbag;
 mod ulog;
 mod vel;
 
@@ -15,6 +17,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::root;
 
+pub(crate) use rld::large::default_log as large_rld;
 pub(crate) use ulog::large::default_log as large_ulog;
 pub(crate) use vel::large::default_log as large_vel;
 
@@ -28,7 +31,8 @@ const BY_HAND: &[&str] = &[".gitattributes", "README.md"];
 type Command = fn(&[String]) -> Result<()>;
 
 /// Who makes large logs of a format; without a name it is the first.
-const LARGE: &[(&str, Command)] = &[("ulog", ulog::large::command), ("vel", vel::large::command)];
+const LARGE: &[(&str, Command)] =
+    &[("ulog", ulog::large::command), ("rld", rld::large::command), ("vel", vel::large::command)];
 
 /// One test file: what it is called, what it is for, how it is made.
 pub(crate) struct Case {
@@ -48,7 +52,7 @@ pub(crate) struct Made {
 
 /// All cases of all formats, in the order of the manifest.
 fn cases() -> impl Iterator<Item = &'static Case> {
-    ulog::cases().chain(vel::cases())
+    ulog::cases().chain(rld::cases()).chain(rosbag::cases()).chain(vel::cases())
 }
 
 /// The formats that have cases, by id.

@@ -66,6 +66,7 @@ fn script(name: &str, environment: &str, packages: &[&str]) -> Result<Command> {
     Ok(command)
 }
 
-fn target() -> PathBuf {
+/// Where cargo builds.
+pub(crate) fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }

@@ -4,15 +4,18 @@ mod cat;
 mod check;
 mod diff;
 mod events;
+mod export;
 mod extract;
 mod info;
 mod merge;
 mod messages;
 mod params;
 mod recover;
+mod rld;
 mod schema;
 mod slice;
 mod split;
+mod stats;
 mod topics;
 mod track;
 mod ulog;
@@ -43,9 +46,13 @@ pub(crate) enum Command {
     Slice(slice::Args),
     Split(split::Args),
     Merge(merge::Args),
+    Stats(stats::Args),
+    Rld(rld::Args),
     Diff(diff::Args),
     Ulog(ulog::Args),
     Vel(vel::Args),
+    #[command(visible_alias = "convert")]
+    Export(export::Args),
 }
 
 /// Runs `command`.
@@ -65,8 +72,11 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Slice(args) => slice::run(&args, context),
         Command::Split(args) => split::run(&args, context),
         Command::Merge(args) => merge::run(&args, context),
+        Command::Stats(args) => stats::run(&args, context),
+        Command::Rld(args) => rld::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
         Command::Ulog(args) => ulog::run(&args, context),
         Command::Vel(args) => vel::run(&args, context),
+        Command::Export(args) => export::run(&args, context),
     }
 }

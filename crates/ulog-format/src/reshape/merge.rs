@@ -52,7 +52,7 @@ fn shifts(logs: &[&UlogReader], align: Align) -> Result<Vec<u64>, UlogError> {
     }
     let mut offsets = Vec::new();
     for (number, log) in (1..).zip(logs) {
-        let unix = log.walk.clock.clock == rovelog_core::Clock::Unix;
+        let unix = log.walk().clock.clock == rovelog_core::Clock::Unix;
         match log.info().utc.as_ref().map(|utc| utc.nanos).or(unix.then_some(0)) {
             Some(nanos) => offsets.push(nanos),
             None => return Err(UlogError::ClockUnknown { number }),
@@ -404,7 +404,7 @@ fn flag_bits(logs: &[&UlogReader]) -> Option<FlagBits> {
 
 fn row_edit(log: &UlogReader, series: u32, topic: usize, shift: u64) -> RowEdit {
     // A topic that cannot be decoded has no rows.
-    let mut shape = log.index.shape(series);
+    let mut shape = log.index().shape(series);
     shape.series = u32::try_from(topic).expect("a log has fewer topics");
     let layout = log.definitions().subscriptions()[series as usize].layout.as_deref().ok();
     let sample = layout.and_then(Layout::sample_time);

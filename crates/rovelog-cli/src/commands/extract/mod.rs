@@ -3,7 +3,6 @@
 mod vel;
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -202,7 +201,6 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             clouds: clouds.to_string(),
             index: args.output.join("index.csv").to_string_lossy().into_owned(),
         })?;
-        out.flush()?;
     }
     Ok(context.report.loss(&log.info().lost, &input.path).max(done.status))
 }

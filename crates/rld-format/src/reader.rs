@@ -1,0 +1,426 @@
+//! The random-access reader: a log in memory or in mapped files, one file or the parts of a split set.
+
+use std::io::Write;
+use std::ops::{Range, RangeInclusive};
+
+use rovelog_core::order::{Blocks as OrderBlocks, InOrder, Place};
+use rovelog_core::{
+    Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions,
+    Recovery, Select, Sliced, Topic, TopicId,
+};
+use zerocopy::FromBytes;
+
+use crate::clock::{Blocks, ClockReport, TimeMap, TimeOptions};
+use crate::diagnostics as rules;
+use crate::error::RldError;
+use crate::frame::Judged;
+use crate::layout::Layout;
+use crate::opening::{Opening, judged, judged_part};
+use crate::recover::recover;
+use crate::reshape;
+use crate::row::{Row, Table};
+use crate::schema::Channel;
+use crate::summary::{self, AMBIENT, unix};
+use crate::wire::{BlockStamps, Header, STAMPS_LEN};
+
+/// An RLD log, opened. Opening reads the header and the stamps of each block; rows are decoded when asked for.
+#[derive(Debug)]
+pub struct RldReader {
+    pub(crate) parts: Vec<Part>,
+    pub(crate) judged: Judged,
+    /// `None` where the header does not allow to find rows.
+    pub(crate) table: Option<Table>,
+    pub(crate) blocks: Blocks,
+    /// Times of rows on the Unix clock.
+    pub(crate) times: TimeMap,
+    pub(crate) report: ClockReport,
+    pub(crate) rows: u64,
+    pub(crate) topics: Vec<Topic>,
+    pub(crate) info: LogInfo,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) ambient: Option<Box<RldReader>>,
+}
+
+/// One file of a log.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) bytes: Bytes,
+    /// Where it begins, the files of the log laid one behind the other.
+    pub(crate) base: u64,
+    pub(crate) header: Header,
+    /// Its first row, counted through the log.
+    pub(crate) row: u64,
+    pub(crate) rows: u64,
+}
+
+impl Part {
+    pub(crate) fn slice(&self, from: u64, to: u64) -> &[u8] {
+        let index = |at: u64| usize::try_from(at).expect("within a file in memory");
+        &self.bytes[index(from)..index(to)]
+    }
+}
+
+impl RldReader {
+    /// Opens the log that `bytes` holds.
+    ///
+    /// # Errors
+    /// Where the bytes are no RLD file, end inside its header, or are of an unknown version. Damage is no error:
+    /// it is in [`diagnostics`](LogReader::diagnostics).
+    pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, RldError> {
+        Self::join(vec![bytes], options)
+    }
+
+    /// Opens the parts of a split recording as one log, in order. Offsets count through the parts, one behind
+    /// the other.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and where a part's header does not belong to the first one's.
+    pub fn join(parts: Vec<Bytes>, options: &ReadOptions) -> Result<Self, RldError> {
+        let mut parts = parts.into_iter();
+        let first = parts.next().ok_or_else(|| RldError::refused("a log has at least one file"))?;
+        let judged = judged(&first)?;
+        let mut opened = Opening::new(judged, options);
+        opened.part(first, None)?;
+        for (i, bytes) in parts.enumerate() {
+            let own =
+                judged_part(&bytes, &opened.judged).map_err(|why| RldError::NotAPart { part: i + 1, why })?;
+            opened.part(bytes, Some(own))?;
+        }
+        Ok(opened.finish())
+    }
+
+    /// The same files read as if no header counted its rows: up to the last complete one.
+    pub(crate) fn reopened_whole(&self) -> Result<Self, RldError> {
+        let mut judged = self.judged.clone();
+        judged.declared = None;
+        let mut opened = Opening::new(judged, &ReadOptions::default());
+        for (i, part) in self.parts.iter().enumerate() {
+            let own = if i == 0 { None } else { Some(judged_part(&part.bytes, &self.judged)) };
+            let own = own.transpose().map_err(|why| RldError::NotAPart { part: i, why })?;
+            opened.part(part.bytes.clone(), own.map(|own| Judged { declared: None, ..own }))?;
+        }
+        Ok(opened.finish())
+    }
+
+    /// The same log with the ambient file recorded beside it as a second topic.
+    #[must_use]
+    pub fn with_ambient(mut self, mut ambient: Self) -> Self {
+        if let Some(topic) = ambient.topics.pop() {
+            let (id, name) = (TopicId(1), AMBIENT.to_owned());
+            let mut beside = Topic::new(id, name.clone(), name, topic.schema);
+            (beside.count, beside.bytes, beside.timed) = (topic.count, topic.bytes, topic.timed);
+            (beside.first, beside.last) = (topic.first, topic.last);
+            self.info.records += beside.count;
+            self.topics.truncate(1);
+            self.topics.push(beside);
+            self.ambient = Some(Box::new(ambient));
+        }
+        self
+    }
+
+    /// Whether it is the file of sensors beside a log.
+    pub(crate) fn is_ambient(&self) -> bool {
+        summary::is_ambient(&self.judged)
+    }
+
+    /// Takes note of a file that is named like one of the log's and is none.
+    pub(crate) fn leave_out(&mut self, name: &str, why: &str) {
+        let size = self.info.size;
+        self.diagnostics.push(&rules::PART_LEFT_OUT, size..size, || format!("{name}: {why}"));
+        self.info.problems = self.diagnostics.total();
+    }
+
+    /// The header of the first file.
+    pub fn header(&self) -> &Header {
+        &self.judged.header
+    }
+
+    /// The headers of all files, the bytes of each, and its rows counted through the log.
+    pub fn parts(&self) -> impl Iterator<Item = (&Header, &Bytes, Range<u64>)> {
+        self.parts.iter().map(|part| (&part.header, &part.bytes, part.row..part.row + part.rows))
+    }
+
+    /// The channels: binary ones first.
+    pub fn channels(&self) -> &[Channel] {
+        &self.judged.channels
+    }
+
+    /// A channel's index by its name.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn channel(&self, name: &str) -> Result<usize, RldError> {
+        let at = self.channels().iter().position(|channel| &*channel.name == name);
+        at.ok_or_else(|| RldError::NoChannel { name: name.to_owned() })
+    }
+
+    /// Where rows and values lie, in the first file.
+    ///
+    /// # Errors
+    /// Where the header does not allow to find rows.
+    pub fn layout(&self) -> Result<&Layout, RldError> {
+        self.judged.layout.as_ref().map_err(|why| RldError::NoLayout { why: why.clone() })
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// A row by its number, in constant time.
+    pub fn row(&self, row: u64) -> Option<Row<'_>> {
+        let (part, table) = (self.part_of(row)?, self.table.as_ref()?);
+        let at = table.layout.row_at(row - part.row);
+        Some(Row::new(part.slice(at, at + table.layout.row as u64), table))
+    }
+
+    /// The bytes of `rows`, in stretches of rows without stamps between them: the number of the first row, and
+    /// the bytes of so many rows. Every stretch has at most `at_most` rows.
+    pub fn runs(&self, rows: Range<u64>, at_most: u64) -> Runs<'_> {
+        Runs { reader: self, next: rows.start, end: rows.end.min(self.rows), at_most: at_most.max(1) }
+    }
+
+    /// The stamps of all blocks with the number of their first row, as stored.
+    pub fn stamps(&self) -> impl Iterator<Item = (u64, &BlockStamps)> {
+        self.parts.iter().flat_map(|part| {
+            let layout = self.table.as_ref().map(|table| &table.layout);
+            let blocks = layout.map_or(0, |layout| layout.blocks(part.rows));
+            (0..blocks).filter_map(move |block| {
+                let layout = layout?;
+                let at = layout.block_at(block);
+                let stamps = BlockStamps::ref_from_bytes(part.slice(at, at + STAMPS_LEN)).ok()?;
+                Some((part.row + block * layout.block_rows, stamps))
+            })
+        })
+    }
+
+    /// The ambient file's reader, where there is one.
+    pub fn ambient(&self) -> Option<&Self> {
+        self.ambient.as_deref()
+    }
+
+    /// What the stamps say about clocks.
+    pub fn clock_report(&self) -> &ClockReport {
+        &self.report
+    }
+
+    /// The times of rows.
+    pub fn times(&self, options: TimeOptions) -> TimeMap {
+        self.blocks.map(options)
+    }
+
+    /// The times of rows on the Unix clock, as records have them.
+    pub(crate) fn record_times(&self) -> &TimeMap {
+        &self.times
+    }
+
+    /// The rows within the window of a selection, as ascending ranges.
+    pub fn rows_selected(&self, select: &Select) -> Vec<Range<u64>> {
+        if select.start.is_none() && select.end.is_none() {
+            let all = 0..self.rows;
+            return if self.rows > 0 { vec![all] } else { Vec::new() };
+        }
+        self.times.rows_between(select.start, select.end)
+    }
+
+    /// The table, for those who need rows.
+    pub(crate) fn table(&self) -> Result<&Table, RldError> {
+        self.layout()?;
+        self.table.as_ref().ok_or_else(|| RldError::refused("this log has no channels"))
+    }
+
+    fn part_of(&self, row: u64) -> Option<&Part> {
+        let at = self.parts.partition_point(|part| part.row + part.rows <= row);
+        self.parts.get(at)
+    }
+
+    fn record_at(&self, place: Place) -> Option<Record<'_>> {
+        let topic = self.topics.get(place.topic as usize)?;
+        let reader = if place.topic == 0 { self } else { self.ambient()? };
+        let row = reader.row(place.seq)?;
+        let table = reader.table.as_ref()?;
+        let time = reader.times.time(place.seq).map(unix);
+        Some(Record::new(topic, time, place.offset, place.seq, row.bytes(), table))
+    }
+
+    /// Offset of a row, files laid one behind the other.
+    fn offset_of(&self, row: u64) -> u64 {
+        let place = self.part_of(row).zip(self.table.as_ref());
+        place.map_or(0, |(part, table)| part.base + table.layout.row_at(row - part.row))
+    }
+
+    /// All rows in file order as records; ambient ones behind.
+    pub fn records_in_file_order(&self) -> impl Iterator<Item = Record<'_>> {
+        let rows = |topic: u32, reader: Option<&'_ Self>| {
+            (0..reader.map_or(0, |reader| reader.rows)).map(move |seq| (topic, seq))
+        };
+        let places = rows(0, Some(self)).chain(rows(1, self.ambient()));
+        places.filter_map(|(topic, seq)| self.record_at(self.place(topic, seq)))
+    }
+
+    /// Where a row of a topic stands in the order of records.
+    fn place(&self, topic: u32, row: u64) -> Place {
+        let reader = if topic == 0 { self } else { self.ambient().unwrap_or(self) };
+        Place { time: ordered(&reader.times, row), offset: reader.offset_of(row), topic, seq: row }
+    }
+}
+
+/// Stretches of rows without stamps between them.
+#[derive(Clone, Debug)]
+pub struct Runs<'a> {
+    reader: &'a RldReader,
+    next: u64,
+    end: u64,
+    at_most: u64,
+}
+
+impl<'a> Iterator for Runs<'a> {
+    type Item = (u64, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next >= self.end {
+            return None;
+        }
+        let reader: &'a RldReader = self.reader;
+        let (part, layout) = (reader.part_of(self.next)?, &reader.table.as_ref()?.layout);
+        let row = self.next - part.row;
+        let in_block = layout.block_rows - row % layout.block_rows;
+        let rows = in_block.min(part.rows - row).min(self.end - self.next).min(self.at_most);
+        let at = layout.row_at(row);
+        let first = self.next;
+        self.next += rows;
+        Some((first, part.slice(at, at + rows * layout.row as u64)))
+    }
+}
+
+impl LogReader for RldReader {
+    fn format(&self) -> &'static FormatInfo {
+        &crate::INFO
+    }
+
+    fn info(&self) -> &LogInfo {
+        &self.info
+    }
+
+    fn topics(&self) -> &[Topic] {
+        &self.topics
+    }
+
+    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
+        let wanted: Vec<bool> = self.topics.iter().map(|topic| select.keeps_topic(topic)).collect();
+        let selected = Selected::new(self, &wanted, select);
+        let latched = if select.latched { selected.latched() } else { Vec::new() };
+        let places = latched.into_iter().chain(InOrder::new(selected));
+        Box::new(places.filter_map(|place| self.record_at(place).map(Ok)))
+    }
+
+    #[cfg(feature = "arrow")]
+    fn columns<'a>(
+        &'a self,
+        topic: &Topic,
+        select: &Select,
+    ) -> rovelog_core::Result<rovelog_core::Batches<'a>> {
+        let options = crate::columns::ColumnOptions::physical();
+        let reader = if topic.id.index() == 0 { Some(self) } else { self.ambient() };
+        let reader = reader.ok_or_else(|| RldError::refused("this log has no ambient file"))?;
+        Ok(Box::new(reader.batches_as(&topic.name, select, &options)?))
+    }
+
+    fn definition(&self, topic: &Topic) -> Option<String> {
+        let reader = if topic.id.index() == 0 { self } else { self.ambient()? };
+        let line = |channel: &Channel| {
+            let link = channel.valid.map(|bit| format!(" valid={}", reader.channels()[bit].name));
+            let kind = if channel.is_binary { "binary" } else { "analog" };
+            format!(
+                "{kind} {} {} scale={}{}\n",
+                channel.name,
+                channel.unit,
+                channel.scale,
+                link.unwrap_or_default()
+            )
+        };
+        Some(reader.channels().iter().map(line).collect())
+    }
+
+    fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+
+    fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> rovelog_core::Result<Recovery> {
+        Ok(recover(self, out)?)
+    }
+
+    fn slice(&self, select: &Select, out: &mut dyn Write) -> rovelog_core::Result<Sliced> {
+        Ok(reshape::slice(self, select, out)?)
+    }
+}
+
+/// Rows that are ordered at a time.
+const ORDERED: u64 = 1 << 14;
+
+/// Rows of both topics within a selection, in groups.
+struct Selected<'a> {
+    reader: &'a RldReader,
+    /// Topic, rows, and the span of their times.
+    groups: Vec<(u32, Range<u64>, RangeInclusive<i64>)>,
+    wanted: Vec<bool>,
+    start: Option<i64>,
+}
+
+/// The time by which a row is ordered: rows without one come first.
+fn ordered(times: &TimeMap, row: u64) -> i64 {
+    times.time(row).unwrap_or(i64::MIN)
+}
+
+impl<'a> Selected<'a> {
+    fn new(reader: &'a RldReader, wanted: &[bool], select: &Select) -> Self {
+        let mut groups = Vec::new();
+        let topics = [Some(reader), reader.ambient()];
+        for (topic, reader) in topics.into_iter().enumerate() {
+            let Some(reader) = reader.filter(|_| wanted.get(topic) == Some(&true)) else { continue };
+            for rows in reader.rows_selected(select) {
+                let mut from = rows.start;
+                while from < rows.end {
+                    // A group ends with its piece, so that its first and last rows have its extreme times.
+                    let piece = reader.times.piece(from).map_or(rows.end, |piece| piece.end);
+                    let to = rows.end.min(piece).min(from + ORDERED);
+                    let span = ordered(&reader.times, from)..=ordered(&reader.times, to - 1);
+                    groups.push((u32::try_from(topic).expect("two topics"), from..to, span));
+                    from = to;
+                }
+            }
+        }
+        Self { reader, groups, wanted: wanted.to_vec(), start: select.start }
+    }
+
+    /// Each topic's last row before the start.
+    fn latched(&self) -> Vec<Place> {
+        let Some(start) = self.start else { return Vec::new() };
+        let last =
+            (0..2u32).filter(|topic| self.wanted.get(*topic as usize) == Some(&true)).filter_map(|topic| {
+                let reader = if topic == 0 { self.reader } else { self.reader.ambient()? };
+                let before = reader.times.rows_between(None, Some(start));
+                before.last().map(|rows| self.reader.place(topic, rows.end - 1))
+            });
+        let mut places: Vec<Place> = last.collect();
+        places.sort_unstable();
+        places
+    }
+}
+
+impl OrderBlocks for Selected<'_> {
+    fn span(&self, block: usize) -> Option<RangeInclusive<i64>> {
+        Some(self.groups[block].2.clone())
+    }
+
+    fn count(&self) -> usize {
+        self.groups.len()
+    }
+
+    fn visit(&self, block: usize, visit: &mut dyn FnMut(Place)) {
+        let (topic, rows, _) = &self.groups[block];
+        for row in rows.clone() {
+            visit(self.reader.place(*topic, row));
+        }
+    }
+}
