@@ -56,7 +56,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         None => (bench.log)()?,
     };
     let runner = Runner {
-        program: build()?,
+        program: build(bench.format)?,
         python: match bench.python {
             [] => PathBuf::from("/usr/bin/python3"),
             packages => python::with(&format!("bench-{format}"), packages)?,
@@ -92,11 +92,13 @@ fn name(log: &Path) -> String {
     log.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn build() -> Result<PathBuf> {
+/// The program with the works of one format, so that no other format's peers are built.
+fn build(format: &str) -> Result<PathBuf> {
     let target = root().join("target/bench");
     let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--release", "--manifest-path"])
         .arg(root().join("bench/Cargo.toml"))
+        .args(["--features", format])
         .env("CARGO_TARGET_DIR", &target)
         .status()?;
     ensure!(status.success(), "the bench does not build");
