@@ -8,7 +8,9 @@ mod export;
 mod info;
 mod messages;
 mod params;
+mod plot;
 mod recover;
+mod report;
 mod schema;
 mod slice;
 mod split;
@@ -41,6 +43,8 @@ pub(crate) enum Command {
     Diff(diff::Args),
     #[command(visible_alias = "convert")]
     Export(export::Args),
+    Plot(plot::Args),
+    Report(report::Args),
 }
 
 /// Runs `command`.
@@ -60,5 +64,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Split(args) => split::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
         Command::Export(args) => export::run(&args, context),
+        Command::Plot(args) => plot::run(&args, context),
+        Command::Report(args) => report::run(&args, context),
     }
 }

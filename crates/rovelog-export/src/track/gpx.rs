@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use rovelog::Timestamp;
 
-use super::xml::escape;
+use crate::xml::escape;
 use super::{Fix, Track, TrackPoint, degrees, metres};
 
 /// Elements stand in the order of the schema: `ele`, `time`, `name`, `type`, `fix`, `sat`, `hdop`.

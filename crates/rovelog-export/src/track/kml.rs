@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use super::xml::escape;
+use crate::xml::escape;
 use super::{Altitude, Line, Mark, Segment, Track, TrackPoint, degrees, metres};
 
 /// Colours that hold on a satellite image, red green blue; the kind of a phase picks one.

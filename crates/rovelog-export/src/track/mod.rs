@@ -5,7 +5,6 @@ mod geojson;
 mod gpx;
 mod kml;
 mod px4;
-mod xml;
 
 use std::io::{self, Write};
 
