@@ -78,6 +78,8 @@ pub(crate) enum Format {
     Csv,
     /// Parameters as QGroundControl keeps them.
     Qgc,
+    /// Parameters as GNU Octave loads them.
+    Octave,
 }
 
 impl Format {
@@ -88,6 +90,7 @@ impl Format {
             Self::Ndjson => "ndjson",
             Self::Csv => "csv",
             Self::Qgc => "qgc",
+            Self::Octave => "octave",
         }
     }
 }

@@ -141,12 +141,12 @@ impl Write for LogOut {
     }
 }
 
-/// A file name for each of `topics`: `<stem>_<topic>.<extension>`, all different.
-pub(crate) fn topic_files(stem: &str, topics: &[&Topic], extension: &str) -> Vec<String> {
+/// The names of `topics` as parts of file names, all different.
+pub(crate) fn topic_names(topics: &[&Topic]) -> Vec<String> {
     let mut taken = HashSet::new();
     let name = |topic: &&Topic| {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-        let base: String = topic.name.trim_start_matches('/').chars().map(plain).collect();
+        let base: String = topic.name.chars().map(plain).collect();
         let mut name = base.clone();
         // Names that differ only where a file name cannot, or in the case of letters.
         for number in 2.. {
@@ -155,7 +155,7 @@ pub(crate) fn topic_files(stem: &str, topics: &[&Topic], extension: &str) -> Vec
             }
             name = format!("{base}-{number}");
         }
-        format!("{stem}_{name}.{extension}")
+        name
     };
     topics.iter().map(name).collect()
 }

@@ -73,7 +73,7 @@ impl<'a> Records<'a> {
                 out.write_all(b",\"records\":[")?;
                 Sink::Plain(out)
             }
-            Format::Text | Format::Ndjson | Format::Qgc => Sink::Plain(out),
+            Format::Text | Format::Ndjson | Format::Qgc | Format::Octave => Sink::Plain(out),
         };
         Ok(Self {
             context,

@@ -92,6 +92,11 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
+        // A log is written from memory, so only the output can be a closed pipe.
+        let io = error.get_ref().downcast_ref::<io::Error>();
+        if io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            return Self::Closed;
+        }
         let mut behind = Vec::new();
         let mut source = std::error::Error::source(&error);
         while let Some(error) = source {
@@ -111,16 +116,6 @@ impl From<io::Error> for Failure {
             return Self::Closed;
         }
         Self::failed(format!("cannot write the results: {error}"))
-    }
-}
-
-impl From<rovelog::ulog_format::UlogError> for Failure {
-    fn from(error: rovelog::ulog_format::UlogError) -> Self {
-        match error {
-            // A log is written from memory: only the output can fail.
-            rovelog::ulog_format::UlogError::Io(error) => error.into(),
-            error => Error::from(error).into(),
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Selection: topics by name or regular expression, fields by glob, and near names for what is not there.
 
 use regex::Regex;
-use rovelog::{FieldType, Schema, Topic};
+use rovelog::{FieldType, Schema, Select, Topic};
 
 use crate::report::Failure;
 
@@ -20,7 +20,7 @@ pub(crate) struct TopicArgs {
 }
 
 /// A regular expression over a whole name.
-pub(crate) fn whole(pattern: &str) -> Result<Regex, String> {
+fn whole(pattern: &str) -> Result<Regex, String> {
     part(pattern)?;
     part(&format!("^(?:{pattern})$"))
 }
@@ -35,8 +35,31 @@ pub(crate) fn part(pattern: &str) -> Result<Regex, String> {
 }
 
 /// Whether `regex` matches the whole name of `topic`, the instance `/0` left out or not.
-pub(crate) fn matches(regex: &Regex, topic: &Topic) -> bool {
+fn matches(regex: &Regex, topic: &Topic) -> bool {
     regex.is_match(&topic.name) || topic.name.strip_suffix("/0").is_some_and(|name| regex.is_match(name))
+}
+
+/// Topics whose state at the start of a window counts.
+#[derive(Clone, Default, clap::Args)]
+pub(crate) struct LatchedArgs {
+    /// With -S, also the last record before it of topics whose whole name matches; may be repeated
+    #[arg(short, long, value_name = "REGEX", value_parser = whole)]
+    latched: Vec<Regex>,
+}
+
+impl LatchedArgs {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.latched.is_empty()
+    }
+
+    /// `select` with the last records of those of `topics` that match.
+    pub(crate) fn add_to(&self, select: Select, topics: &[&Topic]) -> Select {
+        if self.is_empty() {
+            return select;
+        }
+        let latched = topics.iter().filter(|topic| self.latched.iter().any(|regex| matches(regex, topic)));
+        select.with_latched_topics(latched.map(|topic| topic.name.clone()))
+    }
 }
 
 impl TopicArgs {

@@ -121,6 +121,7 @@ runs! {
         "params parameters+changes.ulg default-parameters.ulg --at +10s",
         "params parameters+changes.ulg --at +1h -f qgc",
         "params parameter-of-other-types.ulg -f qgc",
+        "params parameters+changes.ulg -f octave",
         "params parameters+changes.ulg default-parameters.ulg -f qgc",
         "info parameters+changes.ulg -f qgc",
         "params header-only.ulg",

@@ -105,6 +105,8 @@ fn slice() {
         "slice rich.ulg -o t.ulg --topics t/1,u -S +20ms -E +50ms",
         "cat t.ulg",
         "messages t.ulg",
+        "slice rich.ulg -o latched.ulg -S 1.03s -l t/.*",
+        "cat latched.ulg",
         "filter rich.ulg -o not-t.ulg -n t/.* -f json",
         "slice parameters+changes.ulg -o late.ulg -S 1.04s",
         "params late.ulg",
@@ -121,6 +123,29 @@ fn slice() {
     assert!(!place.0.path().join("none.ulg").exists() && !place.0.path().join("none.ulg.partial").exists());
     let piped = place.run("slice one-topic.ulg").stdout;
     assert_eq!(piped, place.read("one-topic.ulg"));
+}
+
+#[test]
+fn merge() {
+    let place =
+        Place::new(&["one-topic.ulg", "utc-gps-int32.ulg", "cut-in-payload.ulg", "format-redefined.ulg"]);
+    let runs = [
+        "split one-topic.ulg -o parts --every 20ms",
+        "merge parts/one-topic_1.ulg parts/one-topic_2.ulg -o whole.ulg",
+        "merge parts/one-topic_1.ulg parts/one-topic_2.ulg -o whole.ulg --time-base boot",
+        "diff whole.ulg one-topic.ulg",
+        "merge utc-gps-int32.ulg utc-gps-int32.ulg -o twice.ulg --time-base utc -f json",
+        "topics twice.ulg",
+        "merge utc-gps-int32.ulg one-topic.ulg -o both.ulg",
+        "merge one-topic.ulg cut-in-payload.ulg -o both.ulg --time-base boot",
+        "merge format-redefined.ulg -o redefined.ulg",
+        "merge one-topic.ulg -o one-topic.ulg --force",
+        "merge -o none.ulg",
+        "merge one-topic.ulg -o one.ulg --time-base relative",
+    ];
+    let runs = runs.map(|line| place.shown(line)).join("\n");
+    snapshot!("merge", runs);
+    assert!(!place.0.path().join("none.ulg").exists());
 }
 
 #[test]
@@ -165,6 +190,10 @@ fn split() {
         "split cut-in-payload.ulg -o parts --every 1h",
         "split rich.ulg -o parts --every 50ms",
         "split rich.ulg -o parts --every 50ms --force -q",
+        "split rich.ulg -o small --size 450 -f json",
+        "split rich.ulg -o whole --size 1kB",
+        "split rich.ulg -o other --size 100",
+        "split rich.ulg -o other --size much",
         "split rich.ulg -o other --every 1us",
         "split rich.ulg -o other --every 0s",
         "split rich.ulg -o other",

@@ -4,6 +4,8 @@
 //! column: a few hundred rows at a time, while they are still in the processor's cache, into buffers that
 //! are reused once the consumer has let go of the last batch.
 
+mod copy;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -77,7 +79,12 @@ struct Leaf {
     pieces: Vec<usize>,
     /// Bytes of a piece.
     run: usize,
+    /// How many leaves from this one on are numbers of four bytes side by side, copied together.
+    together: usize,
 }
+
+/// Leaves that are copied together at most.
+const TOGETHER: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LeafKind {
@@ -97,6 +104,10 @@ impl Plan {
             fields.push(field);
             parts.push(part);
         }
+        for first in 0..leaves.len() {
+            let neighbours = leaves[first..].windows(2).take_while(|pair| pair[0].is_beside(&pair[1]));
+            leaves[first].together = (1 + neighbours.count()).min(TOGETHER);
+        }
         Self { schema: Arc::new(Schema::new_with_metadata(fields, metadata)), parts, leaves }
     }
 
@@ -113,11 +124,11 @@ fn compile(source: &Source, bases: &[usize], leaves: &mut Vec<Leaf>) -> (Arc<Fie
         (SourceKind::Scalar(scalar), len) => {
             let run = scalar.size() * len.unwrap_or(1);
             let leaf = if *scalar == Scalar::Bool { LeafKind::Bool } else { LeafKind::Number(*scalar) };
-            leaves.push(Leaf { kind: leaf, pieces: at, run });
+            leaves.push(Leaf { kind: leaf, pieces: at, run, together: 1 });
             listed(arrow_type(*scalar), Part::Leaf(leaves.len() - 1), len)
         }
         (SourceKind::Text(run), _) => {
-            leaves.push(Leaf { kind: LeafKind::Text, pieces: at, run: *run });
+            leaves.push(Leaf { kind: LeafKind::Text, pieces: at, run: *run, together: 1 });
             (DataType::Utf8, Part::Leaf(leaves.len() - 1))
         }
         (SourceKind::Struct(sources, size), len) => {
@@ -222,21 +233,16 @@ impl Columns {
                 Times::MicrosAt(offset) => self.gather_micros(data, starts, offset),
                 Times::Given(times) => self.gather_times(&times[group * GROUP..][..starts.len()]),
             }
-            for (leaf, store) in self.plan.leaves.iter().zip(&mut self.stores) {
-                match store {
-                    Store::Number(room) => {
-                        leaf.copy(data, starts, room.extend(starts.len() * leaf.pieces.len() * leaf.run));
-                    }
-                    Store::Bool(bits) => leaf.each(data, starts, |bytes| {
-                        for byte in bytes {
-                            bits.append(*byte != 0);
-                        }
-                    }),
-                    Store::Text { offsets, bytes } => leaf.each(data, starts, |piece| {
-                        push_text(piece, bytes);
-                        offsets.push(i32::try_from(bytes.len()).unwrap_or(i32::MAX));
-                    }),
+            let (mut leaves, mut stores) = (&self.plan.leaves[..], &mut self.stores[..]);
+            while let Some(leaf) = leaves.first() {
+                match leaf.together {
+                    4 => leaf.neighbours::<4>(data, starts, stores),
+                    3 => leaf.neighbours::<3>(data, starts, stores),
+                    2 => leaf.neighbours::<2>(data, starts, stores),
+                    _ => leaf.gather(data, starts, &mut stores[0]),
                 }
+                leaves = &leaves[leaf.together..];
+                stores = &mut stores[leaf.together..];
             }
             self.rows += starts.len();
         }
@@ -292,7 +298,50 @@ impl Columns {
     }
 }
 
+impl Store {
+    /// Room for `bytes` more of numbers.
+    fn extend(&mut self, bytes: usize) -> &mut [u8] {
+        match self {
+            Self::Number(room) => room.extend(bytes),
+            _ => unreachable!("stores follow the leaves"),
+        }
+    }
+}
+
 impl Leaf {
+    /// Whether `next` is the next number of four bytes of the same struct.
+    fn is_beside(&self, next: &Self) -> bool {
+        let cell = |leaf: &Self| matches!(leaf.kind, LeafKind::Number(_)) && leaf.run == 4;
+        let beside = |at: &[usize], next: &[usize]| matches!((at, next), ([a], [b]) if a + 4 == *b);
+        cell(self) && cell(next) && beside(&self.pieces, &next.pieces)
+    }
+
+    /// Gathers this leaf and those beside it.
+    fn neighbours<const K: usize>(&self, data: &[u8], starts: &[usize], stores: &mut [Store]) {
+        let stores = stores.first_chunk_mut::<K>().expect("there are as many leaves");
+        let columns = stores.each_mut().map(|store| store.extend(4 * starts.len()));
+        copy::neighbours(data, starts, self.pieces[0], columns);
+    }
+
+    fn gather(&self, data: &[u8], starts: &[usize], store: &mut Store) {
+        match store {
+            Store::Number(room) => {
+                self.copy(data, starts, room.extend(starts.len() * self.pieces.len() * self.run));
+            }
+            Store::Bool(bits) => {
+                if let ([piece], 1) = (&self.pieces[..], self.run) {
+                    bits.append_packed_range(0..starts.len(), &copy::truths(data, starts, *piece));
+                } else {
+                    self.each(data, starts, |bytes| bytes.iter().for_each(|byte| bits.append(*byte != 0)));
+                }
+            }
+            Store::Text { offsets, bytes } => self.each(data, starts, |piece| {
+                push_text(piece, bytes);
+                offsets.push(i32::try_from(bytes.len()).unwrap_or(i32::MAX));
+            }),
+        }
+    }
+
     /// Hands the pieces of each row to `take`.
     fn each(&self, data: &[u8], starts: &[usize], mut take: impl FnMut(&[u8])) {
         for start in starts {
@@ -312,14 +361,13 @@ impl Leaf {
             self.each(data, starts, |bytes| out.next().expect("as many pieces").copy_from_slice(bytes));
             return;
         };
-        // Widths known to the compiler are single moves.
         match self.run {
-            1 => copy_fixed::<1>(data, starts, piece, out),
-            2 => copy_fixed::<2>(data, starts, piece, out),
-            4 => copy_fixed::<4>(data, starts, piece, out),
-            8 => copy_fixed::<8>(data, starts, piece, out),
-            12 => copy_fixed::<12>(data, starts, piece, out),
-            16 => copy_fixed::<16>(data, starts, piece, out),
+            1 => copy::fixed::<1>(data, starts, piece, out),
+            2 => copy::fixed::<2>(data, starts, piece, out),
+            4 => copy::fixed::<4>(data, starts, piece, out),
+            8 => copy::fixed::<8>(data, starts, piece, out),
+            12 => copy::fixed::<12>(data, starts, piece, out),
+            16 => copy::fixed::<16>(data, starts, piece, out),
             run => {
                 for (out, start) in out.chunks_exact_mut(run).zip(starts) {
                     out.copy_from_slice(&data[start + piece..][..run]);
@@ -344,14 +392,6 @@ impl Leaf {
                 Arc::new(StringArray::try_new(offsets, Buffer::from_vec(std::mem::take(bytes)), None)?)
             }
         })
-    }
-}
-
-fn copy_fixed<const N: usize>(data: &[u8], starts: &[usize], piece: usize, out: &mut [u8]) {
-    let (out, _) = out.as_chunks_mut::<N>();
-    for (out, start) in out.iter_mut().zip(starts) {
-        let at = start + piece;
-        out.copy_from_slice(&data[at..at + N]);
     }
 }
 
@@ -450,6 +490,30 @@ mod tests {
         let texts: Vec<_> = batch.column(3).as_string::<i32>().iter().flatten().collect();
         assert_eq!(texts, ["ab", "\u{fffd}"]);
         assert_eq!(batch.column(4).len(), 2);
+    }
+
+    #[test]
+    fn neighbours_and_truths_are_gathered_like_all_others() {
+        // Rows of one to six numbers of four bytes, then a truth value; more rows than a group has.
+        for fields in 1..=6 {
+            let number = |i: usize| source("n", 4 * i, SourceKind::Scalar(Scalar::UInt32), None);
+            let mut sources: Vec<_> = (0..fields).map(number).collect();
+            sources.push(source("b", 4 * fields, SourceKind::Scalar(Scalar::Bool), None));
+            let (size, rows) = (4 * fields + 1, GROUP + 13);
+            let data: Vec<u8> = (0..size * rows).map(|i| (i % 3 * i).to_le_bytes()[0]).collect();
+            let starts: Vec<_> = (0..rows).map(|row| row * size).collect();
+            let mut columns = Columns::new(Arc::new(Plan::new(&sources, HashMap::new())));
+            columns.gather(&data, &starts, Times::Given(&vec![Some(0); rows]));
+            let batch = columns.finish().unwrap();
+            for (row, start) in starts.iter().enumerate() {
+                for i in 0..fields {
+                    let want = u32::from_le_bytes(*data[start + 4 * i..].first_chunk().unwrap());
+                    assert_eq!(batch.column(1 + i).as_primitive::<UInt32Type>().value(row), want);
+                }
+                let truth = batch.column(1 + fields).as_boolean().value(row);
+                assert_eq!(truth, data[start + 4 * fields] != 0);
+            }
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub mod reader;
 pub mod record;
 pub mod rewrite;
 #[cfg(feature = "arrow")]
-mod room;
+pub mod room;
 pub mod schema;
 pub mod select;
 pub mod time;
@@ -37,7 +37,7 @@ pub use limits::Limits;
 pub use reader::{Batches, TopicBatches};
 pub use reader::{Format, FormatInfo, LogReader, LogStream, Probe, ReadOptions, Records, Signature};
 pub use record::{Decode, Record, Text};
-pub use rewrite::{RecoverOptions, Recovery, Sliced, Stretch};
+pub use rewrite::{Align, Merged, RecoverOptions, Recovery, Sliced, Stretch};
 pub use schema::{Field, FieldType, Scalar, Schema};
 pub use select::Select;
 pub use time::{Clock, Timestamp, UtcOffset};

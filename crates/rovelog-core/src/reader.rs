@@ -5,8 +5,8 @@ use std::io::Write;
 #[cfg(feature = "arrow")]
 use crate::TopicId;
 use crate::{
-    Bytes, Diagnostics, Error, ErrorKind, Limits, LogInfo, Record, RecoverOptions, Recovery, Result, Select,
-    Sliced, Text, Topic,
+    Align, Bytes, Diagnostics, Error, ErrorKind, Limits, LogInfo, Merged, Record, RecoverOptions, Recovery,
+    Result, Select, Sliced, Text, Topic,
 };
 
 /// How many bytes of a file decide its format.
@@ -64,7 +64,15 @@ impl FormatInfo {
 pub struct ReadOptions {
     /// Caps against hostile input.
     pub limits: Limits,
+    /// Only the named file, where a log may have several: see [`Format::companions`].
+    pub alone: bool,
+    /// Declarations of types that logs carry only the ids of, in the format's own language. Formats
+    /// that describe their types themselves have no use for it.
+    pub declarations: String,
 }
+
+/// Another file of a log: its name, without folders, and what is in it.
+pub type Companion = (String, Bytes);
 
 /// A format: its constants and how a log of it is opened.
 pub trait Format {
@@ -82,11 +90,31 @@ pub trait Format {
     /// Damage is no error: it is in [`LogReader::diagnostics`].
     fn open(bytes: Bytes, options: &ReadOptions) -> Result<Self::Reader>;
 
+    /// The names of the other files of the log whose first file is called `name`, in order: those of which
+    /// `exists` says that they lie beside it. Most formats have one file for a log.
+    fn companions(_name: &str, _exists: &dyn Fn(&str) -> bool) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Opens a log with its other files. One that does not belong to the log is a diagnostic, not an error.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    fn open_with(bytes: Bytes, _companions: Vec<Companion>, options: &ReadOptions) -> Result<Self::Reader> {
+        Self::open(bytes, options)
+    }
+
     /// Opens a log that comes from a pipe: one pass, bounded memory.
     ///
     /// # Errors
     /// As [`open`](Self::open), and where the input cannot be read.
     fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream>;
+
+    /// Writes one log that holds the records of all `logs` in the order of time.
+    ///
+    /// # Errors
+    /// Where the output refuses, the clocks cannot be brought together, or the format cannot hold them all.
+    fn merge(logs: &[&Self::Reader], align: Align, out: &mut dyn Write) -> Result<Merged>;
 }
 
 /// An iterator over borrowed records.

@@ -1,4 +1,4 @@
-//! Logs made of logs: what recovery and slicing leave, the same for every format.
+//! Logs made of logs: what recovering, slicing and merging leave, the same for every format.
 
 use std::ops::Range;
 
@@ -94,4 +94,31 @@ impl Sliced {
     pub fn is_empty(&self) -> bool {
         self.records + self.others == 0
     }
+}
+
+/// How the clocks of merged logs are brought together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Align {
+    /// The logs must show that they share a clock; others are refused.
+    #[default]
+    Shared,
+    /// The caller knows that they share a clock.
+    AsIs,
+    /// By the Unix time of each; the merged log has the clock of the one whose clock began first.
+    Utc,
+}
+
+/// What logs became that were merged into one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Merged {
+    /// Records of the merged log.
+    pub records: u64,
+    /// Its topics.
+    pub topics: usize,
+    /// Its bytes.
+    pub bytes: u64,
+    /// What one log cannot hold from all, in words. Nothing else is missing.
+    pub left_out: Vec<String>,
+    /// What only this format has to say.
+    pub details: Vec<Detail>,
 }

@@ -11,7 +11,7 @@ const HUGE: usize = 2 << 20;
 /// Where a column's numbers are written. It is zeroed once and never again: a buffer that was lent to a batch
 /// is taken back when the batch is gone.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub struct Room {
     memory: Memory,
     used: usize,
     lent: Option<Buffer>,
@@ -47,12 +47,13 @@ fn mapped(bytes: usize) -> Option<MmapMut> {
 }
 
 impl Room {
-    pub(crate) fn with_bytes(bytes: usize) -> Self {
+    /// Room for so many bytes.
+    pub fn with_bytes(bytes: usize) -> Self {
         Self { memory: Memory::zeroed(bytes), used: 0, lent: None }
     }
 
     /// Room for `bytes` more.
-    pub(crate) fn extend(&mut self, bytes: usize) -> &mut [u8] {
+    pub fn extend(&mut self, bytes: usize) -> &mut [u8] {
         if let Some(lent) = self.lent.take()
             && let Ok(buffer) = lent.into_mutable()
         {
@@ -71,7 +72,7 @@ impl Room {
     }
 
     /// What was written; the room is empty again.
-    pub(crate) fn lend(&mut self) -> Buffer {
+    pub fn lend(&mut self) -> Buffer {
         self.extend(0);
         let used = std::mem::take(&mut self.used);
         match std::mem::replace(&mut self.memory, Memory::Heap(MutableBuffer::new(0))) {

@@ -12,6 +12,13 @@ pub struct Schema {
     pub fields: Vec<Field>,
 }
 
+impl Schema {
+    /// Whether every record has the same number of leaves: no field is a list of any length.
+    pub fn is_fixed(&self) -> bool {
+        self.fields.iter().all(|field| field.ty.is_fixed())
+    }
+}
+
 /// One field of a [`Schema`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -96,8 +103,16 @@ pub enum FieldType {
     Text,
     /// The fields of another type.
     Struct(Arc<Schema>),
+    /// Bytes without fields of their own: a picture, a packet.
+    Bytes,
+    /// A point in time: unsigned seconds and nanoseconds of the Unix clock, `{sec, nsec}` as a value.
+    Time,
+    /// A span of time: signed seconds and nanoseconds, `{sec, nsec}` as a value.
+    Duration,
     /// A fixed number of elements.
     Array(Box<FieldType>, usize),
+    /// As many elements as each record says.
+    List(Box<FieldType>),
 }
 
 impl FieldType {
@@ -105,8 +120,18 @@ impl FieldType {
     pub fn nested(&self) -> Option<&Arc<Schema>> {
         match self {
             Self::Struct(schema) => Some(schema),
-            Self::Array(element, _) => element.nested(),
+            Self::Array(element, _) | Self::List(element) => element.nested(),
             _ => None,
+        }
+    }
+
+    /// Whether every record has the same number of leaves below a field of this type.
+    pub fn is_fixed(&self) -> bool {
+        match self {
+            Self::Struct(schema) => schema.is_fixed(),
+            Self::Array(element, _) => element.is_fixed(),
+            Self::List(_) => false,
+            _ => true,
         }
     }
 }
@@ -117,7 +142,11 @@ impl fmt::Display for FieldType {
             Self::Scalar(scalar) => f.write_str(scalar.name()),
             Self::Text => f.write_str("text"),
             Self::Struct(schema) => write!(f, "struct {}", schema.name),
+            Self::Bytes => f.write_str("bytes"),
+            Self::Time => f.write_str("time"),
+            Self::Duration => f.write_str("duration"),
             Self::Array(element, len) => write!(f, "{element}[{len}]"),
+            Self::List(element) => write!(f, "{element}[]"),
         }
     }
 }

@@ -16,6 +16,8 @@ pub struct Select {
     pub end: Option<i64>,
     /// Also keep each topic's last record before `start`: the state that held when the window opens.
     pub latched: bool,
+    /// Of which topics `latched` keeps it, by name; `None`: of all that are kept.
+    pub latched_topics: Option<Vec<String>>,
 }
 
 impl Select {
@@ -46,6 +48,20 @@ impl Select {
     pub fn with_latched(mut self) -> Self {
         self.latched = true;
         self
+    }
+
+    /// The same selection with the last record before its start, for these topics.
+    #[must_use]
+    pub fn with_latched_topics<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.latched = true;
+        self.latched_topics = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Whether the last record of `topic` before the start is kept.
+    pub fn keeps_latched(&self, topic: &Topic) -> bool {
+        let named = |names: &Vec<String>| names.iter().any(|name| topic.answers_to(name));
+        self.latched && self.keeps_topic(topic) && self.latched_topics.as_ref().is_none_or(named)
     }
 
     /// The same selection with only these fields in columns.

@@ -1,4 +1,4 @@
-//! Little-endian integers that serve declarative parsing (binrw) and zero-copy views alike.
+//! Little-endian numbers that serve declarative parsing (binrw) and zero-copy views alike.
 //!
 //! A fixed-size wire struct built of them is declared once: derive binrw's and zerocopy's traits on it,
 //! and the same declaration reads, writes, and is viewed in place at any alignment.
@@ -59,6 +59,16 @@ macro_rules! le_ints {
 le_ints! {
     /// Two bytes, little endian, unsigned.
     U16Le(u16),
+    /// Four bytes, little endian, unsigned.
+    U32Le(u32),
     /// Eight bytes, little endian, unsigned.
     U64Le(u64),
+    /// Four bytes, little endian, signed.
+    I32Le(i32),
+    /// Eight bytes, little endian, signed.
+    I64Le(i64),
+    /// Four bytes, little endian, IEEE 754; equal where the bits are.
+    F32Le(f32),
+    /// Eight bytes, little endian, IEEE 754; equal where the bits are.
+    F64Le(f64),
 }

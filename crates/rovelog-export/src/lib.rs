@@ -5,7 +5,8 @@
 //! - [`ndjson`]: records one by one, for scripts;
 //! - [`track`]: where the vehicle went, as KML, GPX and GeoJSON;
 //! - [`plot`]: signals over time, for a terminal, as SVG and PNG;
-//! - [`report`]: a log as one page of HTML.
+//! - [`report`]: a log as one page of HTML;
+//! - [`cloud`]: point clouds as PLY and PCD.
 //!
 //! Tables and records work through [`rovelog::LogReader`] alone, so they take a log of any format.
 //!
@@ -26,6 +27,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod cloud;
 mod error;
 mod leaf;
 pub mod mcap;

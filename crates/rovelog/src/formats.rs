@@ -1,8 +1,11 @@
 //! The one list of formats. The enum, its dispatch, the re-exports and detection come from it.
 
-use std::io::Read;
+use std::io::{Read, Write};
 
-use rovelog_core::{Bytes, Format, FormatInfo, LogReader, LogStream, ReadOptions, Result};
+use rovelog_core::reader::Companion;
+use rovelog_core::{
+    Align, Bytes, Error, ErrorKind, Format, FormatInfo, LogReader, LogStream, Merged, ReadOptions, Result,
+};
 
 /// One line per format: the cargo feature, the variant of [`AnyLog`], the crate and its [`Format`].
 macro_rules! formats { ($($feature:literal $variant:ident => $krate:ident :: $format:ident),* $(,)?) => {
@@ -44,6 +47,29 @@ macro_rules! formats { ($($feature:literal $variant:ident => $krate:ident :: $fo
         }
     }
 
+    /// The names of the other files of a log; see [`Format::companions`].
+    pub(crate) fn companions_as(format: &str, name: &str, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
+        match format {
+            $( #[cfg(feature = $feature)]
+               $feature => <$krate::$format as Format>::companions(name, exists), )*
+            _ => Vec::new(),
+        }
+    }
+
+    /// Opens a log of a known format with its other files.
+    pub(crate) fn from_files_as(
+        format: &str,
+        bytes: Bytes,
+        companions: Vec<Companion>,
+        options: &ReadOptions,
+    ) -> Result<AnyLog> {
+        match format {
+            $( #[cfg(feature = $feature)]
+               $feature => <$krate::$format as Format>::open_with(bytes, companions, options).map(AnyLog::$variant), )*
+            _ => Err(crate::detect::not_built_in(format)),
+        }
+    }
+
     /// Reads a log of a known format from a pipe without looking at its magic number; `format` is the id.
     ///
     /// # Errors
@@ -57,6 +83,26 @@ macro_rules! formats { ($($feature:literal $variant:ident => $krate:ident :: $fo
             $( #[cfg(feature = $feature)]
                $feature => Ok(Box::new(<$krate::$format as Format>::stream(input, options)?)), )*
             _ => Err(crate::detect::not_built_in(format)),
+        }
+    }
+
+    /// Writes one log that holds the records of all `logs` in the order of time.
+    ///
+    /// # Errors
+    /// Where there are none, they are not of one format, their clocks cannot be brought together, the
+    /// format cannot hold them all, or the output refuses.
+    pub fn merge(logs: &[AnyLog], align: Align, out: &mut dyn Write) -> Result<Merged> {
+        match logs {
+            $( #[cfg(feature = $feature)]
+               [AnyLog::$variant(_), ..] => {
+                   let same = logs.iter().map(|log| match log {
+                       AnyLog::$variant(log) => Ok(log),
+                       #[allow(unreachable_patterns, reason = "with one format there is no other")]
+                       other => Err(mixed($feature, other.format().id)),
+                   });
+                   <$krate::$format as Format>::merge(&same.collect::<Result<Vec<_>>>()?, align, out)
+               } )*
+            [] => Err(no_logs()),
         }
     }
 
@@ -74,6 +120,18 @@ macro_rules! formats { ($($feature:literal $variant:ident => $krate:ident :: $fo
 
 formats! {
     "ulog" Ulog => ulog_format::Ulog,
+    "rld" Rld => rld_format::Rld,
+    "vel" Vel => vel_format::Vel,
+}
+
+fn mixed(first: &str, other: &str) -> Error {
+    let what = format!("logs of different formats cannot become one: {first} and {other}");
+    Error::new("rovelog", ErrorKind::InvalidArgument, None, what)
+        .with_next("export them to a format for all: MCAP")
+}
+
+fn no_logs() -> Error {
+    Error::new("rovelog", ErrorKind::InvalidArgument, None, "there is nothing to merge")
 }
 
 impl std::fmt::Debug for AnyLog {

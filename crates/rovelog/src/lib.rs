@@ -22,9 +22,11 @@
 //! - `mmap` (default): files of 1 MiB and more are mapped, not read. A mapped file that another process
 //!   shortens while it is read ends this process (`SIGBUS`); without the feature every file is read whole.
 //! - `ulog` (default): the flight logs of PX4.
+//! - `rld` (default): the power and sensor logs of the RocketLogger.
+//! - `vel` (default): mixed-sensor logs of Koblenz.
 
-#[cfg(not(any(feature = "ulog")))]
-compile_error!("enable at least one format feature: ulog");
+#[cfg(not(any(feature = "ulog", feature = "rld", feature = "vel")))]
+compile_error!("enable at least one format feature: ulog, rld, vel");
 
 mod detect;
 mod formats;
@@ -38,8 +40,8 @@ pub use open::{from_bytes, open, open_as, open_stream, open_with};
 
 pub use rovelog_core as core;
 pub use rovelog_core::{
-    Bytes, Clock, Decode, Detail, Diagnostic, Diagnostics, Error, ErrorKind, Field, FieldType, Format,
-    FormatInfo, Ledger, Limits, LogInfo, LogReader, LogStream, ReadOptions, Record, Records, RecoverOptions,
-    Recovery, Result, Rule, Scalar, Schema, Select, Severity, Sliced, State, Stretch, Text, Timestamp, Topic,
-    TopicId, UtcOffset, Value,
+    Align, Bytes, Clock, Decode, Detail, Diagnostic, Diagnostics, Error, ErrorKind, Field, FieldType, Format,
+    FormatInfo, Ledger, Limits, LogInfo, LogReader, LogStream, Merged, ReadOptions, Record, Records,
+    RecoverOptions, Recovery, Result, Rule, Scalar, Schema, Select, Severity, Sliced, State, Stretch, Text,
+    Timestamp, Topic, TopicId, UtcOffset, Value,
 };

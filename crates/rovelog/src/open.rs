@@ -8,6 +8,7 @@ use rovelog_core::reader::PROBE_LEN;
 use rovelog_core::{Bytes, Error, ErrorKind, LogStream, ReadOptions, Result};
 
 use crate::detect::built_in;
+use crate::formats::{companions_as, from_files_as};
 use crate::{AnyLog, from_bytes_as, open_stream_as};
 
 /// Below this, reading a file is as fast as mapping it, and safe from what happens to the file.
@@ -29,7 +30,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<AnyLog> {
 /// message does not name the path.
 pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog> {
     let (format, bytes) = load(path.as_ref(), built_in)?;
-    from_bytes_as(format, bytes, options)
+    with_companions(format, path.as_ref(), bytes, options)
 }
 
 /// Opens a log of a known format without looking at its magic number; `format` is the id.
@@ -38,7 +39,25 @@ pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog
 /// As [`open_with`].
 pub fn open_as(format: &str, path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog> {
     let (format, bytes) = load(path.as_ref(), |_| Ok(format))?;
-    from_bytes_as(format, bytes, options)
+    with_companions(format, path.as_ref(), bytes, options)
+}
+
+/// The log with those of its other files that lie beside the named one.
+fn with_companions(format: &str, path: &Path, bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
+    let (Some(name), false) = (path.file_name().and_then(|name| name.to_str()), options.alone) else {
+        return from_bytes_as(format, bytes, options);
+    };
+    let beside = |name: &str| path.with_file_name(name);
+    let names = companions_as(format, name, &|name| beside(name).is_file());
+    if names.is_empty() {
+        return from_bytes_as(format, bytes, options);
+    }
+    let mut companions = Vec::with_capacity(names.len());
+    for name in names {
+        let ((), bytes) = load(&beside(&name), |_| Ok(()))?;
+        companions.push((name, bytes));
+    }
+    from_files_as(format, bytes, companions, options)
 }
 
 /// Opens a log that lies in memory.

@@ -190,17 +190,22 @@ impl Definitions {
         &self.subscriptions
     }
 
+    /// Where the fields of a topic lie.
+    ///
+    /// # Errors
+    /// Where the topic cannot be decoded.
+    pub fn layout(&self, topic: &Topic) -> Result<&Layout, UlogError> {
+        let undecodable =
+            |why: &Undecodable| UlogError::Undecodable { topic: topic.name.clone(), why: why.to_string() };
+        self.subscriptions[topic.id.index()].layout.as_deref().map_err(undecodable)
+    }
+
     /// A row of `topic`, for access to its fields.
     ///
     /// # Errors
     /// Where the topic cannot be decoded, or the payload has neither of the sizes of its format.
     pub fn row<'a>(&'a self, topic: &Topic, payload: &'a [u8]) -> Result<Row<'a>, UlogError> {
-        let layout = match &self.subscriptions[topic.id.index()].layout {
-            Ok(layout) => layout,
-            Err(why) => {
-                return Err(UlogError::Undecodable { topic: topic.name.clone(), why: why.to_string() });
-            }
-        };
+        let layout = self.layout(topic)?;
         if payload.len() != layout.trimmed && payload.len() != layout.full {
             let (trimmed, full) = (layout.trimmed, layout.full);
             return Err(UlogError::RowSize { topic: topic.name.clone(), got: payload.len(), trimmed, full });
@@ -250,7 +255,7 @@ impl Definitions {
             }),
         }
         for series in self.waiting.remove(name).unwrap_or_default() {
-            let layout = self.layout(series, &self.topics[series as usize].type_name.clone());
+            let layout = self.lay_out(series, &self.topics[series as usize].type_name.clone());
             let subscription = &mut self.subscriptions[series as usize];
             subscription.layout = layout;
             subscription.decodable_from = end;
@@ -265,7 +270,7 @@ impl Definitions {
     }
 
     /// The layout for a subscription; remembers it where a type is missing that may still come.
-    fn layout(&mut self, series: u32, name: &str) -> Result<Arc<Layout>, Undecodable> {
+    fn lay_out(&mut self, series: u32, name: &str) -> Result<Arc<Layout>, Undecodable> {
         let layout = self.formats.layout(name, &self.limits);
         if let Err(Undecodable::Missing(missing)) = &layout {
             self.waiting.entry(missing.clone()).or_default().push(series);
@@ -304,7 +309,7 @@ impl Definitions {
         let uses = self.names.entry(base.clone()).or_default();
         *uses += 1;
         let topic_name = if *uses == 1 { base } else { format!("{base}#{uses}") };
-        let layout = self.layout(series, type_name);
+        let layout = self.lay_out(series, type_name);
         match &layout {
             Err(Undecodable::Missing(missing)) if missing == type_name => {
                 notes.push(&rules::UNDEFINED_FORMAT, range.clone(), || {

@@ -35,6 +35,22 @@ pub enum UlogError {
         /// Why.
         why: String,
     },
+    /// A topic that the log does not have.
+    #[error("the log has no topic {topic}")]
+    NoSuchTopic {
+        /// The topic.
+        topic: String,
+    },
+    /// A field that a format does not have, or has with another type.
+    #[error("{format} has no field {field} of type {wanted}")]
+    NoSuchField {
+        /// The format.
+        format: String,
+        /// The field, by its flat name.
+        field: String,
+        /// The type that was asked for.
+        wanted: String,
+    },
     /// A row that is neither the full nor the trimmed size of its format.
     #[error("a row of {got} bytes, where {topic} has {trimmed} or {full}")]
     RowSize {
@@ -130,6 +146,30 @@ pub enum UlogError {
         /// The topic.
         topic: String,
     },
+    /// A log to be merged that does not tell how its clock stands to the others'.
+    #[error("log {number} has no UTC, so nothing tells whether it shares the clock of the others")]
+    ClockUnknown {
+        /// Which log, from 1.
+        number: usize,
+    },
+    /// Logs to be merged whose clocks began at different times.
+    #[error("the clocks of the logs began up to {seconds} s apart")]
+    ClocksDiffer {
+        /// How far apart.
+        seconds: u64,
+    },
+    /// Logs to be merged that define one format in two ways.
+    #[error("format {name} is defined in two ways")]
+    FormatsDiffer {
+        /// The format.
+        name: String,
+    },
+    /// More topics, or instances of one, than a log can hold.
+    #[error("there is no instance left for topic {topic}")]
+    NoInstanceLeft {
+        /// The topic.
+        topic: String,
+    },
     /// The operating system refused to read or write.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -137,6 +177,10 @@ pub enum UlogError {
 
 impl From<UlogError> for Error {
     fn from(error: UlogError) -> Self {
+        let error = match error {
+            UlogError::Io(error) => return Error::io(crate::ID, error),
+            error => error,
+        };
         let (kind, offset, next) = match &error {
             UlogError::NotUlog => (ErrorKind::NotThisFormat, Some(0), None),
             UlogError::HeaderCut { len } => {
@@ -147,6 +191,12 @@ impl From<UlogError> for Error {
             }
             UlogError::Encrypted { .. } => {
                 (ErrorKind::Unsupported, Some(0), Some("decrypt it with the private key of its owner"))
+            }
+            UlogError::NoSuchTopic { .. } => {
+                (ErrorKind::InvalidArgument, None, Some("`topics` lists those that it has"))
+            }
+            UlogError::NoSuchField { .. } => {
+                (ErrorKind::InvalidArgument, None, Some("its `schema` lists the fields that it has"))
             }
             UlogError::Undecodable { .. } | UlogError::RowSize { .. } => (ErrorKind::Malformed, None, None),
             UlogError::BadFormat { .. } => {
@@ -195,7 +245,23 @@ impl From<UlogError> for Error {
                 None,
                 Some("keep all topics and cut by time alone, or keep the whole time"),
             ),
-            UlogError::Io(_) => (ErrorKind::Io, None, None),
+            UlogError::ClockUnknown { .. } => (
+                ErrorKind::InvalidArgument,
+                None,
+                Some("say that all were recorded after one boot: --time-base boot"),
+            ),
+            UlogError::ClocksDiffer { .. } => {
+                (ErrorKind::InvalidArgument, None, Some("place them by their UTC: --time-base utc"))
+            }
+            UlogError::FormatsDiffer { .. } => (
+                ErrorKind::Unsupported,
+                None,
+                Some("one ULog cannot hold both; slice the logs to topics that they define alike"),
+            ),
+            UlogError::NoInstanceLeft { .. } => {
+                (ErrorKind::LimitExceeded, None, Some("merge fewer logs, or fewer topics of them"))
+            }
+            UlogError::Io(_) => unreachable!("returned above"),
         };
         let core = Error::new(crate::ID, kind, offset, error);
         match next {

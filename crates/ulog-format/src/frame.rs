@@ -12,6 +12,8 @@ use crate::clock::{LogClock, MAX_MICROS, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
 use crate::diagnostics as rules;
 use crate::error::UlogError;
+#[cfg(feature = "arrow")]
+use crate::index::MetRow;
 use crate::message::Message;
 use crate::plausible::{Judge, Scan, Verdict};
 use crate::window::{FLAG_BITS_AT, HEADER_LEN, HEADER_SIZE, NeedMore, Window};
@@ -42,6 +44,25 @@ pub(crate) struct PlainRow {
     pub(crate) before: u64,
     pub(crate) now: u64,
 }
+
+impl PlainRow {
+    /// Where the row stands in the order of time, microseconds; as [`RowMicros::in_order_micros`].
+    #[inline]
+    pub(crate) fn order(&self) -> u64 {
+        if self.micros > 0 { self.micros } else { self.now }
+    }
+
+    /// The same row as a second walk meets it.
+    #[cfg(feature = "arrow")]
+    #[inline]
+    pub(crate) fn met(&self) -> MetRow {
+        MetRow { series: self.series, time: RowMicros::At(self.micros), now: self.now }
+    }
+}
+
+/// How far ahead of the walk its bytes are asked for. Each hop waits for the one before it, so without this
+/// it also waits for memory at most rows.
+pub(crate) const AHEAD: usize = 4096;
 
 /// A stretch of damage whose end is being looked for.
 #[derive(Clone, Copy, Debug)]
@@ -193,7 +214,7 @@ impl Walk {
     /// Hands plain rows to `sink` as long as nothing needs a closer look: each fits, and so does the next.
     /// What is left is for [`step`](Self::step).
     #[inline]
-    pub(crate) fn rows(&mut self, window: Window<'_>, mut sink: impl FnMut(PlainRow)) {
+    pub(crate) fn rows(&mut self, window: Window<'_>, mut sink: impl FnMut(&Definitions, PlainRow)) {
         if self.gap.is_some() {
             return;
         }
@@ -205,16 +226,22 @@ impl Walk {
         let Some((mut shape, mut end)) = plain_row(shapes, data, at) else { return };
         let mut now = self.clock.now;
         let mut last = None;
+        let mut touched = 0_u8;
         while let Some((next_shape, next_end)) = plain_row(shapes, data, end)
             && let Some(micros) = plain_time(shape, data, at)
         {
+            touched ^= data.get(at + AHEAD).copied().unwrap_or(0);
             let before = now;
             now = now.max(micros);
             let (series, len) = (shape.series, end - at - ROW_AT);
-            sink(PlainRow { at: window.base + at as u64, series, len, micros, before, now });
+            sink(
+                &self.definitions,
+                PlainRow { at: window.base + at as u64, series, len, micros, before, now },
+            );
             last = Some((at, end, series));
             (at, shape, end) = (end, next_shape, next_end);
         }
+        std::hint::black_box(touched);
         self.clock.now = now;
         if let Some((at, end, series)) = last {
             self.last_row = Some((window.base + at as u64, window.base + end as u64, series));

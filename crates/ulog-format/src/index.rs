@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
-use crate::frame::{ROW_AT, plain_row, plain_time};
+use crate::frame::{AHEAD, ROW_AT, plain_row, plain_time};
 use crate::summary::Stats;
 use crate::window::{FLAG_BITS_AT, HEADER_SIZE};
 use crate::wire::kind;
@@ -264,14 +264,17 @@ impl<'a> Cursor<'a> {
     fn plain_rows(&mut self, stop: u64, sink: &mut impl FnMut(u64, MetRow)) {
         let (Ok(mut at), Ok(stop)) = (usize::try_from(self.at), usize::try_from(stop)) else { return };
         let mut now = self.clock.now;
+        let mut touched = 0_u8;
         while at < stop
             && let Some((shape, end)) = plain_row(&self.shapes, self.data, at)
             && let Some(micros) = plain_time(shape, self.data, at)
         {
+            touched ^= self.data.get(at + AHEAD).copied().unwrap_or(0);
             now = now.max(micros);
             sink(at as u64, MetRow { series: shape.series, time: RowMicros::At(micros), now });
             at = end;
         }
+        std::hint::black_box(touched);
         self.clock.now = now;
         self.at = at as u64;
     }

@@ -27,6 +27,7 @@
 //! - [`schema`] and [`layout`]: definitions found in the file, and where fields lie in a row.
 //! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass over
 //!   a pipe, in bounded memory. Both hand out [`Record`](rovelog_core::Record)s, and [`Row`] for their fields.
+//! - [`typed`]: rows as structs of your own, declared with [`rows!`].
 //! - [`mod@recover`]: the best sound log that a damaged one still holds, with an account of every byte.
 //! - [`reshape`]: parts of a log as logs of their own, without touching the bytes of what is kept.
 //! - [`writer`]: logs from scratch, copies message by message, and appending to finished logs.
@@ -40,8 +41,11 @@ mod clock;
 mod columns;
 mod definitions;
 pub mod diagnostics;
+mod dropouts;
 mod error;
 mod frame;
+#[cfg(feature = "arrow")]
+mod gather;
 mod index;
 pub mod layout;
 pub mod message;
@@ -55,18 +59,20 @@ mod row;
 pub mod schema;
 mod stream;
 mod summary;
+pub mod typed;
 mod utc;
 mod window;
 pub mod wire;
 pub mod writer;
 
-use rovelog_core::{Bytes, Format, FormatInfo, ReadOptions, Result, Signature};
+use rovelog_core::{Align, Bytes, Format, FormatInfo, Merged, ReadOptions, Result, Signature};
 
 #[cfg(feature = "arrow")]
-pub use columns::{ColumnBatches, TopicBatches};
+pub use columns::{ColumnBatches, StreamBatches, TopicBatches};
 pub use definitions::{Definitions, Subscription};
+pub use dropouts::{Dropout, DropoutLoss};
 pub use error::UlogError;
-pub use parameters::{Dropout, ParameterChange, Parameters};
+pub use parameters::{ParameterChange, Parameters};
 pub use reader::UlogReader;
 pub use recover::recover;
 pub use row::{Number, Place, Row};
@@ -99,5 +105,9 @@ impl Format for Ulog {
 
     fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
         Ok(UlogStream::new(input, options)?)
+    }
+
+    fn merge(logs: &[&UlogReader], align: Align, out: &mut dyn std::io::Write) -> Result<Merged> {
+        Ok(reshape::merge(logs, align, out)?)
     }
 }

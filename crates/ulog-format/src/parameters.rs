@@ -43,18 +43,6 @@ pub(crate) enum Section {
     Data(Option<Timestamp>),
 }
 
-/// A stretch of time from which messages are missing, as the logger itself reports it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Dropout {
-    /// The log time at its place; a dropout has no time of its own.
-    pub time: Option<Timestamp>,
-    /// Its length in milliseconds.
-    pub millis: u16,
-    /// The offset of the message.
-    pub offset: u64,
-}
-
 fn entry(part: KeyValue<'_>) -> Option<(String, Value)> {
     let key = part.parse_key()?;
     Some((key.name.to_owned(), info_value(key.ty, part.value)))

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::RangeInclusive;
+use std::sync::OnceLock;
 
 use rovelog_core::order::{Blocks, InOrder, Place};
 use rovelog_core::reader::Texts;
 use rovelog_core::{
-    Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions,
+    Bytes, Diagnostics, FormatInfo, Limits, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions,
     Recovery, Select, Sliced, Text, Timestamp, Topic, TopicId, Value,
 };
 
@@ -16,7 +17,7 @@ use crate::error::UlogError;
 use crate::frame::{Step, Walk};
 use crate::index::{Cursor, Index, Met, row_bytes};
 use crate::message::{Message, level_number};
-use crate::parameters::{Dropout, Parameters, Section, infos, multi_infos};
+use crate::parameters::{Parameters, Section, infos, multi_infos};
 use crate::recover::recover;
 use crate::reshape;
 use crate::row::Row;
@@ -24,42 +25,43 @@ use crate::summary::Summary;
 use crate::window::Window;
 use crate::wire::{FileHeader, FlagBits, kind};
 
-/// A ULog, opened. Opening walks over the message headers once; rows are decoded when asked for.
+/// A ULog, opened. What stands behind its header is walked over once, when something of it is first asked
+/// for; rows are decoded when asked for.
 #[derive(Debug)]
 pub struct UlogReader {
     pub(crate) bytes: Bytes,
-    pub(crate) walk: Walk,
-    pub(crate) index: Index,
+    header: FileHeader,
+    flags: Option<FlagBits>,
+    limits: Limits,
+    walked: OnceLock<Walked>,
+}
+
+/// What a walk over all of a log leaves.
+#[derive(Debug)]
+struct Walked {
+    walk: Walk,
+    index: Index,
     info: LogInfo,
     /// Where 'I', 'M', 'P' and 'Q' messages stand.
     described: Vec<(u64, Section)>,
 }
 
-impl UlogReader {
-    /// Opens the log that `bytes` holds.
-    ///
-    /// # Errors
-    /// Where the bytes are no ULog, end inside its header, or use incompatible features. Damage is no
-    /// error: it is in [`diagnostics`](LogReader::diagnostics).
-    #[expect(clippy::missing_panics_doc, reason = "the window is the whole file")]
-    pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, UlogError> {
-        let head = &bytes[..bytes.len().min(Walk::START)];
-        let mut walk = Walk::start(head, &options.limits)?;
+impl Walked {
+    fn new(bytes: &[u8], mut walk: Walk) -> Self {
         let mut summary = Summary::new();
         let mut index = Index::default();
         let mut described = Vec::new();
-        let window = Window { data: &bytes, base: 0, eof: true };
+        let window = Window { data: bytes, base: 0, eof: true };
         loop {
-            walk.rows(window, |row| {
+            walk.rows(window, |_, row| {
                 let stats = summary.stats(row.series);
-                let order = if row.micros > 0 { row.micros } else { row.now };
-                index.row(row.at, row.series, order, row.before, stats);
+                index.row(row.at, row.series, row.order(), row.before, stats);
                 stats.row(row.len, row.micros);
             });
             // The window is the whole file, so there is never more to ask for.
             match walk.step(window).expect("the window reaches the end of the file") {
                 Step::Row { at, shape, time, before, .. } => {
-                    let row = row_bytes(&bytes, at).expect("a sound row is whole");
+                    let row = row_bytes(bytes, at).expect("a sound row is whole");
                     if shape.is_narrow() {
                         index.join();
                     }
@@ -71,7 +73,7 @@ impl UlogReader {
                     }
                 }
                 Step::Message { at, end, msg_type } => {
-                    let message = view(&bytes, at, end, msg_type);
+                    let message = view(bytes, at, end, msg_type);
                     let in_data = walk.definitions.in_data;
                     summary.message(msg_type, &message, in_data);
                     if matches!(
@@ -94,27 +96,63 @@ impl UlogReader {
             summary.publish(&mut walk, u32::try_from(series).expect("ids are u32"));
         }
         let info = summary.info(&walk, bytes.len() as u64);
-        Ok(Self { bytes, walk, index, info, described })
+        Self { walk, index, info, described }
+    }
+}
+
+impl UlogReader {
+    /// Opens the log that `bytes` holds.
+    ///
+    /// # Errors
+    /// Where the bytes are no ULog, end inside its header, or use incompatible features. Damage is no
+    /// error: it is in [`diagnostics`](LogReader::diagnostics).
+    pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, UlogError> {
+        let walk = Walk::start(&bytes, &options.limits)?;
+        let (header, flags, limits) = (walk.header, walk.flags, options.limits.clone());
+        Ok(Self { bytes, header, flags, limits, walked: OnceLock::new() })
+    }
+
+    /// A walk that stands behind the header.
+    pub(crate) fn start(&self) -> Walk {
+        Walk::start(&self.bytes, &self.limits).expect("the header was accepted when the log was opened")
+    }
+
+    fn walked(&self) -> &Walked {
+        self.walked.get_or_init(|| Walked::new(&self.bytes, self.start()))
+    }
+
+    pub(crate) fn walk(&self) -> &Walk {
+        &self.walked().walk
+    }
+
+    pub(crate) fn index(&self) -> &Index {
+        &self.walked().index
+    }
+
+    /// Whether the index is there already.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn is_indexed(&self) -> bool {
+        self.walked.get().is_some()
     }
 
     /// The file's header.
     pub fn header(&self) -> &FileHeader {
-        &self.walk.header
+        &self.header
     }
 
     /// The flag bits, where the log has them.
     pub fn flag_bits(&self) -> Option<&FlagBits> {
-        self.walk.flags.as_ref()
+        self.flags.as_ref()
     }
 
     /// Where appended data begins; at most three offsets.
     pub fn appended_offsets(&self) -> &[u64] {
-        &self.walk.appended
+        &self.walk().appended
     }
 
     /// Formats, subscriptions, and the layouts of topics.
     pub fn definitions(&self) -> &Definitions {
-        &self.walk.definitions
+        &self.walk().definitions
     }
 
     /// A record as a row, for access to single fields.
@@ -122,7 +160,7 @@ impl UlogReader {
     /// # Errors
     /// Where the record is not one of this log.
     pub fn row<'a>(&'a self, record: &Record<'a>) -> Result<Row<'a>, UlogError> {
-        self.walk.definitions.row(record.topic, record.payload)
+        self.walk().definitions.row(record.topic, record.payload)
     }
 
     /// All sound messages in file order, with the offset of each.
@@ -135,7 +173,7 @@ impl UlogReader {
         let mut rows = vec![0; self.topics().len()];
         self.cursor().filter_map(move |met| {
             let row = met.row?;
-            let time = self.walk.clock.timestamp(row.time);
+            let time = self.walk().clock.timestamp(row.time);
             let seq = rows[row.series as usize];
             rows[row.series as usize] += 1;
             Some(self.record(row.series, time, met.at, seq, &met.payload[2..]))
@@ -161,22 +199,8 @@ impl UlogReader {
         multi_infos(self.described().map(|(_, message, _)| message))
     }
 
-    /// The dropouts that the logger reported, in file order.
-    pub fn dropouts(&self) -> Vec<Dropout> {
-        let mut cursor = self.cursor();
-        let mut dropouts = Vec::new();
-        while let Some(met) = cursor.next() {
-            if let (kind::DROPOUT, Some(Message::Dropout { millis })) =
-                (met.msg_type, Message::view(met.msg_type, met.payload))
-            {
-                dropouts.push(Dropout { time: cursor.clock.now(), millis, offset: met.at });
-            }
-        }
-        dropouts
-    }
-
     pub(crate) fn described(&self) -> impl Iterator<Item = (u64, Message<'_>, Section)> + '_ {
-        self.described.iter().filter_map(|(at, section)| {
+        self.walked().described.iter().filter_map(|(at, section)| {
             let start = usize::try_from(*at).ok()?;
             let [a, b, msg_type, payload @ ..] = self.bytes.get(start..)? else { return None };
             let payload = payload.get(..usize::from(u16::from_le_bytes([*a, *b])))?;
@@ -191,16 +215,16 @@ impl UlogReader {
 
     /// A time of this log, from microseconds.
     pub(crate) fn timestamp(&self, micros: u64) -> Option<Timestamp> {
-        Timestamp::from_micros(micros, self.walk.clock.clock)
+        Timestamp::from_micros(micros, self.walk().clock.clock)
     }
 
     /// Bytes without sound framing, ascending.
     pub(crate) fn gaps(&self) -> &[std::ops::Range<u64>] {
-        self.index.gaps()
+        self.index().gaps()
     }
 
     pub(crate) fn cursor(&self) -> Cursor<'_> {
-        Cursor::all(&self.bytes, &self.index, &self.walk.definitions, self.walk.header.timestamp.get())
+        Cursor::all(&self.bytes, self.index(), &self.walk().definitions, self.header.timestamp.get())
     }
 
     fn record<'a>(
@@ -211,14 +235,14 @@ impl UlogReader {
         seq: u64,
         payload: &'a [u8],
     ) -> Record<'a> {
-        let topic = &self.walk.definitions.topics[TopicId(series).index()];
-        Record::new(topic, time, at, seq, payload, &self.walk.definitions)
+        let topic = &self.walk().definitions.topics[TopicId(series).index()];
+        Record::new(topic, time, at, seq, payload, &self.walk().definitions)
     }
 
     /// The record at a place that [`InOrder`] handed out.
     fn record_at(&self, place: Place) -> Record<'_> {
         let payload = row_bytes(&self.bytes, place.offset).expect("the index points at whole rows");
-        let (shape, clock) = (self.index.shape(place.topic), self.walk.clock.clock);
+        let (shape, clock) = (self.index().shape(place.topic), self.walk().clock.clock);
         let time = match shape.plain_time(payload) {
             // A narrow time stands in the order by itself, unless it could not be held.
             None if shape.is_narrow() => Some(Timestamp::new(place.time, clock)),
@@ -234,7 +258,7 @@ impl UlogReader {
         let Message::Text { level, tag, timestamp, text } = Message::view(met.msg_type, met.payload)? else {
             return None;
         };
-        let time = Timestamp::from_micros(timestamp, self.walk.clock.clock);
+        let time = Timestamp::from_micros(timestamp, self.walk().clock.clock);
         let line = Text::new(time, met.at, level_number(level)?, String::from_utf8_lossy(text).into_owned());
         Some(match tag {
             Some(tag) => line.with_source(tag.to_string()),
@@ -256,21 +280,26 @@ impl LogReader for UlogReader {
     }
 
     fn info(&self) -> &LogInfo {
-        &self.info
+        &self.walked().info
     }
 
     fn topics(&self) -> &[Topic] {
-        &self.walk.definitions.topics
+        &self.walk().definitions.topics
     }
 
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        let selected = Selected {
+        let selected = |keeps: &dyn Fn(&Topic) -> bool| Selected {
             reader: self,
-            topics: self.topics().iter().map(|topic| select.keeps_topic(topic)).collect(),
+            topics: self.topics().iter().map(keeps).collect(),
             start: select.start,
             end: select.end,
         };
-        let latched = if select.latched { selected.latched() } else { Vec::new() };
+        let latched = if select.latched {
+            selected(&|topic| select.keeps_latched(topic)).latched()
+        } else {
+            Vec::new()
+        };
+        let selected = selected(&|topic| select.keeps_topic(topic));
         let places = latched.into_iter().chain(InOrder::new(selected));
         Box::new(places.map(|place| Ok(self.record_at(place))))
     }
@@ -294,11 +323,11 @@ impl LogReader for UlogReader {
     }
 
     fn definition(&self, topic: &Topic) -> Option<String> {
-        Some(self.walk.definitions.subscriptions.get(topic.id.index())?.format.as_ref()?.to_string())
+        Some(self.walk().definitions.subscriptions.get(topic.id.index())?.format.as_ref()?.to_string())
     }
 
     fn diagnostics(&self) -> &Diagnostics {
-        &self.walk.diagnostics
+        &self.walk().diagnostics
     }
 
     fn recover(&self, out: &mut dyn Write, options: &RecoverOptions) -> rovelog_core::Result<Recovery> {
@@ -321,14 +350,14 @@ struct Selected<'a> {
 impl Selected<'_> {
     fn places(&self, block: usize, mut visit: impl FnMut(Place)) {
         let reader = self.reader;
-        if !reader.index.has_any(block, &self.topics) {
+        if !reader.index().has_any(block, &self.topics) {
             return;
         }
         let mut rows = vec![0; self.topics.len()];
-        for (series, before) in reader.index.rows_before(block) {
+        for (series, before) in reader.index().rows_before(block) {
             rows[*series as usize] = *before;
         }
-        let mut cursor = Cursor::block(&reader.bytes, &reader.index, &reader.walk.definitions, block);
+        let mut cursor = Cursor::block(&reader.bytes, reader.index(), &reader.walk().definitions, block);
         cursor.rows(u64::MAX, |offset, row| {
             let series = row.series as usize;
             if self.topics[series] {
@@ -347,7 +376,8 @@ impl Selected<'_> {
     fn latched(&self) -> Vec<Place> {
         let Some(start) = self.start else { return Vec::new() };
         let mut last: BTreeMap<u32, Place> = BTreeMap::new();
-        for (block, _) in self.reader.index.blocks.iter().enumerate().filter(|(_, block)| block.first < start)
+        for (block, _) in
+            self.reader.index().blocks.iter().enumerate().filter(|(_, block)| block.first < start)
         {
             self.places(block, |place| {
                 if place.time < start {
@@ -364,14 +394,14 @@ impl Selected<'_> {
 
 impl Blocks for Selected<'_> {
     fn span(&self, block: usize) -> Option<RangeInclusive<i64>> {
-        let block = &self.reader.index.blocks[block];
+        let block = &self.reader.index().blocks[block];
         let outside = self.start.is_some_and(|start| block.last < start)
             || self.end.is_some_and(|end| block.first >= end);
         (!outside).then_some(block.first..=block.last)
     }
 
     fn count(&self) -> usize {
-        self.reader.index.blocks.len()
+        self.reader.index().blocks.len()
     }
 
     fn visit(&self, block: usize, visit: &mut dyn FnMut(Place)) {

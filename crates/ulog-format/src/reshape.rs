@@ -1,4 +1,4 @@
-//! Cutting logs by time and by topic, without touching the bytes of what is kept.
+//! Cutting logs by time and by topic, without touching the bytes of what is kept; and merging them.
 //!
 //! ```
 //! use rovelog_core::{LogReader, ReadOptions, Select};
@@ -20,6 +20,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod merge;
+mod topics;
+
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::ops::Range;
@@ -37,6 +40,8 @@ use crate::parameters::Section;
 use crate::reader::UlogReader;
 use crate::window::{FLAG_BITS_AT, HEADER_LEN};
 use crate::wire::{FlagBits, MessageHeader, kind};
+
+pub use merge::merge;
 
 /// What a slice holds, as it is counted.
 #[derive(Default)]
@@ -205,8 +210,10 @@ impl<'a, W: Write> Slice<'a, W> {
             }
         }
         if self.select.latched {
+            let topics = self.log.topics().iter();
+            let latched: Vec<_> = topics.map(|topic| self.select.keeps_latched(topic)).collect();
             for met in self.log.cursor() {
-                if let Some(row) = met.row.filter(|row| self.kept[row.series as usize])
+                if let Some(row) = met.row.filter(|row| latched[row.series as usize])
                     && row.time.in_order(row.now) < start
                 {
                     last.insert(row.series, met.at);
@@ -225,7 +232,7 @@ impl<'a, W: Write> Slice<'a, W> {
         }
         self.write(header.as_bytes())?;
         let series = (0..).zip(&self.kept).filter(|(_, kept)| **kept).map(|(series, _)| series);
-        let shapes = series.map(|series| self.log.index.shape(series));
+        let shapes = series.map(|series| self.log.index().shape(series));
         let narrow = shapes.into_iter().any(RowShape::is_narrow);
         self.clock = narrow.then(|| LogClock::new(header.timestamp.get()));
         let first = self.log.cursor().next();
@@ -344,7 +351,7 @@ impl<'a, W: Write> Slice<'a, W> {
     /// Reads a row as a reader of the slice will, where its time depends on what is before it.
     fn follow(&mut self, series: u32, met: &Met<'_>, time: RowMicros) -> Result<(), UlogError> {
         let Some(clock) = &mut self.clock else { return Ok(()) };
-        let shape = self.log.index.shape(series);
+        let shape = self.log.index().shape(series);
         if clock.row(shape, &met.payload[2..]) == time {
             return Ok(());
         }

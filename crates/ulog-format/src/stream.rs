@@ -8,6 +8,10 @@ use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Rec
 use crate::definitions::{Definitions, RowShape};
 use crate::error::UlogError;
 use crate::frame::{ROW_AT, Step, Walk};
+#[cfg(feature = "arrow")]
+use crate::gather::Gathering;
+#[cfg(feature = "arrow")]
+use crate::index::MetRow;
 use crate::message::Message;
 use crate::reader::view;
 use crate::summary::Summary;
@@ -139,6 +143,40 @@ impl<R: Read> UlogStream<R> {
         }
     }
 
+    /// Gathers the rows of the bytes at hand and reads on; false at the end.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn gather(&mut self, gathering: &mut Gathering) -> Result<bool, UlogError> {
+        loop {
+            let (window, summary) = (self.source.window(), &mut self.summary);
+            let index = |at: u64| usize::try_from(at - window.base).expect("within the window");
+            self.walk.rows(window, |definitions, row| {
+                summary.stats(row.series).row(row.len, row.micros);
+                gathering.row(definitions, window.data, index(row.at), row.met());
+            });
+            match self.walk.step(window) {
+                Ok(Step::End) => {
+                    gathering.copy(window.data);
+                    for series in 0..self.walk.definitions.topics.len() {
+                        summary.publish(&mut self.walk, u32::try_from(series).expect("ids are u32"));
+                    }
+                    return Ok(false);
+                }
+                Ok(step) => {
+                    if let Step::Row { at, shape, time, .. } = step {
+                        let row = MetRow { series: shape.series, time, now: self.walk.clock.now };
+                        gathering.row(&self.walk.definitions, window.data, index(at), row);
+                    }
+                    self.item(step);
+                }
+                Err(need) => {
+                    gathering.copy(window.data);
+                    self.source.fill(self.walk.needed_from(), need.0)?;
+                    return Ok(true);
+                }
+            }
+        }
+    }
+
     /// Log time so far, microseconds.
     pub(crate) fn log_time(&self) -> u64 {
         self.walk.clock.now
@@ -148,7 +186,7 @@ impl<R: Read> UlogStream<R> {
     pub(crate) fn losses(mut self) -> Result<Vec<Range<u64>>, UlogError> {
         let mut losses = Vec::new();
         loop {
-            self.walk.rows(self.source.window(), |_| {});
+            self.walk.rows(self.source.window(), |_, _| {});
             match self.walk.step(self.source.window()) {
                 Ok(Step::Lost { at, end, .. }) => losses.push(at..end),
                 Ok(Step::End) => return Ok(losses),

@@ -9,10 +9,11 @@ use arrow_array::types::{
     UInt64Type,
 };
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::DataType;
-use rovelog_core::{LogReader, ReadOptions, Select, Value};
+use arrow_schema::{ArrowError, DataType};
+use rovelog_core::{LogReader, ReadOptions, Select, TopicId, Value};
+use rovelog_testing::Dribble;
 use support::{Log, corpus, logs_in, open, real};
-use ulog_format::UlogReader;
+use ulog_format::{UlogReader, UlogStream};
 
 /// The value of a column at a row, as a record would give it.
 fn value_at(array: &dyn Array, row: usize) -> Value {
@@ -70,16 +71,28 @@ fn check(log: &Log) {
     for (topic, table) in reader.tables(&Select::all()).expect("small") {
         kept[topic.index()] = rows(&table);
     }
-    let mut streamed = vec![Vec::new(); want.len()];
-    for batch in reader.batches(&Select::all()) {
-        let (topic, batch) = batch.expect("small");
-        streamed[topic.index()].extend(rows(&batch));
-    }
+    let by_topic = |batches: &mut dyn Iterator<Item = Result<(TopicId, RecordBatch), ArrowError>>| {
+        let mut by_topic = vec![Vec::new(); want.len()];
+        for batch in batches {
+            let (topic, batch) = batch.expect("small");
+            by_topic[topic.index()].extend(rows(&batch));
+        }
+        by_topic
+    };
+    let indexed = by_topic(&mut reader.batches(&Select::all()));
+    // Nothing was asked of this one before: it is judged and gathered in one pass.
+    let judged = by_topic(&mut open(&log.bytes).batches(&Select::all()));
+    // Windows end anywhere.
+    let pipe = UlogStream::new(Dribble::new(&log.bytes, [7, 4096, 1, 70_000]), &ReadOptions::default())
+        .expect("opens as well");
+    let piped = by_topic(&mut pipe.batches(&Select::all()));
     for topic in reader.topics() {
         let what = format!("{} {}", log.name, topic.name);
         let want = &want[topic.id.index()];
         assert!(kept[topic.id.index()] == *want, "{what}: kept columns differ");
-        assert!(streamed[topic.id.index()] == *want, "{what}: streamed columns differ");
+        assert!(indexed[topic.id.index()] == *want, "{what}: columns by the index differ");
+        assert!(judged[topic.id.index()] == *want, "{what}: columns in one pass differ");
+        assert!(piped[topic.id.index()] == *want, "{what}: columns from a pipe differ");
         let Ok(batches) = reader.columns(topic, &Select::all()) else {
             assert!(topic.schema.is_none(), "{what} has a schema and no columns");
             continue;

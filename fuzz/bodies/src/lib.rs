@@ -2,12 +2,16 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::missing_panics_doc, reason = "a panic is how a body reports")]
 
+mod pieces;
+mod rld;
 mod ulog;
 
-pub use ulog::{ulog_declarations, ulog_read, ulog_stream};
+pub use rld::{rld_read, rld_recover, rld_stream};
+pub use ulog::{ulog_declarations, ulog_read, ulog_rewrite, ulog_stream};
 
 /// All bodies, for those who run them over files.
-pub const ALL: &[fn(&[u8])] = &[detect, ulog_declarations, ulog_read, ulog_stream];
+pub const ALL: &[fn(&[u8])] =
+    &[detect, rld_read, rld_recover, rld_stream, ulog_declarations, ulog_read, ulog_rewrite, ulog_stream];
 
 /// Detection agrees with opening: what is detected as a format is never refused as another one.
 pub fn detect(data: &[u8]) {

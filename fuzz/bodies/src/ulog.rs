@@ -1,11 +1,13 @@
 //! Bodies for ULog.
 
-use std::io::Read;
-
 use rovelog::ulog_format::message::Message;
 use rovelog::ulog_format::wire::Payload;
-use rovelog::ulog_format::{UlogReader, UlogStream};
-use rovelog::{Bytes, LogReader, LogStream, ReadOptions, Select, Severity};
+use rovelog::ulog_format::{Ulog, UlogReader, UlogStream};
+use rovelog::{
+    Align, Bytes, Format, LogReader, LogStream, ReadOptions, RecoverOptions, Select, Severity, TopicId,
+};
+
+use crate::pieces::Pieces;
 
 fn open(data: &[u8]) -> Option<UlogReader> {
     UlogReader::new(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
@@ -51,19 +53,6 @@ pub fn ulog_read(data: &[u8]) {
     drop((log.parameters(), log.infos(), log.multi_infos(), log.dropouts()));
 }
 
-/// Hands out bytes in pieces of sizes taken from the bytes themselves.
-struct Pieces<'a>(&'a [u8]);
-
-impl Read for Pieces<'_> {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        let size = self.0.first().map_or(0, |b| 1 + usize::from(*b)).min(self.0.len()).min(out.len());
-        let (piece, rest) = self.0.split_at(size);
-        out[..size].copy_from_slice(piece);
-        self.0 = rest;
-        Ok(size)
-    }
-}
-
 /// The stream gives what the slice gives, however its input is split.
 pub fn ulog_stream(data: &[u8]) {
     let stream = UlogStream::new(Pieces(data), &ReadOptions::default());
@@ -77,6 +66,44 @@ pub fn ulog_stream(data: &[u8]) {
     assert!(records.next().is_none(), "the slice has more records");
     assert_eq!(stream.diagnostics().list(), log.diagnostics().list());
     assert_eq!(format!("{:?}", stream.info()), format!("{:?}", log.info()));
+    columns(data, &log);
+}
+
+/// Columns have the rows that records have: of a log that was only opened, of one with its index, from a pipe.
+fn columns(data: &[u8], log: &UlogReader) {
+    let rows = |batches: &mut dyn Iterator<Item = (TopicId, usize)>| {
+        let mut rows = vec![0; log.topics().len()];
+        batches.for_each(|(topic, count)| rows[topic.index()] += count as u64);
+        rows
+    };
+    let want: Vec<_> = log.topics().iter().map(|topic| topic.count).collect();
+    let all = Select::all();
+    let opened = open(data).expect("it opened before");
+    assert_eq!(
+        rows(&mut opened.batches(&all).flatten().map(|(topic, batch)| (topic, batch.num_rows()))),
+        want,
+        "judged and gathered"
+    );
+    assert_eq!(
+        rows(&mut log.batches(&all).flatten().map(|(topic, batch)| (topic, batch.num_rows()))),
+        want,
+        "by the index"
+    );
+    let stream = UlogStream::new(Pieces(data), &ReadOptions::default()).expect("it opened before");
+    let mut batches = stream.batches(&all);
+    assert_eq!(
+        rows(&mut batches.by_ref().flatten().map(|(topic, batch)| (topic, batch.num_rows()))),
+        want,
+        "from a pipe"
+    );
+    assert_eq!(format!("{:?}", batches.stream().info()), format!("{:?}", log.info()));
+    assert_eq!(batches.stream().diagnostics().list(), log.diagnostics().list());
+    for (topic, table) in log.tables(&all).expect("small") {
+        let opened = open(data).expect("it opened before");
+        let mut batches = opened.batches(&all).flatten().filter(|(of, _)| *of == topic);
+        let first = batches.next().expect("it has rows").1;
+        assert!(first == table || batches.next().is_some(), "the columns of a topic differ");
+    }
 }
 
 /// The declared struct and the borrowed view of a payload: both or neither; what is read is written back.
@@ -87,4 +114,36 @@ pub fn ulog_declarations(data: &[u8]) {
     if let Ok(declared) = declared {
         assert_eq!(declared.to_bytes().expect("what was read can be written"), payload);
     }
+}
+
+/// Logs made of any log open without loss, and hold what they are said to hold.
+pub fn ulog_rewrite(data: &[u8]) {
+    let Some(log) = open(data) else { return };
+    let reopened = |bytes: &[u8]| {
+        let log = open(bytes).expect("what is written opens");
+        assert_eq!(log.info().lost.losses, 0, "what is written is sound");
+        log.info().records
+    };
+    let mut out = Vec::new();
+    let report = log.recover(&mut out, &RecoverOptions::default()).expect("memory takes it");
+    assert_eq!(reopened(&out), report.records);
+    let kept = report.kept_bytes + report.lost_bytes() + report.stale_bytes;
+    assert_eq!(kept, data.len() as u64, "bytes are not accounted for");
+
+    let middle = log.info().start.zip(log.info().end).map(|(start, end)| start.nanos.midpoint(end.nanos));
+    for select in [Select::all(), Select::all().between(middle, None), Select::all().between(None, middle)] {
+        out.clear();
+        if let Ok(sliced) = log.slice(&select, &mut out) {
+            assert_eq!(open(&out).expect("a slice opens").info().records, sliced.records);
+        }
+    }
+    // Two ways to define a format, and short timestamps, may be refused.
+    for logs in [&[&log][..], &[&log, &log]] {
+        out.clear();
+        if let Ok(merged) = Ulog::merge(logs, Align::AsIs, &mut out) {
+            assert_eq!(merged.records, log.info().records * logs.len() as u64);
+            assert_eq!(reopened(&out), merged.records);
+        }
+    }
+    log.dropout_losses();
 }

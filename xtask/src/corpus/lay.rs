@@ -29,6 +29,26 @@ impl Lay {
         self.bytes(&value.to_le_bytes())
     }
 
+    /// Four bytes.
+    pub(crate) fn u32(self, value: u32) -> Self {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    /// Four bytes, signed.
+    pub(crate) fn i32(self, value: i32) -> Self {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    /// Four bytes, IEEE 754.
+    pub(crate) fn f32(self, value: f32) -> Self {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    /// Eight bytes, IEEE 754.
+    pub(crate) fn f64(self, value: f64) -> Self {
+        self.bytes(&value.to_le_bytes())
+    }
+
     /// Eight bytes.
     pub(crate) fn u64(self, value: u64) -> Self {
         self.bytes(&value.to_le_bytes())

@@ -4,7 +4,9 @@ mod docs;
 mod expected;
 mod lay;
 mod manifest;
+mod rld;
 mod ulog;
+mod vel;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,6 +16,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::root;
 
+pub(crate) use rld::large::default_log as large_rld;
 pub(crate) use ulog::large::default_log as large_ulog;
 
 /// What is committed must stay small.
@@ -26,7 +29,7 @@ const BY_HAND: &[&str] = &[".gitattributes", "README.md"];
 type Command = fn(&[String]) -> Result<()>;
 
 /// Who makes large logs of a format; without a name it is the first.
-const LARGE: &[(&str, Command)] = &[("ulog", ulog::large::command)];
+const LARGE: &[(&str, Command)] = &[("ulog", ulog::large::command), ("rld", rld::large::command)];
 
 /// One test file: what it is called, what it is for, how it is made.
 pub(crate) struct Case {
@@ -46,7 +49,7 @@ pub(crate) struct Made {
 
 /// All cases of all formats, in the order of the manifest.
 fn cases() -> impl Iterator<Item = &'static Case> {
-    ulog::cases()
+    ulog::cases().chain(rld::cases()).chain(vel::cases())
 }
 
 /// The formats that have cases, by id.

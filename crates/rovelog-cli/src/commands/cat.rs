@@ -2,16 +2,15 @@
 
 use std::path::PathBuf;
 
-use regex::Regex;
-use rovelog::{AnyLog, LogReader, Record, Select, Topic};
+use rovelog::{AnyLog, LogReader, Select, Topic};
 
 use crate::args::{Context, Format};
 use crate::input::Input;
 use crate::progress::Progress;
 use crate::records::Records;
 use crate::report::{Failure, Outcome, Status};
-use crate::select::{FieldArgs, TopicArgs, matches, whole};
-use crate::when::{Window, WindowArgs};
+use crate::select::{FieldArgs, LatchedArgs, TopicArgs};
+use crate::when::WindowArgs;
 
 const MORE: &str = "\
 CSV needs exactly one topic. Where bytes of the log or values were lost, the exit code is 3.
@@ -35,9 +34,8 @@ pub(crate) struct Args {
     topics: TopicArgs,
     #[command(flatten)]
     fields: FieldArgs,
-    /// With -S, also the last record before it of topics whose whole name matches; may be repeated
-    #[arg(short, long, value_name = "REGEX", value_parser = whole)]
-    latched: Vec<Regex>,
+    #[command(flatten)]
+    latched: LatchedArgs,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -66,26 +64,17 @@ fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Cont
     for topic in &topics {
         out.expect(topic);
     }
-    let mut select =
+    let select =
         Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
-    if !args.latched.is_empty() {
-        select = select.with_latched();
-    }
+    let select = args.latched.add_to(select, &topics);
     let mut progress = Progress::new(context, Some(log.info().size));
     for record in log.records(&select) {
         let record = record?;
         progress.at(record.offset);
-        if !before(&record, &window) || args.latched.iter().any(|regex| matches(regex, record.topic)) {
-            out.write(&record)?;
-        }
+        out.write(&record)?;
     }
     drop(progress);
     out.finish()
-}
-
-/// Whether a record stands before the window, so that only `--latched` keeps it.
-fn before(record: &Record<'_>, window: &Window) -> bool {
-    matches!((window.start, record.time), (Some(start), Some(time)) if time.nanos < start)
 }
 
 /// What the records of a log cover: a topic may hold older values than the log's start.

@@ -86,7 +86,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     lines.retain(|line| window.keeps(line.time.nanos));
     let mut out = context.out();
     match format {
-        Format::Text | Format::Qgc => {
+        Format::Text | Format::Qgc | Format::Octave => {
             for line in &lines {
                 person(&mut out, line, &times)?;
                 out.end_record()?;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::args::{Context, Format};
 use crate::commands::cat::span;
 use crate::input::Input;
-use crate::outfile::{LogOut, OutArgs, OutFile, topic_files};
+use crate::outfile::{LogOut, OutArgs, OutFile, topic_names};
 use crate::output::escape;
 use crate::progress::Progress;
 use crate::report::{Failure, Outcome, Status, count, note};
@@ -424,8 +424,9 @@ impl Job<'_> {
     ) -> Result<Vec<(PathBuf, &'t Topic, u64)>, Failure> {
         let stem = if self.input.is_stdin() { None } else { self.input.path.file_stem() };
         let stem = stem.map_or_else(|| "log".into(), |stem| stem.to_string_lossy());
-        let names = topic_files(&stem, topics, kind.name());
-        let paths: Vec<_> = names.iter().map(|name| folder.join(name)).collect();
+        let file =
+            |name: &String| folder.join(format!("{stem}_{}.{}", name.trim_start_matches('_'), kind.name()));
+        let paths: Vec<_> = topic_names(topics).iter().map(file).collect();
         // Before the first is written: whoever has to name another folder finds this one as it was.
         if let Some(path) = paths.iter().find(|path| !self.args.out.force && path.exists()) {
             return Err(Failure::usage("a file for a topic exists already")

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use rovelog::{Clock, Ledger, LogInfo, State, Timestamp, Topic};
+use rovelog::{Clock, Ledger, LogInfo, State, Timestamp, Topic, Value};
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -36,6 +36,9 @@ pub(crate) struct Args {
     /// Print one value: a key of the JSON form, such as start, format.name or topics.imu/0.count
     #[arg(long, value_name = "KEY")]
     get: Option<String>,
+    /// Why: the evidence for everything that was settled from the file itself
+    #[arg(long)]
+    explain: bool,
 }
 
 /// The document `rovelog.info/1`. Others build on it: keys may be added, never changed.
@@ -106,6 +109,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
                 writeln!(out)?;
             }
             text(&mut out, input, &survey, context).map_err(|failure| failure.at(&input.path))?;
+            if args.explain {
+                explain(&mut out, &survey)?;
+            }
         }
         out.end_record()?;
         Ok(Status::Done)
@@ -174,6 +180,25 @@ fn text(out: &mut Out, input: &Input, survey: &Survey, context: &Context) -> Res
     if !shown.is_empty() {
         writeln!(out)?;
         topics::table(&shown).write(out)?;
+    }
+    Ok(())
+}
+
+/// What the format leaves open and the file settled, with the evidence; formats that leave nothing open
+/// have no such choices.
+fn explain(out: &mut Out, survey: &Survey) -> Result<(), Failure> {
+    let choices = survey.info.details.iter().find(|detail| detail.key == "choices");
+    let Some(Value::List(choices)) = choices.map(|detail| &detail.value) else {
+        writeln!(out, "\nnothing was open: {} says everything itself", survey.format.name)?;
+        return Ok(());
+    };
+    writeln!(out)?;
+    for choice in choices {
+        let word = |key: &str| choice.get(key).and_then(Value::as_str).unwrap_or_default();
+        let assumed = if choice.get("assumed") == Some(&Value::Bool(true)) { " (assumed)" } else { "" };
+        let (what, chosen) = (word("what").replace('_', " "), word("choice"));
+        writeln!(out, "{}  {chosen}{assumed}", out.paint.bold(&format!("{what}:")))?;
+        writeln!(out, "    {}", escape(word("evidence")))?;
     }
     Ok(())
 }

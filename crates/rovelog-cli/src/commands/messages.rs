@@ -98,7 +98,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         _ => out.line(&machine(text, &times)),
     };
     match format {
-        Format::Text | Format::Ndjson | Format::Qgc => texts.try_for_each(|text| {
+        Format::Text | Format::Ndjson | Format::Qgc | Format::Octave => texts.try_for_each(|text| {
             line(&text, &mut out)?;
             out.end_record()
         })?,

@@ -5,7 +5,9 @@ mod check;
 mod diff;
 mod events;
 mod export;
+mod extract;
 mod info;
+mod merge;
 mod messages;
 mod params;
 mod plot;
@@ -16,6 +18,8 @@ mod slice;
 mod split;
 mod topics;
 mod track;
+mod ulog;
+mod vel;
 
 use clap::Subcommand;
 
@@ -34,17 +38,21 @@ pub(crate) enum Command {
     Params(params::Args),
     Events(events::Args),
     Track(track::Args),
+    Extract(extract::Args),
     #[command(visible_alias = "doctor")]
     Check(check::Args),
     Recover(recover::Args),
     #[command(visible_alias = "filter")]
     Slice(slice::Args),
     Split(split::Args),
+    Merge(merge::Args),
     Diff(diff::Args),
     #[command(visible_alias = "convert")]
     Export(export::Args),
     Plot(plot::Args),
     Report(report::Args),
+    Ulog(ulog::Args),
+    Vel(vel::Args),
 }
 
 /// Runs `command`.
@@ -58,13 +66,17 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Params(args) => params::run(&args, context),
         Command::Events(args) => events::run(&args, context),
         Command::Track(args) => track::run(&args, context),
+        Command::Extract(args) => extract::run(&args, context),
         Command::Check(args) => check::run(&args, context),
         Command::Recover(args) => recover::run(&args, context),
         Command::Slice(args) => slice::run(&args, context),
         Command::Split(args) => split::run(&args, context),
+        Command::Merge(args) => merge::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
         Command::Export(args) => export::run(&args, context),
         Command::Plot(args) => plot::run(&args, context),
         Command::Report(args) => report::run(&args, context),
+        Command::Ulog(args) => ulog::run(&args, context),
+        Command::Vel(args) => vel::run(&args, context),
     }
 }

@@ -161,9 +161,10 @@ struct Difference<'a> {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv, Format::Qgc])?;
-    if format == Format::Qgc && args.other.is_some() {
-        return Err(Failure::usage("qgc is a form for the parameters of one log").next("leave B out"));
+    let (qgc, octave) = (Format::Qgc, Format::Octave);
+    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv, qgc, octave])?;
+    if (format == qgc || format == octave) && args.other.is_some() {
+        return Err(Failure::usage("this is a form for the parameters of one log").next("leave B out"));
     }
     let input = Input::new(args.file.as_deref())?;
     let (log, params) = read(&input, args, context)?;
@@ -173,8 +174,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         let (other_log, others) = read(&other, args, context)?;
         compare((&input.path, &params), (&other.path, &others), format, context)?;
         status = status.max(context.report.loss(&other_log.info().lost, &other.path));
+    } else if format == Format::Octave {
+        self::octave(&params, context)?;
     } else if format == Format::Qgc {
-        let left_out = qgc(&params, context)?;
+        let left_out = self::qgc(&params, context)?;
         for name in &left_out {
             let text =
                 format!("{name} is neither an int32 nor a float, so QGroundControl has no form for it");
@@ -234,7 +237,7 @@ fn dump(
             .collect(),
     });
     match format {
-        Format::Text | Format::Qgc => text(&mut out, params, times)?,
+        Format::Text | Format::Qgc | Format::Octave => text(&mut out, params, times)?,
         Format::Json => {
             let file = file.to_string_lossy().into_owned();
             out.document(&Document { schema: "rovelog.params/1", file, params: docs.collect() })?;
@@ -276,6 +279,28 @@ fn qgc(params: &BTreeMap<String, Param>, context: &Context) -> Result<Vec<String
     }
     out.flush()?;
     Ok(left_out)
+}
+
+/// Writes each as a scalar, or as a row of the value and its changes: the text format of GNU Octave's `load`.
+fn octave(params: &BTreeMap<String, Param>, context: &Context) -> Result<(), Failure> {
+    let mut out = context.out();
+    for (name, param) in params {
+        let values = param.value.iter().chain(param.changes.iter().map(|change| &change.value));
+        let values: Vec<_> = values.map(|value| shown(Some(value))).collect();
+        match values.as_slice() {
+            [] => {}
+            [one] => writeln!(out, "# name: {}\n# type: scalar\n{one}", escape(name))?,
+            many => {
+                let (name, columns) = (escape(name), many.len());
+                writeln!(
+                    out,
+                    "# name: {name}\n# type: matrix\n# rows: 1\n# columns: {columns}\n {}",
+                    many.join(" ")
+                )?;
+            }
+        }
+    }
+    Ok(out.flush()?)
 }
 
 fn text(out: &mut Out, params: &BTreeMap<String, Param>, times: &Times) -> Result<(), Failure> {
@@ -320,7 +345,7 @@ fn compare(
     let differences = pairs.iter().map(|(name, a, b)| Difference { name, a: a.as_ref(), b: b.as_ref() });
     let mut out = context.out();
     match format {
-        Format::Text | Format::Qgc => {
+        Format::Text | Format::Qgc | Format::Octave => {
             let width = pairs.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or_default();
             for (name, a, b) in &pairs {
                 let name = format!("{:width$}", escape(name));

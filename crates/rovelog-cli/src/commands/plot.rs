@@ -108,7 +108,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
     }
     if panels.is_empty() {
-        return Err(here(Failure::failed("the signals have no values here").next("see the topics: rovelog topics FILE")));
+        return Err(here(
+            Failure::failed("the signals have no values here").next("see the topics: rovelog topics FILE"),
+        ));
     }
     let name = input.path.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
     let span = (0.0, (end - start).max(1) as f64 / 1e9);

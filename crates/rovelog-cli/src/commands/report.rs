@@ -37,7 +37,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     context.format(&[Format::Text])?;
     let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
     let html = |path: &Path| {
-        path.extension().is_some_and(|name| name.eq_ignore_ascii_case("html") || name.eq_ignore_ascii_case("htm"))
+        path.extension()
+            .is_some_and(|name| name.eq_ignore_ascii_case("html") || name.eq_ignore_ascii_case("htm"))
     };
     if let Some(path) = path.filter(|path| !html(path)) {
         return Err(Failure::usage("a report is a page of HTML").next("name it so: -o report.html").at(path));

@@ -105,7 +105,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         definition: kind.topics.first().and_then(|topic| log.definition(topic)),
     });
     match format {
-        Format::Text | Format::Qgc => text(&mut out, &kinds)?,
+        Format::Text | Format::Qgc | Format::Octave => text(&mut out, &kinds)?,
         Format::Json => {
             let types = docs.collect();
             out.document(&Document { schema: "rovelog.schema/1", file: input.name(), types })?;

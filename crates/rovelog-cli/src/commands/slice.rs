@@ -11,7 +11,7 @@ use crate::input::Input;
 use crate::machine::DetailsDoc;
 use crate::outfile::{LogOut, OutArgs};
 use crate::report::{Failure, Outcome, count, note};
-use crate::select::TopicArgs;
+use crate::select::{LatchedArgs, TopicArgs};
 use crate::when::WindowArgs;
 
 const MORE: &str = "\
@@ -23,6 +23,7 @@ Examples:
   rovelog slice flight.ulg -o landing.ulg -S -30s
   rovelog slice flight.ulg -o minute.ulg -S +1m -E +2m
   rovelog filter flight.ulg -o small.ulg -y 'vehicle_.*' -y battery_status
+  rovelog slice flight.ulg -o end.ulg -S -1m -l '.*_status'   with the state that held before
   rovelog slice - --topics sensor_gps -o gps.ulg < flight.ulg";
 
 /// Cut a log by time and by topic; what is kept stays as it is
@@ -39,6 +40,8 @@ pub(crate) struct Args {
     topics: TopicArgs,
     #[command(flatten)]
     window: WindowArgs,
+    #[command(flatten)]
+    latched: LatchedArgs,
     #[command(flatten)]
     out: OutArgs,
 }
@@ -75,6 +78,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if topics.len() < log.topics().len() {
         select.topics = Some(topics.iter().map(|topic| topic.name.clone()).collect());
     }
+    let select = args.latched.add_to(select, &topics);
     let report = log.slice(&select, &mut out).map_err(|error| here(error.into()))?;
     let written = matches!(out, LogOut::File(_));
     out.finish()?;

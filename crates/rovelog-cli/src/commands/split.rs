@@ -1,4 +1,6 @@
-//! `rovelog split`: a log in parts, by time or by topic, each a log of its own.
+//! `rovelog split`: a log in parts, by time, by size or by topic, each a log of its own.
+
+mod plan;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,12 +9,12 @@ use rovelog::{LogReader, Select, Sliced};
 use serde::Serialize;
 
 use crate::args::{Context, Format};
-use crate::commands::cat::span;
 use crate::input::Input;
-use crate::outfile::{OutArgs, OutFile, topic_files};
+use crate::outfile::{OutArgs, OutFile};
 use crate::output::Out;
 use crate::report::{Failure, Outcome, count, note};
 use crate::when::duration;
+use plan::Part;
 
 const MORE: &str = "\
 Every part holds all definitions and information, and the parameters in force when it begins. Parts
@@ -20,15 +22,13 @@ without anything in them are not written. The paths of the parts go to stdout.
 
 Examples:
   rovelog split flight.ulg -o parts --every 60s
+  rovelog split flight.ulg -o parts --size 100MB
   rovelog split flight.ulg -o topics --by-topic";
 
-/// The most parts of one log.
-const MOST: i64 = 10_000;
-
-/// Write a log in parts, by time or by topic
+/// Write a log in parts, by time, by size or by topic
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
-#[command(group(clap::ArgGroup::new("how").required(true).args(["every", "by_topic"])))]
+#[command(group(clap::ArgGroup::new("how").required(true).args(["every", "size", "by_topic"])))]
 pub(crate) struct Args {
     /// A log; - is stdin
     #[arg(value_name = "FILE")]
@@ -39,6 +39,9 @@ pub(crate) struct Args {
     /// A part for each span of this length, from the start of the log: 60s, 5m, 500ms
     #[arg(long, value_name = "SPAN", value_parser = every)]
     every: Option<i64>,
+    /// Parts by time of at most this many bytes: 1GB, 500MB, 64KiB
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    size: Option<u64>,
     /// A part for each topic that has records
     #[arg(long)]
     by_topic: bool,
@@ -51,6 +54,24 @@ fn every(text: &str) -> Result<i64, String> {
         0 => Err("a part cannot be without length".to_owned()),
         nanos => Ok(nanos),
     }
+}
+
+/// `1GB`, `64KiB`, `1000`.
+fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit: u64 = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        _ => return Err("write it as 1GB, 500MB or 64KiB".to_owned()),
+    };
+    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "write it as 1GB, 500MB or 64KiB".to_owned())
 }
 
 /// A part that was written.
@@ -71,12 +92,6 @@ struct Document {
     parts: Vec<PartDoc>,
 }
 
-/// A part to be written.
-struct Part {
-    path: PathBuf,
-    select: Select,
-}
-
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     let input = Input::new(args.file.as_deref())?;
@@ -84,15 +99,21 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let here = |failure: Failure| failure.at(&input.path);
     let stem = if input.is_stdin() { None } else { input.path.file_stem() };
     let stem = stem.map_or_else(|| "part".into(), |stem| stem.to_string_lossy().into_owned());
-    let parts = match args.every {
-        Some(every) => by_time(&*log, every, &args.output, &stem).map_err(here)?,
-        None => by_topic(&*log, &args.output, &stem),
+    let parts = match (args.every, args.size) {
+        (Some(every), _) => plan::by_time(&*log, every).map_err(here)?,
+        (_, Some(size)) => plan::by_size(&*log, size).map_err(here)?,
+        _ => plan::by_topic(&*log),
     };
+    let extension = log.format().extensions[0];
+    let parts: Vec<_> = parts
+        .into_iter()
+        .map(|Part { name, select }| (args.output.join(format!("{stem}_{name}.{extension}")), select))
+        .collect();
     // Before the first part is written: whoever has to name another folder finds this one as it was.
-    if let Some(part) = parts.iter().find(|part| !args.out.force && part.path.exists()) {
+    if let Some((path, _)) = parts.iter().find(|(path, _)| !args.out.force && path.exists()) {
         return Err(Failure::usage("a part exists already")
             .next("name another folder, or replace the parts in this one: --force")
-            .at(&part.path));
+            .at(path));
     }
     if args.output.exists() && !args.output.is_dir() {
         return Err(Failure::usage("the output is a file, not a folder")
@@ -104,17 +125,17 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let mut docs = Vec::new();
     let mut out = context.out();
     let mut records = 0;
-    for part in &parts {
-        let Some(report) = write(&*log, part, &input, args.out)? else { continue };
+    for (path, select) in &parts {
+        let Some(report) = write(&*log, path, select, &input, args.out)? else { continue };
         records += report.records;
         if format == Format::Text {
-            path_line(&mut out, &part.path)?;
+            path_line(&mut out, path)?;
         }
         docs.push(PartDoc {
-            file: part.path.to_string_lossy().into_owned(),
+            file: path.to_string_lossy().into_owned(),
             records: report.records.to_string(),
             bytes: report.bytes.to_string(),
-            topic: part.select.topics.as_ref().and_then(|topics| topics.first().cloned()),
+            topic: select.topics.as_ref().and_then(|topics| topics.first().cloned()),
         });
     }
     std::io::Write::flush(&mut out)?;
@@ -134,48 +155,18 @@ fn path_line(out: &mut Out, path: &Path) -> std::io::Result<()> {
 }
 
 /// Writes a part; `None` where there is nothing in it.
-fn write(log: &dyn LogReader, part: &Part, input: &Input, args: OutArgs) -> Result<Option<Sliced>, Failure> {
-    let mut file = OutFile::create(&part.path, &[&input.path], args)?;
-    let report = log.slice(&part.select, &mut file).map_err(|error| Failure::from(error).at(&input.path))?;
+fn write(
+    log: &dyn LogReader,
+    path: &Path,
+    select: &Select,
+    input: &Input,
+    args: OutArgs,
+) -> Result<Option<Sliced>, Failure> {
+    let mut file = OutFile::create(path, &[&input.path], args)?;
+    let report = log.slice(select, &mut file).map_err(|error| Failure::from(error).at(&input.path))?;
     if report.is_empty() {
         return Ok(None);
     }
     file.finish()?;
     Ok(Some(report))
-}
-
-/// The file name extension of the log's format.
-fn extension(log: &dyn LogReader) -> &'static str {
-    log.format().extensions[0]
-}
-
-/// Parts by time. The first and the last are open, for what has a time outside the log's.
-fn by_time(log: &dyn LogReader, every: i64, folder: &Path, stem: &str) -> Result<Vec<Part>, Failure> {
-    let start = log.info().start.map_or(0, |time| time.nanos);
-    let end = span(log).map_or(start, |(_, last)| last.max(start));
-    let parts = (end - start) / every + 1;
-    if parts > MOST {
-        return Err(Failure::usage(format!("that would be {parts} parts, and {MOST} are the most"))
-            .next("choose a longer span: --every 60s"));
-    }
-    let width = parts.to_string().len();
-    let extension = extension(log);
-    let part = |number: i64| {
-        let at = |number: i64| number.checked_mul(every).and_then(|after| start.checked_add(after));
-        let from = if number == 0 { None } else { at(number) };
-        let to = if number + 1 == parts { None } else { at(number + 1) };
-        let path = folder.join(format!("{stem}_{:0width$}.{extension}", number + 1));
-        Part { path, select: Select::all().between(from, to) }
-    };
-    Ok((0..parts).map(part).collect())
-}
-
-fn by_topic(log: &dyn LogReader, folder: &Path, stem: &str) -> Vec<Part> {
-    let topics: Vec<_> = log.topics().iter().filter(|topic| topic.count > 0).collect();
-    let names = topic_files(stem, &topics, extension(log));
-    let part = |(topic, name): (&&rovelog::Topic, String)| Part {
-        path: folder.join(name),
-        select: Select::topics([topic.name.clone()]),
-    };
-    topics.iter().zip(names).map(part).collect()
 }

@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let mut out = context.out();
     let docs = topics.iter().map(|topic| TopicDoc::new(topic));
     match format {
-        Format::Text | Format::Qgc => table(&topics).write(&mut out)?,
+        Format::Text | Format::Qgc | Format::Octave => table(&topics).write(&mut out)?,
         Format::Json => {
             let topics = docs.collect();
             out.document(&Document { schema: "rovelog.topics/1", file: input.name(), topics })?;

@@ -73,7 +73,8 @@ fn draw(panel: &Panel, span: (f64, f64), (width, height): (usize, usize), text: 
     text.push_str(&format!("{:MARGIN$}{title}{unit}\n", ""));
     let (levels, digits) = ticks(values, (height / 3).max(2));
     for row in 0..height {
-        let label = levels.iter().find(|level| (height * 4 - 1 - column(**level, values, height * 4)) / 4 == row);
+        let label =
+            levels.iter().find(|level| (height * 4 - 1 - column(**level, values, height * 4)) / 4 == row);
         let label = label.map(|level| super::axis::label(*level, digits)).unwrap_or_default();
         text.push_str(&format!("{label:>width$} ", width = MARGIN - 2));
         text.push(if label.is_empty() { '│' } else { '┤' });

@@ -60,7 +60,12 @@ pub struct Plot {
 
 impl Plot {
     /// A plot over a span of time, in seconds.
-    pub fn new(title: impl Into<String>, panels: Vec<Panel>, span: (f64, f64), time: impl Into<String>) -> Self {
+    pub fn new(
+        title: impl Into<String>,
+        panels: Vec<Panel>,
+        span: (f64, f64),
+        time: impl Into<String>,
+    ) -> Self {
         Self { title: title.into(), panels, span, time_label: time.into() }
     }
 }

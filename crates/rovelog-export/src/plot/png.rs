@@ -18,7 +18,8 @@ impl Raster {
     }
 
     fn dot(&mut self, x: i64, y: i64, colour: Colour) {
-        let inside = (0..i64::from(self.size.width)).contains(&x) && (0..i64::from(self.size.height)).contains(&y);
+        let inside =
+            (0..i64::from(self.size.width)).contains(&x) && (0..i64::from(self.size.height)).contains(&y);
         if let (true, Ok(x), Ok(y)) = (inside, usize::try_from(x), usize::try_from(y)) {
             let at = (y * self.size.width as usize + x) * 3;
             self.dots[at..at + 3].copy_from_slice(&colour);

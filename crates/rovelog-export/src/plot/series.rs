@@ -91,8 +91,11 @@ impl Thin {
 
     #[inline]
     pub(crate) fn push(&mut self, time: i64, value: f64) {
-        let Some(after) = time.checked_sub(self.start).and_then(|after| u64::try_from(after).ok()) else { return };
-        let Some(slot) = usize::try_from(after / self.step).ok().and_then(|at| self.columns.get_mut(at)) else {
+        let Some(after) = time.checked_sub(self.start).and_then(|after| u64::try_from(after).ok()) else {
+            return;
+        };
+        let Some(slot) = usize::try_from(after / self.step).ok().and_then(|at| self.columns.get_mut(at))
+        else {
             return;
         };
         self.count += 1;
@@ -163,8 +166,9 @@ pub fn read(
     for (name, wanted) in by_topic {
         let Some(topic) = log.topic(name) else { continue };
         let fields = wanted.iter().map(|i| without_indices(&signals[*i].field));
-        let select =
-            Select::topic(topic.name.clone()).between(Some(span.0), span.1.checked_add(1)).with_fields(fields);
+        let select = Select::topic(topic.name.clone())
+            .between(Some(span.0), span.1.checked_add(1))
+            .with_fields(fields);
         let columns = log.columns(topic, &select)?;
         let schema = arrow_array::RecordBatchReader::schema(&columns);
         let all: Vec<Leaf> = leaves(&schema, Names::Bracket).into_iter().skip(1).filter(drawable).collect();

@@ -19,7 +19,8 @@ pub(super) fn section(log: &AnyLog, page: &mut String) {
     let Some(line) = track.lines.first() else { return };
     let points = || line.segments.iter().flat_map(|segment| &segment.points);
     let (Some(first), Some(last)) = (points().next(), points().last()) else { return };
-    let middle = f64::midpoint(fold(points(), f64::min, |p| p.latitude), fold(points(), f64::max, |p| p.latitude));
+    let middle =
+        f64::midpoint(fold(points(), f64::min, |p| p.latitude), fold(points(), f64::max, |p| p.latitude));
     let shrink = middle.to_radians().cos().max(0.01);
     let east = |point: &TrackPoint| point.longitude * shrink * DEGREE;
     let north = |point: &TrackPoint| point.latitude * DEGREE;
@@ -33,7 +34,10 @@ pub(super) fn section(log: &AnyLog, page: &mut String) {
         (x, y)
     };
     let _ = writeln!(page, "<h2 id=\"track\">Track ({})</h2>", escape(&line.source));
-    let _ = writeln!(page, "<svg width=\"{SIZE}\" height=\"{SIZE}\" viewBox=\"0 0 {SIZE} {SIZE}\" role=\"img\" aria-label=\"track\">");
+    let _ = writeln!(
+        page,
+        "<svg width=\"{SIZE}\" height=\"{SIZE}\" viewBox=\"0 0 {SIZE} {SIZE}\" role=\"img\" aria-label=\"track\">"
+    );
     let _ = writeln!(page, "<rect width=\"{SIZE}\" height=\"{SIZE}\" fill=\"#f6f6f3\" stroke=\"#ccc\"/>");
     for segment in &line.segments {
         let _ = write!(page, "<polyline fill=\"none\" stroke=\"#0072b2\" stroke-width=\"1.5\" points=\"");

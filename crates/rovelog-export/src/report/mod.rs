@@ -147,7 +147,11 @@ fn problems(log: &AnyLog, page: &mut String) {
         page.push_str("<p class=\"note\">None: every byte was read.</p>\n");
         return;
     }
-    let _ = writeln!(page, "<p class=\"note\">{} bytes in {} places could not be read.</p>", lost.bytes, lost.losses);
+    let _ = writeln!(
+        page,
+        "<p class=\"note\">{} bytes in {} places could not be read.</p>",
+        lost.bytes, lost.losses
+    );
     page.push_str("<div class=\"scroll\"><table>\n<tr><th>code</th><th>bytes</th><th>what</th></tr>\n");
     for problem in found.list().iter().take(MOST_ROWS) {
         let class = if problem.rule.severity == Severity::DataLost { "bad" } else { "note" };
@@ -178,10 +182,16 @@ fn plots(panels: &[Panel], page: &mut String) {
         let _ = write!(page, "<figure data-panel=\"{i}\"><figcaption><b>{}{unit}</b>", escape(&panel.title));
         for (series, [r, g, b]) in panel.series.iter().zip(crate::plot::LINES.iter().cycle()) {
             let name = escape(&series.name);
-            let _ = write!(page, "<span><i style=\"background:#{r:02x}{g:02x}{b:02x}\"></i>{name}<em></em></span>");
+            let _ = write!(
+                page,
+                "<span><i style=\"background:#{r:02x}{g:02x}{b:02x}\"></i>{name}<em></em></span>"
+            );
         }
         let label = escape(&panel.title);
-        let _ = writeln!(page, "</figcaption><canvas tabindex=\"0\" role=\"img\" aria-label=\"{label}\"></canvas></figure>");
+        let _ = writeln!(
+            page,
+            "</figcaption><canvas tabindex=\"0\" role=\"img\" aria-label=\"{label}\"></canvas></figure>"
+        );
     }
 }
 
@@ -234,9 +244,8 @@ fn parameters(parameters: &rovelog::ulog_format::Parameters, page: &mut String) 
         return;
     }
     let text = |value: &rovelog::Value| escape(value.to_json().trim_matches('"')).into_owned();
-    let default = |name: &str| {
-        parameters.setup_defaults.get(name).or_else(|| parameters.system_defaults.get(name))
-    };
+    let default =
+        |name: &str| parameters.setup_defaults.get(name).or_else(|| parameters.system_defaults.get(name));
     let known = !parameters.setup_defaults.is_empty() || !parameters.system_defaults.is_empty();
     page.push_str("<h2 id=\"parameters\">Parameters</h2>\n");
     let _ = writeln!(
@@ -247,17 +256,22 @@ fn parameters(parameters: &rovelog::ulog_format::Parameters, page: &mut String) 
         if known { "; those that are not at their default come first" } else { "" }
     );
     page.push_str("<div class=\"scroll\"><table>\n<tr><th>name</th><th>value</th><th>default</th></tr>\n");
-    let (other, usual): (Vec<_>, Vec<_>) =
-        parameters.initial.iter().partition(|(name, value)| default(name).is_some_and(|default| default != *value));
+    let (other, usual): (Vec<_>, Vec<_>) = parameters
+        .initial
+        .iter()
+        .partition(|(name, value)| default(name).is_some_and(|default| default != *value));
     for (name, value) in other.into_iter().chain(usual) {
         let default = default(name).map(text).unwrap_or_default();
-        let _ = writeln!(page, "<tr><td>{}</td><td>{}</td><td>{default}</td></tr>", escape(name), text(value));
+        let _ =
+            writeln!(page, "<tr><td>{}</td><td>{}</td><td>{default}</td></tr>", escape(name), text(value));
     }
     page.push_str("</table></div>\n");
     if parameters.changed.is_empty() {
         return;
     }
-    page.push_str("<h2>Changes of parameters</h2>\n<table>\n<tr><th>s</th><th>name</th><th>value</th></tr>\n");
+    page.push_str(
+        "<h2>Changes of parameters</h2>\n<table>\n<tr><th>s</th><th>name</th><th>value</th></tr>\n",
+    );
     for change in parameters.changed.iter().take(MOST_ROWS) {
         let time = change.time.map(|time| time.seconds().to_string()).unwrap_or_default();
         let _ = writeln!(
@@ -279,8 +293,10 @@ fn foot(log: &AnyLog, span: (i64, i64), panels: &[Panel], page: &mut String) -> 
         let values = series.points.iter().flat_map(|(_, value)| (*value as f32).to_le_bytes()).collect();
         json!({"name": series.name, "t": base64(times), "v": base64(values)})
     };
-    let panels: Vec<_> =
-        panels.iter().map(|panel| json!({"series": panel.series.iter().map(series).collect::<Vec<_>>()})).collect();
+    let panels: Vec<_> = panels
+        .iter()
+        .map(|panel| json!({"series": panel.series.iter().map(series).collect::<Vec<_>>()}))
+        .collect();
     let unix = match TimeBase::of(&**log) {
         base @ TimeBase::Utc(_) => base.place(span.0).map(|nanos| nanos as f64 / 1e6),
         TimeBase::Own(_) => None,

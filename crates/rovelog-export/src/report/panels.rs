@@ -49,10 +49,7 @@ const PX4: &[Main] = &[
     main(
         "Acceleration",
         "m/s²",
-        &[(
-            "sensor_combined",
-            &["accelerometer_m_s2[0]", "accelerometer_m_s2[1]", "accelerometer_m_s2[2]"],
-        )],
+        &[("sensor_combined", &["accelerometer_m_s2[0]", "accelerometer_m_s2[1]", "accelerometer_m_s2[2]"])],
     ),
     main(
         "Vibration",
@@ -158,7 +155,8 @@ fn attitude(log: &dyn LogReader, at: Span) -> Result<Option<Panel>, ExportError>
     let columns = log.columns(topic, &select.between(Some(at.span.0), at.span.1.checked_add(1)))?;
     let schema = arrow_array::RecordBatchReader::schema(&columns);
     let all = leaves(&schema, Names::Bracket);
-    let parts: Vec<_> = (0..4).filter_map(|i| all.iter().find(|leaf| leaf.name == format!("q[{i}]"))).collect();
+    let parts: Vec<_> =
+        (0..4).filter_map(|i| all.iter().find(|leaf| leaf.name == format!("q[{i}]"))).collect();
     if parts.len() != 4 || parts.iter().any(|leaf| leaf.data_type != arrow_schema::DataType::Float32) {
         return Ok(None);
     }

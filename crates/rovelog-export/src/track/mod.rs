@@ -5,6 +5,7 @@ mod geojson;
 mod gpx;
 mod kml;
 mod px4;
+mod vel;
 
 use std::io::{self, Write};
 
@@ -236,6 +237,7 @@ pub struct Tally {
 pub fn of(log: &AnyLog, options: &TrackOptions) -> Result<(Track, Tally), Error> {
     match log {
         AnyLog::Ulog(reader) => px4::track(reader, options),
+        AnyLog::Vel(reader) => vel::track(reader, options),
         log => Err(Error::new(
             log.format().id,
             ErrorKind::InvalidArgument,

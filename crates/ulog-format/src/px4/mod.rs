@@ -2,7 +2,9 @@
 //!
 //! Everything here works on an open [`UlogReader`] and reads only the topics it needs.
 
+mod attitude;
 pub mod events;
+mod gps_dump;
 #[cfg(feature = "events")]
 pub mod metadata;
 pub mod modes;
@@ -15,7 +17,9 @@ use rovelog_core::{Clock, LogReader as _, Record, Select, Timestamp, Topic};
 use crate::UlogReader;
 use crate::row::Row;
 
+pub use attitude::roll_pitch_yaw;
 pub use events::{Event, EventText, Events, events};
+pub use gps_dump::{GpsDump, gps_dump};
 pub use modes::{Change, Mode, arming_changes, failsafe_changes, mode_changes};
 pub use position::{NoPosition, POSITION_TOPICS, Position, PositionFields, has_position};
 

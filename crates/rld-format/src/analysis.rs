@@ -1,0 +1,18 @@
+//! What the field asks of a power log: currents of two ranges as one, statistics, charge and energy, over the
+//! whole log, windows, events or the states of digital channels, and summaries for plots of any size.
+//!
+//! All sums are exact integers, so that any way through a log gives the same digits; one pass, bounded memory.
+
+mod accumulate;
+mod currents;
+mod events;
+mod levels;
+mod stats;
+mod windows;
+
+pub use accumulate::{Accumulator, PowerTerm, StatsOptions};
+pub use currents::{Current, MARGIN_SETTLED, Source, currents};
+pub use events::{Event, Events, StateRun, StateRuns, Threshold};
+pub use levels::Levels;
+pub use stats::{Stats, Sums};
+pub use windows::{Phase, Window, Windows};

@@ -1,0 +1,469 @@
+//! The pass: a thousand rows at a time, gathered into columns that stay in the cache, summed exactly.
+
+use std::ops::Range;
+
+use super::currents::{Current, MARGIN_SETTLED, Usable, currents, usable};
+use super::stats::{Stats, Sums};
+use crate::bits;
+use crate::error::RldError;
+use crate::layout::value;
+use crate::reader::RldReader;
+
+/// Rows that are summed at a time.
+const GROUP: u64 = 1024;
+
+/// A product to be summed: a voltage, or the difference of two, times a merged current.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PowerTerm {
+    /// What it is called: `V1*I1`.
+    pub name: String,
+    /// The voltage's channel.
+    pub plus: usize,
+    /// The channel of the voltage that is taken off.
+    pub minus: Option<usize>,
+    /// The current, by its number in [`currents`].
+    pub current: usize,
+    /// The exponent of ten of the products.
+    pub scale: i32,
+}
+
+/// What to sum, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StatsOptions {
+    /// Rows beside a switch of ranges whose low samples do not count.
+    pub margin: u64,
+    /// Whether values out of range are left out of their channel's sums.
+    pub valid_only: bool,
+    /// Powers: `V1*I1`, `(V1-V2)*I1`. None are summed unless named, but where there is one voltage and one current.
+    pub powers: Option<Vec<String>>,
+}
+
+impl Default for StatsOptions {
+    fn default() -> Self {
+        Self { margin: MARGIN_SETTLED, valid_only: true, powers: None }
+    }
+}
+
+impl StatsOptions {
+    /// The same with another margin: 0 takes the range bit as it is.
+    #[must_use]
+    pub fn with_margin(mut self, margin: u64) -> Self {
+        self.margin = margin.min(10_000);
+        self
+    }
+
+    /// The same with these powers.
+    #[must_use]
+    pub fn with_powers<N: Into<String>>(mut self, powers: impl IntoIterator<Item = N>) -> Self {
+        self.powers = Some(powers.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// The same over all raw values of a channel, in range or not.
+    #[must_use]
+    pub fn over_all(mut self) -> Self {
+        self.valid_only = false;
+        self
+    }
+}
+
+/// Values of a channel in the group at hand.
+#[derive(Debug)]
+enum Column {
+    Narrow(Vec<i32>),
+    Wide(Vec<i64>),
+}
+
+/// Sums rows of a log. Its buffers are reused, so keep it for the next rows.
+#[derive(Debug)]
+pub struct Accumulator<'a> {
+    reader: &'a RldReader,
+    binary: usize,
+    /// The bit that must be set for an analog value to count.
+    valid: Vec<Option<usize>>,
+    currents: Vec<Current>,
+    powers: Vec<PowerTerm>,
+    margin: u64,
+    words: Vec<Vec<u32>>,
+    columns: Vec<Column>,
+    /// Sums of the group at hand over all its rows.
+    sums: Vec<Sums>,
+    marks: Vec<bool>,
+    kept: Vec<i32>,
+    merged: Vec<i64>,
+}
+
+impl RldReader {
+    /// Sums over the log as `options` say.
+    ///
+    /// # Errors
+    /// Where rows cannot be found, or a power names what is not there.
+    pub fn accumulator(&self, options: &StatsOptions) -> Result<Accumulator<'_>, RldError> {
+        let table = self.table()?;
+        let binary = table.binary();
+        let list = currents(&table.channels);
+        let powers = match &options.powers {
+            Some(names) => names.iter().map(|name| self.power(name, &list)).collect::<Result<_, _>>()?,
+            None => self.only_power(&list).into_iter().collect(),
+        };
+        let column = |slot: &crate::layout::Slot| match slot.size {
+            0..=4 => Column::Narrow(Vec::new()),
+            _ => Column::Wide(Vec::new()),
+        };
+        let valid = |channel: &crate::Channel| channel.valid.filter(|_| options.valid_only);
+        Ok(Accumulator {
+            reader: self,
+            binary,
+            valid: table.channels[binary..].iter().map(valid).collect(),
+            currents: list,
+            powers,
+            margin: options.margin,
+            words: vec![Vec::new(); binary.div_ceil(32)],
+            columns: table.layout.slots.iter().map(column).collect(),
+            sums: Vec::new(),
+            marks: Vec::new(),
+            kept: Vec::new(),
+            merged: Vec::new(),
+        })
+    }
+
+    /// The one power that goes without saying.
+    fn only_power(&self, list: &[Current]) -> Option<PowerTerm> {
+        let volts = self.channels().iter().filter(|channel| channel.unit == crate::unit::Unit::Volt);
+        let [volt] = volts.collect::<Vec<_>>()[..] else { return None };
+        let [current] = list else { return None };
+        self.power(&format!("{}*{}", volt.name, current.name), list).ok()
+    }
+
+    /// `V1*I1` or `(V1-V2)*I1`.
+    fn power(&self, name: &str, list: &[Current]) -> Result<PowerTerm, RldError> {
+        let refuse = || {
+            let names: Vec<_> = list.iter().map(|current| current.name.as_str()).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            RldError::refused(format!("{name:?} is no power like V1*I1 or (V1-V2)*I1; currents: {names}"))
+        };
+        let (volts, amps) = name.rsplit_once('*').ok_or_else(refuse)?;
+        let volts = volts.trim().trim_start_matches('(').trim_end_matches(')');
+        let (plus, minus) = match volts.split_once('-') {
+            Some((plus, minus)) => (self.channel(plus.trim())?, Some(self.channel(minus.trim())?)),
+            None => (self.channel(volts.trim())?, None),
+        };
+        let current = list.iter().position(|current| current.name == amps.trim()).ok_or_else(refuse)?;
+        let channels = self.channels();
+        let analog = |at: usize| !channels[at].is_binary;
+        if !analog(plus)
+            || minus.is_some_and(|minus| !analog(minus) || channels[minus].scale != channels[plus].scale)
+        {
+            return Err(RldError::refused(format!("{name:?}: voltages are analog and of one scale")));
+        }
+        let scale = channels[plus].scale.saturating_add(list[current].scale);
+        Ok(PowerTerm { name: name.to_owned(), plus, minus, current, scale })
+    }
+}
+
+impl Accumulator<'_> {
+    /// The currents that are merged.
+    pub fn currents(&self) -> &[Current] {
+        &self.currents
+    }
+
+    /// The powers that are summed.
+    pub fn powers(&self) -> &[PowerTerm] {
+        &self.powers
+    }
+
+    /// Nothing yet.
+    pub fn empty(&self) -> Stats {
+        Stats::empty(self.columns.len(), self.binary, self.currents.len(), self.powers.len())
+    }
+
+    /// Sums over `rows`.
+    pub fn stats(&mut self, rows: Range<u64>) -> Stats {
+        let mut stats = self.empty();
+        self.add(rows, &mut stats);
+        stats
+    }
+
+    /// Adds `rows` to what was summed before.
+    pub fn add(&mut self, rows: Range<u64>, stats: &mut Stats) {
+        let reader = self.reader;
+        for (first, bytes) in reader.runs(rows, GROUP) {
+            self.group(first, bytes, stats);
+        }
+    }
+
+    fn group(&mut self, first: u64, bytes: &[u8], stats: &mut Stats) {
+        let Some(table) = &self.reader.table else { return };
+        let row = table.layout.row;
+        let count = bytes.len() / row;
+        stats.rows += count as u64;
+        for (i, words) in self.words.iter_mut().enumerate() {
+            words.clear();
+            // An extra word of a writer's bug stands before those of bits only where there are none.
+            bits::gather_words(bytes, row, 4 * i, words);
+            count_ones(words, i, &mut stats.ones);
+        }
+        self.sums.clear();
+        for (slot, column) in table.layout.slots.iter().zip(&mut self.columns) {
+            let (offset, end) = (slot.offset, slot.offset + slot.size);
+            let rows = bytes.chunks_exact(row);
+            match column {
+                Column::Narrow(values) => {
+                    values.clear();
+                    if slot.size == 4 {
+                        let raw = |row: &[u8]| {
+                            row[offset..end].first_chunk().map_or(0, |raw| i32::from_le_bytes(*raw))
+                        };
+                        values.extend(rows.map(raw));
+                    } else {
+                        values.extend(
+                            rows.map(|row| i32::try_from(value(&row[offset..end])).unwrap_or_default()),
+                        );
+                    }
+                    self.sums.push(narrow(values));
+                }
+                Column::Wide(values) => {
+                    values.clear();
+                    values.extend(rows.map(|row| value(&row[offset..end])));
+                    self.sums.push(wide(values.iter().map(|value| i128::from(*value))));
+                }
+            }
+        }
+        self.channels(stats);
+        for number in 0..self.currents.len() {
+            self.current(number, first..first + count as u64, stats);
+        }
+    }
+
+    /// Sums of channels, without values that are out of range.
+    fn channels(&mut self, stats: &mut Stats) {
+        for (i, (valid, sums)) in self.valid.iter().zip(&self.sums).enumerate() {
+            let Some(bit) = valid else {
+                stats.channels[i].merge(sums);
+                continue;
+            };
+            let (words, mask) = (&self.words[bit / 32], 1u32 << (bit % 32));
+            let (all, any) = words.iter().fold((u32::MAX, 0), |(all, any), word| (all & word, any | word));
+            if all & mask != 0 {
+                stats.channels[i].merge(sums);
+            } else if any & mask != 0 {
+                match &self.columns[i] {
+                    Column::Narrow(values) => {
+                        self.kept.clear();
+                        let kept = values.iter().zip(words).filter(|(_, word)| *word & mask != 0);
+                        self.kept.extend(kept.map(|(value, _)| *value));
+                        stats.channels[i].merge(&narrow(&self.kept));
+                    }
+                    Column::Wide(values) => {
+                        let kept = values.iter().zip(words).filter(|(_, word)| *word & mask != 0);
+                        stats.channels[i].merge(&wide(kept.map(|(value, _)| i128::from(*value))));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sums of a merged current and of the powers with it.
+    fn current(&mut self, number: usize, rows: Range<u64>, stats: &mut Stats) {
+        let current = &self.currents[number];
+        let count = rows.end - rows.start;
+        let counts = match (current.low, current.valid) {
+            (None, _) => Usable::None,
+            (Some(_), None) => Usable::All,
+            (Some(_), Some(bit)) => {
+                usable(self.reader, bit, self.margin, rows, &self.words[bit / 32], &mut self.marks)
+            }
+        };
+        let analog = |channel: usize| channel - self.binary;
+        let powers = self.powers.iter().enumerate().filter(|(_, power)| power.current == number);
+        let (channel, factor) = match (counts, current.low, current.high) {
+            (Usable::All, Some(low), _) => {
+                stats.from_low[number] += count;
+                (Some(low), 1)
+            }
+            (Usable::None, _, Some(high)) => (Some(high), current.factor),
+            (Usable::None | Usable::All, ..) => return,
+            (Usable::Some, ..) => (None, 1),
+        };
+        if let Some(channel) = channel {
+            // All of one channel: its sums are known.
+            stats.currents[number].merge(&self.sums[analog(channel)].times(factor));
+            for (i, power) in powers {
+                let amps = &self.columns[analog(channel)];
+                let volts = &self.columns[analog(power.plus)];
+                let minus = power.minus.map(|minus| &self.columns[analog(minus)]);
+                stats.powers[i].merge(&product(volts, minus, amps, None).times(factor));
+            }
+            return;
+        }
+        let mut sums = Sums::default();
+        let (low, high) = (current.low.map(analog), current.high.map(analog));
+        self.merged.clear();
+        for (i, from_low) in self.marks.iter_mut().enumerate() {
+            let value = if *from_low {
+                stats.from_low[number] += 1;
+                low.map(|low| self.columns[low].at(i))
+            } else {
+                high.map(|high| self.columns[high].at(i).saturating_mul(current.factor))
+            };
+            if let Some(value) = value {
+                sums.push(value.into());
+            }
+            // From here on the mark says whether there is a value.
+            *from_low = value.is_some();
+            self.merged.push(value.unwrap_or_default());
+        }
+        stats.currents[number].merge(&sums);
+        let amps = Column::Wide(std::mem::take(&mut self.merged));
+        for (i, power) in powers {
+            let volts = &self.columns[analog(power.plus)];
+            let minus = power.minus.map(|minus| &self.columns[analog(minus)]);
+            stats.powers[i].merge(&product(volts, minus, &amps, Some(&self.marks)));
+        }
+        if let Column::Wide(merged) = amps {
+            self.merged = merged;
+        }
+    }
+}
+
+impl Column {
+    fn at(&self, i: usize) -> i64 {
+        match self {
+            Self::Narrow(values) => values[i].into(),
+            Self::Wide(values) => values[i],
+        }
+    }
+}
+
+/// How often each bit of a word is set. Mostly none changes within a group.
+fn count_ones(words: &[u32], number: usize, ones: &mut [u64]) {
+    let (all, any) = words.iter().fold((u32::MAX, 0), |(all, any), word| (all & word, any | word));
+    for (bit, ones) in ones.iter_mut().skip(32 * number).take(32).enumerate() {
+        let mask = 1u32 << bit;
+        *ones += if all & mask != 0 {
+            words.len() as u64
+        } else if any & mask == 0 {
+            0
+        } else {
+            words.iter().map(|word| u64::from(word >> bit & 1)).sum()
+        };
+    }
+}
+
+/// Squares of distances below this do not overflow when a group of them is summed.
+const SMALL: u32 = 1 << 26;
+
+/// Exact sums of at most a group of values.
+fn narrow(values: &[i32]) -> Sums {
+    let (Some(&first), count) = (values.first(), values.len()) else { return Sums::default() };
+    let (mut min, mut max) = (first, first);
+    let mut sum = 0i64;
+    for &value in values {
+        min = if value < min { value } else { min };
+        max = if value > max { value } else { max };
+        sum += i64::from(value);
+    }
+    // Distances from the least value are small where the signal is, and always fit 32 bits.
+    let distance = |value: i32| value.wrapping_sub(min).cast_unsigned();
+    let squares: u128 = if distance(max) < SMALL {
+        values
+            .iter()
+            .map(|value| u64::from(distance(*value)) * u64::from(distance(*value)))
+            .sum::<u64>()
+            .into()
+    } else {
+        let (mut low, mut high) = (0u64, 0u64);
+        for value in values {
+            let square = u64::from(distance(*value)) * u64::from(distance(*value));
+            low += square & 0xFFFF_FFFF;
+            high += square >> 32;
+        }
+        (u128::from(high) << 32) + u128::from(low)
+    };
+    // (d + m)^2 = d^2 + 2 m d + m^2
+    let (n, m, sum) = (count as i128, i128::from(min), i128::from(sum));
+    let distances = sum - n * m;
+    let sum_sq = squares.cast_signed() + 2 * m * distances + n * m * m;
+    Sums { count: count as u64, sum, sum_sq: sum_sq.cast_unsigned(), min: m, max: max.into() }
+}
+
+fn wide(values: impl Iterator<Item = i128>) -> Sums {
+    let mut sums = Sums::default();
+    values.for_each(|value| sums.push(value));
+    sums
+}
+
+/// Sums of products of voltages and currents; with `marks`, of the marked ones.
+fn product(volts: &Column, minus: Option<&Column>, amps: &Column, marks: Option<&[bool]>) -> Sums {
+    if let (Column::Narrow(volts), None, Column::Narrow(amps), None) = (volts, minus, amps, marks) {
+        return narrow_product(volts, amps);
+    }
+    let count = match amps {
+        Column::Narrow(values) => values.len(),
+        Column::Wide(values) => values.len(),
+    };
+    let mut sums = Sums::default();
+    for i in 0..count {
+        if marks.is_none_or(|marks| marks[i]) {
+            let volts = i128::from(volts.at(i)) - minus.map_or(0, |minus| i128::from(minus.at(i)));
+            add_product(&mut sums, volts * i128::from(amps.at(i)));
+        }
+    }
+    sums
+}
+
+/// Squares of products would pass 128 bits, and nobody asks for them.
+fn add_product(sums: &mut Sums, product: i128) {
+    sums.count += 1;
+    sums.sum += product;
+    sums.min = sums.min.min(product);
+    sums.max = sums.max.max(product);
+}
+
+/// Products of 32-bit values fit 64 bits; so does the sum of a group, where they are not near the limit.
+fn narrow_product(volts: &[i32], amps: &[i32]) -> Sums {
+    let (mut sum, mut min, mut max) = (0i128, i64::MAX, i64::MIN);
+    for (volts, amps) in volts.chunks(256).zip(amps.chunks(256)) {
+        let (mut low, mut high) = (0u64, 0i64);
+        for (volt, amp) in volts.iter().zip(amps) {
+            let product = i64::from(*volt) * i64::from(*amp);
+            low += product.cast_unsigned() & 0xFFFF_FFFF;
+            high += product >> 32;
+            min = min.min(product);
+            max = max.max(product);
+        }
+        sum += (i128::from(high) << 32) + i128::from(low);
+    }
+    if volts.is_empty() {
+        return Sums::default();
+    }
+    Sums { count: volts.len() as u64, sum, sum_sq: 0, min: min.into(), max: max.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quick_sums_equal_plain_ones() {
+        let mut state = 3u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 32) as u32).cast_signed()
+        };
+        for shift in [0, 3, 6, 20, 31] {
+            let values: Vec<i32> = (0..1024).map(|_| random() >> shift).collect();
+            let others: Vec<i32> = (0..1024).map(|_| random()).collect();
+            assert_eq!(narrow(&values), wide(values.iter().map(|v| i128::from(*v))), "{shift}");
+            let mut want = Sums::default();
+            values
+                .iter()
+                .zip(&others)
+                .for_each(|(a, b)| add_product(&mut want, i128::from(*a) * i128::from(*b)));
+            assert_eq!(narrow_product(&values, &others), want);
+        }
+        let extremes = [i32::MIN, i32::MAX, i32::MIN];
+        assert_eq!(narrow(&extremes), wide(extremes.iter().map(|v| i128::from(*v))));
+    }
+}

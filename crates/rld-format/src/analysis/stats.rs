@@ -1,0 +1,178 @@
+//! Exact sums, and what is computed from them.
+
+use crate::clock::TRUE_SECOND;
+use crate::unit::Scale;
+
+/// Sums over raw integers: exact, mergeable, in any order the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sums {
+    /// How many values.
+    pub count: u64,
+    /// Their sum.
+    pub sum: i128,
+    /// The sum of their squares; `u128::MAX` where it passed that.
+    pub sum_sq: u128,
+    /// The least value; above `max` where there is none.
+    pub min: i128,
+    /// The greatest value.
+    pub max: i128,
+}
+
+impl Default for Sums {
+    fn default() -> Self {
+        Self { count: 0, sum: 0, sum_sq: 0, min: i128::MAX, max: i128::MIN }
+    }
+}
+
+impl Sums {
+    /// Adds the sums of other values.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.sum_sq = self.sum_sq.saturating_add(other.sum_sq);
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// The sums of the same values times `factor`, which is not negative.
+    pub(super) fn times(&self, factor: i64) -> Self {
+        let wide = i128::from(factor);
+        if self.count == 0 {
+            return *self;
+        }
+        Self {
+            count: self.count,
+            sum: self.sum * wide,
+            sum_sq: self.sum_sq.saturating_mul(wide.unsigned_abs().pow(2)),
+            min: self.min * wide,
+            max: self.max * wide,
+        }
+    }
+
+    /// Adds one value.
+    pub(super) fn push(&mut self, value: i128) {
+        self.count += 1;
+        self.sum += value;
+        let magnitude = value.unsigned_abs();
+        self.sum_sq = self.sum_sq.saturating_add(magnitude.saturating_mul(magnitude));
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// The mean in the unit of the scale; `None` without values.
+    pub fn mean(&self, scale: Scale) -> Option<f64> {
+        (self.count > 0).then(|| scale.apply_wide(self.sum) / self.count as f64)
+    }
+
+    /// The standard deviation over all values (not of a sample), in the unit of the scale.
+    ///
+    /// From exact sums, so nothing cancels: n * sum of squares - square of the sum.
+    pub fn std(&self, scale: Scale) -> Option<f64> {
+        if self.count == 0 || self.sum_sq == u128::MAX {
+            return None;
+        }
+        let n = u128::from(self.count);
+        let magnitude = self.sum.unsigned_abs();
+        if let (Some(squares), Some(square)) = (n.checked_mul(self.sum_sq), magnitude.checked_mul(magnitude))
+        {
+            return Some(unit(scale) * (squares.saturating_sub(square) as f64).sqrt() / n as f64);
+        }
+        // Too large for 128 bits: squares of distances from the integer mean are not.
+        let mean = self.sum / n.cast_signed();
+        let square = mean.unsigned_abs().checked_mul(mean.unsigned_abs())?;
+        let rest = self.sum - mean * n.cast_signed();
+        let about = self.sum_sq.checked_sub(square.checked_mul(n)?)?.cast_signed() - 2 * mean * rest;
+        Some(unit(scale) * (about as f64 / n as f64).max(0.0).sqrt())
+    }
+
+    /// The least value in the unit of the scale.
+    pub fn min(&self, scale: Scale) -> Option<f64> {
+        (self.count > 0).then(|| scale.apply_wide(self.min))
+    }
+
+    /// The greatest value in the unit of the scale.
+    pub fn max(&self, scale: Scale) -> Option<f64> {
+        (self.count > 0).then(|| scale.apply_wide(self.max))
+    }
+
+    /// The integral over time, each value holding for a true period: coulombs of amperes, joules of watts.
+    pub fn integral(&self, scale: Scale, rate: u16) -> f64 {
+        scale.apply_wide(self.sum) * (TRUE_SECOND as f64 / 1e9) / f64::from(rate.max(1))
+    }
+}
+
+fn unit(scale: Scale) -> f64 {
+    scale.apply(1)
+}
+
+/// Exact sums over some rows of a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// How many rows.
+    pub rows: u64,
+    /// Of each analog channel, in their order; those out of range are left out, unless asked for.
+    pub channels: Vec<Sums>,
+    /// How often each binary channel is 1.
+    pub ones: Vec<u64>,
+    /// Of each merged current.
+    pub currents: Vec<Sums>,
+    /// How many values of each merged current come from its low channel.
+    pub from_low: Vec<u64>,
+    /// Of each power, in products of raw values.
+    pub powers: Vec<Sums>,
+}
+
+impl Stats {
+    /// Nothing yet, for so many of each.
+    pub(super) fn empty(channels: usize, bits: usize, currents: usize, powers: usize) -> Self {
+        Self {
+            rows: 0,
+            channels: vec![Sums::default(); channels],
+            ones: vec![0; bits],
+            currents: vec![Sums::default(); currents],
+            from_low: vec![0; currents],
+            powers: vec![Sums::default(); powers],
+        }
+    }
+
+    /// Adds what was summed over other rows of the same log.
+    ///
+    /// # Panics
+    /// Never for statistics of one plan.
+    pub fn merge(&mut self, other: &Self) {
+        self.rows += other.rows;
+        let add = |to: &mut Vec<Sums>, from: &[Sums]| {
+            to.resize(to.len().max(from.len()), Sums::default());
+            to.iter_mut().zip(from).for_each(|(to, from)| to.merge(from));
+        };
+        add(&mut self.channels, &other.channels);
+        add(&mut self.currents, &other.currents);
+        add(&mut self.powers, &other.powers);
+        for (to, from) in [(&mut self.ones, &other.ones), (&mut self.from_low, &other.from_low)] {
+            to.resize(to.len().max(from.len()), 0);
+            to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+        }
+    }
+
+    /// Nanoseconds that the rows last.
+    pub fn duration(&self, rate: u16) -> i128 {
+        crate::clock::span(self.rows, rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deviations_do_not_cancel() {
+        let scale = Scale::new(0).unwrap();
+        let mut sums = Sums::default();
+        for value in [1_000_000_000_000_001i128, 1_000_000_000_000_002, 1_000_000_000_000_003] {
+            sums.push(value);
+        }
+        assert!((sums.std(scale).unwrap() - (2.0f64 / 3.0).sqrt()).abs() < 1e-12);
+        assert_eq!(sums.mean(scale), Some(1e15 + 2.0));
+        assert_eq!(Sums::default().std(scale), None);
+    }
+}

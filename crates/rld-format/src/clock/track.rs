@@ -1,0 +1,181 @@
+//! Following block stamps as they come: gaps, clocks that went back or were set, and times of rows that need
+//! nothing but what was before. The stream lives by it; the reader takes its verdicts.
+
+use std::ops::Range;
+
+use rovelog_core::Rule;
+
+use super::span;
+use crate::diagnostics as rules;
+use crate::wire::{BlockStamps, LeadIn, STAMPS_LEN};
+
+/// Seconds beyond which a stamp is no time: 272 years.
+const FAR: i64 = 1 << 33;
+
+const SECOND: i64 = 1_000_000_000;
+
+/// A jump of a clock against the other one that is more than an adjustment.
+const STEP: i64 = 1_000_000;
+
+/// Whether stamps are times at all; then both fit 64 bits of nanoseconds.
+pub(crate) fn is_plausible(stamps: &BlockStamps) -> bool {
+    let sec = |sec: i64| (-FAR..FAR).contains(&sec);
+    let nsec = |nsec: i64| (-SECOND..SECOND).contains(&nsec);
+    sec(stamps.realtime_sec.get())
+        && sec(stamps.monotonic_sec.get())
+        && nsec(stamps.realtime_nsec.get())
+        && nsec(stamps.monotonic_nsec.get())
+}
+
+/// Whether `second` may be the stamps of a later block: plausible, and less than ten days on.
+pub(crate) fn follows(first: &BlockStamps, second: &BlockStamps) -> bool {
+    let later = second.monotonic() - first.monotonic();
+    is_plausible(first) && is_plausible(second) && (1..864_000 * i128::from(SECOND)).contains(&later)
+}
+
+/// What a block's stamps say beside those of the block before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Noticed {
+    /// The first block, or the clock went on as the rows did.
+    Steady,
+    /// So many nanoseconds, and about so many blocks, are missing before it.
+    Gap { nanos: i64, blocks: u64 },
+    /// The monotonic clock went back.
+    Backwards,
+    /// The clock of UTC was set by so many nanoseconds.
+    Step(i64),
+    /// No times.
+    Implausible,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    rows: u64,
+    realtime: i64,
+    monotonic: i64,
+}
+
+/// A row and its time, from which others are counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Anchor {
+    pub(crate) row: u64,
+    pub(crate) realtime: i64,
+}
+
+/// Follows the blocks of a log.
+#[derive(Clone, Debug)]
+pub(crate) struct Tracker {
+    rate: u16,
+    block_rows: u64,
+    before: Option<Before>,
+    anchor: Option<Anchor>,
+    negative: bool,
+    implausible: bool,
+}
+
+impl Tracker {
+    pub(crate) fn new(lead_in: &LeadIn) -> Self {
+        let (sec, nsec) = (lead_in.start_sec.get(), lead_in.start_nsec.get());
+        // Until a stamp is found that is a time.
+        let start = (-FAR..FAR).contains(&sec) && (-SECOND..SECOND).contains(&nsec) && sec != 0;
+        let anchor = start.then(|| Anchor { row: 0, realtime: sec * SECOND + nsec });
+        Self {
+            rate: lead_in.sample_rate.get(),
+            block_rows: lead_in.data_block_size.get().into(),
+            before: None,
+            anchor,
+            negative: false,
+            implausible: false,
+        }
+    }
+
+    /// Takes the stamps at `at` of a block that begins with `row` and has `rows`.
+    pub(crate) fn block(
+        &mut self,
+        at: u64,
+        stamps: &BlockStamps,
+        row: u64,
+        rows: u64,
+        mut note: impl FnMut(&'static Rule, Range<u64>, String),
+    ) -> Noticed {
+        let range = at..at + STAMPS_LEN;
+        if !is_plausible(stamps) {
+            if !self.implausible {
+                note(&rules::STAMPS_IMPLAUSIBLE, range, format!("the stamps before row {row} are no times"));
+            }
+            self.implausible = true;
+            if let Some(before) = &mut self.before {
+                before.rows += rows;
+            }
+            return Noticed::Implausible;
+        }
+        if !self.negative && (stamps.realtime_nsec.get() < 0 || stamps.monotonic_nsec.get() < 0) {
+            let (real, mono) = (stamps.realtime_nsec.get(), stamps.monotonic_nsec.get());
+            note(&rules::NEGATIVE_NANOSECONDS, range.clone(), format!("{real} and {mono} before row {row}"));
+            self.negative = true;
+        }
+        let narrow = |time: i128| i64::try_from(time).unwrap_or_default();
+        let (realtime, monotonic) = (narrow(stamps.realtime()), narrow(stamps.monotonic()));
+        let noticed = self.compare(realtime, monotonic);
+        match noticed {
+            Noticed::Gap { nanos, blocks } => {
+                let text = format!("{nanos} ns are missing before row {row}, about {blocks} blocks");
+                note(&rules::GAP, range, text);
+            }
+            Noticed::Backwards => {
+                note(
+                    &rules::CLOCK_BACKWARDS,
+                    range,
+                    format!("the monotonic clock went back before row {row}"),
+                );
+            }
+            Noticed::Step(nanos) => {
+                note(&rules::CLOCK_STEP, range, format!("the clock was set by {nanos} ns before row {row}"));
+            }
+            Noticed::Steady | Noticed::Implausible => {}
+        }
+        if self.before.is_none() || noticed != Noticed::Steady {
+            self.anchor = Some(Anchor { row, realtime });
+        }
+        self.before = Some(Before { rows, realtime, monotonic });
+        noticed
+    }
+
+    fn compare(&self, realtime: i64, monotonic: i64) -> Noticed {
+        let Some(before) = self.before else { return Noticed::Steady };
+        if self.rate == 0 {
+            return Noticed::Steady;
+        }
+        let full = span(self.block_rows, self.rate);
+        let late = i128::from(monotonic) - i128::from(before.monotonic) - span(before.rows, self.rate);
+        // Single rows are stamped no better than to half a millisecond.
+        let tolerance = (full / 2).max(1_000_000);
+        let step = (i128::from(realtime) - i128::from(before.realtime))
+            - (i128::from(monotonic) - i128::from(before.monotonic));
+        if late > tolerance {
+            let blocks = (2 * late + full) / (2 * full.max(1));
+            Noticed::Gap {
+                nanos: i64::try_from(late).unwrap_or(i64::MAX),
+                blocks: u64::try_from(blocks).unwrap_or(u64::MAX),
+            }
+        } else if late < -tolerance {
+            Noticed::Backwards
+        } else if step.abs() > i128::from(STEP) {
+            Noticed::Step(i64::try_from(step).unwrap_or_default())
+        } else {
+            Noticed::Steady
+        }
+    }
+
+    /// The anchor of the rows that come now.
+    pub(crate) fn anchor(&self) -> Option<Anchor> {
+        self.anchor
+    }
+
+    /// A row's time on the Unix clock: the anchor's, and the true period for each row since.
+    pub(crate) fn time(&self, row: u64) -> Option<i64> {
+        let anchor = self.anchor.filter(|_| self.rate > 0)?;
+        let piece = super::Piece::at_true_rate(anchor.row, u64::MAX, anchor.realtime, self.rate);
+        piece.time(row)
+    }
+}

@@ -1,0 +1,379 @@
+//! Rows as Arrow columns: the fast path, straight from the bytes of the log.
+//!
+//! A few hundred rows at a time are copied column by column while they are in the processor's cache, into buffers
+//! that are reused once the consumer has let go of the batch before. Bits go through a transposition of squares
+//! right into Arrow's bitmaps.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{
+    ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, RecordBatchOptions, RecordBatchReader,
+};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use rovelog_core::Select;
+use rovelog_core::columns::TIME_COLUMN;
+use rovelog_core::room::Room;
+use zerocopy::FromBytes;
+
+use crate::bits;
+use crate::clock::{TimeMap, TimeOptions};
+use crate::error::RldError;
+use crate::layout::{Slot, value};
+use crate::reader::RldReader;
+use crate::schema::Channel;
+use crate::unit::Scale;
+
+/// Rows of a batch: its columns and their source stay in the second-level cache.
+const BATCH_ROWS: usize = 4096;
+
+/// Rows that are copied column by column at a time.
+const GROUP: u64 = 512;
+
+/// What analog columns hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Values {
+    /// Raw integers, 32 bits wide where the log's are at most so; scale and unit are in the metadata.
+    #[default]
+    Raw,
+    /// Physical values, correctly rounded; raw ones where the scale is beyond 30.
+    Physical,
+}
+
+/// How rows become columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ColumnOptions {
+    /// Raw or physical values.
+    pub values: Values,
+    /// Whether a value that its range bit calls invalid is null.
+    pub nulls: bool,
+    /// The column of times; `None` leaves it out.
+    pub times: Option<TimeOptions>,
+    /// Rows of a batch.
+    pub batch_rows: usize,
+}
+
+impl Default for ColumnOptions {
+    fn default() -> Self {
+        Self::raw()
+    }
+}
+
+impl ColumnOptions {
+    /// Raw integers, no nulls.
+    pub fn raw() -> Self {
+        let times = Some(TimeOptions::default());
+        Self { values: Values::Raw, nulls: false, times, batch_rows: BATCH_ROWS }
+    }
+
+    /// Physical values, null where they are out of range.
+    pub fn physical() -> Self {
+        Self { values: Values::Physical, nulls: true, ..Self::raw() }
+    }
+
+    /// The same on other times, or without.
+    #[must_use]
+    pub fn with_times(mut self, times: Option<TimeOptions>) -> Self {
+        self.times = times;
+        self
+    }
+
+    /// The same with nulls where values are out of range, or without.
+    #[must_use]
+    pub fn with_nulls(mut self, nulls: bool) -> Self {
+        self.nulls = nulls;
+        self
+    }
+
+    /// The same in batches of so many rows.
+    #[must_use]
+    pub fn with_batch_rows(mut self, rows: usize) -> Self {
+        self.batch_rows = rows.clamp(1, 1 << 16);
+        self
+    }
+}
+
+/// A column to be filled.
+#[derive(Debug)]
+enum Store {
+    Bit(usize),
+    Int32(Slot, Room),
+    Int64(Slot, Room),
+    Physical(Slot, Scale, Room),
+}
+
+#[derive(Debug)]
+struct Column {
+    store: Store,
+    /// The bit that must be set, where nulls are wanted.
+    valid: Option<usize>,
+}
+
+impl RldReader {
+    /// The selected rows and channels as record batches in file order.
+    ///
+    /// # Errors
+    /// Where the header does not allow to find rows.
+    pub fn batches(&self, select: &Select, options: &ColumnOptions) -> Result<RldBatches<'_>, RldError> {
+        use rovelog_core::LogReader as _;
+        let name = self.topics().first().map_or(crate::SAMPLES, |topic| topic.name.as_str());
+        self.batches_as(name, select, options)
+    }
+
+    pub(crate) fn batches_as(
+        &self,
+        topic: &str,
+        select: &Select,
+        options: &ColumnOptions,
+    ) -> Result<RldBatches<'_>, RldError> {
+        let table = self.table()?;
+        let binary = table.binary();
+        let mut fields = Vec::new();
+        let mut columns = Vec::new();
+        if options.times.is_some() {
+            fields.push(Field::new(TIME_COLUMN, DataType::Int64, true));
+        }
+        for (i, channel) in table.channels.iter().enumerate().filter(|(_, c)| select.keeps_field(&c.name)) {
+            let slot = i.checked_sub(binary).map(|i| table.layout.slots[i]);
+            let physical = channel.physical().filter(|_| options.values == Values::Physical);
+            let (data_type, store) = match (slot, physical) {
+                (None, _) => (DataType::Boolean, Store::Bit(i)),
+                (Some(slot), Some(scale)) => {
+                    (DataType::Float64, Store::Physical(slot, scale, Room::with_bytes(0)))
+                }
+                (Some(slot), None) if slot.size <= 4 && options.values == Values::Raw => {
+                    (DataType::Int32, Store::Int32(slot, Room::with_bytes(0)))
+                }
+                (Some(slot), None) => (DataType::Int64, Store::Int64(slot, Room::with_bytes(0))),
+            };
+            let valid = channel.valid.filter(|_| options.nulls);
+            let metadata = metadata(i, channel, &table.channels, physical.is_some());
+            fields.push(Field::new(&*channel.name, data_type, valid.is_some()).with_metadata(metadata));
+            columns.push(Column { store, valid });
+        }
+        let schema = Arc::new(Schema::new_with_metadata(fields, self.metadata(topic)));
+        let wanted = |column: &Column| match column.store {
+            Store::Bit(bit) => [Some(bit), column.valid],
+            _ => [column.valid, None],
+        };
+        let mut bytes: Vec<usize> = columns.iter().flat_map(wanted).flatten().map(|bit| bit / 8).collect();
+        bytes.sort_unstable();
+        bytes.dedup();
+        let words = bytes.iter().map(|byte| byte / 4).max().map_or(0, |last| last + 1);
+        let times = match options.times {
+            // Those of records are ready.
+            Some(wanted) if wanted == TimeOptions::default() => {
+                Some((self.record_times().clone(), Room::with_bytes(0)))
+            }
+            wanted => wanted.map(|wanted| (self.times(wanted), Room::with_bytes(0))),
+        };
+        Ok(RldBatches {
+            reader: self,
+            schema,
+            columns,
+            bytes,
+            maps: HashMap::new(),
+            words: vec![Vec::new(); words],
+            times,
+            ranges: self.rows_selected(select),
+            batch_rows: options.batch_rows.max(1) as u64,
+        })
+    }
+
+    fn metadata(&self, topic: &str) -> HashMap<String, String> {
+        let lead_in = &self.header().lead_in;
+        let pairs = [
+            ("rovelog.format", crate::ID.to_owned()),
+            ("rovelog.topic", topic.to_owned()),
+            ("rld.version", lead_in.file_version.get().to_string()),
+            ("rld.rate", lead_in.sample_rate.get().to_string()),
+            ("rld.block_rows", lead_in.data_block_size.get().to_string()),
+            ("rld.mac", lead_in.mac_text()),
+            ("rld.start_sec", lead_in.start_sec.get().to_string()),
+            ("rld.start_nsec", lead_in.start_nsec.get().to_string()),
+            ("rld.comment", self.header().comment_text()),
+        ];
+        pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+}
+
+fn metadata(index: usize, channel: &Channel, all: &[Channel], physical: bool) -> HashMap<String, String> {
+    let mut pairs = vec![("rld.index", index.to_string()), ("rld.quantity", channel.unit.to_string())];
+    if !channel.is_binary {
+        pairs.push(("rld.scale", channel.scale.to_string()));
+        pairs.push(("rld.unit", channel.unit_text()));
+        let unit = if physical { channel.unit_text() } else { channel.raw_unit() };
+        if !unit.is_empty() {
+            pairs.push(("unit", unit));
+        }
+        pairs.push(("source_type", format!("int{}", 8 * channel.size)));
+    }
+    if let Some(valid) = channel.valid.and_then(|bit| all.get(bit)) {
+        pairs.push(("rld.valid_link", valid.name.to_string()));
+    }
+    pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// Record batches of a log's rows.
+#[derive(Debug)]
+pub struct RldBatches<'a> {
+    reader: &'a RldReader,
+    schema: SchemaRef,
+    columns: Vec<Column>,
+    /// Groups of eight bits that any column needs.
+    bytes: Vec<usize>,
+    /// The bitmaps of the batch at hand, by bit.
+    maps: HashMap<usize, Buffer>,
+    words: Vec<Vec<u32>>,
+    times: Option<(TimeMap, Room)>,
+    /// Rows still to come.
+    ranges: Vec<Range<u64>>,
+    batch_rows: u64,
+}
+
+impl RldBatches<'_> {
+    fn batch(&mut self, rows: Range<u64>) -> Result<RecordBatch, ArrowError> {
+        let count = usize::try_from(rows.end - rows.start)
+            .map_err(|e| ArrowError::InvalidArgumentError(e.to_string()))?;
+        let row = self.reader.table.as_ref().map_or(1, |table| table.layout.row);
+        self.words.iter_mut().for_each(Vec::clear);
+        for (_, bytes) in self.reader.runs(rows.clone(), GROUP) {
+            for (i, words) in self.words.iter_mut().enumerate() {
+                bits::gather_words(bytes, row, 4 * i, words);
+            }
+            for column in &mut self.columns {
+                column.store.gather(bytes, row);
+            }
+        }
+        self.turn_bits();
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len() + 1);
+        if let Some((map, room)) = &mut self.times {
+            arrays.push(times(map, room, rows, count));
+        }
+        for column in &mut self.columns {
+            let bits = |bit: usize| self.maps.get(&bit).map(|map| BooleanBuffer::new(map.clone(), 0, count));
+            let nulls = column.valid.and_then(bits).map(NullBuffer::new);
+            arrays.push(match &mut column.store {
+                Store::Bit(bit) => {
+                    let bits = bits(*bit).unwrap_or_else(|| BooleanBuffer::new_unset(count));
+                    Arc::new(BooleanArray::new(bits, nulls))
+                }
+                Store::Int32(_, room) => {
+                    Arc::new(PrimitiveArray::<Int32Type>::new(ScalarBuffer::from(room.lend()), nulls))
+                }
+                Store::Int64(_, room) => {
+                    Arc::new(PrimitiveArray::<Int64Type>::new(ScalarBuffer::from(room.lend()), nulls))
+                }
+                Store::Physical(_, _, room) => {
+                    Arc::new(PrimitiveArray::<Float64Type>::new(ScalarBuffer::from(room.lend()), nulls))
+                }
+            });
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)
+    }
+
+    fn turn_bits(&mut self) {
+        self.maps.clear();
+        let mut maps: [Vec<u8>; 8] = Default::default();
+        for byte in &self.bytes {
+            let Some(words) = self.words.get(byte / 4) else { continue };
+            for map in &mut maps {
+                map.reserve(words.len().div_ceil(8));
+            }
+            bits::transpose(words, u32::try_from(byte % 4 * 8).unwrap_or_default(), &mut maps);
+            for (k, map) in maps.iter_mut().enumerate() {
+                self.maps.insert(8 * byte + k, Buffer::from_vec(std::mem::take(map)));
+            }
+        }
+    }
+}
+
+/// The times of `rows`; null where one has none.
+fn times(map: &TimeMap, room: &mut Room, rows: Range<u64>, count: usize) -> ArrayRef {
+    let out = room.extend(8 * count);
+    let filled = <[i64]>::mut_from_bytes(out).is_ok_and(|out| map.fill(rows.clone(), out));
+    let values = ScalarBuffer::<i64>::from(room.lend());
+    if filled {
+        return Arc::new(PrimitiveArray::<Int64Type>::new(values, None));
+    }
+    Arc::new(rows.map(|row| map.time(row)).collect::<PrimitiveArray<Int64Type>>())
+}
+
+impl Store {
+    fn gather(&mut self, bytes: &[u8], row: usize) {
+        let rows = bytes.len() / row;
+        match self {
+            Self::Bit(_) => {}
+            Self::Int32(slot, room) => {
+                let (out, _) = room.extend(4 * rows).as_chunks_mut::<4>();
+                if slot.size == 4 {
+                    for (out, row) in out.iter_mut().zip(bytes.chunks_exact(row)) {
+                        out.copy_from_slice(&row[slot.offset..slot.offset + 4]);
+                    }
+                } else {
+                    for (out, value) in out.iter_mut().zip(narrow(bytes, row, *slot)) {
+                        *out = value.to_ne_bytes();
+                    }
+                }
+            }
+            Self::Int64(slot, room) => {
+                let (out, _) = room.extend(8 * rows).as_chunks_mut::<8>();
+                for (out, row) in out.iter_mut().zip(bytes.chunks_exact(row)) {
+                    *out = value(&row[slot.offset..slot.offset + slot.size]).to_ne_bytes();
+                }
+            }
+            Self::Physical(slot, scale, room) => {
+                let (out, _) = room.extend(8 * rows).as_chunks_mut::<8>();
+                match scale.divisor().filter(|_| slot.size == 4) {
+                    Some(divisor) => {
+                        for (out, row) in out.iter_mut().zip(bytes.chunks_exact(row)) {
+                            let raw = row[slot.offset..slot.offset + 4]
+                                .first_chunk()
+                                .map(|raw| i32::from_le_bytes(*raw));
+                            *out = (f64::from(raw.unwrap_or_default()) / divisor).to_ne_bytes();
+                        }
+                    }
+                    None => {
+                        for (out, row) in out.iter_mut().zip(bytes.chunks_exact(row)) {
+                            let raw = value(&row[slot.offset..slot.offset + slot.size]);
+                            *out = scale.apply(raw).to_ne_bytes();
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Values of at most 32 bits.
+#[expect(clippy::cast_possible_truncation, reason = "values of at most four bytes")]
+fn narrow(bytes: &[u8], row: usize, slot: Slot) -> impl Iterator<Item = i32> {
+    bytes.chunks_exact(row).map(move |row| value(&row[slot.offset..slot.offset + slot.size]) as i32)
+}
+
+impl Iterator for RldBatches<'_> {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let range = self.ranges.first_mut()?;
+        let end = range.end.min(range.start + self.batch_rows);
+        let rows = range.start..end;
+        range.start = end;
+        if range.start >= range.end {
+            self.ranges.remove(0);
+        }
+        Some(self.batch(rows))
+    }
+}
+
+impl RecordBatchReader for RldBatches<'_> {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}

@@ -1,0 +1,316 @@
+//! Judging a file by its header and its length: which layout it has, how many rows, what is lost.
+//!
+//! Pure: bytes in, a judgement or "need more" out. The reader, the stream and recovery share it.
+
+use std::ops::Range;
+
+use rovelog_core::Rule;
+use zerocopy::FromBytes;
+
+use crate::clock;
+use crate::diagnostics as rules;
+use crate::error::RldError;
+use crate::layout::Layout;
+use crate::schema::{Channel, Notes, channels, is_plausible};
+use crate::wire::{
+    BlockStamps, CHANNEL_LEN, Header, LEAD_IN_LEN, LeadIn, MAGIC, MAGIC_V1, STAMPS_LEN, Version,
+};
+
+/// Headers are at most this long: 131 070 channels and a comment.
+const HEADER_MAX: u64 = 4 << 20;
+
+/// Bytes that a stream may keep to tell whether rows have an extra word.
+const LOOK_AHEAD: u64 = 1 << 20;
+
+/// The first bytes of the file must reach this far before anything can be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NeedMore(pub(crate) u64);
+
+/// What a file's header says, and how it is understood.
+#[derive(Clone, Debug)]
+pub(crate) struct Judged {
+    pub(crate) header: Header,
+    pub(crate) version: &'static Version,
+    pub(crate) channels: Vec<Channel>,
+    pub(crate) layout: Result<Layout, String>,
+    /// Rows that the header counts; `None` where its counts contradict each other.
+    pub(crate) declared: Option<u64>,
+    /// Whether the channel table is one that a writer makes.
+    pub(crate) plausible: bool,
+    pub(crate) notes: Notes,
+}
+
+/// The rows of a file, and the bytes that are none.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extent {
+    pub(crate) rows: u64,
+    /// Whether rows are missing that the header counts.
+    pub(crate) truncated: bool,
+    pub(crate) notes: Notes,
+}
+
+/// Judges the file that begins with `head`; `len` is its length where the head is all of it or it is known.
+pub(crate) fn judge(head: &[u8], len: Option<u64>) -> Result<Result<Judged, NeedMore>, RldError> {
+    let Ok((lead_in, _)) = LeadIn::ref_from_prefix(head) else {
+        let known = head.len().min(4);
+        if !MAGIC.starts_with(&head[..known]) && !MAGIC_V1.starts_with(&head[..known]) {
+            return Err(RldError::NotRld);
+        }
+        return match len {
+            None => Ok(Err(NeedMore(LEAD_IN_LEN))),
+            Some(len) => Err(RldError::HeaderCut { len, header: LEAD_IN_LEN }),
+        };
+    };
+    let version = version(lead_in)?;
+    let header = match header(head, len, lead_in, version)? {
+        Ok(header) => header,
+        Err(need) => return Ok(Err(need)),
+    };
+    let mut notes = header.notes;
+    let (plausible, header) = (header.plausible, header.header);
+    let end = header.len();
+    header_notes(&header, version, &mut notes);
+    let channels = channels(&header, version, LEAD_IN_LEN + header.comment.len() as u64, &mut notes);
+    let declared = declared(lead_in, &mut notes);
+    let extra = if may_have_extra_word(lead_in, version) {
+        match has_extra_word(&header, head, len, declared) {
+            Ok(extra) => extra,
+            Err(need) => return Ok(Err(need)),
+        }
+    } else {
+        false
+    };
+    if extra {
+        notes.push((&rules::EXTRA_WORD, end..end, "every row begins with a word too many".to_owned()));
+    }
+    let layout = Layout::of(&header, end, extra);
+    if lead_in.sample_rate.get() == 0 && declared != Some(0) {
+        notes.push((&rules::RATE_ZERO, 0x18..0x1a, "the rate is 0".to_owned()));
+    }
+    Ok(Ok(Judged { header, version, channels, layout, declared, plausible, notes }))
+}
+
+fn version(lead_in: &LeadIn) -> Result<&'static Version, RldError> {
+    if lead_in.magic != MAGIC && lead_in.magic != MAGIC_V1 {
+        return Err(RldError::NotRld);
+    }
+    let number = lead_in.file_version.get();
+    Version::of(number).filter(|version| version.magic == lead_in.magic).ok_or_else(|| {
+        let magic = String::from_utf8_lossy(&lead_in.magic).into_owned();
+        RldError::UnknownVersion { version: number, magic }
+    })
+}
+
+/// A header as it is understood.
+struct Understood {
+    header: Header,
+    plausible: bool,
+    notes: Notes,
+}
+
+/// The header under the first hypothesis that gives a plausible table: as it stands, by the header length, or
+/// with a comment that is stated four bytes too long. The plain reading wins ties.
+fn header(
+    head: &[u8],
+    len: Option<u64>,
+    lead_in: &LeadIn,
+    version: &Version,
+) -> Result<Result<Understood, NeedMore>, RldError> {
+    let stated = lead_in.comment_length.get();
+    let size = lead_in.header_size();
+    let table = LEAD_IN_LEN + CHANNEL_LEN * lead_in.channels();
+    let field = u64::from(lead_in.header_length.get());
+    let by_field =
+        field.checked_sub(table).and_then(|len| u32::try_from(len).ok()).filter(|len| *len != stated);
+    let fits = |size: u64| size <= HEADER_MAX && len.is_none_or(|len| size <= len);
+    // What the longest possible reading needs.
+    let longest =
+        [Some(size), by_field.map(|_| field)].into_iter().flatten().filter(|size| fits(*size)).max();
+    let Some(longest) = longest else {
+        return Err(match len {
+            Some(len) if size <= HEADER_MAX => RldError::HeaderCut { len, header: size },
+            _ => RldError::HeaderTooLarge { header: size, max: HEADER_MAX },
+        });
+    };
+    if (head.len() as u64) < longest && len.is_none() {
+        return Ok(Err(NeedMore(longest)));
+    }
+    let binary = usize::from(lead_in.binary_count.get());
+    let wrapped = field != size && field == size % (1 << 16);
+    let excess = (version.number == 3 && field == size).then(|| stated.checked_sub(4)).flatten();
+    let readings = [
+        (None, fits(size)),
+        (by_field, by_field.is_some() && fits(field)),
+        (excess, excess.is_some() && fits(size)),
+    ];
+    let mut first = None;
+    for (reading, (comment_len, possible)) in readings.into_iter().enumerate() {
+        if !possible {
+            continue;
+        }
+        let Ok(header) = Header::from_bytes(head, comment_len) else { continue };
+        let plausible = is_plausible(&header.channels, binary, version);
+        if plausible || first.is_none() {
+            let found = (reading, Understood { header, plausible, notes: Notes::new() });
+            if plausible {
+                first = Some(found);
+                break;
+            }
+            first = Some(found);
+        }
+    }
+    let Some((reading, mut understood)) = first else {
+        return Err(RldError::HeaderCut { len: len.unwrap_or(head.len() as u64), header: size });
+    };
+    let notes = &mut understood.notes;
+    match reading {
+        0 if wrapped => notes.push((
+            &rules::HEADER_LENGTH,
+            6..8,
+            format!("a header of {size} bytes does not fit its field, which says {field}"),
+        )),
+        0 if field != size => {
+            let text = format!("the field says {field}, comment and channels make {size}");
+            notes.push((&rules::HEADER_LENGTH, 6..8, text));
+        }
+        1 => {
+            let text = format!("a comment of {stated} bytes contradicts a header of {field}, which is used");
+            notes.push((&rules::HEADER_LENGTH, 0x30..0x34, text));
+        }
+        2 => notes.push((
+            &rules::COMMENT_EXCESS,
+            0x30..0x34,
+            format!("the comment has {} bytes, not {stated}", understood.header.comment.len()),
+        )),
+        _ => {}
+    }
+    if !understood.plausible {
+        let table = LEAD_IN_LEN + understood.header.comment.len() as u64;
+        let text = "names, units, scales or links make no sense".to_owned();
+        understood.notes.push((&rules::TABLE_IMPLAUSIBLE, table..understood.header.len(), text));
+    }
+    Ok(Ok(understood))
+}
+
+fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
+    let end = header.len();
+    if !end.is_multiple_of(4) {
+        notes.push((&rules::UNALIGNED_HEADER, 6..8, format!("the header has {end} bytes")));
+    }
+    let comment = &header.comment;
+    let range = LEAD_IN_LEN..LEAD_IN_LEN + comment.len() as u64;
+    let text = comment.split(|byte| *byte == 0).next().unwrap_or_default();
+    if version.comment_has_nul && !comment.is_empty() && text.len() == comment.len() {
+        notes.push((&rules::COMMENT_WITHOUT_NUL, range.clone(), format!("{} bytes", comment.len())));
+    }
+    if text.iter().any(|byte| !(0x20..0x7f).contains(byte) && !byte.is_ascii_whitespace()) {
+        notes.push((&rules::COMMENT_NOT_ASCII, range, "bytes that are no printable ASCII".to_owned()));
+    }
+    let rate = header.lead_in.sample_rate.get();
+    if (1..1000).contains(&rate) && header.lead_in.data_block_size.get() != 1 {
+        let text = format!("{rate} rows per second: means or single samples");
+        notes.push((&rules::AVERAGED, 0x18..0x1a, text));
+    }
+}
+
+/// The rows that the lead-in counts.
+fn declared(lead_in: &LeadIn, notes: &mut Notes) -> Option<u64> {
+    let (rows, blocks) = (lead_in.sample_count.get(), u64::from(lead_in.data_block_count.get()));
+    let size = u64::from(lead_in.data_block_size.get());
+    let agree = if size == 0 { rows == 0 && blocks == 0 } else { rows.div_ceil(size) == blocks };
+    if !agree {
+        let text = format!("{rows} rows in {blocks} blocks of {size}");
+        notes.push((&rules::COUNTS_DISAGREE, 8..0x18, text));
+    }
+    agree.then_some(rows)
+}
+
+/// Releases 2.0.0-beta1 to 2.0.1 wrote a word of binary values even without binary channels.
+fn may_have_extra_word(lead_in: &LeadIn, version: &Version) -> bool {
+    version.number == 4 && lead_in.binary_count.get() == 0 && lead_in.analog_count.get() > 0
+}
+
+/// Whether the second block's stamps, or with one block the size, fit rows with an extra word and not rows without.
+fn has_extra_word(
+    header: &Header,
+    head: &[u8],
+    len: Option<u64>,
+    declared: Option<u64>,
+) -> Result<bool, NeedMore> {
+    let end = header.len();
+    let layouts = [false, true].map(|extra| Layout::of(header, end, extra).ok());
+    let [Some(plain), Some(extra)] = layouts else { return Ok(false) };
+    if declared == Some(0) || plain.block_rows == 0 {
+        return Ok(false);
+    }
+    let until = end + extra.block + STAMPS_LEN;
+    if (head.len() as u64) < until.min(LOOK_AHEAD) && len.is_none() {
+        return Err(NeedMore(until.min(LOOK_AHEAD)));
+    }
+    if (head.len() as u64) < until {
+        // One block: only sizes can tell.
+        let (Some(len), Some(rows)) = (len, declared) else { return Ok(false) };
+        let body = u128::from(len.saturating_sub(end));
+        return Ok(plain.body(rows) != body && extra.body(rows) == body);
+    }
+    let stamps = |at: u64| {
+        let bytes = head.get(usize::try_from(at).ok()?..)?;
+        BlockStamps::ref_from_prefix(bytes).ok().map(|(stamps, _)| *stamps)
+    };
+    let follows = |layout: &Layout| {
+        let (first, second) = (stamps(end), stamps(end + layout.block));
+        first.zip(second).is_some_and(|(first, second)| clock::follows(&first, &second))
+    };
+    Ok(!follows(&plain) && follows(&extra))
+}
+
+impl Judged {
+    /// The rows of a file of `len` bytes, and what else is in it.
+    pub(crate) fn extent(&self, len: u64) -> Extent {
+        let end = self.header.len();
+        let mut extent = Extent::default();
+        let mut note =
+            |rule: &'static Rule, range: Range<u64>, text: String| extent.notes.push((rule, range, text));
+        let layout = match &self.layout {
+            Ok(layout) if layout.block_rows > 0 && layout.row > 0 => layout,
+            Ok(_) => {
+                if end < len {
+                    note(&rules::TRAILING_BYTES, end..len, "bytes behind a header without blocks".to_owned());
+                }
+                return extent;
+            }
+            Err(why) => {
+                if end < len {
+                    note(&rules::NO_LAYOUT, end..len, why.clone());
+                }
+                return extent;
+            }
+        };
+        let body = len.saturating_sub(end);
+        let physical = layout.rows_in(body);
+        let rows = self.declared.unwrap_or(physical).min(physical);
+        // Rows that are there end within the file.
+        let used = u64::try_from(layout.body(rows)).unwrap_or(body).min(body);
+        let rest = end + used..len;
+        let missing = self.declared.filter(|declared| *declared > physical);
+        if rest.start < len {
+            let bytes = len - rest.start;
+            if missing.is_some() || self.declared.is_none() {
+                note(&rules::CUT, rest, format!("{bytes} bytes of what would be row {rows}"));
+                extent.truncated = true;
+            } else if rows.is_multiple_of(layout.block_rows) && bytes.is_multiple_of(layout.block) {
+                let blocks = bytes / layout.block;
+                let text = format!("{blocks} blocks that the header does not count");
+                note(&rules::HEADER_BEHIND, rest, text);
+            } else {
+                note(&rules::TRAILING_BYTES, rest, format!("{bytes} bytes behind the last row"));
+            }
+        } else if let Some(declared) = missing {
+            let text = format!("the header counts {declared} rows, {physical} are there");
+            note(&rules::ROWS_MISSING, len..len, text);
+        }
+        extent.truncated |= missing.is_some();
+        extent.rows = rows;
+        extent
+    }
+}

@@ -1,0 +1,142 @@
+//! Where rows and values lie: all from the header, so that any row is found by arithmetic.
+
+use crate::wire::{Header, STAMPS_LEN};
+
+/// Where one analog value lies in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Offset of its first byte in the row.
+    pub offset: usize,
+    /// Its bytes, 1 to 8: two's complement, little endian.
+    pub size: usize,
+}
+
+/// Where rows lie in a file and values in a row. "Data Block Offsets"
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Offset of the first block.
+    pub header: u64,
+    /// Words of 32 bits before the analog values of a row.
+    pub words: usize,
+    /// Analog values, in the order of the channels.
+    pub slots: Vec<Slot>,
+    /// Bytes of a row.
+    pub row: usize,
+    /// Rows of a full block.
+    pub block_rows: u64,
+    /// Bytes of a full block.
+    pub block: u64,
+}
+
+impl Layout {
+    /// The layout that a header asks for, its blocks beginning at `header_end`. `extra_word` adds the word that
+    /// releases 2.0 to 2.0.1 wrote without binary channels.
+    ///
+    /// # Errors
+    /// Where a size makes rows impossible to find, in words.
+    pub fn of(header: &Header, header_end: u64, extra_word: bool) -> Result<Self, String> {
+        let lead_in = &header.lead_in;
+        let binary = usize::from(lead_in.binary_count.get());
+        let words = binary.div_ceil(32) + usize::from(extra_word);
+        let mut at = 4 * words;
+        let mut slots = Vec::with_capacity(header.channels.len().saturating_sub(binary));
+        for (i, channel) in header.channels.iter().enumerate().skip(binary) {
+            let size = usize::from(channel.data_size.get());
+            if !(1..=8).contains(&size) {
+                return Err(format!("channel {i} ({:?}) has values of {size} bytes", channel.name_text()));
+            }
+            slots.push(Slot { offset: at, size });
+            at += size;
+        }
+        let block_rows = u64::from(lead_in.data_block_size.get());
+        let declared = lead_in.sample_count.get() > 0 || lead_in.data_block_count.get() > 0;
+        if declared && block_rows == 0 {
+            return Err("blocks of 0 rows".to_owned());
+        }
+        if declared && at == 0 {
+            return Err("rows without channels".to_owned());
+        }
+        // At most 2^32 rows of 2^20 bytes.
+        let block = STAMPS_LEN + block_rows * at as u64;
+        Ok(Self { header: header_end, words, slots, row: at, block_rows, block })
+    }
+
+    /// Bytes of blocks that hold `rows` rows, all but the last one full.
+    pub fn body(&self, rows: u64) -> u128 {
+        if self.block_rows == 0 {
+            return 0;
+        }
+        let (full, rest) = (rows / self.block_rows, rows % self.block_rows);
+        let last = if rest > 0 { u128::from(STAMPS_LEN) + u128::from(rest) * self.row as u128 } else { 0 };
+        u128::from(full) * u128::from(self.block) + last
+    }
+
+    /// Complete rows in a body of `len` bytes. A block whose stamps are cut has none.
+    pub fn rows_in(&self, len: u64) -> u64 {
+        if self.block_rows == 0 || self.row == 0 {
+            return 0;
+        }
+        let (full, tail) = (len / self.block, len % self.block);
+        let rest = tail.checked_sub(STAMPS_LEN).map_or(0, |rows| rows / self.row as u64);
+        full * self.block_rows + rest.min(self.block_rows)
+    }
+
+    /// Offset of a row from the start of the file.
+    pub fn row_at(&self, row: u64) -> u64 {
+        let (block, rest) = (row / self.block_rows, row % self.block_rows);
+        self.header + block * self.block + STAMPS_LEN + rest * self.row as u64
+    }
+
+    /// Offset of a block from the start of the file.
+    pub fn block_at(&self, block: u64) -> u64 {
+        self.header + block * self.block
+    }
+
+    /// Blocks that hold `rows` rows.
+    pub fn blocks(&self, rows: u64) -> u64 {
+        if self.block_rows == 0 { 0 } else { rows.div_ceil(self.block_rows) }
+    }
+}
+
+/// A value of 1 to 8 bytes, sign extended.
+#[inline]
+pub fn value(bytes: &[u8]) -> i64 {
+    match *bytes {
+        [a, b, c, d] => i64::from(i32::from_le_bytes([a, b, c, d])),
+        [a] => i64::from(a.cast_signed()),
+        [a, b] => i64::from(i16::from_le_bytes([a, b])),
+        _ => {
+            let mut wide = [0; 8];
+            wide[..bytes.len()].copy_from_slice(bytes);
+            let unused = 64 - 8 * bytes.len();
+            i64::from_le_bytes(wide) << unused >> unused
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_every_size_are_sign_extended() {
+        for size in 1..=8usize {
+            for wanted in [-1i64, 0, 1, -100, 100] {
+                assert_eq!(value(&wanted.to_le_bytes()[..size]), wanted, "{size} bytes");
+            }
+        }
+        assert_eq!(value(&[0, 0, 0x80]), -8_388_608);
+    }
+
+    #[test]
+    fn rows_and_bodies_are_inverse() {
+        let layout = Layout { header: 100, words: 1, slots: Vec::new(), row: 4, block_rows: 3, block: 44 };
+        for rows in 0..20 {
+            let body = u64::try_from(layout.body(rows)).unwrap();
+            assert_eq!(layout.rows_in(body), rows);
+            // Stamps without a row add none; a byte less than a row neither.
+            assert_eq!(layout.rows_in(body + 3), rows);
+        }
+        assert_eq!(layout.row_at(4), 100 + 44 + 32 + 4);
+    }
+}

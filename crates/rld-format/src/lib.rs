@@ -1,0 +1,95 @@
+//! RocketLogger RLD logs (`.rld`), read, repaired, measured and written whole: file versions 1 to 4, split
+//! recordings, truncated files and those with the known faults of their writers.
+//!
+//! ```no_run
+//! use rld_format::{Rld, RldReader};
+//! use rovelog_core::{Format, LogReader, ReadOptions};
+//!
+//! let bytes = std::fs::read("power.rld")?;
+//! let log = Rld::open(bytes.into(), &ReadOptions::default())?;
+//! println!("{} rows, {:?}", log.rows(), log.info().state);
+//!
+//! let v1 = log.channel("V1")?;
+//! if let Some(row) = log.row(1000) {
+//!     println!("{:?} V, raw {:?}", row.physical(v1), row.raw(v1));
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod analysis;
+mod bits;
+pub mod clock;
+#[cfg(feature = "arrow")]
+pub mod columns;
+pub mod diagnostics;
+mod error;
+mod frame;
+pub mod layout;
+pub mod parts;
+mod reader;
+pub mod recover;
+mod reshape;
+mod row;
+mod schema;
+mod stream;
+mod summary;
+pub mod unit;
+pub mod wire;
+pub mod writer;
+
+use rovelog_core::reader::Companion;
+use rovelog_core::{Align, Bytes, Format, FormatInfo, Merged, ReadOptions, Result, Signature};
+
+#[cfg(feature = "arrow")]
+pub use columns::{ColumnOptions, RldBatches, Values};
+pub use error::RldError;
+pub use reader::{RldReader, Runs};
+pub use recover::recover;
+pub use row::Row;
+pub use schema::Channel;
+pub use stream::RldStream;
+pub use summary::{AMBIENT, SAMPLES};
+pub use writer::{ChannelSpec, LogSpec, RldWriter, SplitWriter};
+
+/// The format's id.
+pub(crate) const ID: &str = "rld";
+
+static INFO: FormatInfo = Rld::INFO;
+
+/// The RLD format.
+#[derive(Clone, Copy, Debug)]
+pub struct Rld;
+
+impl Format for Rld {
+    const INFO: FormatInfo = FormatInfo {
+        id: ID,
+        name: "RLD",
+        about: "RocketLogger power and sensor log",
+        extensions: &["rld"],
+        signatures: &[Signature(&wire::MAGIC), Signature(&wire::MAGIC_V1)],
+    };
+    type Reader = RldReader;
+    type Stream = RldStream<Box<dyn std::io::Read + Send>>;
+
+    fn open(bytes: Bytes, options: &ReadOptions) -> Result<RldReader> {
+        Ok(RldReader::new(bytes, options)?)
+    }
+
+    fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
+        Ok(RldStream::new(input, options)?)
+    }
+
+    fn companions(name: &str, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
+        parts::companions(name, exists)
+    }
+
+    fn open_with(bytes: Bytes, companions: Vec<Companion>, options: &ReadOptions) -> Result<RldReader> {
+        Ok(parts::open(bytes, companions, options)?)
+    }
+
+    /// Joins the parts of a split recording, given in any order. They have one clock, so nothing is aligned.
+    fn merge(logs: &[&RldReader], _: Align, out: &mut dyn std::io::Write) -> Result<Merged> {
+        Ok(reshape::merge(logs, out)?)
+    }
+}

@@ -1,0 +1,98 @@
+//! The best sound log that a damaged one still holds: every complete row, counts that are right, and the
+//! known faults of writers repaired. Every byte is kept or named.
+
+use std::io::Write;
+use std::ops::Range;
+
+use rovelog_core::{Detail, LogReader as _, Recovery, Severity, Value};
+
+use crate::clock::follows;
+use crate::diagnostics as rules;
+use crate::error::RldError;
+use crate::reader::RldReader;
+
+/// Writes the best sound log that `log` still holds: one file, also of a log in parts.
+///
+/// A sound log of one file is copied as it is. Otherwise the header's counts and lengths are put right; rows behind
+/// those that the header counts are kept as far as their blocks' stamps follow each other; an extra word in each row
+/// is left out.
+///
+/// # Errors
+/// Where the output refuses, or rows cannot be found.
+pub fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, RldError> {
+    let changes = |severity| severity != Severity::Note;
+    let rewritten = log.diagnostics().list().iter().any(|d| {
+        let only_views = [&rules::STAMPS_IMPLAUSIBLE, &rules::NAME_ALIAS].contains(&d.rule);
+        changes(d.rule.severity) && !only_views || d.rule == &rules::ROWS_MISSING
+    });
+    if !rewritten && log.parts.len() == 1 {
+        let bytes = &log.parts[0].bytes;
+        out.write_all(bytes)?;
+        out.flush()?;
+        let kept_bytes = bytes.len() as u64;
+        return Ok(Recovery { records: log.rows(), kept_bytes, unchanged: true, ..Recovery::default() });
+    }
+    let whole = all_rows(log)?;
+    let (log, rows) = whole.as_ref().map_or((log, log.rows()), |(all, rows)| (all, *rows));
+    let size: u64 = log.parts.iter().map(|part| part.bytes.len() as u64).sum();
+    let lost = lost(log, rows);
+    let lost_bytes: u64 = lost.iter().map(|range| range.end - range.start).sum();
+    if rows == 0 || log.table.is_none() {
+        out.write_all(&log.clean_header(0)?.to_bytes())?;
+    } else {
+        log.write_rows(0..rows, &mut *out)?;
+    }
+    out.flush()?;
+    let repaired = log.diagnostics().list().iter().filter(|d| d.rule.severity == Severity::Repaired);
+    let repaired: Vec<Value> = repaired.map(|d| Value::Text(d.rule.name.to_owned())).collect();
+    let details = if repaired.is_empty() {
+        Vec::new()
+    } else {
+        vec![Detail::new(
+            "repaired",
+            format!("{} faults of the writer", repaired.len()),
+            Value::List(repaired),
+        )]
+    };
+    Ok(Recovery { records: rows, kept_bytes: size - lost_bytes, lost, details, ..Recovery::default() })
+}
+
+/// The log read as if its header counted everything, where the last file goes on behind its counts; and the rows
+/// of it that are rows: whole blocks from the last counted one on whose stamps follow each other.
+fn all_rows(log: &RldReader) -> Result<Option<(RldReader, u64)>, RldError> {
+    let behind = [&rules::HEADER_BEHIND, &rules::TRAILING_BYTES];
+    let Some(table) = &log.table else { return Ok(None) };
+    let last = log.parts.last().map_or(0, |part| part.rows);
+    let size = table.layout.block_rows;
+    let goes_on = log.diagnostics().list().iter().any(|d| behind.contains(&d.rule));
+    if !goes_on || size == 0 || !last.is_multiple_of(size) {
+        return Ok(None);
+    }
+    let all = log.reopened_whole()?;
+    let (mut rows, mut before) = (log.rows(), None);
+    for (row, stamps) in all.stamps() {
+        if row >= log.rows() {
+            if before.is_some_and(|before| !follows(&before, stamps)) || !crate::clock::is_plausible(stamps) {
+                break;
+            }
+            rows = all.rows().min(row + size);
+        }
+        before = Some(*stamps);
+    }
+    Ok(Some((all, rows)))
+}
+
+/// What is no header, no stamps and none of the first `rows` rows.
+fn lost(log: &RldReader, rows: u64) -> Vec<Range<u64>> {
+    let mut lost: Vec<Range<u64>> = Vec::new();
+    for part in &log.parts {
+        let kept = rows.saturating_sub(part.row).min(part.rows);
+        let body = log.table.as_ref().map_or(0, |table| table.layout.body(kept));
+        let end = part.base + part.header.len() + u64::try_from(body).unwrap_or_default();
+        let len = part.base + part.bytes.len() as u64;
+        if end < len {
+            lost.push(end..len);
+        }
+    }
+    lost
+}

@@ -1,0 +1,210 @@
+//! A part of a log as a log of its own, and exact copies.
+
+use std::io::Write;
+use std::ops::Range;
+
+use rovelog_core::wire::{U16Le, U32Le};
+use rovelog_core::{Detail, Merged, ReadOptions, Select, Sliced, Value};
+use zerocopy::FromBytes;
+
+use crate::clock::{Noticed, is_plausible, span};
+use crate::error::RldError;
+use crate::reader::RldReader;
+use crate::summary::AMBIENT;
+use crate::wire::{BlockStamps, Header, STAMPS_LEN};
+use crate::writer::{RldWriter, Written, set_counts};
+
+impl RldReader {
+    /// The number of the first row of the block of `row`, and the block's stamps as stored.
+    pub fn block_of(&self, row: u64) -> Option<(u64, BlockStamps)> {
+        let layout = &self.table.as_ref()?.layout;
+        let part = self.parts.iter().find(|part| (part.row..part.row + part.rows).contains(&row))?;
+        let block = (row - part.row) / layout.block_rows;
+        let at = usize::try_from(layout.block_at(block)).ok()?;
+        let bytes = part.bytes.get(at..at + usize::try_from(STAMPS_LEN).ok()?)?;
+        Some((part.row + block * layout.block_rows, BlockStamps::read_from_bytes(bytes).ok()?))
+    }
+
+    /// Stamps for a block that begins with `row`: the block's own, or those of the block it lies in and the true
+    /// period for each row since.
+    fn stamps_at(&self, row: u64) -> Result<BlockStamps, RldError> {
+        let (first, stamps) = self.block_of(row).ok_or_else(|| RldError::refused("no such row"))?;
+        if first == row || !is_plausible(&stamps) {
+            return Ok(stamps);
+        }
+        let since = span(row - first, self.header().lead_in.sample_rate.get());
+        BlockStamps::new(stamps.realtime() + since, stamps.monotonic() + since)
+            .ok_or_else(|| RldError::not_writable("stamps past 64 bits"))
+    }
+
+    /// The header of the log with all that is wrong with it put right, for `rows` rows.
+    pub(crate) fn clean_header(&self, rows: u64) -> Result<Header, RldError> {
+        let mut header = self.judged.header.clone();
+        let length =
+            u32::try_from(header.comment.len()).map_err(|_| RldError::not_writable("a comment too long"))?;
+        header.lead_in.comment_length = U32Le::new(length);
+        // Headers above 64 KiB wrap, as the logger's do.
+        let low = header.len() % (1 << 16);
+        header.lead_in.header_length = U16Le::new(u16::try_from(low).unwrap_or_default());
+        set_counts(&mut header, rows)?;
+        Ok(header)
+    }
+
+    /// Writes `rows` as one file. Blocks keep their stamps where they keep their rows; else new blocks get stamps
+    /// counted from those of the blocks they lie in.
+    ///
+    /// # Errors
+    /// Where a gap would come to lie inside a block, and where the output refuses.
+    pub fn write_rows(&self, rows: Range<u64>, out: impl Write) -> Result<Written, RldError> {
+        let table = self.table()?;
+        let header = self.clean_header(rows.end.saturating_sub(rows.start))?;
+        let mut writer = RldWriter::new(out, header)?;
+        // A word of bits that a writer's bug put into each row is left out.
+        let skip = table.layout.row - writer.layout().row;
+        let size = writer.layout().block_rows;
+        let mut kept = Vec::new();
+        let mut from = rows.start;
+        while from < rows.end {
+            let to = rows.end.min(from.saturating_add(size));
+            if let Some(gap) = self.gap_inside(from + 1..to) {
+                let why = format!("rows {from} to {to} would be one block with a gap before row {gap} in it");
+                return Err(RldError::not_writable(why));
+            }
+            writer.begin(&self.stamps_at(from)?, to - from)?;
+            for (_, bytes) in self.runs(from..to, 4096) {
+                if skip == 0 {
+                    writer.rows(bytes)?;
+                    continue;
+                }
+                kept.clear();
+                bytes.chunks_exact(table.layout.row).for_each(|row| kept.extend_from_slice(&row[skip..]));
+                writer.rows(&kept)?;
+            }
+            from = to;
+        }
+        Ok(writer.finish()?.1)
+    }
+
+    /// The first row of `rows` before which the log has a gap.
+    pub(crate) fn gap_inside(&self, rows: Range<u64>) -> Option<u64> {
+        let from = self.blocks.list.partition_point(|block| block.row < rows.start);
+        let blocks = self.blocks.list[from..].iter().take_while(|block| block.row < rows.end);
+        blocks
+            .into_iter()
+            .find(|block| !matches!(block.noticed, Noticed::Steady | Noticed::Implausible))
+            .map(|b| b.row)
+    }
+
+    /// Writes the log as it is, file by file: declared header, stamps, rows taken apart and put together again.
+    /// An undamaged log comes out byte for byte.
+    ///
+    /// # Errors
+    /// Where the output refuses.
+    pub fn write_exact(&self, part: usize, mut out: impl Write) -> Result<(), RldError> {
+        let part = self.parts.get(part).ok_or_else(|| RldError::refused("no such part"))?;
+        out.write_all(&part.header.to_bytes())?;
+        let mut at = part.header.len();
+        if let Some(table) = &self.table {
+            let layout = &table.layout;
+            let mut rows = Vec::new();
+            for block in 0..layout.blocks(part.rows) {
+                let first = part.row + block * layout.block_rows;
+                let end = first + layout.block_rows.min(part.rows - block * layout.block_rows);
+                let (_, stamps) = self.block_of(first).ok_or_else(|| RldError::refused("no such block"))?;
+                out.write_all(zerocopy::IntoBytes::as_bytes(&stamps))?;
+                rows.clear();
+                for row in first..end {
+                    let row = self.row(row).ok_or_else(|| RldError::refused("no such row"))?;
+                    let words: Vec<u32> = (0..layout.words).filter_map(|word| row.word(word)).collect();
+                    let values =
+                        (table.binary()..table.channels.len()).filter_map(|channel| row.raw(channel));
+                    crate::writer::encode_row(layout, &words, &values.collect::<Vec<_>>(), &mut rows)?;
+                }
+                out.write_all(&rows)?;
+                at += STAMPS_LEN + rows.len() as u64;
+            }
+        }
+        // What is behind the last row belongs to nothing, and stays.
+        out.write_all(part.bytes.get(usize::try_from(at).unwrap_or(usize::MAX)..).unwrap_or_default())?;
+        Ok(())
+    }
+}
+
+/// The part of `log` that `select` names.
+pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Result<Sliced, RldError> {
+    use rovelog_core::LogReader as _;
+    let wanted = |i: usize| log.topics().get(i).is_some_and(|topic| select.keeps_topic(topic));
+    if !wanted(0)
+        && wanted(1)
+        && let Some(ambient) = log.ambient()
+    {
+        return slice(ambient, &Select::topic(AMBIENT).between(select.start, select.end), out);
+    }
+    let mut details = Vec::new();
+    let ranges = if wanted(0) { log.rows_selected(select) } else { Vec::new() };
+    let rows = match &ranges[..] {
+        [] => 0..0,
+        [rows] => {
+            let first = log.block_of(rows.start).map_or(rows.start, |(first, _)| first);
+            if first < rows.start && log.gap_inside(rows.start + 1..rows.end).is_some() {
+                let text = format!(
+                    "{} rows more at the start: blocks stay whole because of a gap",
+                    rows.start - first
+                );
+                details.push(Detail::new("rows_more", text, Value::UInt(rows.start - first, 64)));
+                first..rows.end
+            } else {
+                rows.clone()
+            }
+        }
+        ranges => {
+            let why =
+                format!("that window holds {} stretches of rows, because the clock was set", ranges.len());
+            return Err(RldError::not_writable(why));
+        }
+    };
+    if wanted(0) && wanted(1) {
+        let text = "the ambient file is a log of its own: slice it by its own name";
+        details.push(Detail::new("ambient", text, Value::Bool(true)));
+    }
+    let records = rows.end - rows.start;
+    let bytes = if records == 0 {
+        let header = log.clean_header(0)?.to_bytes();
+        out.write_all(&header)?;
+        header.len() as u64
+    } else {
+        log.write_rows(rows, &mut *out)?.bytes
+    };
+    out.flush()?;
+    Ok(Sliced { records, others: 0, topics: 1, bytes, details })
+}
+
+/// Joins the parts of a split recording, given in any order, to one file.
+pub(crate) fn merge(logs: &[&RldReader], out: &mut dyn Write) -> Result<Merged, RldError> {
+    let mut parts: Vec<_> = logs.iter().flat_map(|log| &log.parts).collect();
+    // The start time is the same in all; the clock that nobody sets tells the order.
+    let first = |part: &&crate::reader::Part| {
+        let at = usize::try_from(part.header.len()).unwrap_or(usize::MAX);
+        let stamps = part.bytes.get(at..).and_then(|bytes| BlockStamps::ref_from_prefix(bytes).ok());
+        stamps.map(|(stamps, _)| stamps.monotonic())
+    };
+    parts.sort_by_key(first);
+    // A part that was named and found beside the first one too counts once.
+    parts.dedup_by(|a, b| a.bytes == b.bytes);
+    let bytes = parts.into_iter().map(|part| part.bytes.clone()).collect();
+    let joined = RldReader::join(bytes, &ReadOptions::default())?;
+    let written = joined.write_rows(0..joined.rows(), &mut *out)?;
+    out.flush()?;
+    let gaps = joined.clock_report().gaps.len() as u64;
+    let text = if gaps == 0 { "none".to_owned() } else { gaps.to_string() };
+    let left_out = logs.iter().filter_map(|log| log.ambient());
+    let left_out =
+        left_out.map(|log| format!("{} rows of an ambient file, which is a log of its own", log.rows()));
+    Ok(Merged {
+        records: written.rows,
+        topics: 1,
+        bytes: written.bytes,
+        left_out: left_out.collect(),
+        details: vec![Detail::new("gaps", text, Value::UInt(gaps, 64))],
+    })
+}

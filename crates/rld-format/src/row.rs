@@ -1,0 +1,99 @@
+//! One row: its bits, raw integers and physical values, read in place.
+
+use std::sync::Arc;
+
+use rovelog_core::{Decode, Error, ErrorKind, Result, Schema, Topic, Value};
+
+use crate::layout::{Layout, value};
+use crate::schema::Channel;
+
+/// What is needed to read values from rows: the channels and their places.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub(crate) channels: Vec<Channel>,
+    pub(crate) layout: Layout,
+    pub(crate) schema: Arc<Schema>,
+}
+
+impl Table {
+    /// The number of binary channels.
+    pub(crate) fn binary(&self) -> usize {
+        self.channels.len() - self.layout.slots.len()
+    }
+}
+
+/// A row of a log.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    bytes: &'a [u8],
+    table: &'a Table,
+}
+
+impl<'a> Row<'a> {
+    /// The row in `bytes`, which has the length of one.
+    pub(crate) fn new(bytes: &'a [u8], table: &'a Table) -> Self {
+        Self { bytes, table }
+    }
+
+    /// Its bytes: words of bits, then analog values.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// A word of 32 bits as stored, bits of no channel included.
+    pub fn word(&self, word: usize) -> Option<u32> {
+        let bytes = self.bytes.get(..4 * self.table.layout.words)?;
+        bytes.as_chunks::<4>().0.get(word).map(|word| u32::from_le_bytes(*word))
+    }
+
+    /// The bit of a binary channel. "right aligned with the first channel at LSB"
+    pub fn bit(&self, channel: usize) -> Option<bool> {
+        (channel < self.table.binary())
+            .then(|| self.word(channel / 32))
+            .flatten()
+            .map(|w| w >> (channel % 32) & 1 == 1)
+    }
+
+    /// The raw integer of an analog channel.
+    pub fn raw(&self, channel: usize) -> Option<i64> {
+        let slot = self.table.layout.slots.get(channel.checked_sub(self.table.binary())?)?;
+        Some(value(&self.bytes[slot.offset..slot.offset + slot.size]))
+    }
+
+    /// Whether an analog channel is in range: its linked bit, true without a link.
+    pub fn is_valid(&self, channel: usize) -> Option<bool> {
+        match self.table.channels.get(channel)?.valid {
+            Some(bit) => self.bit(bit),
+            None => Some(true),
+        }
+    }
+
+    /// The physical value of an analog channel in the unit of its channel, correctly rounded.
+    pub fn physical(&self, channel: usize) -> Option<f64> {
+        Some(self.table.channels.get(channel)?.physical()?.apply(self.raw(channel)?))
+    }
+
+    fn value(&self, channel: usize) -> Value {
+        if let Some(bit) = self.bit(channel) {
+            return Value::Bool(bit);
+        }
+        if self.is_valid(channel) == Some(false) {
+            return Value::Null;
+        }
+        let raw = || self.raw(channel).map_or(Value::Null, |raw| Value::Int(raw, 64));
+        self.physical(channel).map_or_else(raw, Value::F64)
+    }
+}
+
+impl Decode for Table {
+    fn value(&self, topic: &Topic, payload: &[u8]) -> Result<Value> {
+        if payload.len() != self.layout.row {
+            let why =
+                format!("a row of {} bytes, where {} has {}", payload.len(), topic.name, self.layout.row);
+            return Err(Error::new(crate::ID, ErrorKind::Malformed, None, why));
+        }
+        let row = Row::new(payload, self);
+        let fields = self.channels.iter().enumerate();
+        Ok(Value::Struct(fields.map(|(i, channel)| (Arc::clone(&channel.name), row.value(i))).collect()))
+    }
+}

@@ -1,0 +1,152 @@
+//! The channel table as channels: names, units, scales and links, in the words of no particular version.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use rovelog_core::{Field, FieldType, Rule, Scalar, Schema};
+
+use crate::diagnostics as rules;
+use crate::unit::{Scale, Unit, raw_unit};
+use crate::wire::{CHANNEL_LEN, ChannelRecord, Header, NO_LINK, Version};
+
+/// One column of a log.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Channel {
+    /// The name, unique in the log: a second `V1` is `V1#2`.
+    pub name: Arc<str>,
+    /// The unit of physical values.
+    pub unit: Unit,
+    /// The exponent of ten: physical = raw * 10^scale. 0 for binary channels.
+    pub scale: i32,
+    /// Bytes of a raw value; 0 for binary channels.
+    pub size: usize,
+    /// The binary channel, counted from 0, that says whether a value is in range.
+    pub valid: Option<usize>,
+    /// Whether it is one of the binary channels.
+    pub is_binary: bool,
+}
+
+impl Channel {
+    /// The scale for physical values; `None` for binary channels and exponents beyond 30.
+    pub fn physical(&self) -> Option<Scale> {
+        if self.is_binary { None } else { Scale::new(self.scale) }
+    }
+
+    /// The unit of raw values as the logger's CSV writes it: `10nV`.
+    pub fn raw_unit(&self) -> String {
+        raw_unit(self.unit, self.scale)
+    }
+
+    /// The unit of physical values: `V`, or `unit:77` where the code is unknown.
+    pub fn unit_text(&self) -> String {
+        match self.unit {
+            Unit::Other(_) => self.unit.to_string(),
+            unit => unit.symbol().to_owned(),
+        }
+    }
+}
+
+/// What was noticed: the kind, the bytes, the particulars.
+pub(crate) type Notes = Vec<(&'static Rule, Range<u64>, String)>;
+
+/// Whether a table is one that some writer makes: printable names, known units, exponents and links in range.
+pub(crate) fn is_plausible(channels: &[ChannelRecord], binary: usize, version: &Version) -> bool {
+    channels.iter().enumerate().all(|(i, channel)| {
+        let name = printable(&channel.name);
+        let unit = matches!(channel.unit.get(), 0..=10 | 0xFFFF_FFFF);
+        let scale = channel.scale.get().unsigned_abs() <= 24;
+        let link = link(channel, channels.len(), version).is_ok();
+        let size = i < binary || (1..=8).contains(&channel.data_size.get());
+        name && unit && scale && link && size
+    })
+}
+
+fn printable(name: &[u8; 16]) -> bool {
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    end > 0 && name[..end].iter().all(|byte| (0x20..0x7f).contains(byte))
+}
+
+/// The linked channel from 0; `Err` where it is outside of the table.
+fn link(channel: &ChannelRecord, channels: usize, version: &Version) -> Result<Option<usize>, u16> {
+    let raw = channel.valid_link.get();
+    if raw == NO_LINK {
+        return Ok(None);
+    }
+    let index = raw.checked_sub(version.link_base).map(usize::from);
+    index.filter(|index| *index < channels).map(Some).ok_or(raw)
+}
+
+/// The channels of a header whose table begins at `at`, and what is remarkable about them.
+pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut Notes) -> Vec<Channel> {
+    let binary = usize::from(header.lead_in.binary_count.get());
+    let mut names: BTreeMap<String, u32> = BTreeMap::new();
+    let mut list = Vec::with_capacity(header.channels.len());
+    for (i, record) in header.channels.iter().enumerate() {
+        let range = at + i as u64 * CHANNEL_LEN..at + (i as u64 + 1) * CHANNEL_LEN;
+        let mut note = |rule, text: String| notes.push((rule, range.clone(), text));
+        let mut name = record.name_text();
+        if !printable(&record.name) {
+            note(&rules::NAME_CORRUPT, format!("channel {i} is called {name:?}"));
+        }
+        if name == "BME280_preas" {
+            note(&rules::NAME_ALIAS, format!("channel {i}: BME280_preas is BME280_press"));
+            "BME280_press".clone_into(&mut name);
+        }
+        let times = names.entry(name.clone()).or_default();
+        *times += 1;
+        if *times > 1 {
+            note(&rules::NAME_REPEATED, format!("channel {i}: {name:?} for the {times}. time"));
+            name = format!("{name}#{times}");
+        }
+        let is_binary = i < binary;
+        let unit = Unit::of(record.unit.get(), version.unit_zero_is_unitless);
+        if let Unit::Other(code) = unit {
+            note(&rules::UNKNOWN_UNIT, format!("channel {i} ({name}) has unit {code}"));
+        } else if unit.is_binary() != is_binary {
+            let kind = if is_binary { "binary" } else { "analog" };
+            note(&rules::KIND_MISMATCH, format!("channel {i} ({name}) stands among the {kind} ones: {unit}"));
+        }
+        let valid = match link(record, header.channels.len(), version) {
+            Ok(Some(target)) if target >= binary => {
+                note(&rules::BAD_LINK, format!("channel {i} ({name}) links to {target}, not a binary one"));
+                None
+            }
+            Err(raw) => {
+                note(&rules::BAD_LINK, format!("channel {i} ({name}) links to {raw}, which is not there"));
+                None
+            }
+            Ok(target) => target,
+        };
+        let scale = if is_binary { 0 } else { record.scale.get() };
+        if Scale::new(scale).is_none() {
+            note(&rules::SCALE_REFUSED, format!("channel {i} ({name}) has scale 10^{scale}"));
+        }
+        let size = if is_binary { 0 } else { usize::from(record.data_size.get()) };
+        list.push(Channel { name: name.into(), unit, scale, size, valid, is_binary });
+    }
+    list
+}
+
+/// The fields of a row: bits, and physical values; raw ones where the scale is refused.
+pub(crate) fn schema(channels: &[Channel], name: &str) -> Schema {
+    let field = |channel: &Channel| {
+        let raw = format!("int{}", 8 * channel.size);
+        match channel.physical() {
+            _ if channel.is_binary => {
+                Field::new(Arc::clone(&channel.name), FieldType::Scalar(Scalar::Bool), "bit")
+            }
+            Some(_) => {
+                let ty = FieldType::Scalar(Scalar::Float64);
+                let source = format!("{raw} * 10^{}", channel.scale);
+                let field = Field::new(Arc::clone(&channel.name), ty, source);
+                let unit = channel.unit_text();
+                if unit.is_empty() { field } else { field.with_unit(unit) }
+            }
+            None => Field::new(Arc::clone(&channel.name), FieldType::Scalar(Scalar::Int64), raw)
+                .with_unit(channel.raw_unit()),
+        }
+    };
+    Schema { name: name.to_owned(), fields: channels.iter().map(field).collect() }
+}

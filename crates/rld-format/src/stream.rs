@@ -1,0 +1,248 @@
+//! The reader of pipes: one pass over `Read`, bounded memory, the same rows as the random-access reader.
+//!
+//! Times are counted at the true rate from the first stamp of each stretch without a gap: all that can be known
+//! before the end. The random-access reader's robust fit differs by how late that stamp was, at most half a
+//! millisecond in logs of the field.
+
+use std::io::Read as Input;
+
+use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Topic};
+use zerocopy::FromBytes;
+
+use crate::clock::{Noticed, Tracker};
+use crate::diagnostics as rules;
+use crate::error::RldError;
+use crate::frame::{Judged, judge};
+use crate::reader::{DIRTY_ROWS, dirty_bits};
+use crate::row::Table;
+use crate::schema::Channel;
+use crate::summary::{self, Read, unix};
+use crate::wire::{BlockStamps, Header, STAMPS_LEN};
+
+/// Bytes asked for at once.
+const CHUNK: usize = 256 << 10;
+
+/// The bytes at hand of an input.
+#[derive(Debug)]
+struct Source<R> {
+    input: R,
+    /// Room for bytes, those in `from..to` are read and not yet used.
+    buffer: Vec<u8>,
+    from: usize,
+    to: usize,
+    /// Offset of the first byte that is not yet used.
+    at: u64,
+    eof: bool,
+}
+
+impl<R: Input> Source<R> {
+    fn ahead(&self) -> &[u8] {
+        &self.buffer[self.from..self.to]
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.from += bytes;
+        self.at += bytes as u64;
+    }
+
+    /// Reads until `bytes` are ahead; false where the input ends before.
+    fn need(&mut self, bytes: usize) -> std::io::Result<bool> {
+        while self.to - self.from < bytes && !self.eof {
+            if self.from > 0 {
+                self.buffer.copy_within(self.from..self.to, 0);
+                (self.from, self.to) = (0, self.to - self.from);
+            }
+            if self.to == self.buffer.len() {
+                // By no more than what has been read: a length in the header is only believed piece by piece.
+                self.buffer.resize((2 * self.to).max(CHUNK), 0);
+            }
+            match self.input.read(&mut self.buffer[self.to..]) {
+                Ok(0) => self.eof = true,
+                Ok(read) => self.to += read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.to - self.from >= bytes)
+    }
+}
+
+/// An RLD log that comes from a pipe. The buffer holds the header, or a chunk of rows.
+#[derive(Debug)]
+pub struct RldStream<R> {
+    source: Source<R>,
+    judged: Judged,
+    table: Option<Table>,
+    topics: [Topic; 1],
+    tracker: Tracker,
+    diagnostics: Diagnostics,
+    rows: u64,
+    blocks: u64,
+    first: Option<i64>,
+    last: Option<i64>,
+    gaps: (u64, i128),
+    truncated: bool,
+    dirty: bool,
+    done: bool,
+}
+
+impl<R: Input> RldStream<R> {
+    /// Reads the header of a log.
+    ///
+    /// # Errors
+    /// Where the input cannot be read, is no RLD file, ends inside its header, or is of an unknown version.
+    pub fn new(input: R, options: &ReadOptions) -> Result<Self, RldError> {
+        let mut source = Source { input, buffer: Vec::new(), from: 0, to: 0, at: 0, eof: false };
+        let judged = loop {
+            let head = source.ahead();
+            match judge(head, source.eof.then_some(head.len() as u64))? {
+                Ok(judged) => break judged,
+                Err(need) => {
+                    source.need(usize::try_from(need.0).unwrap_or(usize::MAX))?;
+                }
+            }
+        };
+        let mut diagnostics = Diagnostics::new(&options.limits);
+        for (rule, range, text) in &judged.notes {
+            diagnostics.push(rule, range.clone(), || text.clone());
+        }
+        let (table, topic) = summary::topic(&judged);
+        source.skip(usize::try_from(judged.header.len()).unwrap_or(usize::MAX));
+        Ok(Self {
+            source,
+            tracker: Tracker::new(&judged.header.lead_in),
+            judged,
+            table,
+            topics: [topic],
+            diagnostics,
+            rows: 0,
+            blocks: 0,
+            first: None,
+            last: None,
+            gaps: (0, 0),
+            truncated: false,
+            dirty: false,
+            done: false,
+        })
+    }
+
+    /// The header.
+    pub fn header(&self) -> &Header {
+        &self.judged.header
+    }
+
+    /// The channels: binary ones first.
+    pub fn channels(&self) -> &[Channel] {
+        &self.judged.channels
+    }
+
+    /// Takes the stamps of a block where one begins; false where the log ends.
+    fn block(&mut self) -> Result<bool, RldError> {
+        let Some(table) = &self.table else { return Ok(false) };
+        let layout = &table.layout;
+        let declared = self.judged.declared.unwrap_or(u64::MAX);
+        if layout.block_rows == 0 || layout.row == 0 || self.rows >= declared {
+            return Ok(false);
+        }
+        if !self.rows.is_multiple_of(layout.block_rows) {
+            return Ok(self.source.need(layout.row)?);
+        }
+        // Stamps without a row belong to nothing.
+        let stamps_len = usize::try_from(STAMPS_LEN).unwrap_or(usize::MAX);
+        if !self.source.need(stamps_len + layout.row)? {
+            return Ok(false);
+        }
+        let stamps = BlockStamps::read_from_bytes(&self.source.ahead()[..stamps_len]);
+        let stamps = stamps.map_err(|_| RldError::refused("stamps of another size"))?;
+        // How many rows the last block has is known only behind it, and matters to nothing then.
+        let rows = layout.block_rows;
+        let diagnostics = &mut self.diagnostics;
+        let noticed = self.tracker.block(self.source.at, &stamps, self.rows, rows, |rule, range, text| {
+            diagnostics.push(rule, range, || text);
+        });
+        if let Noticed::Gap { nanos, .. } = noticed {
+            self.gaps = (self.gaps.0 + 1, self.gaps.1 + i128::from(nanos));
+        }
+        self.blocks += 1;
+        self.source.skip(stamps_len);
+        Ok(true)
+    }
+
+    /// Reads what is behind the last row and settles what it is.
+    fn end(&mut self) -> Result<(), RldError> {
+        if self.done {
+            return Ok(());
+        }
+        self.done = true;
+        while self.source.need(1)? {
+            let ahead = self.source.ahead().len();
+            self.source.skip(ahead);
+        }
+        let extent = self.judged.extent(self.source.at);
+        debug_assert_eq!(extent.rows, self.rows, "the stream ends where the slice does");
+        self.truncated = extent.truncated;
+        for (rule, range, text) in extent.notes {
+            self.diagnostics.push(rule, range, || text);
+        }
+        Ok(())
+    }
+}
+
+impl<R: Input + Send> LogStream for RldStream<R> {
+    fn format(&self) -> &'static FormatInfo {
+        &crate::INFO
+    }
+
+    fn next_record(&mut self) -> rovelog_core::Result<Option<Record<'_>>> {
+        if self.done || !self.block()? {
+            self.end()?;
+            return Ok(None);
+        }
+        let Some(table) = &self.table else { return Ok(None) };
+        let (seq, at, len) = (self.rows, self.source.at, table.layout.row);
+        let time = self.tracker.time(seq);
+        self.rows += 1;
+        if seq == 0 {
+            self.first = time;
+        }
+        self.last = time;
+        let topic = &mut self.topics[0];
+        (topic.count, topic.bytes) = (self.rows, topic.bytes + len as u64);
+        topic.timed += u64::from(time.is_some());
+        (topic.first, topic.last) = (self.first.map(unix), self.last.map(unix));
+        self.source.skip(len);
+        let row = &self.source.buffer[self.source.from - len..self.source.from];
+        if !self.dirty
+            && seq < DIRTY_ROWS
+            && let Some(text) = dirty_bits(table, row)
+        {
+            self.dirty = true;
+            self.diagnostics.push(&rules::DIRTY_BITS, at..at + 4 * table.layout.words as u64, || text);
+        }
+        Ok(Some(Record::new(&self.topics[0], time.map(unix), at, seq, row, table)))
+    }
+
+    fn topics(&self) -> &[Topic] {
+        &self.topics
+    }
+
+    fn info(&self) -> LogInfo {
+        summary::info(&Read {
+            judged: &self.judged,
+            size: self.source.at + self.source.ahead().len() as u64,
+            rows: self.rows,
+            blocks: self.blocks,
+            parts: 1,
+            truncated: self.truncated,
+            gaps: self.gaps,
+            first: self.first,
+            last: self.last,
+            diagnostics: &self.diagnostics,
+            report: None,
+        })
+    }
+
+    fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+}

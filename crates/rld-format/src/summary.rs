@@ -1,0 +1,210 @@
+//! The summary of a log, and the lines of `info` that only this format has.
+
+use std::sync::Arc;
+
+use rovelog_core::{Clock, Detail, Diagnostics, LogInfo, Severity, State, Timestamp, Topic, TopicId, Value};
+
+use crate::clock::{ClockReport, TRUE_SECOND};
+use crate::diagnostics as rules;
+use crate::frame::Judged;
+use crate::row::Table;
+use crate::schema;
+
+/// The topic of rows.
+pub const SAMPLES: &str = "samples";
+
+/// The topic of the ambient file beside a log.
+pub const AMBIENT: &str = "ambient";
+
+/// What both readers know of a log when they have read it.
+pub(crate) struct Read<'a> {
+    pub(crate) judged: &'a Judged,
+    pub(crate) size: u64,
+    pub(crate) rows: u64,
+    pub(crate) blocks: u64,
+    pub(crate) parts: usize,
+    pub(crate) truncated: bool,
+    /// Gaps, and their nanoseconds.
+    pub(crate) gaps: (u64, i128),
+    pub(crate) first: Option<i64>,
+    pub(crate) last: Option<i64>,
+    pub(crate) diagnostics: &'a Diagnostics,
+    pub(crate) report: Option<&'a ClockReport>,
+}
+
+/// Whether these are the channels of an ambient file: nothing but its sensors, stamped row by row.
+pub(crate) fn is_ambient(judged: &Judged) -> bool {
+    let sensor = |name: &str| name.starts_with("TSL4531_") || name.starts_with("BME280_");
+    let header = &judged.header.lead_in;
+    header.binary_count.get() == 0
+        && header.data_block_size.get() == 1
+        && !judged.channels.is_empty()
+        && judged.channels.iter().all(|channel| sensor(&channel.name))
+}
+
+/// The table of a log whose rows can be found, and its topic.
+pub(crate) fn topic(judged: &Judged) -> (Option<Table>, Topic) {
+    let name = if is_ambient(judged) { AMBIENT } else { SAMPLES };
+    let table = judged.layout.as_ref().ok().map(|layout| Table {
+        channels: judged.channels.clone(),
+        layout: layout.clone(),
+        schema: Arc::new(schema::schema(&judged.channels, name)),
+    });
+    let schema = table.as_ref().map(|table| Arc::clone(&table.schema));
+    (table, Topic::new(TopicId(0), name.to_owned(), name.to_owned(), schema))
+}
+
+/// A time on the Unix clock.
+pub(crate) fn unix(nanos: i64) -> Timestamp {
+    Timestamp::new(nanos, Clock::Unix)
+}
+
+/// The state that diagnostics tell.
+pub(crate) fn state(diagnostics: &Diagnostics, truncated: bool) -> State {
+    let lost = |code: &str| rules::ALL.iter().any(|r| r.code == code && r.severity == Severity::DataLost);
+    let damaged = diagnostics.counts().keys().any(|code| *code != rules::CUT.code && lost(code));
+    match (damaged, truncated) {
+        (true, _) => State::Damaged,
+        (_, true) => State::Truncated,
+        _ => State::Complete,
+    }
+}
+
+/// The summary.
+pub(crate) fn info(read: &Read<'_>) -> LogInfo {
+    let mut info = LogInfo::new(read.judged.version.number.to_string(), read.size);
+    info.dialect = Some("rocketlogger");
+    info.state = state(read.diagnostics, read.truncated);
+    info.start = read.first.map(unix);
+    info.end = read.last.map(unix);
+    info.records = read.rows;
+    info.problems = read.diagnostics.total();
+    info.lost = read.diagnostics.ledger().clone();
+    info.details = details(read);
+    info
+}
+
+/// Hz of the converter at a nominal rate.
+pub(crate) fn true_rate(rate: u16) -> f64 {
+    f64::from(rate) * 1e9 / TRUE_SECOND as f64
+}
+
+fn details(read: &Read<'_>) -> Vec<Detail> {
+    let lead_in = &read.judged.header.lead_in;
+    let mut details = Vec::new();
+    let rate = lead_in.sample_rate.get();
+    details.push(Detail::new(
+        "rate",
+        format!("{rate} nominal, {:.2} true", true_rate(rate)),
+        Value::record([
+            ("nominal_hz", Value::UInt(rate.into(), 16)),
+            ("true_hz", Value::F64(true_rate(rate))),
+            ("period_ns_numerator", count(TRUE_SECOND.unsigned_abs())),
+            ("period_ns_denominator", count(rate.into())),
+        ]),
+    ));
+    let size = u64::from(lead_in.data_block_size.get());
+    let full = (read.blocks.saturating_sub(1)).saturating_mul(size);
+    let last = if read.parts == 1 { read.rows.saturating_sub(full) } else { size };
+    let text = match read.blocks {
+        0 => "none".to_owned(),
+        n if last == size => format!("{n} x {size}"),
+        n => format!("{n} x {size}, last {last}"),
+    };
+    details.push(Detail::new(
+        "blocks",
+        text,
+        Value::record([("count", count(read.blocks)), ("rows", count(size)), ("last_rows", count(last))]),
+    ));
+    let (gaps, nanos) = read.gaps;
+    let gap_text = match gaps {
+        0 => "none".to_owned(),
+        n => format!(
+            "{n}, {} s missing",
+            rovelog_core::time::Seconds(i64::try_from(nanos).unwrap_or(i64::MAX))
+        ),
+    };
+    if read.parts > 1 {
+        let how = if gaps == 0 { "gap-free" } else { "with gaps" };
+        details.push(Detail::new("parts", format!("{}, {how}", read.parts), count(read.parts as u64)));
+    }
+    let missing = Value::Int(i64::try_from(nanos).unwrap_or(i64::MAX), 64);
+    details.push(Detail::new(
+        "gaps",
+        gap_text,
+        Value::record([("count", count(gaps)), ("missing_ns", missing)]),
+    ));
+    details.push(channels(read.judged));
+    let comment = read.judged.header.comment_text();
+    let shown = comment.escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'");
+    if !comment.is_empty() {
+        details.push(Detail::new("comment", shown, Value::Text(comment)));
+    }
+    let mac = lead_in.mac_text();
+    details.push(Detail::new("device", mac.clone(), Value::Text(mac)));
+    let started = i128::from(lead_in.start_sec.get()) * 1_000_000_000 + i128::from(lead_in.start_nsec.get());
+    if let Ok(started) = i64::try_from(started) {
+        // Often wrong by minutes in published logs, so it places nothing.
+        details.push(Detail::hidden("start_time_ns", Value::Int(started, 64)));
+    }
+    details.push(Detail::hidden("software", Value::Text(read.judged.version.software.to_owned())));
+    details.extend(read.report.map(clock));
+    details
+}
+
+fn channels(judged: &Judged) -> Detail {
+    let names: Vec<&str> = judged.channels.iter().map(|channel| &*channel.name).collect();
+    let list = judged.channels.iter().map(|channel| {
+        let link =
+            channel.valid.map_or(Value::Null, |bit| Value::Text(judged.channels[bit].name.to_string()));
+        Value::record([
+            ("name", Value::Text(channel.name.to_string())),
+            ("kind", Value::Text(if channel.is_binary { "binary" } else { "analog" }.to_owned())),
+            ("unit", Value::Text(channel.unit_text())),
+            ("quantity", Value::Text(channel.unit.to_string())),
+            ("scale", Value::Int(channel.scale.into(), 32)),
+            ("bytes", Value::UInt(channel.size as u64, 16)),
+            ("valid_link", link),
+        ])
+    });
+    Detail::new("channels", names.join(" "), Value::List(list.collect()))
+}
+
+fn clock(report: &ClockReport) -> Detail {
+    let mut text = Vec::new();
+    if let Some(ppm) = report.slope_ppm {
+        let kept =
+            if report.mismatch { "used: the stamps contradict the true rate" } else { "true rate kept" };
+        text.push(format!("stamps {ppm:+.1} ppm ({kept})"));
+    }
+    if let Some(late) = report.residuals {
+        text.push(format!("late by {} to {} us", late.min / 1000, late.max / 1000));
+    }
+    if report.drift != 0 {
+        text.push(format!("UTC against monotonic moved {} us", report.drift / 1000));
+    }
+    if !report.steps.is_empty() {
+        text.push(format!("{} steps of UTC", report.steps.len()));
+    }
+    if !report.backwards.is_empty() {
+        text.push(format!("{} restarts", report.backwards.len()));
+    }
+    let residuals = report.residuals.map_or(Value::Null, |late| {
+        let pairs = [("min", late.min), ("median", late.median), ("p95", late.p95), ("max", late.max)];
+        Value::record(pairs.map(|(name, ns)| (name, Value::Int(ns, 64))))
+    });
+    let value = Value::record([
+        ("segments", count(report.segments as u64)),
+        ("slope_ppm", report.slope_ppm.map_or(Value::Null, Value::F64)),
+        ("mismatch", Value::Bool(report.mismatch)),
+        ("offset_ns", report.offset.map_or(Value::Null, |ns| Value::Int(ns, 64))),
+        ("residual_ns", residuals),
+        ("drift_ns", Value::Int(report.drift, 64)),
+    ]);
+    let text = if text.is_empty() { "one stamp".to_owned() } else { text.join(", ") };
+    Detail::new("timing", text, value)
+}
+
+fn count(n: u64) -> Value {
+    Value::UInt(n, 64)
+}

@@ -1,0 +1,221 @@
+//! Units: the codes of channels, their names, and physical values.
+
+use std::fmt;
+
+/// The unit of a channel's physical values. One table serves all versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Unit {
+    /// Not defined: code 0xFFFFFFFF, and code 0 before version 3. What the logger stores without a calibration.
+    Undefined,
+    /// A number without a unit: code 0 since version 3.
+    Unitless,
+    /// Volt.
+    Volt,
+    /// Ampere.
+    Ampere,
+    /// A binary channel.
+    Binary,
+    /// A binary channel that says whether another one is in range.
+    RangeValid,
+    /// Lux.
+    Lux,
+    /// Degrees Celsius.
+    Celsius,
+    /// An integer.
+    Integer,
+    /// Percent.
+    Percent,
+    /// Pascal.
+    Pascal,
+    /// Second.
+    Second,
+    /// A code that is in no known version.
+    Other(u32),
+}
+
+impl Unit {
+    /// The unit of a code in a file of a version. "Unit codings"
+    pub const fn of(code: u32, unit_zero_is_unitless: bool) -> Self {
+        match code {
+            0 if unit_zero_is_unitless => Self::Unitless,
+            0 | 0xFFFF_FFFF => Self::Undefined,
+            1 => Self::Volt,
+            2 => Self::Ampere,
+            3 => Self::Binary,
+            4 => Self::RangeValid,
+            5 => Self::Lux,
+            6 => Self::Celsius,
+            7 => Self::Integer,
+            8 => Self::Percent,
+            9 => Self::Pascal,
+            10 => Self::Second,
+            code => Self::Other(code),
+        }
+    }
+
+    /// The code that version 4 writes.
+    pub const fn code(self) -> u32 {
+        match self {
+            Self::Unitless => 0,
+            Self::Volt => 1,
+            Self::Ampere => 2,
+            Self::Binary => 3,
+            Self::RangeValid => 4,
+            Self::Lux => 5,
+            Self::Celsius => 6,
+            Self::Integer => 7,
+            Self::Percent => 8,
+            Self::Pascal => 9,
+            Self::Second => 10,
+            Self::Undefined => 0xFFFF_FFFF,
+            Self::Other(code) => code,
+        }
+    }
+
+    /// The symbol without prefix: `V`; empty where there is none.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Volt => "V",
+            Self::Ampere => "A",
+            Self::Lux => "lx",
+            Self::Celsius => "degC",
+            Self::Percent => "%",
+            Self::Pascal => "Pa",
+            Self::Second => "s",
+            _ => "",
+        }
+    }
+
+    /// Whether it is of binary channels.
+    pub const fn is_binary(self) -> bool {
+        matches!(self, Self::Binary | Self::RangeValid)
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::Undefined => "undefined",
+            Self::Unitless => "unitless",
+            Self::Volt => "voltage",
+            Self::Ampere => "current",
+            Self::Binary => "binary",
+            Self::RangeValid => "range valid",
+            Self::Lux => "illuminance",
+            Self::Celsius => "temperature",
+            Self::Integer => "integer",
+            Self::Percent => "percent",
+            Self::Pascal => "pressure",
+            Self::Second => "time",
+            Self::Other(code) => return write!(f, "unit:{code}"),
+        };
+        f.pad(name)
+    }
+}
+
+/// Exponents of ten beyond this are refused for physical values; raw ones are read all the same.
+pub const MAX_SCALE: i32 = 30;
+
+/// A channel's exponent of ten, ready to turn raw integers into the nearest `f64`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    exponent: i32,
+    /// 10^|exponent|, exact up to 22.
+    power: f64,
+}
+
+impl Scale {
+    /// The scale 10^`exponent`; `None` where it is beyond [`MAX_SCALE`].
+    pub fn new(exponent: i32) -> Option<Self> {
+        (exponent.unsigned_abs() <= MAX_SCALE.unsigned_abs())
+            .then(|| Self { exponent, power: 10f64.powi(exponent.abs()) })
+    }
+
+    /// The power of ten to divide by, where one division of an exact integer gives the nearest number.
+    pub fn divisor(self) -> Option<f64> {
+        (-22..=0).contains(&self.exponent).then_some(self.power)
+    }
+
+    /// `raw` * 10^exponent, correctly rounded.
+    ///
+    /// A raw value of up to 53 bits and 10^22 are exact numbers, so that their quotient is rounded once; a product
+    /// with 10^-8 would be off by a unit in the last place in every eighth value. What is larger goes by decimal text.
+    pub fn apply(self, raw: i64) -> f64 {
+        let exact = raw.unsigned_abs() <= 1 << 53 && self.exponent.abs() <= 22;
+        match (exact, self.exponent <= 0) {
+            (true, true) => raw as f64 / self.power,
+            (true, false) => raw as f64 * self.power,
+            (false, _) => format!("{raw}e{}", self.exponent).parse().unwrap_or(f64::NAN),
+        }
+    }
+
+    /// An exact sum times 10^exponent, correctly rounded.
+    pub fn apply_wide(self, raw: i128) -> f64 {
+        match i64::try_from(raw) {
+            Ok(raw) => self.apply(raw),
+            Err(_) => format!("{raw}e{}", self.exponent).parse().unwrap_or(f64::NAN),
+        }
+    }
+}
+
+/// The unit of raw values, as the logger's CSV writes it: `10nV`; `1e-4 V` where there is no prefix.
+pub fn raw_unit(unit: Unit, scale: i32) -> String {
+    let symbol = unit.symbol();
+    let prefix = match scale {
+        0 => "",
+        -1 => "100m",
+        -2 => "10m",
+        -3 => "m",
+        -4 => "100u",
+        -5 => "10u",
+        -6 => "u",
+        -7 => "100n",
+        -8 => "10n",
+        -9 => "n",
+        -10 => "100p",
+        -11 => "10p",
+        -12 => "p",
+        3 => "k",
+        6 => "M",
+        _ => return format!("1e{scale} {symbol}").trim_end().to_owned(),
+    };
+    match symbol {
+        "" if scale == 0 => String::new(),
+        "" => format!("1e{scale}"),
+        symbol => format!("{prefix}{symbol}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Decimal text is rounded correctly by the standard library: the judge of the quick way.
+    #[test]
+    fn physical_values_are_the_nearest() {
+        let mut state = 7u64;
+        for exponent in [-12, -11, -9, -8, -6, -3, 0, 3, -22, -30, 30] {
+            let scale = Scale::new(exponent).unwrap();
+            for _ in 0..2000 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                for raw in [state.cast_signed(), i64::from(((state >> 32) as u32).cast_signed())] {
+                    let want: f64 = format!("{raw}e{exponent}").parse().unwrap();
+                    assert_eq!(scale.apply(raw).to_bits(), want.to_bits(), "{raw}e{exponent}");
+                }
+            }
+        }
+        assert!(Scale::new(31).is_none());
+    }
+
+    #[test]
+    fn codes_survive() {
+        for code in (0..12).chain([0xFFFF_FFFF, 77]) {
+            assert_eq!(Unit::of(code, true).code(), code);
+        }
+        assert_eq!(Unit::of(0, false), Unit::Undefined);
+        assert_eq!(raw_unit(Unit::Volt, -8), "10nV");
+        assert_eq!(raw_unit(Unit::Ampere, -11), "10pA");
+        assert_eq!(raw_unit(Unit::Lux, 0), "lx");
+    }
+}

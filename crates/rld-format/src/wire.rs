@@ -1,0 +1,318 @@
+//! The bytes of an RLD file, declared in the order of the specification.
+//!
+//! Section names are those of the published "RocketLogger Data (RLD) Format Specification"; it describes
+//! version 2. What the other versions changed is in [`VERSIONS`]: the bytes are the same in all of them, only
+//! meanings differ. Everything is little endian, packed and unaligned. A fixed-size struct is declared once and
+//! serves binrw and the zero-copy view alike.
+//!
+//! These declarations read *and* write; what they mean, and what to do where they contradict each other, is
+//! the matter of the layers above.
+
+use std::io::Cursor;
+
+use binrw::{BinRead, BinResult, BinWrite, binrw};
+use rovelog_core::wire::{F64Le, I32Le, I64Le, U16Le, U32Le, U64Le};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The first four bytes of versions 2 to 4. "Lead-In", `0x444C5225`
+pub const MAGIC: [u8; 4] = *b"%RLD";
+
+/// The first four bytes of version 1. Not in the specification: read in the first public writer.
+pub const MAGIC_V1: [u8; 4] = *b"BLR%";
+
+/// The first four bytes of a calibration file of version 2. Not in the specification.
+pub const CALIBRATION_MAGIC: [u8; 4] = *b"%RLC";
+
+/// A channel's link that points nowhere. Not in the specification: read in the writer.
+pub const NO_LINK: u16 = 0xFFFF;
+
+/// The greatest comment that a writer can announce in a header of 16-bit length.
+pub const COMMENT_MAX: u32 = 65_479;
+
+/// What differs between the file versions; everything else is the same in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// `file_version`.
+    pub number: u16,
+    /// The magic number.
+    pub magic: [u8; 4],
+    /// The releases of the logger that wrote it.
+    pub software: &'static str,
+    /// The number by which links count the first channel.
+    pub link_base: u16,
+    /// Whether unit 0 means "without a unit"; before, it meant "undefined".
+    pub unit_zero_is_unitless: bool,
+    /// The greatest unit code that its writer knew, 0xFFFFFFFF aside.
+    pub last_unit: u32,
+    /// Whether a comment ends with at least one NUL.
+    pub comment_has_nul: bool,
+    /// Whether comments are padded to a multiple of four bytes.
+    pub comment_is_padded: bool,
+}
+
+/// The versions, in order.
+pub const VERSIONS: [Version; 4] = [
+    Version {
+        number: 1,
+        magic: MAGIC_V1,
+        software: "0.2",
+        link_base: 1,
+        unit_zero_is_unitless: false,
+        last_unit: 4,
+        comment_has_nul: false,
+        comment_is_padded: false,
+    },
+    Version {
+        number: 2,
+        magic: MAGIC,
+        software: "1.0",
+        link_base: 1,
+        unit_zero_is_unitless: false,
+        last_unit: 4,
+        comment_has_nul: false,
+        comment_is_padded: true,
+    },
+    Version {
+        number: 3,
+        magic: MAGIC,
+        software: "1.1",
+        link_base: 0,
+        unit_zero_is_unitless: true,
+        last_unit: 9,
+        comment_has_nul: true,
+        comment_is_padded: true,
+    },
+    Version {
+        number: 4,
+        magic: MAGIC,
+        software: "2.0 to 2.1",
+        link_base: 0,
+        unit_zero_is_unitless: true,
+        last_unit: 10,
+        comment_has_nul: true,
+        comment_is_padded: true,
+    },
+];
+
+impl Version {
+    /// The version of this number.
+    pub fn of(number: u16) -> Option<&'static Self> {
+        VERSIONS.iter().find(|version| version.number == number)
+    }
+}
+
+/// Declares fixed-size structs for binrw and for zero-copy views at once.
+macro_rules! fixed {
+    ($( $(#[$doc:meta])* pub struct $name:ident[$size:literal] { $( $(#[$field_doc:meta])* pub $field:ident: $ty:ty, )* } )*) => { $(
+        $(#[$doc])*
+        #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, Debug, PartialEq, Eq)]
+        #[brw(little)]
+        #[repr(C)]
+        pub struct $name { $( $(#[$field_doc])* pub $field: $ty, )* }
+        const _: () = assert!(size_of::<$name>() == $size);
+    )* };
+}
+
+fixed! {
+    /// The start of the file. "Lead-In"
+    pub struct LeadIn[56] {
+        /// [`MAGIC`], or [`MAGIC_V1`] in version 1.
+        pub magic: [u8; 4],
+        /// The file version, 1 to 4: see [`VERSIONS`].
+        pub file_version: U16Le,
+        /// The offset of the first block: 56, the comment, and 28 for each channel.
+        pub header_length: U16Le,
+        /// Rows of a full block.
+        pub data_block_size: U32Le,
+        /// Blocks in this file; the last one may not be full.
+        pub data_block_count: U32Le,
+        /// Rows in this file.
+        pub sample_count: U64Le,
+        /// Nominal rows per second; the true rate is 3125/3136 of it.
+        pub sample_rate: U16Le,
+        /// Six octets as they are printed; never a number.
+        pub mac: [u8; 6],
+        /// When the measurement began, UTC seconds; the same in all parts of a split set.
+        pub start_sec: I64Le,
+        /// Nanoseconds to it.
+        pub start_nsec: I64Le,
+        /// Bytes of the comment, padding included.
+        pub comment_length: U32Le,
+        /// Binary channels, nb.
+        pub binary_count: U16Le,
+        /// Analog channels, na.
+        pub analog_count: U16Le,
+    }
+
+    /// One channel: first nb binary ones, then na analog ones. "Channels"
+    pub struct ChannelRecord[28] {
+        /// The unit's code; 5 to 10 and 0xFFFFFFFF are newer than the specification.
+        pub unit: U32Le,
+        /// The exponent of ten: physical = raw * 10^scale. Ignored for binary channels.
+        pub scale: I32Le,
+        /// Bytes of one value. Ignored for binary channels.
+        pub data_size: U16Le,
+        /// The binary channel that says whether a value is in range, or [`NO_LINK`]; see [`Version::link_base`].
+        pub valid_link: U16Le,
+        /// Up to 16 characters, padded with NUL.
+        pub name: [u8; 16],
+    }
+
+    /// The start of a block: when its first row was sampled. "Channel Data"
+    pub struct BlockStamps[32] {
+        /// Unix seconds of the clock that is set from the network.
+        pub realtime_sec: I64Le,
+        /// Nanoseconds to it; may be negative in version 4.
+        pub realtime_nsec: I64Le,
+        /// Seconds of the clock that nobody sets.
+        pub monotonic_sec: I64Le,
+        /// Nanoseconds to it; may be negative in version 4.
+        pub monotonic_nsec: I64Le,
+    }
+
+    /// A calibration file of version 2. Not in the specification: read in the writer.
+    /// Values are in the order V1 V2 V3 V4 I1L I1H I2L I2H DT.
+    pub struct CalibrationV2[124] {
+        /// [`CALIBRATION_MAGIC`].
+        pub magic: [u8; 4],
+        /// 2.
+        pub file_version: U16Le,
+        /// 16: where the offsets begin.
+        pub header_length: U16Le,
+        /// Unix seconds of the calibration.
+        pub time: U64Le,
+        /// What is added to a converter code.
+        pub offset: [I32Le; 9],
+        /// What the sum is multiplied with.
+        pub scale: [F64Le; 9],
+    }
+
+    /// A calibration file of version 1, told by its size. Values are in the order I1H I1L V1 V2 I2H I2L V3 V4.
+    pub struct CalibrationV1[104] {
+        /// Unix seconds of the calibration.
+        pub time: I64Le,
+        /// What is added to a converter code.
+        pub offset: [I32Le; 8],
+        /// What the sum is multiplied with.
+        pub scale: [F64Le; 8],
+    }
+}
+
+/// Bytes of the lead-in.
+pub const LEAD_IN_LEN: u64 = size_of::<LeadIn>() as u64;
+
+/// Bytes of a channel in the table.
+pub const CHANNEL_LEN: u64 = size_of::<ChannelRecord>() as u64;
+
+/// Bytes of a block before its rows.
+pub const STAMPS_LEN: u64 = size_of::<BlockStamps>() as u64;
+
+impl LeadIn {
+    /// Channels of both kinds.
+    pub fn channels(&self) -> u64 {
+        u64::from(self.binary_count.get()) + u64::from(self.analog_count.get())
+    }
+
+    /// The bytes of a header with this lead-in: what `header_length` holds, modulo 2^16.
+    pub fn header_size(&self) -> u64 {
+        LEAD_IN_LEN + u64::from(self.comment_length.get()) + CHANNEL_LEN * self.channels()
+    }
+
+    /// The MAC address as it is printed: `12:34:56:78:90:ab`.
+    pub fn mac_text(&self) -> String {
+        self.mac.map(|octet| format!("{octet:02x}")).join(":")
+    }
+}
+
+/// The header: lead-in, comment, channels. "File Header"
+///
+/// `left` is how many bytes there are from the start of the file on; nothing is reserved before the header is
+/// known to fit. `comment_len` stands for a comment length that the lead-in states wrongly.
+#[binrw]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[br(import(left: u64, comment_len: Option<u32>))]
+pub struct Header {
+    /// The lead-in.
+    #[br(assert(LEAD_IN_LEN + u64::from(comment_len.unwrap_or(lead_in.comment_length.get()))
+        + CHANNEL_LEN * lead_in.channels() <= left, "a header that passes the end of {left} bytes"))]
+    pub lead_in: LeadIn,
+    /// The comment with its padding.
+    #[br(count = comment_len.unwrap_or(lead_in.comment_length.get()))]
+    pub comment: Vec<u8>,
+    /// The channels: binary ones first.
+    #[br(count = lead_in.channels())]
+    pub channels: Vec<ChannelRecord>,
+}
+
+impl Header {
+    /// Reads the header that `bytes` begins with.
+    ///
+    /// # Errors
+    /// Where `bytes` ends inside it.
+    pub fn from_bytes(bytes: &[u8], comment_len: Option<u32>) -> BinResult<Self> {
+        Self::read_args(&mut Cursor::new(bytes), (bytes.len() as u64, comment_len))
+    }
+
+    /// The bytes of this header: where its blocks begin.
+    pub fn len(&self) -> u64 {
+        LEAD_IN_LEN + self.comment.len() as u64 + CHANNEL_LEN * self.channels.len() as u64
+    }
+
+    /// Never: a header has a lead-in.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// The bytes of the header.
+    ///
+    /// # Panics
+    /// Never: writing to memory does not fail.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Cursor::new(Vec::new());
+        self.write(&mut out).expect("memory can be written");
+        out.into_inner()
+    }
+
+    /// The comment up to its first NUL; what is not UTF-8 is replaced.
+    pub fn comment_text(&self) -> String {
+        let end = self.comment.iter().position(|byte| *byte == 0).unwrap_or(self.comment.len());
+        String::from_utf8_lossy(&self.comment[..end]).into_owned()
+    }
+}
+
+impl ChannelRecord {
+    /// The name up to its first NUL; what is not UTF-8 is replaced.
+    pub fn name_text(&self) -> String {
+        let end = self.name.iter().position(|byte| *byte == 0).unwrap_or(self.name.len());
+        String::from_utf8_lossy(&self.name[..end]).into_owned()
+    }
+}
+
+impl BlockStamps {
+    /// Nanoseconds on the Unix clock; exact for any bytes.
+    pub fn realtime(&self) -> i128 {
+        i128::from(self.realtime_sec.get()) * 1_000_000_000 + i128::from(self.realtime_nsec.get())
+    }
+
+    /// Nanoseconds on the monotonic clock; exact for any bytes.
+    pub fn monotonic(&self) -> i128 {
+        i128::from(self.monotonic_sec.get()) * 1_000_000_000 + i128::from(self.monotonic_nsec.get())
+    }
+
+    /// Stamps of these times, with nanoseconds from 0 to 999 999 999; `None` where seconds pass 64 bits.
+    pub fn new(realtime: i128, monotonic: i128) -> Option<Self> {
+        let split = |time: i128| {
+            let sec = i64::try_from(time.div_euclid(1_000_000_000)).ok()?;
+            let nsec = i64::try_from(time.rem_euclid(1_000_000_000)).ok()?;
+            Some((I64Le::new(sec), I64Le::new(nsec)))
+        };
+        let (unix, boot) = (split(realtime)?, split(monotonic)?);
+        Some(Self {
+            realtime_sec: unix.0,
+            realtime_nsec: unix.1,
+            monotonic_sec: boot.0,
+            monotonic_nsec: boot.1,
+        })
+    }
+}

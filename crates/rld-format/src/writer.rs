@@ -1,0 +1,386 @@
+//! Logs from scratch, and exact copies: headers that are checked before they are written, blocks, finishing.
+//!
+//! What a header says about counts must be right in the end: a writer that can seek puts them in place when it
+//! finishes, one that cannot is told before.
+
+use std::io::{Seek, SeekFrom, Write};
+
+use rovelog_core::wire::{I32Le, I64Le, U16Le, U32Le, U64Le};
+use zerocopy::IntoBytes;
+
+use crate::error::RldError;
+use crate::layout::Layout;
+use crate::unit::Unit;
+use crate::wire::{BlockStamps, COMMENT_MAX, ChannelRecord, Header, LeadIn, NO_LINK, STAMPS_LEN, Version};
+
+/// A channel of a log to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChannelSpec {
+    /// The name, at most 16 bytes.
+    pub name: String,
+    /// The unit; a binary one makes the channel a binary one.
+    pub unit: Unit,
+    /// The exponent of ten.
+    pub scale: i32,
+    /// Bytes of a raw value: 1, 2, 4 or 8; ignored for binary channels.
+    pub size: u16,
+    /// The name of the binary channel that says whether values are in range.
+    pub valid: Option<String>,
+}
+
+impl ChannelSpec {
+    /// A binary channel.
+    pub fn bit(name: impl Into<String>) -> Self {
+        Self { name: name.into(), unit: Unit::Binary, scale: 0, size: 0, valid: None }
+    }
+
+    /// A binary channel that says whether others are in range.
+    pub fn range(name: impl Into<String>) -> Self {
+        Self { unit: Unit::RangeValid, ..Self::bit(name) }
+    }
+
+    /// An analog channel of 32 bits.
+    pub fn analog(name: impl Into<String>, unit: Unit, scale: i32) -> Self {
+        Self { name: name.into(), unit, scale, size: 4, valid: None }
+    }
+
+    /// The same channel, in range where the named one is set.
+    #[must_use]
+    pub fn valid_if(mut self, name: impl Into<String>) -> Self {
+        self.valid = Some(name.into());
+        self
+    }
+}
+
+/// What a log to be written is like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogSpec {
+    /// The file version, 1 to 4.
+    pub version: u16,
+    /// Nominal rows per second.
+    pub rate: u16,
+    /// Rows of a block.
+    pub block_rows: u32,
+    /// The device.
+    pub mac: [u8; 6],
+    /// When the measurement began, nanoseconds of Unix time.
+    pub start: i64,
+    /// The comment; no NUL in it.
+    pub comment: String,
+    /// The channels, binary ones first.
+    pub channels: Vec<ChannelSpec>,
+}
+
+impl LogSpec {
+    /// A log of version 4 without channels yet, in blocks of a second.
+    pub fn new(rate: u16) -> Self {
+        Self {
+            version: 4,
+            rate,
+            block_rows: rate.into(),
+            mac: [0; 6],
+            start: 0,
+            comment: String::new(),
+            channels: Vec::new(),
+        }
+    }
+
+    /// The header, without rows.
+    ///
+    /// # Errors
+    /// Where the format, or its version, cannot hold it.
+    pub fn header(&self) -> Result<Header, RldError> {
+        let version = Version::of(self.version)
+            .ok_or_else(|| RldError::not_writable(format!("there is no version {}", self.version)))?;
+        if self.rate == 0 || self.block_rows == 0 {
+            return Err(RldError::not_writable("a rate or a block of 0 rows"));
+        }
+        if self.comment.contains('\0') {
+            return Err(RldError::not_writable("a comment with a NUL in it"));
+        }
+        let mut comment = self.comment.clone().into_bytes();
+        if version.comment_has_nul {
+            comment.push(0);
+        }
+        if version.comment_is_padded {
+            comment.resize(comment.len().next_multiple_of(4), 0);
+        }
+        if comment.len() as u64 > u64::from(COMMENT_MAX) {
+            return Err(RldError::not_writable(format!("a comment of {} bytes", comment.len())));
+        }
+        let binary = self.channels.iter().take_while(|channel| channel.unit.is_binary()).count();
+        let channels: Result<Vec<_>, _> = self
+            .channels
+            .iter()
+            .enumerate()
+            .map(|(i, channel)| self.record(i, channel, i < binary, version))
+            .collect();
+        let count = |n: usize| u16::try_from(n).map_err(|_| RldError::not_writable(format!("{n} channels")));
+        let lead_in = LeadIn {
+            magic: version.magic,
+            file_version: U16Le::new(version.number),
+            header_length: U16Le::new(0),
+            data_block_size: U32Le::new(self.block_rows),
+            data_block_count: U32Le::new(0),
+            sample_count: U64Le::new(0),
+            sample_rate: U16Le::new(self.rate),
+            mac: self.mac,
+            start_sec: I64Le::new(self.start.div_euclid(1_000_000_000)),
+            start_nsec: I64Le::new(self.start.rem_euclid(1_000_000_000)),
+            comment_length: U32Le::new(u32::try_from(comment.len()).unwrap_or(u32::MAX)),
+            binary_count: U16Le::new(count(binary)?),
+            analog_count: U16Le::new(count(self.channels.len() - binary)?),
+        };
+        let mut header = Header { lead_in, comment, channels: channels? };
+        let length = u16::try_from(header.len())
+            .map_err(|_| RldError::not_writable(format!("a header of {} bytes", header.len())))?;
+        header.lead_in.header_length = U16Le::new(length);
+        Ok(header)
+    }
+
+    fn record(
+        &self,
+        index: usize,
+        channel: &ChannelSpec,
+        is_binary: bool,
+        version: &Version,
+    ) -> Result<ChannelRecord, RldError> {
+        let refuse = |why: String| Err(RldError::not_writable(format!("channel {:?}: {why}", channel.name)));
+        if channel.unit.is_binary() && !is_binary {
+            return refuse("a binary channel behind analog ones".to_owned());
+        }
+        let mut name = [0; 16];
+        let bytes = channel.name.as_bytes();
+        if bytes.is_empty() || bytes.len() > name.len() || bytes.contains(&0) {
+            return refuse("its name has not 1 to 16 bytes without NUL".to_owned());
+        }
+        name[..bytes.len()].copy_from_slice(bytes);
+        let unit = match channel.unit {
+            Unit::Undefined if !version.unit_zero_is_unitless => 0,
+            Unit::Unitless if !version.unit_zero_is_unitless => {
+                return refuse(format!("version {} has no unit for numbers without one", version.number));
+            }
+            unit => unit.code(),
+        };
+        if unit > version.last_unit && unit != u32::MAX {
+            return refuse(format!("version {} does not know the unit {}", version.number, channel.unit));
+        }
+        if !is_binary && !matches!(channel.size, 1 | 2 | 4 | 8) {
+            return refuse(format!("values of {} bytes", channel.size));
+        }
+        let valid_link = match &channel.valid {
+            None => NO_LINK,
+            Some(valid) => {
+                let target = self.channels.iter().position(|other| other.name == *valid);
+                let Some(target) =
+                    target.filter(|at| self.channels[*at].unit == Unit::RangeValid && *at < index)
+                else {
+                    return refuse(format!("{valid:?} is no range-valid channel before it"));
+                };
+                u16::try_from(target).unwrap_or(NO_LINK - 1) + version.link_base
+            }
+        };
+        Ok(ChannelRecord {
+            unit: U32Le::new(unit),
+            scale: I32Le::new(if is_binary { 0 } else { channel.scale }),
+            data_size: U16Le::new(if is_binary { 0 } else { channel.size }),
+            valid_link: U16Le::new(valid_link),
+            name,
+        })
+    }
+}
+
+/// Encodes a row: words of bits, then values in the order of the analog channels.
+///
+/// # Errors
+/// Where there are not as many words and values as the layout has, or a value does not fit its bytes.
+pub fn encode_row(layout: &Layout, words: &[u32], values: &[i64], out: &mut Vec<u8>) -> Result<(), RldError> {
+    if words.len() != layout.words || values.len() != layout.slots.len() {
+        let (w, v) = (layout.words, layout.slots.len());
+        return Err(RldError::not_writable(format!("a row that has not {w} words and {v} values")));
+    }
+    for word in words {
+        out.extend(word.to_le_bytes());
+    }
+    for (slot, value) in layout.slots.iter().zip(values) {
+        let unused = 64 - 8 * slot.size;
+        if value << unused >> unused != *value {
+            return Err(RldError::not_writable(format!("{value} in {} bytes", slot.size)));
+        }
+        out.extend(&value.to_le_bytes()[..slot.size]);
+    }
+    Ok(())
+}
+
+/// Writes one file, block by block.
+#[derive(Debug)]
+pub struct RldWriter<W> {
+    out: W,
+    header: Header,
+    layout: Layout,
+    rows: u64,
+    blocks: u64,
+    /// Behind a block that is not full there can be no other.
+    closed: bool,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Written {
+    pub rows: u64,
+    pub blocks: u64,
+    pub bytes: u64,
+}
+
+impl<W: Write> RldWriter<W> {
+    /// Writes the header as it is: its counts must be those of the blocks to come.
+    ///
+    /// # Errors
+    /// Where the header allows no rows, or the output refuses.
+    pub fn new(mut out: W, header: Header) -> Result<Self, RldError> {
+        let layout = Layout::of(&header, header.len(), false).map_err(RldError::not_writable)?;
+        if layout.row == 0 || layout.block_rows == 0 {
+            return Err(RldError::not_writable("rows of 0 bytes, or blocks of 0 rows"));
+        }
+        out.write_all(&header.to_bytes())?;
+        Ok(Self { out, header, layout, rows: 0, blocks: 0, closed: false })
+    }
+
+    /// Where values lie in the rows to be written.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Writes a block of whole rows; only the last block may have fewer than the header's number.
+    ///
+    /// # Errors
+    /// Where rows are not whole, too many, or follow a block that was not full; where the output refuses.
+    pub fn block(&mut self, stamps: &BlockStamps, rows: &[u8]) -> Result<(), RldError> {
+        let count = (rows.len() / self.layout.row) as u64;
+        if !rows.len().is_multiple_of(self.layout.row) || count == 0 || count > self.layout.block_rows {
+            let most = self.layout.block_rows;
+            return Err(RldError::not_writable(format!(
+                "{} bytes as a block of 1 to {most} rows",
+                rows.len()
+            )));
+        }
+        self.begin(stamps, count)?;
+        Ok(self.out.write_all(rows)?)
+    }
+
+    /// Writes the stamps of a block; its rows follow through [`rows`](Self::rows).
+    pub(crate) fn begin(&mut self, stamps: &BlockStamps, rows: u64) -> Result<(), RldError> {
+        if self.closed {
+            return Err(RldError::not_writable("a block behind one that was not full"));
+        }
+        self.closed = rows < self.layout.block_rows;
+        self.rows += rows;
+        self.blocks += 1;
+        Ok(self.out.write_all(stamps.as_bytes())?)
+    }
+
+    /// Writes rows of the block that was begun.
+    pub(crate) fn rows(&mut self, rows: &[u8]) -> Result<(), RldError> {
+        Ok(self.out.write_all(rows)?)
+    }
+
+    /// Bytes written so far.
+    pub fn bytes(&self) -> u64 {
+        self.header.len() + self.blocks * STAMPS_LEN + self.rows * self.layout.row as u64
+    }
+
+    /// Finishes a log whose header held the right counts from the start.
+    ///
+    /// # Errors
+    /// Where it did not, or the output refuses.
+    pub fn finish(mut self) -> Result<(W, Written), RldError> {
+        let lead_in = &self.header.lead_in;
+        let (rows, blocks) = (lead_in.sample_count.get(), u64::from(lead_in.data_block_count.get()));
+        if (rows, blocks) != (self.rows, self.blocks) {
+            let why =
+                format!("a header of {rows} rows in {blocks} blocks before {} in {}", self.rows, self.blocks);
+            return Err(RldError::not_writable(why));
+        }
+        self.out.flush()?;
+        let written = Written { rows, blocks, bytes: self.bytes() };
+        Ok((self.out, written))
+    }
+}
+
+impl<W: Write + Seek> RldWriter<W> {
+    /// Finishes a log and puts its counts in place, as the logger does.
+    ///
+    /// # Errors
+    /// Where there are more than 2^32 blocks, or the output refuses.
+    pub fn finish_in_place(mut self) -> Result<(W, Written), RldError> {
+        set_counts(&mut self.header, self.rows)?;
+        let end = self.out.stream_position()?;
+        let start = end.saturating_sub(self.bytes());
+        self.out.seek(SeekFrom::Start(start))?;
+        self.out.write_all(self.header.lead_in.as_bytes())?;
+        self.out.seek(SeekFrom::Start(end))?;
+        self.finish()
+    }
+}
+
+/// Puts the counts of so many rows into a header.
+///
+/// # Errors
+/// Where they make more than 2^32 blocks.
+pub fn set_counts(header: &mut Header, rows: u64) -> Result<(), RldError> {
+    let size = u64::from(header.lead_in.data_block_size.get()).max(1);
+    let blocks = u32::try_from(rows.div_ceil(size))
+        .map_err(|_| RldError::not_writable(format!("{rows} rows in blocks of {size}")))?;
+    header.lead_in.sample_count = U64Le::new(rows);
+    header.lead_in.data_block_count = U32Le::new(blocks);
+    Ok(())
+}
+
+/// Writes a split recording: a new file before each block that would make the current one too large, as the
+/// logger does. Every file has a whole header and its own counts.
+#[derive(Debug)]
+pub struct SplitWriter<W, F> {
+    create: F,
+    header: Header,
+    limit: u64,
+    current: Option<RldWriter<W>>,
+    parts: Vec<Written>,
+}
+
+impl<W: Write + Seek, F: FnMut(usize) -> std::io::Result<W>> SplitWriter<W, F> {
+    /// Parts of at most `limit` bytes, as far as single blocks allow; `create` opens the file of a number.
+    pub fn new(header: Header, limit: u64, create: F) -> Self {
+        Self { create, header, limit, current: None, parts: Vec::new() }
+    }
+
+    /// Writes a block.
+    ///
+    /// # Errors
+    /// As [`RldWriter::block`], and where a file cannot be created.
+    pub fn block(&mut self, stamps: &BlockStamps, rows: &[u8]) -> Result<(), RldError> {
+        let size = STAMPS_LEN + rows.len() as u64;
+        if let Some(full) = self.current.take_if(|part| part.blocks > 0 && part.bytes() + size > self.limit) {
+            self.parts.push(full.finish_in_place()?.1);
+        }
+        if self.current.is_none() {
+            let out = (self.create)(self.parts.len())?;
+            self.current = Some(RldWriter::new(out, self.header.clone())?);
+        }
+        match &mut self.current {
+            Some(part) => part.block(stamps, rows),
+            None => Ok(()),
+        }
+    }
+
+    /// Finishes the last file; what each file holds.
+    ///
+    /// # Errors
+    /// Where the output refuses.
+    pub fn finish(mut self) -> Result<Vec<Written>, RldError> {
+        if let Some(part) = self.current.take() {
+            self.parts.push(part.finish_in_place()?.1);
+        }
+        Ok(self.parts)
+    }
+}

@@ -1,0 +1,146 @@
+//! Everything that reads the same bytes must say the same: stream and slice, declaration and view, and the order of
+//! records and a plain sort.
+
+mod support;
+
+use rld_format::clock::{TimeAxis, TimeBase, TimeOptions};
+use rld_format::wire::{BlockStamps, Header, LeadIn};
+use rld_format::{RldReader, RldStream};
+use rovelog_core::{LogReader, LogStream, ReadOptions, Select};
+use rovelog_testing::{Dribble, Log};
+use serde_json::{Value as Json, json};
+use support::{corpus, open, picture, picture_of_stream, real_logs, stream, try_open};
+use zerocopy::{FromBytes, IntoBytes};
+
+/// A picture with the times that a stream can know: at the true rate from the first stamp.
+fn as_a_stream_knows(log: &RldReader, mut picture: Json) -> Json {
+    let times = log.times(TimeOptions::new(TimeAxis::TrueRate, TimeBase::Unix));
+    let time = |row: u64| times.time(row).map_or(Json::Null, |nanos| nanos.to_string().into());
+    for (row, record) in (0..).zip(picture["records"].as_array_mut().expect("records")) {
+        record["t_ns"] = time(row);
+    }
+    picture["start_ns"] = time(0);
+    picture["end_ns"] = log.rows().checked_sub(1).map_or(Json::Null, time);
+    picture.as_object_mut().expect("an object").remove("rld");
+    picture
+}
+
+fn check_stream(log: &Log, sizes: &[usize]) {
+    let Some(reader) = try_open(&log.bytes) else {
+        let dribble = Dribble::new(&log.bytes, sizes);
+        assert!(RldStream::new(dribble, &ReadOptions::default()).is_err(), "{}", log.name);
+        return;
+    };
+    let want = as_a_stream_knows(&reader, picture(&reader));
+    let got = picture_of_stream(&mut stream(&log.bytes, sizes));
+    for (key, want) in want.as_object().expect("an object") {
+        assert!(got[key] == *want, "{} {sizes:?} {key}\n want {want}\n got  {}", log.name, got[key]);
+    }
+}
+
+#[test]
+fn the_stream_fed_byte_by_byte_equals_the_slice() {
+    corpus().iter().for_each(|log| check_stream(log, &[1]));
+}
+
+#[test]
+fn the_stream_fed_in_odd_pieces_equals_the_slice() {
+    for log in corpus() {
+        for sizes in [&[2, 3, 5, 7][..], &[64], &[1, 4096], &[100_000]] {
+            check_stream(&log, sizes);
+        }
+    }
+}
+
+#[test]
+fn the_stream_equals_the_slice_on_real_logs() {
+    for log in real_logs() {
+        let reader = open(&log.bytes);
+        let times = reader.times(TimeOptions::new(TimeAxis::TrueRate, TimeBase::Unix));
+        for size in [7, 1000] {
+            let mut stream = stream(&log.bytes, &[size]);
+            let mut records = reader.records_in_file_order();
+            while let Some(got) = stream.next_record().expect("readable") {
+                let want = records.next().expect("as many records");
+                assert_eq!(
+                    (got.offset, got.seq, got.payload),
+                    (want.offset, want.seq, want.payload),
+                    "{}",
+                    log.name
+                );
+                assert_eq!(got.time.map(|t| t.nanos), times.time(got.seq), "{}", log.name);
+                // The fit moves a log's rows by no more than stamps are late.
+                let apart = got.time.expect("a time").nanos - want.time.expect("a time").nanos;
+                let slack = if reader.clock_report().mismatch { 15_000_000 } else { 600_000 };
+                assert!(apart.abs() <= slack, "{}: {apart} ns", log.name);
+            }
+            assert!(records.next().is_none(), "{}", log.name);
+            assert_eq!(stream.diagnostics().list(), reader.diagnostics().list(), "{}", log.name);
+        }
+    }
+}
+
+#[test]
+fn declarations_and_views_agree() {
+    for log in corpus().into_iter().chain(real_logs()) {
+        let Some(reader) = try_open(&log.bytes) else { continue };
+        let header = reader.header();
+        let view = LeadIn::ref_from_prefix(&log.bytes).expect("an opened log has a lead-in").0;
+        assert_eq!(&header.lead_in, view, "{}", log.name);
+        let len = usize::try_from(header.len()).expect("small");
+        assert_eq!(header.to_bytes(), log.bytes[..len], "{}", log.name);
+        let again = Header::from_bytes(&log.bytes, Some(u32::try_from(header.comment.len()).expect("small")));
+        assert_eq!(&again.expect("the same header"), header, "{}", log.name);
+        for (row, stamps) in reader.stamps() {
+            let (first, copy) = reader.block_of(row).expect("a block");
+            assert_eq!((first, &copy), (row, stamps), "{}", log.name);
+            let read = <BlockStamps as binrw::BinRead>::read(&mut std::io::Cursor::new(stamps.as_bytes()));
+            assert_eq!(&read.expect("stamps"), stamps, "{}", log.name);
+        }
+    }
+}
+
+#[test]
+fn records_come_in_the_order_of_time() {
+    for log in corpus() {
+        let Some(reader) = try_open(&log.bytes) else { continue };
+        let key =
+            |record: &rovelog_core::Record<'_>| (record.time.map(|t| t.nanos), record.offset, record.seq);
+        let mut want: Vec<_> = reader.records_in_file_order().map(|record| key(&record)).collect();
+        want.sort_unstable();
+        let got: Vec<_> = reader.records(&Select::all()).map(|record| key(&record.expect("sound"))).collect();
+        assert_eq!(got, want, "{}", log.name);
+
+        // A window holds what a filter keeps.
+        let times: Vec<i64> = want.iter().filter_map(|(time, ..)| *time).collect();
+        if let [_, start, .., end, _] = times[..] {
+            let select = Select::all().between(Some(start), Some(end));
+            let got: Vec<_> = reader.records(&select).map(|record| key(&record.expect("sound"))).collect();
+            let want: Vec<_> = want
+                .into_iter()
+                .filter(|(time, ..)| time.is_some_and(|t| (start..end).contains(&t)))
+                .collect();
+            assert_eq!(got, want, "{}", log.name);
+            let latched = reader.records(&select.with_latched()).next().expect("records").expect("sound");
+            assert!(latched.time.expect("a time").nanos < start, "{}", log.name);
+        }
+    }
+}
+
+#[test]
+fn an_ambient_file_is_a_second_topic() {
+    let Some(folder) = support::real() else { return };
+    let part = |name: &str| std::fs::read(folder.join(name)).expect("a real log").into();
+    let names = |stem: &str| [format!("{stem}.rld"), format!("{stem}_p1.rld"), format!("{stem}_p2.rld")];
+    let join = |stem| RldReader::join(names(stem).map(|name| part(&name)).to_vec(), &ReadOptions::default());
+    let log = join("v4_split").expect("parts").with_ambient(join("v4_split-ambient").expect("parts"));
+    assert_eq!(log.info().records, 2803);
+    let topics: Vec<_> = log.topics().iter().map(|topic| (topic.name.as_str(), topic.count)).collect();
+    assert_eq!(topics, [("samples", 2800), ("ambient", 3)]);
+    let ambient: Vec<_> = log.records(&Select::topic("ambient")).map(|r| r.expect("sound").value()).collect();
+    assert_eq!(ambient.len(), 3);
+    let first = rovelog_testing::json_of(ambient[0].as_ref().expect("decodes"));
+    assert_eq!(first["BME280_temp"], json!(23.456));
+    let all = log.records(&Select::all()).map(|record| record.expect("sound").time.expect("a time").nanos);
+    assert!(all.collect::<Vec<_>>().is_sorted());
+}

@@ -1,0 +1,210 @@
+//! Sums, merged currents and powers against an independent parser's; windows, events, states and levels against
+//! direct passes.
+
+mod support;
+
+use rld_format::RldReader;
+use rld_format::analysis::{
+    Events, Levels, MARGIN_SETTLED, Phase, Source, StateRuns, Stats, StatsOptions, Threshold, Windows,
+    currents,
+};
+use rld_format::clock::{TRUE_SECOND, TimeOptions};
+use rovelog_testing::Log;
+use serde_json::Value as Json;
+use support::{int, json, open, real, real_logs, sha};
+
+fn expected(name: &str) -> Json {
+    json(&real().expect("a folder").join(format!("expected/{name}.rld.json")))
+}
+
+fn log(name: &str) -> Option<RldReader> {
+    real_logs().iter().find(|log| log.name == name).map(|log| open(&log.bytes))
+}
+
+fn check_sums(log: &Log) {
+    let want = expected(&log.name);
+    let reader = open(&log.bytes);
+    let mut sums = reader.accumulator(&StatsOptions::default().over_all()).expect("rows");
+    let stats = sums.stats(0..reader.rows());
+    for (sums, want) in stats.channels.iter().zip(want["analog"].as_array().expect("analog")) {
+        let what = format!("{} {}", log.name, want["name"]);
+        assert_eq!(int(&want["sum"]), sums.sum, "{what}");
+        assert_eq!(int(&want["sum_sq"]), sums.sum_sq.cast_signed(), "{what}");
+        assert_eq!((int(&want["min"]), int(&want["max"])), (sums.min, sums.max), "{what}");
+        assert_eq!(int(&want["count"]), i128::from(sums.count), "{what}");
+    }
+    for (ones, want) in stats.ones.iter().zip(want["binary"].as_array().into_iter().flatten()) {
+        assert_eq!(int(&want["ones"]), i128::from(*ones), "{} {}", log.name, want["name"]);
+    }
+}
+
+#[test]
+fn sums_equal_those_of_an_independent_parser() {
+    real_logs().iter().for_each(check_sums);
+}
+
+#[test]
+fn merged_currents_and_powers_equal_those_of_an_independent_parser() {
+    let mut checked = 0;
+    for log in real_logs() {
+        let want = expected(&log.name);
+        let Some(merged) = want["merged"].as_object() else { continue };
+        let reader = open(&log.bytes);
+        let list = currents(reader.channels());
+        for (name, want) in merged {
+            let margin = if name.ends_with("_margin5") { MARGIN_SETTLED } else { 0 };
+            let stem = name.trim_end_matches("_margin5");
+            let number = list.iter().position(|current| current.name == stem).expect("a current");
+            let values = reader.merged(&list[number], margin, 0..reader.rows());
+            let mut column = Vec::new();
+            values.iter().for_each(|(_, value)| column.extend(value.to_le_bytes()));
+            assert_eq!(want["sha256_i64le"], sha(&column), "{} {name}", log.name);
+            assert_eq!(int(&want["scale"]), i128::from(list[number].scale));
+            let low = values.iter().filter(|(source, _)| *source == Source::Low).count();
+            assert_eq!(int(&want["rows_from_low"]), low as i128, "{} {name}", log.name);
+
+            let power = &want["power_sum"];
+            let mut options = StatsOptions::default().with_margin(margin);
+            if power.is_object() {
+                options =
+                    options.with_powers([format!("{}*{stem}", power["with"].as_str().expect("a name"))]);
+            }
+            let mut sums = reader.accumulator(&options).expect("rows");
+            let stats = sums.stats(0..reader.rows());
+            let current = &stats.currents[number];
+            assert_eq!(int(&want["sum"]), current.sum, "{} {name}", log.name);
+            assert_eq!(
+                (int(&want["min"]), int(&want["max"])),
+                (current.min, current.max),
+                "{} {name}",
+                log.name
+            );
+            assert_eq!(low as u64, stats.from_low[number], "{} {name}", log.name);
+            if power.is_object() {
+                assert_eq!(int(&power["sum"]), stats.powers[0].sum, "{} {name}", log.name);
+                assert_eq!(int(&power["scale"]), i128::from(sums.powers()[0].scale), "{} {name}", log.name);
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 20 || real().is_none(), "only {checked} currents");
+}
+
+/// Sums over parts, merged, are the sums over the whole, wherever it is cut.
+#[test]
+fn any_way_through_a_log_gives_the_same_sums() {
+    let Some(reader) = log("test_unsupported") else { return };
+    let options = StatsOptions::default().with_powers(["V1*I1", "(V1-V2)*I2"]);
+    let mut sums = reader.accumulator(&options).expect("rows");
+    let want = sums.stats(0..reader.rows());
+    assert!(want.from_low[1] > 0 && want.from_low[1] < reader.rows());
+    for step in [1009, 7919, 50_000] {
+        let mut total = Stats::default();
+        let mut at = 0;
+        while at < reader.rows() {
+            total.merge(&sums.stats(at..at + step));
+            at += step;
+        }
+        assert_eq!(total.currents, want.currents, "{step}");
+        assert_eq!(total, want, "{step}");
+    }
+}
+
+#[test]
+fn windows_take_the_rows_that_begin_in_them() {
+    let Some(reader) = log("test_full") else { return };
+    let times = reader.times(TimeOptions::default());
+    let mut sums = reader.accumulator(&StatsOptions::default()).expect("rows");
+    let whole = sums.stats(0..reader.rows());
+    let second = 1_000_000_000;
+    let windows: Vec<_> =
+        Windows::new(&mut sums, second, Phase::Start, &times, (reader.rows(), 1000)).collect();
+    let mut total = Stats::default();
+    let mut next = 0;
+    for window in &windows {
+        assert_eq!(window.rows.start, next);
+        next = window.rows.end;
+        // Row r begins at r * 1 003 520 ns.
+        let begins = |row: u64| i128::from(row) * i128::from(TRUE_SECOND) / 1000;
+        assert_eq!(begins(window.rows.start) / i128::from(second), i128::from(window.number));
+        total.merge(&window.stats);
+    }
+    assert_eq!((next, &total), (reader.rows(), &whole));
+    assert_eq!(
+        windows.iter().map(|window| window.partial).collect::<Vec<_>>(),
+        [false, false, false, false, false, true]
+    );
+    let clocked: Vec<_> =
+        Windows::new(&mut sums, second, Phase::Clock, &times, (reader.rows(), 1000)).collect();
+    assert!(clocked[0].partial && clocked[0].rows.end < 997);
+    let first = times.time(clocked[1].rows.start).expect("a time");
+    assert!(first.rem_euclid(second) < 1_003_520, "{first}");
+}
+
+#[test]
+fn states_and_events_are_those_of_a_plain_scan() {
+    let Some(reader) = log("test_unsupported") else { return };
+    let bit = reader.channel("I2L_valid").expect("a channel");
+    let mut sums = reader.accumulator(&StatsOptions::default()).expect("rows");
+    let whole = sums.stats(0..reader.rows());
+    let runs: Vec<_> = StateRuns::new(&reader, &mut sums, &[bit]).collect();
+    assert!(runs.len() > 50, "{} runs", runs.len());
+    let mut total = Stats::default();
+    for run in &runs {
+        assert!(
+            run.rows
+                .clone()
+                .all(|row| u64::from(reader.row(row).and_then(|r| r.bit(bit)).expect("a bit")) == run.state)
+        );
+        total.merge(&run.stats);
+    }
+    assert_eq!(total, whole);
+
+    let v1 = reader.channel("V1").expect("a channel");
+    let value = |row: u64| reader.row(row).and_then(|row| row.raw(v1)).expect("a value");
+    let mean = i64::try_from(whole.channels[v1 - 8].sum / i128::from(whole.rows)).expect("small");
+    let threshold = Threshold::new(mean, mean);
+    let events: Vec<_> =
+        Events::of_channel(&reader, &mut sums, v1, threshold).map(|event| event.rows).collect();
+    let above: u64 = events.iter().map(|rows| rows.end - rows.start).sum();
+    assert_eq!(above, (0..reader.rows()).filter(|row| value(*row) >= mean).count() as u64);
+    assert!(events.windows(2).all(|pair| pair[0].end < pair[1].start));
+
+    // Joined, and long enough: fewer, and nothing above is left out but in short ones.
+    let threshold = Threshold::new(mean, mean).joined_within(50).at_least(20);
+    let joined: Vec<_> =
+        Events::of_channel(&reader, &mut sums, v1, threshold).map(|event| event.rows).collect();
+    assert!(joined.len() < events.len());
+    assert!(joined.iter().all(|rows| rows.end - rows.start >= 20));
+    assert!(joined.windows(2).all(|pair| pair[1].start - pair[0].end >= 50));
+}
+
+#[test]
+fn levels_equal_direct_passes_over_any_rows() {
+    let Some(reader) = log("test_unsupported") else { return };
+    let options = StatsOptions::default().with_powers(["V1*I1"]);
+    let mut sums = reader.accumulator(&options).expect("rows");
+    let levels = Levels::build(&mut sums, reader.rows(), 256).expect("a base in range");
+    assert_eq!(levels.depth(), 4);
+    let ranges = [
+        0..131_000,
+        0..1,
+        5..6,
+        255..257,
+        1..131_000,
+        2048..4096,
+        777..99_999,
+        130_999..131_000,
+        500..400_000,
+    ];
+    for rows in ranges {
+        let want = sums.stats(rows.start..rows.end.min(reader.rows()));
+        assert_eq!(levels.stats(&mut sums, rows.clone()), want, "{rows:?}");
+    }
+    let plot = levels.plot(&mut sums, 1000..120_000, 100);
+    assert!((60..=140).contains(&plot.len()), "{} points", plot.len());
+    let mut total = Stats::default();
+    plot.iter().for_each(|(_, stats)| total.merge(stats));
+    assert_eq!(total, sums.stats(1000..120_000));
+    assert!(Levels::build(&mut sums, 10, 63).is_err());
+}

@@ -1,0 +1,96 @@
+//! Recovered logs open without loss and hold every row; slices and copies hold what they should.
+
+mod support;
+
+use rld_format::RldReader;
+use rovelog_core::{LogReader, RecoverOptions, Select, State};
+use support::{corpus, open, real_logs, try_open};
+
+fn recovered(log: &RldReader) -> (RldReader, rovelog_core::Recovery) {
+    let mut out = Vec::new();
+    let report = log.recover(&mut out, &RecoverOptions::default()).expect("memory takes it");
+    (open(&out.into()), report)
+}
+
+/// The analog values of a row, without what stands before them.
+fn values(log: &RldReader, row: u64) -> Vec<Option<i64>> {
+    let row = log.row(row).expect("a row");
+    (0..log.channels().len()).map(|channel| row.raw(channel)).collect()
+}
+
+#[test]
+fn recovered_logs_are_sound_and_hold_every_row() {
+    for log in corpus() {
+        let Some(reader) = try_open(&log.bytes) else { continue };
+        let (again, report) = recovered(&reader);
+        assert_eq!(report.kept_bytes + report.lost_bytes(), log.bytes.len() as u64, "{}", log.name);
+        assert_eq!(again.info().state, State::Complete, "{}: {:?}", log.name, again.diagnostics().list());
+        assert_eq!(again.rows(), report.records, "{}", log.name);
+        assert!(report.records >= reader.rows(), "{}", log.name);
+        for row in 0..reader.rows() {
+            assert_eq!(values(&again, row), values(&reader, row), "{} row {row}", log.name);
+        }
+        // To recover what was recovered changes nothing.
+        let (_, second) = recovered(&again);
+        assert!(second.unchanged, "{}", log.name);
+    }
+}
+
+#[test]
+fn rows_behind_the_counts_are_recovered() {
+    let log = corpus().into_iter().find(|log| log.name == "header-behind").expect("in the corpus");
+    let (again, report) = recovered(&open(&log.bytes));
+    assert_eq!((again.rows(), report.lost_bytes()), (15, 0));
+}
+
+#[test]
+fn bytes_that_follow_no_clock_are_not_taken_for_rows() {
+    let log = corpus().into_iter().find(|log| log.name == "header-behind").expect("in the corpus");
+    let mut bytes = log.bytes.to_vec();
+    let from = bytes.len() - 132;
+    bytes[from..].iter_mut().for_each(|byte| *byte ^= 0x5a);
+    let (again, report) = recovered(&open(&bytes.into()));
+    assert_eq!((again.rows(), report.lost_bytes()), (10, 132));
+}
+
+#[test]
+fn a_slice_holds_the_rows_of_its_window() {
+    for log in corpus().into_iter().chain(real_logs()) {
+        let Some(reader) = try_open(&log.bytes) else { continue };
+        let jumps = ["gap", "clock_backwards", "clock_step", "stamps_implausible"];
+        if reader.rows() < 4 || reader.diagnostics().list().iter().any(|d| jumps.contains(&d.rule.name)) {
+            continue;
+        }
+        let times: Vec<Option<i64>> =
+            reader.records_in_file_order().map(|record| record.time.map(|time| time.nanos)).collect();
+        let (from, to) = (times.len() / 3, times.len() * 2 / 3 + 1);
+        let (Some(start), Some(end)) = (times[from], times[to]) else { continue };
+        let mut out = Vec::new();
+        let sliced = reader.slice(&Select::all().between(Some(start), Some(end)), &mut out).expect("memory");
+        let part = open(&out.into());
+        assert_eq!((part.rows(), sliced.records), ((to - from) as u64, (to - from) as u64), "{}", log.name);
+        assert_eq!(part.info().state, State::Complete, "{}", log.name);
+        for row in 0..part.rows() {
+            assert_eq!(values(&part, row), values(&reader, from as u64 + row), "{}", log.name);
+        }
+        // Times move by no more than stamps are late.
+        let first = part.records_in_file_order().next().and_then(|r| r.time).expect("a time").nanos;
+        let slack = if reader.clock_report().mismatch { 15_000_000 } else { 600_000 };
+        assert!((first - start).abs() <= slack, "{}: {} ns", log.name, first - start);
+    }
+}
+
+#[test]
+fn a_split_recording_joins_to_one_file() {
+    let Some(folder) = support::real() else { return };
+    let file = |name: &str| std::fs::read(folder.join(name)).expect("a real log").into();
+    let parts = ["v4_split.rld", "v4_split_p1.rld", "v4_split_p2.rld"].map(file).to_vec();
+    let log = RldReader::join(parts, &rovelog_core::ReadOptions::default()).expect("parts");
+    let (joined, report) = recovered(&log);
+    assert_eq!((joined.rows(), report.lost_bytes()), (2800, 0));
+    let stamps = |log: &RldReader| log.stamps().map(|(row, stamps)| (row, *stamps)).collect::<Vec<_>>();
+    assert_eq!(stamps(&joined), stamps(&log));
+    assert!(
+        (0..2800).all(|row| joined.row(row).expect("a row").bytes() == log.row(row).expect("a row").bytes())
+    );
+}

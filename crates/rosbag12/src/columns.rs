@@ -1,0 +1,222 @@
+//! Topics as Arrow columns, straight from the bytes of the bag by the compiled plan of each type.
+//!
+//! Rows come in file order; the first column, `t_ns`, is the stamp of the record. Messages that cannot be
+//! decoded have no row; they are in the diagnostics.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use rovelog_core::{LogReader, Select, Topic, TopicId};
+
+use crate::definitions::Definition;
+use crate::error::BagError;
+use crate::index::Cursor;
+use crate::msg::RowBuilder;
+use crate::reader::BagReader;
+use crate::tables::{Connection, text_of};
+
+/// Rows from which a batch is handed out.
+const BATCH_ROWS: usize = 1024;
+
+/// Bytes of messages from which a batch is handed out.
+const BATCH_BYTES: usize = 16 << 20;
+
+/// Bytes of the bag that are walked at once.
+const STRIDE: u64 = 1 << 20;
+
+impl BagReader {
+    /// One topic as record batches of about a thousand rows.
+    ///
+    /// # Errors
+    /// Where nothing decodes the topic.
+    pub fn topic_batches(&self, topic: &Topic, select: &Select) -> Result<TopicBatches<'_>, BagError> {
+        let connection = &self.connections()[topic.id.index()];
+        let definition = self.definition_of(topic, connection)?;
+        let schema = builder(topic, connection, definition, select).schema();
+        let wanted = self.topics().iter().map(|known| known.id == topic.id).collect();
+        Ok(TopicBatches { schema, batches: ColumnBatches::new(self, select, wanted) })
+    }
+
+    /// All selected topics that can be decoded as record batches, in one pass over the bag.
+    pub fn batches(&self, select: &Select) -> ColumnBatches<'_> {
+        let wanted = self.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
+        ColumnBatches::new(self, select, wanted)
+    }
+
+    fn definition_of<'a>(
+        &self,
+        topic: &Topic,
+        connection: &'a Connection,
+    ) -> Result<&'a Definition, BagError> {
+        connection.definition.as_deref().map_err(|why| match why {
+            Some(why) => BagError::Undecodable { topic: topic.name.clone(), why: why.clone() },
+            None => BagError::NoDefinition { topic: topic.name.clone(), ty: topic.type_name.clone() },
+        })
+    }
+}
+
+/// The columns of a topic.
+fn builder(topic: &Topic, connection: &Connection, definition: &Definition, select: &Select) -> RowBuilder {
+    let constants = definition.types.constants().iter();
+    let constants: Vec<_> = constants.map(|c| format!("{} {}={}", c.ty, c.name, c.value)).collect();
+    let md5 = text_of(&connection.md5);
+    let metadata = [
+        ("rovelog.format", crate::ID),
+        ("rovelog.topic", &topic.name),
+        ("rovelog.type", &topic.type_name),
+        ("rovelog.md5", &md5),
+        ("rovelog.definition", definition.source.name()),
+        ("rovelog.constants", &constants.join("\n")),
+    ];
+    let metadata = metadata.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    RowBuilder::new(&definition.plan, select, HashMap::from(metadata))
+}
+
+/// What is being collected of one topic.
+struct Filling<'a> {
+    topic: TopicId,
+    definition: &'a Definition,
+    rows: RowBuilder,
+    bytes: usize,
+}
+
+impl<'a> Filling<'a> {
+    fn new(reader: &'a BagReader, select: &Select, topic: &Topic) -> Option<Self> {
+        let connection = &reader.connections()[topic.id.index()];
+        let definition = connection.definition()?;
+        let rows = builder(topic, connection, definition, select);
+        Some(Self { topic: topic.id, definition, rows, bytes: 0 })
+    }
+
+    #[inline]
+    fn push(&mut self, payload: &[u8], time: i64) {
+        if self.definition.plan.decodes(payload, !self.definition.is_guess()) {
+            self.rows.push(&self.definition.plan, payload, time);
+            self.bytes += payload.len();
+        }
+    }
+
+    fn finish(&mut self) -> Result<(TopicId, RecordBatch), ArrowError> {
+        self.bytes = 0;
+        Ok((self.topic, self.rows.finish()?))
+    }
+}
+
+/// Record batches of several topics, in one pass; each batch is of one topic.
+pub struct ColumnBatches<'a> {
+    reader: &'a BagReader,
+    select: Select,
+    wanted: Vec<bool>,
+    /// By topic; empty where a topic is not wanted or not met yet.
+    filling: Vec<Option<Box<Filling<'a>>>>,
+    ready: VecDeque<Result<(TopicId, RecordBatch), ArrowError>>,
+    /// Blocks still to be walked, and the walk over the current one.
+    blocks: std::ops::Range<usize>,
+    cursor: Option<Cursor<'a>>,
+    flushed: bool,
+}
+
+impl<'a> ColumnBatches<'a> {
+    fn new(reader: &'a BagReader, select: &Select, wanted: Vec<bool>) -> Self {
+        Self {
+            reader,
+            select: select.clone(),
+            filling: wanted.iter().map(|_| None).collect(),
+            wanted,
+            ready: VecDeque::new(),
+            blocks: 0..reader.index.blocks.len(),
+            cursor: None,
+            flushed: false,
+        }
+    }
+
+    /// Walks one stride further; false at the end of the bag.
+    fn advance(&mut self) -> bool {
+        let reader = self.reader;
+        if self.cursor.is_none() {
+            let Some(block) = self.blocks.clone().find(|block| self.is_wanted(*block)) else { return false };
+            self.blocks.start = block + 1;
+            let walk = &reader.walk;
+            self.cursor =
+                Some(Cursor::block(&reader.bytes, &reader.index, &walk.tables, walk.version, block));
+        }
+        let Some(cursor) = &mut self.cursor else { return false };
+        let (wanted, filling, select, ready) =
+            (&self.wanted, &mut self.filling, &self.select, &mut self.ready);
+        let more = cursor.messages(cursor.at + STRIDE, |_, message| {
+            let topic = message.connection as usize;
+            if !wanted[topic] || !select.keeps_time(message.time) {
+                return;
+            }
+            if filling[topic].is_none() {
+                filling[topic] = Filling::new(reader, select, &reader.topics()[topic]).map(Box::new);
+            }
+            if let Some(filling) = &mut filling[topic] {
+                let payload = &reader.bytes[message.payload_at..message.payload_at + message.len];
+                filling.push(payload, message.time);
+                if filling.rows.rows() >= BATCH_ROWS || filling.bytes >= BATCH_BYTES {
+                    ready.push_back(filling.finish());
+                }
+            }
+        });
+        if !more {
+            self.cursor = None;
+        }
+        true
+    }
+
+    fn is_wanted(&self, number: usize) -> bool {
+        let block = &self.reader.index.blocks[number];
+        let before = self.select.end.is_some_and(|end| block.first >= end);
+        let behind = self.select.start.is_some_and(|start| block.last < start);
+        !before && !behind && self.reader.index.has_any(number, &self.wanted)
+    }
+
+    /// What is left in the columns when the walk is done.
+    fn flush(&mut self) {
+        for filling in self.filling.iter_mut().flatten().filter(|filling| filling.rows.rows() > 0) {
+            self.ready.push_back(filling.finish());
+        }
+        self.flushed = true;
+    }
+}
+
+impl Iterator for ColumnBatches<'_> {
+    type Item = Result<(TopicId, RecordBatch), ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Some(batch);
+            }
+            if self.flushed {
+                return None;
+            }
+            if !self.advance() {
+                self.flush();
+            }
+        }
+    }
+}
+
+/// Record batches of one topic.
+pub struct TopicBatches<'a> {
+    schema: SchemaRef,
+    batches: ColumnBatches<'a>,
+}
+
+impl Iterator for TopicBatches<'_> {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.batches.next()?.map(|(_, batch)| batch))
+    }
+}
+
+impl RecordBatchReader for TopicBatches<'_> {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}

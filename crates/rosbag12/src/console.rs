@@ -1,0 +1,61 @@
+//! Console lines: the messages of type `roslib/Log`, which is `rosgraph_msgs/Log` today.
+
+use rovelog_core::{LogReader, Text, Timestamp, Value};
+
+use crate::index::Record;
+use crate::reader::BagReader;
+use crate::tables::nanos;
+
+/// The types that are console lines.
+const TYPES: [&str; 2] = ["roslib/Log", "rosgraph_msgs/Log"];
+
+/// The lines in file order.
+pub(crate) fn texts(log: &BagReader) -> impl Iterator<Item = Text> + Send + '_ {
+    let is_log: Vec<bool> = log.topics().iter().map(|topic| TYPES.contains(&&*topic.type_name)).collect();
+    log.cursor().filter_map(move |record: Record| {
+        let message = record.message.filter(|message| is_log[message.connection as usize])?;
+        let record = log.record(&message, record.at, 0);
+        let value = record.value().ok()?;
+        line(&value, record.time, record.offset)
+    })
+}
+
+fn number(value: &Value) -> Option<i64> {
+    match *value {
+        Value::Int(n, _) => Some(n),
+        Value::UInt(n, _) => i64::try_from(n).ok(),
+        _ => None,
+    }
+}
+
+fn text(value: Option<&Value>) -> String {
+    match value {
+        Some(Value::Text(text)) => text.clone(),
+        Some(Value::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+        _ => String::new(),
+    }
+}
+
+/// One line: its own time where it has one, else when it was recorded.
+fn line(value: &Value, recorded: Option<Timestamp>, offset: u64) -> Option<Text> {
+    let level = syslog(number(value.get("level")?)?);
+    let stamp = value.get("header").and_then(|header| header.get("stamp"));
+    let part =
+        |name| stamp.and_then(|stamp| stamp.get(name)).and_then(number).and_then(|n| u32::try_from(n).ok());
+    let own = part("sec").zip(part("nsec")).map(|(sec, nsec)| nanos(sec, nsec)).filter(|nanos| *nanos > 0);
+    let time = recorded.map(|time| own.map_or(time, |nanos| Timestamp::new(nanos, time.clock)));
+    let line = Text::new(time, offset, level, text(value.get("msg")));
+    let source = text(value.get("name"));
+    Some(if source.is_empty() { line } else { line.with_source(source) })
+}
+
+/// DEBUG=1, INFO=2, WARN=4, ERROR=8, FATAL=16 as levels of syslog.
+fn syslog(level: i64) -> u8 {
+    match level {
+        16.. => 2,
+        8..16 => 3,
+        4..8 => 4,
+        2..4 => 6,
+        _ => 7,
+    }
+}

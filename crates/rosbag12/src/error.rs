@@ -1,0 +1,168 @@
+//! Why a bag could not be opened or written. Damage is no error: it is a diagnostic.
+
+use rovelog_core::{Error, ErrorKind};
+
+use crate::msg::DefinitionError;
+
+/// The errors of this crate, each with what a user needs to act on it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BagError {
+    /// The file does not begin with a version line.
+    #[error("not a ROS bag: the file does not begin with a line #ROSRECORD V1.2")]
+    NotBag,
+    /// The file ends inside the version line.
+    #[error("the file ends at byte {len}, inside the version line of a ROS bag")]
+    VersionLineCut {
+        /// Its length in bytes.
+        len: u64,
+    },
+    /// The file begins like a version line, and none is there.
+    #[error("the version line at the start of the file is broken")]
+    BadVersionLine,
+    /// A version that this crate does not read.
+    #[error("a ROS bag of version {version}: this reader is for V1.2 and before")]
+    OtherVersion {
+        /// The version as the file has it: `2.0`.
+        version: String,
+    },
+    /// A compressed file that cannot be unpacked.
+    #[error("the {what} file cannot be unpacked: {why}")]
+    Unpack {
+        /// `gzip` or `bzip2`.
+        what: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// A compressed file that becomes larger than is allowed.
+    #[error("the {what} file unpacks to more than {limit} bytes")]
+    UnpacksTooLarge {
+        /// `gzip` or `bzip2`.
+        what: &'static str,
+        /// The limit it passes.
+        limit: u64,
+    },
+    /// A record from a pipe that is too large to hold.
+    #[error(
+        "a record of {len} bytes begins at byte {at}: a pipe is read with at most {limit} bytes in memory"
+    )]
+    RecordTooLarge {
+        /// Where it begins.
+        at: u64,
+        /// Its length.
+        len: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A topic whose messages cannot be decoded.
+    #[error("topic {topic} cannot be decoded: {why}")]
+    Undecodable {
+        /// The topic.
+        topic: String,
+        /// Why.
+        why: DefinitionError,
+    },
+    /// A topic without any definition.
+    #[error("topic {topic} cannot be decoded: its type {ty} is defined nowhere")]
+    NoDefinition {
+        /// The topic.
+        topic: String,
+        /// Its type.
+        ty: String,
+    },
+    /// A message that does not fit its definition.
+    #[error("a message of {topic} of {len} bytes: {why}")]
+    Payload {
+        /// The topic.
+        topic: String,
+        /// Its bytes.
+        len: usize,
+        /// What does not fit.
+        why: String,
+    },
+    /// Something that must not be written.
+    #[error("{what} cannot be written: {why}")]
+    BadRecord {
+        /// What was to be written.
+        what: String,
+        /// Why.
+        why: &'static str,
+    },
+    /// Bags whose times cannot be brought together.
+    #[error("{0}")]
+    Clocks(&'static str),
+    /// An earlier failure left half a record in the output.
+    #[error("an earlier write failed, so the bag that is being written is not usable")]
+    WriterFailed,
+    /// The operating system refused to read or write.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl From<BagError> for Error {
+    fn from(error: BagError) -> Self {
+        let (kind, offset, next) = match &error {
+            BagError::NotBag => (
+                ErrorKind::NotThisFormat,
+                Some(0),
+                Some("a bag of before V1.0 has no version line; the library reads it on request (open_v0)"),
+            ),
+            BagError::VersionLineCut { len } => {
+                (ErrorKind::Truncated, Some(*len), Some("copy the bag again from its source"))
+            }
+            BagError::BadVersionLine => (
+                ErrorKind::Malformed,
+                Some(0),
+                Some("look at its first 16 bytes; a V1.2 bag begins with #ROSRECORD V1.2 and a line feed"),
+            ),
+            BagError::OtherVersion { version } if version.starts_with('2') => (
+                ErrorKind::Unsupported,
+                Some(0),
+                Some("many tools read V2.0 bags; for example: mcap convert FILE out.mcap"),
+            ),
+            BagError::OtherVersion { .. } => (
+                ErrorKind::Unsupported,
+                Some(0),
+                Some("no tool is known for this version; V1.0, V1.1 and V1.2 are read"),
+            ),
+            BagError::Unpack { what, .. } => (
+                ErrorKind::Malformed,
+                None,
+                Some(if *what == "gzip" {
+                    "save what can be unpacked: gzip -dc FILE > part.bag, then rovelog recover part.bag"
+                } else {
+                    "save the sound blocks: bzip2recover FILE, then unpack and join them"
+                }),
+            ),
+            BagError::UnpacksTooLarge { .. } => (
+                ErrorKind::LimitExceeded,
+                None,
+                Some("if you trust the file, unpack it first with gzip -d or bzip2 -d"),
+            ),
+            BagError::RecordTooLarge { at, .. } => {
+                (ErrorKind::LimitExceeded, Some(*at), Some("save the pipe as a file and open that"))
+            }
+            BagError::Undecodable { .. } | BagError::NoDefinition { .. } => (
+                ErrorKind::Malformed,
+                None,
+                Some("give the type's definition as a layout, or read the bytes of the messages"),
+            ),
+            BagError::Payload { .. } => (ErrorKind::Malformed, None, None),
+            BagError::BadRecord { .. } => {
+                (ErrorKind::InvalidArgument, None, Some("see docs/formats/rosbag.md, section 7"))
+            }
+            BagError::Clocks(_) => (
+                ErrorKind::InvalidArgument,
+                None,
+                Some("if you know that they share a clock, merge them as they are"),
+            ),
+            BagError::WriterFailed => (ErrorKind::Io, None, Some("begin again with a new output")),
+            BagError::Io(_) => (ErrorKind::Io, None, None),
+        };
+        let core = Error::new(crate::ID, kind, offset, error);
+        match next {
+            Some(next) => core.with_next(next),
+            None => core,
+        }
+    }
+}

@@ -1,0 +1,550 @@
+//! Framing: one walk over the records of a bag, for the reader, the stream and recovery alike.
+//!
+//! [`Walk`] does no input or output. It looks at a [`Window`] of the file and says what comes next; where
+//! the window ends too early it asks for more. Every byte of a file is part of exactly one [`Step`].
+
+use std::collections::BTreeMap;
+
+use rovelog_core::{Clock, Diagnostics, Rule};
+
+use crate::diagnostics as rules;
+use crate::error::BagError;
+use crate::header::HeaderRef;
+use crate::msg::Fit;
+use crate::old::{self, OldProbe, OldRecord, TableTopic};
+use crate::options::BagOptions;
+use crate::resync::{Probe, Search, Sound, follows, probe};
+use crate::sections::{Section, index_entries};
+use crate::shapes::{Head, Matched};
+use crate::tables::{Tables, fit};
+use crate::version::{self, Version, VersionLine};
+use crate::window::{NeedMore, Window};
+use crate::wire::{BAG_HEADER_SIZE, op};
+
+/// What comes next in a bag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// A message.
+    Message(Met),
+    /// A sound record that is no message.
+    Record { at: u64, data_at: u64, end: u64, op: u8 },
+    /// Bytes that are sound and no record: a version line, a table of topics, raw padding.
+    Passed { at: u64, end: u64 },
+    /// Bytes that cannot be read.
+    Lost { at: u64, end: u64, rule: &'static Rule },
+    /// The end of the file.
+    End,
+}
+
+/// A message that was met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Met {
+    pub(crate) at: u64,
+    pub(crate) payload_at: u64,
+    pub(crate) end: u64,
+    pub(crate) connection: u32,
+    /// Its number within the connection.
+    pub(crate) seq: u64,
+    pub(crate) time: i64,
+}
+
+/// A stretch of damage whose end is being looked for.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    start: u64,
+    /// Where the record that was due would have ended, if its lengths were sound.
+    claimed: Option<u64>,
+    /// Whether it passes the end of the file.
+    cut: bool,
+    search: Search,
+}
+
+/// The walk over a bag: where it stands, what it learned, what it noticed.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    pub(crate) version: Version,
+    pub(crate) line: VersionLine,
+    pub(crate) tables: Tables,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) sections: Vec<Section>,
+    /// Sound records by op.
+    pub(crate) ops: [u64; 256],
+    /// Messages with a lower stamp than the one before.
+    pub(crate) going_back: u64,
+    /// The topics of a V1.0 or V0 bag.
+    pub(crate) table: Vec<TableTopic>,
+    last_time: i64,
+    at: u64,
+    gap: Option<Gap>,
+    /// The shape of the last message.
+    last_shape: u32,
+    /// The last record, if it was a definition: where it began and ended.
+    definition: Option<(u64, u64)>,
+    /// The last record, if it was a bag header without data: where it began and ended.
+    bare_bag_header: Option<(u64, u64)>,
+    text_mode: bool,
+    begun: bool,
+    finished: bool,
+}
+
+impl Walk {
+    /// How much of the file [`start`](Self::start) must see, if the file has that much.
+    pub(crate) const START: usize = version::LINE_MAX;
+
+    /// Reads the version line.
+    pub(crate) fn start(head: &[u8], options: &BagOptions) -> Result<Self, BagError> {
+        let line = if options.version_0 {
+            VersionLine { version: Version::V0, text: String::new(), len: 0, crlf: false }
+        } else {
+            version::parse(head)?
+        };
+        let clock =
+            if matches!(line.version, Version::V1_0 | Version::V0) { Clock::LogStart } else { Clock::Unix };
+        let limits = &options.read.limits;
+        let mut walk = Self {
+            version: line.version,
+            tables: Tables::new(limits.nesting, options.layouts.clone(), clock),
+            diagnostics: Diagnostics::new(limits),
+            sections: vec![Section::new(0, line.len)],
+            ops: [0; 256],
+            going_back: 0,
+            table: Vec::new(),
+            last_time: i64::MIN,
+            at: 0,
+            gap: None,
+            last_shape: 0,
+            definition: None,
+            bare_bag_header: None,
+            text_mode: false,
+            begun: false,
+            finished: false,
+            line,
+        };
+        if walk.line.crlf {
+            let len = walk.line.len;
+            walk.diagnostics
+                .push(&rules::VERSION_LINE_CRLF, 0..len, || "the version line ends in CR LF".to_owned());
+        }
+        Ok(walk)
+    }
+
+    /// Bytes before this offset are not needed any more.
+    pub(crate) fn needed_from(&self) -> u64 {
+        self.gap.map_or(self.at, |gap| gap.search.next)
+    }
+
+    /// Hands messages to `sink` as long as each has a known header and the next one has too. What is left is
+    /// for [`step`](Self::step).
+    #[inline]
+    pub(crate) fn messages(&mut self, window: Window<'_>, mut sink: impl FnMut(Met, &mut Tables)) {
+        if self.gap.is_some() || !self.begun {
+            return;
+        }
+        let Ok(start) = usize::try_from(self.at - window.base) else { return };
+        let Some(mut rest) = window.data.get(start..) else { return };
+        let Some(mut found) = self.tables.shapes.find(rest, self.last_shape) else { return };
+        while let Some((behind, next)) = rest
+            .get(found.size()..)
+            .and_then(|behind| Some((behind, self.tables.shapes.find(behind, found.shape)?)))
+        {
+            let met = self.count(found, &rest[found.head..found.size()]);
+            sink(met, &mut self.tables);
+            (rest, found) = (behind, next);
+        }
+    }
+
+    /// The message at the place, where it and the next one have known headers: most steps of most bags.
+    #[inline]
+    fn plain_step(&mut self, window: Window<'_>) -> Option<Step> {
+        let start = usize::try_from(self.at - window.base).ok()?;
+        let rest = window.data.get(start..)?;
+        let found = self.tables.shapes.find(rest, self.last_shape)?;
+        self.tables.shapes.find(rest.get(found.size()..)?, found.shape)?;
+        Some(Step::Message(self.count(found, &rest[found.head..found.size()])))
+    }
+
+    /// Takes the message at the place.
+    #[inline]
+    fn count(&mut self, found: Matched, payload: &[u8]) -> Met {
+        let at = self.at;
+        self.tables.shapes.follow(self.last_shape, found.shape);
+        self.last_shape = found.shape;
+        self.ops[usize::from(op::DATA)] += 1;
+        let shape = &mut self.tables.shapes.list[found.shape as usize];
+        shape.count += 1;
+        let number = shape.connection;
+        let connection = &mut self.tables.connections[number as usize];
+        let stats = &mut connection.stats;
+        stats.latched += u64::from(shape.latching);
+        let seq = stats.count;
+        let time = stats.message(at, found.len, found.sec, found.nsec);
+        self.going_back += u64::from(time < self.last_time);
+        self.last_time = time;
+        let section = self.sections.last_mut().expect("there is always a section");
+        let pos = at - section.offset;
+        stats.in_section.add(found.sec, found.nsec, pos);
+        if let Some((definition, end)) = self.definition.take()
+            && end == at
+        {
+            section.behind_definition.insert(definition - section.offset, pos);
+        }
+        let payload_at = at + found.head as u64;
+        let end = at + found.size() as u64;
+        let fit = fit(connection, payload);
+        if fit != Fit::Exact {
+            self.note_misfit(number, fit, payload_at, end);
+        }
+        self.bare_bag_header = None;
+        self.at = end;
+        Met { at, payload_at, end, connection: number, seq, time }
+    }
+
+    #[cold]
+    fn note_misfit(&mut self, connection: u32, misfit: Fit, from: u64, end: u64) {
+        let topic = &self.tables.topics[connection as usize];
+        match misfit {
+            Fit::Exact => {}
+            Fit::Surplus(bytes) => self.diagnostics.push(&rules::PAYLOAD_SURPLUS, end - bytes..end, || {
+                format!("a message of {} has {bytes} bytes behind its last field", topic.name)
+            }),
+            Fit::Short(at) => self.diagnostics.push(&rules::PAYLOAD_SHORT, from + at..end, || {
+                format!("a message of {} ends inside the field at byte {at} of it", topic.name)
+            }),
+        }
+    }
+
+    /// What comes next. Every byte of the file is part of exactly one step.
+    ///
+    /// # Errors
+    /// Where the window ends before that can be said; the walk has not moved then.
+    pub(crate) fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
+        if self.gap.is_some() {
+            return self.search(window);
+        }
+        if !self.begun
+            && let Some(step) = self.begin(window)?
+        {
+            return Ok(step);
+        }
+        if let Some(step) = self.plain_step(window) {
+            return Ok(step);
+        }
+        let at = self.at;
+        if window.eof && at >= window.end() {
+            self.finish(at);
+            return Ok(Step::End);
+        }
+        if self.version != Version::V1_2 {
+            return self.old_step(window);
+        }
+        if let Some(line) = version::at(window, at)? {
+            return Ok(self.begin_section(at, line.len));
+        }
+        if let Some(step) = self.raw_padding(window)? {
+            return Ok(step);
+        }
+        match probe(window, at)? {
+            Probe::Good(sound) => {
+                if !follows(window, sound.end)?
+                    && !self.is_confirmed(window, &sound)?
+                    && let Some(found) = Search::from(sound.data_at).run(window, sound.end)?
+                {
+                    return Ok(self.lose(at, found, &rules::GAP));
+                }
+                self.take(window, &sound)
+            }
+            Probe::Cut => self.begin_gap(window, None, true),
+            Probe::Bad(claimed) => self.begin_gap(window, claimed, false),
+        }
+    }
+
+    /// The version line, and the table of topics behind it; `None` where there is neither.
+    fn begin(&mut self, window: Window<'_>) -> Result<Option<Step>, NeedMore> {
+        let mut end = self.line.len;
+        if matches!(self.version, Version::V1_0 | Version::V0) {
+            // Without a table no record is known, and all that follows is lost.
+            if let Some((table, behind)) = old::table(window, self.version, end)? {
+                (self.table, end) = (table, behind);
+            }
+            self.diagnostics.push(&rules::RELATIVE_STAMPS, 0..end, || {
+                "times are shown as counted from the start of the recording".to_owned()
+            });
+        }
+        self.begun = true;
+        self.at = end;
+        Ok((end > 0).then_some(Step::Passed { at: 0, end }))
+    }
+
+    fn begin_section(&mut self, at: u64, len: u64) -> Step {
+        self.end_section(at);
+        self.sections.push(Section::new(at, at + len));
+        self.diagnostics.push(&rules::APPENDED_SECTION, at..at + len, || {
+            format!("another bag begins at byte {at}: it is read with the same definitions")
+        });
+        (self.definition, self.bare_bag_header) = (None, None);
+        self.at = at + len;
+        Step::Passed { at, end: self.at }
+    }
+
+    /// Spaces up to 4096 bytes behind the start of a bag header without data.
+    fn raw_padding(&mut self, window: Window<'_>) -> Result<Option<Step>, NeedMore> {
+        let at = self.at;
+        let Some((start, _)) = self.bare_bag_header.filter(|(_, end)| *end == at) else { return Ok(None) };
+        let bytes = window.upto(at, start + u64::from(BAG_HEADER_SIZE) - at)?;
+        if bytes.len() < 4 || bytes.iter().any(|byte| *byte != b' ') {
+            return Ok(None);
+        }
+        let len = bytes.len() as u64;
+        self.bare_bag_header = None;
+        if let Some(section) = self.sections.last_mut() {
+            section.raw_padding = Some(len);
+        }
+        self.diagnostics.push(&rules::RAW_PADDING, at..at + len, || {
+            format!("{len} spaces belong to no record; index positions point behind their records")
+        });
+        self.at = at + len;
+        Ok(Some(Step::Passed { at, end: self.at }))
+    }
+
+    /// Whether the content of a record confirms its length, whatever follows it.
+    fn is_confirmed(&self, window: Window<'_>, sound: &Sound<'_>) -> Result<bool, NeedMore> {
+        let header = &sound.header;
+        let (Some(topic), Some(ty), Some(md5)) = (header.topic, header.ty, header.md5) else {
+            return Ok(false);
+        };
+        let known = self.tables.known(topic, ty, md5).filter(|_| header.op == op::DATA);
+        let Some(known) = known.filter(|known| known.definition().is_some()) else { return Ok(false) };
+        let payload = window.slice(sound.data_at, sound.end)?.unwrap_or_default();
+        Ok(fit(known, payload) == Fit::Exact)
+    }
+
+    /// Takes a sound record.
+    fn take(&mut self, window: Window<'_>, sound: &Sound<'_>) -> Result<Step, NeedMore> {
+        let (at, end, header) = (self.at, sound.end, &sound.header);
+        let bytes = window.slice(at, end)?.unwrap_or_default();
+        if header.op == op::DATA {
+            let shapes = self.tables.shapes.list.len();
+            let Some(found) = self.intern(bytes, header) else {
+                return Ok(self.lose(at, end, &rules::TOO_MANY_TOPICS));
+            };
+            // Once for each header: the messages that follow are not parsed any more.
+            if header.duplicates > 0 && shapes < self.tables.shapes.list.len() {
+                self.note_duplicates(at, sound.data_at, header.duplicates);
+            }
+            return Ok(Step::Message(self.count(found, &bytes[found.head..])));
+        }
+        if header.duplicates > 0 {
+            self.note_duplicates(at, sound.data_at, header.duplicates);
+        }
+        self.ops[usize::from(header.op)] += 1;
+        (self.definition, self.bare_bag_header) = (None, None);
+        let data = window.slice(sound.data_at, end)?.unwrap_or_default();
+        match header.op {
+            op::DEFINITION => self.define(header, at, data.len(), end),
+            op::BAG_HEADER => {
+                let section = self.sections.last_mut().expect("there is always a section");
+                section.index_pos = header.index_pos;
+                section.bag_header_at = Some((at, sound.data_at));
+                self.bare_bag_header = data.is_empty().then_some((at, end));
+            }
+            op::INDEX => {
+                let section = self.sections.last_mut().expect("there is always a section");
+                let count = header.count.unwrap_or(0);
+                if header.ver != Some(0) || u64::from(count) * 16 != data.len() as u64 {
+                    section.unusable = true;
+                    self.diagnostics.push(&rules::INDEX_UNUSABLE, at..end, || {
+                        let ver = header.ver.unwrap_or(0);
+                        format!("version {ver}, {count} entries in {} bytes", data.len())
+                    });
+                }
+                section.index_record(at, header.topic.unwrap_or_default(), data);
+            }
+            op => self.diagnostics.push(&rules::UNKNOWN_OP, at..end, || format!("a record of op {op}")),
+        }
+        self.at = end;
+        Ok(Step::Record { at, data_at: sound.data_at, end, op: header.op })
+    }
+
+    #[cold]
+    fn note_duplicates(&mut self, at: u64, end: u64, count: u32) {
+        self.diagnostics.push(&rules::DUPLICATE_FIELD, at..end, || {
+            format!("{count} fields of the header are there twice; the last one counts")
+        });
+    }
+
+    fn define(&mut self, header: &HeaderRef<'_>, at: u64, data: usize, end: u64) {
+        let (topic, ty, md5) =
+            (header.topic.unwrap_or_default(), header.ty.unwrap_or_default(), header.md5.unwrap_or_default());
+        if data > 0 {
+            self.diagnostics.push(&rules::DEFINITION_WITH_DATA, at..end, || {
+                format!("a definition is followed by {data} bytes of data")
+            });
+        }
+        if self.tables.definitions.take(topic, ty, md5, header.def.unwrap_or_default(), at) {
+            self.tables.defined += 1;
+        }
+        self.tables.connection(topic, ty, md5);
+        self.definition = Some((at, end));
+    }
+
+    /// The shape of a message, a new one if need be.
+    fn intern(&mut self, bytes: &[u8], header: &HeaderRef<'_>) -> Option<Matched> {
+        let (sec_at, nsec_at) = (header.sec?.1 + 4, header.nsec?.1 + 4);
+        let len = 4 + u32::from_le_bytes(*bytes.first_chunk()?) as usize;
+        let connection = self.tables.connection(header.topic?, header.ty?, header.md5?)?;
+        let callerid = header.callerid.map(|name| self.tables.callerid(name));
+        let latching = header.latching == Some(b"1");
+        self.tables.resolve(connection);
+        let head = Head { len, sec_at, nsec_at };
+        self.tables.shapes.intern(bytes, head, || Some((connection, latching, callerid)))
+    }
+
+    fn old_step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
+        let table = std::mem::take(&mut self.table);
+        let step = match old::probe(window, self.at, self.version, &table) {
+            Err(need) => Err(need),
+            Ok(OldProbe::Good(record)) => Ok(self.old_message(window, &record)),
+            Ok(OldProbe::Cut) => self.begin_gap(window, None, true),
+            Ok(OldProbe::Bad) => self.begin_gap(window, None, false),
+        };
+        self.table = table;
+        step
+    }
+
+    fn old_message(&mut self, window: Window<'_>, record: &OldRecord<'_>) -> Step {
+        let at = self.at;
+        let bytes = window.slice(at, record.end).ok().flatten().unwrap_or_default();
+        let len = usize::try_from(record.head).expect("within the bytes at hand");
+        let head = Head { len, sec_at: len - 8, nsec_at: len - 4 };
+        let found = self.tables.connection(record.topic, record.ty, record.md5).and_then(|connection| {
+            self.tables.resolve(connection);
+            self.tables.shapes.intern(bytes, head, || Some((connection, false, None)))
+        });
+        match found {
+            Some(found) => Step::Message(self.count(found, &bytes[found.head..])),
+            None => self.lose(at, record.end, &rules::TOO_MANY_TOPICS),
+        }
+    }
+
+    fn begin_gap(&mut self, window: Window<'_>, claimed: Option<u64>, cut: bool) -> Result<Step, NeedMore> {
+        if self.line.crlf && !self.text_mode && self.sections.len() == 1 {
+            let bytes = window.upto(self.at, 64 << 10)?;
+            let ends = || bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(i, _)| i);
+            if ends().count() >= 3 && ends().skip(1).all(|i| bytes[i - 1] == b'\r') {
+                self.text_mode = true;
+                let len = self.line.len;
+                self.diagnostics.push(&rules::TEXT_MODE_COPY, 0..len, || {
+                    "the file was copied in text mode: copy it again in binary mode".to_owned()
+                });
+            }
+        }
+        self.gap = Some(Gap { start: self.at, claimed, cut, search: Search::from(self.at + 1) });
+        self.search(window)
+    }
+
+    /// Looks for the end of the damage.
+    fn search(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
+        let mut gap = self.gap.expect("only called with a gap");
+        let limit = if window.eof { window.end() } else { u64::MAX };
+        let found = if self.version != Version::V1_2 {
+            // Records of old versions have nothing by which they could be found again.
+            gap.search.next = window.end();
+            if window.eof { Ok(None) } else { Err(NeedMore(window.end() + 1)) }
+        } else if let Some(place) = self.named_by_index(window, gap.start) {
+            Ok(Some(place))
+        } else {
+            gap.search.run(window, limit)
+        };
+        // What was searched is searched, whatever is missing now.
+        self.gap = Some(gap);
+        let (end, rule) = match found? {
+            Some(end) if gap.claimed == Some(end) => (end, &rules::BAD_RECORD),
+            Some(end) => (end, &rules::GAP),
+            None if gap.cut => (limit, &rules::CUT),
+            None if gap.claimed == Some(limit) => (limit, &rules::BAD_RECORD),
+            None => (limit, &rules::GAP),
+        };
+        self.gap = None;
+        Ok(self.lose(gap.start, end, rule))
+    }
+
+    /// The first place behind `start` that the index of the section names and where a sound record stands. A
+    /// message may hold whole records; the index tells them from those of the bag. A pipe has none yet.
+    fn named_by_index(&mut self, window: Window<'_>, start: u64) -> Option<u64> {
+        if !(window.eof && window.base == 0) {
+            return None;
+        }
+        let section = self.sections.last_mut()?;
+        if section.named.is_none() {
+            section.named = Some(named_places(window, section).unwrap_or_default());
+        }
+        let named = section.named.as_ref()?;
+        let behind = &named[named.partition_point(|place| *place <= start)..];
+        let is_sound =
+            |place: u64| matches!(probe(window, place), Ok(Probe::Good(sound)) if sound.header.is_known());
+        behind.iter().copied().find(|place| is_sound(*place))
+    }
+
+    fn lose(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
+        self.diagnostics.push(rule, at..end, || match rule.name {
+            "cut" => format!(
+                "a record that begins at byte {at} passes the end of the file; {} bytes are left",
+                end - at
+            ),
+            "bad_record" => format!("{} bytes: the header of this record breaks the format", end - at),
+            "too_many_topics" => "a record of a topic beyond the limit".to_owned(),
+            _ => format!("{} bytes in which no record can be recognised", end - at),
+        });
+        (self.definition, self.bare_bag_header) = (None, None);
+        self.at = end;
+        Step::Lost { at, end, rule }
+    }
+
+    /// Settles the index of the section that ends at `end`.
+    fn end_section(&mut self, end: u64) {
+        if self.version != Version::V1_2 {
+            return;
+        }
+        let mut messages: BTreeMap<&[u8], _> = BTreeMap::new();
+        for connection in &mut self.tables.connections {
+            let tally = std::mem::take(&mut connection.stats.in_section);
+            messages.entry(&connection.topic).or_insert_with(crate::tables::Tally::default).join(tally);
+        }
+        let section = self.sections.last_mut().expect("there is always a section");
+        section.settle(&messages);
+        section.note(end, &mut self.diagnostics);
+    }
+
+    /// Everything that can be said at the end only.
+    fn finish(&mut self, end: u64) {
+        if std::mem::replace(&mut self.finished, true) {
+            return;
+        }
+        self.end_section(end);
+        for number in 0..self.tables.connections.len() {
+            let id = u32::try_from(number).expect("connections are limited");
+            self.tables.resolve(id);
+            self.tables.publish(id);
+            self.tables.note(number, &mut self.diagnostics);
+        }
+    }
+}
+
+/// All places that the index of a section names, ascending, and its own; `None` where its records do not
+/// fill the file to its end.
+fn named_places(window: Window<'_>, section: &Section) -> Option<Vec<u64>> {
+    let mut at = section.index_pos.filter(|pos| *pos > 0)?.checked_add(section.offset)?;
+    let mut named = vec![at];
+    while at < window.end() {
+        let Ok(Probe::Good(sound)) = probe(window, at) else { return None };
+        if sound.header.op != op::INDEX {
+            return None;
+        }
+        let data = window.slice(sound.data_at, sound.end).ok().flatten()?;
+        let places = index_entries(data).iter().map(|entry| section.offset.saturating_add(entry.pos.get()));
+        named.extend(places.filter(|place| *place < window.end()));
+        at = sound.end;
+    }
+    named.sort_unstable();
+    Some(named)
+}

@@ -1,0 +1,255 @@
+//! A type with everything it needs, found in its full text, elsewhere, or in the catalogue.
+
+use std::collections::HashMap;
+
+use super::text::{Array, FullText, MessageText, Primitive, SyntaxError};
+
+/// Types that one definition may need.
+const MAX_TYPES: usize = 1024;
+
+/// Why a definition cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DefinitionError {
+    /// The text is empty.
+    #[error("the definition is empty")]
+    Empty,
+    /// A line breaks the grammar.
+    #[error("in {name}, {error}")]
+    Syntax {
+        /// The type.
+        name: String,
+        /// The line.
+        error: SyntaxError,
+    },
+    /// A type that is needed is defined nowhere.
+    #[error("{name}, which {user} has as a field, is not defined")]
+    Missing {
+        /// The missing type.
+        name: String,
+        /// The type that needs it.
+        user: String,
+    },
+    /// A type contains itself.
+    #[error("{name} contains itself")]
+    Circular {
+        /// The type.
+        name: String,
+    },
+    /// Too deep, too many types, or too many values of fixed number.
+    #[error("{name} is too large: {what}")]
+    TooLarge {
+        /// The type.
+        name: String,
+        /// Which limit it passes.
+        what: &'static str,
+    },
+}
+
+/// A type and all types in it.
+#[derive(Clone, Debug)]
+pub struct Types {
+    /// The types; the last one is the root, and each stands behind those it has as fields.
+    pub(super) list: Vec<Type>,
+    /// The indices in the order in which "gendeps" lists them: depth first, each once, the root left out.
+    pub(super) in_text_order: Vec<usize>,
+}
+
+/// One type.
+#[derive(Clone, Debug)]
+pub(super) struct Type {
+    pub(super) name: String,
+    pub(super) message: MessageText,
+    /// For each field the index of its type, where it is no primitive.
+    pub(super) fields: Vec<Option<usize>>,
+    /// The text as it was found.
+    pub(super) raw: Vec<u8>,
+}
+
+impl Types {
+    /// Resolves the definition of `root`. What the text lacks is asked of `elsewhere`: the own text of a type
+    /// by its full name.
+    ///
+    /// # Errors
+    /// Where the text breaks the grammar, lacks a type, or is hostile.
+    pub fn resolve(
+        root: &str,
+        text: &[u8],
+        nesting: usize,
+        elsewhere: &dyn Fn(&str) -> Option<Vec<u8>>,
+    ) -> Result<Self, DefinitionError> {
+        let full = FullText::split(text);
+        let mut resolver = Resolver {
+            full: &full,
+            elsewhere,
+            nesting,
+            root,
+            known: HashMap::new(),
+            types: Self { list: Vec::new(), in_text_order: Vec::new() },
+            met: Vec::new(),
+        };
+        resolver.add(root, full.root.to_vec(), 0)?;
+        resolver.order();
+        Ok(resolver.types)
+    }
+
+    /// The names of the types in the root, in the order of a full text.
+    pub fn dependencies(&self) -> impl Iterator<Item = &str> {
+        self.in_text_order.iter().map(|index| self.list[*index].name.as_str())
+    }
+
+    /// The full text, as "gendeps" writes it (section 6.1).
+    pub fn full_text(&self) -> Vec<u8> {
+        let mut text = self.list.last().map_or_else(Vec::new, |root| root.raw.clone());
+        text.push(b'\n');
+        for index in &self.in_text_order {
+            let ty = &self.list[*index];
+            text.extend_from_slice(&[b'='; 80]);
+            text.extend_from_slice(format!("\nMSG: {}\n", ty.name).as_bytes());
+            text.extend_from_slice(&ty.raw);
+            text.push(b'\n');
+        }
+        text.pop();
+        text
+    }
+
+    /// The root's constants.
+    pub fn constants(&self) -> &[super::text::Constant] {
+        self.list.last().map_or(&[], |root| &root.message.constants)
+    }
+}
+
+struct Resolver<'a> {
+    full: &'a FullText<'a>,
+    elsewhere: &'a dyn Fn(&str) -> Option<Vec<u8>>,
+    nesting: usize,
+    root: &'a str,
+    /// The index of each type; `None` while it is being resolved.
+    known: HashMap<String, Option<usize>>,
+    types: Types,
+    /// Names in the order in which they were first met.
+    met: Vec<String>,
+}
+
+impl Resolver<'_> {
+    fn add(&mut self, name: &str, raw: Vec<u8>, depth: usize) -> Result<usize, DefinitionError> {
+        let too_large = |what| DefinitionError::TooLarge { name: self.root.to_owned(), what };
+        if depth > self.nesting {
+            return Err(too_large("types nested too deeply"));
+        }
+        if self.known.len() >= MAX_TYPES {
+            return Err(too_large("more than 1024 types"));
+        }
+        let message = MessageText::parse(&raw)
+            .map_err(|error| DefinitionError::Syntax { name: name.to_owned(), error })?;
+        self.known.insert(name.to_owned(), None);
+        let mut fields = Vec::with_capacity(message.fields.len());
+        for field in &message.fields {
+            if Primitive::named(&field.ty).is_some() {
+                fields.push(None);
+                continue;
+            }
+            let (inner, raw) = self.find(&field.ty, field.array == Array::One, name)?;
+            fields.push(Some(match self.known.get(&inner) {
+                Some(Some(index)) => *index,
+                Some(None) => return Err(DefinitionError::Circular { name: inner }),
+                None => {
+                    self.met.push(inner.clone());
+                    self.add(&inner, raw, depth + 1)?
+                }
+            }));
+        }
+        let index = self.types.list.len();
+        self.types.list.push(Type { name: name.to_owned(), message, fields, raw });
+        self.known.insert(name.to_owned(), Some(index));
+        Ok(index)
+    }
+
+    /// The full name and text of the type that `ty` means within `user` (section 6.2).
+    fn find(&self, ty: &str, single: bool, user: &str) -> Result<(String, Vec<u8>), DefinitionError> {
+        let candidates: Vec<String> = match ty.split_once('/') {
+            Some((package, name)) => {
+                let mut names = vec![ty.to_owned()];
+                names.extend(renamed(package, name));
+                names
+            }
+            None => {
+                let package = user.split_once('/').map_or("", |(package, _)| package);
+                let own = format!("{package}/{ty}");
+                let headers = ["roslib/Header", "std_msgs/Header"].map(str::to_owned);
+                match (ty, single) {
+                    // "Header" is the one of roslib or std_msgs, whichever is there.
+                    ("Header", true) => headers.into_iter().chain([own]).collect(),
+                    ("Header", false) => [own].into_iter().chain(headers).collect(),
+                    _ => vec![own],
+                }
+            }
+        };
+        let here = |name: &String| Some((name.clone(), self.full.section(name)?.to_vec()));
+        let there = |name: &String| Some((name.clone(), (self.elsewhere)(name)?));
+        let found = candidates.iter().find_map(here).or_else(|| candidates.iter().rev().find_map(there));
+        found.ok_or_else(|| DefinitionError::Missing { name: ty.to_owned(), user: user.to_owned() })
+    }
+
+    fn order(&mut self) {
+        let known = |name: &String| self.known.get(name).copied().flatten();
+        self.types.in_text_order = self.met.iter().filter_map(known).collect();
+    }
+}
+
+/// Other names of the same type: `rostools` became `roslib`, and that `std_msgs` and `rosgraph_msgs`.
+fn renamed(package: &str, name: &str) -> Vec<String> {
+    match (package, name) {
+        ("rostools", _) => vec![format!("roslib/{name}")],
+        ("roslib", "Header") => vec!["std_msgs/Header".to_owned()],
+        ("roslib", "Log" | "Clock") => vec![format!("rosgraph_msgs/{name}")],
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nowhere(_: &str) -> Option<Vec<u8>> {
+        None
+    }
+
+    #[test]
+    fn types_are_listed_depth_first_each_once() {
+        let text = b"Header h\nb/B b\nC c\n===\nMSG: std_msgs/Header\nuint32 seq\n===\nMSG: b/B\na/C c\n===\nMSG: a/C\nint8 x";
+        let types = Types::resolve("a/A", text, 64, &nowhere).unwrap();
+        assert_eq!(types.dependencies().collect::<Vec<_>>(), ["std_msgs/Header", "b/B", "a/C"]);
+    }
+
+    #[test]
+    fn hostile_definitions_are_refused() {
+        let circle = b"B b\n===\nMSG: a/B\nA a\n===\nMSG: a/A\nB b";
+        let error = Types::resolve("a/A", circle, 64, &nowhere).unwrap_err();
+        assert!(matches!(error, DefinitionError::Circular { .. }), "{error}");
+        let missing = Types::resolve("a/A", b"B b", 64, &nowhere).unwrap_err();
+        assert_eq!(missing.to_string(), "B, which a/A has as a field, is not defined");
+        let mut deep = b"T0 t".to_vec();
+        for i in 0..70 {
+            deep.extend(format!("\n===\nMSG: a/T{i}\nT{} t", i + 1).into_bytes());
+        }
+        deep.extend(b"\n===\nMSG: a/T70\nint8 x");
+        let error = Types::resolve("a/A", &deep, 64, &nowhere).unwrap_err();
+        assert!(matches!(error, DefinitionError::TooLarge { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_full_text_is_made_as_it_was() {
+        let line = "=".repeat(80);
+        let text = format!("B b\n\n{line}\nMSG: a/B\nC c\n\n{line}\nMSG: a/C\nint8 x\n");
+        let types = Types::resolve("a/A", text.as_bytes(), 64, &nowhere).unwrap();
+        assert_eq!(String::from_utf8(types.full_text()).unwrap(), text);
+    }
+
+    #[test]
+    fn what_is_missing_is_found_elsewhere() {
+        let elsewhere = |name: &str| (name == "std_msgs/Header").then(|| b"uint32 seq".to_vec());
+        let types = Types::resolve("a/A", b"Header h\nroslib/Header k", 64, &elsewhere).unwrap();
+        assert_eq!(types.dependencies().collect::<Vec<_>>(), ["std_msgs/Header"]);
+    }
+}

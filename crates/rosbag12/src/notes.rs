@@ -1,0 +1,115 @@
+//! Diagnostics that a walk can only make at the end of a section or of the bag.
+
+use rovelog_core::Diagnostics;
+
+use crate::definitions::Source;
+use crate::diagnostics as rules;
+use crate::msg::SumMatch;
+use crate::sections::{IndexState, Section};
+use crate::tables::{Tables, text_of};
+
+impl Section {
+    /// What is remarkable about the index of a section that ends at `end`.
+    pub(crate) fn note(&self, end: u64, diagnostics: &mut Diagnostics) {
+        let head = self.bag_header_at.map_or(self.offset..self.first_record, |(at, end)| at..end);
+        match self.index {
+            IndexState::Absent => {
+                diagnostics.push(&rules::UNINDEXED, head.clone(), || match self.index_pos {
+                    Some(0) => "the bag was not closed: it has no index".to_owned(),
+                    Some(pos) => format!("there is no index at byte {pos}, where the bag header says"),
+                    None => "the bag was written without an index".to_owned(),
+                })
+            }
+            IndexState::Differs => {
+                let at = self.first_index_at.unwrap_or(end);
+                diagnostics.push(&rules::INDEX_DIFFERS, at..end, || {
+                    let wrong = self.index_topics.iter().filter(|topic| !topic.exact);
+                    let wrong: Vec<_> = wrong
+                        .take(5)
+                        .map(|t| {
+                            format!("{} ({} entries, {} messages)", text_of(&t.topic), t.entries, t.in_scan)
+                        })
+                        .collect();
+                    format!("the index does not name exactly the messages: {}", wrong.join(", "))
+                });
+            }
+            IndexState::Exact | IndexState::Empty => {}
+        }
+        // Without messages the recorder points at the end of the file.
+        let right = match self.index {
+            IndexState::Empty => Some(end),
+            _ => self.first_index_at,
+        };
+        if let (Some(pos), Some(right)) = (self.index_pos, right.map(|at| at - self.offset))
+            && pos != right
+        {
+            diagnostics.push(&rules::INDEX_POS_WRONG, head, || {
+                format!("the bag header says {pos} where the index begins at {right}")
+            });
+        }
+    }
+}
+
+impl Tables {
+    /// What is remarkable about a connection.
+    pub(crate) fn note(&self, number: usize, diagnostics: &mut Diagnostics) {
+        let (topic, connection) = (&self.topics[number], &self.connections[number]);
+        let stats = &connection.stats;
+        if stats.count == 0 {
+            return;
+        }
+        let name = &topic.name;
+        let at = stats.first_at..stats.first_at + 1;
+        if let Some((at, why)) = &connection.unusable {
+            diagnostics.push(&rules::DEFINITION_UNUSABLE, *at..at + 1, || {
+                format!("the definition of {name} cannot be used: {why}")
+            });
+        }
+        match &connection.definition {
+            Err(why) => diagnostics.push(&rules::NO_DEFINITION, at.clone(), || {
+                let ty = text_of(&connection.ty);
+                match why {
+                    Some(why) => format!("{name}: nothing decodes {ty}: {why}"),
+                    None => format!("{name}: {ty} is defined nowhere"),
+                }
+            }),
+            Ok(definition) => {
+                if definition.source != Source::Topic {
+                    diagnostics.push(&rules::DEFINITION_ELSEWHERE, at.clone(), || {
+                        format!(
+                            "{name} is decoded by a definition from elsewhere ({})",
+                            definition.source.name()
+                        )
+                    });
+                }
+                if definition.sum == SumMatch::No {
+                    diagnostics.push(&rules::DEFINITION_DIFFERS, at.clone(), || {
+                        let said = text_of(&connection.md5);
+                        format!(
+                            "{name}: the sum of the definition is {}, the bag says {said}",
+                            definition.types.sum_v2().0
+                        )
+                    });
+                }
+            }
+        }
+        if connection.nth > 1 {
+            diagnostics.push(&rules::SECOND_TYPE, at.clone(), || {
+                format!("{name}: messages of another type on {}", text_of(&connection.topic))
+            });
+        }
+        if stats.min < stats.first {
+            diagnostics.push(&rules::FIRST_STAMP_LATE, at, || {
+                format!("{name}: the first message is not the earliest; librosbag refuses such a bag")
+            });
+        }
+        if let Some(at) = stats.zero_at {
+            diagnostics.push(&rules::STAMP_ZERO, at..at + 1, || format!("{name}: a message of time 0"));
+        }
+        if let Some(at) = stats.odd_nsec_at {
+            diagnostics.push(&rules::STAMP_OUT_OF_RANGE, at..at + 1, || {
+                format!("{name}: a time with a second or more of nanoseconds")
+            });
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! How to read a bag, beyond what all formats share.
+
+use std::collections::BTreeMap;
+
+use rovelog_core::ReadOptions;
+
+/// How to read a bag.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct BagOptions {
+    /// What all formats share.
+    pub read: ReadOptions,
+    /// Definitions for types that a bag does not define, by full type name: full text, or the type's own text.
+    pub layouts: BTreeMap<String, Vec<u8>>,
+    /// Read the file as a bag of before V1.0, which has no version line by which it could be told.
+    pub version_0: bool,
+    /// Bytes that a compressed file may unpack to: 64 GiB. Never more than a thousand times its size.
+    pub unpacked: u64,
+    /// Bytes of one record that a pipe is read into memory for: 1 GiB.
+    pub streamed_record: u64,
+}
+
+impl Default for BagOptions {
+    fn default() -> Self {
+        Self {
+            read: ReadOptions::default(),
+            layouts: BTreeMap::new(),
+            version_0: false,
+            unpacked: 64 << 30,
+            streamed_record: 1 << 30,
+        }
+    }
+}
+
+impl From<&ReadOptions> for BagOptions {
+    fn from(read: &ReadOptions) -> Self {
+        Self { read: read.clone(), ..Self::default() }
+    }
+}
+
+impl BagOptions {
+    /// The same options with a definition for a type.
+    #[must_use]
+    pub fn with_layout(mut self, ty: impl Into<String>, text: impl Into<Vec<u8>>) -> Self {
+        self.layouts.insert(ty.into(), text.into());
+        self
+    }
+
+    /// The same options for a bag of before V1.0.
+    #[must_use]
+    pub fn as_version_0(mut self) -> Self {
+        self.version_0 = true;
+        self
+    }
+}

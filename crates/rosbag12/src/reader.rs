@@ -1,0 +1,365 @@
+//! The random-access reader: a bag in memory or in a mapped file.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::ops::RangeInclusive;
+
+use rovelog_core::order::{Blocks, InOrder, Place};
+use rovelog_core::reader::Texts;
+use rovelog_core::{
+    Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, Record, Records, RecoverOptions, Recovery, Select,
+    Sliced, Timestamp, Topic,
+};
+
+use crate::console;
+use crate::error::BagError;
+use crate::frame::{Step, Walk};
+use crate::header::HeaderRef;
+use crate::index::{Cursor, Index, Message, Record as Met, payload};
+use crate::options::BagOptions;
+use crate::sections::{Differences, Section, differences, index_entries};
+use crate::tables::{Connection, Tables, text_of};
+use crate::unpack;
+use crate::version::Version;
+use crate::window::Window;
+
+/// A bag, opened. Opening walks over the record headers once; messages are decoded when asked for.
+#[derive(Debug)]
+pub struct BagReader {
+    pub(crate) bytes: Bytes,
+    pub(crate) walk: Walk,
+    pub(crate) index: Index,
+    info: LogInfo,
+}
+
+/// Who published a message, as far as its record says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Publisher {
+    /// Whether it latches: it sends the last message again to whoever comes later.
+    pub latching: bool,
+    /// The name of its node.
+    pub callerid: Option<String>,
+}
+
+impl BagReader {
+    /// Opens the bag that `bytes` holds; one that is compressed as a whole is unpacked into memory.
+    ///
+    /// # Errors
+    /// Where the bytes are no bag of V1.2 or before, or cannot be unpacked. Damage is no error: it is in
+    /// [`diagnostics`](LogReader::diagnostics).
+    #[expect(clippy::missing_panics_doc, reason = "the window is the whole file")]
+    pub fn new(bytes: Bytes, options: &BagOptions) -> Result<Self, BagError> {
+        let (bytes, packed) = unpack::whole(bytes, options)?;
+        let head = &bytes[..bytes.len().min(Walk::START)];
+        let mut walk = Walk::start(head, options)?;
+        if let Some(what) = packed {
+            unpack::note(what, &mut walk.diagnostics);
+        }
+        let mut index = Index::default();
+        let window = Window { data: &bytes, base: 0, eof: true };
+        let take = |index: &mut Index, met: crate::frame::Met, tables: &mut Tables| {
+            let stats = &mut tables.connections[met.connection as usize].stats;
+            index.message(met.at, met.connection, met.time, stats);
+        };
+        loop {
+            walk.messages(window, |met, tables| take(&mut index, met, tables));
+            // The window is the whole file, so there is never more to ask for.
+            match walk.step(window).expect("the window reaches the end of the file") {
+                Step::Message(met) => take(&mut index, met, &mut walk.tables),
+                Step::Record { .. } => {}
+                Step::Passed { at, end } => index.gap(at..end),
+                Step::Lost { at, end, .. } => index.lose(at..end),
+                Step::End => break,
+            }
+        }
+        index.finish(bytes.len() as u64);
+        let info = walk.info(bytes.len() as u64);
+        Ok(Self { bytes, walk, index, info })
+    }
+
+    /// Opens a bag of before V1.0, which has no version line: on request only, because anything could be one.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn open_v0(bytes: Bytes, options: &BagOptions) -> Result<Self, BagError> {
+        Self::new(bytes, &options.clone().as_version_0())
+    }
+
+    /// The version of the bag.
+    pub fn version(&self) -> Version {
+        self.walk.version
+    }
+
+    /// The version line without its end.
+    pub fn version_line(&self) -> &str {
+        &self.walk.line.text
+    }
+
+    /// The connections; each has the same index as its topic.
+    pub fn connections(&self) -> &[Connection] {
+        &self.walk.tables.connections
+    }
+
+    /// The bags in this file, with the state of their indices.
+    pub fn sections(&self) -> &[Section] {
+        &self.walk.sections
+    }
+
+    /// How the index of a topic differs from its messages in a section, entry by entry.
+    pub fn index_differences(&self, section: &Section, topic: &[u8]) -> Differences {
+        let end =
+            self.sections().iter().map(|s| s.offset).find(|at| *at > section.offset).unwrap_or(u64::MAX);
+        let (mut index, mut scan) = (Vec::new(), Vec::new());
+        for record in self.cursor().filter(|record| (section.offset..end).contains(&record.at)) {
+            let bytes = &self.bytes[usize_of(record.at)..usize_of(record.end)];
+            let Some(len) = bytes.first_chunk().map(|len| u32::from_le_bytes(*len) as usize) else {
+                continue;
+            };
+            let Some(header) = bytes.get(4..4 + len).and_then(HeaderRef::parse) else { continue };
+            if header.topic != Some(topic) {
+                continue;
+            }
+            if let (Some((sec, _)), Some((nsec, _)), true) =
+                (header.sec, header.nsec, record.message.is_some())
+            {
+                scan.push((sec, nsec, record.at - section.offset));
+            } else if header.op == crate::wire::op::INDEX {
+                let entries = index_entries(&bytes[8 + len..]).iter();
+                index.extend(entries.map(|e| (e.sec.get(), e.nsec.get(), section.meant(e.pos.get()))));
+            }
+        }
+        differences(index, scan)
+    }
+
+    /// The number of sound records with this op.
+    pub fn records_of(&self, op: u8) -> u64 {
+        self.walk.ops[usize::from(op)]
+    }
+
+    /// Messages whose stamp is lower than that of the message before.
+    pub fn times_going_back(&self) -> u64 {
+        self.walk.going_back
+    }
+
+    /// How many latched messages of a topic each publisher sent, by the name of its node.
+    pub fn callerids(&self, topic: &Topic) -> BTreeMap<String, u64> {
+        let tables = &self.walk.tables;
+        let mut found = BTreeMap::new();
+        for shape in tables.shapes.list.iter().filter(|shape| shape.connection == topic.id.0) {
+            if let Some(name) = shape.callerid.and_then(|id| tables.callerids.get(id as usize)) {
+                *found.entry(text_of(name)).or_default() += shape.count;
+            }
+        }
+        found
+    }
+
+    /// All messages in file order, as records.
+    pub fn records_in_file_order(&self) -> impl Iterator<Item = Record<'_>> + '_ {
+        let mut counts = vec![0; self.topics().len()];
+        self.cursor().filter_map(move |record| {
+            let message = record.message?;
+            let seq = counts[message.connection as usize];
+            counts[message.connection as usize] += 1;
+            Some(self.record(&message, record.at, seq))
+        })
+    }
+
+    /// Hands every message in file order to `visit`: offset, topic, stamp in nanoseconds, payload. The
+    /// fastest way through a bag.
+    pub fn scan(&self, mut visit: impl FnMut(u64, &Topic, i64, &[u8])) {
+        self.cursor().messages(u64::MAX, |at, message| {
+            let topic = &self.walk.tables.topics[message.connection as usize];
+            visit(at, topic, message.time, &self.bytes[message.payload_at..message.payload_at + message.len]);
+        });
+    }
+
+    /// The fields of a record, and how many bytes its payload has behind them.
+    ///
+    /// # Errors
+    /// Where the payload is too short for its definition.
+    pub fn decode(&self, record: &Record<'_>) -> Result<(rovelog_core::Value, usize), BagError> {
+        self.walk.tables.decode(record.topic.id.index(), record.payload)
+    }
+
+    /// Who published a message; nothing for most messages, because only those of latching publishers say.
+    pub fn publisher(&self, record: &Record<'_>) -> Publisher {
+        let found = || {
+            if self.walk.version != Version::V1_2 {
+                return None;
+            }
+            let bytes = self.bytes.get(usize::try_from(record.offset).ok()?..)?;
+            let len = u32::from_le_bytes(*bytes.first_chunk()?) as usize;
+            let header = HeaderRef::parse(bytes.get(4..)?.get(..len)?)?;
+            Some(Publisher {
+                latching: header.latching == Some(b"1"),
+                callerid: header.callerid.map(text_of),
+            })
+        };
+        found().unwrap_or_default()
+    }
+
+    pub(crate) fn cursor(&self) -> Cursor<'_> {
+        Cursor::all(&self.bytes, &self.index, &self.walk.tables, self.walk.version)
+    }
+
+    pub(crate) fn record<'a>(&'a self, message: &Message, at: u64, seq: u64) -> Record<'a> {
+        let tables = &self.walk.tables;
+        let topic = &tables.topics[message.connection as usize];
+        let payload = &self.bytes[message.payload_at..message.payload_at + message.len];
+        Record::new(topic, Some(Timestamp::new(message.time, tables.clock)), at, seq, payload, tables)
+    }
+
+    /// The places of the selected messages, in the order of time.
+    pub(crate) fn places<'a>(&'a self, select: &Select) -> impl Iterator<Item = Place> + Send + use<'a> {
+        let selected = Selected {
+            reader: self,
+            topics: self.topics().iter().map(|topic| select.keeps_topic(topic)).collect(),
+            start: select.start,
+            end: select.end,
+        };
+        let latched = if select.latched { selected.latched() } else { Vec::new() };
+        latched.into_iter().chain(InOrder::new(selected))
+    }
+
+    /// The message at a place that [`places`](Self::places) handed out.
+    pub(crate) fn message_at(&self, offset: u64, connection: u32, time: i64) -> (Met, Message) {
+        let of = &self.connections()[connection as usize];
+        let (payload_at, len) =
+            payload(&self.bytes, offset, self.walk.version, of).expect("the index points at whole messages");
+        let message = Message { connection, payload_at, len, time };
+        (Met { at: offset, end: (payload_at + len) as u64, message: Some(message) }, message)
+    }
+
+    fn record_at(&self, place: Place) -> Record<'_> {
+        let (_, message) = self.message_at(place.offset, place.topic, place.time);
+        self.record(&message, place.offset, place.seq)
+    }
+}
+
+impl LogReader for BagReader {
+    fn format(&self) -> &'static FormatInfo {
+        &crate::INFO
+    }
+
+    fn info(&self) -> &LogInfo {
+        &self.info
+    }
+
+    fn topics(&self) -> &[Topic] {
+        &self.walk.tables.topics
+    }
+
+    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
+        Box::new(self.places(select).map(|place| Ok(self.record_at(place))))
+    }
+
+    #[cfg(feature = "arrow")]
+    fn columns<'a>(
+        &'a self,
+        topic: &Topic,
+        select: &Select,
+    ) -> rovelog_core::Result<rovelog_core::Batches<'a>> {
+        Ok(Box::new(self.topic_batches(topic, select)?))
+    }
+
+    fn texts(&self) -> Option<Texts<'_>> {
+        Some(Box::new(console::texts(self)))
+    }
+
+    fn definition(&self, topic: &Topic) -> Option<String> {
+        let connection = self.connections().get(topic.id.index())?;
+        let own = self.walk.tables.definitions.text_of(&connection.topic, &connection.ty, &connection.md5);
+        let own = own.filter(|text| !text.is_empty() || connection.definition().is_none());
+        let text = own.or_else(|| connection.definition().map(|definition| &*definition.text))?;
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+
+    fn diagnostics(&self) -> &Diagnostics {
+        &self.walk.diagnostics
+    }
+
+    fn recover(&self, out: &mut dyn Write, _options: &RecoverOptions) -> rovelog_core::Result<Recovery> {
+        Ok(self.recover_into(out)?)
+    }
+
+    fn slice(&self, select: &Select, out: &mut dyn Write) -> rovelog_core::Result<Sliced> {
+        Ok(self.slice_into(select, out)?)
+    }
+}
+
+/// An offset within the bytes at hand as an index.
+pub(crate) fn usize_of(at: u64) -> usize {
+    usize::try_from(at).expect("within the bytes at hand")
+}
+
+/// The blocks of a bag, less what a selection leaves out.
+struct Selected<'a> {
+    reader: &'a BagReader,
+    topics: Vec<bool>,
+    start: Option<i64>,
+    end: Option<i64>,
+}
+
+impl Selected<'_> {
+    fn places(&self, block: usize, mut visit: impl FnMut(Place)) {
+        let reader = self.reader;
+        if !reader.index.has_any(block, &self.topics) {
+            return;
+        }
+        let mut counts = vec![0; self.topics.len()];
+        for (connection, before) in &reader.index.blocks[block].before {
+            counts[*connection as usize] = *before;
+        }
+        let walk = &reader.walk;
+        let mut cursor = Cursor::block(&reader.bytes, &reader.index, &walk.tables, walk.version, block);
+        cursor.messages(u64::MAX, |offset, message| {
+            let connection = message.connection as usize;
+            if self.topics[connection] {
+                let seq = counts[connection];
+                visit(Place { time: message.time, offset, topic: message.connection, seq });
+            }
+            counts[connection] += 1;
+        });
+    }
+
+    /// Each topic's last record before the start.
+    fn latched(&self) -> Vec<Place> {
+        let Some(start) = self.start else { return Vec::new() };
+        let mut last: BTreeMap<u32, Place> = BTreeMap::new();
+        let blocks = self.reader.index.blocks.iter().enumerate().filter(|(_, block)| block.first < start);
+        for (block, _) in blocks {
+            self.places(block, |place| {
+                if place.time < start {
+                    let known = last.entry(place.topic).or_insert(place);
+                    *known = place.max(*known);
+                }
+            });
+        }
+        let mut places: Vec<_> = last.into_values().collect();
+        places.sort_unstable();
+        places
+    }
+}
+
+impl Blocks for Selected<'_> {
+    fn span(&self, block: usize) -> Option<RangeInclusive<i64>> {
+        let block = &self.reader.index.blocks[block];
+        let outside = self.start.is_some_and(|start| block.last < start)
+            || self.end.is_some_and(|end| block.first >= end);
+        (!outside).then_some(block.first..=block.last)
+    }
+
+    fn count(&self) -> usize {
+        self.reader.index.blocks.len()
+    }
+
+    fn visit(&self, block: usize, visit: &mut dyn FnMut(Place)) {
+        let kept = |time: i64| self.start.is_none_or(|s| time >= s) && self.end.is_none_or(|e| time < e);
+        self.places(block, |place| {
+            if kept(place.time) {
+                visit(place);
+            }
+        });
+    }
+}

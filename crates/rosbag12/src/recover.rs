@@ -1,0 +1,195 @@
+//! Recovery: the best sound bag that a damaged one still holds, with an account of every byte.
+
+use std::io::Write;
+use std::ops::Range;
+
+use rovelog_core::{Detail, LogReader, Recovery, Value};
+
+use crate::diagnostics as rules;
+use crate::error::BagError;
+use crate::reader::{BagReader, usize_of};
+use crate::rewrite::Output;
+use crate::sections::{IndexState, index_entries};
+use crate::tables::{nanos, text_of};
+use crate::version::Version;
+use crate::wire::op;
+
+/// What a range of bytes of a bag is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Sound records.
+    Records,
+    /// Sound bytes outside of records: version lines, a table of topics, raw padding.
+    Frame,
+    /// Bytes that cannot be read.
+    Lost,
+    /// The record that the file cuts, at its end.
+    Tail,
+}
+
+/// A message that the index names and the bag no longer holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LostMessage {
+    /// The topic's name as it stands in the bag.
+    pub topic: Vec<u8>,
+    /// Its stamp, nanoseconds.
+    pub nanos: i64,
+    /// Where it stood.
+    pub offset: u64,
+}
+
+/// Lost messages that a report names; all are counted.
+const NAMED: usize = 1000;
+
+impl BagReader {
+    /// What each byte of the bag is: ranges that fill it from start to end.
+    pub fn ledger(&self) -> Vec<(Part, Range<u64>)> {
+        let size = self.bytes.len() as u64;
+        let cut = self.diagnostics().list().iter().rfind(|d| d.rule == &rules::CUT).map(|d| d.range.start);
+        let mut ledger: Vec<(Part, Range<u64>)> = Vec::new();
+        let mut push = |part: Part, range: Range<u64>| {
+            if range.start < range.end {
+                match ledger.last_mut() {
+                    Some((last, known)) if *last == part => known.end = range.end,
+                    _ => ledger.push((part, range)),
+                }
+            }
+        };
+        let mut at = 0;
+        let mut lost = self.index.lost().iter().peekable();
+        for gap in self.index.gaps() {
+            push(Part::Records, at..gap.start);
+            at = gap.start;
+            while let Some(range) = lost.next_if(|range| range.end <= gap.end) {
+                push(Part::Frame, at..range.start);
+                let tail = cut.filter(|cut| range.contains(cut)).unwrap_or(range.end);
+                push(Part::Lost, range.start..tail);
+                push(Part::Tail, tail..range.end);
+                at = range.end;
+            }
+            push(Part::Frame, at..gap.end);
+            at = gap.end;
+        }
+        push(Part::Records, at..size);
+        ledger
+    }
+
+    /// The messages that the index names and that are gone. Empty without a usable index.
+    pub fn lost_messages(&self) -> Vec<LostMessage> {
+        let mut found = Vec::new();
+        if self.info().lost.losses == 0 {
+            return found;
+        }
+        let lost = self.index.lost();
+        for record in self.cursor().filter(|record| record.message.is_none()) {
+            let bytes = &self.bytes[usize_of(record.at)..usize_of(record.end)];
+            let Some(header) = crate::rewrite::header_of(bytes).filter(|header| header.op == op::INDEX)
+            else {
+                continue;
+            };
+            let section = self.sections().iter().rfind(|section| section.offset <= record.at);
+            let base = section.map_or(0, |section| section.offset);
+            let data = &bytes[bytes.len() - bytes.len().min(16 * header.count.unwrap_or(0) as usize)..];
+            for entry in index_entries(data) {
+                let offset = base.saturating_add(entry.pos.get());
+                let place = lost.partition_point(|range| range.end <= offset);
+                if lost.get(place).is_some_and(|range| range.start <= offset) {
+                    let topic = header.topic.unwrap_or_default().to_vec();
+                    let nanos = nanos(entry.sec.get(), entry.nsec.get());
+                    found.push(LostMessage { topic, nanos, offset });
+                }
+            }
+        }
+        found.sort_by_key(|message| message.offset);
+        found
+    }
+
+    /// Whether the bag is as a recorder leaves it: nothing lost, closed, with an index that names all messages.
+    pub fn is_intact(&self) -> bool {
+        let wrong = [rules::INDEX_POS_WRONG.code, rules::RAW_PADDING.code, rules::TEXT_MODE_COPY.code];
+        let counts = self.diagnostics().counts();
+        self.version() == Version::V1_2
+            && self.info().lost.losses == 0
+            && self.walk.line.text == "#ROSRECORD V1.2"
+            && !self.walk.line.crlf
+            && wrong.iter().all(|code| !counts.contains_key(code))
+            && matches!(self.sections(), [section]
+                if matches!(section.index, IndexState::Exact | IndexState::Empty) && section.index_pos.is_some())
+    }
+
+    /// Writes all sound messages as an indexed V1.2 bag that both reference readers accept: records byte for
+    /// byte, a definition in front of the first message of each topic, a new index. An intact bag becomes
+    /// itself.
+    ///
+    /// # Errors
+    /// Where the output refuses.
+    pub fn reindex(&self, out: &mut dyn Write) -> Result<u64, BagError> {
+        self.whole().write(out)
+    }
+
+    fn whole(&self) -> Output<'_> {
+        let mut output = Output::new(&[self]);
+        for record in self.cursor() {
+            match &record.message {
+                Some(message) => output.message(0, &record, message),
+                None => output.other(0, &record),
+            }
+        }
+        output
+    }
+
+    /// What [`LogReader::recover`] does, with this crate's error.
+    pub(crate) fn recover_into(&self, out: &mut dyn Write) -> Result<Recovery, BagError> {
+        let lost = self.index.lost().to_vec();
+        let lost_bytes: u64 = lost.iter().map(|range| range.end - range.start).sum();
+        let mut recovery = Recovery {
+            records: self.info().records,
+            kept_bytes: self.bytes.len() as u64 - lost_bytes,
+            lost,
+            unchanged: self.is_intact(),
+            ..Recovery::default()
+        };
+        if recovery.unchanged {
+            out.write_all(&self.bytes)?;
+            out.flush()?;
+            return Ok(recovery);
+        }
+        let output = self.whole();
+        recovery.records = output.records;
+        output.write(out)?;
+        recovery.details = self.recovery_details();
+        Ok(recovery)
+    }
+
+    fn recovery_details(&self) -> Vec<Detail> {
+        let mut details = Vec::new();
+        let gone = self.lost_messages();
+        if !gone.is_empty() {
+            let list = gone.iter().take(NAMED).map(|message| {
+                Value::record([
+                    ("topic", Value::Text(text_of(&message.topic))),
+                    ("t_ns", Value::Int(message.nanos, 64)),
+                    ("offset", Value::UInt(message.offset, 64)),
+                ])
+            });
+            let text = format!("{} messages that the index names are gone", gone.len());
+            details.push(Detail::new("lost_messages", text, Value::List(list.collect())));
+        }
+        let word = |part: Part| match part {
+            Part::Records => "records",
+            Part::Frame => "frame",
+            Part::Lost => "lost",
+            Part::Tail => "tail",
+        };
+        let ledger = self.ledger().into_iter().map(|(part, range)| {
+            Value::record([
+                ("part", Value::Text(word(part).to_owned())),
+                ("start", Value::UInt(range.start, 64)),
+                ("end", Value::UInt(range.end, 64)),
+            ])
+        });
+        details.push(Detail::hidden("ledger", Value::List(ledger.collect())));
+        details
+    }
+}

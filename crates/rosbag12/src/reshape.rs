@@ -1,0 +1,85 @@
+//! Parts of a bag as bags of their own, and several bags as one. Records stay byte for byte.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::io::Write;
+
+use rovelog_core::{Align, Clock, LogReader, Merged, Select, Sliced};
+
+use crate::error::BagError;
+use crate::index::Record;
+use crate::reader::BagReader;
+use crate::rewrite::Output;
+use crate::wire::op;
+
+impl BagReader {
+    /// What [`LogReader::slice`] does, with this crate's error.
+    pub(crate) fn slice_into(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced, BagError> {
+        let kept: Vec<bool> = self.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
+        // The last message of each topic before the window, by its place.
+        let mut latched: HashMap<u32, (i64, u64)> = HashMap::new();
+        if let Some(start) = select.start.filter(|_| select.latched) {
+            self.cursor().messages(u64::MAX, |at, message| {
+                if kept[message.connection as usize] && message.time < start {
+                    let place = latched.entry(message.connection).or_insert((message.time, at));
+                    *place = (*place).max((message.time, at));
+                }
+            });
+        }
+        let mut output = Output::new(&[self]);
+        for record in self.cursor() {
+            let Some(message) = &record.message else {
+                self.keep_other(&mut output, &record, &kept);
+                continue;
+            };
+            let is_latched = latched.get(&message.connection).is_some_and(|(_, at)| *at == record.at);
+            if kept[message.connection as usize] && (select.keeps_time(message.time) || is_latched) {
+                output.message(0, &record, message);
+            }
+        }
+        let (records, topics) = (output.records, output.topics());
+        let bytes = output.write(out)?;
+        Ok(Sliced { records, topics, bytes, ..Sliced::default() })
+    }
+
+    /// Keeps records that are no messages: all of unknown kinds, definitions of topics that are kept.
+    fn keep_other<'a>(&'a self, output: &mut Output<'a>, record: &Record, kept: &[bool]) {
+        let bytes = &self.bytes[crate::reader::usize_of(record.at)..crate::reader::usize_of(record.end)];
+        let Some(header) = crate::rewrite::header_of(bytes) else { return };
+        let name = |part: Option<&'a [u8]>| part.unwrap_or_default();
+        let number = self.walk.tables.number(name(header.topic), name(header.ty), name(header.md5));
+        let wanted = number.is_none_or(|number| kept[number as usize]);
+        if header.op != op::DEFINITION || wanted {
+            output.other(0, record);
+        }
+    }
+}
+
+/// Writes one bag with the messages of all `logs`, by time.
+pub(crate) fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> Result<Merged, BagError> {
+    let relative = logs.iter().filter(|log| log.walk.tables.clock != Clock::Unix).count();
+    if relative > 0 && align != Align::AsIs {
+        return Err(BagError::Clocks("bags of before V1.1 count time from the start of their recording"));
+    }
+    // Messages of each bag in the order of time, the next one of each in the heap.
+    let mut orders: Vec<_> = logs.iter().map(|log| log.places(&Select::all())).collect();
+    let mut heap = BinaryHeap::new();
+    for (source, order) in orders.iter_mut().enumerate() {
+        heap.extend(order.next().map(|place| Reverse((place.time, source, place.offset, place.topic))));
+    }
+    let mut output = Output::new(logs);
+    while let Some(Reverse((time, source, offset, topic))) = heap.pop() {
+        let next = orders[source].next();
+        heap.extend(next.map(|place| Reverse((place.time, source, place.offset, place.topic))));
+        let (record, message) = logs[source].message_at(offset, topic, time);
+        output.message(source, &record, &message);
+    }
+    let unknown: u64 = logs
+        .iter()
+        .map(|log| (0..=255u8).filter(|op| !(1..=4).contains(op)).map(|op| log.records_of(op)).sum::<u64>())
+        .sum();
+    let (records, topics) = (output.records, output.topics());
+    let bytes = output.write(out)?;
+    let left_out = if unknown > 0 { vec![format!("{unknown} records of unknown kinds")] } else { Vec::new() };
+    Ok(Merged { records, topics, bytes, left_out, ..Merged::default() })
+}

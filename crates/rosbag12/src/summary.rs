@@ -1,0 +1,190 @@
+//! What a walk over a bag adds up to: the summary, and the lines of `rovelog info` that only bags have.
+
+use std::collections::BTreeMap;
+
+use rovelog_core::{Detail, LogInfo, Severity, State, Timestamp, Value};
+
+use crate::diagnostics as rules;
+use crate::frame::Walk;
+use crate::sections::IndexState;
+use crate::tables::text_of;
+use crate::version::Version;
+use crate::wire::op;
+
+/// By connection: latched messages, and messages by publisher.
+type Publishers = BTreeMap<u32, (u64, BTreeMap<String, u64>)>;
+
+impl Walk {
+    /// The summary of what was passed of a file of `size` bytes.
+    pub(crate) fn info(&self, size: u64) -> LogInfo {
+        let mut info = LogInfo::new(self.version.name(), size);
+        let losses = self.diagnostics.counts().keys();
+        let severe = losses
+            .filter(|code| rules::ALL.iter().any(|r| r.code == **code && r.severity == Severity::DataLost));
+        info.state = severe.fold(State::Complete, |state, code| {
+            if *code == rules::CUT.code && state == State::Complete {
+                State::Truncated
+            } else if *code == rules::CUT.code {
+                state
+            } else {
+                State::Damaged
+            }
+        });
+        let spans = || self.tables.connections.iter().filter_map(super::tables::Connection::span);
+        // Stamps of 0 come before the clock of a simulation runs, and say nothing about when that was.
+        let timed = self.tables.connections.iter().filter(|c| c.stats.timed > 0);
+        let first = timed.map(|c| if c.stats.min > 0 { c.stats.min } else { c.stats.first_timed }).min();
+        let time = |nanos| Timestamp::new(nanos, self.tables.clock);
+        info.start = first.or_else(|| spans().map(|(min, _)| min).min()).map(time);
+        info.end = spans().map(|(_, max)| max).max().map(time);
+        info.records = self.tables.connections.iter().map(|c| c.stats.count).sum();
+        info.problems = self.diagnostics.total();
+        info.lost = self.diagnostics.ledger().clone();
+        info.details = self.details();
+        info
+    }
+
+    fn details(&self) -> Vec<Detail> {
+        let mut details = vec![Detail::hidden("version_line", Value::Text(self.line.text.clone()))];
+        if self.version == Version::V1_2 {
+            details.push(self.index_detail());
+        }
+        if self.sections.len() > 1 {
+            let offsets = self.sections.iter().map(|section| Value::UInt(section.offset, 64)).collect();
+            details.push(Detail::new(
+                "sections",
+                format!("{} bags in one file", self.sections.len()),
+                Value::List(offsets),
+            ));
+        }
+        details.extend(self.definitions_detail());
+        let publishers = self.publishers();
+        details.extend(self.publishers_detail(&publishers));
+        if self.going_back > 0 {
+            let text = format!("{} messages are earlier than the one before", self.going_back);
+            details.push(Detail::new("order", text, Value::UInt(self.going_back, 64)));
+        }
+        let ops = (0..=255u8).zip(self.ops).filter(|(_, count)| *count > 0);
+        let ops = ops.map(|(op, count)| (op_name(op), Value::UInt(count, 64)));
+        details.push(Detail::hidden("records_by_op", Value::record(ops)));
+        let connections = (0..self.tables.topics.len()).zip(0u32..);
+        let connections = connections.map(|(n, id)| self.connection(n, publishers.get(&id))).collect();
+        details.push(Detail::hidden("connections", Value::List(connections)));
+        details
+    }
+
+    fn index_detail(&self) -> Detail {
+        let state = |index: IndexState| match index {
+            IndexState::Exact => "intact",
+            IndexState::Differs => "differs from the messages",
+            IndexState::Absent => "absent",
+            IndexState::Empty => "empty",
+        };
+        let words: Vec<_> = self.sections.iter().map(|section| state(section.index)).collect();
+        let all = |word: &str| words.iter().all(|w| *w == word);
+        let text = words.iter().find(|word| all(word)).map_or_else(|| words.join(", "), ToString::to_string);
+        let section = |section: &crate::sections::Section| {
+            let topics = section.index_topics.iter().map(|topic| {
+                Value::record([
+                    ("topic", Value::Text(text_of(&topic.topic))),
+                    ("entries", Value::UInt(topic.entries, 64)),
+                    ("in_scan", Value::UInt(topic.in_scan, 64)),
+                    ("exact", Value::Bool(topic.exact)),
+                ])
+            });
+            let number = |number: Option<u64>| number.map_or(Value::Null, |n| Value::UInt(n, 64));
+            Value::record([
+                ("offset", Value::UInt(section.offset, 64)),
+                ("state", Value::Text(section.index.name().to_owned())),
+                ("index_pos", number(section.index_pos)),
+                ("raw_padding", number(section.raw_padding)),
+                ("topics", Value::List(topics.collect())),
+            ])
+        };
+        Detail::new("index", text, Value::List(self.sections.iter().map(section).collect()))
+    }
+
+    /// How many definitions agree with their sums, and where those come from that are not the topic's own.
+    fn definitions_detail(&self) -> Option<Detail> {
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for connection in self.tables.connections.iter().filter(|c| c.stats.count > 0) {
+            let word = match connection.definition() {
+                None => "missing".to_owned(),
+                Some(definition) => {
+                    let source = match definition.source {
+                        crate::definitions::Source::Topic => String::new(),
+                        source => format!(" from {}", source.name()),
+                    };
+                    format!("md5 {}{source}", definition.sum.name())
+                }
+            };
+            *counts.entry(word).or_default() += 1;
+        }
+        let text: Vec<_> = counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
+        let value =
+            Value::record(counts.iter().map(|(word, count)| (word.as_str(), Value::UInt(*count, 64))));
+        (!counts.is_empty()).then(|| Detail::new("definitions", text.join(", "), value))
+    }
+
+    /// For each connection with messages that name their publisher: the latched ones, and all by publisher.
+    fn publishers(&self) -> Publishers {
+        let mut topics = Publishers::new();
+        for shape in self.tables.shapes.list.iter().filter(|s| s.latching || s.callerid.is_some()) {
+            let entry = topics.entry(shape.connection).or_default();
+            entry.0 += if shape.latching { shape.count } else { 0 };
+            if let Some(name) = shape.callerid.and_then(|id| self.tables.callerids.get(id as usize)) {
+                *entry.1.entry(text_of(name)).or_default() += shape.count;
+            }
+        }
+        topics
+    }
+
+    fn publishers_detail(&self, topics: &Publishers) -> Option<Detail> {
+        let name = |connection: u32| self.tables.topics[connection as usize].name.clone();
+        let lines: Vec<_> = topics
+            .iter()
+            .map(|(connection, (latched, callers))| {
+                let callers: Vec<_> =
+                    callers.iter().map(|(name, count)| format!("{name} ({count})")).collect();
+                format!("{}: {latched} messages, by {}", name(*connection), callers.join(", "))
+            })
+            .collect();
+        let value = Value::record(topics.iter().map(|(connection, (latched, callers))| {
+            let callers = callers.iter().map(|(name, count)| (name.as_str(), Value::UInt(*count, 64)));
+            let value = Value::record([
+                ("latched", Value::UInt(*latched, 64)),
+                ("callerids", Value::record(callers)),
+            ]);
+            (name(*connection), value)
+        }));
+        (!lines.is_empty()).then(|| Detail::new("latched", lines.join("\n"), value))
+    }
+
+    fn connection(&self, number: usize, publishers: Option<&(u64, BTreeMap<String, u64>)>) -> Value {
+        let (topic, connection) = (&self.tables.topics[number], &self.tables.connections[number]);
+        let text = |text: &str| Value::Text(text.to_owned());
+        let definition = connection.definition();
+        let callers = publishers.into_iter().flat_map(|(_, callers)| callers);
+        let callers = callers.map(|(name, count)| (name.as_str(), Value::UInt(*count, 64)));
+        Value::record([
+            ("topic", Value::Text(topic.name.clone())),
+            ("type", Value::Text(text_of(&connection.ty))),
+            ("md5", Value::Text(text_of(&connection.md5))),
+            ("definition", definition.map_or(Value::Null, |d| text(d.source.name()))),
+            ("md5_state", definition.map_or(Value::Null, |d| text(d.sum.name()))),
+            ("latched", Value::UInt(connection.latched(), 64)),
+            ("callerids", Value::record(callers)),
+        ])
+    }
+}
+
+/// The word for a kind of record.
+fn op_name(number: u8) -> String {
+    match number {
+        op::DEFINITION => "definition".to_owned(),
+        op::DATA => "message".to_owned(),
+        op::BAG_HEADER => "bag_header".to_owned(),
+        op::INDEX => "index".to_owned(),
+        number => format!("op_{number}"),
+    }
+}

@@ -1,0 +1,327 @@
+//! The tables that grow while a bag is read: connections, their topics, and what is counted of each.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use rovelog_core::{Clock, Decode, Result, Timestamp, Topic, TopicId, Value};
+
+use crate::definitions::{Definition, Definitions, Found};
+use crate::error::BagError;
+use crate::msg::{DefinitionError, Fit};
+use crate::shapes::Shapes;
+
+/// Connections that a bag may have.
+pub(crate) const MAX_CONNECTIONS: usize = 65_536;
+
+/// The name under which the bytes of a message stand that nothing decodes.
+const RAW: &str = "raw";
+
+/// All messages of one topic with one type and md5 sum. It has the same index as its
+/// [`Topic`](rovelog_core::Topic).
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Connection {
+    /// The topic's name as it stands in the bag.
+    pub topic: Vec<u8>,
+    /// The type as it stands in the bag.
+    pub ty: Vec<u8>,
+    /// The md5 sum of the type: 32 characters, or `*`.
+    pub md5: Vec<u8>,
+    /// The definition that decodes its messages; why there is none.
+    pub(crate) definition: std::result::Result<Arc<Definition>, Option<DefinitionError>>,
+    /// The definition of its own that could not be used, and why.
+    pub(crate) unusable: Option<(u64, DefinitionError)>,
+    pub(crate) stats: Stats,
+    /// Whether the definitions of the bag have grown since this was resolved.
+    pub(crate) resolved_with: usize,
+    /// Which connection of the topic it is, from 1.
+    pub(crate) nth: u32,
+}
+
+impl Connection {
+    /// The definition that decodes its messages; `None` where there is none.
+    pub fn definition(&self) -> Option<&Definition> {
+        self.definition.as_deref().ok()
+    }
+
+    /// How many of its messages are of a latching publisher.
+    pub fn latched(&self) -> u64 {
+        self.stats.latched
+    }
+
+    /// The lowest and the highest stamp, nanoseconds; `None` without messages.
+    pub fn span(&self) -> Option<(i64, i64)> {
+        (self.stats.count > 0).then_some((self.stats.min, self.stats.max))
+    }
+}
+
+/// What is counted of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stats {
+    pub(crate) count: u64,
+    pub(crate) bytes: u64,
+    pub(crate) timed: u64,
+    /// Stamps in file order and by size.
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+    pub(crate) min: i64,
+    pub(crate) max: i64,
+    /// The same without stamps of 0.
+    pub(crate) first_timed: i64,
+    pub(crate) last_timed: i64,
+    pub(crate) latched: u64,
+    /// Offset of the first message, and of the first with a remarkable time.
+    pub(crate) first_at: u64,
+    pub(crate) zero_at: Option<u64>,
+    pub(crate) odd_nsec_at: Option<u64>,
+    /// The last block of the index in which it has messages, from 1.
+    pub(crate) block: u32,
+    /// What its messages in this section add up to, for comparison with the file's own index.
+    pub(crate) in_section: Tally,
+}
+
+/// The number of entries and the sum of their hashes: equal for equal sets, whatever their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) count: u64,
+    pub(crate) sum: u64,
+}
+
+impl Tally {
+    #[inline]
+    pub(crate) fn add(&mut self, sec: u32, nsec: u32, pos: u64) {
+        let time = u64::from(sec) << 32 | u64::from(nsec);
+        let mixed = (time ^ pos.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 32) ^ pos).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        self.count += 1;
+        self.sum = self.sum.wrapping_add(mixed ^ (mixed >> 29));
+    }
+
+    pub(crate) fn join(&mut self, other: Self) {
+        self.count += other.count;
+        self.sum = self.sum.wrapping_add(other.sum);
+    }
+}
+
+impl Default for Stats {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            bytes: 0,
+            timed: 0,
+            first: 0,
+            last: 0,
+            min: i64::MAX,
+            max: i64::MIN,
+            first_timed: 0,
+            last_timed: 0,
+            latched: 0,
+            first_at: 0,
+            zero_at: None,
+            odd_nsec_at: None,
+            block: 0,
+            in_section: Tally::default(),
+        }
+    }
+}
+
+/// A stamp in nanoseconds; a second or more of nanoseconds is carried.
+#[inline]
+pub(crate) fn nanos(sec: u32, nsec: u32) -> i64 {
+    i64::from(sec) * 1_000_000_000 + i64::from(nsec)
+}
+
+impl Stats {
+    /// Counts a message.
+    #[inline]
+    pub(crate) fn message(&mut self, at: u64, len: usize, sec: u32, nsec: u32) -> i64 {
+        let time = nanos(sec, nsec);
+        if self.count == 0 {
+            (self.first, self.first_at) = (time, at);
+        }
+        self.count += 1;
+        self.bytes += len as u64;
+        self.last = time;
+        self.min = self.min.min(time);
+        self.max = self.max.max(time);
+        if time > 0 {
+            if self.timed == 0 {
+                self.first_timed = time;
+            }
+            self.timed += 1;
+            self.last_timed = time;
+        } else {
+            self.zero_at = self.zero_at.or(Some(at));
+        }
+        if nsec >= 1_000_000_000 {
+            self.odd_nsec_at = self.odd_nsec_at.or(Some(at));
+        }
+        time
+    }
+}
+
+/// Everything by which messages are told apart and decoded.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    pub(crate) topics: Vec<Topic>,
+    pub(crate) connections: Vec<Connection>,
+    pub(crate) shapes: Shapes,
+    pub(crate) definitions: Definitions,
+    /// The number of definition records that said something new.
+    pub(crate) defined: usize,
+    /// Names of publishers.
+    pub(crate) callerids: Vec<Box<[u8]>>,
+    callerid_numbers: HashMap<Box<[u8]>, u32>,
+    by_key: HashMap<(Box<[u8]>, Box<[u8]>, Box<[u8]>), u32>,
+    names: HashMap<String, u32>,
+    pub(crate) clock: Clock,
+}
+
+impl Tables {
+    pub(crate) fn new(nesting: usize, layouts: BTreeMap<String, Vec<u8>>, clock: Clock) -> Self {
+        Self {
+            topics: Vec::new(),
+            connections: Vec::new(),
+            shapes: Shapes::default(),
+            definitions: Definitions::new(nesting, layouts),
+            defined: 0,
+            callerids: Vec::new(),
+            callerid_numbers: HashMap::new(),
+            by_key: HashMap::new(),
+            names: HashMap::new(),
+            clock,
+        }
+    }
+
+    /// The connection of these three; `None` where there would be too many.
+    pub(crate) fn connection(&mut self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<u32> {
+        let key = (topic.into(), ty.into(), md5.into());
+        if let Some(number) = self.by_key.get(&key) {
+            return Some(*number);
+        }
+        if self.connections.len() >= MAX_CONNECTIONS {
+            return None;
+        }
+        let number = u32::try_from(self.connections.len()).ok()?;
+        self.by_key.insert(key, number);
+        let shown = text_of(topic);
+        let count = self.names.entry(shown.clone()).or_default();
+        *count += 1;
+        let nth = *count;
+        let name = if nth == 1 { shown } else { format!("{shown}#{nth}") };
+        let type_name = text_of(ty);
+        let type_name = match type_name.strip_prefix("rostools/") {
+            Some(rest) => format!("roslib/{rest}"),
+            None => type_name,
+        };
+        self.topics.push(Topic::new(TopicId(number), name, type_name, None));
+        self.connections.push(Connection {
+            topic: topic.to_vec(),
+            ty: ty.to_vec(),
+            md5: md5.to_vec(),
+            definition: Err(None),
+            unusable: None,
+            stats: Stats::default(),
+            resolved_with: usize::MAX,
+            nth,
+        });
+        Some(number)
+    }
+
+    /// The number of a connection that was met before.
+    pub(crate) fn number(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<u32> {
+        self.by_key.get(&(topic.into(), ty.into(), md5.into())).copied()
+    }
+
+    /// A connection that was met before.
+    pub(crate) fn known(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<&Connection> {
+        self.connections.get(self.number(topic, ty, md5)? as usize)
+    }
+
+    /// The number of a publisher's name.
+    pub(crate) fn callerid(&mut self, name: &[u8]) -> u32 {
+        if let Some(number) = self.callerid_numbers.get(name) {
+            return *number;
+        }
+        let number = u32::try_from(self.callerids.len()).unwrap_or(u32::MAX);
+        self.callerids.push(name.into());
+        self.callerid_numbers.insert(name.into(), number);
+        number
+    }
+
+    /// Looks up the definition of a connection, if there may be a better one than before.
+    pub(crate) fn resolve(&mut self, number: u32) {
+        let connection = &mut self.connections[number as usize];
+        if connection.resolved_with == self.defined {
+            return;
+        }
+        connection.resolved_with = self.defined;
+        if connection.definition().is_some_and(|d| d.source == crate::definitions::Source::Topic) {
+            return;
+        }
+        let (definition, unusable): Found =
+            self.definitions.find(&connection.topic, &connection.ty, &connection.md5);
+        connection.definition = definition;
+        connection.unusable = unusable;
+        let schema = connection.definition().map(|d| Arc::clone(d.plan.schema()));
+        self.topics[number as usize].schema = schema;
+    }
+
+    /// Copies the counts of one connection to where users see them.
+    pub(crate) fn publish(&mut self, number: u32) {
+        let (topic, stats) = (&mut self.topics[number as usize], &self.connections[number as usize].stats);
+        (topic.count, topic.bytes, topic.timed) = (stats.count, stats.bytes, stats.timed);
+        let time = |nanos| (stats.timed > 0).then_some(Timestamp::new(nanos, self.clock));
+        (topic.first, topic.last) = (time(stats.first_timed), time(stats.last_timed));
+    }
+
+    /// A payload as values, with the bytes behind the last field.
+    pub(crate) fn decode(
+        &self,
+        number: usize,
+        payload: &[u8],
+    ) -> std::result::Result<(Value, usize), BagError> {
+        let raw = || (Value::record([(RAW, Value::Bytes(payload.to_vec()))]), 0);
+        let Some(connection) = self.connections.get(number) else { return Ok(raw()) };
+        let Some(definition) = connection.definition() else { return Ok(raw()) };
+        match definition.plan.value(payload) {
+            Ok((value, used)) if used == payload.len() || !definition.is_guess() => {
+                Ok((value, payload.len() - used))
+            }
+            Err(error) if !definition.is_guess() => Err(BagError::Payload {
+                topic: self.topics[number].name.clone(),
+                len: payload.len(),
+                why: error.to_string(),
+            }),
+            _ => Ok(raw()),
+        }
+    }
+}
+
+impl Decode for Tables {
+    fn value(&self, topic: &Topic, payload: &[u8]) -> Result<Value> {
+        Ok(self.decode(topic.id.index(), payload)?.0)
+    }
+}
+
+/// How a payload fits the definition of its connection; exactly, where there is none.
+#[inline]
+pub(crate) fn fit(connection: &Connection, payload: &[u8]) -> Fit {
+    match &connection.definition {
+        Ok(definition) => definition.plan.fit(payload),
+        Err(_) => Fit::Exact,
+    }
+}
+
+/// Bytes as text; what is not UTF-8 as `\xff`.
+pub(crate) fn text_of(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+    }
+    text
+}

@@ -1,0 +1,108 @@
+//! The version line: `#ROSRECORD V1.2` and what else there was.
+
+use crate::error::BagError;
+use crate::window::{NeedMore, Window};
+
+/// Bytes within which a version line ends.
+pub(crate) const LINE_MAX: usize = 64;
+
+/// How every version line begins.
+pub(crate) const PREFIX: &[u8; 4] = b"#ROS";
+
+/// The layouts that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Version {
+    /// Records with headers.
+    V1_2,
+    /// Messages with three lines each.
+    V1_1,
+    /// A table of topics, then messages with one line each.
+    V1_0,
+    /// No version line; three lines, then messages of one topic. Read on request only.
+    V0,
+}
+
+impl Version {
+    /// The version as users write it: `1.2`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::V1_2 => "1.2",
+            Self::V1_1 => "1.1",
+            Self::V1_0 => "1.0",
+            Self::V0 => "0",
+        }
+    }
+}
+
+/// A version line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct VersionLine {
+    pub(crate) version: Version,
+    /// The line without its end.
+    pub(crate) text: String,
+    /// Its bytes, the end included.
+    pub(crate) len: u64,
+    pub(crate) crlf: bool,
+}
+
+/// Reads the version line at the start of `head`, the first 64 bytes of a file or all of a shorter one.
+pub(crate) fn parse(head: &[u8]) -> Result<VersionLine, BagError> {
+    if !head.starts_with(PREFIX) {
+        let cut = !head.is_empty() && PREFIX.starts_with(head);
+        return Err(if cut { BagError::VersionLineCut { len: head.len() as u64 } } else { BagError::NotBag });
+    }
+    let Some(end) = head.iter().take(LINE_MAX).position(|byte| *byte == b'\n') else {
+        let cut = head.len() < LINE_MAX;
+        return Err(if cut {
+            BagError::VersionLineCut { len: head.len() as u64 }
+        } else {
+            BagError::BadVersionLine
+        });
+    };
+    let line = head[..end].trim_ascii_end();
+    let text = std::str::from_utf8(line).map_err(|_| BagError::BadVersionLine)?;
+    let (word, number) = text.split_once(" V").ok_or(BagError::BadVersionLine)?;
+    let (major, minor) = number.split_once('.').ok_or(BagError::BadVersionLine)?;
+    let number = |digits: &str| digits.parse::<u32>().map_err(|_| BagError::BadVersionLine);
+    if !word[1..].chars().all(|c| c.is_ascii_alphanumeric()) {
+        return Err(BagError::BadVersionLine);
+    }
+    let version = match (number(major)?, number(minor)?) {
+        (1, 2) => Version::V1_2,
+        (1, 1) => Version::V1_1,
+        (1, 0) => Version::V1_0,
+        (major, minor) => return Err(BagError::OtherVersion { version: format!("{major}.{minor}") }),
+    };
+    Ok(VersionLine { version, text: text.to_owned(), len: end as u64 + 1, crlf: line.len() < end })
+}
+
+/// The version line of another section of V1.2 at `at`, if one is there.
+pub(crate) fn at(window: Window<'_>, at: u64) -> Result<Option<VersionLine>, NeedMore> {
+    if window.slice(at, at + PREFIX.len() as u64)? != Some(PREFIX) {
+        return Ok(None);
+    }
+    let head = window.upto(at, LINE_MAX as u64)?;
+    Ok(parse(head).ok().filter(|line| line.version == Version::V1_2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_lines_are_told_apart() {
+        let line = parse(b"#ROSRECORD V1.2\n....").unwrap();
+        assert_eq!((line.version, line.len, line.crlf), (Version::V1_2, 16, false));
+        assert!(parse(b"#ROSRECORD V1.2\r\n").unwrap().crlf);
+        assert_eq!(parse(b"#ROSLOG V1.1\n").unwrap().version, Version::V1_1);
+        assert_eq!(parse(b"#ROSLOG V1.0\n").unwrap().version, Version::V1_0);
+        for (head, version) in [(&b"#ROSBAG V2.0\n"[..], "2.0"), (b"#ROSBAG V1.3\n", "1.3")] {
+            assert!(matches!(parse(head), Err(BagError::OtherVersion { version: v }) if v == version));
+        }
+        assert!(matches!(parse(b"#ROSREC"), Err(BagError::VersionLineCut { len: 7 })));
+        assert!(matches!(parse(&[b'#'; 64]), Err(BagError::NotBag)));
+        assert!(matches!(parse(b"#ROSRECORD x\n"), Err(BagError::BadVersionLine)));
+        assert!(matches!(parse(b"ULog"), Err(BagError::NotBag)));
+    }
+}

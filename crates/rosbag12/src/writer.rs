@@ -1,0 +1,239 @@
+//! Writing V1.2, as the original recorder wrote it: fields in the byte order of their names, the bag header
+//! padded to 4096 bytes, a definition in front of the first message of each topic, the index at the end.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{Seek, SeekFrom, Write};
+
+use rovelog_core::wire::{U32Le, U64Le};
+use zerocopy::IntoBytes;
+
+use crate::error::BagError;
+use crate::reader::Publisher;
+use crate::tables::text_of;
+use crate::wire::{Data, Definition, Header, Index, IndexEntry, VERSION_LINE, bag_header_record};
+
+/// Bytes of a definition: librosbag refuses bags with fields of more than a million.
+const MAX_DEFINITION: usize = 999_000;
+
+/// The index under construction.
+#[derive(Debug, Default)]
+pub(crate) struct IndexBuilder {
+    /// By topic, in the byte order of names; the type is that of the first message.
+    topics: BTreeMap<Vec<u8>, (Vec<u8>, Vec<IndexEntry>)>,
+}
+
+impl IndexBuilder {
+    /// Takes the message at `at`; the first of a topic is found by the definition in front of it.
+    pub(crate) fn message(
+        &mut self,
+        topic: &[u8],
+        ty: &[u8],
+        stamp: (u32, u32),
+        definition_at: u64,
+        at: u64,
+    ) {
+        let entry =
+            |pos| IndexEntry { sec: U32Le::new(stamp.0), nsec: U32Le::new(stamp.1), pos: U64Le::new(pos) };
+        match self.topics.get_mut(topic) {
+            Some((_, entries)) => entries.push(entry(at)),
+            None => {
+                self.topics.insert(topic.to_vec(), (ty.to_vec(), vec![entry(definition_at)]));
+            }
+        }
+    }
+
+    /// The number of topics.
+    pub(crate) fn topics(&self) -> usize {
+        self.topics.len()
+    }
+
+    /// Writes the index records; how many bytes they are.
+    pub(crate) fn write(&self, out: &mut dyn Write) -> std::io::Result<u64> {
+        let mut written = 0;
+        for (topic, (ty, entries)) in &self.topics {
+            let count = u32::try_from(entries.len())
+                .ok()
+                .filter(|count| count.checked_mul(16).is_some())
+                .ok_or_else(|| std::io::Error::other("a topic has more messages than an index can hold"))?;
+            let header = Header::Index(Index { topic: topic.clone(), ty: Some(ty.clone()), ver: 0, count });
+            let head = header.to_head(16 * count).to_bytes();
+            out.write_all(&head)?;
+            out.write_all(entries.as_bytes())?;
+            written += head.len() as u64 + 16 * u64::from(count);
+        }
+        Ok(written)
+    }
+}
+
+/// Where a connection of a [`BagWriter`] stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ConnectionId(usize);
+
+#[derive(Debug)]
+struct Open {
+    definition: Definition,
+    /// Whether its definition stands in the bag.
+    defined: bool,
+}
+
+/// Writes a bag from scratch. Only [`finish`](Self::finish) makes it complete.
+#[derive(Debug)]
+pub struct BagWriter<W> {
+    out: W,
+    at: u64,
+    start: u64,
+    connections: Vec<Open>,
+    numbers: HashMap<(Vec<u8>, Vec<u8>, Vec<u8>), usize>,
+    index: IndexBuilder,
+    failed: bool,
+}
+
+impl<W: Write + Seek> BagWriter<W> {
+    /// Begins a bag at the current position of `out`.
+    ///
+    /// # Errors
+    /// Where the output refuses.
+    pub fn new(mut out: W) -> Result<Self, BagError> {
+        let start = out.stream_position()?;
+        let mut writer = Self {
+            out,
+            at: 0,
+            start,
+            connections: Vec::new(),
+            numbers: HashMap::new(),
+            index: IndexBuilder::default(),
+            failed: false,
+        };
+        writer.put(VERSION_LINE)?;
+        writer.put(&bag_header_record(0))?;
+        Ok(writer)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), BagError> {
+        if self.failed {
+            return Err(BagError::WriterFailed);
+        }
+        self.failed = true;
+        self.out.write_all(bytes)?;
+        self.failed = false;
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Announces messages of a topic. `md5` is the sum of the definition, of which `definition` is the full
+    /// text; it stands in the bag once the first message does.
+    ///
+    /// # Errors
+    /// Where readers would refuse the bag: no topic, no type, a sum that is not 32 hexadecimal digits, or a
+    /// definition of more than 999 000 bytes.
+    pub fn connect(
+        &mut self,
+        topic: &[u8],
+        ty: &[u8],
+        md5: &[u8],
+        definition: &[u8],
+    ) -> Result<ConnectionId, BagError> {
+        let refuse = |why| Err(BagError::BadRecord { what: format!("topic {}", text_of(topic)), why });
+        if topic.is_empty() || ty.is_empty() {
+            return refuse("topic and type must have names");
+        }
+        if md5.len() != 32 || !md5.iter().all(u8::is_ascii_hexdigit) {
+            return refuse("an md5 sum has 32 hexadecimal digits");
+        }
+        if definition.len() > MAX_DEFINITION {
+            return refuse("a definition has at most 999000 bytes");
+        }
+        let key = (topic.to_vec(), ty.to_vec(), md5.to_vec());
+        if let Some(number) = self.numbers.get(&key) {
+            return Ok(ConnectionId(*number));
+        }
+        let number = self.connections.len();
+        self.numbers.insert(key, number);
+        let definition = Definition {
+            topic: topic.to_vec(),
+            md5: md5.to_vec(),
+            ty: ty.to_vec(),
+            def: definition.to_vec(),
+        };
+        self.connections.push(Open { definition, defined: false });
+        Ok(ConnectionId(number))
+    }
+
+    /// Writes a message received at `sec` seconds and `nsec` nanoseconds. `publisher` is for messages of a
+    /// latching publisher only.
+    ///
+    /// # Errors
+    /// Where the output refuses, nanoseconds are a second or more, or only one of latching and name is given.
+    #[expect(clippy::missing_panics_doc, reason = "connections come from `connect`")]
+    pub fn message(
+        &mut self,
+        connection: ConnectionId,
+        sec: u32,
+        nsec: u32,
+        publisher: Option<&Publisher>,
+        payload: &[u8],
+    ) -> Result<(), BagError> {
+        let open = self.connections.get_mut(connection.0).expect("made by this writer");
+        let Definition { topic, md5, ty, .. } = open.definition.clone();
+        let refuse =
+            |why| Err(BagError::BadRecord { what: format!("a message of {}", text_of(&topic)), why });
+        if nsec >= 1_000_000_000 {
+            return refuse("a time has less than a second of nanoseconds");
+        }
+        let Ok(len) = u32::try_from(payload.len()) else { return refuse("a message has at most 4 GiB") };
+        let (latching, callerid) = match publisher {
+            None => (None, None),
+            Some(Publisher { latching: true, callerid: Some(name) }) => {
+                (Some(b"1".to_vec()), Some(name.clone().into_bytes()))
+            }
+            Some(_) => return refuse("latching and the publisher's name stand together"),
+        };
+        let define = (!std::mem::replace(&mut open.defined, true))
+            .then(|| Header::Definition(open.definition.clone()).to_head(0).to_bytes());
+        let definition_at = self.at;
+        if let Some(define) = define {
+            self.put(&define)?;
+        }
+        let at = self.at;
+        self.index.message(&topic, &ty, (sec, nsec), definition_at, at);
+        let header = Header::Data(Data { topic, md5, ty, sec, nsec, latching, callerid });
+        self.put(&header.to_head(len).to_bytes())?;
+        self.put(payload)
+    }
+
+    /// Writes the index and hands the output back.
+    ///
+    /// # Errors
+    /// Where the output refuses.
+    pub fn finish(mut self) -> Result<W, BagError> {
+        if self.failed {
+            return Err(BagError::WriterFailed);
+        }
+        self.index.write(&mut self.out)?;
+        self.out.seek(SeekFrom::Start(self.start + VERSION_LINE.len() as u64))?;
+        self.out.write_all(&bag_header_record(self.at))?;
+        self.out.seek(SeekFrom::End(0))?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    #[test]
+    fn what_readers_would_refuse_is_not_written() {
+        let mut bag = BagWriter::new(Cursor::new(Vec::new())).unwrap();
+        assert!(bag.connect(b"", b"a/B", &[b'0'; 32], b"").is_err());
+        assert!(bag.connect(b"/t", b"a/B", b"*", b"").is_err());
+        assert!(bag.connect(b"/t", b"a/B", &[b'0'; 32], &[b' '; 1_000_000]).is_err());
+        let topic = bag.connect(b"/t", b"a/B", &[b'0'; 32], b"").unwrap();
+        assert!(bag.message(topic, 0, 1_000_000_000, None, b"").is_err());
+        let half = Publisher { latching: true, callerid: None };
+        assert!(bag.message(topic, 0, 0, Some(&half), b"").is_err());
+        assert!(bag.finish().is_ok());
+    }
+}

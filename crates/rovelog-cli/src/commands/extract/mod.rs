@@ -1,0 +1,206 @@
+//! `rovelog extract`: images and clouds of a log as files of their own, with a table of them.
+
+mod vel;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use rovelog::AnyLog;
+use rovelog::vel_format::velodyne::Model;
+use rovelog_export::cloud;
+use serde::Serialize;
+
+use crate::args::{Context, Format};
+use crate::input::Input;
+use crate::outfile::{OutArgs, OutFile};
+use crate::report::{Failure, Outcome, Status, count, note};
+use crate::when::{Times, WindowArgs};
+
+const MORE: &str = "\
+Pictures are copied as they lie in the log, never decoded; only raw ones become PNG. Of a Velodyne every
+revolution becomes a cloud: x forward, y left, z up, intensity, ring, and seconds from its start. An HDL-64E
+needs its calibration; where the log does not hold a whole one, name the db.xml that came with the sensor.
+The table index.csv names every file with its time, size and place in the log.
+
+Examples:
+  rovelog extract drive.vel -o drive
+  rovelog extract drive.vel -o drive --only images
+  rovelog extract drive.vel -o drive --only clouds --cloud ply --calibration db.xml -S +10s -E +20s";
+
+/// Write the images and point clouds of a log as files
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// A log; - is stdin
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The folder for the files; it is made where it is missing
+    #[arg(short, long, value_name = "DIR", required = true)]
+    output: PathBuf,
+    /// Only images, or only clouds
+    #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
+    only: Option<What>,
+    /// How clouds are written: ply or pcd; both without it
+    #[arg(long, value_name = "FORMAT", value_parser = cloud_format)]
+    cloud: Option<cloud::Format>,
+    /// The calibration of an HDL-64E: db.xml, or the YAML or JSON made of it
+    #[arg(long, value_name = "PATH")]
+    calibration: Option<PathBuf>,
+    /// The model of the Velodyne, where the packets do not tell: HDL-32E, VLP-16, ...
+    #[arg(long, value_name = "NAME", value_parser = model)]
+    model: Option<Model>,
+    /// Vertical offsets of an HDL-64E straight up, as velodyne-decoder has them
+    #[arg(long)]
+    plain_offsets: bool,
+    /// Intensities of an HDL-64E corrected by distance
+    #[arg(long)]
+    correct_intensity: bool,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    out: OutArgs,
+}
+
+/// What to extract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum What {
+    Images,
+    Clouds,
+}
+
+fn cloud_format(name: &str) -> Result<cloud::Format, String> {
+    cloud::Format::by_name(name).ok_or_else(|| "the formats are ply and pcd".to_owned())
+}
+
+fn model(name: &str) -> Result<Model, String> {
+    let names = || Model::ALL.map(Model::name).join(", ");
+    Model::by_name(name).ok_or_else(|| format!("the models are {}", names()))
+}
+
+impl Args {
+    fn wants(&self, what: What) -> bool {
+        self.only.is_none_or(|only| only == what)
+    }
+}
+
+/// A row of `index.csv`.
+#[derive(Default, Serialize)]
+struct Row {
+    t_ns: String,
+    time: Option<String>,
+    file: String,
+    width: Option<i64>,
+    height: Option<i64>,
+    encoding: &'static str,
+    frame_id: String,
+    points: Option<usize>,
+    partial: Option<bool>,
+    offset: u64,
+}
+
+/// The document `rovelog.extract/1`.
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    file: String,
+    output: String,
+    images: String,
+    clouds: String,
+    index: String,
+}
+
+/// What was written so far.
+struct Extraction<'a> {
+    args: &'a Args,
+    context: &'a Context,
+    input: &'a Input,
+    times: Times,
+    rows: Vec<Row>,
+    images: u64,
+    clouds: u64,
+    /// Whether something could not be extracted.
+    status: Status,
+}
+
+impl Extraction<'_> {
+    /// Writes one file below the output folder.
+    fn file(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut OutFile) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut file = OutFile::create(&self.args.output.join(name), &[&self.input.path], self.args.out)?;
+        write(&mut file)?;
+        file.finish()
+    }
+
+    fn folder(&self, name: &str) -> Result<(), Failure> {
+        make_folder(&self.args.output.join(name))
+    }
+}
+
+fn make_folder(folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder)
+        .map_err(|error| Failure::failed(format!("cannot make the folder: {error}")).at(folder))
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json])?;
+    let input = Input::new(args.file.as_deref())?;
+    let log = input.open(context)?;
+    let here = |failure: Failure| failure.at(&input.path);
+    let AnyLog::Vel(reader) = &log else {
+        let name = log.format().name;
+        return Err(here(
+            Failure::usage(format!("{name} logs hold neither images nor clouds"))
+                .next("see what is in it: rovelog topics FILE"),
+        ));
+    };
+    if args.output.exists() && !args.output.is_dir() {
+        return Err(Failure::usage("the output is a file, not a folder")
+            .next("name a folder, which need not exist")
+            .at(&args.output));
+    }
+    let times = context.times(log.info()).map_err(here)?;
+    let window = args.window.resolve(&times, None).map_err(here)?;
+    make_folder(&args.output)?;
+    let mut done = Extraction {
+        args,
+        context,
+        input: &input,
+        times,
+        rows: Vec::new(),
+        images: 0,
+        clouds: 0,
+        status: Status::Done,
+    };
+    if args.wants(What::Images) {
+        done.images(reader, &window)?;
+    }
+    if args.wants(What::Clouds) {
+        done.clouds(reader, &window)?;
+    }
+    done.file("index.csv", |file| {
+        let mut table = csv::Writer::from_writer(file);
+        done.rows.iter().try_for_each(|row| table.serialize(row))?;
+        Ok(table.flush()?)
+    })?;
+    let (images, clouds) = (done.images, done.clouds);
+    if !context.global.quiet {
+        let what = format!("{} and {}", count(images, "image"), count(clouds, "cloud"));
+        note(&format!("wrote {what} to {}", args.output.display()));
+    }
+    if format == Format::Json {
+        let mut out = context.out();
+        out.document(&Document {
+            schema: "rovelog.extract/1",
+            file: input.name(),
+            output: args.output.to_string_lossy().into_owned(),
+            images: images.to_string(),
+            clouds: clouds.to_string(),
+            index: args.output.join("index.csv").to_string_lossy().into_owned(),
+        })?;
+    }
+    Ok(context.report.loss(&log.info().lost, &input.path).max(done.status))
+}

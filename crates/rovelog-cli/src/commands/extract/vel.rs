@@ -1,0 +1,185 @@
+//! Images and clouds of a VEL log.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::Write as _;
+
+use rovelog::vel_format::images::{Encoding, JpegHeader, PixelLimits};
+use rovelog::vel_format::message::ImageRef;
+use rovelog::vel_format::velodyne::{Calibration, OffsetModel, PointOptions, ReturnMode, Revolution, Sensor};
+use rovelog::vel_format::{Kind, Message, Payload, VelReader};
+use rovelog::{Clock, Error, Timestamp};
+use rovelog_export::cloud::{self, CloudPoint};
+
+use super::{Extraction, Row};
+use crate::report::{Failure, Status};
+use crate::when::Window;
+
+impl Extraction<'_> {
+    fn row(&self, nanos: i64, offset: u64) -> Row {
+        let time = Some(Timestamp::new(nanos, Clock::LogStart));
+        Row { t_ns: nanos.to_string(), time: self.times.machine(time), offset, ..Row::default() }
+    }
+
+    /// Every image, byte for byte; raw ones as PNG where their layout is known.
+    pub(super) fn images(&mut self, reader: &VelReader, window: &Window) -> Result<(), Failure> {
+        let mut taken = HashSet::new();
+        let mut folders = HashSet::new();
+        for (message, payload) in reader.payloads(Kind::Image) {
+            let Payload::Image(image) = payload else { continue };
+            if !window.keeps(message.nanos) {
+                continue;
+            }
+            let source = image.head.source.get();
+            let folder = format!("images/{source}");
+            if folders.insert(source) {
+                self.folder(&folder)?;
+            }
+            let (bytes, extension) = self.picture(&message, &image)?;
+            let name = free(&mut taken, &format!("{folder}/{}", message.nanos), extension);
+            self.file(&name, |file| Ok(file.write_all(bytes.as_deref().unwrap_or(image.data))?))?;
+            let (width, height) = match JpegHeader::read(image.data) {
+                Ok(header) if image.encoding() == Encoding::Jpeg => {
+                    (header.width.into(), header.height.into())
+                }
+                _ => (i64::from(image.head.width.get()), i64::from(image.head.height.get())),
+            };
+            let row = self.row(message.nanos, message.offset);
+            self.rows.push(Row {
+                file: name,
+                width: Some(width),
+                height: Some(height),
+                encoding: image.encoding().name(),
+                frame_id: format!("ImageM/{source}"),
+                ..row
+            });
+            self.images += 1;
+        }
+        Ok(())
+    }
+
+    /// The bytes to write where they are not those of the log, and the extension of the file.
+    fn picture(
+        &mut self,
+        message: &Message<'_>,
+        image: &ImageRef<'_>,
+    ) -> Result<(Option<Vec<u8>>, &'static str), Failure> {
+        match image.encoding() {
+            Encoding::Jpeg => Ok((None, "jpg")),
+            Encoding::Unknown => {
+                let at = message.offset;
+                self.context.report.warn(
+                    "images of an unknown layout",
+                    &format!(
+                        "the image at byte {at} fits no known layout; its bytes are written as they are"
+                    ),
+                );
+                Ok((None, "bin"))
+            }
+            _ => Ok((Some(image.png(message, PixelLimits::default()).map_err(Error::from)?), "png")),
+        }
+    }
+
+    /// Every revolution as a cloud.
+    pub(super) fn clouds(&mut self, reader: &VelReader, window: &Window) -> Result<(), Failure> {
+        let has_packets = reader.payloads(Kind::Velodyne).any(|(_, payload)| match payload {
+            Payload::Velodyne(packets) => !packets.is_empty(),
+            _ => false,
+        });
+        if !has_packets {
+            return Ok(());
+        }
+        let args = self.args;
+        let calibration = match &args.calibration {
+            None => None,
+            Some(path) => {
+                let text = fs::read_to_string(path).map_err(|error| {
+                    Failure::failed(format!("cannot read the calibration: {error}")).at(path)
+                })?;
+                Some(Calibration::parse(&text).map_err(|error| Failure::from(Error::from(error)).at(path))?)
+            }
+        };
+        let mut options = PointOptions::default();
+        options.correct_intensity = args.correct_intensity;
+        if args.plain_offsets {
+            options.offsets = OffsetModel::Plain;
+        }
+        let sensor = args.model.map(|model| named(reader, model));
+        let revolutions = reader.revolutions(sensor.as_ref(), calibration.as_ref(), options, 0);
+        let mut revolutions = match revolutions {
+            Ok(revolutions) => revolutions,
+            Err(error) => {
+                let failure = Failure::from(Error::from(error)).at(&self.input.path);
+                if args.only.is_some() {
+                    return Err(failure);
+                }
+                // The images are there; the clouds are missing, and that is said.
+                self.context.report.failure(&failure);
+                self.status = Status::Lost;
+                return Ok(());
+            }
+        };
+        self.folder("clouds")?;
+        let comment =
+            format!("{} by rovelog {}", revolutions.decoder().model().name(), env!("CARGO_PKG_VERSION"));
+        let mut taken = HashSet::new();
+        while let Some(revolution) = revolutions.next() {
+            if window.keeps(revolution.nanos) {
+                self.cloud(&revolution, &comment, &mut taken)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cloud(
+        &mut self,
+        revolution: &Revolution<'_>,
+        comment: &str,
+        taken: &mut HashSet<String>,
+    ) -> Result<(), Failure> {
+        let base = free(taken, &format!("clouds/{}", revolution.nanos), "");
+        for format in cloud::Format::ALL {
+            if self.args.cloud.is_some_and(|wanted| wanted != format) {
+                continue;
+            }
+            let points = revolution.points.iter().map(|point| {
+                #[expect(clippy::cast_possible_truncation, reason = "rounded once, to the width of the file")]
+                let t = (f64::from(point.nanos) / 1e9) as f32;
+                let (intensity, ring) = (point.intensity, point.ring.into());
+                CloudPoint { x: point.x, y: point.y, z: point.z, intensity, ring, t }
+            });
+            let name = format!("{base}.{}", format.name());
+            self.file(&name, |file| Ok(cloud::write(points, format, comment, file)?))?;
+            let row = self.row(revolution.nanos, revolution.offset);
+            self.rows.push(Row {
+                file: name,
+                encoding: format.name(),
+                frame_id: "VelodyneRawDataM".to_owned(),
+                points: Some(revolution.points.len()),
+                partial: Some(revolution.partial),
+                ..row
+            });
+        }
+        self.clouds += 1;
+        Ok(())
+    }
+}
+
+/// A name that no file before has: equal times get a number.
+fn free(taken: &mut HashSet<String>, base: &str, extension: &str) -> String {
+    let dot = if extension.is_empty() { "" } else { "." };
+    let mut name = format!("{base}{dot}{extension}");
+    for number in 2.. {
+        if taken.insert(name.clone()) {
+            break;
+        }
+        name = format!("{base}-{number}{dot}{extension}");
+    }
+    name
+}
+
+/// The sensor that the user named, with the return mode that the packets tell.
+fn named(reader: &VelReader, model: rovelog::vel_format::velodyne::Model) -> Sensor {
+    let mode = reader.meaning().velodyne.as_ref().map_or(ReturnMode::Strongest, |sensor| sensor.mode);
+    Sensor::named(model, mode)
+}

@@ -1,0 +1,107 @@
+//! `rovelog merge`: several logs as one, in the order of time.
+
+use std::path::{Path, PathBuf};
+
+use rovelog::Align;
+use serde::Serialize;
+
+use crate::args::{Context, Format};
+use crate::input::Input;
+use crate::machine::DetailsDoc;
+use crate::outfile::{LogOut, OutArgs};
+use crate::report::{Failure, Outcome, Status, count, note};
+use crate::when::TimeBase;
+
+const MORE: &str = "\
+The logs are of one format. They must show that they share a clock; where they do not, say which one
+counts: --time-base boot takes their times as they are, --time-base utc places them by their UTC.
+What one log cannot hold from all is named, and the exit code is 3.
+
+Examples:
+  rovelog merge parts/flight_*.ulg -o flight.ulg
+  rovelog merge parts/flight_*.ulg -o flight.ulg --time-base boot   parts without UTC
+  rovelog merge leader.ulg follower.ulg -o both.ulg --time-base utc";
+
+/// Write several logs as one, in the order of time
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// The logs; - is stdin
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The log to write; - is stdout, where that is a pipe or a file
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    out: OutArgs,
+}
+
+/// The document `rovelog.merge/1`.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    files: Vec<String>,
+    output: String,
+    records: String,
+    topics: usize,
+    bytes: String,
+    left_out: &'a [String],
+    /// What only this format has.
+    #[serde(flatten)]
+    details: DetailsDoc<'a>,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json])?;
+    let align = match context.global.time.time_base {
+        None => Align::Shared,
+        Some(TimeBase::Boot) => Align::AsIs,
+        Some(TimeBase::Utc) => Align::Utc,
+        Some(TimeBase::Relative) => {
+            return Err(Failure::usage(
+                "times relative to the start of each log place no log beside another",
+            )
+            .next("use --time-base utc or --time-base boot"));
+        }
+    };
+    let inputs = Input::all(&args.files)?;
+    let paths: Vec<_> = inputs.iter().map(|input| input.path.as_path()).collect();
+    let example = inputs.first().map_or_else(String::new, |input| input.name_for("merged"));
+    let mut out = LogOut::create(args.output.as_deref(), &example, &paths, args.out, context)?;
+    let logs = inputs.iter().map(|input| input.open(context)).collect::<Result<Vec<_>, _>>()?;
+    let report = rovelog::merge(&logs, align, &mut out)?;
+    let written = matches!(out, LogOut::File(_));
+    out.finish()?;
+    if format == Format::Json {
+        context.out().document(&Document {
+            schema: "rovelog.merge/1",
+            files: inputs.iter().map(Input::name).collect(),
+            output: args.output.as_deref().unwrap_or(Path::new("-")).to_string_lossy().into_owned(),
+            records: report.records.to_string(),
+            topics: report.topics,
+            bytes: report.bytes.to_string(),
+            left_out: &report.left_out,
+            details: DetailsDoc(&report.details),
+        })?;
+    }
+    for what in &report.left_out {
+        context.report.warn("values left out", &format!("left out {what}"));
+    }
+    if !context.global.quiet {
+        let mut text = format!(
+            "merged {} with {} on {} ({})",
+            count(logs.len() as u64, "log"),
+            count(report.records, "record"),
+            count(report.topics as u64, "topic"),
+            count(report.bytes, "byte"),
+        );
+        if let Some(path) = args.output.as_deref().filter(|_| written) {
+            text = format!("{text}; wrote {}", path.display());
+        }
+        note(&text);
+    }
+    let losses =
+        inputs.iter().zip(&logs).map(|(input, log)| context.report.loss(&log.info().lost, &input.path));
+    let kept = if report.left_out.is_empty() { Status::Done } else { Status::Lost };
+    Ok(losses.fold(kept, Status::max))
+}

@@ -1,0 +1,110 @@
+//! Which parts there will be.
+
+use std::io;
+
+use rovelog::{LogReader, Select};
+
+use crate::commands::cat::span;
+use crate::outfile::topic_names;
+use crate::output::size as shown;
+use crate::report::Failure;
+
+/// The most parts of one log.
+const MOST: usize = 10_000;
+
+/// A part to be written.
+pub(super) struct Part {
+    /// What tells it from the others.
+    pub(super) name: String,
+    pub(super) select: Select,
+}
+
+/// Parts by time, between these bounds. The first and the last are open, for what has a time outside the log's.
+fn between(bounds: &[i64]) -> Vec<Part> {
+    let width = (bounds.len() + 1).to_string().len();
+    let part = |number: usize| {
+        let from = number.checked_sub(1).map(|before| bounds[before]);
+        let select = Select::all().between(from, bounds.get(number).copied());
+        Part { name: format!("{:0width$}", number + 1), select }
+    };
+    (0..=bounds.len()).map(part).collect()
+}
+
+fn too_many(parts: impl std::fmt::Display, next: &str) -> Failure {
+    Failure::usage(format!("that would be {parts} parts, and {MOST} are the most")).next(next)
+}
+
+/// A part for each span of so many nanoseconds.
+pub(super) fn by_time(log: &dyn LogReader, every: i64) -> Result<Vec<Part>, Failure> {
+    let start = log.info().start.map_or(0, |time| time.nanos);
+    let end = span(log).map_or(start, |(_, last)| last.max(start));
+    let cuts = (end - start) / every;
+    if usize::try_from(cuts).is_ok_and(|cuts| cuts >= MOST) {
+        return Err(too_many(cuts + 1, "choose a longer span: --every 60s"));
+    }
+    let bounds: Vec<_> = (1..=cuts)
+        .map_while(|cut| cut.checked_mul(every).and_then(|after| start.checked_add(after)))
+        .collect();
+    Ok(between(&bounds))
+}
+
+/// Parts by time of at most `size` bytes.
+///
+/// How large a part will be is reckoned from its records, then measured; a part that is larger than reckoned
+/// is cut in two by its time.
+pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failure> {
+    let Some((_, last)) = span(log) else { return Ok(between(&[])) };
+    let measure = |from: Option<i64>, to: Option<i64>| -> Result<u64, Failure> {
+        Ok(log.slice(&Select::all().between(from, to), &mut io::sink())?.bytes)
+    };
+    // What every part has, whatever its time.
+    let head = measure(last.checked_add(1), last.checked_add(1))?;
+    let room = size.saturating_sub(head);
+    let payloads: u64 = log.topics().iter().map(|topic| topic.bytes).sum();
+    let each = log.info().size.saturating_sub(head + payloads) / log.info().records.max(1);
+    let (mut bounds, mut filled) = (Vec::new(), 0);
+    if head + payloads + each * log.info().records > size {
+        for record in log.records(&Select::all()) {
+            let record = record?;
+            filled += record.payload.len() as u64 + each;
+            if let Some(time) = record.time.filter(|_| filled > room)
+                && bounds.last().is_none_or(|last| *last < time.nanos)
+            {
+                bounds.push(time.nanos);
+                filled = 0;
+                if bounds.len() >= MOST {
+                    return Err(too_many("more", "choose a larger size: --size 100MB"));
+                }
+            }
+        }
+    }
+    let mut number = 0;
+    while number <= bounds.len() {
+        let from = number.checked_sub(1).map(|before| bounds[before]);
+        let to = bounds.get(number).copied();
+        if measure(from, to)? <= size {
+            number += 1;
+            continue;
+        }
+        let (first, end) = (from.or(span(log).map(|(first, _)| first)), to.or(last.checked_add(1)));
+        let middle = first.zip(end).map(|(first, end)| first + (end - first) / 2);
+        let Some(middle) = middle.filter(|middle| first < Some(*middle) && bounds.len() < MOST) else {
+            let what = format!("what belongs together takes more than {}", shown(size));
+            let why = format!("; all parts begin with the same {} of definitions", shown(head));
+            return Err(Failure::usage(what + &why).next("choose a larger size: --size 100MB"));
+        };
+        bounds.insert(number, middle);
+    }
+    Ok(between(&bounds))
+}
+
+/// A part for each topic that has records.
+pub(super) fn by_topic(log: &dyn LogReader) -> Vec<Part> {
+    let topics: Vec<_> = log.topics().iter().filter(|topic| topic.count > 0).collect();
+    let names = topic_names(&topics).into_iter();
+    let part = |(name, topic): (String, &rovelog::Topic)| Part {
+        name,
+        select: Select::topics([topic.name.clone()]),
+    };
+    names.zip(topics).map(part).collect()
+}

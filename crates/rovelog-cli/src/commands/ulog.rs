@@ -1,0 +1,45 @@
+//! `rovelog ulog`: what only a ULog has.
+
+mod dropouts;
+mod gps_dump;
+mod infos;
+
+use clap::Subcommand;
+use rovelog::AnyLog;
+use rovelog::ulog_format::UlogReader;
+
+use crate::args::Context;
+use crate::input::Input;
+use crate::report::{Failure, Outcome};
+
+/// What only a ULog has: dropouts, information messages, the talk with the GPS
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Dropouts(dropouts::Args),
+    Infos(infos::Args),
+    GpsDump(gps_dump::Args),
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    match &args.command {
+        Command::Dropouts(args) => dropouts::run(args, context),
+        Command::Infos(args) => infos::run(args, context),
+        Command::GpsDump(args) => gps_dump::run(args, context),
+    }
+}
+
+/// The log as a ULog; others are refused.
+fn ulog<'a>(log: &'a AnyLog, input: &Input) -> Result<&'a UlogReader, Failure> {
+    let AnyLog::Ulog(ulog) = log else {
+        return Err(Failure::usage(format!("this is {}, not ULog", log.format().name))
+            .next("see what it has: rovelog info FILE")
+            .at(&input.path));
+    };
+    Ok(ulog)
+}

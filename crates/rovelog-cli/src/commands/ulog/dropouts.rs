@@ -1,0 +1,99 @@
+//! `rovelog ulog dropouts`: when the logger could not write, and which topics lost how much by it.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::ulog;
+use crate::args::{Context, Format};
+use crate::input::Input;
+use crate::output::escape;
+use crate::report::{Outcome, count};
+
+const MORE: &str = "\
+A topic that is logged at a steady rate tells what it lost: so many periods fit into the gap between
+its last row before the dropout and its first behind it. Other topics are not named.
+
+Examples:
+  rovelog ulog dropouts flight.ulg
+  rovelog ulog dropouts flight.ulg -f json | jq '.dropouts[].topics[].missing'";
+
+/// List dropouts, with what each topic lost by them
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(super) struct Args {
+    /// A log; - is stdin
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// The document `rovelog.dropouts/1`.
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    file: String,
+    dropouts: Vec<DropoutDoc>,
+}
+
+#[derive(Serialize)]
+struct DropoutDoc {
+    time: Option<String>,
+    t_ns: Option<String>,
+    milliseconds: u16,
+    offset: String,
+    topics: Vec<LossDoc>,
+}
+
+#[derive(Serialize)]
+struct LossDoc {
+    name: String,
+    gap_ns: String,
+    period_ns: String,
+    /// An estimate: whole periods in the gap.
+    missing: String,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json])?;
+    let input = Input::new(args.file.as_deref())?;
+    let log = input.open(context)?;
+    let ulog = ulog(&log, &input)?;
+    let times = context.times(log.info()).map_err(|failure| failure.at(&input.path))?;
+    let (dropouts, losses) = (ulog.dropouts(), ulog.dropout_losses());
+    let mut out = context.out();
+    if format == Format::Json {
+        let loss = |loss: &rovelog::ulog_format::DropoutLoss| LossDoc {
+            name: log.topics()[loss.topic.index()].name.clone(),
+            gap_ns: loss.gap.to_string(),
+            period_ns: loss.period.to_string(),
+            missing: loss.missing.to_string(),
+        };
+        let dropouts = dropouts.iter().enumerate().map(|(number, dropout)| DropoutDoc {
+            time: times.machine(dropout.time),
+            t_ns: times.t_ns(dropout.time).map(|nanos| nanos.to_string()),
+            milliseconds: dropout.millis,
+            offset: dropout.offset.to_string(),
+            topics: losses.iter().filter(|loss| loss.dropout == number).map(loss).collect(),
+        });
+        let dropouts = dropouts.collect();
+        out.document(&Document { schema: "rovelog.dropouts/1", file: input.name(), dropouts })?;
+        return Ok(context.report.loss(&log.info().lost, &input.path));
+    }
+    for (number, dropout) in dropouts.iter().enumerate() {
+        let mut time = String::new();
+        times.push_text(dropout.time, &mut time);
+        writeln!(out, "{time}  {} ms", dropout.millis)?;
+        for loss in losses.iter().filter(|loss| loss.dropout == number) {
+            let name = escape(&log.topics()[loss.topic.index()].name);
+            let (gap, missing) = (loss.gap as f64 / 1e6, count(loss.missing, "record"));
+            writeln!(out, "  {name}: a gap of {gap:.1} ms, about {missing} missing")?;
+        }
+        out.end_record()?;
+    }
+    if dropouts.is_empty() {
+        writeln!(out, "no dropouts")?;
+    }
+    out.flush()?;
+    Ok(context.report.loss(&log.info().lost, &input.path))
+}

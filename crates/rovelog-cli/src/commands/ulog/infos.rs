@@ -1,0 +1,73 @@
+//! `rovelog ulog infos`: every information message.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use rovelog::Value;
+use serde::Serialize;
+
+use super::ulog;
+use crate::args::{Context, Format};
+use crate::input::Input;
+use crate::output::escape;
+use crate::report::Outcome;
+
+const EXAMPLES: &str = "\
+Examples:
+  rovelog ulog infos flight.ulg
+  rovelog ulog infos flight.ulg -f json | jq -r .infos.ver_sw";
+
+/// Show every information message, those with several values included
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// A log; - is stdin
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// The document `rovelog.infos/1`.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    file: String,
+    infos: &'a BTreeMap<String, Value>,
+    /// Lists of parts, for each key.
+    lists: &'a BTreeMap<String, Vec<Vec<Value>>>,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json])?;
+    let input = Input::new(args.file.as_deref())?;
+    let log = input.open(context)?;
+    let ulog = ulog(&log, &input)?;
+    let (infos, lists) = (ulog.infos(), ulog.multi_infos());
+    let mut out = context.out();
+    if format == Format::Json {
+        let document =
+            Document { schema: "rovelog.infos/1", file: input.name(), infos: &infos, lists: &lists };
+        out.document(&document)?;
+    } else {
+        for (key, value) in &infos {
+            writeln!(out, "{}: {}", escape(key), shown(value))?;
+        }
+        for (key, lists) in &lists {
+            for parts in lists {
+                let parts: Vec<_> = parts.iter().map(shown).collect();
+                writeln!(out, "{}[]: {}", escape(key), parts.concat())?;
+            }
+        }
+        out.flush()?;
+    }
+    Ok(context.report.loss(&log.info().lost, &input.path))
+}
+
+/// Text without quotes; everything else as JSON.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Text(text) => escape(text).into_owned(),
+        Value::Bytes(bytes) => format!("({} bytes)", bytes.len()),
+        value => value.to_json(),
+    }
+}

@@ -1,0 +1,130 @@
+//! `rovelog vel`: what only VEL has.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use rovelog::vel_format::{VelReader, hash, simple_hash};
+use rovelog::{AnyLog, Error};
+use serde::Serialize;
+
+use crate::args::{Context, Format};
+use crate::input::Input;
+use crate::output::escape;
+use crate::report::{Outcome, Status};
+
+/// What only VEL logs have
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Vel,
+}
+
+#[derive(Subcommand)]
+enum Vel {
+    Hash(HashArgs),
+}
+
+const MORE: &str = "\
+The id of a message type is a short hash of its name, so different names may share one: those of the
+published types, and with --log those of a log, are compared.
+
+Examples:
+  rovelog vel hash CompassM
+  rovelog vel hash OdometryM MapDataM --log drive.vel";
+
+/// Show the id that a message type of this name has
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+struct HashArgs {
+    /// Names of message types
+    #[arg(value_name = "NAME", required = true)]
+    names: Vec<String>,
+    /// A log whose ids are compared
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+}
+
+/// One name, in the document `rovelog.vel.hash/1`.
+#[derive(Serialize)]
+struct NameDoc<'a> {
+    name: &'a str,
+    id: String,
+    /// The published type that has this id.
+    published: Option<&'static str>,
+    /// Whether that is another name: two types could not be told apart.
+    collides: bool,
+    /// Records of this id in the log.
+    records: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    names: Vec<NameDoc<'a>>,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let Vel::Hash(args) = &args.command;
+    let format = context.format(&[Format::Text, Format::Json])?;
+    let log = match &args.log {
+        None => None,
+        Some(path) => Some(Input::new(Some(path))?.open(context)?),
+    };
+    let reader = match &log {
+        Some(AnyLog::Vel(reader)) => Some(reader),
+        _ => None,
+    };
+    let mut names = Vec::new();
+    for name in &args.names {
+        let id = simple_hash(name).map_err(Error::from)?;
+        let published = hash::published(id);
+        let collides = published.is_some_and(|other| other != name);
+        let records = reader.map(|reader| records(reader, id));
+        names.push((
+            id,
+            NameDoc {
+                name,
+                id: format!("0x{id:08X}"),
+                published,
+                collides,
+                records: records.map(|n| n.to_string()),
+            },
+        ));
+    }
+    // Names that were given together may share an id as well.
+    let shared = |id: u32, name: &str| {
+        names
+            .iter()
+            .filter(|(other, doc)| *other == id && doc.name != name)
+            .map(|(_, doc)| doc.name)
+            .collect::<Vec<_>>()
+    };
+    let mut out = context.out();
+    if format == Format::Text {
+        for (id, doc) in &names {
+            write!(out, "{}  {}", doc.id, escape(doc.name))?;
+            if doc.collides {
+                write!(out, "  collides with {}", doc.published.unwrap_or_default())?;
+            } else if doc.published.is_some() {
+                write!(out, "  published")?;
+            }
+            for other in shared(*id, doc.name) {
+                write!(out, "  collides with {}", escape(other))?;
+            }
+            if let Some(records) = &doc.records {
+                write!(out, "  {records} in the log")?;
+            }
+            writeln!(out)?;
+        }
+    } else {
+        let names = names.into_iter().map(|(_, doc)| doc).collect();
+        out.document(&Document { schema: "rovelog.vel.hash/1", names })?;
+    }
+    out.flush()?;
+    Ok(Status::Done)
+}
+
+fn records(reader: &VelReader, id: u32) -> usize {
+    reader.messages().filter(|message| message.header.type_id.get() == id).count()
+}

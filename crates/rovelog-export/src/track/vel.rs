@@ -1,0 +1,85 @@
+//! The track of a VEL log.
+
+use rovelog::vel_format::VelReader;
+use rovelog::{Clock, Error, ErrorKind, LogReader as _, Timestamp};
+
+use super::{Fix, LineBuilder, Tally, Track, TrackOptions, TrackPoint};
+
+/// The only topic with positions.
+const TOPIC: &str = "GPSDataM";
+
+pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track, Tally), Error> {
+    if let Some(odd) = options.topics.iter().find(|name| *name != TOPIC) {
+        let why = format!("topic {odd} holds no position");
+        return Err(Error::new("vel", ErrorKind::InvalidArgument, None, why)
+            .with_next(format!("positions are in {TOPIC}")));
+    }
+    let mut tally = Tally::default();
+    let mut line = LineBuilder::new(TOPIC, options.all);
+    let unit = reader.meaning().gps.unit;
+    let mut fixes: Vec<_> = reader.fixes().iter().collect();
+    fixes.sort_by_key(|fix| fix.nanos);
+    for fix in fixes {
+        let outside = options.start.is_some_and(|start| fix.nanos < start)
+            || options.end.is_some_and(|end| fix.nanos >= end);
+        if outside {
+            continue;
+        }
+        tally.rows += 1;
+        let data = &fix.data;
+        let quality = quality(data.quality.get());
+        if !fix.is_usable() || quality.is_some_and(|quality| level(quality) < options.min_fix.unwrap_or(2)) {
+            tally.without_fix += 1;
+            continue;
+        }
+        let (latitude, longitude) = (unit.degrees(data.latitude.get()), unit.degrees(data.longitude.get()));
+        let nowhere = latitude == 0.0 && longitude == 0.0;
+        if latitude.abs() > 90.0 || longitude.abs() > 180.0 || nowhere {
+            tally.implausible += 1;
+            continue;
+        }
+        let mut point = TrackPoint::new(Timestamp::new(fix.nanos, Clock::LogStart), latitude, longitude);
+        let finite = |value: f32| value.is_finite().then_some(value);
+        let height = finite(data.height.get()).map(f64::from);
+        let geoid = finite(data.geoid_height.get()).map(f64::from);
+        point.altitude_msl = height;
+        point.altitude_ellipsoid = height.zip(geoid).map(|(height, geoid)| height + geoid);
+        point.fix = quality;
+        point.satellites = u8::try_from(data.satellites.get()).ok();
+        point.hdop = finite(data.hdop.get());
+        point.speed = finite(data.speed.get()).map(|speed| speed / 3.6);
+        // Who hardly moves has no heading.
+        point.course = finite(data.course.get()).filter(|_| data.speed.get() >= 1.0);
+        line.push(point);
+    }
+    let (line, close) = line.finish();
+    tally.close = close;
+    let mut track = Track { utc: reader.info().utc.clone(), ..Track::default() };
+    if !line.segments.is_empty() {
+        track.lines.push(line);
+    }
+    Ok((track, tally))
+}
+
+/// What NMEA's number says; a receiver that reports one has a height too.
+fn quality(quality: i32) -> Option<Fix> {
+    match quality {
+        1 | 3 => Some(Fix::ThreeD),
+        2 => Some(Fix::Differential),
+        4 => Some(Fix::RtkFixed),
+        5 => Some(Fix::RtkFloat),
+        6 => Some(Fix::Extrapolated),
+        _ => None,
+    }
+}
+
+/// The same as a number of `--min-fix`.
+fn level(fix: Fix) -> u8 {
+    match fix {
+        Fix::RtkFixed => 6,
+        Fix::RtkFloat => 5,
+        Fix::Differential => 4,
+        Fix::ThreeD => 3,
+        _ => 2,
+    }
+}

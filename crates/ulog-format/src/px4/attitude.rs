@@ -1,0 +1,17 @@
+//! Attitude in angles.
+
+/// Roll, pitch and yaw in radians of a Hamilton quaternion with w first, as PX4 logs it in `q`: from the body
+/// (forward, right, down) to the local frame (north, east, down), turned about down, then right, then forward.
+///
+/// ```
+/// let [roll, pitch, yaw] = ulog_format::px4::roll_pitch_yaw([0.5_f32.sqrt(), 0.0, 0.0, 0.5_f32.sqrt()]);
+/// assert!(roll.abs() < 1e-6 && pitch.abs() < 1e-6);
+/// assert!((yaw - std::f32::consts::FRAC_PI_2).abs() < 1e-6);
+/// ```
+pub fn roll_pitch_yaw([w, x, y, z]: [f32; 4]) -> [f32; 3] {
+    let roll = (2.0 * (w * x + y * z)).atan2(1.0 - 2.0 * (x * x + y * y));
+    // Rounding can pass 1 where the nose points straight up.
+    let pitch = (2.0 * (w * y - z * x)).clamp(-1.0, 1.0).asin();
+    let yaw = (2.0 * (w * z + x * y)).atan2(1.0 - 2.0 * (y * y + z * z));
+    [roll, pitch, yaw]
+}

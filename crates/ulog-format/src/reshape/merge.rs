@@ -1,0 +1,423 @@
+//! Several logs as one, in the order of time.
+//!
+//! Rules M1 to M7 in docs/formats/ulog.md, "Logs made of logs".
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::Write;
+
+use rovelog_core::wire::U64Le;
+use rovelog_core::{Align, Detail, LogReader, Merged, Value};
+
+use super::topics::{Topics, plan_topics};
+use crate::clock::LogClock;
+use crate::definitions::RowShape;
+use crate::error::UlogError;
+use crate::index::{Cursor, Met, MetRow};
+use crate::layout::{Layout, SlotKind, TimeWidth};
+use crate::message::{KeyValue, Message};
+use crate::parameters::Section;
+use crate::reader::UlogReader;
+use crate::schema::FormatText;
+use crate::wire::{FileHeader, FlagBits, MAGIC};
+use crate::writer::UlogWriter;
+
+/// Offsets of logs with one clock differ by less: fixes are late by parts of a second.
+const SAME_CLOCK_NANOS: u64 = 1_000_000_000;
+
+/// Writes one log that holds the rows, texts, dropouts and changes of parameters of all `logs`.
+///
+/// Each log stays in the order of its file; between logs, the one whose log time is less comes first. Topics of
+/// the same name, instance and format become one where the logs have one clock and one vehicle, or the times
+/// of the topic do not overlap; else the later log's topic becomes the next free instance. Formats, information
+/// and parameters are written once; parameters that a later log began with become changes where it begins.
+/// With [`Align::Utc`] the fields `timestamp` and `timestamp_sample` and the times of texts move, no other field.
+///
+/// # Errors
+/// Where the clocks cannot be brought together, a format is defined in two ways, a topic finds no free instance,
+/// timestamps of fewer than 64 bits would be read differently, or the output refuses.
+pub fn merge(logs: &[&UlogReader], align: Align, out: impl Write) -> Result<Merged, UlogError> {
+    let shifts = shifts(logs, align)?;
+    let topics = plan_topics(logs, &shifts, align)?;
+    let mut merge = Merge::begin(logs, &shifts, topics, out)?;
+    merge.definitions()?;
+    merge.subscriptions()?;
+    merge.data()?;
+    merge.finish()
+}
+
+/// Microseconds to add to the times of each log.
+fn shifts(logs: &[&UlogReader], align: Align) -> Result<Vec<u64>, UlogError> {
+    if align == Align::AsIs || logs.len() < 2 {
+        return Ok(vec![0; logs.len()]);
+    }
+    let mut offsets = Vec::new();
+    for (number, log) in (1..).zip(logs) {
+        let unix = log.walk().clock.clock == rovelog_core::Clock::Unix;
+        match log.info().utc.as_ref().map(|utc| utc.nanos).or(unix.then_some(0)) {
+            Some(nanos) => offsets.push(nanos),
+            None => return Err(UlogError::ClockUnknown { number }),
+        }
+    }
+    let first = offsets.iter().copied().min().unwrap_or(0);
+    let apart = |offset: i64| offset.abs_diff(first);
+    if align == Align::Utc {
+        return Ok(offsets.into_iter().map(|offset| apart(offset) / 1000).collect());
+    }
+    match offsets.iter().position(|offset| apart(*offset) >= SAME_CLOCK_NANOS) {
+        Some(_) => Err(UlogError::ClocksDiffer {
+            seconds: offsets.iter().map(|offset| apart(*offset)).max().unwrap_or(0) / 1_000_000_000,
+        }),
+        None => Ok(vec![0; logs.len()]),
+    }
+}
+
+/// A log on its way into the merged one.
+struct Source<'a> {
+    log: &'a UlogReader,
+    cursor: Cursor<'a>,
+    shift: u64,
+    /// The next message, and the merged log's time at its place.
+    next: Option<(Met<'a>, u64)>,
+    /// How the rows of each topic are changed.
+    rows: Vec<RowEdit>,
+    /// Parameters that this log begins with, in the order of its file.
+    initial: Vec<KeyValue<'a>>,
+    /// Whether its data section has begun, and whether the parameters above are in force.
+    in_data: bool,
+    begun: bool,
+}
+
+/// What a row of a topic becomes.
+#[derive(Clone, Copy)]
+struct RowEdit {
+    msg_id: u16,
+    shape: RowShape,
+    /// Offsets of the 64-bit times in it that move.
+    times: [Option<usize>; 2],
+}
+
+impl Source<'_> {
+    fn step(&mut self) {
+        let met = self.cursor.next();
+        self.next = met.map(|met| (met, self.cursor.clock.now.saturating_add(self.shift)));
+    }
+}
+
+struct Merge<'a, W: Write> {
+    sources: Vec<Source<'a>>,
+    topics: Topics,
+    out: UlogWriter<W>,
+    /// Follows the merged log as a reader will.
+    clock: LogClock,
+    /// The value of each parameter at the place.
+    in_force: HashMap<&'a [u8], &'a [u8]>,
+    row: Vec<u8>,
+    records: u64,
+    left_out: Vec<String>,
+}
+
+impl<'a, W: Write> Merge<'a, W> {
+    fn begin(logs: &[&'a UlogReader], shifts: &[u64], topics: Topics, out: W) -> Result<Self, UlogError> {
+        let start = |(log, shift): (&&UlogReader, &u64)| log.header().timestamp.get().saturating_add(*shift);
+        let start = logs.iter().zip(shifts).map(start).min().unwrap_or(0);
+        let version = logs.iter().map(|log| log.header().version).max().unwrap_or(1);
+        let header = FileHeader { magic: MAGIC, version, timestamp: U64Le::new(start) };
+        let mut out = UlogWriter::copying(out, &header)?;
+        if let Some(flags) = flag_bits(logs) {
+            out.write_message(&Message::FlagBits(&flags, &[]))?;
+        }
+        let mut sources = Vec::new();
+        for ((log, shift), ids) in logs.iter().zip(shifts).zip(&topics.of_log) {
+            let log: &'a UlogReader = log;
+            let rows = (0..).zip(ids).map(|(series, topic)| row_edit(log, series, *topic, *shift));
+            let mut source = Source {
+                log,
+                cursor: log.cursor(),
+                shift: *shift,
+                next: None,
+                rows: rows.collect(),
+                initial: Vec::new(),
+                in_data: false,
+                begun: false,
+            };
+            source.step();
+            sources.push(source);
+        }
+        let clock = LogClock::new(start);
+        let (in_force, row, left_out) = (HashMap::new(), Vec::new(), Vec::new());
+        Ok(Self { sources, topics, out, clock, in_force, row, records: 0, left_out })
+    }
+
+    /// Each format once. Where logs differ, the one counts whose topics use it.
+    fn formats(&mut self) -> Result<(), UlogError> {
+        let (mut chosen, mut order) = (HashMap::<&str, (&[u8], bool)>::new(), Vec::new());
+        let mut unused = Vec::new();
+        for (number, source) in self.sources.iter().enumerate() {
+            let mut in_topics = HashSet::new();
+            let layouts = source.log.definitions().subscriptions().iter();
+            let layouts = layouts.filter_map(|topic| topic.layout.as_deref().ok());
+            layouts.for_each(|layout| collect(layout, &mut in_topics));
+            for (_, message) in source.log.messages() {
+                let Message::Format(text) = message else { continue };
+                let Some(name) = FormatText::parse(text).map(|format| format.name) else { continue };
+                let uses = in_topics.contains(name);
+                match chosen.get_mut(name) {
+                    None => {
+                        chosen.insert(name, (text, uses));
+                        order.push(name);
+                    }
+                    Some((before, needed)) if *before == text => *needed |= uses,
+                    Some((_, true)) if uses => {
+                        return Err(UlogError::FormatsDiffer { name: name.to_owned() });
+                    }
+                    Some(before) => {
+                        if uses {
+                            *before = (text, true);
+                        }
+                        unused.push((name, number));
+                    }
+                }
+            }
+        }
+        for (name, number) in unused {
+            self.leave_out("format, used by no topic,", name.as_bytes(), number);
+        }
+        order.iter().try_for_each(|name| self.out.write_message(&Message::Format(chosen[name].0)))
+    }
+
+    /// Formats, information, parameters and defaults, each once.
+    fn definitions(&mut self) -> Result<(), UlogError> {
+        self.formats()?;
+        let (mut infos, mut defaults) = (BTreeMap::new(), BTreeMap::new());
+        let mut lists = HashSet::new();
+        for number in 0..self.sources.len() {
+            let mut list = Vec::new();
+            for (_, message, section) in self.sources[number].log.described() {
+                match message {
+                    Message::MultiInfo { continued, part } => {
+                        if !continued {
+                            self.list(&mut lists, &std::mem::take(&mut list))?;
+                        }
+                        list.push((continued, part));
+                    }
+                    Message::Info(info) => match infos.insert(info.key, info.value) {
+                        None => self.out.write_message(&message)?,
+                        Some(before) if before == info.value => {}
+                        Some(before) => {
+                            infos.insert(info.key, before);
+                            self.leave_out("information", info.key, number);
+                        }
+                    },
+                    Message::DefaultParameter { types, default } => {
+                        match defaults.insert((types, default.key), default.value) {
+                            None => self.out.write_message(&message)?,
+                            Some(before) if before == default.value => {}
+                            Some(before) => {
+                                defaults.insert((types, default.key), before);
+                                self.leave_out("default", default.key, number);
+                            }
+                        }
+                    }
+                    Message::Parameter(part) if section == Section::Definitions => {
+                        if number == 0 {
+                            self.in_force.insert(part.key, part.value);
+                            self.out.write_message(&message)?;
+                        } else {
+                            self.sources[number].initial.push(part);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            self.list(&mut lists, &list)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a list of one information, unless another log has the same.
+    fn list(
+        &mut self,
+        lists: &mut HashSet<Vec<(&'a [u8], &'a [u8])>>,
+        list: &[(bool, KeyValue<'a>)],
+    ) -> Result<(), UlogError> {
+        if !lists.insert(list.iter().map(|(_, part)| (part.key, part.value)).collect()) {
+            return Ok(());
+        }
+        let message = |(continued, part): &(bool, KeyValue<'a>)| Message::MultiInfo {
+            continued: *continued,
+            part: *part,
+        };
+        list.iter().map(message).try_for_each(|message| self.out.write_message(&message))
+    }
+
+    fn leave_out(&mut self, what: &str, key: &[u8], number: usize) {
+        let key = String::from_utf8_lossy(key);
+        self.left_out.push(format!("{what} {key} of log {}: another log has another value", number + 1));
+    }
+
+    fn subscriptions(&mut self) -> Result<(), UlogError> {
+        for (msg_id, topic) in (0..).zip(&self.topics.merged) {
+            let name = topic.type_name.as_bytes();
+            self.out.write_message(&Message::Subscription { multi_id: topic.multi_id, msg_id, name })?;
+        }
+        Ok(())
+    }
+
+    /// What stands behind the definitions, from whichever log is first at the place.
+    fn data(&mut self) -> Result<(), UlogError> {
+        loop {
+            let waiting = self.sources.iter().enumerate();
+            let next =
+                waiting.filter_map(|(at, source)| source.next.as_ref().map(|(_, now)| (*now, at))).min();
+            let Some((_, number)) = next else { return Ok(()) };
+            let source = &mut self.sources[number];
+            let Some((met, _)) = source.next.take() else { return Ok(()) };
+            source.step();
+            self.take(number, &met)?;
+        }
+    }
+
+    fn take(&mut self, number: usize, met: &Met<'a>) -> Result<(), UlogError> {
+        if let Some(row) = met.row {
+            self.enter(number)?;
+            return self.row(number, &row, &met.payload[2..]);
+        }
+        let Some(message) = Message::view(met.msg_type, met.payload) else { return Ok(()) };
+        match message {
+            // Written already; and what nothing can decode, or what its id meant, is not for another log.
+            Message::FlagBits(..)
+            | Message::Format(_)
+            | Message::Info(_)
+            | Message::MultiInfo { .. }
+            | Message::DefaultParameter { .. } => Ok(()),
+            Message::Subscription { .. } | Message::Unsubscription { .. } | Message::Data { .. } => {
+                self.sources[number].in_data = true;
+                Ok(())
+            }
+            Message::Parameter(part) => {
+                // Those before the data are known.
+                if !self.sources[number].in_data {
+                    return Ok(());
+                }
+                self.enter(number)?;
+                self.in_force.insert(part.key, part.value);
+                self.out.write_message(&message)
+            }
+            Message::Text { level, tag, timestamp, text } => {
+                self.enter(number)?;
+                let timestamp = moved(timestamp, self.sources[number].shift);
+                self.out.write_message(&Message::Text { level, tag, timestamp, text })
+            }
+            Message::Dropout { millis } => {
+                self.enter(number)?;
+                self.clock.dropout(millis);
+                self.out.write_message(&message)
+            }
+            Message::Sync(_) => {
+                self.sources[number].in_data = true;
+                self.out.write_message(&message)
+            }
+            Message::Unknown { .. } => self.out.write_message(&message),
+        }
+    }
+
+    /// The data of a log begins: what it began with is in force from here.
+    fn enter(&mut self, number: usize) -> Result<(), UlogError> {
+        self.sources[number].in_data = true;
+        if std::mem::replace(&mut self.sources[number].begun, true) {
+            return Ok(());
+        }
+        for part in std::mem::take(&mut self.sources[number].initial) {
+            if self.in_force.insert(part.key, part.value) != Some(part.value) {
+                self.out.write_message(&Message::Parameter(part))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, number: usize, met: &MetRow, row: &[u8]) -> Result<(), UlogError> {
+        let source = &self.sources[number];
+        let edit = source.rows[met.series as usize];
+        self.records += 1;
+        self.row.clear();
+        self.row.extend_from_slice(row);
+        for at in edit.times.into_iter().flatten() {
+            if let Some(time) = self.row.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+                *time = moved(u64::from_le_bytes(*time), source.shift).to_le_bytes();
+            }
+        }
+        let got = self.clock.row(edit.shape, &self.row);
+        if edit.shape.is_narrow() && got != met.time {
+            let topic = source.log.topics()[met.series as usize].name.clone();
+            return Err(UlogError::TimesWouldMove { topic });
+        }
+        self.out.write_message(&Message::Data { msg_id: edit.msg_id, row: &self.row })
+    }
+
+    fn finish(self) -> Result<Merged, UlogError> {
+        let bytes = self.out.position();
+        self.out.finish()?;
+        let renamed = self.topics.renamed.into_iter().map(|(log, from, to)| {
+            Value::record([
+                ("log", Value::UInt(log as u64 + 1, 32)),
+                ("topic", Value::Text(from)),
+                ("became", Value::Text(to)),
+            ])
+        });
+        Ok(Merged {
+            records: self.records,
+            topics: self.topics.merged.len(),
+            bytes,
+            left_out: self.left_out,
+            details: vec![Detail::hidden("renamed_topics", Value::List(renamed.collect()))],
+        })
+    }
+}
+
+/// The names of a format and of those inside it. The recursion follows the layout, whose depth is limited.
+fn collect<'a>(layout: &'a Layout, names: &mut HashSet<&'a str>) {
+    if names.insert(&layout.schema.name) {
+        for slot in &layout.slots {
+            if let SlotKind::Nested(inner) = &slot.kind {
+                collect(inner, names);
+            }
+        }
+    }
+}
+
+/// A time of 0 is none, and stays so.
+fn moved(time: u64, shift: u64) -> u64 {
+    if time == 0 { 0 } else { time.saturating_add(shift) }
+}
+
+/// The flags of all logs, with no data appended; `None` where no log has any.
+fn flag_bits(logs: &[&UlogReader]) -> Option<FlagBits> {
+    let or = |mut a: FlagBits, b: &FlagBits| {
+        a.compat_flags.iter_mut().zip(b.compat_flags).for_each(|(a, b)| *a |= b);
+        a.incompat_flags.iter_mut().zip(b.incompat_flags).for_each(|(a, b)| *a |= b);
+        a
+    };
+    let mut flags = logs.iter().filter_map(|log| log.flag_bits());
+    let first = *flags.next()?;
+    Some(flags.fold(first, or).merged())
+}
+
+fn row_edit(log: &UlogReader, series: u32, topic: usize, shift: u64) -> RowEdit {
+    // A topic that cannot be decoded has no rows.
+    let mut shape = log.index().shape(series);
+    shape.series = u32::try_from(topic).expect("a log has fewer topics");
+    let layout = log.definitions().subscriptions()[series as usize].layout.as_deref().ok();
+    let sample = layout.and_then(Layout::sample_time);
+    let time = layout.and_then(|layout| layout.timestamp);
+    let time = time.filter(|time| time.width == TimeWidth::U64Micros).map(|time| time.offset);
+    let times = if shift == 0 { [None; 2] } else { [time, sample] };
+    RowEdit { msg_id: u16::try_from(topic).expect("planned to fit"), shape, times }
+}
+
+impl Layout {
+    /// Where `timestamp_sample` lies: PX4's time of measurement, on the same clock as `timestamp`.
+    fn sample_time(&self) -> Option<usize> {
+        let place = self.place("timestamp_sample")?;
+        place.is_scalar(rovelog_core::Scalar::UInt64).then_some(place.offset)
+    }
+}

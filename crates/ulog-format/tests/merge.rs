@@ -1,0 +1,197 @@
+//! Logs cut in parts become what they were; logs of different clocks and vehicles stay apart.
+
+mod support;
+
+use rovelog_core::{Align, LogReader, Merged, ReadOptions, Select};
+use support::{Log, corpus, logs_in, open, real};
+use ulog_format::reshape::{merge, slice};
+use ulog_format::{FormatBuilder, UlogError, UlogReader, UlogWriter};
+
+fn merged(logs: &[&UlogReader], align: Align) -> Result<(UlogReader, Merged), UlogError> {
+    let mut out = Vec::new();
+    let report = merge(logs, align, &mut out)?;
+    assert_eq!(report.bytes, out.len() as u64);
+    let log = UlogReader::new(out.into(), &ReadOptions::default())?;
+    assert_eq!(log.diagnostics().ledger().losses, 0, "a merged log is sound");
+    assert_eq!(log.info().records, logs.iter().map(|log| log.info().records).sum::<u64>());
+    assert_eq!((log.info().records, log.topics().len()), (report.records, report.topics));
+    Ok((log, report))
+}
+
+fn part(log: &UlogReader, select: &Select) -> UlogReader {
+    let mut out = Vec::new();
+    slice(log, select, &mut out).expect("a part");
+    UlogReader::new(out.into(), &ReadOptions::default()).expect("a log")
+}
+
+/// Records without their places in the file.
+fn records(log: &UlogReader) -> Vec<(&str, Option<i64>, u64, &[u8])> {
+    let records = log.records_in_file_order();
+    let mut records: Vec<_> =
+        records.map(|r| (r.topic.name.as_str(), r.time.map(|time| time.nanos), r.seq, r.payload)).collect();
+    records.sort_unstable();
+    records
+}
+
+fn texts(log: &UlogReader) -> Vec<(Option<i64>, String)> {
+    let text = |text: rovelog_core::Text| (text.time.map(|time| time.nanos), text.text);
+    let mut texts: Vec<_> = log.texts().expect("ULog has texts").map(text).collect();
+    texts.sort();
+    texts
+}
+
+fn is_whole(what: &str, got: &UlogReader, want: &UlogReader) {
+    assert!(records(got) == records(want), "{what}: records");
+    assert_eq!(texts(got), texts(want), "{what}");
+    assert_eq!(got.dropouts().len(), want.dropouts().len(), "{what}");
+    assert_eq!((got.infos(), got.multi_infos()), (want.infos(), want.multi_infos()), "{what}");
+    assert_eq!(got.parameters().initial, want.parameters().initial, "{what}");
+    let changes = |log: &UlogReader| {
+        let changes = log.parameters().changed.into_iter();
+        changes.map(|change| format!("{} {:?}", change.name, change.value)).collect::<Vec<_>>()
+    };
+    assert_eq!(changes(got), changes(want), "{what}");
+}
+
+#[test]
+fn parts_of_real_logs_become_the_log_again() {
+    let Some(folder) = real() else { return };
+    let mut seen = 0;
+    for Log { name, bytes, .. } in logs_in(&folder) {
+        let log = open(&bytes);
+        if log.diagnostics().ledger().losses > 0 || log.info().size > 3_000_000 {
+            continue;
+        }
+        let (Some(start), Some(end)) = (log.info().start, log.info().end) else { continue };
+        let third = (end.nanos - start.nanos) / 3;
+        let at = |n: i64| Some(start.nanos + n * third);
+        let by_time = [(None, at(1)), (at(1), at(2)), (at(2), None)];
+        let parts = by_time.map(|(from, to)| part(&log, &Select::all().between(from, to)));
+        let (whole, report) = merged(&parts.each_ref(), Align::AsIs).unwrap();
+        assert_eq!(report.left_out, Vec::<String>::new(), "{name}");
+        is_whole(&name, &whole, &log);
+
+        let names: Vec<_> = log.topics().iter().map(|topic| topic.name.clone()).collect();
+        let (some, others) = names.split_at(names.len() / 2);
+        let mut parts = [some, others].map(|names| part(&log, &Select::topics(names.iter().cloned())));
+        // Texts and dropouts are in both parts, as they are for every topic.
+        parts[1] = part(&parts[1], &Select::all());
+        let (whole, _) = merged(&parts.each_ref(), Align::AsIs).unwrap();
+        assert!(records(&whole) == records(&log), "{name}: records by topic");
+        seen += 1;
+    }
+    assert!(seen >= 8, "{seen} logs");
+}
+
+#[test]
+fn every_sound_corpus_log_merged_alone_keeps_its_records() {
+    let mut seen = 0;
+    for Log { name, bytes, .. } in corpus() {
+        let Ok(log) = UlogReader::new(bytes, &ReadOptions::default()) else { continue };
+        if log.diagnostics().ledger().losses > 0 {
+            continue;
+        }
+        let mut out = Vec::new();
+        match merge(&[&log], Align::Shared, &mut out) {
+            Ok(report) => {
+                let again = UlogReader::new(out.into(), &ReadOptions::default()).unwrap();
+                assert!(records(&again) == records(&log), "{name}");
+                assert_eq!(report.records, log.info().records, "{name}");
+                seen += 1;
+            }
+            Err(error) => {
+                let refused = matches!(error, UlogError::FormatsDiffer { .. });
+                assert!(refused && name.contains("redefined"), "{name}: {error}");
+            }
+        }
+    }
+    assert!(seen >= 60, "{seen} logs");
+}
+
+/// A log with rows of `t` at these microseconds, with the text `who` and the parameter `P` of `value`.
+fn small(who: &str, times: &[u64], value: i32, format: &FormatBuilder) -> UlogReader {
+    let mut log = UlogWriter::new(Vec::new(), times[0]).unwrap();
+    log.define(format).unwrap();
+    log.info("sys_uuid", who).unwrap();
+    log.parameter("P", value).unwrap();
+    let t = log.subscribe("t", 0).unwrap();
+    let mut row = log.row_buffer(t).unwrap();
+    for time in times {
+        row.set(row.place("timestamp").unwrap(), *time).unwrap();
+        log.write(&row).unwrap();
+    }
+    log.text(6, times[0], who).unwrap();
+    UlogReader::new(log.finish().unwrap().into(), &ReadOptions::default()).unwrap()
+}
+
+fn plain() -> FormatBuilder {
+    FormatBuilder::new("t").field::<u64>("timestamp").field::<f32>("x")
+}
+
+#[test]
+fn rows_of_one_vehicle_interleave_and_of_two_stay_apart() {
+    let a = small("one", &[10, 20, 30], 1, &plain());
+    let b = small("one", &[15, 25], 2, &plain());
+    let c = small("two", &[16, 26], 1, &plain());
+    let (log, report) = merged(&[&a, &b], Align::AsIs).unwrap();
+    let times: Vec<_> = log.records_in_file_order().map(|r| r.time.unwrap().nanos / 1000).collect();
+    assert_eq!(times, [10, 15, 20, 25, 30]);
+    assert_eq!(report.left_out, Vec::<String>::new());
+    // What the second log began with came into force before its first row: at the log time there.
+    let changed: Vec<_> =
+        log.parameters().changed.iter().map(|c| (c.name.clone(), c.time.unwrap().nanos)).collect();
+    assert_eq!(changed, [("P".to_owned(), 10_000)]);
+
+    let (log, report) = merged(&[&a, &c], Align::AsIs).unwrap();
+    let topics: Vec<_> = log.topics().iter().map(|topic| (topic.name.as_str(), topic.count)).collect();
+    assert_eq!(topics, [("t/0", 3), ("t/1", 2)]);
+    assert_eq!(report.left_out, ["information char[3] sys_uuid of log 2: another log has another value"]);
+    assert!(format!("{:?}", report.details).contains("t/1"), "{:?}", report.details);
+    // Of another time they may follow each other.
+    let d = small("two", &[100, 110], 1, &plain());
+    let (log, _) = merged(&[&a, &d], Align::AsIs).unwrap();
+    assert_eq!(log.topics().len(), 1);
+}
+
+#[test]
+fn what_cannot_be_merged_is_refused_with_the_reason() {
+    let a = small("one", &[10, 20], 1, &plain());
+    let b = small("one", &[15, 25], 1, &plain().field::<u8>("y"));
+    let why =
+        |logs: &[&UlogReader], align| merge(logs, align, Vec::new()).map(|_| ()).map_err(|e| e.to_string());
+    let no_utc = "log 1 has no UTC, so nothing tells whether it shares the clock of the others";
+    assert_eq!(why(&[&a, &b], Align::Shared), Err(no_utc.to_owned()));
+    assert_eq!(why(&[&a, &b], Align::Utc), Err(no_utc.to_owned()));
+    assert_eq!(why(&[&a, &b], Align::AsIs), Err("format t is defined in two ways".to_owned()));
+    assert_eq!(why(&[&a], Align::Shared), Ok(()));
+}
+
+#[test]
+fn real_logs_of_different_boots_are_placed_by_their_utc() {
+    let Some(folder) = real() else { return };
+    let find =
+        |name: &str| open(&logs_in(&folder).into_iter().find(|log| log.name == name).expect("a log").bytes);
+    let (a, b) = (find("sample_log_small"), find("px4-ulog-rs__esc_status_log"));
+    let (Some(ua), Some(ub)) = (&a.info().utc, &b.info().utc) else { panic!("both tell UTC") };
+    let moved = ua.nanos.abs_diff(ub.nanos) / 1000 * 1000;
+    let refused = merge(&[&a, &b], Align::Shared, Vec::new()).map_err(|error| error.to_string());
+    assert!(refused.is_err_and(|why| why.starts_with("the clocks of the logs began up to ")));
+    // Their releases define topics differently; those that they have alike go together.
+    let alike = |log: &UlogReader, other: &UlogReader| {
+        let topics = log.topics().iter().filter(|topic| {
+            let theirs = other.topics().iter().filter(|o| o.type_name == topic.type_name);
+            theirs.into_iter().all(|theirs| theirs.schema == topic.schema)
+        });
+        let names: Vec<_> = topics.map(|topic| topic.name.clone()).collect();
+        part(log, &Select::topics(names))
+    };
+    let (pa, pb) = (alike(&a, &b), alike(&b, &a));
+    let mut out = Vec::new();
+    let report = merge(&[&pa, &pb], Align::Utc, &mut out).unwrap();
+    let log = UlogReader::new(out.into(), &ReadOptions::default()).unwrap();
+    assert_eq!(log.info().records, pa.info().records + pb.info().records);
+    assert!(!report.left_out.is_empty(), "their information differs");
+    let later = if ua.nanos > ub.nanos { &pa } else { &pb };
+    let end = later.info().end.unwrap().nanos.unsigned_abs() + moved;
+    assert_eq!(log.info().end.unwrap().nanos.unsigned_abs(), end);
+}

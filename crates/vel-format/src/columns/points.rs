@@ -1,0 +1,115 @@
+//! Points as columns: one batch for each revolution.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, Float32Array, Int64Array, RecordBatch, RecordBatchReader, UInt8Array, UInt16Array, UInt32Array,
+};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+use rovelog_core::Select;
+
+use super::{Table, metadata};
+use crate::error::VelError;
+use crate::reader::VelReader;
+use crate::velodyne::{Calibration, Point, PointOptions, Revolutions, Sensor};
+
+/// The name under which points are selected and found in metadata.
+const TOPIC: &str = "VelodyneRawDataM/points";
+
+impl VelReader {
+    /// The points as record batches, one for each revolution that begins in the window of `select`: `t_ns` of
+    /// each shot, x, y, z in metres, intensity, ring, time from the start of the revolution, and what else is
+    /// known of a shot.
+    ///
+    /// # Errors
+    /// Where the model is not told, or is an HDL-64E without a calibration.
+    pub fn point_batches(
+        &self,
+        sensor: Option<&Sensor>,
+        calibration: Option<&Calibration>,
+        options: PointOptions,
+        select: &Select,
+    ) -> Result<PointBatches<'_>, VelError> {
+        let revolutions = self.revolutions(sensor, calibration, options, 0)?;
+        let mut batches = PointBatches {
+            unit: revolutions.decoder().model().unit(),
+            revolutions,
+            corrected: options.correct_intensity,
+            select: select.clone(),
+            schema: Arc::new(Schema::empty()),
+        };
+        let empty = batch(&batches.select, (batches.unit, batches.corrected), 0, 0, &[]);
+        batches.schema = empty.map_err(|error| VelError::Io(std::io::Error::other(error)))?.schema();
+        Ok(batches)
+    }
+}
+
+/// Record batches of points.
+pub struct PointBatches<'a> {
+    revolutions: Revolutions<'a>,
+    unit: f64,
+    corrected: bool,
+    select: Select,
+    schema: SchemaRef,
+}
+
+fn batch(
+    select: &Select,
+    (unit, corrected): (f64, bool),
+    number: u32,
+    nanos: i64,
+    points: &[Point],
+) -> Result<RecordBatch, ArrowError> {
+    let mut table = Table::new(select);
+    let f32s = |get: fn(&Point) -> f32| -> ArrayRef {
+        Arc::new(Float32Array::from_iter_values(points.iter().map(get)))
+    };
+    let u8s = |get: fn(&Point) -> u8| -> ArrayRef {
+        Arc::new(UInt8Array::from_iter_values(points.iter().map(get)))
+    };
+    let times = points.iter().map(|point| nanos.saturating_add(point.nanos.into()));
+    let times = Int64Array::from_iter_values(times);
+    table.always(rovelog_core::columns::TIME_COLUMN, "ns", Arc::new(times));
+    table.column("x", "m", || f32s(|point| point.x));
+    table.column("y", "m", || f32s(|point| point.y));
+    table.column("z", "m", || f32s(|point| point.z));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255, as it came")]
+    table.column("intensity", "", || {
+        if corrected { f32s(|point| point.intensity) } else { u8s(|point| point.intensity as u8) }
+    });
+    table.column("ring", "", || u8s(|point| point.ring));
+    #[expect(clippy::cast_possible_truncation, reason = "rounded once")]
+    table.column("time", "s", || f32s(|point| (f64::from(point.nanos) / 1e9) as f32));
+    table.column("laser", "", || u8s(|point| point.laser));
+    table.column("azimuth", "0.01 deg", || {
+        Arc::new(UInt16Array::from_iter_values(points.iter().map(|point| point.azimuth)))
+    });
+    #[expect(clippy::cast_possible_truncation, reason = "rounded once")]
+    table.column("distance", "m", || {
+        let metres = points.iter().map(|point| (f64::from(point.distance) * unit) as f32);
+        Arc::new(Float32Array::from_iter_values(metres))
+    });
+    table.column("return", "", || u8s(|point| point.returned as u8));
+    table.column("revolution", "", || Arc::new(UInt32Array::from_value(number, points.len())));
+    table.batch(points.len(), metadata(TOPIC, "points"))
+}
+
+impl Iterator for PointBatches<'_> {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let revolution = self.revolutions.next()?;
+            if self.select.keeps_time(revolution.nanos) {
+                let of = (self.unit, self.corrected);
+                return Some(batch(&self.select, of, revolution.number, revolution.nanos, revolution.points));
+            }
+        }
+    }
+}
+
+impl RecordBatchReader for PointBatches<'_> {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}

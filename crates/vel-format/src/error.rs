@@ -1,0 +1,161 @@
+//! Why a VEL log could not be opened, read or written. Damage is no error: it is a diagnostic.
+
+use rovelog_core::{Error, ErrorKind};
+
+/// The errors of this crate, each with what a user needs to act on it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VelError {
+    /// The first bytes are not the VEL magic.
+    #[error("not a VEL log: the file does not begin with a4 56 45 4c")]
+    NotVel,
+    /// The file ends inside its header or index.
+    #[error("the file ends at byte {len}, inside the header or index of a VEL log")]
+    HeaderCut {
+        /// Its length in bytes.
+        len: u64,
+    },
+    /// A message whose data ends before its content does.
+    #[error("{len} bytes of data are too few for the content of a {what}")]
+    BadPayload {
+        /// The type.
+        what: String,
+        /// The bytes there are.
+        len: usize,
+    },
+    /// A topic without fields.
+    #[error("topic {topic} cannot be decoded: its type is not described")]
+    Undescribed {
+        /// The topic.
+        topic: String,
+    },
+    /// A name that cannot be hashed.
+    #[error("{name:?} has a character outside ASCII at byte {at}: its id would depend on the program")]
+    NotAscii {
+        /// The name.
+        name: String,
+        /// Where.
+        at: usize,
+    },
+    /// A declaration of a message type that cannot be read.
+    #[error("line {line} of the declarations: {why}")]
+    BadDeclaration {
+        /// From 1.
+        line: usize,
+        /// Why.
+        why: String,
+    },
+    /// A calibration that cannot be read.
+    #[error("the calibration cannot be read: {why}")]
+    BadCalibration {
+        /// Why.
+        why: String,
+    },
+    /// Points of an HDL-64E without a calibration.
+    #[error("points of an HDL-64E need its calibration, and this log does not hold a whole one")]
+    NoCalibration,
+    /// Velodyne packets of a model that is not told.
+    #[error("the model of the Velodyne cannot be told from {packets} packets")]
+    UnknownModel {
+        /// Packets looked at.
+        packets: usize,
+    },
+    /// Points with a calibration of fewer lasers than the sensor has.
+    #[error("the calibration has {lasers} lasers, and an HDL-64E has 64")]
+    CalibrationSize {
+        /// Lasers.
+        lasers: usize,
+    },
+    /// An image that cannot be turned into pixels.
+    #[error("the image at byte {at} cannot be decoded: {why}")]
+    BadImage {
+        /// Offset of its message.
+        at: u64,
+        /// Why.
+        why: String,
+    },
+    /// An image larger than the limit.
+    #[error("the image at byte {at} has {pixels} pixels, and the limit is {limit}")]
+    ImageTooLarge {
+        /// Offset of its message.
+        at: u64,
+        /// Pixels.
+        pixels: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// More than a message can hold.
+    #[error("a message of {len} bytes cannot be written: the limit is {max}")]
+    TooLong {
+        /// Its length.
+        len: u64,
+        /// The greatest length.
+        max: u64,
+    },
+    /// A value that does not fit its field.
+    #[error("{field}: {why}")]
+    BadValue {
+        /// The field.
+        field: String,
+        /// What does not fit.
+        why: String,
+    },
+    /// An earlier failure left half a message in the output.
+    #[error("an earlier write failed, so the log that is being written is not usable")]
+    WriterFailed,
+    /// Logs that cannot be merged.
+    #[error("these logs cannot be merged: {why}")]
+    CannotMerge {
+        /// Why.
+        why: String,
+    },
+    /// The operating system refused to read or write.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl From<VelError> for Error {
+    fn from(error: VelError) -> Self {
+        use ErrorKind as Kind;
+        let (kind, offset, next) = match &error {
+            VelError::NotVel => (
+                Kind::NotThisFormat,
+                Some(0),
+                Some("if only the first bytes are damaged: rovelog recover FILE --input-format vel -o OUT"),
+            ),
+            VelError::HeaderCut { len } => {
+                (Kind::Truncated, Some(*len), Some("copy the log again from its source"))
+            }
+            VelError::BadPayload { .. } => (Kind::Malformed, None, None),
+            VelError::Undescribed { .. } => (
+                Kind::Unsupported,
+                None,
+                Some("declare its fields: docs/formats/vel.md, \"Own message types\""),
+            ),
+            VelError::NotAscii { .. } => (Kind::InvalidArgument, None, Some("use ASCII letters and digits")),
+            VelError::BadDeclaration { .. } => (
+                Kind::InvalidArgument,
+                None,
+                Some("write `message NAME VERSION`, then one `TYPE NAME` a line: docs/formats/vel.md"),
+            ),
+            VelError::BadCalibration { .. } | VelError::CalibrationSize { .. } => {
+                (Kind::InvalidArgument, None, Some("give the db.xml of the sensor, or the YAML made from it"))
+            }
+            VelError::NoCalibration => {
+                (Kind::Unsupported, None, Some("give the db.xml that came with the sensor"))
+            }
+            VelError::UnknownModel { .. } => (Kind::Unsupported, None, Some("name the model")),
+            VelError::BadImage { at, .. } => (Kind::Malformed, Some(*at), None),
+            VelError::ImageTooLarge { at, .. } => (Kind::LimitExceeded, Some(*at), None),
+            VelError::TooLong { .. } => (Kind::LimitExceeded, None, None),
+            VelError::BadValue { .. } | VelError::CannotMerge { .. } => (Kind::InvalidArgument, None, None),
+            VelError::WriterFailed => (Kind::Io, None, Some("begin again with a new output")),
+            VelError::Io(_) => (Kind::Io, None, None),
+        };
+        let core = Error::new(crate::ID, kind, offset, error);
+        match next {
+            Some(next) => core.with_next(next),
+            None => core,
+        }
+    }
+}

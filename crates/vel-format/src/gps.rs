@@ -1,0 +1,327 @@
+//! Positions: what their numbers mean, settled from the file, and UTC by fitting the log's clock to them.
+//! Section 9 of docs/formats/vel.md.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use rovelog_core::UtcOffset;
+use rovelog_core::time::Seconds;
+
+use crate::wire::GpsData;
+
+/// How latitude and longitude are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AngleUnit {
+    /// Degrees.
+    #[default]
+    Degrees,
+    /// `ddmm.mmmm`, degrees and minutes in one number, as NMEA has them.
+    DegreesMinutes,
+    /// Radians.
+    Radians,
+}
+
+impl AngleUnit {
+    const ALL: [Self; 3] = [Self::Degrees, Self::DegreesMinutes, Self::Radians];
+
+    /// The word used in text and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Degrees => "degrees",
+            Self::DegreesMinutes => "ddmm.mmmm",
+            Self::Radians => "radians",
+        }
+    }
+
+    /// A stored angle in degrees.
+    pub fn degrees(self, value: f64) -> f64 {
+        match self {
+            Self::Degrees => value,
+            Self::DegreesMinutes => {
+                let whole = (value.abs() / 100.0).floor();
+                (whole + (value.abs() - 100.0 * whole) / 60.0).copysign(value)
+            }
+            Self::Radians => value.to_degrees(),
+        }
+    }
+
+    /// Whether a stored position may be meant so.
+    fn allows(self, latitude: f64, longitude: f64) -> bool {
+        let minutes = |value: f64| value.abs() % 100.0 < 60.0;
+        let sound = self != Self::DegreesMinutes || (minutes(latitude) && minutes(longitude));
+        sound && self.degrees(latitude).abs() <= 90.0 && self.degrees(longitude).abs() <= 180.0
+    }
+}
+
+/// A position message with its time on the log's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Fix {
+    /// Nanoseconds since the recording program started.
+    pub nanos: i64,
+    /// Offset of its message.
+    pub offset: u64,
+    /// What it says.
+    pub data: GpsData,
+}
+
+impl Fix {
+    /// Whether it holds a position: the quality is not 0 and the numbers are finite.
+    pub fn is_usable(&self) -> bool {
+        let data = &self.data;
+        data.quality.get() != 0 && data.latitude.get().is_finite() && data.longitude.get().is_finite()
+    }
+
+    /// What the receiver said the time is; `None` without a date, or where the numbers are no time.
+    /// Years of two digits are those from 1980 on.
+    pub fn utc(&self) -> Option<DateTime<Utc>> {
+        let data = &self.data;
+        let year = match data.year.get() {
+            year @ 0..=79 => year + 2000,
+            year @ 80..=99 => year + 1900,
+            year => year,
+        };
+        let [month, day, hour, minute, second] =
+            [data.month, data.day, data.hour, data.minute, data.second].map(|n| u32::try_from(n.get()).ok());
+        let midnight = NaiveDate::from_ymd_opt(year, month?, day?)?;
+        // A leap second counts as the one after it.
+        let second = second?;
+        let time = midnight.and_hms_opt(hour?, minute?, second.min(59))?.and_utc();
+        match second {
+            0..=59 => Some(time),
+            60 => time.checked_add_signed(chrono::TimeDelta::seconds(1)),
+            _ => None,
+        }
+    }
+}
+
+/// The name of a fix quality: NMEA's numbers.
+pub fn quality_name(quality: i32) -> &'static str {
+    match quality {
+        0 => "invalid",
+        1 => "gps",
+        2 => "dgps",
+        3 => "pps",
+        4 => "rtk",
+        5 => "float rtk",
+        6 => "estimated",
+        7 => "manual",
+        8 => "simulator",
+        _ => "other",
+    }
+}
+
+/// What positions mean in a log.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct GpsMeaning {
+    /// How angles are stored.
+    pub unit: AngleUnit,
+    /// What that rests on.
+    pub evidence: String,
+    /// Whether nothing in the file contradicts, but nothing confirms it either.
+    pub assumed: bool,
+    /// How the log's clock is placed on UTC.
+    pub utc: Option<UtcFit>,
+}
+
+/// The log's clock placed on UTC by its positions.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct UtcFit {
+    /// UTC minus log time, nanoseconds: the lower median over the fixes.
+    pub offset_nanos: i64,
+    /// The greatest of them. Receivers say whole seconds, and late: the truth is not below this.
+    pub bound_nanos: i64,
+    /// Greatest less least, nanoseconds.
+    pub spread_nanos: i64,
+    /// How fast the log's clock runs behind UTC, parts per million, where the log is long enough to tell.
+    pub drift_ppm: Option<f64>,
+    /// Fixes that were used.
+    pub fixes: usize,
+    /// Fixes whose date was off by whole days, and by how many.
+    pub unwrapped: Vec<(u64, i64)>,
+}
+
+impl UtcFit {
+    /// A time of the log as UTC; `None` beyond chrono's range.
+    pub fn at(&self, nanos: i64) -> Option<DateTime<Utc>> {
+        Some(DateTime::from_timestamp_nanos(nanos.checked_add(self.offset_nanos)?))
+    }
+
+    /// The offset in the words of all formats.
+    pub fn offset(&self) -> UtcOffset {
+        let drift = self.drift_ppm.map_or(String::new(), |ppm| format!(", drift {ppm:.1} ppm"));
+        let late = Seconds(self.bound_nanos - self.offset_nanos);
+        UtcOffset {
+            nanos: self.offset_nanos,
+            rule: "gps",
+            evidence: format!(
+                "{} fixes of GPSDataM, spread {} s, at most {late} s early{drift}",
+                self.fixes,
+                Seconds(self.spread_nanos)
+            ),
+        }
+    }
+}
+
+const DAY: i64 = 86_400 * 1_000_000_000;
+
+/// Settles what the positions of a log mean. `fixes` are all of them in file order.
+pub fn settle(fixes: &[Fix]) -> GpsMeaning {
+    let usable: Vec<&Fix> = fixes.iter().filter(|fix| fix.is_usable()).collect();
+    let (unit, evidence, assumed) = unit(&usable);
+    GpsMeaning { unit, evidence, assumed, utc: fit(&usable) }
+}
+
+fn unit(usable: &[&Fix]) -> (AngleUnit, String, bool) {
+    let place = |fix: &&Fix| (fix.data.latitude.get(), fix.data.longitude.get());
+    let possible: Vec<AngleUnit> = AngleUnit::ALL
+        .into_iter()
+        .filter(|unit| usable.iter().map(place).all(|(lat, lon)| unit.allows(lat, lon)))
+        .collect();
+    match possible[..] {
+        _ if usable.is_empty() => (AngleUnit::Degrees, "no usable position".to_owned(), true),
+        [] => (AngleUnit::Degrees, "no unit makes sense of all positions".to_owned(), true),
+        [only] => (only, format!("{} positions allow nothing else", usable.len()), false),
+        _ => by_distance(usable, &possible),
+    }
+}
+
+/// Several units fit: the one in which the way between fixes is that of the speed.
+fn by_distance(usable: &[&Fix], possible: &[AngleUnit]) -> (AngleUnit, String, bool) {
+    let mut way = 0.0;
+    let mut errors = vec![0.0; possible.len()];
+    for pair in usable.windows(2) {
+        let seconds = (pair[1].nanos.saturating_sub(pair[0].nanos)) as f64 / 1e9;
+        let speed = f64::from(pair[1].data.speed.get()) / 3.6;
+        if !(0.01..=10.0).contains(&seconds) || !speed.is_finite() {
+            continue;
+        }
+        way += speed * seconds;
+        for (unit, error) in possible.iter().zip(&mut errors) {
+            *error += (distance(pair[0], pair[1], *unit) - speed * seconds).abs();
+        }
+    }
+    let best = (0..possible.len()).min_by(|a, b| errors[*a].total_cmp(&errors[*b])).unwrap_or(0);
+    let others = (0..possible.len()).filter(|i| *i != best).map(|i| errors[i]).fold(f64::INFINITY, f64::min);
+    if way < 1.0 || errors[best] * 2.0 > others {
+        let why = if way < 1.0 { "the vehicle hardly moves" } else { "the speed does not tell either" };
+        return (AngleUnit::Degrees, format!("{} units fit, and {why}", possible.len()), true);
+    }
+    let why = format!("the way between fixes is off by {:.1} m of {way:.0} m by speed", errors[best]);
+    (possible[best], why, false)
+}
+
+/// Metres between two fixes, on a sphere.
+fn distance(a: &Fix, b: &Fix, unit: AngleUnit) -> f64 {
+    let at = |fix: &Fix| {
+        let (lat, lon) = (unit.degrees(fix.data.latitude.get()), unit.degrees(fix.data.longitude.get()));
+        (lat.to_radians(), lon.to_radians())
+    };
+    let ((lat_a, lon_a), (lat_b, lon_b)) = (at(a), at(b));
+    let (north, east) = (lat_b - lat_a, (lon_b - lon_a) * f64::midpoint(lat_a, lat_b).cos());
+    6_371_000.0 * north.hypot(east)
+}
+
+fn fit(usable: &[&Fix]) -> Option<UtcFit> {
+    let mut offsets: Vec<(i64, i64, u64)> = usable
+        .iter()
+        .filter_map(|fix| {
+            let utc = fix.utc()?.timestamp_nanos_opt()?;
+            Some((utc.checked_sub(fix.nanos)?, fix.nanos, fix.offset))
+        })
+        .collect();
+    let rough = lower_median(offsets.iter().map(|offset| offset.0).collect())?;
+    let mut unwrapped = Vec::new();
+    for (offset, _, at) in &mut offsets {
+        let off = offset.saturating_sub(rough);
+        let days = off.saturating_add(DAY / 2).div_euclid(DAY);
+        // Whole days, but for a minute: the date lagged, or the receiver's weeks rolled over.
+        if days != 0 && (off - days * DAY).abs() < 60_000_000_000 {
+            *offset -= days * DAY;
+            unwrapped.push((*at, days));
+        }
+    }
+    let all: Vec<i64> = offsets.iter().map(|offset| offset.0).collect();
+    let (least, greatest) = (all.iter().min().copied()?, all.iter().max().copied()?);
+    Some(UtcFit {
+        offset_nanos: lower_median(all)?,
+        bound_nanos: greatest,
+        spread_nanos: greatest.saturating_sub(least),
+        drift_ppm: drift(&offsets),
+        fixes: offsets.len(),
+        unwrapped,
+    })
+}
+
+fn lower_median(mut values: Vec<i64>) -> Option<i64> {
+    let middle = values.len().checked_sub(1)? / 2;
+    Some(*values.select_nth_unstable(middle).1)
+}
+
+/// The slope of the offsets over time, where it is more than 20 ppm over more than ten minutes.
+fn drift(offsets: &[(i64, i64, u64)]) -> Option<f64> {
+    let (first, last) = (offsets.first()?, offsets.last()?);
+    if last.1.saturating_sub(first.1) < 600_000_000_000 {
+        return None;
+    }
+    let n = offsets.len() as f64;
+    let at = |o: &(i64, i64, u64)| ((o.1 - first.1) as f64 / 1e9, o.0.saturating_sub(first.0) as f64 / 1e9);
+    let (mean_x, mean_y) = offsets.iter().map(at).fold((0.0, 0.0), |(a, b), (x, y)| (a + x / n, b + y / n));
+    let (over, under) = offsets.iter().map(at).fold((0.0, 0.0), |(over, under), (x, y)| {
+        (over + (x - mean_x) * (y - mean_y), under + (x - mean_x).powi(2))
+    });
+    let ppm = over / under * 1e6;
+    (ppm.abs() > 20.0).then_some(ppm)
+}
+
+#[cfg(test)]
+mod tests {
+    use rovelog_core::wire::{F32Le, F64Le, I32Le};
+
+    use super::*;
+
+    fn fix(seconds: i64, latitude: f64, longitude: f64, speed: f32) -> Fix {
+        let zero = [0_u8; 80];
+        let mut data: GpsData = zerocopy::FromBytes::read_from_bytes(&zero[..]).unwrap();
+        (data.latitude, data.longitude) = (F64Le::new(latitude), F64Le::new(longitude));
+        (data.quality, data.speed) = (I32Le::new(1), F32Le::new(speed));
+        (data.hour, data.minute, data.second) = (I32Le::new(23), I32Le::new(59), I32Le::new(50));
+        (data.day, data.month, data.year) = (I32Le::new(14), I32Le::new(6), I32Le::new(10));
+        data.second = I32Le::new(50 + i32::try_from(seconds).unwrap());
+        if seconds >= 10 {
+            // Midnight has passed, and the date lags a second behind.
+            (data.hour, data.minute) = (I32Le::new(0), I32Le::new(0));
+            data.second = I32Le::new(i32::try_from(seconds).unwrap() - 10);
+            data.day = I32Le::new(if seconds == 10 { 14 } else { 15 });
+        }
+        Fix { nanos: seconds * 1_000_000_000, offset: 0, data }
+    }
+
+    #[test]
+    fn units_are_told_by_range_or_by_the_way() {
+        assert_eq!(settle(&[fix(0, 5021.7698, 733.5059, 0.0)]).unit, AngleUnit::DegreesMinutes);
+        assert!((AngleUnit::DegreesMinutes.degrees(-5021.6) + 50.36).abs() < 1e-9);
+        // 50.36 might be 0 degrees 50.36 minutes; 18 km/h north for a second are 5 m or 4.5e-5 degrees.
+        let north = |unit: f64| -> Vec<Fix> {
+            (0..10).map(|i| fix(i.into(), 0.5 + f64::from(i) * unit, 0.1, 18.0)).collect()
+        };
+        let degree = 5.0 / 6_371_000.0_f64;
+        for (step, unit) in [
+            (degree.to_degrees(), AngleUnit::Degrees),
+            (degree, AngleUnit::Radians),
+            (degree.to_degrees() * 60.0, AngleUnit::DegreesMinutes),
+        ] {
+            let settled = settle(&north(step));
+            assert_eq!((settled.unit, settled.assumed), (unit, false), "{}", settled.evidence);
+        }
+        assert!(settle(&[fix(0, 0.5, 0.1, 0.0), fix(1, 0.5, 0.1, 0.0)]).assumed);
+    }
+
+    #[test]
+    fn a_date_that_lags_is_put_right() {
+        let fixes: Vec<Fix> = (0..20).map(|i| fix(i, 50.0, 7.0, 0.0)).collect();
+        let fit = settle(&fixes).utc.unwrap();
+        assert_eq!((fit.spread_nanos, fit.unwrapped.len()), (0, 1));
+        assert_eq!(fit.at(0).unwrap().to_rfc3339(), "2010-06-14T23:59:50+00:00");
+        assert_eq!(fit.fixes, 20);
+    }
+}

@@ -1,0 +1,77 @@
+//! `simpleHash`: how a message type's id comes from its name (section 4.2).
+
+use crate::error::VelError;
+use crate::message::Kind;
+
+/// `BaseLib::String::simpleHash`: the sum over `byte[i] * (i + 119)`, wrapping at 32 bits.
+///
+/// The specification names the function and not the formula; all six published ids come out of this one.
+///
+/// ```
+/// assert_eq!(vel_format::simple_hash("OBDDataM").unwrap(), 0x0001_4043);
+/// assert_eq!(vel_format::simple_hash("CompassM").unwrap(), 0x0001_806E);
+/// ```
+///
+/// # Errors
+/// Where the name has characters outside ASCII: whether the original took them as signed is not known.
+pub fn simple_hash(name: &str) -> Result<u32, VelError> {
+    if let Some(at) = name.bytes().position(|byte| !byte.is_ascii()) {
+        return Err(VelError::NotAscii { name: name.to_owned(), at });
+    }
+    let weights = 119_u32..;
+    Ok(name
+        .bytes()
+        .zip(weights)
+        .fold(0, |sum, (byte, weight)| sum.wrapping_add(u32::from(byte).wrapping_mul(weight))))
+}
+
+/// Names that programs of the same family may have used. They are suggested for an unknown id, never claimed:
+/// the hash is short, and different names share an id.
+const LIKELY: &[&str] = &[
+    "CompassM",
+    "LaserDataM",
+    "SceneGraphM",
+    "TrackedPeopleM",
+    "FollowingStateM",
+    "OdometryM",
+    "MapDataM",
+    "LogM",
+    "ImuDataM",
+    "IMUDataM",
+    "RobotStateM",
+    "VelodyneDataM",
+    "PointCloudM",
+    "TemperatureDataM",
+    "ThermalImageM",
+    "SonarDataM",
+    "DriveM",
+    "MyDataM",
+];
+
+/// A likely name for the id of an unknown type.
+pub fn suggest(type_id: u32) -> Option<&'static str> {
+    LIKELY.iter().copied().find(|name| simple_hash(name).ok() == Some(type_id))
+}
+
+/// The published type that already has this id, whatever its name is.
+pub fn published(type_id: u32) -> Option<&'static str> {
+    Kind::of_id(type_id).map(Kind::name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_ids_come_out() {
+        for kind in Kind::ALL {
+            assert_eq!(simple_hash(kind.name()).unwrap(), kind.type_id(), "{}", kind.name());
+        }
+        assert_eq!(simple_hash("").unwrap(), 0);
+        assert_eq!(simple_hash("A").unwrap(), 0x1E37);
+        assert_eq!(simple_hash("LaserCloudM").unwrap(), simple_hash("CloudLaserM").unwrap());
+        assert_eq!(published(simple_hash("VelodyneGridMapM").unwrap()), Some("VelodyneRawDataM"));
+        assert_eq!(suggest(0x0001_806E), Some("CompassM"));
+        assert!(simple_hash("Stra\u{df}eM").is_err());
+    }
+}

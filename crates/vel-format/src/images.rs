@@ -1,0 +1,235 @@
+//! Images: the JPEG as it lies in the log, its header, and pixels. Decisions 21 and 22 of
+//! docs/formats/vel.md.
+
+use rovelog_core::Rule;
+
+use crate::diagnostics as rules;
+use crate::message::ImageRef;
+
+/// What the header of a JPEG says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JpegHeader {
+    /// Pixels.
+    pub width: u16,
+    /// Pixels.
+    pub height: u16,
+    /// Grey, colour, or four components.
+    pub components: u8,
+}
+
+impl JpegHeader {
+    /// Reads the header of a JPEG, without decoding anything behind it.
+    ///
+    /// # Errors
+    /// Where there is no header that can be read; why.
+    pub fn read(jpeg: &[u8]) -> Result<Self, String> {
+        let mut decoder = jpeg_decoder::Decoder::new(jpeg);
+        decoder.read_info().map_err(|error| error.to_string())?;
+        let info = decoder.info().ok_or_else(|| "no frame header".to_owned())?;
+        let components = match info.pixel_format {
+            jpeg_decoder::PixelFormat::L8 | jpeg_decoder::PixelFormat::L16 => 1,
+            jpeg_decoder::PixelFormat::RGB24 => 3,
+            jpeg_decoder::PixelFormat::CMYK32 => 4,
+        };
+        Ok(Self { width: info.width, height: info.height, components })
+    }
+}
+
+/// What is wrong with an image as its header shows it.
+pub(crate) fn remark(image: &ImageRef<'_>) -> Option<(&'static Rule, String)> {
+    if image.head.is_compressed.get() == 0 {
+        return None;
+    }
+    let (width, height) = (image.head.width.get(), image.head.height.get());
+    match JpegHeader::read(image.data) {
+        Ok(jpeg) if (i32::from(jpeg.width), i32::from(jpeg.height)) == (width, height) => None,
+        Ok(jpeg) => Some((
+            &rules::IMAGE_SIZE,
+            format!("the message says {width}x{height}, the JPEG is {}x{}", jpeg.width, jpeg.height),
+        )),
+        Err(why) => Some((&rules::IMAGE_HEADER, format!("no JPEG header can be read: {why}"))),
+    }
+}
+
+/// How the bytes of an image are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// A JPEG.
+    Jpeg,
+    /// One byte a pixel.
+    Grey,
+    /// Two bytes a pixel: brightness, and colour for every second one.
+    Yuyv,
+    /// Three bytes a pixel; whether red or blue comes first is not known.
+    Rgb,
+    /// Bytes that fit none of these.
+    Unknown,
+}
+
+impl Encoding {
+    /// The word used in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Jpeg => "jpeg",
+            Self::Grey => "mono8",
+            Self::Yuyv => "yuyv",
+            Self::Rgb => "rgb8",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl ImageRef<'_> {
+    /// How its bytes are to be read: a JPEG where it says so or begins like one, else by their number.
+    pub fn encoding(&self) -> Encoding {
+        if self.head.is_compressed.get() != 0 || self.data.starts_with(&[0xFF, 0xD8, 0xFF]) {
+            return Encoding::Jpeg;
+        }
+        let side = |n: i32| u64::try_from(n).unwrap_or(0);
+        let pixels = side(self.head.width.get()) * side(self.head.height.get());
+        match self.data.len() as u64 {
+            _ if pixels == 0 => Encoding::Unknown,
+            len if len == pixels => Encoding::Grey,
+            len if len == 2 * pixels && pixels.is_multiple_of(2) => Encoding::Yuyv,
+            len if len == 3 * pixels => Encoding::Rgb,
+            _ => Encoding::Unknown,
+        }
+    }
+}
+
+#[cfg(feature = "pixels")]
+mod pixels {
+    use std::io::Cursor;
+
+    use image::{DynamicImage, GrayImage, ImageFormat, RgbImage};
+
+    use super::{Encoding, JpegHeader};
+    use crate::error::VelError;
+    use crate::message::{ImageRef, Message};
+
+    /// What decoding may cost.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct PixelLimits {
+        /// Pixels: 64 million.
+        pub pixels: u64,
+        /// Bytes that a decoder may take: 256 MiB.
+        pub bytes: u64,
+    }
+
+    impl Default for PixelLimits {
+        fn default() -> Self {
+            Self { pixels: 64 << 20, bytes: 256 << 20 }
+        }
+    }
+
+    impl ImageRef<'_> {
+        /// The image as pixels; its size is checked before anything is decoded. What `image` refuses gets a
+        /// second opinion of `jpeg-decoder`. `message` is where it stands, for errors.
+        ///
+        /// # Errors
+        /// Where the image cannot be decoded, or is larger than the limits.
+        pub fn pixels(&self, message: &Message<'_>, limits: PixelLimits) -> Result<DynamicImage, VelError> {
+            let at = message.offset;
+            let bad = |why: String| VelError::BadImage { at, why };
+            let (width, height) = self.size().map_err(bad)?;
+            let pixels = u64::from(width) * u64::from(height);
+            if pixels > limits.pixels {
+                return Err(VelError::ImageTooLarge { at, pixels, limit: limits.pixels });
+            }
+            let odd = || bad("its bytes are not those of its size".to_owned());
+            match self.encoding() {
+                Encoding::Jpeg => jpeg(self.data, limits).map_err(bad),
+                Encoding::Grey => {
+                    Ok(GrayImage::from_raw(width, height, self.data.to_vec()).ok_or_else(odd)?.into())
+                }
+                Encoding::Rgb => {
+                    Ok(RgbImage::from_raw(width, height, self.data.to_vec()).ok_or_else(odd)?.into())
+                }
+                Encoding::Yuyv => {
+                    Ok(RgbImage::from_raw(width, height, yuyv(self.data)).ok_or_else(odd)?.into())
+                }
+                Encoding::Unknown => Err(bad("its bytes fit no known layout".to_owned())),
+            }
+        }
+
+        /// The size that counts for pixels: that of the JPEG, or else the fields.
+        fn size(&self) -> Result<(u32, u32), String> {
+            if self.encoding() == Encoding::Jpeg {
+                let header = JpegHeader::read(self.data)?;
+                return Ok((header.width.into(), header.height.into()));
+            }
+            let side = |n: i32| u32::try_from(n).map_err(|_| "its size is negative".to_owned());
+            Ok((side(self.head.width.get())?, side(self.head.height.get())?))
+        }
+
+        /// A small JPEG image of at least `side` pixels, a whole fraction of the size down to an eighth; cheaper
+        /// than all of it.
+        ///
+        /// # Errors
+        /// Where the JPEG cannot be decoded.
+        pub fn preview(&self, message: &Message<'_>, side: u16) -> Result<DynamicImage, VelError> {
+            let bad = |why: String| VelError::BadImage { at: message.offset, why };
+            let mut decoder = jpeg_decoder::Decoder::new(self.data);
+            decoder.scale(side, side).map_err(|error| bad(error.to_string()))?;
+            decoded(decoder).map_err(bad)
+        }
+
+        /// The image as a PNG.
+        ///
+        /// # Errors
+        /// As [`pixels`](Self::pixels).
+        pub fn png(&self, message: &Message<'_>, limits: PixelLimits) -> Result<Vec<u8>, VelError> {
+            let mut out = Cursor::new(Vec::new());
+            let bad =
+                |error: image::ImageError| VelError::BadImage { at: message.offset, why: error.to_string() };
+            self.pixels(message, limits)?.write_to(&mut out, ImageFormat::Png).map_err(bad)?;
+            Ok(out.into_inner())
+        }
+    }
+
+    fn jpeg(data: &[u8], limits: PixelLimits) -> Result<DynamicImage, String> {
+        let mut reader = image::ImageReader::with_format(Cursor::new(data), ImageFormat::Jpeg);
+        let mut allowed = image::Limits::default();
+        allowed.max_alloc = Some(limits.bytes);
+        reader.limits(allowed);
+        reader.decode().or_else(|first| {
+            let mut second = jpeg_decoder::Decoder::new(data);
+            second.set_max_decoding_buffer_size(usize::try_from(limits.bytes).unwrap_or(usize::MAX));
+            decoded(second).map_err(|_| first.to_string())
+        })
+    }
+
+    fn decoded(mut decoder: jpeg_decoder::Decoder<&[u8]>) -> Result<DynamicImage, String> {
+        let data = decoder.decode().map_err(|error| error.to_string())?;
+        let info = decoder.info().ok_or("no frame header")?;
+        let (width, height) = (info.width.into(), info.height.into());
+        let made = match info.pixel_format {
+            jpeg_decoder::PixelFormat::L8 => GrayImage::from_raw(width, height, data).map(DynamicImage::from),
+            jpeg_decoder::PixelFormat::RGB24 => {
+                RgbImage::from_raw(width, height, data).map(DynamicImage::from)
+            }
+            other => return Err(format!("pixels of {other:?} are not supported")),
+        };
+        made.ok_or_else(|| "fewer pixels than its header says".to_owned())
+    }
+
+    /// YUYV to RGB by ITU-R BT.601, full range, as cameras send it.
+    fn yuyv(data: &[u8]) -> Vec<u8> {
+        let (pairs, _) = data.as_chunks::<4>();
+        let mut out = Vec::new();
+        for [y0, u, y1, v] in pairs {
+            let (u, v) = (f32::from(*u) - 128.0, f32::from(*v) - 128.0);
+            for y in [y0, y1] {
+                let y = f32::from(*y);
+                let rgb = [y + 1.402 * v, y - 0.344_136 * u - 0.714_136 * v, y + 1.772 * u];
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+                out.extend(rgb.map(|c| c.round().clamp(0.0, 255.0) as u8));
+            }
+        }
+        out
+    }
+}
+
+#[cfg(feature = "pixels")]
+pub use pixels::PixelLimits;

@@ -1,0 +1,113 @@
+//! The file's own index (section 3.3): a hint that is checked against the messages.
+
+use crate::locate::Located;
+
+/// The second 0 of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexOrigin {
+    /// The time of the first message.
+    FirstMessage,
+    /// The start of the recording program.
+    ProgramStart,
+}
+
+/// What the file's own index is worth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IndexState {
+    /// It has no entries.
+    Absent,
+    /// Every entry names the message that it should.
+    Good(IndexOrigin),
+    /// It was made again by walking over the messages; why.
+    Rebuilt(String),
+}
+
+impl IndexState {
+    /// The word used in text and JSON.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Absent => "absent",
+            Self::Good(_) => "used",
+            Self::Rebuilt(_) => "rebuilt",
+        }
+    }
+}
+
+/// Follows the messages and compares.
+#[derive(Clone, Debug)]
+pub(crate) struct Check {
+    /// One run for each origin.
+    runs: Vec<Run>,
+    claimed: u32,
+    behind: bool,
+    started: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Run {
+    origin: IndexOrigin,
+    start_ms: f64,
+    next: usize,
+    /// The first entry that is wrong, and what it should be.
+    wrong: Option<(usize, u64)>,
+}
+
+impl Check {
+    pub(crate) fn new(start: &Located) -> Self {
+        let run = |origin| Run { origin, start_ms: 0.0, next: 0, wrong: None };
+        Self {
+            runs: vec![run(IndexOrigin::FirstMessage), run(IndexOrigin::ProgramStart)],
+            claimed: start.claimed,
+            behind: start.found == crate::locate::Found::BehindIndex
+                && start.entries.len() == start.claimed as usize,
+            started: false,
+        }
+    }
+
+    /// Takes a message in file order.
+    #[inline]
+    pub(crate) fn message(&mut self, entries: &[i64], at: u64, millis: f64) {
+        if !self.started {
+            self.started = true;
+            self.runs[0].start_ms = if millis.is_finite() { millis } else { 0.0 };
+        }
+        for run in &mut self.runs {
+            while run.wrong.is_none()
+                && run.next < entries.len()
+                && millis >= run.start_ms + 1000.0 * run.next as f64
+            {
+                if u64::try_from(entries[run.next]) != Ok(at) {
+                    run.wrong = Some((run.next, at));
+                }
+                run.next += 1;
+            }
+        }
+    }
+
+    /// The verdict when the messages end at `end`.
+    pub(crate) fn finish(&self, entries: &[i64], end: u64) -> IndexState {
+        if self.claimed == 0 {
+            return IndexState::Absent;
+        }
+        if !self.behind {
+            let claimed = self.claimed;
+            return IndexState::Rebuilt(format!("no message begins behind the {claimed} entries it claims"));
+        }
+        // Entries past the last message say "nothing more".
+        let rest = |run: &Run| {
+            let found = entries[run.next..].iter().position(|entry| u64::try_from(*entry) != Ok(end));
+            found.map(|i| (run.next + i, end))
+        };
+        let verdicts = self.runs.iter().map(|run| (run.origin, run.wrong.or_else(|| rest(run))));
+        let mut wrong = Vec::new();
+        for (origin, verdict) in verdicts {
+            match verdict {
+                None => return IndexState::Good(origin),
+                Some(place) => wrong.push(place),
+            }
+        }
+        let (entry, should) = wrong.into_iter().max().unwrap_or_default();
+        let found = entries.get(entry).copied().unwrap_or_default();
+        IndexState::Rebuilt(format!("entry {entry} is {found}, and second {entry} begins at byte {should}"))
+    }
+}

@@ -1,0 +1,119 @@
+//! Laser scans: the angle of every range, and codes told from distances. Section 8 of docs/formats/vel.md.
+
+use std::f64::consts::TAU;
+
+use crate::message::LaserRef;
+
+/// A scanner with a known table of angles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scanner {
+    /// Hokuyo URG-04LX: 1024 steps a turn, 20 mm to 5.6 m.
+    Urg04Lx,
+    /// Hokuyo UTM-30LX: 1440 steps a turn, up to 30 m.
+    Utm30Lx,
+}
+
+impl Scanner {
+    /// The scanner of a sensor type.
+    pub fn by_type(sensor_type: &[u8]) -> Option<Self> {
+        match sensor_type {
+            b"Hokuyo_URG-04LX" => Some(Self::Urg04Lx),
+            b"Hokuyo_UTM-30LX" => Some(Self::Utm30Lx),
+            _ => None,
+        }
+    }
+
+    /// Steps of a turn.
+    pub const fn slits(self) -> u32 {
+        match self {
+            Self::Urg04Lx => 1024,
+            Self::Utm30Lx => 1440,
+        }
+    }
+
+    /// The step that looks to the front.
+    pub const fn front(self) -> i64 {
+        match self {
+            Self::Urg04Lx => 384,
+            Self::Utm30Lx => 540,
+        }
+    }
+
+    /// The least range that is a distance, millimetres; below are codes.
+    pub const fn least(self) -> u32 {
+        match self {
+            Self::Urg04Lx => 20,
+            Self::Utm30Lx => 23,
+        }
+    }
+
+    /// What a code says.
+    pub const fn code(self, code: u32) -> &'static str {
+        match (self, code) {
+            (Self::Urg04Lx, 0) => "perhaps beyond the range",
+            (Self::Urg04Lx, 1 | 2) => "weak return",
+            (Self::Urg04Lx, 18) => "strong reflection",
+            (Self::Urg04Lx, 19) => "not measurable",
+            (Self::Utm30Lx, 1) => "no object",
+            (Self::Utm30Lx, 2) => "too near",
+            (Self::Utm30Lx, 3) => "interference",
+            (Self::Utm30Lx, 4) => "out of the near range",
+            _ => "other",
+        }
+    }
+
+    /// The step of the first range of a scan with `count`, and whether the table says so; other counts are
+    /// centred on the front.
+    #[expect(clippy::cast_possible_wrap, reason = "a scan is far shorter")]
+    pub const fn first_step(self, count: usize) -> (i64, bool) {
+        match (self, count) {
+            (Self::Urg04Lx, 682) => (44, true),
+            (Self::Urg04Lx, 726 | 769) | (Self::Utm30Lx, 1081) => (0, true),
+            _ => (self.front() - (count / 2) as i64, false),
+        }
+    }
+}
+
+/// One range of a scan.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ScanPoint {
+    /// Its place in the scan.
+    pub index: usize,
+    /// The sensor's step.
+    pub step: i64,
+    /// Radians counter-clockwise from above, 0 ahead.
+    pub angle: f64,
+    /// Millimetres or a code, as it was sent.
+    pub raw: u32,
+    /// Metres; `None` for a code.
+    pub range: Option<f64>,
+}
+
+impl ScanPoint {
+    /// Metres ahead and to the left; `None` for a code.
+    pub fn xy(&self) -> Option<[f64; 2]> {
+        let (sin, cos) = self.angle.sin_cos();
+        self.range.map(|range| [range * cos, range * sin])
+    }
+}
+
+impl<'a> LaserRef<'a> {
+    /// The scanner, where its type is known.
+    pub fn scanner(&self) -> Option<Scanner> {
+        Scanner::by_type(self.sensor_type)
+    }
+
+    /// The ranges with their angles; `None` for a sensor whose angles are not known.
+    pub fn points(&self) -> Option<impl ExactSizeIterator<Item = ScanPoint> + use<'a>> {
+        let scanner = self.scanner()?;
+        let (first, _) = scanner.first_step(self.ranges.len());
+        Some(self.ranges.iter().enumerate().map(move |(index, range)| {
+            let step = first + i64::try_from(index).unwrap_or(i64::MAX);
+            let raw = range.get();
+            let angle = (step - scanner.front()) as f64 * TAU / f64::from(scanner.slits());
+            let range = (raw >= scanner.least()).then(|| f64::from(raw) / 1000.0);
+            ScanPoint { index, step, angle, raw, range }
+        }))
+    }
+}

@@ -1,0 +1,303 @@
+//! Orientation: the order of a quaternion's components and its direction, settled from the file. Section 9
+//! of docs/formats/vel.md.
+
+use crate::wire::RobotPose;
+
+/// Where the scalar component of a quaternion stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QuaternionOrder {
+    /// w, x, y, z.
+    #[default]
+    Wxyz,
+    /// x, y, z, w.
+    Xyzw,
+}
+
+impl QuaternionOrder {
+    /// The word used in text and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Wxyz => "wxyz",
+            Self::Xyzw => "xyzw",
+        }
+    }
+}
+
+/// What a quaternion turns into what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// Vectors of the body into the world.
+    #[default]
+    BodyToWorld,
+    /// Vectors of the world into the body.
+    WorldToBody,
+}
+
+impl Direction {
+    /// The word used in text and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BodyToWorld => "body_to_world",
+            Self::WorldToBody => "world_to_body",
+        }
+    }
+}
+
+/// What the acceleration is measured in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AccelerationUnit {
+    /// m/s2, gravity included.
+    #[default]
+    MetresPerSecond2,
+    /// Multiples of 9.80665 m/s2, gravity included.
+    G,
+    /// m/s2 without gravity.
+    GravityRemoved,
+}
+
+impl AccelerationUnit {
+    /// The word used in text and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MetresPerSecond2 => "m/s2",
+            Self::G => "g",
+            Self::GravityRemoved => "m/s2 without gravity",
+        }
+    }
+
+    /// A stored acceleration in m/s2.
+    pub fn metres(self, value: f32) -> f32 {
+        #[expect(clippy::cast_possible_truncation, reason = "rounded once, to the width it is stored in")]
+        match self {
+            Self::G => (f64::from(value) * 9.806_65) as f32,
+            _ => value,
+        }
+    }
+}
+
+/// What poses mean in a log.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct PoseMeaning {
+    /// Order of the components.
+    pub order: QuaternionOrder,
+    /// Direction.
+    pub direction: Direction,
+    /// What order and direction rest on.
+    pub evidence: String,
+    /// Whether order and direction are the default because the file does not tell.
+    pub assumed: bool,
+    /// Unit of the acceleration.
+    pub unit: AccelerationUnit,
+    /// What the unit rests on.
+    pub unit_evidence: String,
+    /// Whether the unit is the default because the file does not tell.
+    pub unit_assumed: bool,
+}
+
+impl PoseMeaning {
+    /// The quaternion of a pose as w, x, y, z, body to world.
+    pub fn quaternion(&self, pose: &RobotPose) -> [f32; 4] {
+        let mut q = pose.quaternion.map(rovelog_core::wire::F32Le::get);
+        if self.order == QuaternionOrder::Xyzw {
+            q.rotate_right(1);
+        }
+        if self.direction == Direction::WorldToBody {
+            q[1..].iter_mut().for_each(|x| *x = -*x);
+        }
+        q
+    }
+}
+
+/// Samples that are looked at.
+const SAMPLES: usize = 1000;
+
+/// Poses spread over a log of any length: every n-th one, n doubled whenever there are too many.
+#[derive(Clone, Debug)]
+pub(crate) struct Samples {
+    poses: Vec<RobotPose>,
+    stride: u64,
+    met: u64,
+}
+
+impl Default for Samples {
+    fn default() -> Self {
+        Self { poses: Vec::new(), stride: 1, met: 0 }
+    }
+}
+
+impl Samples {
+    pub(crate) fn push(&mut self, pose: &RobotPose) {
+        if self.met.is_multiple_of(self.stride) {
+            if self.poses.len() == SAMPLES {
+                let mut keep = false;
+                self.poses.retain(|_| {
+                    keep = !keep;
+                    keep
+                });
+                self.stride *= 2;
+            }
+            if self.met.is_multiple_of(self.stride) {
+                self.poses.push(*pose);
+            }
+        }
+        self.met += 1;
+    }
+
+    pub(crate) fn settle(&self) -> PoseMeaning {
+        settle(&self.poses)
+    }
+}
+
+/// Settles what `poses` mean: in the right reading, gravity stands still in the world, along its z axis.
+pub fn settle(poses: &[RobotPose]) -> PoseMeaning {
+    let mut meaning = PoseMeaning::default();
+    unit(poses, &mut meaning);
+    let mut readings = Vec::new();
+    for order in [QuaternionOrder::Wxyz, QuaternionOrder::Xyzw] {
+        for direction in [Direction::BodyToWorld, Direction::WorldToBody] {
+            let reading = PoseMeaning { order, direction, ..PoseMeaning::default() };
+            readings.extend(spread(poses, &reading).map(|(spread, up)| (spread, up, order, direction)));
+        }
+    }
+    readings.sort_by(|a, b| a.0.total_cmp(&b.0));
+    match readings[..] {
+        [(best, up, order, direction), (next, ..), ..] if best < next / 2.0 && up >= 0.9 => {
+            (meaning.order, meaning.direction) = (order, direction);
+            meaning.evidence = format!(
+                "gravity in the world varies by {best:.3}, and by {next:.3} in the next best reading"
+            );
+        }
+        [(best, ..), (next, ..), ..] => {
+            meaning.assumed = true;
+            meaning.evidence = format!("two readings keep gravity still alike ({best:.3} and {next:.3})");
+        }
+        _ => {
+            meaning.assumed = true;
+            "no pose with a quaternion of length 1".clone_into(&mut meaning.evidence);
+        }
+    }
+    meaning
+}
+
+fn unit(poses: &[RobotPose], meaning: &mut PoseMeaning) {
+    let mut lengths: Vec<f64> =
+        poses.iter().map(|pose| length(acceleration(pose))).filter(|length| length.is_finite()).collect();
+    lengths.sort_by(f64::total_cmp);
+    let Some(median) = lengths.get(lengths.len() / 2) else {
+        meaning.unit_assumed = true;
+        "no acceleration".clone_into(&mut meaning.unit_evidence);
+        return;
+    };
+    (meaning.unit, meaning.unit_assumed) = match median {
+        8.0..=12.0 => (AccelerationUnit::MetresPerSecond2, false),
+        0.8..=1.2 => (AccelerationUnit::G, false),
+        m if *m < 0.3 => (AccelerationUnit::GravityRemoved, false),
+        _ => (AccelerationUnit::MetresPerSecond2, true),
+    };
+    meaning.unit_evidence = format!("the median of its length is {median:.3}");
+}
+
+fn acceleration(pose: &RobotPose) -> [f64; 3] {
+    pose.acceleration.map(|a| f64::from(a.get()))
+}
+
+fn length(v: [f64; 3]) -> f64 {
+    v.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// The sum of the standard deviations of the acceleration's components in the world, and how much of its
+/// mean stands upright. `None` where fewer than two poses can be used.
+fn spread(poses: &[RobotPose], reading: &PoseMeaning) -> Option<(f64, f64)> {
+    let turned: Vec<[f64; 3]> = poses
+        .iter()
+        .filter_map(|pose| {
+            let q = reading.quaternion(pose).map(f64::from);
+            let norm = q.iter().map(|x| x * x).sum::<f64>().sqrt();
+            let sound = (norm - 1.0).abs() <= 0.05 && acceleration(pose).iter().all(|a| a.is_finite());
+            sound.then(|| rotate(q.map(|x| x / norm), acceleration(pose)))
+        })
+        .collect();
+    if turned.len() < 2 {
+        return None;
+    }
+    let n = turned.len() as f64;
+    let mut mean = [0.0; 3];
+    for v in &turned {
+        for (mean, x) in mean.iter_mut().zip(v) {
+            *mean += x / n;
+        }
+    }
+    let deviation =
+        |axis: usize| (turned.iter().map(|v| (v[axis] - mean[axis]).powi(2)).sum::<f64>() / n).sqrt();
+    Some(((0..3).map(deviation).sum(), mean[2].abs() / length(mean).max(f64::MIN_POSITIVE)))
+}
+
+/// `v` turned by the unit quaternion `[w, x, y, z]`.
+fn rotate(q: [f64; 4], v: [f64; 3]) -> [f64; 3] {
+    let cross = |a: [f64; 3], b: [f64; 3]| {
+        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+    };
+    let axis = [q[1], q[2], q[3]];
+    let once = cross(axis, v).map(|t| 2.0 * t);
+    let twice = cross(axis, once);
+    std::array::from_fn(|i| v[i] + q[0] * once[i] + twice[i])
+}
+
+#[cfg(test)]
+mod tests {
+    use rovelog_core::wire::F32Le;
+
+    use super::*;
+
+    /// A vehicle that rolls and pitches; `store` lays the true [w, x, y, z] down.
+    fn log(store: impl Fn([f64; 4]) -> [f64; 4], g: f64) -> Vec<RobotPose> {
+        let pose = |i: i32| {
+            let (roll, pitch) = ((f64::from(i) * 0.1).sin() * 0.4, (f64::from(i) * 0.07).cos() * 0.3);
+            let (a, b) = ((roll / 2.0).sin_cos(), (pitch / 2.0).sin_cos());
+            let q = [a.1 * b.1, a.0 * b.1, a.1 * b.0, a.0 * b.0];
+            let back = [q[0], -q[1], -q[2], -q[3]];
+            #[expect(clippy::cast_possible_truncation, reason = "test values")]
+            let narrow = |x: f64| F32Le::new(x as f32);
+            RobotPose {
+                quaternion: store(q).map(narrow),
+                acceleration: rotate(back, [0.0, 0.0, g]).map(narrow),
+            }
+        };
+        (0..200).map(pose).collect()
+    }
+
+    #[test]
+    fn every_order_and_direction_is_told() {
+        let of = |q: [f64; 4]| [q[0], -q[1], -q[2], -q[3]];
+        let xyzw = |q: [f64; 4]| [q[1], q[2], q[3], q[0]];
+        for (poses, order, direction) in [
+            (log(|q| q, 9.81), QuaternionOrder::Wxyz, Direction::BodyToWorld),
+            (log(xyzw, 9.81), QuaternionOrder::Xyzw, Direction::BodyToWorld),
+            (log(of, 9.81), QuaternionOrder::Wxyz, Direction::WorldToBody),
+            (log(|q| xyzw(of(q)), 1.0), QuaternionOrder::Xyzw, Direction::WorldToBody),
+        ] {
+            let got = settle(&poses);
+            assert_eq!(
+                (got.order, got.direction, got.assumed),
+                (order, direction, false),
+                "{}",
+                got.evidence
+            );
+        }
+        assert_eq!(settle(&log(|q| q, 1.0)).unit, AccelerationUnit::G);
+        assert_eq!(settle(&log(|q| q, 0.0)).unit, AccelerationUnit::GravityRemoved);
+        assert!(settle(&[]).assumed);
+    }
+
+    #[test]
+    fn samples_are_spread_over_the_log() {
+        let poses = log(|q| q, 9.81);
+        let mut samples = Samples::default();
+        for i in 0..9000 {
+            samples.push(&poses[i % poses.len()]);
+        }
+        assert!((SAMPLES / 2..=SAMPLES).contains(&samples.poses.len()));
+        assert_eq!(samples.stride, 16);
+    }
+}

@@ -1,0 +1,355 @@
+//! The random-access reader: a log in memory or in a mapped file.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::ops::Range;
+use std::sync::Arc;
+
+use rovelog_core::{
+    Bytes, Clock, Diagnostics, FormatInfo, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions,
+    Recovery, Select, Sliced, Timestamp, Topic,
+};
+
+use crate::declared::Types;
+use crate::error::VelError;
+use crate::explain::Choice;
+use crate::frame::{Rules, Step, Walk, view};
+use crate::gps::Fix;
+use crate::indexing::IndexState;
+use crate::locate::Begin;
+use crate::message::{Kind, Message, Payload, SizeRule};
+use crate::plausible::HEADER_LEN;
+use crate::summary::{Meaning, Reading, Summary};
+use crate::window::Window;
+use crate::wire::FileHeader;
+
+/// A message without a topic: its payload cannot be read.
+const NO_TOPIC: u32 = u32::MAX;
+
+/// Where a message stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) at: u64,
+    pub(crate) nanos: i64,
+    pub(crate) topic: u32,
+    seq: u32,
+}
+
+/// A part of the file that is no message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) range: Range<u64>,
+    pub(crate) what: PartKind,
+}
+
+/// What such a part is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PartKind {
+    /// A message that is marked as not valid.
+    Invalid,
+    Lost,
+    /// Header and index of another log.
+    Joined,
+    Terminator,
+    Tail,
+}
+
+/// A VEL log, opened. Opening walks over the message headers once; fields are decoded when asked for.
+#[derive(Debug)]
+pub struct VelReader {
+    pub(crate) bytes: Bytes,
+    pub(crate) walk: Walk,
+    pub(crate) entries: Vec<Entry>,
+    /// The entries with a topic in the order of time, where that is not the order of the file.
+    by_time: Option<Vec<u32>>,
+    pub(crate) parts: Vec<Part>,
+    summary: Summary,
+    index: IndexState,
+    meaning: Meaning,
+    info: LogInfo,
+}
+
+impl VelReader {
+    /// Opens the log that `bytes` holds.
+    ///
+    /// # Errors
+    /// Where the bytes are no VEL log or end inside its header, and where `options.declarations` cannot be
+    /// read. Damage is no error: it is in [`diagnostics`](LogReader::diagnostics).
+    pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, VelError> {
+        Self::with(bytes, options, false, false)
+    }
+
+    /// The same for a file whose first bytes are damaged: it is taken for a VEL log if messages of one are
+    /// found in it.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and where no message is found.
+    pub fn salvage(bytes: Bytes, options: &ReadOptions) -> Result<Self, VelError> {
+        Self::with(bytes, options, true, false)
+    }
+
+    pub(crate) fn with(
+        bytes: Bytes,
+        options: &ReadOptions,
+        salvage: bool,
+        beyond_end: bool,
+    ) -> Result<Self, VelError> {
+        let types = Arc::new(Types::parse(&options.declarations)?);
+        let rules = Rules { limits: options.limits.clone(), types, salvage, beyond_end };
+        let window = Window { data: &bytes, base: 0, eof: true };
+        let mut walk = match Walk::start(window, &rules) {
+            Ok(walk) => walk,
+            Err(Begin::Refused(error)) => return Err(error),
+            Err(Begin::Need(_)) => unreachable!("the window is the whole file"),
+        };
+        if !walk.start.magic && walk.start.evidence.exact == 0 {
+            return Err(VelError::NotVel);
+        }
+        let mut summary = Summary::new(&walk);
+        let (mut entries, mut parts) = (Vec::new(), Vec::new());
+        let mut sorted = true;
+        let mut last = i64::MIN;
+        loop {
+            // The window is the whole file, so there is never more to ask for.
+            match walk.step(window).expect("the window reaches the end of the file") {
+                Step::Message { at, end, nanos, fit } => {
+                    let message = view(window, at, end, nanos);
+                    let series = summary.message(&mut walk, &message, fit);
+                    let (topic, seq) = series.unwrap_or((NO_TOPIC, 0));
+                    let seq = u32::try_from(seq).unwrap_or(u32::MAX);
+                    entries.push(Entry { at, nanos, topic, seq });
+                    sorted &= last <= nanos;
+                    last = nanos;
+                }
+                Step::End => break,
+                step => parts.extend(summary.part(&step)),
+            }
+        }
+        let (index, meaning) = summary.finish(&mut walk);
+        let info = summary.info(&walk, &index, &meaning, bytes.len() as u64);
+        let by_time = (!sorted).then(|| in_time_order(&entries));
+        Ok(Self { bytes, walk, entries, by_time, parts, summary, index, meaning, info })
+    }
+
+    /// The file's header.
+    pub fn header(&self) -> &FileHeader {
+        &self.walk.start.header
+    }
+
+    /// What sizes count in this file.
+    pub fn size_rule(&self) -> SizeRule {
+        self.walk.rule
+    }
+
+    /// What the file's own index is worth.
+    pub fn index(&self) -> &IndexState {
+        &self.index
+    }
+
+    /// The entries of the file's own index as they are; none where it cannot be what it claims.
+    pub fn index_entries(&self) -> &[i64] {
+        &self.walk.start.entries
+    }
+
+    /// What the numbers of this log mean, as far as it tells.
+    pub fn meaning(&self) -> &Meaning {
+        &self.meaning
+    }
+
+    /// Every choice that was made from this file, with its evidence.
+    pub fn choices(&self) -> Vec<Choice> {
+        self.summary.choices(&self.walk, &self.index, &self.meaning)
+    }
+
+    /// The position messages, usable or not, in file order.
+    pub fn fixes(&self) -> &[Fix] {
+        self.summary.fixes()
+    }
+
+    /// The types with a layout: those of the specification, and those declared.
+    pub fn types(&self) -> &Types {
+        &self.walk.types
+    }
+
+    fn window(&self) -> Window<'_> {
+        Window { data: &self.bytes, base: 0, eof: true }
+    }
+
+    /// Where a message ends.
+    pub(crate) fn end_of(&self, at: u64) -> u64 {
+        let start = usize::try_from(at).expect("within the file");
+        let size = u32::from_le_bytes(*self.bytes[start..].first_chunk().expect("a whole header"));
+        at + HEADER_LEN + (u64::from(size) - self.walk.rule.overhead())
+    }
+
+    pub(crate) fn message_of(&self, entry: &Entry) -> Message<'_> {
+        view(self.window(), entry.at, self.end_of(entry.at), entry.nanos)
+    }
+
+    /// The name of the topic of an entry, if it has one.
+    pub(crate) fn topic_of(&self, entry: &Entry) -> Option<&Topic> {
+        self.summary.topics.get(entry.topic as usize)
+    }
+
+    /// How the records of a topic are read.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn reading(&self, topic: &Topic) -> Option<Reading> {
+        self.summary.decoder.readings.get(topic.id.index()).copied()
+    }
+
+    /// All sound messages in file order, those included whose payload cannot be read.
+    pub fn messages(&self) -> impl ExactSizeIterator<Item = Message<'_>> + '_ {
+        self.entries.iter().map(|entry| self.message_of(entry))
+    }
+
+    /// The messages of a kind that can be read, in file order.
+    pub fn payloads(&self, kind: Kind) -> impl Iterator<Item = (Message<'_>, Payload<'_>)> + '_ {
+        let wanted: Vec<bool> =
+            self.summary.decoder.readings.iter().map(|reading| *reading == Reading::Kind(kind)).collect();
+        let kept = move |entry: &&Entry| wanted.get(entry.topic as usize).copied().unwrap_or(false);
+        self.entries.iter().filter(kept).filter_map(|entry| {
+            let message = self.message_of(entry);
+            Some((message, message.payload()?))
+        })
+    }
+
+    /// The sound message whose record begins at `offset`.
+    pub fn message_at(&self, offset: u64) -> Option<Message<'_>> {
+        let i = self.entries.binary_search_by_key(&offset, |entry| entry.at).ok()?;
+        Some(self.message_of(&self.entries[i]))
+    }
+
+    /// All records in file order.
+    pub fn records_in_file_order(&self) -> impl Iterator<Item = Record<'_>> + '_ {
+        self.entries.iter().filter_map(|entry| self.record(entry))
+    }
+
+    /// The first message at or after `nanos`, in the order of time: a seek costs a binary search.
+    pub fn seek(&self, nanos: i64) -> Option<Message<'_>> {
+        let place = self.first_at(nanos);
+        (place < self.entries.len()).then(|| self.message_of(&self.entries[self.place(place)]))
+    }
+
+    fn place(&self, i: usize) -> usize {
+        self.by_time.as_ref().map_or(i, |order| order[i] as usize)
+    }
+
+    /// The first place in the order of time that is not before `nanos`.
+    fn first_at(&self, nanos: i64) -> usize {
+        match &self.by_time {
+            None => self.entries.partition_point(|entry| entry.nanos < nanos),
+            Some(order) => order.partition_point(|i| self.entries[*i as usize].nanos < nanos),
+        }
+    }
+
+    fn record(&self, entry: &Entry) -> Option<Record<'_>> {
+        let topic = self.topic_of(entry)?;
+        let time = Some(Timestamp::new(entry.nanos, Clock::LogStart));
+        let data = self.message_of(entry).data;
+        Some(Record::new(topic, time, entry.at, entry.seq.into(), data, &self.summary.decoder))
+    }
+
+    /// Each topic's last entry before `start`, in the order of time.
+    fn latched(&self, start: i64, wanted: &[bool]) -> Vec<usize> {
+        let mut last: BTreeMap<u32, usize> = BTreeMap::new();
+        for i in 0..self.first_at(start) {
+            let place = self.place(i);
+            let topic = self.entries[place].topic;
+            if wanted.get(topic as usize).copied().unwrap_or(false) {
+                last.insert(topic, place);
+            }
+        }
+        let mut places: Vec<_> = last.into_values().collect();
+        places.sort_unstable_by_key(|place| (self.entries[*place].nanos, *place));
+        places
+    }
+
+    /// Places of entries that `select` keeps, in the order of time.
+    pub(crate) fn selected(&self, select: &Select) -> impl Iterator<Item = usize> + '_ {
+        let wanted: Vec<bool> = self.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
+        let from = select.start.map_or(0, |start| self.first_at(start));
+        let to = select.end.map_or(self.entries.len(), |end| self.first_at(end)).max(from);
+        let latched = match select.start {
+            Some(start) if select.latched => self.latched(start, &wanted),
+            _ => Vec::new(),
+        };
+        let kept =
+            move |place: &usize| wanted.get(self.entries[*place].topic as usize).copied().unwrap_or(false);
+        latched.into_iter().chain((from..to).map(|i| self.place(i)).filter(kept))
+    }
+}
+
+/// Stable, so that equal times keep the order of the file.
+fn in_time_order(entries: &[Entry]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..u32::try_from(entries.len()).unwrap_or(u32::MAX)).collect();
+    order.sort_by_key(|i| entries[*i as usize].nanos);
+    order
+}
+
+impl Summary {
+    /// Counts a step that is no message; the part of the file it stands for.
+    pub(crate) fn part(&mut self, step: &Step) -> Option<Part> {
+        let (range, what) = match *step {
+            Step::Invalid { at, end } => {
+                self.counts.invalid += 1;
+                (at..end, PartKind::Invalid)
+            }
+            Step::Lost { at, end, .. } => (at..end, PartKind::Lost),
+            Step::Joined { at, end } => (at..end, PartKind::Joined),
+            Step::Terminator { at } => {
+                self.counts.terminated = true;
+                (at..at + 4, PartKind::Terminator)
+            }
+            Step::Tail { at, end } => {
+                self.counts.tail = end - at;
+                (at..end, PartKind::Tail)
+            }
+            Step::Message { .. } | Step::End => return None,
+        };
+        Some(Part { range, what })
+    }
+}
+
+impl LogReader for VelReader {
+    fn format(&self) -> &'static FormatInfo {
+        &crate::INFO
+    }
+
+    fn info(&self) -> &LogInfo {
+        &self.info
+    }
+
+    fn topics(&self) -> &[Topic] {
+        &self.summary.topics
+    }
+
+    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
+        let places = self.selected(select);
+        Box::new(places.filter_map(|place| self.record(&self.entries[place])).map(Ok))
+    }
+
+    #[cfg(feature = "arrow")]
+    fn columns<'a>(
+        &'a self,
+        topic: &Topic,
+        select: &Select,
+    ) -> rovelog_core::Result<rovelog_core::Batches<'a>> {
+        Ok(Box::new(self.topic_batches(topic, select)?))
+    }
+
+    fn definition(&self, topic: &Topic) -> Option<String> {
+        topic.schema.as_ref().map(|schema| crate::schema::definition(schema))
+    }
+
+    fn diagnostics(&self) -> &Diagnostics {
+        &self.walk.diagnostics
+    }
+
+    fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> rovelog_core::Result<Recovery> {
+        Ok(crate::recover::recover(self, out)?)
+    }
+
+    fn slice(&self, select: &Select, out: &mut dyn Write) -> rovelog_core::Result<Sliced> {
+        Ok(crate::reshape::slice(self, select, out)?)
+    }
+}

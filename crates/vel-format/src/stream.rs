@@ -1,0 +1,147 @@
+//! The reader of pipes: one pass over `Read`, bounded memory, the same records as the random-access reader.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use rovelog_core::{
+    Clock, Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Timestamp, Topic,
+};
+
+use crate::declared::Types;
+use crate::error::VelError;
+use crate::frame::{Rules, Step, Walk, view};
+use crate::locate::Begin;
+use crate::summary::Summary;
+use crate::window::Window;
+
+/// Bytes asked for at once.
+const CHUNK: usize = 256 << 10;
+
+/// The bytes at hand of an input.
+struct Source<R> {
+    input: R,
+    /// Room for bytes, the first `filled` of them read. Never shrinks, so nothing is zeroed twice.
+    buffer: Vec<u8>,
+    filled: usize,
+    /// Offset of the first byte of the buffer.
+    base: u64,
+    eof: bool,
+}
+
+impl<R: Read> Source<R> {
+    fn new(input: R) -> Self {
+        Self { input, buffer: vec![0; CHUNK], filled: 0, base: 0, eof: false }
+    }
+
+    fn window(&self) -> Window<'_> {
+        Window { data: &self.buffer[..self.filled], base: self.base, eof: self.eof }
+    }
+
+    /// Lets go of what is before `keep_from` and reads until the buffer reaches `until`, or the input ends.
+    /// The buffer grows with what is read, not with what is asked for.
+    fn fill(&mut self, keep_from: u64, until: u64) -> std::io::Result<()> {
+        let done = usize::try_from(keep_from - self.base).expect("within the buffer").min(self.filled);
+        self.buffer.copy_within(done..self.filled, 0);
+        self.filled -= done;
+        self.base += done as u64;
+        while !self.eof && self.window().end() < until {
+            if self.filled == self.buffer.len() {
+                self.buffer.resize(2 * self.filled, 0);
+            }
+            match self.input.read(&mut self.buffer[self.filled..]) {
+                Ok(0) => self.eof = true,
+                Ok(read) => self.filled += read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A VEL log that comes from a pipe.
+///
+/// The buffer holds one chunk, or one message and what the walk looks at behind it. It does not grow with
+/// the log; the start of a log whose index does not say where messages begin is read ahead, up to 40 MiB.
+pub struct VelStream<R> {
+    source: Source<R>,
+    walk: Walk,
+    summary: Summary,
+    /// Whether the end was met and its remarks were made.
+    finished: bool,
+}
+
+impl<R: Read> VelStream<R> {
+    /// Reads the start of a log.
+    ///
+    /// # Errors
+    /// Where the input cannot be read, is no VEL log or ends inside its header, and where
+    /// `options.declarations` cannot be read.
+    pub fn new(input: R, options: &ReadOptions) -> Result<Self, VelError> {
+        let types = Arc::new(Types::parse(&options.declarations)?);
+        let rules = Rules { limits: options.limits.clone(), types, salvage: false, beyond_end: false };
+        let mut source = Source::new(input);
+        let walk = loop {
+            match Walk::start(source.window(), &rules) {
+                Ok(walk) => break walk,
+                Err(Begin::Refused(error)) => return Err(error),
+                Err(Begin::Need(need)) => source.fill(0, need.0)?,
+            }
+        };
+        let summary = Summary::new(&walk);
+        Ok(Self { source, walk, summary, finished: false })
+    }
+
+    /// The next record in file order; `None` at the end.
+    ///
+    /// # Errors
+    /// Where the input cannot be read.
+    pub fn next_message(&mut self) -> Result<Option<Record<'_>>, VelError> {
+        let found = loop {
+            match self.walk.step(self.source.window()) {
+                Err(need) => self.source.fill(self.walk.needed_from(), need.0)?,
+                Ok(Step::Message { at, end, nanos, fit }) => {
+                    let message = view(self.source.window(), at, end, nanos);
+                    if let Some((series, seq)) = self.summary.message(&mut self.walk, &message, fit) {
+                        break Some((at, end, nanos, series, seq));
+                    }
+                }
+                Ok(Step::End) => break None,
+                Ok(step) => drop(self.summary.part(&step)),
+            }
+        };
+        let Some((at, end, nanos, series, seq)) = found else {
+            if !std::mem::replace(&mut self.finished, true) {
+                self.summary.finish(&mut self.walk);
+            }
+            return Ok(None);
+        };
+        let data = view(self.source.window(), at, end, nanos).data;
+        let time = Some(Timestamp::new(nanos, Clock::LogStart));
+        let topic = &self.summary.topics[series as usize];
+        Ok(Some(Record::new(topic, time, at, seq, data, &self.summary.decoder)))
+    }
+}
+
+impl<R: Read + Send> LogStream for VelStream<R> {
+    fn format(&self) -> &'static FormatInfo {
+        &crate::INFO
+    }
+
+    fn next_record(&mut self) -> rovelog_core::Result<Option<Record<'_>>> {
+        Ok(self.next_message()?)
+    }
+
+    fn topics(&self) -> &[Topic] {
+        &self.summary.topics
+    }
+
+    fn info(&self) -> LogInfo {
+        let (state, meaning) = (self.summary.index_state(&self.walk), self.summary.meaning());
+        self.summary.info(&self.walk, &state, &meaning, self.source.window().end())
+    }
+
+    fn diagnostics(&self) -> &Diagnostics {
+        &self.walk.diagnostics
+    }
+}

@@ -1,0 +1,381 @@
+//! What a walk over a log learns: topics, counts, the meaning of its numbers, and the lines of `info`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rovelog_core::{Clock, Decode, Detail, LogInfo, Severity, State, Timestamp, Topic, TopicId, Value};
+
+use crate::declared::Types;
+use crate::diagnostics as rules;
+use crate::error::VelError;
+use crate::explain::{self, Choice};
+use crate::frame::Walk;
+use crate::gps::{self, Fix, GpsMeaning};
+use crate::images;
+use crate::indexing::{Check, IndexState};
+use crate::message::{Fit, Kind, Message, Payload, text};
+use crate::pose::{PoseMeaning, Samples};
+use crate::schema::{laser_topic, raw_schema, raw_topic, schema, value};
+use crate::velodyne::model::{self, Sample, Sensor};
+use crate::wire::{MARKER_ASCII, MARKER_PRINTED};
+
+/// How the records of a topic are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    Kind(Kind),
+    /// By a declaration of the user: id and version.
+    Declared(u32, i32),
+    Raw,
+}
+
+/// Turns data into values.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Decoder {
+    pub(crate) readings: Vec<Reading>,
+    types: Arc<Types>,
+}
+
+impl Decode for Decoder {
+    fn value(&self, topic: &Topic, payload: &[u8]) -> rovelog_core::Result<Value> {
+        let reading = self.readings.get(topic.id.index()).copied().unwrap_or(Reading::Raw);
+        let found = match reading {
+            Reading::Kind(kind) => Payload::view(kind, payload).map(|payload| value(&payload)),
+            Reading::Declared(id, version) => {
+                self.types.find(id, version).and_then(|declared| declared.value(payload))
+            }
+            Reading::Raw => Some(value(&Payload::Raw(payload))),
+        };
+        let bad = || VelError::BadPayload { what: topic.type_name.clone(), len: payload.len() };
+        Ok(found.ok_or_else(bad)?)
+    }
+}
+
+/// Counts, and everything that the meaning of the log is settled from.
+#[derive(Debug)]
+pub(crate) struct Summary {
+    pub(crate) topics: Vec<Topic>,
+    pub(crate) decoder: Decoder,
+    plain: [Option<u32>; 6],
+    images: HashMap<i32, u32>,
+    lasers: HashMap<Box<[u8]>, u32>,
+    raws: HashMap<(u32, i32), u32>,
+    names: HashMap<String, u32>,
+    pub(crate) check: Check,
+    pub(crate) counts: Counts,
+    span: Option<(i64, i64)>,
+    fixes: Vec<Fix>,
+    poses: Samples,
+    packets: Vec<Sample>,
+    /// Where the last message ends.
+    messages_end: u64,
+}
+
+/// Counts that `info` shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) messages: u64,
+    pub(crate) ascii: u64,
+    pub(crate) printed: u64,
+    pub(crate) invalid: u64,
+    pub(crate) bad_payloads: u64,
+    pub(crate) terminated: bool,
+    pub(crate) tail: u64,
+    pub(crate) packets: u64,
+}
+
+/// What the numbers of a log mean, as far as the file tells.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Meaning {
+    /// Positions.
+    pub gps: GpsMeaning,
+    /// Orientation.
+    pub pose: PoseMeaning,
+    /// The Velodyne, where there are packets that tell.
+    pub velodyne: Option<Sensor>,
+}
+
+impl Summary {
+    pub(crate) fn new(walk: &Walk) -> Self {
+        Self {
+            topics: Vec::new(),
+            decoder: Decoder { readings: Vec::new(), types: Arc::clone(&walk.types) },
+            plain: [None; 6],
+            images: HashMap::new(),
+            lasers: HashMap::new(),
+            raws: HashMap::new(),
+            names: HashMap::new(),
+            check: Check::new(&walk.start),
+            counts: Counts::default(),
+            span: None,
+            fixes: Vec::new(),
+            poses: Samples::default(),
+            packets: Vec::new(),
+            messages_end: walk.start.first,
+        }
+    }
+
+    /// Takes a sound message; its topic, and its number within it. `None` where its payload cannot be read.
+    pub(crate) fn message(&mut self, walk: &mut Walk, message: &Message<'_>, fit: Fit) -> Option<(u32, u64)> {
+        self.counts.messages += 1;
+        match message.header.marker {
+            MARKER_ASCII => self.counts.ascii += 1,
+            MARKER_PRINTED => self.counts.printed += 1,
+            _ => {}
+        }
+        self.messages_end = message.offset + message.wire_len();
+        self.check.message(&walk.start.entries, message.offset, message.header.timestamp.get());
+        if fit == Fit::Short {
+            self.counts.bad_payloads += 1;
+            return None;
+        }
+        let payload = message.payload();
+        let series = match (message.kind(), &payload) {
+            (Some(kind), Some(payload)) => self.described(walk, kind, payload, message),
+            _ => self.undescribed(message),
+        };
+        let topic = &mut self.topics[series as usize];
+        let seq = topic.count;
+        topic.count += 1;
+        topic.bytes += message.data.len() as u64;
+        topic.timed += 1;
+        let time = Some(Timestamp::new(message.nanos, Clock::LogStart));
+        topic.first = topic.first.or(time);
+        topic.last = time;
+        self.span = Some(match self.span {
+            None => (message.nanos, message.nanos),
+            Some((first, last)) => (first.min(message.nanos), last.max(message.nanos)),
+        });
+        Some((series, seq))
+    }
+
+    fn described(
+        &mut self,
+        walk: &mut Walk,
+        kind: Kind,
+        payload: &Payload<'_>,
+        message: &Message<'_>,
+    ) -> u32 {
+        match payload {
+            Payload::Gps(data) => {
+                self.fixes.push(Fix { nanos: message.nanos, offset: message.offset, data: **data });
+            }
+            Payload::Pose(pose) => self.poses.push(pose),
+            Payload::Velodyne(packets) => {
+                self.counts.packets += packets.len() as u64;
+                let room = model::SAMPLES.saturating_sub(self.packets.len());
+                self.packets.extend(packets.iter().take(room).map(Sample::of));
+            }
+            Payload::Image(image) => {
+                if let Some((rule, why)) = images::remark(image) {
+                    let end = message.offset + message.wire_len();
+                    walk.diagnostics.push(rule, message.offset..end, || why);
+                }
+                let source = image.head.source.get();
+                if let Some(series) = self.images.get(&source) {
+                    return *series;
+                }
+                let series = self.add(format!("ImageM/{source}"), Reading::Kind(kind), kind.name());
+                self.images.insert(source, series);
+                return series;
+            }
+            Payload::Laser(laser) => {
+                if let Some(series) = self.lasers.get(laser.sensor_name) {
+                    return *series;
+                }
+                let name = laser_topic(laser.sensor_name);
+                let series = self.add(name, Reading::Kind(kind), kind.name());
+                self.lasers.insert(laser.sensor_name.into(), series);
+                return series;
+            }
+            _ => {}
+        }
+        let slot = Kind::ALL.iter().position(|known| *known == kind).unwrap_or_default();
+        if let Some(series) = self.plain[slot] {
+            return series;
+        }
+        let series = self.add(kind.name().to_owned(), Reading::Kind(kind), kind.name());
+        self.plain[slot] = Some(series);
+        series
+    }
+
+    fn undescribed(&mut self, message: &Message<'_>) -> u32 {
+        let key = (message.header.type_id.get(), message.header.version.get());
+        if let Some(series) = self.raws.get(&key) {
+            return *series;
+        }
+        let types = Arc::clone(&self.decoder.types);
+        let series = if let Some(declared) = types.find(key.0, key.1) {
+            self.add(declared.name().to_owned(), Reading::Declared(key.0, key.1), declared.name())
+        } else {
+            let name = raw_topic(key.0, key.1);
+            self.add(name.clone(), Reading::Raw, &name)
+        };
+        self.raws.insert(key, series);
+        series
+    }
+
+    /// A new topic. Names that two topics would share get a number: `name#2`.
+    fn add(&mut self, name: String, reading: Reading, type_name: &str) -> u32 {
+        let uses = self.names.entry(name.clone()).or_default();
+        *uses += 1;
+        let name = if *uses == 1 { name } else { format!("{name}#{uses}") };
+        let series = u32::try_from(self.topics.len()).unwrap_or(u32::MAX);
+        let schema = match reading {
+            Reading::Kind(kind) => Arc::new(schema(kind)),
+            Reading::Declared(id, version) => match self.decoder.types.find(id, version) {
+                Some(declared) => Arc::clone(declared.schema()),
+                None => Arc::new(raw_schema(type_name)),
+            },
+            Reading::Raw => Arc::new(raw_schema(type_name)),
+        };
+        self.decoder.readings.push(reading);
+        self.topics.push(Topic::new(TopicId(series), name, type_name.to_owned(), Some(schema)));
+        series
+    }
+
+    /// What the file's own index is worth.
+    pub(crate) fn index_state(&self, walk: &Walk) -> IndexState {
+        self.check.finish(&walk.start.entries, self.messages_end)
+    }
+
+    /// Notes what can only be said at the end of the log.
+    pub(crate) fn finish(&self, walk: &mut Walk) -> (IndexState, Meaning) {
+        let state = self.index_state(walk);
+        if let IndexState::Rebuilt(why) = &state {
+            let end = walk.start.index_end.max(12);
+            walk.diagnostics.push(&rules::INDEX_REBUILT, 8..end, || why.clone());
+        }
+        let meaning = self.meaning();
+        for (at, days) in meaning.gps.utc.iter().flat_map(|utc| &utc.unwrapped) {
+            let at = *at;
+            walk.diagnostics.push(&rules::DATE_UNWRAPPED, at..at + 101, || {
+                format!("the date of this position is {days} days off those of the others")
+            });
+        }
+        (state, meaning)
+    }
+
+    pub(crate) fn meaning(&self) -> Meaning {
+        Meaning {
+            gps: gps::settle(&self.fixes),
+            pose: self.poses.settle(),
+            velodyne: model::detect_samples(&self.packets),
+        }
+    }
+
+    pub(crate) fn fixes(&self) -> &[Fix] {
+        &self.fixes
+    }
+
+    /// The summary; `size` is the length of the file.
+    pub(crate) fn info(&self, walk: &Walk, state: &IndexState, meaning: &Meaning, size: u64) -> LogInfo {
+        let header = walk.start.header;
+        let version = format!("{}.{}", header.major.get(), header.minor.get());
+        let mut info = LogInfo::new(version, size);
+        let at = |nanos| Timestamp::new(nanos, Clock::LogStart);
+        (info.start, info.end) = (self.span.map(|span| at(span.0)), self.span.map(|span| at(span.1)));
+        info.utc = meaning.gps.utc.as_ref().map(gps::UtcFit::offset);
+        info.records = self.topics.iter().map(|topic| topic.count).sum();
+        info.problems = walk.diagnostics.total();
+        info.lost = walk.diagnostics.ledger().clone();
+        info.state = state_of(walk);
+        info.details = self.details(walk, state, meaning);
+        info
+    }
+
+    /// The choices that were made from the file, each with its evidence.
+    pub(crate) fn choices(&self, walk: &Walk, state: &IndexState, meaning: &Meaning) -> Vec<Choice> {
+        explain::choices(walk, &self.counts, state, meaning, !self.fixes.is_empty())
+    }
+
+    fn details(&self, walk: &Walk, state: &IndexState, meaning: &Meaning) -> Vec<Detail> {
+        let count = |n: u64| Value::UInt(n, 64);
+        let choices = self.choices(walk, state, meaning);
+        let mut details = vec![explain::index_detail(walk, state), explain::choices_detail(&choices)];
+        let counts = &self.counts;
+        details.push(Detail::hidden("messages", count(counts.messages)));
+        if counts.invalid > 0 {
+            let text = format!("{} marked as not valid", counts.invalid);
+            details.push(Detail::new("invalid", text, count(counts.invalid)));
+        }
+        if counts.terminated {
+            let text = if counts.tail > 0 {
+                format!("end mark, {} bytes behind it", counts.tail)
+            } else {
+                "end mark".to_owned()
+            };
+            details.push(Detail::new("end", text, Value::record([("tail_bytes", count(counts.tail))])));
+        }
+        details.extend(self.unknown_detail());
+        details.extend(self.velodyne_detail(meaning));
+        details.extend(self.laser_detail());
+        details
+    }
+
+    fn unknown_detail(&self) -> Option<Detail> {
+        let mut unknown: Vec<_> =
+            self.raws.keys().filter(|key| self.decoder.types.find(key.0, key.1).is_none()).collect();
+        unknown.sort_unstable();
+        if unknown.is_empty() {
+            return None;
+        }
+        let name = |(id, version): &(u32, i32)| {
+            let name = raw_topic(*id, *version);
+            match crate::hash::suggest(*id) {
+                Some(likely) => format!("{name} (perhaps {likely})"),
+                None => name,
+            }
+        };
+        let value = unknown.iter().map(|(id, version)| {
+            let suggested =
+                crate::hash::suggest(*id).map_or(Value::Null, |name| Value::Text(name.to_owned()));
+            Value::record([
+                ("type_id", Value::Text(format!("0x{id:08X}"))),
+                ("version", Value::Int((*version).into(), 32)),
+                ("suggested", suggested),
+            ])
+        });
+        let text = unknown.iter().map(|key| name(key)).collect::<Vec<_>>().join(", ");
+        Some(Detail::new("unknown_types", text, Value::List(value.collect())))
+    }
+
+    fn velodyne_detail(&self, meaning: &Meaning) -> Option<Detail> {
+        let packets = self.counts.packets;
+        if packets == 0 {
+            return None;
+        }
+        let sensor = meaning.velodyne.as_ref();
+        let text = match sensor {
+            Some(sensor) => {
+                format!("{}, {} returns, {packets} packets", sensor.model.name(), sensor.mode.name())
+            }
+            None => format!("unknown model, {packets} packets"),
+        };
+        let word = |word: Option<&str>| word.map_or(Value::Null, |word| Value::Text(word.to_owned()));
+        let value = Value::record([
+            ("model", word(sensor.map(|sensor| sensor.model.name()))),
+            ("returns", word(sensor.map(|sensor| sensor.mode.name()))),
+            ("packets", Value::UInt(packets, 64)),
+        ]);
+        Some(Detail::new("velodyne", text, value))
+    }
+
+    fn laser_detail(&self) -> Option<Detail> {
+        let mut names: Vec<String> = self.lasers.keys().map(|name| text(name).into_owned()).collect();
+        names.sort_unstable();
+        let value = Value::List(names.iter().map(|name| Value::Text(name.clone())).collect());
+        (!names.is_empty()).then(|| Detail::hidden("laser_scanners", value))
+    }
+}
+
+fn state_of(walk: &Walk) -> State {
+    let mut lost = walk.diagnostics.list().iter().filter(|d| d.rule.severity == Severity::DataLost);
+    if walk.diagnostics.ledger().losses == 0 {
+        State::Complete
+    } else if lost.all(|d| d.rule == &rules::CUT) {
+        State::Truncated
+    } else {
+        State::Damaged
+    }
+}

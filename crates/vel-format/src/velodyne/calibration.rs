@@ -1,0 +1,426 @@
+//! The calibration of an HDL-64E: from its own status bytes in the log, from the db.xml that came with the
+//! sensor, or from the YAML or JSON made of it. Section 7 of docs/formats/vel.md.
+
+use std::collections::BTreeMap;
+
+use super::model::Model;
+use super::points::OffsetModel;
+use crate::error::VelError;
+use crate::wire::VelodynePacket;
+
+/// Bytes of a calibration file at most.
+const FILE_LIMIT: usize = 1 << 20;
+
+/// Metres between sensor and the far end of its scale: 65535 units of 2 mm.
+const FAR: f64 = 131.0;
+
+/// Below this distance, metres, the second point of a two-point calibration counts.
+const NEAR: f64 = 25.04;
+
+/// One laser. Angles in degrees, lengths in metres.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct LaserCalibration {
+    /// Its number.
+    pub id: u8,
+    /// Vertical angle.
+    pub vertical: f64,
+    /// Taken from the azimuth.
+    pub rotation: f64,
+    /// Added to the distance.
+    pub distance: f64,
+    /// The same near by, across; 0 where it is not given.
+    pub distance_x: f64,
+    /// The same near by, along; 0 where it is not given.
+    pub distance_y: f64,
+    /// Offset upwards.
+    pub vertical_offset: f64,
+    /// Offset sideways.
+    pub horizontal_offset: f64,
+    /// Where it is focused.
+    pub focal_distance: f64,
+    /// How its intensity depends on the focus.
+    pub focal_slope: f64,
+    /// Least intensity.
+    pub min_intensity: u8,
+    /// Greatest intensity.
+    pub max_intensity: u8,
+}
+
+impl LaserCalibration {
+    /// Whether near distances are corrected otherwise than far ones.
+    pub(super) fn corrects_near(&self) -> bool {
+        let given = self.distance_x != 0.0 && self.distance_y != 0.0;
+        #[expect(
+            clippy::float_cmp,
+            reason = "the same number is stored three times where nothing is corrected"
+        )]
+        let same = self.distance_x == self.distance && self.distance_y == self.distance;
+        given && !same
+    }
+
+    /// The point of a near distance; `None` where it is not near, or nothing is corrected.
+    pub(super) fn near_point(
+        &self,
+        raw: u16,
+        unit: f64,
+        azimuth: f64,
+        offsets: OffsetModel,
+    ) -> Option<[f32; 3]> {
+        let d = f64::from(raw) * unit;
+        if !self.corrects_near() || d >= NEAR {
+            return None;
+        }
+        let (sin_v, cos_v) = self.vertical.to_radians().sin_cos();
+        let (sin_r, cos_r) = (azimuth - self.rotation.to_radians()).sin_cos();
+        let e = d + self.distance;
+        let (across, along) = ((e * cos_v * sin_r).abs(), (e * cos_v * cos_r).abs());
+        let (kx, ky) = ((across - 2.40) / 22.64, (along - 1.93) / 23.11);
+        let cx = kx * self.distance + (1.0 - kx) * self.distance_x;
+        let cy = ky * self.distance + (1.0 - ky) * self.distance_y;
+        let corrected = [d + cx, d + cy, d + f64::midpoint(cx, cy)];
+        let (back, up) = match offsets {
+            OffsetModel::Plain => (0.0, self.vertical_offset),
+            OffsetModel::Perpendicular => (self.vertical_offset * sin_v, self.vertical_offset * cos_v),
+        };
+        let aside = self.horizontal_offset;
+        let x = (corrected[0] * cos_v - back) * sin_r - aside * cos_r;
+        let y = (corrected[1] * cos_v - back) * cos_r + aside * sin_r;
+        #[expect(clippy::cast_possible_truncation, reason = "rounded once")]
+        let point = [y as f32, -x as f32, (corrected[2] * sin_v + up) as f32];
+        Some(point)
+    }
+
+    /// An intensity corrected by distance.
+    pub(super) fn intensity(&self, intensity: f32, raw: u16) -> f32 {
+        let focus = (1.0 - self.focal_distance / FAR).powi(2);
+        let far = (1.0 - f64::from(raw) / 65_535.0).powi(2);
+        let (least, greatest) = (f64::from(self.min_intensity), f64::from(self.max_intensity));
+        let corrected = f64::from(intensity) + 256.0 * self.focal_slope * (focus - far).abs();
+        #[expect(clippy::cast_possible_truncation, reason = "0 to 255")]
+        let clamped = corrected.max(least).min(greatest.max(least)) as f32;
+        clamped
+    }
+}
+
+/// The calibration of a unit.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Calibration {
+    /// The lasers, as they came.
+    pub lasers: Vec<LaserCalibration>,
+    /// Where it came from, in words.
+    pub source: String,
+    /// Whether it occurred twice alike, or has a sum that fits. Files count as such.
+    pub verified: bool,
+}
+
+impl Calibration {
+    /// Reads a calibration file: db.xml, or the YAML or JSON of the ROS driver.
+    ///
+    /// # Errors
+    /// Where the file is larger than 1 MiB, is neither, or holds no laser.
+    pub fn parse(text: &str) -> Result<Self, VelError> {
+        if text.len() > FILE_LIMIT {
+            return Err(bad(format!("{} bytes are more than a calibration has", text.len())));
+        }
+        let start = text.trim_start();
+        let (lasers, source) =
+            if start.starts_with('<') { (xml(text)?, "db.xml") } else { (pairs(text)?, "a list of lasers") };
+        if lasers.is_empty() {
+            return Err(bad("it holds no laser".to_owned()));
+        }
+        Ok(Self { lasers, source: source.to_owned(), verified: true })
+    }
+
+    /// Recovers it from the status bytes of packets in file order; `None` where no whole table is in them.
+    pub fn from_status<'a>(packets: impl IntoIterator<Item = &'a VelodynePacket>) -> Option<Self> {
+        let mut status = Status::default();
+        for packet in packets {
+            if let Some(found) = status.push(packet.return_mode, packet.product) {
+                return Some(found);
+            }
+        }
+        status.unverified
+    }
+
+    /// The lasers by number.
+    pub(super) fn by_laser(&self) -> Result<[LaserCalibration; 64], VelError> {
+        let mut all = [None; 64];
+        for laser in &self.lasers {
+            if let Some(slot) = all.get_mut(usize::from(laser.id)) {
+                *slot = Some(*laser);
+            }
+        }
+        let lasers = all.iter().flatten().count();
+        if lasers < 64 {
+            return Err(VelError::CalibrationSize { lasers });
+        }
+        Ok(all.map(Option::unwrap_or_default))
+    }
+
+    /// Whether this many lasers are those of a model.
+    pub fn fits(&self, model: Model) -> bool {
+        model.is_hdl64() && self.by_laser().is_ok()
+    }
+}
+
+fn bad(why: String) -> VelError {
+    VelError::BadCalibration { why }
+}
+
+/// Fields of a laser by the names that files use; scales to metres and degrees are the caller's.
+fn laser(get: impl Fn(&str) -> Option<f64>, length: f64, angle: f64) -> Option<LaserCalibration> {
+    let id = get("id")?;
+    if !(0.0..128.0).contains(&id) || id.fract() != 0.0 {
+        return None;
+    }
+    let number = |name: &str, scale: f64| get(name).unwrap_or_default() * scale;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+    let byte = |name: &str, default: f64| get(name).unwrap_or(default).clamp(0.0, 255.0) as u8;
+    Some(LaserCalibration {
+        id: byte("id", 0.0),
+        vertical: number("vert", angle),
+        rotation: number("rot", angle),
+        distance: number("dist", length),
+        distance_x: number("dist_x", length),
+        distance_y: number("dist_y", length),
+        vertical_offset: number("vert_offset", length),
+        horizontal_offset: number("horiz_offset", length),
+        focal_distance: number("focal_distance", length),
+        focal_slope: number("focal_slope", 1.0),
+        min_intensity: byte("min_intensity", 0.0),
+        max_intensity: byte("max_intensity", 255.0),
+    })
+}
+
+/// db.xml: degrees and centimetres. Entities are not expanded: a document type is refused.
+fn xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
+    const NAMES: &[(&str, &str)] = &[
+        ("id", "id_"),
+        ("vert", "vertCorrection_"),
+        ("rot", "rotCorrection_"),
+        ("dist", "distCorrection_"),
+        ("dist_x", "distCorrectionX_"),
+        ("dist_y", "distCorrectionY_"),
+        ("vert_offset", "vertOffsetCorrection_"),
+        ("horiz_offset", "horizOffsetCorrection_"),
+        ("focal_distance", "focalDistance_"),
+        ("focal_slope", "focalSlope_"),
+    ];
+    // boost writes a document type without entities; it says nothing.
+    let body = match text.split_once("<!DOCTYPE") {
+        Some((_, rest)) => rest.split_once('>').map_or("", |(_, body)| body),
+        None => text,
+    };
+    let document = roxmltree::Document::parse(body).map_err(|error| bad(error.to_string()))?;
+    let limits = |name: &str| -> Vec<f64> {
+        let list = document.descendants().find(|node| node.has_tag_name(name));
+        let items =
+            list.into_iter().flat_map(|list| list.children().filter(|node| node.has_tag_name("item")));
+        items.filter_map(|item| item.text()?.trim().parse().ok()).collect()
+    };
+    let (least, greatest) = (limits("minIntensity_"), limits("maxIntensity_"));
+    let mut lasers = Vec::new();
+    for px in document.descendants().filter(|node| node.has_tag_name("px")) {
+        let own = |name: &str| -> Option<f64> {
+            let node = px.children().find(|child| child.has_tag_name(name))?;
+            node.text()?.trim().parse().ok()
+        };
+        let id = own("id_");
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a wrong index finds nothing"
+        )]
+        let of = |list: &[f64]| id.and_then(|id| list.get(id as usize).copied());
+        let get = |name: &str| match name {
+            "min_intensity" => of(&least),
+            "max_intensity" => of(&greatest),
+            name => own(NAMES.iter().find(|known| known.0 == name)?.1),
+        };
+        lasers.extend(laser(get, 0.01, 1.0));
+    }
+    Ok(lasers)
+}
+
+/// YAML and JSON of the ROS driver: radians and metres. Both are lists of `name: number`; a name that comes
+/// again begins the next laser.
+fn pairs(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
+    const NAMES: &[(&str, &str)] = &[
+        ("laser_id", "id"),
+        ("vert_correction", "vert"),
+        ("rot_correction", "rot"),
+        ("dist_correction", "dist"),
+        ("dist_correction_x", "dist_x"),
+        ("dist_correction_y", "dist_y"),
+        ("vert_offset_correction", "vert_offset"),
+        ("horiz_offset_correction", "horiz_offset"),
+        ("focal_distance", "focal_distance"),
+        ("focal_slope", "focal_slope"),
+        ("min_intensity", "min_intensity"),
+        ("max_intensity", "max_intensity"),
+    ];
+    let mut lasers = Vec::new();
+    let mut open: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut close = |open: &mut BTreeMap<&str, f64>| {
+        lasers.extend(laser(|name| open.get(name).copied(), 1.0, 1_f64.to_degrees()));
+        open.clear();
+    };
+    let marks = |c: char| matches!(c, '{' | '}' | '[' | ']' | ',' | '\n');
+    for piece in text.split(marks) {
+        let Some((key, value)) = piece.split_once(':') else { continue };
+        let key = key.trim().trim_start_matches("- ").trim().trim_matches(['"', '\'']);
+        let Some((_, name)) = NAMES.iter().find(|known| known.0 == key) else { continue };
+        let value = value.trim();
+        let number = value.parse().map_err(|_| bad(format!("{key}: {value:?} is no number")))?;
+        if open.contains_key(name) {
+            close(&mut open);
+        }
+        open.insert(name, number);
+    }
+    close(&mut open);
+    Ok(lasers)
+}
+
+/// Bytes of the table that the status bytes spell.
+const TABLE: usize = 1820;
+
+/// Where the lasers begin in it: behind `UNIT#` and two thresholds.
+const LASERS_AT: usize = 7;
+
+/// Bytes of a laser.
+const LASER: usize = 28;
+
+/// Status bytes in cycles of 16 packets: nine of the sensor's state, seven of the table.
+#[derive(Default)]
+struct Status {
+    /// Where in a cycle the next packet stands; `None` before the first.
+    phase: Option<usize>,
+    /// The seven bytes of the cycle.
+    cycle: Vec<u8>,
+    table: Vec<u8>,
+    unverified: Option<Calibration>,
+}
+
+impl Status {
+    /// Takes a packet's type and value; a calibration once it is sure.
+    fn push(&mut self, kind: u8, value: u8) -> Option<Calibration> {
+        const STATE: &[u8] = b"HMSDNYGTV";
+        let fits = |phase: usize| match STATE.get(phase) {
+            Some(want) => kind == *want,
+            None => kind == b'W' || usize::from(kind) == usize::from(b'1') + phase - STATE.len(),
+        };
+        match self.phase {
+            Some(phase) if fits(phase) => {
+                if phase >= STATE.len() {
+                    self.cycle.push(value);
+                }
+                self.phase = Some((phase + 1) % 16);
+            }
+            _ => {
+                // A packet is missing: what was collected cannot be joined with what comes.
+                self.table.clear();
+                self.cycle.clear();
+                self.phase = (kind == STATE[0]).then_some(1);
+            }
+        }
+        if self.cycle.len() < 7 {
+            return None;
+        }
+        self.table.append(&mut self.cycle);
+        if self.table.len() == TABLE {
+            self.unverified = decode(&self.table);
+            let checked = self.unverified.as_ref().filter(|found| found.verified);
+            return checked.cloned();
+        }
+        if self.table.len() == 2 * TABLE {
+            let (first, second) = self.table.split_at(TABLE);
+            if first == second
+                && let Some(found) = decode(first)
+            {
+                let source = format!("{}, twice alike", found.source);
+                return Some(Calibration { source, verified: true, ..found });
+            }
+            self.table.drain(..TABLE);
+        }
+        None
+    }
+}
+
+/// The table, wherever in it the collection began.
+fn decode(bytes: &[u8]) -> Option<Calibration> {
+    let twice = [bytes, bytes].concat();
+    let start = twice.windows(5).position(|window| window == b"UNIT#")?;
+    let table = twice.get(start..start + TABLE)?;
+    let lasers = table[LASERS_AT..].chunks_exact(LASER).take(64);
+    let lasers: Vec<LaserCalibration> = lasers.filter_map(decode_laser).collect();
+    let ordered = lasers.iter().enumerate().all(|(i, laser)| usize::from(laser.id) == i);
+    if lasers.len() < 64 || !ordered {
+        return None;
+    }
+    let sum = u16::from_le_bytes(*table.last_chunk()?);
+    let verified = sum == crc16(table[LASERS_AT..].chunks_exact(LASER).take(64).flat_map(|l| &l[1..21]));
+    let source = if verified { "the status bytes, with their sum" } else { "the status bytes" };
+    Some(Calibration { lasers, source: source.to_owned(), verified })
+}
+
+fn decode_laser(bytes: &[u8]) -> Option<LaserCalibration> {
+    let short = |at: usize| Some(f64::from(i16::from_le_bytes(*bytes.get(at..)?.first_chunk()?)));
+    Some(LaserCalibration {
+        id: *bytes.first()?,
+        vertical: short(1)? / 100.0,
+        rotation: short(3)? / 100.0,
+        distance: short(5)? / 1000.0,
+        distance_x: short(7)? / 1000.0,
+        distance_y: short(9)? / 1000.0,
+        vertical_offset: short(11)? / 1000.0,
+        horizontal_offset: short(13)? / 1000.0,
+        focal_distance: short(15)? / 1000.0,
+        focal_slope: short(17)? / 10.0,
+        min_intensity: *bytes.get(19)?,
+        max_intensity: *bytes.get(20)?,
+    })
+}
+
+/// CRC-16 with the polynomial 0x8005, not reflected, from 0: the S3's.
+fn crc16<'a>(bytes: impl Iterator<Item = &'a u8>) -> u16 {
+    bytes.fold(0, |sum, byte| {
+        (0..8).fold(sum ^ (u16::from(*byte) << 8), |sum, _| {
+            if sum & 0x8000 != 0 { (sum << 1) ^ 0x8005 } else { sum << 1 }
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const YAML: &str = "lasers:
+- {dist_correction: 1.163, dist_correction_x: 1.16, dist_correction_y: 1.17, focal_distance: 14.7,
+  focal_slope: 1.5, horiz_offset_correction: 0.026, laser_id: 0, max_intensity: 235, min_intensity: 30,
+  rot_correction: -0.1, vert_correction: -0.05, vert_offset_correction: 0.216}
+- dist_correction: 2
+  laser_id: 1
+num_lasers: 2
+";
+
+    #[test]
+    fn yaml_and_json_are_lists_of_pairs() {
+        let yaml = Calibration::parse(YAML).unwrap();
+        assert_eq!(yaml.lasers.len(), 2);
+        assert!((yaml.lasers[0].rotation + 0.1_f64.to_degrees()).abs() < 1e-12);
+        assert_eq!((yaml.lasers[1].id, yaml.lasers[1].max_intensity), (1, 255));
+        let json = r#"{"lasers": [{"laser_id": 0, "vert_correction": -0.05}, {"laser_id": 1}]}"#;
+        assert_eq!(Calibration::parse(json).unwrap().lasers[0].vertical, yaml.lasers[0].vertical);
+        assert!(matches!(yaml.by_laser(), Err(VelError::CalibrationSize { lasers: 2 })));
+    }
+
+    #[test]
+    fn what_is_no_calibration_is_refused() {
+        let bomb = "<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]><x>&b;</x>";
+        for text in ["", "lasers: []", "<DB/>", "laser_id: x", bomb, &"x".repeat(FILE_LIMIT + 1)] {
+            assert!(Calibration::parse(text).is_err(), "{}", &text[..text.len().min(20)]);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Which Velodyne sent the packets: told over many of them, never from one. Section 7 of
+//! docs/formats/vel.md.
+
+use crate::wire::VelodynePacket;
+
+/// A family of sensors whose packets are read alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names of the products")]
+pub enum Model {
+    Hdl64S1,
+    Hdl64S2,
+    Hdl64S3,
+    Hdl32,
+    Vlp16,
+    PuckHiRes,
+    Vlp32A,
+    Vlp32C,
+    Vls128,
+}
+
+impl Model {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Hdl64S1,
+        Self::Hdl64S2,
+        Self::Hdl64S3,
+        Self::Hdl32,
+        Self::Vlp16,
+        Self::PuckHiRes,
+        Self::Vlp32A,
+        Self::Vlp32C,
+        Self::Vls128,
+    ];
+
+    /// The product's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hdl64S1 => "HDL-64E S1",
+            Self::Hdl64S2 => "HDL-64E S2",
+            Self::Hdl64S3 => "HDL-64E S3",
+            Self::Hdl32 => "HDL-32E",
+            Self::Vlp16 => "VLP-16",
+            Self::PuckHiRes => "Puck Hi-Res",
+            Self::Vlp32A => "VLP-32A/B",
+            Self::Vlp32C => "VLP-32C",
+            Self::Vls128 => "VLS-128",
+        }
+    }
+
+    /// The model of this name; case, spaces and dashes do not count.
+    pub fn by_name(name: &str) -> Option<Self> {
+        let plain = |name: &str| -> String {
+            name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+        };
+        Self::ALL.into_iter().find(|model| plain(model.name()) == plain(name))
+    }
+
+    /// The model with this product id (byte 1205).
+    pub const fn by_product(product: u8) -> Option<Self> {
+        Some(match product {
+            0x21 => Self::Hdl32,
+            0x22 => Self::Vlp16,
+            0x23 => Self::Vlp32A,
+            0x24 => Self::PuckHiRes,
+            0x28 => Self::Vlp32C,
+            0xA1 => Self::Vls128,
+            _ => return None,
+        })
+    }
+
+    /// Whether it is of the HDL-64E series.
+    pub const fn is_hdl64(self) -> bool {
+        matches!(self, Self::Hdl64S1 | Self::Hdl64S2 | Self::Hdl64S3)
+    }
+
+    /// Lasers.
+    pub const fn lasers(self) -> usize {
+        match self {
+            Self::Hdl64S1 | Self::Hdl64S2 | Self::Hdl64S3 => 64,
+            Self::Hdl32 | Self::Vlp32A | Self::Vlp32C => 32,
+            Self::Vlp16 | Self::PuckHiRes => 16,
+            Self::Vls128 => 128,
+        }
+    }
+
+    /// Metres per unit of distance.
+    pub const fn unit(self) -> f64 {
+        match self {
+            Self::Vlp32A | Self::Vlp32C | Self::Vls128 => 0.004,
+            _ => 0.002,
+        }
+    }
+
+    /// Nominal microseconds from one packet to the next; twice that in dual return mode.
+    pub const fn packet_micros(self) -> f64 {
+        match self {
+            Self::Hdl64S1 => 297.7,
+            Self::Hdl64S2 => 288.0,
+            Self::Hdl64S3 => 345.6,
+            Self::Hdl32 => 552.96,
+            Self::Vlp16 | Self::PuckHiRes => 1327.104,
+            Self::Vlp32A | Self::Vlp32C => 663.552,
+            Self::Vls128 => 160.2,
+        }
+    }
+}
+
+/// Which returns a sensor sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ReturnMode {
+    /// The strongest.
+    #[default]
+    Strongest,
+    /// The last.
+    Last,
+    /// Both.
+    Dual,
+}
+
+impl ReturnMode {
+    /// The word used in text and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Strongest => "strongest",
+            Self::Last => "last",
+            Self::Dual => "dual",
+        }
+    }
+
+    /// The mode of this byte (1204).
+    pub const fn by_byte(byte: u8) -> Option<Self> {
+        Some(match byte {
+            0x37 => Self::Strongest,
+            0x38 => Self::Last,
+            0x39 => Self::Dual,
+            _ => return None,
+        })
+    }
+}
+
+/// What packets told about their sensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sensor {
+    /// The model.
+    pub model: Model,
+    /// The return mode.
+    pub mode: ReturnMode,
+    /// What that rests on.
+    pub evidence: String,
+    /// Whether there were too few packets to be sure.
+    pub assumed: bool,
+}
+
+impl Sensor {
+    /// A sensor that the user knows.
+    pub fn named(model: Model, mode: ReturnMode) -> Self {
+        Self { model, mode, evidence: "named by the user".to_owned(), assumed: false }
+    }
+}
+
+/// Packets that are looked at when a log is opened.
+pub(crate) const SAMPLES: usize = 256;
+
+/// Packets below which nothing is sure.
+const SURE: usize = 16;
+
+/// What is kept of a packet to tell the model.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    stamp: u32,
+    bytes: (u8, u8),
+    /// Whether all blocks are of the lower bank of lasers.
+    one_bank: bool,
+    /// Whether blocks come in pairs of the same azimuth, upper bank first.
+    pairs: bool,
+    dual: bool,
+}
+
+impl Sample {
+    pub(crate) fn of(packet: &VelodynePacket) -> Self {
+        let flags = packet.blocks.each_ref().map(|block| block.flag.get());
+        let azimuths = packet.blocks.each_ref().map(|block| block.azimuth.get());
+        Self {
+            stamp: packet.stamp.get(),
+            bytes: (packet.return_mode, packet.product),
+            one_bank: flags.iter().all(|flag| *flag == 0xEEFF),
+            pairs: (0..6).all(|i| {
+                flags[2 * i] == 0xEEFF && flags[2 * i + 1] == 0xDDFF && azimuths[2 * i] == azimuths[2 * i + 1]
+            }),
+            dual: (0..3).all(|i| azimuths[4 * i] == azimuths[4 * i + 2]),
+        }
+    }
+}
+
+/// Tells the sensor from packets in file order; `None` where they fit no model.
+pub fn detect<'a>(packets: impl IntoIterator<Item = &'a VelodynePacket>) -> Option<Sensor> {
+    detect_samples(&packets.into_iter().map(Sample::of).collect::<Vec<_>>())
+}
+
+pub(crate) fn detect_samples(samples: &[Sample]) -> Option<Sensor> {
+    let first = samples.first()?;
+    let count = samples.len();
+    let constant = samples.iter().all(|sample| sample.bytes == first.bytes);
+    let assumed = count < SURE;
+    if constant
+        && let (Some(mode), Some(model)) =
+            (ReturnMode::by_byte(first.bytes.0), Model::by_product(first.bytes.1))
+    {
+        let (a, b) = first.bytes;
+        let evidence = format!("{count} packets end in {a:02x} {b:02x}");
+        return Some(Sensor { model, mode, evidence, assumed });
+    }
+    let step = step(samples);
+    let stamp = step.map_or("no stamps".to_owned(), |step| format!("{step} us a packet"));
+    let told = |model, mode, why: &str| {
+        Some(Sensor { model, mode, evidence: format!("{count} packets: {why}, {stamp}"), assumed })
+    };
+    if first.one_bank && samples.iter().all(|sample| sample.one_bank) {
+        // Firmware of before 2016 leaves the last two bytes unset.
+        return match step {
+            Some(500..=600) => told(Model::Hdl32, ReturnMode::Strongest, "one bank of lasers"),
+            Some(1250..=1400) => told(Model::Vlp16, ReturnMode::Strongest, "one bank of lasers"),
+            _ => None,
+        };
+    }
+    if constant && !assumed {
+        return None;
+    }
+    let warns = samples.iter().any(|sample| sample.bytes.0 == b'W');
+    let paired = samples.iter().all(|sample| sample.pairs);
+    let dual = paired && samples.iter().all(|sample| sample.dual);
+    let mode = if dual { ReturnMode::Dual } else { ReturnMode::Strongest };
+    match step {
+        _ if warns => told(Model::Hdl64S3, mode, "status bytes with warnings"),
+        Some(330..=360 | 660..=720) if paired => told(Model::Hdl64S3, mode, "status bytes, pairs of banks"),
+        Some(275..=300) => told(Model::Hdl64S2, ReturnMode::Strongest, "status bytes"),
+        _ if paired => told(Model::Hdl64S2, ReturnMode::Strongest, "status bytes, pairs of banks"),
+        _ => told(Model::Hdl64S1, ReturnMode::Strongest, "status bytes, mixed banks"),
+    }
+}
+
+/// The median of what the stamps grow by, microseconds; `None` where they stand still.
+fn step(samples: &[Sample]) -> Option<u32> {
+    let mut steps: Vec<u32> =
+        samples.windows(2).map(|pair| pair[1].stamp.wrapping_sub(pair[0].stamp)).collect();
+    steps.sort_unstable();
+    steps.get(steps.len() / 2).copied().filter(|step| *step > 0)
+}

@@ -1,0 +1,274 @@
+//! The bytes of a VEL log, declared in the order of the specification "VEL log file format"; its sections
+//! are cited. Everything is little endian and packed.
+//!
+//! A struct of fixed size is declared once and serves binrw and the views of [`message`](crate::message)
+//! alike. Those of variable size check a count against what is left before anything is reserved.
+
+use binrw::{BinRead, BinWrite};
+use rovelog_core::wire::{F32Le, F64Le, I32Le, I64Le, U16Le, U32Le};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The first bytes of every log (section 3.2).
+pub const MAGIC: [u8; 4] = *b"\xa4VEL";
+
+/// A size that ends the log (section 4.1).
+pub const TERMINATOR: u32 = 0xFFFF_FFFF;
+
+/// The byte that marks a message as valid: hexadecimal 49 as the text prints it.
+pub const MARKER_PRINTED: u8 = 0x49;
+/// The same byte as the character `1`, which the text names.
+pub const MARKER_ASCII: u8 = 0x31;
+/// The character `0`: a message that its writer declared invalid.
+pub const MARKER_INVALID: u8 = 0x30;
+
+/// Message types: the ids of section 3.4.
+pub mod type_id {
+    #![expect(missing_docs, reason = "the names of the specification")]
+    pub const OBD: u32 = 0x0001_4043;
+    pub const GPS: u32 = 0x0001_4A32;
+    pub const IMAGE: u32 = 0x0001_09C9;
+    pub const POSE: u32 = 0x0001_E342;
+    pub const VELODYNE: u32 = 0x0003_112B;
+    pub const LASER: u32 = 0x0003_0910;
+}
+
+macro_rules! fixed {
+    ($($(#[$doc:meta])* $name:ident[$size:literal] { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)* })*) => { $(
+        $(#[$doc])*
+        #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[brw(little)]
+        #[repr(C)]
+        pub struct $name { $($(#[$field_doc])* pub $field: $ty,)* }
+
+        const _: () = assert!(size_of::<$name>() == $size);
+    )* };
+}
+
+fixed! {
+    /// The header of the file (section 3.2).
+    FileHeader[8] {
+        /// [`MAGIC`].
+        magic: [u8; 4],
+        /// 1.
+        major: U16Le,
+        /// 1.
+        minor: U16Le,
+    }
+
+    /// The header of a message (section 3.4).
+    MessageHeader[21] {
+        /// Size of the message; what it counts is settled per file: [`SizeRule`](crate::SizeRule).
+        size: U32Le,
+        /// [`MARKER_PRINTED`] or [`MARKER_ASCII`]; [`MARKER_INVALID`] for one that is not valid.
+        marker: u8,
+        /// Which type of message; a hash of its name.
+        type_id: U32Le,
+        /// The version of the type, 100 for 1.00.
+        version: I32Le,
+        /// Milliseconds since the recording program started.
+        timestamp: F64Le,
+    }
+
+    /// `OBDDataM`, version 100 (section 3.4.1).
+    ObdData[28] {
+        /// km/h.
+        speed: I32Le,
+        /// Revolutions of the engine per minute.
+        rpm: I32Le,
+        /// "unused".
+        unused0: F32Le,
+        /// "unused".
+        unused1: I32Le,
+        /// "unused".
+        unused2: I32Le,
+        /// Position of the throttle; per cent, as the interface reports it.
+        throttle: F32Le,
+        /// "unused".
+        unused3: I32Le,
+    }
+
+    /// `GPSDataM`, version 100 (section 3.4.2).
+    GpsData[80] {
+        /// UTC.
+        hour: I32Le,
+        /// UTC.
+        minute: I32Le,
+        /// UTC.
+        second: I32Le,
+        /// "0 or 1".
+        warning: I32Le,
+        /// Degrees, unless the file says otherwise.
+        latitude: F64Le,
+        /// Degrees, unless the file says otherwise.
+        longitude: F64Le,
+        /// km/h.
+        speed: F32Le,
+        /// Degrees clockwise from true north.
+        course: F32Le,
+        /// Day of the month, UTC.
+        day: I32Le,
+        /// 1 to 12.
+        month: I32Le,
+        /// Four digits, or two.
+        year: I32Le,
+        /// "0=invalid, 1=gps, 2=dgps, 6=estimated".
+        quality: I32Le,
+        /// Number of satellites.
+        satellites: I32Le,
+        /// Horizontal dilution of precision.
+        hdop: F32Le,
+        /// Metres above mean sea level.
+        height: F32Le,
+        /// Metres of the geoid above the ellipsoid.
+        geoid_height: F32Le,
+        /// Vertical dilution of precision.
+        vdop: F32Le,
+        /// Dilution of precision of the position.
+        pdop: F32Le,
+    }
+
+    /// `ImageM`, version 100, up to its data (section 3.4.3).
+    ImageHead[20] {
+        /// Which camera.
+        source: I32Le,
+        /// "currently always true": JPEG.
+        is_compressed: U32Le,
+        /// Pixels.
+        width: I32Le,
+        /// Pixels.
+        height: I32Le,
+        /// Bytes of data that follow.
+        size: U32Le,
+    }
+
+    /// `RobotPoseM`, version 100 (section 3.4.4).
+    RobotPose[28] {
+        /// The order of its components is settled from the file.
+        quaternion: [F32Le; 4],
+        /// m/s2, unless the file says otherwise.
+        acceleration: [F32Le; 3],
+    }
+
+    /// One return of a laser: Velodyne manuals, "Data Packet".
+    LaserReturn[3] {
+        /// In units of the model: 2 or 4 mm. 0 is no return.
+        distance: U16Le,
+        /// 0 to 255.
+        intensity: u8,
+    }
+
+    /// One data block of a Velodyne packet.
+    VelodyneBlock[100] {
+        /// Which bank of lasers: `EEFF`, `DDFF`, `CCFF`, `BBFF`.
+        flag: U16Le,
+        /// Hundredths of a degree, clockwise from above.
+        azimuth: U16Le,
+        /// The returns in firing order.
+        returns: [LaserReturn; 32],
+    }
+
+    /// A packet "exactly as received from the Velodyne scanner" (section 3.4.5).
+    VelodynePacket[1206] {
+        /// The data blocks.
+        blocks: [VelodyneBlock; 12],
+        /// Microseconds since the top of the hour.
+        stamp: U32Le,
+        /// Return mode, or the type of a status byte (HDL-64E).
+        return_mode: u8,
+        /// Product id, or the value of a status byte (HDL-64E).
+        product: u8,
+    }
+
+    /// `VelodyneRawDataM`, version 100, up to its packets (section 3.4.5).
+    VelodyneHead[4] {
+        /// Packets that follow.
+        packets: U32Le,
+    }
+}
+
+/// The file's index (section 3.3). `left` is the number of bytes from its start to the end of the file.
+#[derive(BinRead, BinWrite, Clone, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[br(import(left: u64))]
+pub struct FileIndex {
+    /// Entries.
+    #[br(assert(u64::from(size) <= left.saturating_sub(4) / 8, "{size} entries exceed the {left} bytes left"))]
+    pub size: u32,
+    /// Where in the file each second begins.
+    #[br(count = size)]
+    pub positions: Vec<I64Le>,
+}
+
+/// A string (section 2). `left` is the number of bytes from its start to the end of what holds it.
+#[derive(BinRead, BinWrite, Clone, Debug, Default, PartialEq, Eq)]
+#[brw(little)]
+#[br(import(left: u64))]
+pub struct VelString {
+    /// Bytes.
+    #[br(assert(u64::from(len) <= left.saturating_sub(4), "a string of {len} bytes where {left} are left"))]
+    pub len: u32,
+    /// The characters; no NUL at the end.
+    #[br(count = len)]
+    pub bytes: Vec<u8>,
+}
+
+impl VelString {
+    /// A string of these bytes.
+    pub fn new(bytes: &[u8]) -> Self {
+        Self { len: u32::try_from(bytes.len()).unwrap_or(u32::MAX), bytes: bytes.to_vec() }
+    }
+
+    /// Bytes it takes in the log.
+    pub fn wire_len(&self) -> u64 {
+        4 + self.bytes.len() as u64
+    }
+}
+
+/// `ImageM` (section 3.4.3); `left` is the size of the message's data.
+#[derive(BinRead, BinWrite, Clone, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[br(import(left: u64))]
+pub struct ImageData {
+    /// What is before the data.
+    #[br(assert(u64::from(head.size.get()) <= left.saturating_sub(20), "an image of {:?} bytes where {left} are left", head.size))]
+    pub head: ImageHead,
+    /// A JPEG, as a rule.
+    #[br(count = head.size.get())]
+    pub data: Vec<u8>,
+}
+
+/// `VelodyneRawDataM` (section 3.4.5); `left` is the size of the message's data.
+#[derive(BinRead, BinWrite, Clone, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[br(import(left: u64))]
+pub struct VelodyneRawData {
+    /// What is before the packets.
+    #[br(assert(u64::from(head.packets.get()) <= left.saturating_sub(4) / 1206, "{:?} packets where {left} bytes are left", head.packets))]
+    pub head: VelodyneHead,
+    /// The packets.
+    #[br(count = head.packets.get())]
+    pub packets: Vec<VelodynePacket>,
+}
+
+/// `LaserRange2DDataM`, version 101 (section 3.4.6); `left` is the size of the message's data.
+#[derive(BinRead, BinWrite, Clone, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[br(import(left: u64))]
+pub struct LaserRange {
+    /// `Hokuyo_URG-04LX` or `Hokuyo_UTM-30LX`.
+    #[br(args(left))]
+    pub sensor_type: VelString,
+    /// Any name.
+    #[br(args(left.saturating_sub(sensor_type.wire_len())))]
+    pub sensor_name: VelString,
+    /// Ranges.
+    #[br(assert(
+        u64::from(count) <= left.saturating_sub(sensor_type.wire_len() + sensor_name.wire_len() + 4) / 4,
+        "{count} ranges exceed what is left of {left} bytes"
+    ))]
+    pub count: u32,
+    /// Millimetres, or a code.
+    #[br(count = count)]
+    pub ranges: Vec<U32Le>,
+}

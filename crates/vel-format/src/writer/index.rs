@@ -1,0 +1,49 @@
+//! The index of a log that is written: one entry a second, each the first message at or after it.
+
+use crate::indexing::IndexOrigin;
+
+/// Entries at most: eleven and a half days.
+const MOST: f64 = 1_000_000.0;
+
+/// Up to so many entries need no justification.
+const FREE: f64 = 4096.0;
+
+/// Entries per message beyond that.
+const PER_MESSAGE: f64 = 64.0;
+
+/// The entries for messages that stand at these places, and whether they stop before the log does because a
+/// timestamp jumps so far that no index can be meant.
+pub(crate) fn entries(places: &[(u64, f64)], origin: IndexOrigin) -> (Vec<u64>, bool) {
+    let start = match (origin, places.first()) {
+        (IndexOrigin::FirstMessage, Some((_, first))) if first.is_finite() => *first,
+        _ => 0.0,
+    };
+    let allowed = MOST.min(FREE.max(PER_MESSAGE * places.len() as f64));
+    let mut entries = Vec::new();
+    for (at, millis) in places {
+        if !millis.is_finite() {
+            continue;
+        }
+        if (millis - start) / 1000.0 >= allowed {
+            return (entries, true);
+        }
+        while *millis >= start + 1000.0 * entries.len() as f64 {
+            entries.push(*at);
+        }
+    }
+    (entries, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absurd_jump_ends_the_index() {
+        let places = [(0, 0.0), (50, 999.0), (100, 2500.0), (150, f64::NAN), (200, 1e15), (250, 3000.0)];
+        assert_eq!(entries(&places, IndexOrigin::FirstMessage), (vec![0, 100, 100], true));
+        assert_eq!(entries(&places[..4], IndexOrigin::FirstMessage), (vec![0, 100, 100], false));
+        assert_eq!(entries(&[(0, 2000.0)], IndexOrigin::ProgramStart), (vec![0, 0, 0], false));
+        assert_eq!(entries(&[], IndexOrigin::FirstMessage), (vec![], false));
+    }
+}

@@ -1,0 +1,307 @@
+//! Writing logs: messages as they come, or all at once with an exact index; and rewriting, byte for byte.
+//! Sections 2 and 5 of docs/formats/vel.md.
+
+mod index;
+mod message;
+pub(crate) mod rewrite;
+
+use std::io::{Read, Seek, SeekFrom, Write};
+
+use binrw::BinWrite as _;
+use rovelog_core::wire::{F64Le, I32Le, I64Le, U16Le, U32Le};
+use zerocopy::IntoBytes;
+
+pub(crate) use index::entries as index_entries;
+pub use message::NewMessage;
+pub use rewrite::rewrite;
+
+use crate::error::VelError;
+use crate::indexing::IndexOrigin;
+use crate::locate::INDEX_AT;
+use crate::message::SizeRule;
+use crate::plausible::{HEADER_LEN, MAX_DATA};
+use crate::wire::{FileHeader, FileIndex, MAGIC, MARKER_PRINTED, MessageHeader, TERMINATOR};
+
+/// The conventions of a log that is written. The default is the literal text of the specification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    /// What sizes count: everything but themselves.
+    pub size_rule: SizeRule,
+    /// The byte that marks a valid message: 0x49.
+    pub marker: u8,
+    /// Major and minor version of the file: 1, 1.
+    pub version: (u16, u16),
+    /// The second 0 of the index: the first message.
+    pub origin: IndexOrigin,
+    /// Whether the log ends with an end mark: no.
+    pub terminator: bool,
+    /// Index entries that a recording keeps room for: one hour.
+    pub reserve: u32,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            size_rule: SizeRule::Exclusive,
+            marker: MARKER_PRINTED,
+            version: (1, 1),
+            origin: IndexOrigin::FirstMessage,
+            terminator: false,
+            reserve: 3600,
+        }
+    }
+}
+
+impl WriteOptions {
+    /// The same with this size rule.
+    #[must_use]
+    pub fn with_size_rule(mut self, rule: SizeRule) -> Self {
+        self.size_rule = rule;
+        self
+    }
+
+    /// The same with this marker.
+    #[must_use]
+    pub fn with_marker(mut self, marker: u8) -> Self {
+        self.marker = marker;
+        self
+    }
+
+    /// The same with an end mark.
+    #[must_use]
+    pub fn with_terminator(mut self) -> Self {
+        self.terminator = true;
+        self
+    }
+
+    /// The same with room for so many seconds.
+    #[must_use]
+    pub fn with_reserve(mut self, entries: u32) -> Self {
+        self.reserve = entries;
+        self
+    }
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Written {
+    /// Messages.
+    pub messages: u64,
+    /// Bytes of the whole log.
+    pub bytes: u64,
+    /// Entries of the index; 0 where the output could not be gone back in.
+    pub index_entries: u64,
+    /// Whether the index ends before the log does, because a timestamp jumps absurdly far.
+    pub index_cut: bool,
+}
+
+/// The file header of `options`.
+pub(crate) fn file_header(options: &WriteOptions) -> FileHeader {
+    let (major, minor) = options.version;
+    FileHeader { magic: MAGIC, major: U16Le::new(major), minor: U16Le::new(minor) }
+}
+
+/// The header of a message with `len` bytes of data.
+fn message_header(message: &NewMessage<'_>, options: &WriteOptions) -> Result<MessageHeader, VelError> {
+    let len = message.data.len() as u64;
+    if len > MAX_DATA {
+        return Err(VelError::TooLong { len, max: MAX_DATA });
+    }
+    let size = u32::try_from(len + options.size_rule.overhead()).expect("at most 1 GiB and a header");
+    Ok(MessageHeader {
+        size: U32Le::new(size),
+        marker: message.marker.unwrap_or(options.marker),
+        type_id: U32Le::new(message.type_id),
+        version: I32Le::new(message.version),
+        timestamp: F64Le::new(message.millis),
+    })
+}
+
+/// Header and index, as bytes.
+pub(crate) fn head(header: FileHeader, entries: &[u64]) -> Result<Vec<u8>, VelError> {
+    let positions = entries.iter().map(|at| I64Le::new(i64::try_from(*at).unwrap_or(i64::MAX))).collect();
+    let index = FileIndex { size: u32::try_from(entries.len()).expect("the index is limited"), positions };
+    let mut out = std::io::Cursor::new(header.as_bytes().to_vec());
+    out.set_position(size_of::<FileHeader>() as u64);
+    index.write(&mut out).map_err(|error| VelError::Io(std::io::Error::other(error)))?;
+    Ok(out.into_inner())
+}
+
+/// Writes a log of messages that are all known: header, an exact index, messages, in one pass.
+///
+/// # Errors
+/// Where the output refuses, and where a message is longer than a reader takes.
+pub fn write_log(
+    messages: &[NewMessage<'_>],
+    options: &WriteOptions,
+    mut out: impl Write,
+) -> Result<Written, VelError> {
+    let mut at = 0;
+    let places: Vec<(u64, f64)> = messages
+        .iter()
+        .map(|message| {
+            let place = (at, message.millis);
+            at += HEADER_LEN + message.data.len() as u64;
+            place
+        })
+        .collect();
+    let (mut entries, index_cut) = index_entries(&places, options.origin);
+    let first = INDEX_AT + 8 * entries.len() as u64;
+    for entry in &mut entries {
+        *entry += first;
+    }
+    out.write_all(&head(file_header(options), &entries)?)?;
+    for message in messages {
+        out.write_all(message_header(message, options)?.as_bytes())?;
+        out.write_all(&message.data)?;
+    }
+    let mut bytes = first + at;
+    if options.terminator {
+        out.write_all(&TERMINATOR.to_le_bytes())?;
+        bytes += 4;
+    }
+    out.flush()?;
+    let index_entries = entries.len() as u64;
+    Ok(Written { messages: messages.len() as u64, bytes, index_entries, index_cut })
+}
+
+/// A log that is recorded message by message.
+///
+/// ```
+/// use vel_format::writer::{NewMessage, VelWriter, WriteOptions};
+///
+/// let mut log = VelWriter::new(std::io::Cursor::new(Vec::new()), WriteOptions::default())?;
+/// for i in 0..3 {
+///     log.write(&NewMessage::raw(0x0001_806E, 100, 1000.0 * f64::from(i), vec![0; 8]))?;
+/// }
+/// let (written, file) = log.finish()?;
+/// assert_eq!((written.messages, written.index_entries), (3, 3600));
+/// # let log = vel_format::VelReader::new(file.into_inner().into(), &Default::default())?;
+/// # assert_eq!(log.messages().len(), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct VelWriter<W> {
+    out: W,
+    options: WriteOptions,
+    places: Vec<(u64, f64)>,
+    at: u64,
+    failed: bool,
+}
+
+impl<W: Write> VelWriter<W> {
+    /// Begins a log with room for an index, which [`finish`](Self::finish) fills.
+    ///
+    /// # Errors
+    /// Where the output refuses.
+    pub fn new(out: W, options: WriteOptions) -> Result<Self, VelError> {
+        let at = INDEX_AT + 8 * u64::from(options.reserve);
+        let mut writer = Self { out, options, places: Vec::new(), at, failed: false };
+        let room = vec![0; writer.options.reserve as usize];
+        let head = head(file_header(&writer.options), &room)?;
+        writer.put(&head)?;
+        Ok(writer)
+    }
+
+    /// Begins a log on an output that cannot be gone back in: its index stays empty.
+    ///
+    /// # Errors
+    /// Where the output refuses.
+    pub fn streaming(out: W, options: &WriteOptions) -> Result<Self, VelError> {
+        Self::new(out, WriteOptions { reserve: 0, ..options.clone() })
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), VelError> {
+        if self.failed {
+            return Err(VelError::WriterFailed);
+        }
+        self.failed = true;
+        self.out.write_all(bytes)?;
+        self.failed = false;
+        Ok(())
+    }
+
+    /// Writes a message.
+    ///
+    /// # Errors
+    /// Where the output refuses, and where the message is longer than a reader takes.
+    pub fn write(&mut self, message: &NewMessage<'_>) -> Result<(), VelError> {
+        let header = message_header(message, &self.options)?;
+        self.put(header.as_bytes())?;
+        self.put(&message.data)?;
+        self.places.push((self.at, message.millis));
+        self.at += HEADER_LEN + message.data.len() as u64;
+        Ok(())
+    }
+
+    /// Ends a log whose output cannot be gone back in.
+    ///
+    /// # Errors
+    /// Where the output refuses.
+    pub fn finish_streaming(mut self) -> Result<(Written, W), VelError> {
+        self.end()?;
+        let entries = u64::from(self.options.reserve);
+        Ok((self.written(entries, false), self.out))
+    }
+
+    fn end(&mut self) -> Result<(), VelError> {
+        // Nothing to put is a question too: whether an earlier write has failed.
+        self.put(if self.options.terminator { &[0xFF; 4] } else { &[] })?;
+        self.out.flush()?;
+        Ok(())
+    }
+
+    fn written(&self, index_entries: u64, index_cut: bool) -> Written {
+        let end = if self.options.terminator { 4 } else { 0 };
+        Written { messages: self.places.len() as u64, bytes: self.at + end, index_entries, index_cut }
+    }
+}
+
+/// Bytes moved at once.
+const MOVED: u64 = 1 << 20;
+
+impl<W: Read + Write + Seek> VelWriter<W> {
+    /// Ends the log and fills its index. Entries to spare name the end of the messages; where there are too
+    /// few, the messages are moved once.
+    ///
+    /// # Errors
+    /// Where the output refuses.
+    pub fn finish(mut self) -> Result<(Written, W), VelError> {
+        self.end()?;
+        let (mut entries, cut) = index_entries(&self.places, self.options.origin);
+        let reserve = self.options.reserve as usize;
+        if entries.len() > reserve {
+            let by = 8 * (entries.len() - reserve) as u64;
+            self.make_room(by)?;
+            for entry in &mut entries {
+                *entry += by;
+            }
+            self.at += by;
+        }
+        entries.resize(entries.len().max(reserve), self.at);
+        self.out.seek(SeekFrom::Start(0))?;
+        self.put(&head(file_header(&self.options), &entries)?)?;
+        self.out.seek(SeekFrom::End(0))?;
+        self.out.flush()?;
+        Ok((self.written(entries.len() as u64, cut), self.out))
+    }
+
+    /// Moves everything behind the index by so many bytes, from the end backwards.
+    fn make_room(&mut self, by: u64) -> Result<(), VelError> {
+        let from = INDEX_AT + 8 * u64::from(self.options.reserve);
+        let mut end = self.out.seek(SeekFrom::End(0))?;
+        let mut buffer = Vec::new();
+        while end > from {
+            let start = end.saturating_sub(MOVED).max(from);
+            buffer.resize(usize::try_from(end - start).expect("a mebibyte"), 0);
+            self.out.seek(SeekFrom::Start(start))?;
+            self.out.read_exact(&mut buffer)?;
+            self.out.seek(SeekFrom::Start(start + by))?;
+            self.put(&buffer)?;
+            end = start;
+        }
+        Ok(())
+    }
+}

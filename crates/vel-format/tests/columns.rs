@@ -1,0 +1,172 @@
+//! Columns hold what records hold, on every log.
+#![cfg(feature = "arrow")]
+
+mod support;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{
+    Float32Type, Float64Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::DataType;
+use rovelog_core::{LogReader, ReadOptions, Select, Topic, Value};
+use rovelog_testing::json_of;
+use serde_json::{Value as Json, json};
+use support::{corpus, open, real};
+use vel_format::velodyne::PointOptions;
+use vel_format::{Kind, VelReader};
+
+/// A cell as the JSON of a record's field.
+fn cell(column: &dyn Array, row: usize) -> Json {
+    let value = match column.data_type() {
+        _ if column.is_null(row) => Value::Null,
+        DataType::Int32 => Value::Int(column.as_primitive::<Int32Type>().value(row).into(), 32),
+        DataType::UInt32 => Value::UInt(column.as_primitive::<UInt32Type>().value(row).into(), 32),
+        DataType::UInt16 => Value::UInt(column.as_primitive::<UInt16Type>().value(row).into(), 16),
+        DataType::UInt8 => Value::UInt(column.as_primitive::<UInt8Type>().value(row).into(), 8),
+        DataType::Float32 => Value::F32(column.as_primitive::<Float32Type>().value(row)),
+        DataType::Float64 => Value::F64(column.as_primitive::<Float64Type>().value(row)),
+        DataType::Boolean => Value::Bool(column.as_boolean().value(row)),
+        DataType::Utf8 => Value::Text(column.as_string::<i32>().value(row).to_owned()),
+        DataType::Binary => Value::Bytes(column.as_binary::<i32>().value(row).to_vec()),
+        DataType::List(_) => {
+            let list = column.as_list::<i32>().value(row);
+            return (0..list.len()).map(|i| cell(&list, i)).collect();
+        }
+        DataType::FixedSizeList(..) => {
+            let list = column.as_fixed_size_list().value(row);
+            return (0..list.len()).map(|i| cell(&list, i)).collect();
+        }
+        other => panic!("{other}"),
+    };
+    json_of(&value)
+}
+
+fn batches(log: &VelReader, topic: &Topic, select: &Select) -> Vec<RecordBatch> {
+    let batches = log.columns(topic, select).expect("a topic of this log");
+    let schema = batches.schema();
+    let batches: Vec<_> = batches.map(|batch| batch.expect("a batch")).collect();
+    assert!(batches.iter().all(|batch| batch.schema() == schema), "{}", topic.name);
+    batches
+}
+
+/// The name of the column that holds a field as the log stores it.
+fn stored(field: &str) -> &str {
+    match field {
+        "latitude" => "latitude_raw",
+        "longitude" => "longitude_raw",
+        "quaternion" => "quaternion_raw",
+        field => field,
+    }
+}
+
+#[test]
+fn columns_are_records() {
+    for log in corpus().into_iter().chain(real()) {
+        let Ok(reader) = VelReader::new(log.bytes.clone(), &ReadOptions::default()) else { continue };
+        for topic in reader.topics().iter().filter(|topic| topic.type_name != "VelodyneRawDataM") {
+            let batches = batches(&reader, topic, &Select::all());
+            let mut rows =
+                batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch, row)));
+            for record in reader.records_in_file_order().filter(|record| record.topic.id == topic.id) {
+                let (batch, row) = rows.next().expect("as many rows as records");
+                let time = batch["t_ns"].as_primitive::<Int64Type>().value(row);
+                assert_eq!(Some(time), record.time.map(|time| time.nanos), "{} {}", log.name, topic.name);
+                assert_eq!(batch["offset"].as_primitive::<UInt64Type>().value(row), record.offset);
+                let message = reader.message_at(record.offset).unwrap();
+                let millis = batch["ts_ms"].as_primitive::<Float64Type>().value(row);
+                assert_eq!(millis.to_bits(), message.header.timestamp.get().to_bits());
+                let Value::Struct(fields) = record.value().unwrap() else { panic!("a struct") };
+                for (name, value) in fields {
+                    // Accelerations are split by axis, and in m/s2.
+                    let Some(column) = batch.column_by_name(stored(&name)) else {
+                        assert!(&*name == "acceleration", "{} {} {name}", log.name, topic.name);
+                        continue;
+                    };
+                    assert_eq!(cell(column, row), json_of(&value), "{} {} {name}", log.name, topic.name);
+                }
+            }
+            assert!(rows.next().is_none(), "{} {}", log.name, topic.name);
+        }
+    }
+}
+
+#[test]
+fn meaning_is_in_the_columns() {
+    let Some(log) = real().into_iter().find(|log| log.name == "gps_nmea_units") else { return };
+    let reader = open(&log.bytes);
+    let gps = &batches(&reader, reader.topic("GPSDataM").unwrap(), &Select::all())[0];
+    let latitude = gps["latitude"].as_primitive::<Float64Type>().value(1);
+    assert!((50.3..50.4).contains(&latitude), "{latitude}");
+    assert!((5000.0..5100.0).contains(&gps["latitude_raw"].as_primitive::<Float64Type>().value(1)));
+    assert!(gps.schema().field_with_name("time").is_ok());
+    let pose = &batches(&reader, reader.topic("RobotPoseM").unwrap(), &Select::all())[0];
+    assert!(pose["qw"].as_primitive::<Float32Type>().value(0) > 0.99);
+    let select = Select::all().with_fields(["qw", "az"]);
+    let pose = &batches(&reader, reader.topic("RobotPoseM").unwrap(), &select)[0];
+    let names: Vec<_> = pose.schema().fields().iter().map(|field| field.name().clone()).collect();
+    assert_eq!(names, ["t_ns", "qw", "az"]);
+    assert_eq!(pose.schema().field(2).metadata()["unit"], "m/s2");
+}
+
+#[test]
+fn a_window_of_time_is_one() {
+    let Some(log) = real().into_iter().find(|log| log.name == "good") else { return };
+    let reader = open(&log.bytes);
+    let topic = reader.topic("RobotPoseM").unwrap();
+    let (first, last) = (topic.first.unwrap().nanos, topic.last.unwrap().nanos);
+    let middle = first.midpoint(last);
+    let rows =
+        |select: &Select| batches(&reader, topic, select).iter().map(RecordBatch::num_rows).sum::<usize>();
+    let before = rows(&Select::all().between(None, Some(middle)));
+    let after = rows(&Select::all().between(Some(middle), None));
+    assert_eq!((before + after) as u64, topic.count);
+    assert!(before > 0 && after > 0);
+}
+
+#[test]
+fn packets_and_points_are_columns() {
+    let Some(log) = real().into_iter().find(|log| log.name == "vlp16") else { return };
+    let reader = open(&log.bytes);
+    let topic = reader.topic("VelodyneRawDataM").unwrap();
+    let packets = batches(&reader, topic, &Select::all());
+    assert_eq!(packets.iter().map(RecordBatch::num_rows).sum::<usize>(), 80);
+    assert_eq!(packets[0]["data"].as_fixed_size_binary().value(0).len(), 1206);
+    assert_eq!(cell(&packets[0]["product"], 0), json!(0x22));
+    let all = Select::all();
+    let points = reader.point_batches(None, None, PointOptions::default(), &all).unwrap();
+    let points: Vec<_> = points.map(|batch| batch.unwrap()).collect();
+    let mut revolutions = reader.revolutions(None, None, PointOptions::default(), 0).unwrap();
+    for batch in &points {
+        let revolution = revolutions.next().expect("a batch for each");
+        assert_eq!(batch.num_rows(), revolution.points.len());
+        for (row, point) in revolution.points.iter().enumerate().step_by(97) {
+            let f32s = |name: &str| batch[name].as_primitive::<Float32Type>().value(row);
+            assert_eq!([f32s("x"), f32s("y"), f32s("z")], [point.x, point.y, point.z]);
+            assert_eq!(cell(&batch["ring"], row), json!(point.ring));
+            assert_eq!(cell(&batch["revolution"], row), json!(revolution.number));
+            let time = batch["t_ns"].as_primitive::<Int64Type>().value(row);
+            assert_eq!(time, revolution.nanos + i64::from(point.nanos));
+            assert!((f32s("distance") - f32::from(point.distance) * 0.002).abs() < 1e-4);
+        }
+    }
+    assert!(revolutions.next().is_none());
+    let names = [
+        "t_ns",
+        "x",
+        "y",
+        "z",
+        "intensity",
+        "ring",
+        "time",
+        "laser",
+        "azimuth",
+        "distance",
+        "return",
+        "revolution",
+    ];
+    let schema = points[0].schema();
+    let got: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    assert_eq!(got, names);
+    assert_eq!(reader.payloads(Kind::Velodyne).count(), 5);
+}

@@ -1,0 +1,312 @@
+//! Logs of an independent writer equal what their manifest says.
+
+mod support;
+
+use std::fs;
+
+use rovelog_core::wire::F32Le;
+use rovelog_core::{Error, LogReader, ReadOptions, RecoverOptions, Select, Severity, State};
+use rovelog_testing::Log;
+use serde_json::Value as Json;
+use sha2::{Digest, Sha256};
+use support::{hex, open, real};
+use vel_format::{IndexOrigin, IndexState, Kind, Payload, SizeRule, VelReader, simple_hash, writer};
+
+fn manifest() -> Option<Vec<(Json, Log)>> {
+    let folder = rovelog_testing::real("vel")?;
+    let text = fs::read_to_string(folder.join("manifest.json")).expect("a manifest");
+    let list: Vec<Json> = serde_json::from_str(&text).expect("JSON");
+    let mut logs = real();
+    let log = |entry: Json| {
+        let name = entry["file"].as_str().expect("a name").trim_end_matches(".vel").to_owned();
+        let at = logs.iter().position(|log| log.name == name).expect("every log is there");
+        (entry, logs.swap_remove(at))
+    };
+    Some(list.into_iter().map(log).collect())
+}
+
+fn expected(name: &str) -> Option<String> {
+    let folder = rovelog_testing::real("vel")?;
+    Some(fs::read_to_string(folder.join("expected").join(name)).expect("an expected result"))
+}
+
+fn number(entry: &Json, key: &str) -> Option<u64> {
+    entry[key].as_u64()
+}
+
+#[test]
+fn every_log_reads_as_its_manifest_says() {
+    for (entry, log) in manifest().into_iter().flatten() {
+        let name = &log.name;
+        assert_eq!(hex(&Sha256::digest(&log.bytes)), entry["sha256"], "{name}");
+        let opened = VelReader::new(log.bytes.clone(), &ReadOptions::default());
+        if entry["strict_error"] == true {
+            let error = Error::from(opened.expect_err(name));
+            assert!(error.next.is_some(), "{name}: {error}");
+            continue;
+        }
+        let reader = opened.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let messages = reader.messages().len() as u64;
+        if let Some(want) = number(&entry, "messages") {
+            assert_eq!(messages, want, "{name}");
+        }
+        // Behind an end mark only recovery reads.
+        if let Some(want) = number(&entry, "messages_intact").filter(|_| name != "bad_terminator_mid") {
+            assert_eq!(messages, want, "{name}");
+        }
+        for (kind, want) in entry["by_type"].as_object().into_iter().flatten() {
+            let kind = Kind::ALL.into_iter().find(|known| known.name() == kind).expect("a known type");
+            assert_eq!(reader.payloads(kind).count() as u64, want.as_u64().unwrap(), "{name} {kind:?}");
+        }
+        if entry["payload_sha256"].is_string() {
+            let mut hash = Sha256::new();
+            reader.messages().for_each(|message| hash.update(message.data));
+            assert_eq!(hex(&hash.finalize()), entry["payload_sha256"], "{name}");
+        }
+        let millis: Vec<f64> = reader.messages().map(|message| message.header.timestamp.get()).collect();
+        for (key, got) in [("first_ms", millis.first()), ("last_ms", millis.last())] {
+            if let Some(want) = entry[key].as_f64() {
+                assert_eq!(got, Some(&want), "{name} {key}");
+            }
+        }
+        conventions(&entry, &reader, name);
+        remarks(&entry, &reader, name);
+    }
+}
+
+/// The size rule, the markers, the index and what was settled from the file.
+fn conventions(entry: &Json, reader: &VelReader, name: &str) {
+    let rule = match entry["size"].as_str() {
+        Some("incl") => SizeRule::Inclusive,
+        Some("data") => SizeRule::DataOnly,
+        _ => SizeRule::Exclusive,
+    };
+    assert_eq!(reader.size_rule(), rule, "{name}");
+    let marker = u8::try_from(number(entry, "marker").unwrap_or(0x31)).unwrap();
+    assert!(reader.messages().all(|message| message.header.marker == marker), "{name}");
+    if let Some(rebuilt) = entry["index_rebuilt"].as_bool() {
+        assert_eq!(matches!(reader.index(), IndexState::Rebuilt(_)), rebuilt, "{name}: {:?}", reader.index());
+    } else if entry["valid"] == true && name != "bad_terminator_mid" {
+        // Behind an end mark there are no messages that entries could name.
+        assert!(!matches!(reader.index(), IndexState::Rebuilt(_)), "{name}: {:?}", reader.index());
+    }
+    match entry["index_origin"].as_str() {
+        Some("first message") => {
+            assert_eq!(*reader.index(), IndexState::Good(IndexOrigin::FirstMessage), "{name}");
+        }
+        Some(origin) if origin.starts_with("program start") => {
+            assert_eq!(*reader.index(), IndexState::Good(IndexOrigin::ProgramStart), "{name}");
+        }
+        _ => {}
+    }
+    let meaning = reader.meaning();
+    if let Some(units) = entry["gps_units"].as_str() {
+        assert_eq!(meaning.gps.unit.name(), units, "{name}");
+    }
+    if let Some(order) = entry["order"].as_str() {
+        assert_eq!(meaning.pose.order.name(), order, "{name}: {}", meaning.pose.evidence);
+        assert_eq!(meaning.pose.direction.name(), "body_to_world", "{name}");
+    }
+    assert!(name != "pose_xyzw" || !meaning.pose.assumed);
+}
+
+/// Diagnostics at the places the manifest knows.
+fn remarks(entry: &Json, reader: &VelReader, name: &str) {
+    let list = reader.diagnostics().list();
+    let of = |word: &str| list.iter().filter(|d| d.rule.name == word).count() as u64;
+    assert_eq!(of("invalid_message"), number(entry, "flagged_invalid").unwrap_or(0), "{name}");
+    assert_eq!(of("bad_payload"), number(entry, "payload_errors").unwrap_or(0), "{name}");
+    if let Some(warnings) = number(entry, "warnings") {
+        assert_eq!(list.len() as u64, warnings, "{name}: {list:?}");
+    }
+    let lost: Vec<_> = list.iter().filter(|d| d.rule.severity == Severity::DataLost).collect();
+    if let (Some(at), Some(resync)) = (number(entry, "at"), number(entry, "resync_at"))
+        && name != "bad_terminator_mid"
+    {
+        assert_eq!(lost.len(), 1, "{name}: {lost:?}");
+        assert_eq!(lost[0].range, at..resync, "{name}");
+    } else if entry["valid"] == true {
+        assert_eq!(reader.info().state, State::Complete, "{name}: {lost:?}");
+    }
+}
+
+/// Every byte is in the header, the index, a message or a part that is accounted for.
+#[test]
+fn what_is_read_is_written_again_byte_for_byte() {
+    for log in real() {
+        let Ok(reader) = VelReader::salvage(log.bytes.clone(), &ReadOptions::default()) else { continue };
+        let mut out = Vec::new();
+        writer::rewrite(&reader, &mut out).unwrap();
+        assert!(out == log.bytes, "{}: {} bytes became {}", log.name, log.bytes.len(), out.len());
+    }
+}
+
+#[test]
+fn the_defaults_of_the_writer_are_those_of_the_literal_text() {
+    let Some(log) = real().into_iter().find(|log| log.name == "all6_excl_49") else { return };
+    let reader = open(&log.bytes);
+    let messages: Vec<_> = reader.messages().map(|m| decoded(&m)).collect();
+    let mut out = Vec::new();
+    writer::write_log(&messages, &writer::WriteOptions::default(), &mut out).unwrap();
+    assert!(out == log.bytes);
+}
+
+/// The message made anew from its fields.
+fn decoded<'a>(message: &vel_format::Message<'a>) -> writer::NewMessage<'a> {
+    let millis = message.header.timestamp.get();
+    match message.payload().unwrap() {
+        Payload::Obd(data) => writer::NewMessage::obd(millis, data),
+        Payload::Gps(data) => writer::NewMessage::gps(millis, data),
+        Payload::Pose(data) => writer::NewMessage::pose(millis, data),
+        Payload::Image(image) => {
+            writer::NewMessage::jpeg(millis, image.head.source.get(), image.data).unwrap()
+        }
+        Payload::Velodyne(packets) => writer::NewMessage::velodyne(millis, packets),
+        Payload::Laser(laser) => {
+            let ranges: Vec<u32> = laser.ranges.iter().map(|range| range.get()).collect();
+            writer::NewMessage::laser(millis, laser.sensor_type, laser.sensor_name, &ranges)
+        }
+        Payload::Raw(_) => panic!("all six kinds are known"),
+    }
+}
+
+/// What is recovered opens, is sound but for what was kept as it is, and stays the same when recovered again.
+#[test]
+fn recovery_delivers_what_the_manifest_says() {
+    for (entry, log) in manifest().into_iter().flatten() {
+        let name = &log.name;
+        let Ok(reader) = VelReader::salvage(log.bytes.clone(), &ReadOptions::default()) else {
+            assert_eq!(number(&entry, "messages_intact"), Some(0), "{name}");
+            continue;
+        };
+        let mut out = Vec::new();
+        let report = reader.recover(&mut out, &RecoverOptions::default()).unwrap();
+        assert_eq!(report.kept_bytes + report.lost_bytes(), log.bytes.len() as u64, "{name}");
+        let again = open(&out.clone().into());
+        if let Some(want) = number(&entry, "messages_intact").or(number(&entry, "messages")) {
+            assert_eq!(again.messages().len() as u64, want, "{name}");
+        }
+        assert!(report.unchanged == (out == log.bytes), "{name}");
+        let lost = again.diagnostics().list().iter().filter(|d| d.rule.severity == Severity::DataLost);
+        assert_eq!(lost.filter(|d| d.rule.name != "bad_payload").count(), 0, "{name}");
+        assert!(!matches!(again.index(), IndexState::Rebuilt(_)), "{name}: {:?}", again.index());
+        let mut twice = Vec::new();
+        again.recover(&mut twice, &RecoverOptions::default()).unwrap();
+        assert!(twice == out, "{name}");
+    }
+}
+
+#[test]
+fn every_field_of_the_base_log_is_right() {
+    let Some(text) = expected("good.json") else { return };
+    let want: Vec<Json> = serde_json::from_str(&text).unwrap();
+    let log = real().into_iter().find(|log| log.name == "good").unwrap();
+    let reader = open(&log.bytes);
+    assert_eq!(want.len(), reader.messages().len());
+    for (want, message) in want.iter().zip(reader.messages()) {
+        let at = message.offset;
+        assert_eq!(want["pos"], at);
+        assert_eq!(want["type"], message.kind().unwrap().name(), "{at}");
+        assert_eq!(want["version"], message.header.version.get(), "{at}");
+        assert_eq!(want["ts_ms"].as_f64(), Some(message.header.timestamp.get()), "{at}");
+        assert_eq!(want["len"], message.data.len(), "{at}");
+        let fields = &want["fields"];
+        let near = |key: &str, got: f64| {
+            let want = fields[key].as_f64().unwrap_or_else(|| panic!("{at} {key}: {fields}"));
+            // This JSON parser may be off by the last bit.
+            assert!((want - got).abs() <= 1e-15 * want.abs(), "{at} {key}: {want} {got}");
+        };
+        match message.payload().unwrap() {
+            Payload::Obd(obd) => {
+                near("speed", obd.speed.get().into());
+                near("rpm", obd.rpm.get().into());
+                near("throttle", obd.throttle.get().into());
+            }
+            Payload::Gps(gps) => {
+                near("hour", gps.hour.get().into());
+                near("minute", gps.minute.get().into());
+                near("second", gps.second.get().into());
+                near("lat", gps.latitude.get());
+                near("lon", gps.longitude.get());
+                near("speed", gps.speed.get().into());
+                near("course", gps.course.get().into());
+                near("year", gps.year.get().into());
+                near("quality", gps.quality.get().into());
+                near("satellites", gps.satellites.get().into());
+                near("hdop", gps.hdop.get().into());
+                near("height", gps.height.get().into());
+                near("geoid", gps.geoid_height.get().into());
+                near("vdop", gps.vdop.get().into());
+                near("pdop", gps.pdop.get().into());
+            }
+            Payload::Pose(pose) => {
+                let got = |v: &[F32Le]| v.iter().map(|x| x.get()).collect::<Vec<_>>();
+                #[expect(clippy::cast_possible_truncation, reason = "written with the digits of 32 bits")]
+                let narrow = |x: &Json| x.as_f64().unwrap() as f32;
+                let want = |key: &str| fields[key].as_array().unwrap().iter().map(narrow).collect::<Vec<_>>();
+                assert_eq!(want("quat"), got(&pose.quaternion), "{at}");
+                assert_eq!(want("acc"), got(&pose.acceleration), "{at}");
+            }
+            Payload::Image(image) => {
+                near("source", image.head.source.get().into());
+                near("width", image.head.width.get().into());
+                near("height", image.head.height.get().into());
+                assert_eq!(fields["sha256"], hex(&Sha256::digest(image.data)), "{at}");
+            }
+            Payload::Velodyne(packets) => {
+                assert_eq!(fields["packets"].as_u64(), Some(packets.len() as u64), "{at}: {fields}");
+            }
+            Payload::Laser(laser) => {
+                assert_eq!(fields["sensor_name"].as_str().unwrap().as_bytes(), laser.sensor_name);
+                assert_eq!(fields["sensor_type"].as_str().unwrap().as_bytes(), laser.sensor_type);
+                let sum: u64 = laser.ranges.iter().map(|range| u64::from(range.get())).sum();
+                assert_eq!(fields["sum"], sum, "{at}");
+            }
+            Payload::Raw(_) => panic!("{at}"),
+        }
+    }
+}
+
+#[test]
+fn ids_come_out_of_names() {
+    let Some(text) = expected("simplehash.json") else { return };
+    let want: std::collections::BTreeMap<String, String> = serde_json::from_str(&text).unwrap();
+    for (name, id) in want {
+        assert_eq!(format!("0x{:08X}", simple_hash(&name).unwrap()), id, "{name}");
+    }
+}
+
+#[test]
+fn utc_comes_out_of_the_positions() {
+    for (entry, log) in manifest().into_iter().flatten() {
+        if entry["by_type"]["GPSDataM"].as_u64().is_none_or(|n| n < 2) || log.name.starts_with("image_") {
+            continue;
+        }
+        let reader = open(&log.bytes);
+        let Some(utc) = &reader.meaning().gps.utc else { panic!("{} has fixes", log.name) };
+        // 2010-06-14 and the second of the day in which the program started, fixes logged 20 ms late.
+        let start = utc.at(0).unwrap().timestamp_nanos_opt().unwrap();
+        let day = 1_276_473_600_000_000_000;
+        assert!((start - day - 45_288_658_500_000).abs() < 5_000_000, "{}: {}", log.name, start - day);
+        let seconds = (start - day) as f64 / 1e9;
+        assert!((45_288.0..45_289.0).contains(&seconds));
+    }
+}
+
+#[test]
+fn seeking_finds_the_first_message_from_a_time_on() {
+    for log in real() {
+        let Ok(reader) = VelReader::new(log.bytes.clone(), &ReadOptions::default()) else { continue };
+        let mut times: Vec<i64> = reader.messages().map(|message| message.nanos).collect();
+        times.sort_unstable();
+        for time in times.iter().step_by(7) {
+            let found = reader.seek(*time).expect("there is one");
+            assert_eq!(found.nanos, *time, "{}", log.name);
+            let first = reader.records(&Select::all().between(Some(*time), None)).next();
+            assert!(first.is_none_or(|record| record.unwrap().time.unwrap().nanos >= *time));
+        }
+        if let Some(last) = times.last() {
+            assert!(reader.seek(last + 1).is_none());
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Parts of logs, and logs of logs: every message keeps its bytes.
+
+mod support;
+
+use rovelog_core::{Align, Format, LogReader, Select};
+use support::{corpus, open, real};
+use vel_format::{IndexState, Message, Vel, VelReader};
+
+fn raw(message: &Message<'_>) -> (u8, u32, i32, u64, Vec<u8>) {
+    let header = message.header;
+    (
+        header.marker,
+        header.type_id.get(),
+        header.version.get(),
+        header.timestamp.get().to_bits(),
+        message.data.to_vec(),
+    )
+}
+
+fn slice(log: &VelReader, select: &Select) -> VelReader {
+    let mut out = Vec::new();
+    log.slice(select, &mut out).expect("memory takes any bytes");
+    open(&out.into())
+}
+
+#[test]
+fn a_slice_holds_its_messages_and_no_other() {
+    for log in corpus().into_iter().chain(real()) {
+        let Ok(reader) = VelReader::new(log.bytes.clone(), &rovelog_core::ReadOptions::default()) else {
+            continue;
+        };
+        let Some((first, last)) = reader.info().start.zip(reader.info().end) else { continue };
+        let middle = first.nanos.midpoint(last.nanos);
+        let mut selects = vec![Select::all(), Select::all().between(Some(middle), None)];
+        selects.extend(reader.topics().iter().map(|topic| Select::topic(topic.name.clone())));
+        for select in selects {
+            let part = slice(&reader, &select);
+            let kept = |m: &Message<'_>| {
+                let topic =
+                    reader.records_in_file_order().find(|record| record.offset == m.offset).map(|r| r.topic);
+                let wanted = topic.map_or(select.topics.is_none(), |topic| select.keeps_topic(topic));
+                wanted && select.keeps_time(m.nanos)
+            };
+            let want: Vec<_> = reader.messages().filter(kept).map(|m| raw(&m)).collect();
+            let got: Vec<_> = part.messages().map(|m| raw(&m)).collect();
+            assert!(got == want, "{} {select:?}: {} messages of {}", log.name, got.len(), want.len());
+            assert!(!matches!(part.index(), IndexState::Rebuilt(_)), "{}: {:?}", log.name, part.index());
+            let again = slice(&part, &select);
+            assert!(again.messages().map(|m| raw(&m)).eq(part.messages().map(|m| raw(&m))), "{}", log.name);
+        }
+    }
+}
+
+#[test]
+fn an_undamaged_log_is_its_own_slice() {
+    for name in
+        ["all6_excl_49", "all6_incl_31", "good", "index_from_startup", "gap_index_next", "end_terminator"]
+    {
+        let Some(log) = real().into_iter().find(|log| log.name == name) else { return };
+        let mut out = Vec::new();
+        open(&log.bytes).slice(&Select::all(), &mut out).unwrap();
+        assert!(out == log.bytes, "{name}");
+    }
+}
+
+#[test]
+fn the_latched_message_before_the_window_is_kept() {
+    let log = corpus().into_iter().find(|log| log.name == "all-kinds").unwrap();
+    let reader = open(&log.bytes);
+    let start = reader.info().end.unwrap().nanos;
+    let part = slice(&reader, &Select::all().between(Some(start), None).with_latched());
+    assert_eq!(part.topics().len(), reader.topics().len());
+}
+
+#[test]
+fn parts_are_merged_into_the_whole() {
+    for name in ["good", "pose_xyzw"] {
+        let Some(log) = real().into_iter().find(|log| log.name == name) else { return };
+        let whole = open(&log.bytes);
+        let topics = |keep: fn(&str) -> bool| {
+            let names = whole.topics().iter().map(|topic| topic.name.clone()).filter(|name| keep(name));
+            slice(&whole, &Select::topics(names))
+        };
+        let pictures = topics(|name| name.starts_with("ImageM"));
+        let rest = topics(|name| !name.starts_with("ImageM"));
+        let mut out = Vec::new();
+        let merged = Vel::merge(&[&rest, &pictures], Align::AsIs, &mut out).unwrap();
+        assert!(out == log.bytes, "{name}");
+        assert_eq!(merged.records, whole.info().records);
+        // Pictures alone do not tell their clock.
+        assert!(Vel::merge(&[&rest, &pictures], Align::Shared, &mut Vec::new()).is_err());
+        assert!(Vel::merge(&[&rest, &rest], Align::Shared, &mut Vec::new()).is_ok());
+    }
+}
+
+/// A recording whose program started 100 s later: the same moments come together.
+#[test]
+fn clocks_are_brought_together_by_utc() {
+    let case = |name: &str| corpus().into_iter().find(|log| log.name == name).unwrap();
+    let (a, b) = (open(&case("gps-late-fixes").bytes), open(&case("gps-two-digit-years").bytes));
+    let mut out = Vec::new();
+    Vel::merge(&[&a, &b], Align::Utc, &mut out).unwrap();
+    let merged = open(&out.into());
+    assert_eq!(merged.messages().len(), a.messages().len() + b.messages().len());
+    let utc = |log: &VelReader| log.meaning().gps.utc.clone().unwrap().offset_nanos;
+    // The clock of the second began 25 ms later.
+    assert_eq!(utc(&b) - utc(&a), 25_000_000);
+    let times: Vec<i64> = merged.messages().map(|message| message.nanos).collect();
+    assert!(times.is_sorted() && times.contains(&25_000_000), "{times:?}");
+    let none = open(&case("gps-no-date").bytes);
+    assert!(Vel::merge(&[&a, &none], Align::Utc, &mut Vec::new()).is_err());
+}

@@ -1,0 +1,192 @@
+//! What is read and written again is the same, byte for byte; what is written reads as it was meant.
+
+mod support;
+
+use std::io::Cursor;
+
+use proptest::prelude::*;
+use rovelog_core::wire::{F32Le, F64Le, I32Le};
+use rovelog_core::{LogReader, ReadOptions, State, Value};
+use support::{corpus, open};
+use vel_format::wire::{GpsData, MARKER_ASCII, MARKER_PRINTED, ObdData, RobotPose};
+use vel_format::{IndexOrigin, IndexState, NewMessage, SizeRule, VelReader, VelWriter, WriteOptions, writer};
+
+#[test]
+fn every_corpus_log_is_rewritten_byte_for_byte() {
+    for log in corpus() {
+        let Ok(reader) = VelReader::salvage(log.bytes.clone(), &ReadOptions::default()) else { continue };
+        let mut out = Vec::new();
+        writer::rewrite(&reader, &mut out).unwrap();
+        assert!(out == log.bytes, "{}", log.name);
+    }
+}
+
+fn same(log: &VelReader, messages: &[NewMessage<'_>]) {
+    assert_eq!(log.messages().len(), messages.len());
+    for (got, want) in log.messages().zip(messages) {
+        assert_eq!(got.header.type_id.get(), want.type_id);
+        assert_eq!(got.header.version.get(), want.version);
+        assert_eq!(got.header.timestamp.get().to_bits(), want.millis.to_bits());
+        assert_eq!(got.data, &want.data[..]);
+    }
+    assert_eq!(log.info().state, State::Complete);
+}
+
+fn drive(n: u32, step: f64) -> Vec<NewMessage<'static>> {
+    let obd = |i: u32| {
+        let zero = [0_u8; 28];
+        let mut obd: ObdData = zerocopy::FromBytes::read_from_bytes(&zero[..]).unwrap();
+        obd.speed = I32Le::new(i32::try_from(i).unwrap());
+        let bytes = NewMessage::obd(100.0 + step * f64::from(i), &obd).data.into_owned();
+        NewMessage::raw(0x0001_4043, 100, 100.0 + step * f64::from(i), bytes)
+    };
+    (0..n).map(obd).collect()
+}
+
+#[test]
+fn all_conventions_can_be_written() {
+    let messages = drive(30, 333.0);
+    for rule in SizeRule::ALL {
+        for marker in [MARKER_PRINTED, MARKER_ASCII] {
+            for terminated in [false, true] {
+                let mut options = WriteOptions::default().with_size_rule(rule).with_marker(marker);
+                if terminated {
+                    options = options.with_terminator();
+                }
+                let mut out = Vec::new();
+                let written = writer::write_log(&messages, &options, &mut out).unwrap();
+                assert_eq!((written.bytes, written.index_entries), (out.len() as u64, 10));
+                let log = open(&out.into());
+                same(&log, &messages);
+                assert_eq!(log.size_rule(), rule);
+                assert_eq!(*log.index(), IndexState::Good(IndexOrigin::FirstMessage));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_recording_fills_its_index_moves_its_messages_or_has_none() {
+    let messages = drive(40, 250.0);
+    for reserve in [0, 3, 10, 100] {
+        let options = WriteOptions::default().with_reserve(reserve);
+        let mut log = VelWriter::new(Cursor::new(Vec::new()), options).unwrap();
+        for message in &messages {
+            log.write(message).unwrap();
+        }
+        let (written, out) = log.finish().unwrap();
+        let out = out.into_inner();
+        assert_eq!(written.bytes, out.len() as u64);
+        assert_eq!(written.index_entries, u64::from(reserve.max(10)));
+        let log = open(&out.into());
+        same(&log, &messages);
+        assert_eq!(*log.index(), IndexState::Good(IndexOrigin::FirstMessage), "{reserve}");
+    }
+    let mut log = VelWriter::streaming(Vec::new(), &WriteOptions::default()).unwrap();
+    for message in &messages {
+        log.write(message).unwrap();
+    }
+    let (written, out) = log.finish_streaming().unwrap();
+    assert_eq!(written.index_entries, 0);
+    let log = open(&out.into());
+    same(&log, &messages);
+    assert_eq!(*log.index(), IndexState::Absent);
+}
+
+/// An output that refuses leaves a writer that says so.
+#[test]
+fn a_failed_writer_stays_failed() {
+    struct Full(usize);
+    impl std::io::Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 = self.0.checked_sub(bytes.len()).ok_or_else(|| std::io::Error::other("full"))?;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut log = VelWriter::streaming(Full(100), &WriteOptions::default()).unwrap();
+    let messages = drive(3, 1.0);
+    log.write(&messages[0]).unwrap();
+    assert!(log.write(&messages[1]).is_err());
+    assert!(matches!(log.write(&messages[2]), Err(vel_format::VelError::WriterFailed)));
+    assert!(log.finish_streaming().is_err());
+}
+
+#[test]
+fn own_types_are_written_and_read() {
+    let mut options = ReadOptions::default();
+    options.declarations = "message CompassM 101\n double heading deg\n string name".to_owned();
+    let types = vel_format::declared::Types::parse(&options.declarations).unwrap();
+    let value = Value::record([("heading", Value::F64(12.5)), ("name", Value::Text("mast".to_owned()))]);
+    let message = NewMessage::declared(5.0, &types.declared()[0], &value).unwrap();
+    let mut out = Vec::new();
+    writer::write_log(&[message], &WriteOptions::default(), &mut out).unwrap();
+    let log = VelReader::new(out.into(), &options).unwrap();
+    let record = log.records_in_file_order().next().unwrap();
+    assert_eq!((record.topic.name.as_str(), record.value().unwrap()), ("CompassM", value));
+    assert_eq!(
+        log.definition(record.topic).unwrap(),
+        "message CompassM\n  double heading deg\n  string name\n"
+    );
+    let bad = Value::record([("heading", Value::Int(12, 32)), ("name", Value::Null)]);
+    assert!(NewMessage::declared(5.0, &types.declared()[0], &bad).is_err());
+}
+
+fn message() -> impl Strategy<Value = NewMessage<'static>> {
+    let floats = || any::<[f32; 4]>();
+    let own = |message: NewMessage<'_>| {
+        NewMessage::raw(message.type_id, message.version, message.millis, message.data.into_owned())
+    };
+    let pose = (floats(), floats()).prop_map(move |(q, a)| {
+        let pose =
+            RobotPose { quaternion: q.map(F32Le::new), acceleration: [a[0], a[1], a[2]].map(F32Le::new) };
+        own(NewMessage::pose(0.0, &pose))
+    });
+    let gps = any::<([f64; 2], [i32; 9])>().prop_map(move |(place, n)| {
+        let zero = [0_u8; 80];
+        let mut gps: GpsData = zerocopy::FromBytes::read_from_bytes(&zero[..]).unwrap();
+        (gps.latitude, gps.longitude) = (F64Le::new(place[0]), F64Le::new(place[1]));
+        (gps.day, gps.month, gps.year) = (I32Le::new(n[0]), I32Le::new(n[1]), I32Le::new(n[2]));
+        (gps.hour, gps.minute, gps.second) = (I32Le::new(n[3]), I32Le::new(n[4]), I32Le::new(n[5]));
+        gps.quality = I32Le::new(n[6]);
+        own(NewMessage::gps(0.0, &gps))
+    });
+    let bytes = || proptest::collection::vec(any::<u8>(), 0..40);
+    let laser = (bytes(), bytes(), proptest::collection::vec(any::<u32>(), 0..20))
+        .prop_map(|(a, b, ranges)| NewMessage::laser(0.0, &a, &b, &ranges));
+    let raw = (any::<u32>(), any::<i32>(), bytes())
+        .prop_map(|(id, version, data)| NewMessage::raw(id, version, 0.0, data));
+    (prop_oneof![pose, gps, laser, raw], -1e6..1e6_f64).prop_map(|(mut message, millis)| {
+        message.millis = millis;
+        message
+    })
+}
+
+proptest! {
+    /// Any messages in any conventions, where the first settles the size rule.
+    #[test]
+    fn what_is_written_reads_as_it_was_meant(
+        mut messages in proptest::collection::vec(message(), 0..12),
+        rule in 0..3_usize,
+        reserve in 0..5_u32,
+    ) {
+        messages.splice(0..0, drive(2, 5.0));
+        // A message of a described type must hold its content, which raw bytes need not.
+        let fits = |m: &NewMessage<'_>| vel_format::message::Fit::of(vel_format::Kind::of(m.type_id, m.version), &m.data)
+            != vel_format::message::Fit::Short;
+        messages.retain(fits);
+        let options = WriteOptions::default().with_size_rule(SizeRule::ALL[rule]).with_reserve(reserve);
+        let mut log = VelWriter::new(Cursor::new(Vec::new()), options).unwrap();
+        for message in &messages {
+            log.write(message).unwrap();
+        }
+        let (_, out) = log.finish().unwrap();
+        let log = open(&out.into_inner().into());
+        same(&log, &messages);
+        let mut again = Vec::new();
+        writer::rewrite(&log, &mut again).unwrap();
+        prop_assert_eq!(open(&again.into()).messages().len(), messages.len());
+    }
+}
