@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: our reader beside others, in one run, as ratios.
 
+mod export;
 mod ulog;
 
 use std::fs;
@@ -39,9 +40,12 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         [format, log] => (format, Some(PathBuf::from(log))),
         _ => bail!("usage: bench FORMAT [LOG]"),
     };
+    if format == "export" {
+        return export::run(log);
+    }
     let Some(bench) = BENCHES.iter().find(|bench| bench.format == format) else {
         let names: Vec<_> = BENCHES.iter().map(|bench| bench.format).collect();
-        bail!("no bench for {format}: there is {}", names.join(", "));
+        bail!("no bench for {format}: there is {}, export", names.join(", "));
     };
     let log = match log {
         Some(log) => log,

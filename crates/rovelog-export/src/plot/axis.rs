@@ -3,7 +3,7 @@
 /// Round numbers within `low..=high`, about `wanted` of them, and the digits behind the point that they need.
 pub(super) fn ticks((low, high): (f64, f64), wanted: usize) -> (Vec<f64>, usize) {
     let span = high - low;
-    if !(span > 0.0) || !span.is_finite() {
+    if span <= 0.0 || !span.is_finite() {
         return (vec![low], 3);
     }
     let rough = span / wanted.max(1) as f64;

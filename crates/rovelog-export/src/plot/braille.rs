@@ -1,5 +1,7 @@
 //! Plots in a terminal: each character is a field of two by four dots.
 
+use std::fmt::Write as _;
+
 use super::axis::{label, ticks, with_air};
 use super::{Panel, Plot};
 
@@ -70,13 +72,13 @@ fn draw(panel: &Panel, span: (f64, f64), (width, height): (usize, usize), text: 
     let names: Vec<_> = panel.series.iter().map(|series| series.name.as_str()).collect();
     let unit = panel.unit().map(|unit| format!(" [{unit}]")).unwrap_or_default();
     let title = if panel.title.is_empty() { names.join(", ") } else { panel.title.clone() };
-    text.push_str(&format!("{:MARGIN$}{title}{unit}\n", ""));
+    let _ = writeln!(text, "{:MARGIN$}{title}{unit}", "");
     let (levels, digits) = ticks(values, (height / 3).max(2));
     for row in 0..height {
         let label =
             levels.iter().find(|level| (height * 4 - 1 - column(**level, values, height * 4)) / 4 == row);
         let label = label.map(|level| super::axis::label(*level, digits)).unwrap_or_default();
-        text.push_str(&format!("{label:>width$} ", width = MARGIN - 2));
+        let _ = write!(text, "{label:>width$} ", width = MARGIN - 2);
         text.push(if label.is_empty() { '│' } else { '┤' });
         let line: String = dots[row * width..(row + 1) * width]
             .iter()
@@ -85,7 +87,7 @@ fn draw(panel: &Panel, span: (f64, f64), (width, height): (usize, usize), text: 
         text.push_str(line.trim_end_matches('\u{2800}'));
         text.push('\n');
     }
-    text.push_str(&format!("{:>width$}└{}\n", "", "─".repeat(width), width = MARGIN - 1));
+    let _ = writeln!(text, "{:>width$}└{}", "", "─".repeat(width), width = MARGIN - 1);
 }
 
 /// A straight line of dots.

@@ -58,7 +58,7 @@ pub(super) fn paint(plot: &Plot, size: Size, surface: &mut impl Surface) {
         let area = Area { left, top: from + 20.0, right, bottom: (from + each - 8.0).max(from + 22.0) };
         self::panel(panel, plot.span, area, surface);
     }
-    let (times, digits) = ticks(plot.span, (width / 110.0) as usize);
+    let (times, digits) = ticks(plot.span, many(width, 110.0));
     for time in times {
         let x = place(time, plot.span, (left, right));
         surface.text((x, bottom + 10.0), &label(time, digits), Anchor::Middle, TEXT);
@@ -72,10 +72,10 @@ fn panel(panel: &Panel, span: (f64, f64), area: Area, surface: &mut impl Surface
     let values = with_air(range);
     let x = |time: f64| place(time, span, (area.left, area.right));
     let y = |value: f64| place(value, values, (area.bottom, area.top));
-    for time in ticks(span, ((area.right - area.left) / 110.0) as usize).0 {
+    for time in ticks(span, many(area.right - area.left, 110.0)).0 {
         surface.line(&[(x(time), area.top), (x(time), area.bottom)], GRID, area);
     }
-    let (levels, digits) = ticks(values, ((area.bottom - area.top) / 36.0).max(2.0) as usize);
+    let (levels, digits) = ticks(values, many(area.bottom - area.top, 36.0));
     for level in levels {
         surface.line(&[(area.left, y(level)), (area.right, y(level))], GRID, area);
         surface.text((area.left - 6.0, y(level) + 4.0), &label(level, digits), Anchor::End, TEXT);
@@ -115,6 +115,12 @@ fn panel(panel: &Panel, span: (f64, f64), area: Area, surface: &mut impl Surface
             }
         }
     }
+}
+
+/// How many labels fit, each so many pixels apart.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+fn many(pixels: f64, apart: f64) -> usize {
+    (pixels / apart).clamp(2.0, 100.0) as usize
 }
 
 /// Where `value` of `from..to` stands between two pixels.

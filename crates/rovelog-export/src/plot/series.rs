@@ -115,10 +115,10 @@ impl Thin {
             column.broken = true;
             return;
         }
-        if !(value >= column.least.1) {
+        if value < column.least.1 || column.least.1.is_nan() {
             column.least = here;
         }
-        if !(value <= column.greatest.1) {
+        if value > column.greatest.1 || column.greatest.1.is_nan() {
             column.greatest = here;
         }
     }

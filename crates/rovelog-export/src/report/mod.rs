@@ -61,12 +61,11 @@ pub fn write(
     mut out: impl Write,
 ) -> Result<(), ExportError> {
     let span = options.shown.or_else(|| span(log)).unwrap_or((0, 1));
-    let panels = match &options.panels {
-        Some(panels) => panels.clone(),
-        None => {
-            let at = Span { span, zero: span.0, width: options.width };
-            panels::panels(&**log, at, options.redact)?
-        }
+    let panels = if let Some(panels) = &options.panels {
+        panels.clone()
+    } else {
+        let at = Span { times: span, zero: span.0, width: options.width };
+        panels::panels(&**log, at, options.redact)?
     };
     let mut page = String::new();
     head(provenance, &mut page);
@@ -81,7 +80,7 @@ pub fn write(
     if let (AnyLog::Ulog(reader), false) = (log, options.redact) {
         parameters(&reader.parameters(), &mut page);
     }
-    foot(log, span, &panels, &mut page)?;
+    foot(log, span, &panels, &mut page);
     Ok(out.write_all(page.as_bytes())?)
 }
 
@@ -285,7 +284,7 @@ fn parameters(parameters: &rovelog::ulog_format::Parameters, page: &mut String) 
 }
 
 /// The data of the plots and what draws them.
-fn foot(log: &AnyLog, span: (i64, i64), panels: &[Panel], page: &mut String) -> Result<(), ExportError> {
+fn foot(log: &AnyLog, span: (i64, i64), panels: &[Panel], page: &mut String) {
     let base64 = |bytes: Vec<u8>| base64::engine::general_purpose::STANDARD.encode(bytes);
     let series = |series: &crate::plot::Series| {
         let times = series.points.iter().flat_map(|(time, _)| time.to_le_bytes()).collect();
@@ -310,5 +309,4 @@ fn foot(log: &AnyLog, span: (i64, i64), panels: &[Panel], page: &mut String) -> 
         "<script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{}</script>\n</body>\n</html>\n",
         include_str!("report.js")
     );
-    Ok(())
 }

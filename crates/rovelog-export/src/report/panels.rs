@@ -89,7 +89,7 @@ const FIELDS: usize = 4;
 /// What is read, and how finely.
 #[derive(Clone, Copy)]
 pub(super) struct Span {
-    pub(super) span: (i64, i64),
+    pub(super) times: (i64, i64),
     pub(super) zero: i64,
     pub(super) width: usize,
 }
@@ -109,7 +109,7 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
             let fields = numeric_fields(log, topic).into_iter().filter(|field| !field.contains("timestamp"));
             let signal = |field| Signal { topic: topic.name.clone(), field };
             let signals: Vec<_> = fields.take(FIELDS).map(signal).collect();
-            let series = read(log, &signals, at.span, at.width, at.zero)?;
+            let series = read(log, &signals, at.times, at.width, at.zero)?;
             if series.iter().any(|series| series.range().is_some()) {
                 panels.push(Panel::new(topic.name.clone(), short(series)));
             }
@@ -125,7 +125,7 @@ fn panel(log: &dyn LogReader, main: &Main, at: Span) -> Result<Option<Panel>, Ex
         let fields = wanted.iter().filter(|field| there.iter().any(|name| name == *field));
         let signals: Vec<_> =
             fields.map(|field| Signal { topic: topic.name.clone(), field: (*field).to_owned() }).collect();
-        let mut series = read(log, &signals, at.span, at.width, at.zero)?;
+        let mut series = read(log, &signals, at.times, at.width, at.zero)?;
         series.retain(|series| series.range().is_some());
         if series.is_empty() {
             continue;
@@ -152,7 +152,7 @@ fn short(mut series: Vec<Series>) -> Vec<Series> {
 fn attitude(log: &dyn LogReader, at: Span) -> Result<Option<Panel>, ExportError> {
     let Some(topic) = log.topic("vehicle_attitude").filter(|topic| topic.count > 0) else { return Ok(None) };
     let select = Select::topic(topic.name.clone()).with_fields(["q"]);
-    let columns = log.columns(topic, &select.between(Some(at.span.0), at.span.1.checked_add(1)))?;
+    let columns = log.columns(topic, &select.between(Some(at.times.0), at.times.1.checked_add(1)))?;
     let schema = arrow_array::RecordBatchReader::schema(&columns);
     let all = leaves(&schema, Names::Bracket);
     let parts: Vec<_> =
@@ -160,7 +160,7 @@ fn attitude(log: &dyn LogReader, at: Span) -> Result<Option<Panel>, ExportError>
     if parts.len() != 4 || parts.iter().any(|leaf| leaf.data_type != arrow_schema::DataType::Float32) {
         return Ok(None);
     }
-    let mut angles = [(); 3].map(|()| Thin::new(at.span, at.width));
+    let mut angles = [(); 3].map(|()| Thin::new(at.times, at.width));
     for batch in columns {
         let batch = batch?;
         let bound: Vec<_> = parts.iter().map(|leaf| leaf.bind(&batch)).collect();
