@@ -1,6 +1,8 @@
 //! One measured piece of work per run: `bench WORK LOG`. Prints what it counted, its CPU time and its peak memory.
 
+mod rld;
 mod ulog;
+mod vel;
 
 use std::any::Any;
 use std::fs;
@@ -12,7 +14,7 @@ type Outcome = Result<(String, Box<dyn Any>), Box<dyn std::error::Error>>;
 type Work = fn(&str) -> Outcome;
 
 /// The works of all formats.
-const WORKS: &[&[(&str, Work)]] = &[ulog::WORKS];
+const WORKS: &[&[(&str, Work)]] = &[ulog::WORKS, rld::WORKS, vel::WORKS];
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();

@@ -8,6 +8,7 @@ mod bench;
 mod corpus;
 mod damage;
 mod oracle;
+mod package;
 mod python;
 mod size;
 mod stages;
@@ -29,6 +30,11 @@ const TASKS: &[Task] = &[
     ),
     ("bench", bench::command, "measure beside other readers, in one run: bench FORMAT [LOG]"),
     ("test", stages::command, "run every check, cheapest first [BLESS=1: rewrite snapshots and corpus]"),
+    (
+        "python",
+        package::command,
+        "the Python package alone: types, stubs, tests, the wheel in an empty environment",
+    ),
     ("tidy", tidy::command, "check dependency edges, licences, file lengths, paths, words"),
     (
         "oracle",

@@ -17,7 +17,9 @@ pub(crate) fn with(name: &str, packages: &[&str]) -> Result<PathBuf> {
         return Ok(python);
     }
     run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
-    run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(packages))?;
+    if !packages.is_empty() {
+        run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(packages))?;
+    }
     std::fs::write(&stamp, wanted)?;
     Ok(python)
 }

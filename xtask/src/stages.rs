@@ -1,6 +1,4 @@
 //! `cargo xtask test`: everything that must hold, cheapest information first.
-//!
-//! There is no Python stage, because there is no Python package yet.
 
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
@@ -8,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{corpus, oracle, root, tidy};
+use crate::{corpus, oracle, package, root, tidy};
 
 /// A name, and what runs.
 type Stage = (&'static str, fn() -> Result<()>);
@@ -23,13 +21,18 @@ const STAGES: &[Stage] = &[
     ("features", features),
     ("doctests", || cargo(&["test", "--workspace", "--doc"])),
     ("release tests", release_tests),
+    ("python", package::check),
 ];
 
 /// Feature combinations that must compile, beside the default ones.
-const FEATURES: &[&[&str]] = &[&["-p", "rovelog", "--no-default-features", "--features", "ulog"]];
+const FEATURES: &[&[&str]] = &[
+    &["-p", "rovelog", "--no-default-features", "--features", "ulog"],
+    &["-p", "rovelog", "--no-default-features", "--features", "rld"],
+    &["-p", "rld-format", "--no-default-features"],
+];
 
 /// Tested without overflow checks too, as users run them.
-const RELEASE: &[&str] = &["ulog-format"];
+const RELEASE: &[&str] = &["ulog-format", "rld-format"];
 
 /// The subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {

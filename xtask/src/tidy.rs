@@ -21,7 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("rovelog", &["rovelog-core", "rovelog-testing", "*"]),
     ("rovelog-export", &["rovelog-core", "rovelog-testing", "*", "rovelog"]),
     ("rovelog-cli", &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export"]),
-    ("rovelog-python", &["rovelog-core", "*", "rovelog", "rovelog-export"]),
+    ("rovelog-python", &["rovelog-core", "*", "rovelog", "rovelog-export", "rovelog-cli"]),
     ("fuzz-bodies", &["rovelog"]),
     // A generator that used our readers could share their mistakes.
     ("xtask", &[]),

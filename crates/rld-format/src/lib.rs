@@ -19,19 +19,23 @@
 
 pub mod analysis;
 mod bits;
+pub mod calibration;
 pub mod clock;
 #[cfg(feature = "arrow")]
 pub mod columns;
+pub mod csv;
 pub mod diagnostics;
 mod error;
 mod frame;
 pub mod layout;
+mod opening;
 pub mod parts;
 mod reader;
 pub mod recover;
 mod reshape;
 mod row;
 mod schema;
+pub mod scrub;
 mod stream;
 mod summary;
 pub mod unit;

@@ -10,20 +10,18 @@ use rovelog_core::{
 };
 use zerocopy::FromBytes;
 
-use crate::clock::{self, Blocks, ClockReport, Noticed, TimeAxis, TimeBase, TimeMap, TimeOptions, Tracker};
+use crate::clock::{Blocks, ClockReport, TimeMap, TimeOptions};
 use crate::diagnostics as rules;
 use crate::error::RldError;
-use crate::frame::{Extent, Judged, judge};
+use crate::frame::Judged;
 use crate::layout::Layout;
+use crate::opening::{Opening, judged, judged_part};
 use crate::recover::recover;
 use crate::reshape;
 use crate::row::{Row, Table};
 use crate::schema::Channel;
-use crate::summary::{self, AMBIENT, Read, unix};
+use crate::summary::{self, AMBIENT, unix};
 use crate::wire::{BlockStamps, Header, STAMPS_LEN};
-
-/// Rows whose bits are checked for ones that belong to no channel, when a log is opened.
-pub(crate) const DIRTY_ROWS: u64 = 1024;
 
 /// An RLD log, opened. Opening reads the header and the stamps of each block; rows are decoded when asked for.
 #[derive(Debug)]
@@ -34,12 +32,12 @@ pub struct RldReader {
     pub(crate) table: Option<Table>,
     pub(crate) blocks: Blocks,
     /// Times of rows on the Unix clock.
-    times: TimeMap,
-    report: ClockReport,
-    rows: u64,
-    topics: Vec<Topic>,
-    info: LogInfo,
-    diagnostics: Diagnostics,
+    pub(crate) times: TimeMap,
+    pub(crate) report: ClockReport,
+    pub(crate) rows: u64,
+    pub(crate) topics: Vec<Topic>,
+    pub(crate) info: LogInfo,
+    pub(crate) diagnostics: Diagnostics,
     pub(crate) ambient: Option<Box<RldReader>>,
 }
 
@@ -56,7 +54,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    fn slice(&self, from: u64, to: u64) -> &[u8] {
+    pub(crate) fn slice(&self, from: u64, to: u64) -> &[u8] {
         let index = |at: u64| usize::try_from(at).expect("within a file in memory");
         &self.bytes[index(from)..index(to)]
     }
@@ -293,223 +291,6 @@ impl<'a> Iterator for Runs<'a> {
         self.next += rows;
         Some((first, part.slice(at, at + rows * layout.row as u64)))
     }
-}
-
-/// Judges a file that lies in memory.
-pub(crate) fn judged(bytes: &[u8]) -> Result<Judged, RldError> {
-    let len = bytes.len() as u64;
-    match judge(bytes, Some(len))? {
-        Ok(judged) => Ok(judged),
-        Err(_) => Err(RldError::HeaderCut { len, header: 0 }),
-    }
-}
-
-/// Judges a part of the log that begins with `first`; the nine fields of joining and the tables must agree.
-fn judged_part(bytes: &[u8], first: &Judged) -> Result<Judged, &'static str> {
-    let own = judged(bytes).map_err(|_| "it does not open")?;
-    let (a, b) = (&first.header.lead_in, &own.header.lead_in);
-    let differs = [
-        (a.magic != b.magic || a.file_version != b.file_version, "another version"),
-        (a.data_block_size != b.data_block_size, "blocks of another size"),
-        (a.sample_rate != b.sample_rate, "another rate"),
-        (a.mac != b.mac, "another device"),
-        (a.start_sec != b.start_sec || a.start_nsec != b.start_nsec, "another start time"),
-        (a.comment_length != b.comment_length, "a comment of another length"),
-        (a.binary_count != b.binary_count || a.analog_count != b.analog_count, "other numbers of channels"),
-        (a.header_length != b.header_length, "a header of another length"),
-    ];
-    if let Some((_, why)) = differs.iter().find(|(differs, _)| *differs) {
-        return Err(why);
-    }
-    if first.header.channels != own.header.channels && own.plausible {
-        return Err("other channels");
-    }
-    Ok(own)
-}
-
-/// A log while its files are taken one by one.
-struct Opening {
-    judged: Judged,
-    table: Option<Table>,
-    topic: Topic,
-    parts: Vec<Part>,
-    blocks: Blocks,
-    tracker: Tracker,
-    diagnostics: Diagnostics,
-    rows: u64,
-    size: u64,
-    truncated: bool,
-    gaps: (u64, i128),
-}
-
-impl Opening {
-    fn new(judged: Judged, options: &ReadOptions) -> Self {
-        let (table, topic) = summary::topic(&judged);
-        let lead_in = &judged.header.lead_in;
-        let tracker = Tracker::new(lead_in);
-        let late = clock::latency(
-            judged.version.number,
-            lead_in.sample_rate.get(),
-            lead_in.data_block_size.get().into(),
-        );
-        let blocks = Blocks {
-            rate: lead_in.sample_rate.get(),
-            start: tracker.anchor().map(|anchor| anchor.realtime),
-            latency: i64::try_from(late).unwrap_or_default(),
-            list: Vec::new(),
-        };
-        Self {
-            judged,
-            table,
-            topic,
-            parts: Vec::new(),
-            blocks,
-            tracker,
-            diagnostics: Diagnostics::new(&options.limits),
-            rows: 0,
-            size: 0,
-            truncated: false,
-            gaps: (0, 0),
-        }
-    }
-
-    /// Takes a file; `own` is its judgement where it is not the first.
-    fn part(&mut self, bytes: Bytes, own: Option<Judged>) -> Result<(), RldError> {
-        let number = self.parts.len();
-        let base = self.size;
-        let len = bytes.len() as u64;
-        let notes = own.as_ref().map_or(&self.judged.notes, |own| &own.notes).clone();
-        let mut own = own.unwrap_or_else(|| self.judged.clone());
-        if own.header.channels == self.judged.header.channels {
-            for (rule, range, text) in &notes {
-                self.note(number, base, rule, range.clone(), text);
-            }
-        } else {
-            // The lead-in is sound, the table is garbage: releases 2.0.0-beta1 to 2.0.1.
-            let at = own.header.len() - crate::wire::CHANNEL_LEN * own.header.lead_in.channels();
-            let text = "its channel table makes no sense".to_owned();
-            self.note(number, base, &rules::TABLE_FROM_FIRST, at..own.header.len(), &text);
-            own.layout.clone_from(&self.judged.layout);
-        }
-        let extent = own.extent(len);
-        let Extent { rows, truncated, .. } = extent;
-        self.truncated |= truncated;
-        let header = if number == 0 { self.judged.header.clone() } else { own.header };
-        let part = Part { bytes, base, header, row: self.rows, rows };
-        self.blocks_of(&part, number)?;
-        for (rule, range, text) in &extent.notes {
-            self.note(number, base, rule, range.clone(), text);
-        }
-        self.parts.push(part);
-        self.rows += rows;
-        self.size += len;
-        Ok(())
-    }
-
-    fn note(
-        &mut self,
-        part: usize,
-        base: u64,
-        rule: &'static rovelog_core::Rule,
-        range: Range<u64>,
-        text: &str,
-    ) {
-        self.diagnostics.push(rule, base + range.start..base + range.end, || {
-            if part == 0 { text.to_owned() } else { format!("part {part}: {text}") }
-        });
-    }
-
-    fn blocks_of(&mut self, part: &Part, number: usize) -> Result<(), RldError> {
-        let Some(table) = &self.table else { return Ok(()) };
-        let layout = &table.layout;
-        if number == 0
-            && let Some((row, text)) = dirty(table, part)
-        {
-            let at = layout.row_at(row);
-            self.diagnostics.push(&rules::DIRTY_BITS, at..at + 4 * layout.words as u64, || text);
-        }
-        for block in 0..layout.blocks(part.rows) {
-            let at = layout.block_at(block);
-            let stamps = BlockStamps::ref_from_bytes(part.slice(at, at + STAMPS_LEN));
-            let stamps = stamps.map_err(|_| RldError::refused("stamps of another size"))?;
-            let row = part.row + block * layout.block_rows;
-            let rows = layout.block_rows.min(part.rows - block * layout.block_rows);
-            let diagnostics = &mut self.diagnostics;
-            let noticed = self.tracker.block(part.base + at, stamps, row, rows, |rule, range, text| {
-                diagnostics
-                    .push(rule, range, || if number == 0 { text } else { format!("part {number}: {text}") });
-            });
-            if let Noticed::Gap { nanos, .. } = noticed {
-                self.gaps = (self.gaps.0 + 1, self.gaps.1 + i128::from(nanos));
-            }
-            let narrow = |time: i128| i64::try_from(time).unwrap_or_default();
-            let (realtime, monotonic) = (narrow(stamps.realtime()), narrow(stamps.monotonic()));
-            self.blocks.list.push(clock::Block { row, rows, realtime, monotonic, noticed });
-        }
-        Ok(())
-    }
-
-    fn finish(self) -> RldReader {
-        let Self {
-            judged, table, mut topic, parts, blocks, diagnostics, rows, size, truncated, gaps, ..
-        } = self;
-        // Each row of an ambient file has the stamps of the data it was read with.
-        let axis = if topic.name == AMBIENT { TimeAxis::BlockInterp } else { TimeAxis::Fit };
-        let times = blocks.map(TimeOptions::new(axis, TimeBase::Unix));
-        let report = blocks.report();
-        let (first, last) = (times.time(0), rows.checked_sub(1).and_then(|row| times.time(row)));
-        topic.count = rows;
-        topic.bytes = rows * table.as_ref().map_or(0, |table| table.layout.row as u64);
-        topic.timed = times.pieces.iter().map(|piece| piece.end - piece.start).sum();
-        (topic.first, topic.last) = (first.map(unix), last.map(unix));
-        let read = Read {
-            judged: &judged,
-            size,
-            rows,
-            blocks: blocks.list.len() as u64,
-            parts: parts.len(),
-            truncated,
-            gaps,
-            first,
-            last,
-            diagnostics: &diagnostics,
-            report: Some(&report),
-        };
-        let info = summary::info(&read);
-        RldReader {
-            parts,
-            judged,
-            table,
-            blocks,
-            times,
-            report,
-            rows,
-            topics: vec![topic],
-            info,
-            diagnostics,
-            ambient: None,
-        }
-    }
-}
-
-/// The first row with bits of no channel among the first thousand.
-fn dirty(table: &Table, part: &Part) -> Option<(u64, String)> {
-    (0..part.rows.min(DIRTY_ROWS)).find_map(|row| {
-        let at = table.layout.row_at(row);
-        let bytes = part.slice(at, at + table.layout.row as u64);
-        dirty_bits(table, bytes).map(|text| (row, text))
-    })
-}
-
-/// Bits of a row that belong to no channel.
-pub(crate) fn dirty_bits(table: &Table, row: &[u8]) -> Option<String> {
-    let binary = table.binary();
-    if binary.is_multiple_of(32) {
-        return None;
-    }
-    let last = Row::new(row, table).word(binary / 32)?;
-    let dirty = last & !((1 << (binary % 32)) - 1);
-    (dirty != 0).then(|| format!("a word of {last:#010x} with {binary} binary channels"))
 }
 
 impl LogReader for RldReader {

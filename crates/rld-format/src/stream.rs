@@ -13,7 +13,7 @@ use crate::clock::{Noticed, Tracker};
 use crate::diagnostics as rules;
 use crate::error::RldError;
 use crate::frame::{Judged, judge};
-use crate::reader::{DIRTY_ROWS, dirty_bits};
+use crate::opening::{DIRTY_ROWS, dirty_bits};
 use crate::row::Table;
 use crate::schema::Channel;
 use crate::summary::{self, Read, unix};

@@ -57,7 +57,9 @@ fn merged_currents_and_powers_equal_those_of_an_independent_parser() {
             let number = list.iter().position(|current| current.name == stem).expect("a current");
             let values = reader.merged(&list[number], margin, 0..reader.rows());
             let mut column = Vec::new();
-            values.iter().for_each(|(_, value)| column.extend(value.to_le_bytes()));
+            for (_, value) in &values {
+                column.extend(value.to_le_bytes());
+            }
             assert_eq!(want["sha256_i64le"], sha(&column), "{} {name}", log.name);
             assert_eq!(int(&want["scale"]), i128::from(list[number].scale));
             let low = values.iter().filter(|(source, _)| *source == Source::Low).count();
@@ -204,7 +206,9 @@ fn levels_equal_direct_passes_over_any_rows() {
     let plot = levels.plot(&mut sums, 1000..120_000, 100);
     assert!((60..=140).contains(&plot.len()), "{} points", plot.len());
     let mut total = Stats::default();
-    plot.iter().for_each(|(_, stats)| total.merge(stats));
+    for (_, stats) in &plot {
+        total.merge(stats);
+    }
     assert_eq!(total, sums.stats(1000..120_000));
     assert!(Levels::build(&mut sums, 10, 63).is_err());
 }

@@ -77,12 +77,16 @@ fn check(log: &Log, limit: usize) {
 
 #[test]
 fn columns_equal_records_on_the_corpus() {
-    corpus().iter().for_each(|log| check(log, usize::MAX));
+    for log in corpus() {
+        check(&log, usize::MAX);
+    }
 }
 
 #[test]
 fn columns_equal_records_on_real_logs() {
-    real_logs().iter().for_each(|log| check(log, 9000));
+    for log in real_logs() {
+        check(&log, 9000);
+    }
 }
 
 #[test]

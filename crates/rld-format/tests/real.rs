@@ -108,7 +108,9 @@ fn check_values(what: &str, log: &RldReader, want: &Json) {
     for (i, want) in want["analog"].as_array().expect("analog").iter().enumerate() {
         let values: Vec<i64> = rows().map(|row| row.raw(binary + i).expect("a value")).collect();
         let mut column = Vec::new();
-        values.iter().for_each(|v| column.extend(i32::try_from(*v).expect("32 bits").to_le_bytes()));
+        for value in &values {
+            column.extend(i32::try_from(*value).expect("32 bits").to_le_bytes());
+        }
         assert_eq!(want["sha256_i32le"], sha(&column), "{what} {}", want["name"]);
         assert_eq!(int(&want["sum"]), values.iter().map(|v| i128::from(*v)).sum(), "{what}");
         assert_eq!(int(&want["sum_sq"]), values.iter().map(|v| i128::from(*v).pow(2)).sum(), "{what}");

@@ -2,7 +2,9 @@
 
 mod support;
 
-use std::io::Cursor;
+use std::cell::RefCell;
+use std::io::{Cursor, Seek, SeekFrom, Write};
+use std::rc::Rc;
 
 use rld_format::parts::{ambient_name, part_name};
 use rld_format::unit::Unit;
@@ -30,7 +32,7 @@ fn spec(version: u16) -> LogSpec {
     spec.version = version;
     spec.block_rows = 4;
     spec.start = 1_700_000_000_123_456_789;
-    spec.comment = "written here".to_owned();
+    "written here".clone_into(&mut spec.comment);
     spec.channels = vec![
         ChannelSpec::bit("DI1"),
         ChannelSpec::range("I1L_valid"),
@@ -112,29 +114,34 @@ fn what_cannot_be_represented_is_refused() {
     assert!(encode_row(layout, &[], &[0, 0, 0], &mut Vec::new()).is_err());
 }
 
+/// A file that the test can still look at when its writer is gone.
+#[derive(Clone, Default)]
+struct Shared(Rc<RefCell<Cursor<Vec<u8>>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Shared {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.0.borrow_mut().seek(to)
+    }
+}
+
 #[test]
 fn a_split_log_reads_as_one() {
-    let mut files: Vec<std::rc::Rc<std::cell::RefCell<Cursor<Vec<u8>>>>> = Vec::new();
-    #[derive(Clone)]
-    struct Shared(std::rc::Rc<std::cell::RefCell<Cursor<Vec<u8>>>>);
-    impl std::io::Write for Shared {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.borrow_mut().write(bytes)
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    impl std::io::Seek for Shared {
-        fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
-            self.0.borrow_mut().seek(to)
-        }
-    }
+    let mut files: Vec<Shared> = Vec::new();
     let header = spec(4).header().expect("valid");
     let layout = RldWriter::new(Vec::new(), header.clone()).expect("memory").layout().clone();
     let mut writer = SplitWriter::new(header, 500, |_| {
-        files.push(std::rc::Rc::default());
-        Ok(Shared(files.last().expect("just pushed").clone()))
+        files.push(Shared::default());
+        Ok(files.last().expect("just pushed").clone())
     });
     for block in 0..7 {
         writer.block(&stamps(block.into()), &rows(&layout, block * 4, 4)).expect("memory");
@@ -142,7 +149,7 @@ fn a_split_log_reads_as_one() {
     let parts = writer.finish().expect("memory");
     assert_eq!(parts.iter().map(|part| part.rows).sum::<u64>(), 28);
     assert!(parts.len() > 1 && parts.iter().all(|part| part.bytes <= 500), "{parts:?}");
-    let bytes: Vec<Bytes> = files.iter().map(|file| file.borrow().get_ref().clone().into()).collect();
+    let bytes: Vec<Bytes> = files.iter().map(|file| file.0.borrow().get_ref().clone().into()).collect();
     let log = RldReader::join(bytes, &ReadOptions::default()).expect("parts of one log");
     assert_eq!(log.rows(), 28);
     assert!(log.clock_report().gaps.is_empty());

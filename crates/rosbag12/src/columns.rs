@@ -33,7 +33,7 @@ impl BagReader {
     /// Where nothing decodes the topic.
     pub fn topic_batches(&self, topic: &Topic, select: &Select) -> Result<TopicBatches<'_>, BagError> {
         let connection = &self.connections()[topic.id.index()];
-        let definition = self.definition_of(topic, connection)?;
+        let definition = definition_of(topic, connection)?;
         let schema = builder(topic, connection, definition, select).schema();
         let wanted = self.topics().iter().map(|known| known.id == topic.id).collect();
         Ok(TopicBatches { schema, batches: ColumnBatches::new(self, select, wanted) })
@@ -44,17 +44,14 @@ impl BagReader {
         let wanted = self.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
         ColumnBatches::new(self, select, wanted)
     }
+}
 
-    fn definition_of<'a>(
-        &self,
-        topic: &Topic,
-        connection: &'a Connection,
-    ) -> Result<&'a Definition, BagError> {
-        connection.definition.as_deref().map_err(|why| match why {
-            Some(why) => BagError::Undecodable { topic: topic.name.clone(), why: why.clone() },
-            None => BagError::NoDefinition { topic: topic.name.clone(), ty: topic.type_name.clone() },
-        })
-    }
+/// The definition that decodes a topic, or why there is none.
+fn definition_of<'a>(topic: &Topic, connection: &'a Connection) -> Result<&'a Definition, BagError> {
+    connection.definition.as_deref().map_err(|why| match why {
+        Some(why) => BagError::Undecodable { topic: topic.name.clone(), why: why.clone() },
+        None => BagError::NoDefinition { topic: topic.name.clone(), ty: topic.type_name.clone() },
+    })
 }
 
 /// The columns of a topic.

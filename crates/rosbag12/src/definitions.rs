@@ -111,7 +111,7 @@ pub(crate) type Found = (Result<Arc<Definition>, Option<DefinitionError>>, Optio
 
 impl Definitions {
     pub(crate) fn new(nesting: usize, layouts: BTreeMap<String, Vec<u8>>) -> Self {
-        Self { nesting, layouts, ..Self::default() }
+        Self { layouts, nesting, ..Self::default() }
     }
 
     /// Takes a definition record; whether it is new.

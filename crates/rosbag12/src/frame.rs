@@ -68,7 +68,7 @@ pub(crate) struct Walk {
     pub(crate) diagnostics: Diagnostics,
     pub(crate) sections: Vec<Section>,
     /// Sound records by op.
-    pub(crate) ops: [u64; 256],
+    pub(crate) ops: Box<[u64; 256]>,
     /// Messages with a lower stamp than the one before.
     pub(crate) going_back: u64,
     /// The topics of a V1.0 or V0 bag.
@@ -106,7 +106,7 @@ impl Walk {
             tables: Tables::new(limits.nesting, options.layouts.clone(), clock),
             diagnostics: Diagnostics::new(limits),
             sections: vec![Section::new(0, line.len)],
-            ops: [0; 256],
+            ops: Box::new([0; 256]),
             going_back: 0,
             table: Vec::new(),
             last_time: i64::MIN,
@@ -307,15 +307,17 @@ impl Walk {
     }
 
     /// Whether the content of a record confirms its length, whatever follows it.
-    fn is_confirmed(&self, window: Window<'_>, sound: &Sound<'_>) -> Result<bool, NeedMore> {
+    fn is_confirmed(&mut self, window: Window<'_>, sound: &Sound<'_>) -> Result<bool, NeedMore> {
         let header = &sound.header;
         let (Some(topic), Some(ty), Some(md5)) = (header.topic, header.ty, header.md5) else {
             return Ok(false);
         };
-        let known = self.tables.known(topic, ty, md5).filter(|_| header.op == op::DATA);
-        let Some(known) = known.filter(|known| known.definition().is_some()) else { return Ok(false) };
+        let number = self.tables.number(topic, ty, md5).filter(|_| header.op == op::DATA);
+        let Some(number) = number else { return Ok(false) };
+        self.tables.resolve(number);
+        let known = &self.tables.connections[number as usize];
         let payload = window.slice(sound.data_at, sound.end)?.unwrap_or_default();
-        Ok(fit(known, payload) == Fit::Exact)
+        Ok(known.definition().is_some() && fit(known, payload) == Fit::Exact)
     }
 
     /// Takes a sound record.
@@ -453,7 +455,7 @@ impl Walk {
         } else if let Some(place) = self.named_by_index(window, gap.start) {
             Ok(Some(place))
         } else {
-            gap.search.run(window, limit)
+            self.find(window, &mut gap, limit)
         };
         // What was searched is searched, whatever is missing now.
         self.gap = Some(gap);
@@ -466,6 +468,24 @@ impl Walk {
         };
         self.gap = None;
         Ok(self.lose(gap.start, end, rule))
+    }
+
+    /// The next sound record. Behind a record that is sound but for its end, which most likely the file cuts,
+    /// it must be of a topic that was met before: what else is found may be part of the message.
+    fn find(&self, window: Window<'_>, gap: &mut Gap, limit: u64) -> Result<Option<u64>, NeedMore> {
+        loop {
+            let Some(found) = gap.search.run(window, limit)? else { return Ok(None) };
+            let is_known = match probe(window, found)? {
+                Probe::Good(Sound { header, .. }) => {
+                    header.topic.is_some_and(|topic| self.tables.has_topic(topic))
+                }
+                _ => false,
+            };
+            if !gap.cut || is_known {
+                return Ok(Some(found));
+            }
+            gap.search.next = found + 1;
+        }
     }
 
     /// The first place behind `start` that the index of the section names and where a sound record stands. A

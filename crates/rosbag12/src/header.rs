@@ -78,7 +78,7 @@ impl<'a> HeaderRef<'a> {
                     found.duplicates += u32::from(std::mem::replace(&mut found.nsec, new).is_some());
                 }
                 b"ver" => {
-                    found.duplicates += u32::from(std::mem::replace(&mut found.ver, number(value)).is_some())
+                    found.duplicates += u32::from(std::mem::replace(&mut found.ver, number(value)).is_some());
                 }
                 b"count" => {
                     found.duplicates +=

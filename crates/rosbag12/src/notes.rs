@@ -18,7 +18,7 @@ impl Section {
                     Some(0) => "the bag was not closed: it has no index".to_owned(),
                     Some(pos) => format!("there is no index at byte {pos}, where the bag header says"),
                     None => "the bag was written without an index".to_owned(),
-                })
+                });
             }
             IndexState::Differs => {
                 let at = self.first_index_at.unwrap_or(end);

@@ -92,7 +92,7 @@ impl BagReader {
             let base = section.map_or(0, |section| section.offset);
             let data = &bytes[bytes.len() - bytes.len().min(16 * header.count.unwrap_or(0) as usize)..];
             for entry in index_entries(data) {
-                let offset = base.saturating_add(entry.pos.get());
+                let offset = self.behind_definition(base.saturating_add(entry.pos.get()));
                 let place = lost.partition_point(|range| range.end <= offset);
                 if lost.get(place).is_some_and(|range| range.start <= offset) {
                     let topic = header.topic.unwrap_or_default().to_vec();
@@ -103,6 +103,17 @@ impl BagReader {
         }
         found.sort_by_key(|message| message.offset);
         found
+    }
+
+    /// Where the message stands that an index entry means: behind the definition, if it points at one.
+    fn behind_definition(&self, offset: u64) -> u64 {
+        let end = || {
+            let bytes = self.bytes.get(usize::try_from(offset).ok()?..)?;
+            let header = crate::rewrite::header_of(bytes).filter(|header| header.op == op::DEFINITION)?;
+            let len = bytes.first_chunk().map(|len| u32::from_le_bytes(*len))?;
+            header.def.map(|_| offset + 8 + u64::from(len))
+        };
+        end().unwrap_or(offset)
     }
 
     /// Whether the bag is as a recorder leaves it: nothing lost, closed, with an index that names all messages.

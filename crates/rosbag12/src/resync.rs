@@ -25,7 +25,7 @@ pub(crate) enum Probe<'a> {
     Good(Sound<'a>),
     /// A record that the file cuts.
     Cut,
-    /// No record; where it would end, if its lengths are sound.
+    /// No record; where it would end, if its lengths were sound.
     Bad(Option<u64>),
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn probe(window: Window<'_>, at: u64) -> Result<Probe<'_>, NeedMore> 
             }
         }
         Head::Cut => Probe::Cut,
-        Head::Bad(claimed) => Probe::Bad(claimed.filter(|end| window.eof && *end <= window.end())),
+        Head::Bad(claimed) => Probe::Bad(claimed),
     })
 }
 

@@ -61,7 +61,7 @@ impl<'a> Output<'a> {
         self.at += range.len() as u64;
         match self.pieces.last_mut() {
             Some(Piece::Copied(last, known)) if *last == source && known.end == range.start => {
-                known.end = range.end
+                known.end = range.end;
             }
             _ => self.pieces.push(Piece::Copied(source, range)),
         }

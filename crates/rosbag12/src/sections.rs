@@ -166,7 +166,8 @@ pub(crate) fn differences(mut index: Vec<(u32, u32, u64)>, mut scan: Vec<(u32, u
     loop {
         match (a.peek(), b.peek()) {
             (Some(x), Some(y)) if x == y => {
-                (a.next(), b.next());
+                a.next();
+                b.next();
             }
             (Some(x), Some(y)) if x < y => {
                 a.next();

@@ -88,12 +88,11 @@ impl Shapes {
     pub(crate) fn find(&self, bytes: &[u8], after: u32) -> Option<Matched> {
         let guess = self.list.get(after as usize).map_or(u32::MAX, |shape| shape.next);
         let known = |number: u32| self.list.get(number as usize).filter(|shape| shape.matches(bytes));
-        let (number, shape) = match known(guess) {
-            Some(shape) => (guess, shape),
-            None => {
-                let number = self.slots[slot(bytes)?];
-                (number, known(number)?)
-            }
+        let (number, shape) = if let Some(shape) = known(guess) {
+            (guess, shape)
+        } else {
+            let number = self.slots[slot(bytes)?];
+            (number, known(number)?)
         };
         shape.read(number, bytes)
     }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use rovelog_core::{Detail, LogInfo, Severity, State, Timestamp, Value};
 
+use crate::definitions::Source;
 use crate::diagnostics as rules;
 use crate::frame::Walk;
-use crate::sections::IndexState;
-use crate::tables::text_of;
+use crate::sections::{IndexState, Section};
+use crate::tables::{Connection, text_of};
 use crate::version::Version;
 use crate::wire::op;
 
@@ -18,22 +19,20 @@ impl Walk {
     /// The summary of what was passed of a file of `size` bytes.
     pub(crate) fn info(&self, size: u64) -> LogInfo {
         let mut info = LogInfo::new(self.version.name(), size);
-        let losses = self.diagnostics.counts().keys();
-        let severe = losses
-            .filter(|code| rules::ALL.iter().any(|r| r.code == **code && r.severity == Severity::DataLost));
-        info.state = severe.fold(State::Complete, |state, code| {
-            if *code == rules::CUT.code && state == State::Complete {
-                State::Truncated
-            } else if *code == rules::CUT.code {
-                state
-            } else {
-                State::Damaged
+        let is_loss = |code: &&&str| {
+            rules::ALL.iter().any(|rule| rule.code == **code && rule.severity == Severity::DataLost)
+        };
+        info.state = self.diagnostics.counts().keys().filter(is_loss).fold(State::Complete, |state, code| {
+            match (*code == rules::CUT.code, state) {
+                (true, State::Complete) => State::Truncated,
+                (true, state) => state,
+                (false, _) => State::Damaged,
             }
         });
-        let spans = || self.tables.connections.iter().filter_map(super::tables::Connection::span);
+        let spans = || self.tables.connections.iter().filter_map(Connection::span);
         // Stamps of 0 come before the clock of a simulation runs, and say nothing about when that was.
         let timed = self.tables.connections.iter().filter(|c| c.stats.timed > 0);
-        let first = timed.map(|c| if c.stats.min > 0 { c.stats.min } else { c.stats.first_timed }).min();
+        let first = timed.map(|c| c.stats.min_timed).min();
         let time = |nanos| Timestamp::new(nanos, self.tables.clock);
         info.start = first.or_else(|| spans().map(|(min, _)| min).min()).map(time);
         info.end = spans().map(|(_, max)| max).max().map(time);
@@ -64,7 +63,7 @@ impl Walk {
             let text = format!("{} messages are earlier than the one before", self.going_back);
             details.push(Detail::new("order", text, Value::UInt(self.going_back, 64)));
         }
-        let ops = (0..=255u8).zip(self.ops).filter(|(_, count)| *count > 0);
+        let ops = (0..=255u8).zip(*self.ops).filter(|(_, count)| *count > 0);
         let ops = ops.map(|(op, count)| (op_name(op), Value::UInt(count, 64)));
         details.push(Detail::hidden("records_by_op", Value::record(ops)));
         let connections = (0..self.tables.topics.len()).zip(0u32..);
@@ -83,7 +82,7 @@ impl Walk {
         let words: Vec<_> = self.sections.iter().map(|section| state(section.index)).collect();
         let all = |word: &str| words.iter().all(|w| *w == word);
         let text = words.iter().find(|word| all(word)).map_or_else(|| words.join(", "), ToString::to_string);
-        let section = |section: &crate::sections::Section| {
+        let section = |section: &Section| {
             let topics = section.index_topics.iter().map(|topic| {
                 Value::record([
                     ("topic", Value::Text(text_of(&topic.topic))),
@@ -112,7 +111,7 @@ impl Walk {
                 None => "missing".to_owned(),
                 Some(definition) => {
                     let source = match definition.source {
-                        crate::definitions::Source::Topic => String::new(),
+                        Source::Topic => String::new(),
                         source => format!(" from {}", source.name()),
                     };
                     format!("md5 {}{source}", definition.sum.name())

@@ -70,6 +70,7 @@ pub(crate) struct Stats {
     /// The same without stamps of 0.
     pub(crate) first_timed: i64,
     pub(crate) last_timed: i64,
+    pub(crate) min_timed: i64,
     pub(crate) latched: u64,
     /// Offset of the first message, and of the first with a remarkable time.
     pub(crate) first_at: u64,
@@ -116,6 +117,7 @@ impl Default for Stats {
             max: i64::MIN,
             first_timed: 0,
             last_timed: 0,
+            min_timed: i64::MAX,
             latched: 0,
             first_at: 0,
             zero_at: None,
@@ -151,6 +153,7 @@ impl Stats {
             }
             self.timed += 1;
             self.last_timed = time;
+            self.min_timed = self.min_timed.min(time);
         } else {
             self.zero_at = self.zero_at.or(Some(at));
         }
@@ -160,6 +163,9 @@ impl Stats {
         time
     }
 }
+
+/// Topic, type and md5 sum of a connection.
+type Key = (Box<[u8]>, Box<[u8]>, Box<[u8]>);
 
 /// Everything by which messages are told apart and decoded.
 #[derive(Debug)]
@@ -173,7 +179,7 @@ pub(crate) struct Tables {
     /// Names of publishers.
     pub(crate) callerids: Vec<Box<[u8]>>,
     callerid_numbers: HashMap<Box<[u8]>, u32>,
-    by_key: HashMap<(Box<[u8]>, Box<[u8]>, Box<[u8]>), u32>,
+    by_key: HashMap<Key, u32>,
     names: HashMap<String, u32>,
     pub(crate) clock: Clock,
 }
@@ -232,6 +238,11 @@ impl Tables {
     /// The number of a connection that was met before.
     pub(crate) fn number(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<u32> {
         self.by_key.get(&(topic.into(), ty.into(), md5.into())).copied()
+    }
+
+    /// Whether a topic of this name was met before.
+    pub(crate) fn has_topic(&self, topic: &[u8]) -> bool {
+        self.names.contains_key(&text_of(topic))
     }
 
     /// A connection that was met before.

@@ -69,6 +69,9 @@ impl IndexBuilder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConnectionId(usize);
 
+/// Topic, type and md5 sum of a connection.
+type Key = (Vec<u8>, Vec<u8>, Vec<u8>);
+
 #[derive(Debug)]
 struct Open {
     definition: Definition,
@@ -83,7 +86,7 @@ pub struct BagWriter<W> {
     at: u64,
     start: u64,
     connections: Vec<Open>,
-    numbers: HashMap<(Vec<u8>, Vec<u8>, Vec<u8>), usize>,
+    numbers: HashMap<Key, usize>,
     index: IndexBuilder,
     failed: bool,
 }
@@ -229,7 +232,7 @@ mod tests {
         let mut bag = BagWriter::new(Cursor::new(Vec::new())).unwrap();
         assert!(bag.connect(b"", b"a/B", &[b'0'; 32], b"").is_err());
         assert!(bag.connect(b"/t", b"a/B", b"*", b"").is_err());
-        assert!(bag.connect(b"/t", b"a/B", &[b'0'; 32], &[b' '; 1_000_000]).is_err());
+        assert!(bag.connect(b"/t", b"a/B", &[b'0'; 32], &vec![b' '; 1_000_000]).is_err());
         let topic = bag.connect(b"/t", b"a/B", &[b'0'; 32], b"").unwrap();
         assert!(bag.message(topic, 0, 1_000_000_000, None, b"").is_err());
         let half = Publisher { latching: true, callerid: None };

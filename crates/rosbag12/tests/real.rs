@@ -10,7 +10,8 @@ use sha2::{Digest, Sha256};
 use support::{Log, hex, logs_in, options, real, sha256};
 
 fn expected(log: &Log) -> Json {
-    let path = log.path.parent().unwrap().join(format!("expected/{}.json", log.name));
+    let file = log.path.file_name().unwrap().to_string_lossy().into_owned();
+    let path = log.path.parent().unwrap().join(format!("expected/{file}.json"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -200,7 +201,9 @@ fn topics_and_values_are_as_expected() {
 
             let records: Vec<_> = bag.records_in_file_order().filter(|r| r.topic.id == topic.id).collect();
             let mut hash = Sha256::new();
-            records.iter().for_each(|record| hash.update(record.payload));
+            for record in &records {
+                hash.update(record.payload);
+            }
             assert_eq!(hex(&hash.finalize()), want["payload_sha256"], "{what}");
             check_message(&bag, &what, &records[0], &want["first"]);
             check_message(&bag, &what, records.last().unwrap(), &want["last"]);
@@ -233,7 +236,7 @@ fn topics_and_values_are_as_expected() {
 fn the_catalogue_agrees_with_the_sums_in_bags() {
     let mut known = 0;
     for (log, bag) in bags() {
-        for connection in bag.connections().iter().filter(|c| c.md5.len() == 32 && log.name != "md5_v1.bag") {
+        for connection in bag.connections().iter().filter(|c| c.md5.len() == 32 && log.name != "md5_v1") {
             let ty = String::from_utf8_lossy(&connection.ty);
             let Some(text) = rosbag12::msg::known(&ty) else { continue };
             let own = |name: &str| rosbag12::msg::known(name).map(|text| text.as_bytes().to_vec());

@@ -1,5 +1,6 @@
 //! The options that every command takes, and the arguments that several commands share.
 
+use std::ffi::OsString;
 use std::io::IsTerminal as _;
 
 use clap::{CommandFactory as _, Parser, ValueEnum};
@@ -53,7 +54,7 @@ pub(crate) struct Global {
     /// Fail at the first damage instead of skipping it
     #[arg(long, global = true)]
     pub(crate) strict: bool,
-    /// Read as this format, whatever the first bytes say: ulog
+    /// Read as this format, whatever the first bytes say: ulog, rld
     #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) input_format: Option<String>,
 }
@@ -167,13 +168,13 @@ fn paint(color: Color, terminal: bool) -> Paint {
 }
 
 /// The command line; help, version and bad arguments end the program here.
-pub(crate) fn parse() -> Cli {
-    if std::env::args_os().len() < 2 {
+pub(crate) fn parse(args: Vec<OsString>) -> Cli {
+    if args.len() < 2 {
         // A closed pipe is no failure, and there is nothing else to say about it.
         let _ = Cli::command().print_help();
         std::process::exit(0);
     }
-    Cli::parse()
+    Cli::parse_from(args)
 }
 
 /// The version and the formats that are built in.

@@ -141,7 +141,7 @@ impl Write for LogOut {
     }
 }
 
-/// The names of `topics` as parts of file names, all different.
+/// A part of a file name for each of `topics`, all different.
 pub(crate) fn topic_names(topics: &[&Topic]) -> Vec<String> {
     let mut taken = HashSet::new();
     let name = |topic: &&Topic| {

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
-use rovelog::{Record, Topic, Value};
+use rovelog::{FieldType, Record, Schema, Topic, Value};
 
 use crate::args::{Context, Format};
 use crate::output::{Out, escape};
@@ -32,7 +33,8 @@ struct Layout {
     name: String,
     /// What the name takes of a line.
     width: usize,
-    /// Values in a record, where the schema says it.
+    /// The fields, and how many values a record has, where the schema says it.
+    schema: Option<Arc<Schema>>,
     leaves: Option<usize>,
 }
 
@@ -128,13 +130,15 @@ impl<'a> Records<'a> {
             Ok(value) => value,
             Err(error) => return self.undecodable(record, &error.to_string()),
         };
-        if plan.leaves.is_some_and(|leaves| leaves != count(&value)) {
+        // What only a guess would decode is given as bytes.
+        let schema = plan.schema.as_deref().filter(|schema| !is_raw(&value, schema));
+        if plan.leaves.is_some_and(|leaves| schema.is_some() && leaves != count(&value, schema)) {
             return self.undecodable(record, "it has other fields than its schema");
         }
         self.line.clear();
         match &mut self.sink {
             Sink::Csv(csv) => {
-                if row(csv, record, &value, plan, self.times, &mut self.line)? {
+                if row(csv, record, &value, schema, plan, self.times, &mut self.line)? {
                     let text = format!("{} has bytes, which CSV cannot carry", record.topic.name);
                     self.context.report.warn("records with bytes", &text);
                     self.status = Status::Lost;
@@ -147,7 +151,7 @@ impl<'a> Records<'a> {
                     self.line.push_str(&plan.name);
                     let blanks = self.width.saturating_sub(plan.width) + 2;
                     self.line.extend(std::iter::repeat_n(' ', blanks));
-                    text(&value, &plan.keep, &mut self.line);
+                    text(&value, schema, &plan.keep, &mut self.line);
                     self.line.push('\n');
                     out.write_all(self.line.as_bytes())?;
                 } else {
@@ -155,7 +159,7 @@ impl<'a> Records<'a> {
                     if self.format == Format::Json && self.written > 0 {
                         self.object.extend_from_slice(b",\n");
                     }
-                    json(record, &value, plan, self.times, &mut self.object)?;
+                    json(record, &value, schema, plan, self.times, &mut self.object)?;
                     if self.format == Format::Ndjson {
                         self.object.push(b'\n');
                     }
@@ -175,8 +179,9 @@ impl<'a> Records<'a> {
             _ => serde_json::to_string(&topic.name)?,
         };
         let width = name.chars().count();
-        let leaves = topic.schema.as_deref().map(|schema| leaves(schema).len());
-        Ok(Plan::Write(Layout { keep, name, width, leaves }))
+        let schema = topic.schema.clone();
+        let leaves = schema.as_deref().map(|schema| leaves(schema).len());
+        Ok(Plan::Write(Layout { keep, name, width, schema, leaves }))
     }
 
     /// A record that has to be left out is a loss.
@@ -208,17 +213,26 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Values without parts in `value`.
-fn count(value: &Value) -> usize {
-    match value {
-        Value::Struct(fields) => fields.iter().map(|(_, value)| count(value)).sum(),
-        Value::List(items) => items.iter().map(count).sum(),
-        _ => 1,
-    }
+/// Whether a value is the bytes of a record that its schema does not fit.
+fn is_raw(value: &Value, schema: &Schema) -> bool {
+    let Value::Struct(fields) = value else { return false };
+    matches!(&fields[..], [(name, Value::Bytes(_))] if &**name == "raw")
+        && !matches!(&schema.fields[..], [field] if &*field.name == "raw")
+}
+
+/// Leaves in `value`: values without parts, and lists that have another length in each record.
+fn count(value: &Value, schema: Option<&Schema>) -> usize {
+    let mut leaves = 0;
+    cells(value, schema, &mut |_| {
+        leaves += 1;
+        Ok::<(), std::convert::Infallible>(())
+    })
+    .unwrap_or_default();
+    leaves
 }
 
 /// `time=1 q=[1.0, 0.0] pos={x=1.0}`; single leaves by their flat names where not all is wanted.
-fn text(value: &Value, keep: &Keep, line: &mut String) {
+fn text(value: &Value, schema: Option<&Schema>, keep: &Keep, line: &mut String) {
     let start = line.len();
     if *keep == Keep::All {
         let Value::Struct(fields) = value else { return plain(value, line) };
@@ -228,7 +242,7 @@ fn text(value: &Value, keep: &Keep, line: &mut String) {
         return;
     }
     let mut place = 0;
-    value.flatten(&mut |name, value| {
+    flatten(value, schema, &mut |name, value| {
         if keep.leaf(place) {
             entry(if line.len() > start { " " } else { "" }, name, value, line);
         }
@@ -305,6 +319,7 @@ fn float(value: &impl serde::Serialize, line: &mut String) -> std::fmt::Result {
 fn json(
     record: &Record<'_>,
     value: &Value,
+    schema: Option<&Schema>,
     plan: &Layout,
     times: &Times,
     line: &mut Vec<u8>,
@@ -320,7 +335,7 @@ fn json(
     let Record { seq, offset, .. } = record;
     write!(line, ",\"topic\":{},\"seq\":{seq},\"offset\":{offset},\"data\":", plan.name)?;
     match (&plan.keep, value) {
-        (Keep::Leaves(_), Value::Struct(fields)) => some_fields(fields, &plan.keep, line)?,
+        (Keep::Leaves(_), Value::Struct(fields)) => some_fields(fields, schema, &plan.keep, line)?,
         _ => serde_json::to_writer(&mut *line, value)?,
     }
     line.push(b'}');
@@ -329,7 +344,8 @@ fn json(
 
 /// The wanted fields: whole ones as they are, single leaves of others by their flat names.
 fn some_fields(
-    fields: &[(std::sync::Arc<str>, Value)],
+    fields: &[(Arc<str>, Value)],
+    schema: Option<&Schema>,
     keep: &Keep,
     line: &mut Vec<u8>,
 ) -> Result<(), Failure> {
@@ -342,20 +358,22 @@ fn some_fields(
         line.push(b':');
         Ok(serde_json::to_writer(&mut *line, value)?)
     };
-    for (name, value) in fields {
-        let inside = place..place + count(value);
+    for (number, (name, value)) in fields.iter().enumerate() {
+        let ty = schema.and_then(|schema| schema.fields.get(number)).map(|field| &field.ty);
+        let mut leaves = Vec::new();
+        flatten_under(&mut name.to_string(), value, ty, &mut |name, value| {
+            leaves.push((name.to_owned(), value.clone()));
+        });
+        let inside = place..place + leaves.len();
         place = inside.end;
         if !inside.is_empty() && inside.clone().all(|place| keep.leaf(place)) {
             entry(name, value)?;
-        } else if inside.clone().any(|place| keep.leaf(place)) {
-            let (mut leaf, mut outcome) = (inside.start, Ok(()));
-            Value::record([(name.clone(), value.clone())]).flatten(&mut |name, value| {
-                if keep.leaf(leaf) && outcome.is_ok() {
-                    outcome = entry(name, value);
-                }
-                leaf += 1;
-            });
-            outcome?;
+            continue;
+        }
+        for (place, (name, value)) in inside.zip(&leaves) {
+            if keep.leaf(place) {
+                entry(name, value)?;
+            }
         }
     }
     line.extend_from_slice(if separator == b'{' { b"{}" } else { b"}" });
@@ -367,6 +385,7 @@ fn row(
     csv: &mut csv::Writer<Out>,
     record: &Record<'_>,
     value: &Value,
+    schema: Option<&Schema>,
     plan: &Layout,
     times: &Times,
     buffer: &mut String,
@@ -380,10 +399,12 @@ fn row(
     csv.write_field(&buffer)?;
     let mut place = 0;
     let mut bytes = false;
-    cells(value, &mut |leaf| {
+    cells(value, schema, &mut |leaf| {
         if plan.keep.leaf(place) {
             buffer.clear();
-            if !cell(leaf, buffer) {
+            if matches!(leaf, Value::List(_)) {
+                buffer.push_str(&leaf.to_json());
+            } else if !cell(leaf, buffer) {
                 buffer.clear();
                 bytes = true;
             }
@@ -391,7 +412,7 @@ fn row(
             csv.write_field(&buffer)?;
         }
         place += 1;
-        Ok(())
+        Ok::<(), csv::Error>(())
     })?;
     csv.write_record(None::<&[u8]>)?;
     if csv.get_ref().terminal {
@@ -401,10 +422,73 @@ fn row(
 }
 
 /// The leaves of a value, without the cost of their names.
-fn cells(value: &Value, visit: &mut dyn FnMut(&Value) -> csv::Result<()>) -> csv::Result<()> {
-    match value {
-        Value::Struct(fields) => fields.iter().try_for_each(|(_, value)| cells(value, visit)),
-        Value::List(items) => items.iter().try_for_each(|value| cells(value, visit)),
-        leaf => visit(leaf),
+fn cells<E>(
+    value: &Value,
+    schema: Option<&Schema>,
+    visit: &mut dyn FnMut(&Value) -> Result<(), E>,
+) -> Result<(), E> {
+    match (value, schema) {
+        (Value::Struct(fields), Some(schema)) if fields.len() == schema.fields.len() => fields
+            .iter()
+            .zip(&schema.fields)
+            .try_for_each(|((_, value), field)| cells_of(value, Some(&field.ty), visit)),
+        _ => cells_of(value, None, visit),
+    }
+}
+
+fn cells_of<E>(
+    value: &Value,
+    ty: Option<&FieldType>,
+    visit: &mut dyn FnMut(&Value) -> Result<(), E>,
+) -> Result<(), E> {
+    match (value, ty) {
+        (list, Some(FieldType::List(_))) => visit(list),
+        (Value::Struct(_), Some(FieldType::Struct(schema))) => cells(value, Some(schema), visit),
+        (Value::Struct(fields), _) => fields.iter().try_for_each(|(_, value)| cells_of(value, None, visit)),
+        (Value::List(items), ty) => {
+            let element = if let Some(FieldType::Array(element, _)) = ty { Some(&**element) } else { None };
+            items.iter().try_for_each(|value| cells_of(value, element, visit))
+        }
+        (leaf, _) => visit(leaf),
+    }
+}
+
+/// The leaves of a value with their flat names; a list of any length is one.
+fn flatten(value: &Value, schema: Option<&Schema>, visit: &mut dyn FnMut(&str, &Value)) {
+    let Value::Struct(fields) = value else { return value.flatten(visit) };
+    for (number, (name, value)) in fields.iter().enumerate() {
+        let ty = schema.and_then(|schema| schema.fields.get(number)).map(|field| &field.ty);
+        flatten_under(&mut name.to_string(), value, ty, visit);
+    }
+}
+
+fn flatten_under(
+    path: &mut String,
+    value: &Value,
+    ty: Option<&FieldType>,
+    visit: &mut dyn FnMut(&str, &Value),
+) {
+    let len = path.len();
+    match (value, ty) {
+        (list, Some(FieldType::List(_))) => visit(path, list),
+        (Value::Struct(fields), ty) => {
+            let nested = if let Some(FieldType::Struct(schema)) = ty { Some(schema) } else { None };
+            for (number, (name, value)) in fields.iter().enumerate() {
+                let ty = nested.and_then(|schema| schema.fields.get(number)).map(|field| &field.ty);
+                path.push('.');
+                path.push_str(name);
+                flatten_under(path, value, ty, visit);
+                path.truncate(len);
+            }
+        }
+        (Value::List(items), ty) => {
+            let element = if let Some(FieldType::Array(element, _)) = ty { Some(&**element) } else { None };
+            for (i, value) in items.iter().enumerate() {
+                let _ = write!(path, "[{i}]");
+                flatten_under(path, value, element, visit);
+                path.truncate(len);
+            }
+        }
+        (leaf, _) => visit(path, leaf),
     }
 }

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use rovelog::{Error, ErrorKind, Ledger};
 
@@ -199,20 +198,20 @@ impl Report {
     }
 
     /// Says what is left to say; the exit code.
-    pub(crate) fn finish(&self, outcome: Outcome) -> ExitCode {
+    pub(crate) fn finish(&self, outcome: Outcome) -> u8 {
         for (kind, count) in &*self.warned.borrow() {
             if let Some(more) = count.checked_sub(PRINTED).filter(|more| *more > 0) {
                 say(&format!("{} {more} more {kind}", self.paint.yellow("warning:")));
             }
         }
         match outcome {
-            Ok(Status::Done) | Err(Failure::Closed) => ExitCode::SUCCESS,
-            Ok(Status::Failed) => ExitCode::FAILURE,
-            Ok(Status::Lost) => ExitCode::from(3),
+            Ok(Status::Done) | Err(Failure::Closed) => 0,
+            Ok(Status::Failed) => 1,
+            Ok(Status::Lost) => 3,
             Err(failure) => {
                 self.failure(&failure);
                 let usage = matches!(&failure, Failure::Said(said) if said.usage);
-                if usage { ExitCode::from(2) } else { ExitCode::FAILURE }
+                if usage { 2 } else { 1 }
             }
         }
     }

@@ -272,6 +272,9 @@ fn leaves_of(path: &str, ty: &FieldType, names: &mut Vec<String>) {
                 leaves_of(&format!("{path}[{i}]"), element, names);
             }
         }
+        FieldType::Time | FieldType::Duration => {
+            names.extend(["sec", "nsec"].map(|part| format!("{path}.{part}")));
+        }
         _ => names.push(path.to_owned()),
     }
 }

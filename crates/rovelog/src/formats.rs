@@ -14,6 +14,7 @@ macro_rules! formats { ($($feature:literal $variant:ident => $krate:ident :: $fo
     /// A log of any format that is built in. Derefs to [`LogReader`], what all formats share;
     /// `match` on it for what only one has.
     #[non_exhaustive]
+    #[allow(clippy::large_enum_variant, reason = "few logs are open at a time, and none is moved often")]
     pub enum AnyLog {
         $(
             #[cfg(feature = $feature)]
@@ -122,6 +123,7 @@ formats! {
     "ulog" Ulog => ulog_format::Ulog,
     "rld" Rld => rld_format::Rld,
     "vel" Vel => vel_format::Vel,
+    "rosbag" Rosbag => rosbag12::Rosbag,
 }
 
 fn mixed(first: &str, other: &str) -> Error {

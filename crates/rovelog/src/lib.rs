@@ -21,12 +21,14 @@
 //! # Features
 //! - `mmap` (default): files of 1 MiB and more are mapped, not read. A mapped file that another process
 //!   shortens while it is read ends this process (`SIGBUS`); without the feature every file is read whole.
+//! - `rosbag` (default): ROS bags of V1.2 and before.
+//! - `compressed` (default): bags that are compressed as a whole, `.bag.gz` and `.bag.bz2`.
 //! - `ulog` (default): the flight logs of PX4.
 //! - `rld` (default): the power and sensor logs of the RocketLogger.
 //! - `vel` (default): mixed-sensor logs of Koblenz.
 
-#[cfg(not(any(feature = "ulog", feature = "rld", feature = "vel")))]
-compile_error!("enable at least one format feature: ulog, rld, vel");
+#[cfg(not(any(feature = "ulog", feature = "rld", feature = "rosbag", feature = "vel")))]
+compile_error!("enable at least one format feature: ulog, rld, rosbag, vel");
 
 mod detect;
 mod formats;

@@ -29,7 +29,8 @@ pub fn open(path: impl AsRef<Path>) -> Result<AnyLog> {
 /// Where the file cannot be read, is no log of a format that is built in, or the format refuses it. The
 /// message does not name the path.
 pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog> {
-    let (format, bytes) = load(path.as_ref(), built_in)?;
+    let (format, bytes) = load(path.as_ref(), accept)?;
+    let format = format.map_or_else(|| inside(&bytes), Ok)?;
     with_companions(format, path.as_ref(), bytes, options)
 }
 
@@ -65,7 +66,7 @@ fn with_companions(format: &str, path: &Path, bytes: Bytes, options: &ReadOption
 /// # Errors
 /// Where the bytes are no log of a format that is built in, or the format refuses them.
 pub fn from_bytes(bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
-    let format = built_in(&bytes[..bytes.len().min(PROBE_LEN)])?;
+    let format = accept(&bytes[..bytes.len().min(PROBE_LEN)])?.map_or_else(|| inside(&bytes), Ok)?;
     from_bytes_as(format, bytes, options)
 }
 
@@ -74,9 +75,39 @@ pub fn from_bytes(bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
 /// # Errors
 /// Where the input cannot be read, is no log of a format that is built in, or the format refuses it.
 pub fn open_stream(mut input: Box<dyn Read + Send>, options: &ReadOptions) -> Result<Box<dyn LogStream>> {
-    let head = head(&mut input).map_err(|error| Error::io("rovelog", error))?;
-    let format = built_in(&head)?;
+    let io = |error| Error::io("rovelog", error);
+    let mut head = head(&mut input).map_err(io)?;
+    let format = if let Some(format) = accept(&head)? {
+        format
+    } else {
+        input.by_ref().take(PACKED_HEAD).read_to_end(&mut head).map_err(io)?;
+        inside(&head)?
+    };
     open_stream_as(format, Box::new(io::Cursor::new(head).chain(input)), options)
+}
+
+/// Bytes of a packed pipe that are read to tell what is inside: more than a block of bzip2.
+const PACKED_HEAD: u64 = 1 << 20;
+
+/// The built-in format of a file that begins with `head`; `None` where that is only to be seen inside.
+#[cfg_attr(not(feature = "compressed"), expect(clippy::unnecessary_wraps, reason = "with the feature it is"))]
+fn accept(head: &[u8]) -> Result<Option<&'static str>> {
+    #[cfg(all(feature = "rosbag", feature = "compressed"))]
+    if rosbag12::unpack::Packed::of(head).is_some() {
+        return Ok(None);
+    }
+    built_in(head).map(Some)
+}
+
+/// The format of a compressed log that is read as it is: bags alone were recorded so.
+fn inside(packed: &[u8]) -> Result<&'static str> {
+    #[cfg(all(feature = "rosbag", feature = "compressed"))]
+    if let Some(head) = rosbag12::unpack::first_bytes(packed, PROBE_LEN as u64)
+        && let Ok("rosbag") = built_in(&head)
+    {
+        return Ok("rosbag");
+    }
+    built_in(&packed[..packed.len().min(PROBE_LEN)])
 }
 
 /// The bytes of a file, once `accept` has agreed to its first ones: an endless device or a huge file of

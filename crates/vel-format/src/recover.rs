@@ -89,32 +89,32 @@ fn beyond_end(log: &VelReader) -> Result<VelReader, VelError> {
 }
 
 /// Every byte of the damaged log: kept, or lost.
-fn account(log: &VelReader, index: u64, messages: u64) -> Recovery {
-    let mut lost: Vec<Range<u64>> = Vec::new();
+fn account(log: &VelReader, index_len: u64, messages: u64) -> Recovery {
+    let mut gaps: Vec<Range<u64>> = Vec::new();
     if !log.walk.start.magic {
-        lost.push(0..4);
+        gaps.push(0..4);
     }
     for Part { range, what } in &log.parts {
         if matches!(what, PartKind::Lost) {
-            match lost.last_mut() {
+            match gaps.last_mut() {
                 Some(last) if last.end == range.start => last.end = range.end,
-                _ => lost.push(range.clone()),
+                _ => gaps.push(range.clone()),
             }
         }
     }
     let size = log.bytes.len() as u64;
-    let gone: u64 = lost.iter().map(|range| range.end - range.start).sum();
+    let gone: u64 = gaps.iter().map(|range| range.end - range.start).sum();
     let count = |n: u64| Value::UInt(n, 64);
     let details = vec![
         Detail::hidden("messages", count(log.entries.len() as u64)),
         Detail::hidden("message_bytes", count(messages)),
-        Detail::hidden("index_bytes", count(index)),
+        Detail::hidden("index_bytes", count(index_len)),
     ];
     Recovery {
         records: log.info().records,
         // Header, index and end mark are kept in another form.
         kept_bytes: size - gone,
-        lost,
+        lost: gaps,
         details,
         ..Recovery::default()
     }

@@ -142,7 +142,8 @@ fn packets_and_points_are_columns() {
         assert_eq!(batch.num_rows(), revolution.points.len());
         for (row, point) in revolution.points.iter().enumerate().step_by(97) {
             let f32s = |name: &str| batch[name].as_primitive::<Float32Type>().value(row);
-            assert_eq!([f32s("x"), f32s("y"), f32s("z")], [point.x, point.y, point.z]);
+            let bits = |v: [f32; 3]| v.map(f32::to_bits);
+            assert_eq!(bits([f32s("x"), f32s("y"), f32s("z")]), bits([point.x, point.y, point.z]));
             assert_eq!(cell(&batch["ring"], row), json!(point.ring));
             assert_eq!(cell(&batch["revolution"], row), json!(revolution.number));
             let time = batch["t_ns"].as_primitive::<Int64Type>().value(row);

@@ -119,14 +119,14 @@ fn remarks(entry: &Json, reader: &VelReader, name: &str) {
     if let Some(warnings) = number(entry, "warnings") {
         assert_eq!(list.len() as u64, warnings, "{name}: {list:?}");
     }
-    let lost: Vec<_> = list.iter().filter(|d| d.rule.severity == Severity::DataLost).collect();
+    let gaps: Vec<_> = list.iter().filter(|d| d.rule.severity == Severity::DataLost).collect();
     if let (Some(at), Some(resync)) = (number(entry, "at"), number(entry, "resync_at"))
         && name != "bad_terminator_mid"
     {
-        assert_eq!(lost.len(), 1, "{name}: {lost:?}");
-        assert_eq!(lost[0].range, at..resync, "{name}");
+        assert_eq!(gaps.len(), 1, "{name}: {gaps:?}");
+        assert_eq!(gaps[0].range, at..resync, "{name}");
     } else if entry["valid"] == true {
-        assert_eq!(reader.info().state, State::Complete, "{name}: {lost:?}");
+        assert_eq!(reader.info().state, State::Complete, "{name}: {gaps:?}");
     }
 }
 

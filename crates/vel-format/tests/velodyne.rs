@@ -202,8 +202,8 @@ fn a_calibration_is_recovered_from_status_bytes() {
         check(&found);
     }
     // The sensor goes on with the table: 4500 packets are one table and 340 packets of the next.
-    let cycle = &status[..4160];
-    let long: Vec<_> = cycle[1000..].iter().chain(cycle).chain(cycle).copied().collect();
+    let whole = &status[..4160];
+    let long: Vec<_> = whole[1000..].iter().chain(whole).chain(whole).copied().collect();
     let found = Calibration::from_status(&long).expect("a whole table");
     assert!(found.verified);
     check(&found);

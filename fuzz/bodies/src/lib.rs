@@ -5,13 +5,26 @@
 mod pieces;
 mod rld;
 mod ulog;
+mod vel;
 
 pub use rld::{rld_read, rld_recover, rld_stream};
 pub use ulog::{ulog_declarations, ulog_read, ulog_rewrite, ulog_stream};
+pub use vel::{vel_read, vel_rewrite, vel_stream};
 
 /// All bodies, for those who run them over files.
-pub const ALL: &[fn(&[u8])] =
-    &[detect, rld_read, rld_recover, rld_stream, ulog_declarations, ulog_read, ulog_rewrite, ulog_stream];
+pub const ALL: &[fn(&[u8])] = &[
+    detect,
+    rld_read,
+    rld_recover,
+    rld_stream,
+    ulog_declarations,
+    ulog_read,
+    ulog_rewrite,
+    ulog_stream,
+    vel_read,
+    vel_rewrite,
+    vel_stream,
+];
 
 /// Detection agrees with opening: what is detected as a format is never refused as another one.
 pub fn detect(data: &[u8]) {

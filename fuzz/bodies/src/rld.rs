@@ -1,5 +1,6 @@
 //! Bodies for RLD.
 
+use rovelog::core::RecoverOptions;
 use rovelog::rld_format::analysis::StatsOptions;
 use rovelog::rld_format::{RldReader, RldStream};
 use rovelog::{Bytes, LogReader, LogStream, ReadOptions, Select, State};
@@ -35,7 +36,7 @@ pub fn rld_read(data: &[u8]) {
 pub fn rld_recover(data: &[u8]) {
     let Some(log) = open(data) else { return };
     let mut out = Vec::new();
-    let Ok(report) = log.recover(&mut out, &Default::default()) else { return };
+    let Ok(report) = log.recover(&mut out, &RecoverOptions::default()) else { return };
     assert_eq!(report.kept_bytes + report.lost_bytes(), data.len() as u64);
     let again = open(&out).expect("a recovered log opens");
     assert_eq!(again.info().state, State::Complete);

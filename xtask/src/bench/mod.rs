@@ -1,7 +1,10 @@
 //! `cargo xtask bench`: our reader beside others, in one run, as ratios.
 
+mod drop_in;
 mod export;
+mod rld;
 mod ulog;
+mod vel;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +24,7 @@ struct Bench {
     groups: &'static [Group],
 }
 
-const BENCHES: &[Bench] = &[ulog::BENCH];
+const BENCHES: &[Bench] = &[ulog::BENCH, rld::BENCH, vel::BENCH];
 
 /// What is measured: a heading, the peer by which all is divided, and the works with what they do.
 struct Group {
@@ -43,9 +46,12 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     if format == "export" {
         return export::run(log);
     }
+    if format == "python" {
+        return drop_in::run(log.as_deref());
+    }
     let Some(bench) = BENCHES.iter().find(|bench| bench.format == format) else {
         let names: Vec<_> = BENCHES.iter().map(|bench| bench.format).collect();
-        bail!("no bench for {format}: there is {}, export", names.join(", "));
+        bail!("no bench for {format}: there is {}, export, python", names.join(", "));
     };
     let log = match log {
         Some(log) => log,

@@ -5,6 +5,7 @@ mod expected;
 mod lay;
 mod manifest;
 mod rld;
+mod rosbag;
 mod ulog;
 mod vel;
 
@@ -18,6 +19,7 @@ use crate::root;
 
 pub(crate) use rld::large::default_log as large_rld;
 pub(crate) use ulog::large::default_log as large_ulog;
+pub(crate) use vel::large::default_log as large_vel;
 
 /// What is committed must stay small.
 const SIZE_LIMIT: usize = 64 * 1024;
@@ -29,7 +31,8 @@ const BY_HAND: &[&str] = &[".gitattributes", "README.md"];
 type Command = fn(&[String]) -> Result<()>;
 
 /// Who makes large logs of a format; without a name it is the first.
-const LARGE: &[(&str, Command)] = &[("ulog", ulog::large::command), ("rld", rld::large::command)];
+const LARGE: &[(&str, Command)] =
+    &[("ulog", ulog::large::command), ("rld", rld::large::command), ("vel", vel::large::command)];
 
 /// One test file: what it is called, what it is for, how it is made.
 pub(crate) struct Case {
@@ -49,7 +52,7 @@ pub(crate) struct Made {
 
 /// All cases of all formats, in the order of the manifest.
 fn cases() -> impl Iterator<Item = &'static Case> {
-    ulog::cases().chain(rld::cases()).chain(vel::cases())
+    ulog::cases().chain(rld::cases()).chain(rosbag::cases()).chain(vel::cases())
 }
 
 /// The formats that have cases, by id.

@@ -5,6 +5,7 @@
 
 mod export;
 pub(crate) mod ulog;
+mod vel;
 
 use std::env;
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ use crate::{python, root};
 type Judge = fn() -> Result<()>;
 
 /// The judges, by format.
-const JUDGES: &[(&str, Judge)] = &[("ulog", ulog::judge), ("export", export::judge)];
+const JUDGES: &[(&str, Judge)] = &[("ulog", ulog::judge), ("vel", vel::judge), ("export", export::judge)];
 
 /// The subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
@@ -66,6 +67,7 @@ fn script(name: &str, environment: &str, packages: &[&str]) -> Result<Command> {
     Ok(command)
 }
 
-fn target() -> PathBuf {
+/// Where cargo builds.
+pub(crate) fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }

@@ -140,7 +140,7 @@ impl<'r, 'a> Events<'r, 'a> {
             match end {
                 None if value < self.threshold.leave => end = Some(self.row - 1),
                 Some(ended) if value >= enter && self.row - 1 - ended < self.threshold.join_rows => {
-                    end = None
+                    end = None;
                 }
                 Some(ended) if self.row - ended >= self.threshold.join_rows => break,
                 _ => {}

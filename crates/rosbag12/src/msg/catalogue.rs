@@ -1,7 +1,7 @@
 //! Definitions of the common types of that era, for bags that carry none.
 //!
-//! Fields and constants as the messages of std_msgs, roslib, rosgraph_msgs, sensor_msgs, geometry_msgs,
-//! nav_msgs and tf declare them; a test computes their sums.
+//! Fields and constants as the messages of `std_msgs`, `roslib`, `rosgraph_msgs`, `sensor_msgs`, `geometry_msgs`,
+//! `nav_msgs` and `tf` declare them; a test computes their sums.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -146,17 +146,16 @@ fn store(slot: &Slot, path: &str, select: &Select) -> (DataType, Store) {
             let list = DataType::List(Arc::clone(&field));
             (list, Store::List { field, offsets: Offsets::new(), child: Box::new(one) })
         }
-        Array::Fixed(size) => match i32::try_from(size) {
-            Ok(width) => {
+        Array::Fixed(size) => {
+            if let Ok(width) = i32::try_from(size) {
                 let list = DataType::FixedSizeList(Arc::clone(&field), width);
                 (list, Store::Fixed { field, size: size as usize, len: 0, child: Box::new(one) })
-            }
-            // Longer than Arrow's fixed lists can be.
-            Err(_) => {
+            } else {
+                // Longer than Arrow's fixed lists can be.
                 let list = DataType::List(Arc::clone(&field));
                 (list, Store::List { field, offsets: Offsets::new(), child: Box::new(one) })
             }
-        },
+        }
     }
 }
 
@@ -272,9 +271,10 @@ impl Store {
             Self::Number(scalar, buffer) => buffer.len() / scalar.size(),
             Self::Bool(bits) => bits.len(),
             Self::Time(values) | Self::Duration(values) => values.len(),
-            Self::Text(offsets, _) | Self::Bytes(offsets, _) => offsets.0.len() - 1,
+            Self::Text(offsets, _) | Self::Bytes(offsets, _) | Self::List { offsets, .. } => {
+                offsets.0.len() - 1
+            }
             Self::Struct { len, .. } | Self::Fixed { len, .. } => *len,
-            Self::List { offsets, .. } => offsets.0.len() - 1,
         }
     }
 

@@ -167,22 +167,19 @@ impl Resolver<'_> {
 
     /// The full name and text of the type that `ty` means within `user` (section 6.2).
     fn find(&self, ty: &str, single: bool, user: &str) -> Result<(String, Vec<u8>), DefinitionError> {
-        let candidates: Vec<String> = match ty.split_once('/') {
-            Some((package, name)) => {
-                let mut names = vec![ty.to_owned()];
-                names.extend(renamed(package, name));
-                names
-            }
-            None => {
-                let package = user.split_once('/').map_or("", |(package, _)| package);
-                let own = format!("{package}/{ty}");
-                let headers = ["roslib/Header", "std_msgs/Header"].map(str::to_owned);
-                match (ty, single) {
-                    // "Header" is the one of roslib or std_msgs, whichever is there.
-                    ("Header", true) => headers.into_iter().chain([own]).collect(),
-                    ("Header", false) => [own].into_iter().chain(headers).collect(),
-                    _ => vec![own],
-                }
+        let candidates: Vec<String> = if let Some((package, name)) = ty.split_once('/') {
+            let mut names = vec![ty.to_owned()];
+            names.extend(renamed(package, name));
+            names
+        } else {
+            let package = user.split_once('/').map_or("", |(package, _)| package);
+            let own = format!("{package}/{ty}");
+            let headers = ["roslib/Header", "std_msgs/Header"].map(str::to_owned);
+            match (ty, single) {
+                // "Header" is the one of roslib or std_msgs, whichever is there.
+                ("Header", true) => headers.into_iter().chain([own]).collect(),
+                ("Header", false) => [own].into_iter().chain(headers).collect(),
+                _ => vec![own],
             }
         };
         let here = |name: &String| Some((name.clone(), self.full.section(name)?.to_vec()));

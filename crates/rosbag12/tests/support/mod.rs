@@ -1,62 +1,37 @@
-//! What the tests share: where bags are, and how they are read.
+//! What the tests share: where bags are, and one neutral picture of what a reader makes of a bag.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
-#![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use rosbag12::{BagOptions, BagReader};
-use rovelog_core::Bytes;
+use rosbag12::{BagOptions, BagReader, BagStream};
+use rovelog_core::{Bytes, Diagnostics, LogInfo, LogReader, LogStream, Record, Topic, Value};
+use rovelog_testing::{Overview, json_of, nanos};
+use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
-/// The top folder of the workspace.
-pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace exists")
-}
-
-/// A bag with its name.
-pub struct Log {
-    pub name: String,
-    pub path: PathBuf,
-    pub bytes: Bytes,
-}
+pub use rovelog_testing::Log;
 
 /// All bags of a folder, by name, compressed ones too.
 pub fn logs_in(folder: &Path) -> Vec<Log> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let mut paths: Vec<_> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
-    let is_bag =
-        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains(".bag"));
-    paths.retain(|path| path.is_file() && is_bag(path));
-    paths.sort();
-    let log = |path: PathBuf| {
-        let name = path.file_name().expect("a file").to_string_lossy().into_owned();
-        Log { name, bytes: fs::read(&path).expect("a readable file").into(), path }
-    };
-    paths.into_iter().map(log).collect()
+    let mut logs = rovelog_testing::logs_in(folder, "bag");
+    for extension in ["gz", "bz2"] {
+        logs.extend(rovelog_testing::logs_in(folder, extension));
+    }
+    logs
 }
 
 /// The corpus: small bags laid from the specification.
 pub fn corpus() -> Vec<Log> {
-    let logs = logs_in(&root().join("corpus/rosbag"));
-    assert!(logs.len() >= 40, "the corpus is part of the repository: cargo xtask gen-corpus");
-    logs
+    rovelog_testing::corpus("rosbag", "bag", 40)
 }
 
-/// The folder of real bags, from `ROVELOG_REAL` or beside the checkout; says so where there is none.
+/// The folder of real bags.
 pub fn real() -> Option<PathBuf> {
-    let folder =
-        std::env::var_os("ROVELOG_REAL").map_or_else(|| root().join("../shared/real"), PathBuf::from);
-    let folder = folder.join("rosbag12");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    println!("SKIPPED: no real logs in {} (set ROVELOG_REAL)", folder.display());
-    None
+    rovelog_testing::real("rosbag12")
 }
 
-/// How a bag of the corpus or of the real ones is read: bags without a version line on request.
+/// How a bag is read: those without a version line on request.
 pub fn options(name: &str) -> BagOptions {
     let options = BagOptions::default();
     if name.starts_with("v0") { options.as_version_0() } else { options }
@@ -64,6 +39,14 @@ pub fn options(name: &str) -> BagOptions {
 
 pub fn open(bytes: &Bytes) -> BagReader {
     BagReader::new(bytes.clone(), &BagOptions::default()).expect("a bag that opens")
+}
+
+/// The bags of the corpus that open, and the real ones.
+pub fn readable() -> Vec<(Log, BagReader)> {
+    let mut logs = corpus();
+    logs.extend(real().map(|folder| logs_in(&folder)).unwrap_or_default());
+    let open = |log: Log| Some((BagReader::new(log.bytes.clone(), &options(&log.name)).ok()?, log));
+    logs.into_iter().filter_map(open).map(|(bag, log)| (log, bag)).collect()
 }
 
 /// Lower-case hexadecimal digits.
@@ -78,19 +61,98 @@ pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Gives at most as many bytes at once as `sizes` says, over and over.
-pub struct Dribble<'a> {
-    pub bytes: &'a [u8],
-    pub sizes: Vec<usize>,
-    pub turn: usize,
+/// A record with its fields; null where the payload is too short for them.
+fn record_json(record: &Record<'_>) -> Json {
+    json!({
+        "topic": record.topic.name,
+        "t_ns": nanos(record.time),
+        "offset": record.offset.to_string(),
+        "seq": record.seq,
+        "data": record.value().map_or(Json::Null, |value| json_of(&value)),
+    })
 }
 
-impl std::io::Read for Dribble<'_> {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        let size = self.sizes[self.turn % self.sizes.len()].min(out.len()).min(self.bytes.len());
-        self.turn += 1;
-        out[..size].copy_from_slice(&self.bytes[..size]);
-        self.bytes = &self.bytes[size..];
-        Ok(size)
+fn detail<'a>(info: &'a LogInfo, key: &str) -> Option<&'a Value> {
+    info.details.iter().find(|detail| detail.key == key).map(|detail| &detail.value)
+}
+
+/// Numbers of 64 bits, which values write as texts, as numbers again.
+fn numbers(json: Json) -> Json {
+    match json {
+        Json::String(text) => text.parse::<u64>().map_or(Json::String(text), Json::from),
+        Json::Array(items) => items.into_iter().map(numbers).collect(),
+        Json::Object(map) => map.into_iter().map(|(key, value)| (key, numbers(value))).collect(),
+        other => other,
     }
+}
+
+/// What both readers say alike.
+fn common(info: &LogInfo, topics: &[Topic], diagnostics: &Diagnostics, records: &[Json]) -> Json {
+    let overview = Overview { format: "rosbag", clock: "unix", info, topics, diagnostics };
+    let mut json = overview.picture(records);
+    // Notes about one place come in the order of their names there.
+    if let Some(notes) = json["notes"].as_array_mut() {
+        let key = |note: &Json| {
+            let text = |key: &str| note[key].as_str().expect("a text").to_owned();
+            (text("offset").parse::<u64>().expect("a number"), text("code"))
+        };
+        notes.sort_by_key(key);
+    }
+    // A bag without times has still the clock of its version.
+    if info.start.is_none() && matches!(&*info.version, "1.0" | "0") {
+        json["clock"] = "log_start".into();
+    }
+    let of = |key: &str| detail(info, key).map_or(Json::Null, json_of);
+    let ops = of("records_by_op").as_object().cloned().unwrap_or_default();
+    let number = |name: &str| match name {
+        "definition" => "1".to_owned(),
+        "message" => "2".to_owned(),
+        "bag_header" => "3".to_owned(),
+        "index" => "4".to_owned(),
+        name => name.trim_start_matches("op_").to_owned(),
+    };
+    let ops: Json = ops.into_iter().map(|(name, count)| (number(&name), numbers(count))).collect();
+    let sections = of("index").as_array().cloned().unwrap_or_default().into_iter().map(|section| {
+        let section = numbers(section);
+        json!({
+            "offset": section["offset"], "index_pos": section["index_pos"],
+            "raw_padding": section["raw_padding"], "index": section["state"],
+        })
+    });
+    let mut connections = of("connections");
+    for connection in connections.as_array_mut().into_iter().flatten() {
+        for key in ["latched", "callerids"] {
+            connection[key] = numbers(connection[key].take());
+        }
+    }
+    json["rosbag"] =
+        json!({"records": ops, "sections": sections.collect::<Json>(), "connections": connections});
+    json
+}
+
+/// Everything that the random-access reader makes of a bag, in the form of the expected results.
+pub fn picture(bag: &BagReader) -> Json {
+    let records: Vec<_> = bag.records_in_file_order().map(|record| record_json(&record)).collect();
+    let mut json = common(bag.info(), bag.topics(), bag.diagnostics(), &records);
+    let texts = bag.texts().expect("bags have texts").map(|text| {
+        json!({"t_ns": nanos(text.time), "level": text.level_name(), "source": text.source, "text": text.text})
+    });
+    json["texts"] = texts.collect();
+    json
+}
+
+/// What both readers must agree on, from the random-access reader.
+pub fn common_of_reader(bag: &BagReader) -> Json {
+    let records: Vec<_> = bag.records_in_file_order().map(|record| record_json(&record)).collect();
+    common(bag.info(), bag.topics(), bag.diagnostics(), &records)
+}
+
+/// The same from the stream over `input`.
+pub fn common_of_stream(input: impl std::io::Read + Send, options: &BagOptions) -> Json {
+    let mut stream = BagStream::new(input, options).expect("a bag that opens");
+    let mut records = Vec::new();
+    while let Some(record) = stream.next_record().expect("a readable input") {
+        records.push(record_json(&record));
+    }
+    common(&stream.info(), stream.topics(), stream.diagnostics(), &records)
 }

@@ -13,9 +13,11 @@ mod params;
 mod plot;
 mod recover;
 mod report;
+mod rld;
 mod schema;
 mod slice;
 mod split;
+mod stats;
 mod topics;
 mod track;
 mod ulog;
@@ -46,6 +48,8 @@ pub(crate) enum Command {
     Slice(slice::Args),
     Split(split::Args),
     Merge(merge::Args),
+    Stats(stats::Args),
+    Rld(rld::Args),
     Diff(diff::Args),
     #[command(visible_alias = "convert")]
     Export(export::Args),
@@ -72,6 +76,8 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Slice(args) => slice::run(&args, context),
         Command::Split(args) => split::run(&args, context),
         Command::Merge(args) => merge::run(&args, context),
+        Command::Stats(args) => stats::run(&args, context),
+        Command::Rld(args) => rld::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
         Command::Export(args) => export::run(&args, context),
         Command::Plot(args) => plot::run(&args, context),

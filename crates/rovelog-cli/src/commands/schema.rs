@@ -180,7 +180,12 @@ fn rows(schema: Option<&Schema>) -> Vec<[String; 4]> {
             let unit = field.unit.clone().unwrap_or_default();
             rows.push([name.clone(), field.ty.to_string(), field.source_type.clone(), unit]);
             if let Some(nested) = field.ty.nested() {
-                let list = if matches!(field.ty, rovelog::FieldType::Array(..)) { "[]" } else { "" };
+                let list = if matches!(field.ty, rovelog::FieldType::Array(..) | rovelog::FieldType::List(..))
+                {
+                    "[]"
+                } else {
+                    ""
+                };
                 add(&format!("{name}{list}."), nested, rows);
             }
         }

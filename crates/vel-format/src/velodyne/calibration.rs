@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use super::model::Model;
-use super::points::OffsetModel;
 use crate::error::VelError;
 use crate::wire::VelodynePacket;
 
@@ -13,9 +12,6 @@ const FILE_LIMIT: usize = 1 << 20;
 
 /// Metres between sensor and the far end of its scale: 65535 units of 2 mm.
 const FAR: f64 = 131.0;
-
-/// Below this distance, metres, the second point of a two-point calibration counts.
-const NEAR: f64 = 25.04;
 
 /// One laser. Angles in degrees, lengths in metres.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -57,38 +53,6 @@ impl LaserCalibration {
         )]
         let same = self.distance_x == self.distance && self.distance_y == self.distance;
         given && !same
-    }
-
-    /// The point of a near distance; `None` where it is not near, or nothing is corrected.
-    pub(super) fn near_point(
-        &self,
-        raw: u16,
-        unit: f64,
-        azimuth: f64,
-        offsets: OffsetModel,
-    ) -> Option<[f32; 3]> {
-        let d = f64::from(raw) * unit;
-        if !self.corrects_near() || d >= NEAR {
-            return None;
-        }
-        let (sin_v, cos_v) = self.vertical.to_radians().sin_cos();
-        let (sin_r, cos_r) = (azimuth - self.rotation.to_radians()).sin_cos();
-        let e = d + self.distance;
-        let (across, along) = ((e * cos_v * sin_r).abs(), (e * cos_v * cos_r).abs());
-        let (kx, ky) = ((across - 2.40) / 22.64, (along - 1.93) / 23.11);
-        let cx = kx * self.distance + (1.0 - kx) * self.distance_x;
-        let cy = ky * self.distance + (1.0 - ky) * self.distance_y;
-        let corrected = [d + cx, d + cy, d + f64::midpoint(cx, cy)];
-        let (back, up) = match offsets {
-            OffsetModel::Plain => (0.0, self.vertical_offset),
-            OffsetModel::Perpendicular => (self.vertical_offset * sin_v, self.vertical_offset * cos_v),
-        };
-        let aside = self.horizontal_offset;
-        let x = (corrected[0] * cos_v - back) * sin_r - aside * cos_r;
-        let y = (corrected[1] * cos_v - back) * cos_r + aside * sin_r;
-        #[expect(clippy::cast_possible_truncation, reason = "rounded once")]
-        let point = [y as f32, -x as f32, (corrected[2] * sin_v + up) as f32];
-        Some(point)
     }
 
     /// An intensity corrected by distance.

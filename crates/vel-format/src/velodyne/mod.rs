@@ -17,6 +17,7 @@
 mod angles;
 mod calibration;
 pub(crate) mod model;
+mod near;
 mod points;
 mod revolutions;
 mod timing;

@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock};
 use super::angles;
 use super::calibration::{Calibration, LaserCalibration};
 use super::model::{Model, ReturnMode, Sensor};
+use super::near::Near;
 use super::timing::Firing;
 use crate::error::VelError;
 use crate::wire::{VelodyneBlock, VelodynePacket};
@@ -126,9 +127,10 @@ pub struct Decoder {
     mode: ReturnMode,
     options: PointOptions,
     lasers: Vec<Laser>,
-    /// Where an HDL-64E corrects near distances or intensities.
+    /// Where an HDL-64E corrects intensities.
     calibration: Option<Box<[LaserCalibration; 64]>>,
-    near: bool,
+    /// Empty where nothing near by is corrected.
+    nears: Vec<Near>,
     firing: Firing,
     shots: Vec<[i32; 32]>,
     table: Arc<Table>,
@@ -163,9 +165,13 @@ impl Decoder {
         } else {
             (manual(model), None)
         };
-        let near = calibration.iter().any(|lasers| lasers.iter().any(LaserCalibration::corrects_near));
+        let nears: Vec<Near> = calibration
+            .iter()
+            .flat_map(|lasers| lasers.iter().map(|laser| Near::new(laser, model.unit(), options.offsets)))
+            .collect();
+        let nears = if nears.iter().any(|near| near.below > 0) { nears } else { Vec::new() };
         let table = Arc::clone(&TABLE);
-        Ok(Self { model, mode, options, lasers, calibration, near, firing, shots, table, before: None })
+        Ok(Self { model, mode, options, lasers, calibration, nears, firing, shots, table, before: None })
     }
 
     /// A decoder for what packets told about their sensor.
@@ -320,16 +326,13 @@ impl Decoder {
             }
             let laser = j & mask;
             let at = turn(azimuth, steps.whole[j]);
-            let mut point = self.point(&lasers[laser], raw, at, steps.rest[j]);
+            let mut point = self.point(&lasers[laser], base + laser, raw, at, steps.rest[j]);
             point.intensity = f32::from(shot.intensity);
             point.nanos = offset.saturating_add(times[j]);
-            #[expect(clippy::cast_possible_truncation, reason = "at most 128 lasers")]
-            let number = (base + laser) as u8;
-            point.laser = number;
             point.returned = returned;
             out.push(point);
         }
-        if self.near || self.options.correct_intensity {
+        if self.options.correct_intensity {
             self.correct(&mut out[start..]);
         }
     }
@@ -359,51 +362,50 @@ impl Decoder {
                 }
                 let laser = base + (j & mask);
                 let at = turn(azimuth, steps.whole[j]);
-                let mut point = self.point(&self.lasers[laser], raw, at, steps.rest[j]);
+                let mut point = self.point(&self.lasers[laser], laser, raw, at, steps.rest[j]);
                 point.intensity = f32::from(shot.intensity);
                 point.nanos = offset.saturating_add(*time);
-                point.laser = u8::try_from(laser).unwrap_or(u8::MAX);
                 point.returned = *returned;
                 out.push(point);
             }
         }
-        if self.near || self.options.correct_intensity {
+        if self.options.correct_intensity {
             self.correct(&mut out[start..]);
         }
     }
 
     #[inline]
-    fn point(&self, laser: &Laser, raw: u16, azimuth: u16, rest: f32) -> Point {
+    fn point(&self, laser: &Laser, number: usize, raw: u16, azimuth: u16, rest: f32) -> Point {
         let d = f32::from(raw);
         let [cos, sin] = self.table[usize::from(azimuth)];
         // To first order: the rest is less than a hundredth of a degree.
         let (cos, sin) = (cos - rest * sin, sin + rest * cos);
         let (u, w) = (d * laser.u[1] + laser.u[0], d * laser.w[1] + laser.w[0]);
-        Point {
+        #[expect(clippy::cast_possible_truncation, reason = "at most 128 lasers")]
+        let mut point = Point {
             x: cos * u + sin * w,
             y: cos * w - sin * u,
             z: d * laser.z[1] + laser.z[0],
             azimuth,
             distance: raw,
             ring: laser.ring,
+            laser: number as u8,
             ..Point::default()
+        };
+        if let Some(near) = self.nears.get(number)
+            && raw < near.below
+        {
+            near.place(&mut point, cos, sin);
         }
+        point
     }
 
-    /// What an HDL-64E corrects by its calibration: distances below 25 m, and intensities.
+    /// Corrects the intensities of an HDL-64E.
     fn correct(&self, points: &mut [Point]) {
         let Some(lasers) = &self.calibration else { return };
         for point in points {
             let laser = &lasers[usize::from(point.laser) % 64];
-            let azimuth = (f64::from(point.azimuth) / 100.0).to_radians();
-            if let Some([x, y, z]) =
-                laser.near_point(point.distance, self.model.unit(), azimuth, self.options.offsets)
-            {
-                (point.x, point.y, point.z) = (x, y, z);
-            }
-            if self.options.correct_intensity {
-                point.intensity = laser.intensity(point.intensity, point.distance);
-            }
+            point.intensity = laser.intensity(point.intensity, point.distance);
         }
     }
 }

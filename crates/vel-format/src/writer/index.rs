@@ -27,7 +27,9 @@ pub(crate) fn entries(places: &[(u64, f64)], origin: IndexOrigin) -> (Vec<u64>, 
         if (millis - start) / 1000.0 >= allowed {
             return (entries, true);
         }
-        while *millis >= start + 1000.0 * entries.len() as f64 {
+        // Where the start is so large that a second does not move it, the seconds themselves must end this.
+        let seconds = (millis - start) / 1000.0;
+        while *millis >= start + 1000.0 * entries.len() as f64 && (entries.len() as f64) < seconds + 1.0 {
             entries.push(*at);
         }
     }
@@ -45,5 +47,8 @@ mod tests {
         assert_eq!(entries(&places[..4], IndexOrigin::FirstMessage), (vec![0, 100, 100], false));
         assert_eq!(entries(&[(0, 2000.0)], IndexOrigin::ProgramStart), (vec![0, 0, 0], false));
         assert_eq!(entries(&[], IndexOrigin::FirstMessage), (vec![], false));
+        // A second more is the same number.
+        assert_eq!(entries(&[(7, 1e300), (9, 1e300)], IndexOrigin::FirstMessage), (vec![7], false));
+        assert_eq!(entries(&[(7, -1e300), (9, 1e300)], IndexOrigin::FirstMessage), (vec![7], true));
     }
 }

@@ -122,7 +122,7 @@ fn unknown_only(sizes: Sizes) -> Made {
         }
         let data = vec![i; 10 + usize::from(i)];
         let message = Message::new((0x0777_1234, 100), 10.0 * f64::from(i), data.clone());
-        log.put(&message, "0x07771234", "0x07771234", &raw_fields(), json!({"data": base64(&data)}));
+        log.put(&message, "0x07771234", "0x07771234", &raw_fields(), &json!({"data": base64(&data)}));
     }
     log.choice("size_rule", if sizes == Sizes::Exclusive { "exclusive" } else { "inclusive" }, true);
     log.finish()
@@ -133,7 +133,7 @@ fn unknown_type() -> Made {
     log.drive(0.0, 2);
     log.note("unknown_type", log.at());
     let message = Message::new((0x0001_806E, 100), 250.0, vec![1, 2, 3]);
-    log.put(&message, "0x0001806E", "0x0001806E", &raw_fields(), json!({"data": "AQID"}));
+    log.put(&message, "0x0001806E", "0x0001806E", &raw_fields(), &json!({"data": "AQID"}));
     log.drive(300.0, 2);
     log.finish()
 }
@@ -143,11 +143,11 @@ fn unknown_versions() -> Made {
     log.drive(0.0, 2);
     log.note("unknown_type", log.at());
     let obd = Message::new((0x0001_4043, 101), 250.0, vec![9; 32]);
-    log.put(&obd, "OBDDataM@101", "OBDDataM@101", &raw_fields(), json!({"data": base64(&[9; 32])}));
+    log.put(&obd, "OBDDataM@101", "OBDDataM@101", &raw_fields(), &json!({"data": base64(&[9; 32])}));
     log.note("unknown_type", log.at());
     let laser = Message::new((0x0003_0910, 100), 260.0, vec![8; 5]);
     let name = "LaserRange2DDataM@100";
-    log.put(&laser, name, name, &raw_fields(), json!({"data": base64(&[8; 5])}));
+    log.put(&laser, name, name, &raw_fields(), &json!({"data": base64(&[8; 5])}));
     log.drive(300.0, 2);
     log.finish()
 }
@@ -170,7 +170,7 @@ fn own_type() -> Made {
         ]);
         let json = json!({"heading": 90.25, "n": 2, "samples": [1.5, -2.0], "name": "north"});
         let message = Message::new((0x0001_806E, 100), 250.0 + f64::from(i), data);
-        log.put(&message, "CompassM", "CompassM", &fields, json);
+        log.put(&message, "CompassM", "CompassM", &fields, &json);
     }
     log.drive(300.0, 2);
     let text =

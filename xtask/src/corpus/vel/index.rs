@@ -85,6 +85,12 @@ pub(super) const CASES: &[Case] = &[
     ),
     Case::vel("timestamps-not-finite", "timestamps that are no numbers", &["D14"], not_finite),
     Case::vel("timestamp-out-of-range", "a timestamp of more than 292 years", &["D14", "D38"], out_of_range),
+    Case::vel(
+        "timestamp-huge-first",
+        "a first timestamp to which a second more adds nothing",
+        &["D14", "D38"],
+        huge_first,
+    ),
 ];
 
 /// Messages in the seconds 0, 3 and 4 after the first.
@@ -155,6 +161,17 @@ fn out_of_range() -> Made {
     log.obd(500.0, 1);
     log.note("timestamp_out_of_range", log.at() + 13);
     log.put_obd(&Message::new(OBD, 1e300, obd_data(2, 1500, 12.5)), 2);
+    log.obd(600.0, 3);
+    log.finish()
+}
+
+fn huge_first() -> Made {
+    let mut log = Log::new();
+    log.index(Index::None);
+    for millis in [1e300, -1e300] {
+        log.note("timestamp_out_of_range", log.at() + 13);
+        log.put_obd(&Message::new(OBD, millis, obd_data(2, 1500, 12.5)), 2);
+    }
     log.obd(600.0, 3);
     log.finish()
 }

@@ -133,7 +133,7 @@ impl Log {
 
     /// The same with a message of its own framing.
     pub(crate) fn put_obd(&mut self, message: &Message, speed: i32) {
-        self.put(message, "OBDDataM", "OBDDataM", &obd_fields(), obd_json(speed, 1500, 12.5));
+        self.put(message, "OBDDataM", "OBDDataM", &obd_fields(), &obd_json(speed, 1500, 12.5));
     }
 
     /// `n` messages of the vehicle's data, 100 ms apart from `start` on.
@@ -145,7 +145,7 @@ impl Log {
 
     pub(crate) fn gps(&mut self, millis: f64, p: &Position) {
         let message = Message::new(GPS, millis, gps_data(p));
-        self.put(&message, "GPSDataM", "GPSDataM", &gps_fields(), gps_json(p));
+        self.put(&message, "GPSDataM", "GPSDataM", &gps_fields(), &gps_json(p));
     }
 
     pub(crate) fn pose(&mut self, millis: f64, q: [f32; 4], a: [f32; 3]) {
@@ -153,7 +153,7 @@ impl Log {
         let list = |v: &[f32]| v.iter().map(|x| narrow(*x)).collect::<Json>();
         let data = json!({"quaternion": list(&q), "acceleration": list(&a)});
         let message = Message::new(POSE, millis, pose_data(q, a));
-        self.put(&message, "RobotPoseM", "RobotPoseM", &fields, data);
+        self.put(&message, "RobotPoseM", "RobotPoseM", &fields, &data);
     }
 
     pub(crate) fn image(&mut self, millis: f64, source: i32, compressed: u32, size: (i32, i32), data: &[u8]) {
@@ -169,7 +169,7 @@ impl Log {
             "data": base64(data),
         });
         let message = Message::new(IMAGE, millis, image_data(source, compressed, size.0, size.1, data));
-        self.put(&message, &format!("ImageM/{source}"), "ImageM", &fields, json);
+        self.put(&message, &format!("ImageM/{source}"), "ImageM", &fields, &json);
     }
 
     /// A scan; `name` and `kind` are what the bytes read as.
@@ -183,14 +183,14 @@ impl Log {
             format!("LaserRange2DDataM/{}", name.1)
         };
         let message = Message::new(LASER, millis, laser_data(kind.0, name.0, ranges));
-        self.put(&message, &topic, "LaserRange2DDataM", &fields, json);
+        self.put(&message, &topic, "LaserRange2DDataM", &fields, &json);
     }
 
     pub(crate) fn velodyne(&mut self, millis: f64, packets: &[Vec<u8>]) {
         let fields = json!([field("count", "uint32"), field("packets", "bytes")]);
         let json = json!({"count": packets.len(), "packets": base64(&packets.concat())});
         let message = Message::new(VELODYNE, millis, velodyne_data(packets));
-        self.put(&message, "VelodyneRawDataM", "VelodyneRawDataM", &fields, json);
+        self.put(&message, "VelodyneRawDataM", "VelodyneRawDataM", &fields, &json);
     }
 }
 
@@ -207,7 +207,7 @@ pub(crate) fn jpeg(width: u16, height: u16) -> Vec<u8> {
     // Two bits a block, all 0; filled up with ones.
     let blocks = usize::from(width.div_ceil(8)) * usize::from(height.div_ceil(8));
     let mut bits = vec![false; 2 * blocks];
-    while bits.len() % 8 != 0 {
+    while !bits.len().is_multiple_of(8) {
         bits.push(true);
     }
     for byte in bits.chunks(8) {

@@ -178,7 +178,14 @@ impl Log {
     }
 
     /// Lays a sound message down; its record has these fields.
-    pub(crate) fn put(&mut self, message: &Message, topic: &str, type_name: &str, fields: &Json, data: Json) {
+    pub(crate) fn put(
+        &mut self,
+        message: &Message,
+        topic: &str,
+        type_name: &str,
+        fields: &Json,
+        data: &Json,
+    ) {
         let at = self.count(message);
         let known = [OBD, GPS, IMAGE, POSE, VELODYNE, LASER].contains(&message.kind);
         self.known += u64::from(known);

@@ -5,6 +5,7 @@ mod damage;
 mod ends;
 mod index;
 mod kinds;
+pub(crate) mod large;
 mod log;
 mod meaning;
 mod payloads;

@@ -147,7 +147,7 @@ fn hdl64() -> Made {
     let one = |i: usize| {
         let block = |b: usize| {
             let azimuth = u16::try_from(90 * i + 18 * (b / 2)).expect("small");
-            (if b % 2 == 0 { 0xEEFF } else { 0xDDFF }, azimuth)
+            (if b.is_multiple_of(2) { 0xEEFF } else { 0xDDFF }, azimuth)
         };
         let stamp = 5000 + 288 * u32::try_from(i).expect("small");
         packet(block, |_, _| 0, stamp, (status[2 * i], status[2 * i + 1]))

@@ -101,10 +101,7 @@ pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failu
 /// A part for each topic that has records.
 pub(super) fn by_topic(log: &dyn LogReader) -> Vec<Part> {
     let topics: Vec<_> = log.topics().iter().filter(|topic| topic.count > 0).collect();
-    let names = topic_names(&topics).into_iter();
-    let part = |(name, topic): (String, &rovelog::Topic)| Part {
-        name,
-        select: Select::topics([topic.name.clone()]),
-    };
-    names.zip(topics).map(part).collect()
+    let names = topic_names(&topics);
+    let parts = topics.iter().zip(names);
+    parts.map(|(topic, name)| Part { name, select: Select::topics([topic.name.clone()]) }).collect()
 }

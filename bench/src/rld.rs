@@ -1,0 +1,65 @@
+//! RLD: our reader; the peer is a Python package, so its works are in `rld_work.py`.
+
+use std::any::Any;
+
+use rovelog::rld_format::analysis::StatsOptions;
+use rovelog::rld_format::{ColumnOptions, RldReader};
+use rovelog::{AnyLog, Select};
+
+use crate::{Outcome, Work};
+
+pub(crate) const WORKS: &[(&str, Work)] = &[
+    ("rld-info", |log| {
+        let log = rovelog::open(log)?;
+        Ok((format!("{} records", log.info().records), Box::new(log)))
+    }),
+    ("rld-columns", |log| columns(log, &Select::all(), &ColumnOptions::raw())),
+    ("rld-columns-untimed", |log| columns(log, &Select::all(), &ColumnOptions::raw().with_times(None))),
+    ("rld-f64", |log| columns(log, &Select::all(), &ColumnOptions::physical().with_nulls(false))),
+    ("rld-one", |log| {
+        let options = ColumnOptions::physical().with_times(None);
+        columns(log, &Select::all().with_fields(["V1"]), &options)
+    }),
+    ("rld-one-timed", |log| columns(log, &Select::all().with_fields(["V1"]), &ColumnOptions::physical())),
+    ("rld-energy", energy),
+    ("memcpy", memcpy),
+];
+
+fn open(log: &str) -> Result<RldReader, Box<dyn std::error::Error>> {
+    let AnyLog::Rld(log) = rovelog::open(log)? else { return Err("not an RLD log".into()) };
+    Ok(log)
+}
+
+fn columns(log: &str, select: &Select, options: &ColumnOptions) -> Outcome {
+    let log = open(log)?;
+    let (mut rows, mut columns) = (0, 0);
+    for batch in log.batches(select, options)? {
+        let batch = batch?;
+        rows += batch.num_rows();
+        columns += batch.num_columns();
+    }
+    Ok((format!("{rows} rows in {columns} column batches"), Box::new(())))
+}
+
+fn energy(log: &str) -> Outcome {
+    let log = open(log)?;
+    let mut sums = log.accumulator(&StatsOptions::default().with_powers(["V1*I1", "V2*I2"]))?;
+    let stats = sums.stats(0..log.rows());
+    let powers: Vec<_> = stats.powers.iter().map(|power| power.sum.to_string()).collect();
+    Ok((format!("{} rows, power sums {}", stats.rows, powers.join(" ")), Box::new(())))
+}
+
+/// What any work on all of a file is held against: copying it, part by part, into memory that was used before.
+fn memcpy(log: &str) -> Outcome {
+    let log = open(log)?;
+    let mut buffer = vec![1u8; 64 << 20];
+    let mut copied = 0usize;
+    for (_, bytes, _) in log.parts() {
+        for chunk in bytes.chunks(buffer.len()) {
+            buffer[..chunk.len()].copy_from_slice(chunk);
+            copied += usize::from(buffer[chunk.len() / 2] != 0) + chunk.len();
+        }
+    }
+    let kept: Box<dyn Any> = Box::new(buffer);
+    Ok((format!("{copied} bytes"), kept))
+}

@@ -1,0 +1,89 @@
+//! VEL: opening beside a bare walk, packets to points, images as they are and as pixels.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+use memmap2::Mmap;
+use rovelog::vel_format::images::PixelLimits;
+use rovelog::vel_format::velodyne::PointOptions;
+use rovelog::vel_format::{Kind, Payload, VelReader};
+use rovelog::AnyLog;
+
+use crate::{Outcome, Work};
+
+pub(crate) const WORKS: &[(&str, Work)] = &[
+    ("vel-bare-walk", bare_walk),
+    ("vel-info", |log| {
+        let log = rovelog::open(log)?;
+        Ok((format!("{} records", log.info().records), Box::new(log)))
+    }),
+    ("vel-points", |log| points(log, PointOptions::default())),
+    ("vel-points-exact", |log| points(log, PointOptions::default().with_exact_azimuth().with_corrected_intensity())),
+    ("vel-jpeg-extracted", jpeg_extracted),
+    ("vel-jpeg-decoded", jpeg_decoded),
+];
+
+fn open(log: &str) -> Result<VelReader, Box<dyn std::error::Error>> {
+    match rovelog::open(log)? {
+        AnyLog::Vel(log) => Ok(log),
+        _ => Err("not a VEL log".into()),
+    }
+}
+
+/// From header to header by the size alone, over a fresh map: what nobody can do without.
+fn bare_walk(log: &str) -> Outcome {
+    let map = unsafe { Mmap::map(&File::open(log)?)? };
+    let entries = u32::from_le_bytes(map[8..12].try_into()?);
+    let mut at = 12 + 8 * usize::try_from(entries)?;
+    let (mut messages, mut last) = (0_u64, 0.0_f64);
+    while let Some(header) = map.get(at..at + 21) {
+        let size = u32::from_le_bytes(header[..4].try_into()?);
+        last = last.max(f64::from_le_bytes(header[13..21].try_into()?));
+        messages += u64::from(header[4] == 0x49);
+        at += 4 + usize::try_from(size)?;
+    }
+    Ok((format!("{messages} messages, the last at {last} ms"), Box::new(map)))
+}
+
+fn points(log: &str, options: PointOptions) -> Outcome {
+    let log = open(log)?;
+    let (mut count, mut turns, mut sum) = (0, 0, 0.0);
+    {
+        let mut revolutions = log.revolutions(None, None, options, 0)?;
+        while let Some(revolution) = revolutions.next() {
+            count += revolution.points.len();
+            turns += 1;
+            sum += f64::from(revolution.points.last().map_or(0.0, |point| point.z));
+        }
+    }
+    Ok((format!("{count} points in {turns} revolutions, {sum:.1}"), Box::new(log)))
+}
+
+fn jpeg_extracted(log: &str) -> Outcome {
+    let log = open(log)?;
+    let folder = PathBuf::from(format!("{}/vel-jpegs-{}", std::env::temp_dir().display(), std::process::id()));
+    fs::create_dir_all(&folder)?;
+    let (mut images, mut bytes) = (0, 0);
+    for (message, payload) in log.payloads(Kind::Image) {
+        if let Payload::Image(image) = payload {
+            fs::write(folder.join(format!("{}-{}.jpg", image.head.source.get(), message.nanos)), image.data)?;
+            images += 1;
+            bytes += image.data.len();
+        }
+    }
+    fs::remove_dir_all(&folder)?;
+    Ok((format!("{images} images, {bytes} bytes"), Box::new(log)))
+}
+
+fn jpeg_decoded(log: &str) -> Outcome {
+    let log = open(log)?;
+    let (mut images, mut pixels) = (0, 0_u64);
+    for (message, payload) in log.payloads(Kind::Image) {
+        if let Payload::Image(image) = payload {
+            let decoded = image.pixels(&message, PixelLimits::default())?;
+            pixels += u64::from(decoded.width()) * u64::from(decoded.height());
+            images += 1;
+        }
+    }
+    Ok((format!("{images} images, {pixels} pixels"), Box::new(log)))
+}

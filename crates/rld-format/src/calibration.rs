@@ -1,0 +1,88 @@
+//! Calibration files of the logger (`.dat`): offsets and factors that turn converter codes into the units of
+//! channels. Version 2 has a magic number; version 1 is told by its size.
+
+use zerocopy::FromBytes;
+
+use crate::error::RldError;
+use crate::wire::{CALIBRATION_MAGIC, CalibrationV1, CalibrationV2};
+
+/// The channels of version 2, in its order.
+pub const POSITIONS: [&str; 9] = ["V1", "V2", "V3", "V4", "I1L", "I1H", "I2L", "I2H", "DT"];
+
+/// The channels of version 1, in its order.
+pub const POSITIONS_V1: [&str; 8] = ["I1H", "I1L", "V1", "V2", "I2H", "I2L", "V3", "V4"];
+
+/// One channel's numbers.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct ChannelCalibration {
+    pub channel: &'static str,
+    pub offset: i32,
+    pub scale: f64,
+}
+
+impl ChannelCalibration {
+    /// The calibrated value of a converter code: `(code + offset) * scale` toward zero, as the logger does it, and
+    /// never past 32 bits.
+    #[expect(clippy::cast_possible_truncation, reason = "casts of floats saturate, and NaN is 0")]
+    pub fn apply(&self, code: i32) -> i32 {
+        ((f64::from(code) + f64::from(self.offset)) * self.scale).trunc() as i32
+    }
+}
+
+/// A calibration.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Calibration {
+    /// The version of the file: 1 or 2.
+    pub version: u16,
+    /// When it was made, Unix seconds.
+    pub time: i64,
+    /// The channels in the order of the file.
+    pub channels: Vec<ChannelCalibration>,
+}
+
+impl Calibration {
+    /// Reads a calibration file.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, RldError> {
+        let refuse = |why: String| RldError::NotCalibration { why };
+        let of = |names: &[&'static str],
+                  offsets: &[rovelog_core::wire::I32Le],
+                  scales: &[rovelog_core::wire::F64Le]| {
+            let numbers = names.iter().zip(offsets.iter().zip(scales));
+            let channel = |(channel, (offset, scale)): (
+                &&'static str,
+                (&rovelog_core::wire::I32Le, &rovelog_core::wire::F64Le),
+            )| {
+                ChannelCalibration { channel, offset: offset.get(), scale: scale.get() }
+            };
+            numbers.map(channel).collect()
+        };
+        if bytes.starts_with(&CALIBRATION_MAGIC) {
+            let file = CalibrationV2::ref_from_bytes(bytes)
+                .map_err(|_| refuse(format!("{} bytes, where version 2 has 124", bytes.len())))?;
+            if (file.file_version.get(), file.header_length.get()) != (2, 16) {
+                let (version, header) = (file.file_version.get(), file.header_length.get());
+                return Err(refuse(format!(
+                    "version {version} with a header of {header} bytes, not 2 with 16"
+                )));
+            }
+            let time =
+                i64::try_from(file.time.get()).map_err(|_| refuse("a time past 64 bits".to_owned()))?;
+            let channels = of(&POSITIONS, &file.offset, &file.scale);
+            return Ok(Self { version: 2, time, channels });
+        }
+        let file = CalibrationV1::ref_from_bytes(bytes).map_err(|_| {
+            refuse(format!("{} bytes without the magic %RLC; version 1 has 104", bytes.len()))
+        })?;
+        Ok(Self { version: 1, time: file.time.get(), channels: of(&POSITIONS_V1, &file.offset, &file.scale) })
+    }
+
+    /// The numbers of a channel.
+    pub fn channel(&self, name: &str) -> Option<&ChannelCalibration> {
+        self.channels.iter().find(|channel| channel.channel == name)
+    }
+}

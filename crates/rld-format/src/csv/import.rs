@@ -1,0 +1,230 @@
+//! Reading the logger's CSV back into a log.
+
+use std::io::{BufRead, Read};
+
+use chrono::NaiveDateTime;
+
+use crate::error::RldError;
+use crate::unit::Unit;
+use crate::wire::BlockStamps;
+use crate::writer::{ChannelSpec, LogSpec, RldWriter, encode_row, set_counts};
+
+/// The longest line that is read.
+const LINE_MAX: u64 = 1 << 20;
+
+/// The most columns that a header can hold.
+const COLUMNS_MAX: usize = 2339;
+
+/// A log made of CSV.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Imported {
+    /// The file, version 4.
+    pub bytes: Vec<u8>,
+    /// Its rows.
+    pub rows: u64,
+    /// What the text does not tell, and was chosen.
+    pub remarks: Vec<String>,
+}
+
+/// A block while its rows are read.
+struct Block {
+    realtime: i128,
+    rows: Vec<u8>,
+    count: u64,
+}
+
+/// Reads the logger's CSV. `zone` is the offset of its clock from UTC in seconds, for the start time.
+///
+/// Stamps of the monotonic clock are not in the text: they count from the first stamp.
+///
+/// # Errors
+/// Where the text is not the logger's CSV, with the line.
+pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
+    let mut lines = Lines { input: std::io::BufReader::new(input), number: 0 };
+    let mut remarks =
+        vec!["the monotonic clock is not in the text: it counts from the first stamp".to_owned()];
+    let header = read_header(&mut lines, zone)?;
+    let (mut spec, titles) = (header.spec, header.titles);
+    let mut first = lines.next()?;
+    let sample: Vec<&str> = first.as_deref().unwrap_or_default().split(',').map(str::trim).collect();
+    spec.channels = channels(&titles, &sample);
+    let mut blank = spec.header()?;
+    let layout = RldWriter::new(Vec::new(), blank.clone())?.layout().clone();
+    let binary = usize::from(blank.lead_in.binary_count.get());
+    let mut blocks: Vec<Block> = Vec::new();
+    while let Some(line) = first.take().map_or_else(|| lines.next(), |line| Ok(Some(line)))? {
+        let refuse = |why: String| RldError::BadCsv { line: lines.number, why };
+        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+        if cells.len() != titles.len() + 1 {
+            return Err(refuse(format!("{} cells, where the header has {}", cells.len(), titles.len() + 1)));
+        }
+        if !cells[0].is_empty() {
+            let realtime = stamp(cells[0]).ok_or_else(|| refuse(format!("{:?} is no stamp", cells[0])))?;
+            blocks.push(Block { realtime, rows: Vec::new(), count: 0 });
+        }
+        let Some(block) = blocks.last_mut() else {
+            return Err(refuse("a row before the first stamp".to_owned()));
+        };
+        let number = |cell: &str| cell.parse::<i64>().map_err(|_| refuse(format!("{cell:?} is no integer")));
+        let mut words = vec![0u32; layout.words];
+        for (i, cell) in cells[1..=binary].iter().enumerate() {
+            words[i / 32] |= u32::from(number(cell)? != 0) << (i % 32);
+        }
+        let values = cells[1 + binary..].iter().map(|cell| number(cell)).collect::<Result<Vec<_>, _>>()?;
+        encode_row(&layout, &words, &values, &mut block.rows).map_err(|error| refuse(error.to_string()))?;
+        block.count += 1;
+    }
+    let rows: u64 = blocks.iter().map(|block| block.count).sum();
+    // Blocks are where the stamps are; the number in the header may be that of another file.
+    let size = blocks.first().map_or(u64::from(spec.block_rows), |block| block.count);
+    if size != u64::from(spec.block_rows) {
+        remarks.push(format!("blocks have {size} rows, the header says {}", spec.block_rows));
+    }
+    blank.lead_in.data_block_size = rovelog_core::wire::U32Le::new(u32::try_from(size).unwrap_or(u32::MAX));
+    set_counts(&mut blank, rows)?;
+    let mut writer = RldWriter::new(Vec::new(), blank)?;
+    let zero = blocks.first().map_or(0, |block| block.realtime);
+    for block in &blocks {
+        let stamps = BlockStamps::new(block.realtime, block.realtime - zero)
+            .ok_or_else(|| RldError::not_writable("a stamp past 64 bits"))?;
+        writer.block(&stamps, &block.rows)?;
+    }
+    Ok(Imported { bytes: writer.finish()?.0, rows, remarks })
+}
+
+struct Lines<R> {
+    input: std::io::BufReader<R>,
+    number: u64,
+}
+
+impl<R: Read> Lines<R> {
+    fn next(&mut self) -> Result<Option<String>, RldError> {
+        let mut line = Vec::new();
+        let read = self.input.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)?;
+        self.number += 1;
+        if read == 0 {
+            return Ok(None);
+        }
+        if read as u64 == LINE_MAX {
+            return Err(RldError::BadCsv { line: self.number, why: "longer than 1 MiB".to_owned() });
+        }
+        while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
+            line.pop();
+        }
+        Ok(Some(String::from_utf8_lossy(&line).into_owned()))
+    }
+}
+
+struct CsvHeader {
+    spec: LogSpec,
+    titles: Vec<String>,
+}
+
+/// The lines up to the one with the channels. The comment may go over several.
+fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, RldError> {
+    let mut spec = LogSpec::new(1);
+    let mut comment: Option<String> = None;
+    loop {
+        let line = lines.next()?;
+        let refuse = |why: &str| RldError::BadCsv { line: lines.number, why: why.to_owned() };
+        let line = line.ok_or_else(|| refuse("no line with the channels"))?;
+        if lines.number == 1 {
+            if line.trim() != "RocketLogger CSV File" {
+                return Err(refuse("it does not begin with \"RocketLogger CSV File\""));
+            }
+            continue;
+        }
+        if let Some(text) = &mut comment {
+            if line.starts_with(',') {
+                let titles: Vec<String> = line[1..].split(',').map(|title| title.trim().to_owned()).collect();
+                if titles.len() > COLUMNS_MAX {
+                    return Err(refuse("more columns than a log has channels"));
+                }
+                spec.comment = text.trim_end_matches('\n').to_owned();
+                return Ok(CsvHeader { spec, titles });
+            }
+            text.push('\n');
+            text.push_str(&line);
+            continue;
+        }
+        let Some((key, value)) = line.split_once(',') else {
+            return Err(refuse("a header line without a comma"));
+        };
+        let value = value.trim();
+        match key.trim() {
+            "Block Size" => {
+                spec.block_rows = value.parse().map_err(|_| refuse("a block size that is no number"))?
+            }
+            "Sample Rate" => spec.rate = value.parse().map_err(|_| refuse("a rate that is no number"))?,
+            "MAC Address" => {
+                let octets = value.split(':').map(|octet| u8::from_str_radix(octet, 16));
+                let octets: Result<Vec<u8>, _> = octets.collect();
+                spec.mac = octets
+                    .ok()
+                    .and_then(|octets| octets.try_into().ok())
+                    .ok_or_else(|| refuse("no MAC address"))?;
+            }
+            "Start Time" => {
+                let time = NaiveDateTime::parse_from_str(value, "%a %b %e %H:%M:%S %Y");
+                let seconds = time.map_err(|_| refuse("a start time that is none"))?.and_utc().timestamp();
+                spec.start = (seconds - i64::from(zone)).saturating_mul(1_000_000_000);
+            }
+            "Comment" => comment = Some(value.to_owned()),
+            // Counts come from the rows; the version says how stamps look, which is seen.
+            _ => {}
+        }
+    }
+}
+
+/// `1700000000.496480000`, or with the logger's slip `1700000000.-02520000`; version 2 wrote a date.
+fn stamp(text: &str) -> Option<i128> {
+    if let Ok(date) = NaiveDateTime::parse_from_str(text, "%a %b %e %H:%M:%S %Y") {
+        return Some(i128::from(date.and_utc().timestamp()) * 1_000_000_000);
+    }
+    let (sec, nsec) = text.split_once('.')?;
+    let (sec, nsec): (i64, i64) = (sec.parse().ok()?, nsec.parse().ok()?);
+    Some(i128::from(sec) * 1_000_000_000 + i128::from(nsec))
+}
+
+/// The channels by their titles: bits are known by name, or stand left of the first unit and are 0 or 1.
+fn channels(titles: &[String], sample: &[&str]) -> Vec<ChannelSpec> {
+    let with_unit = titles.iter().position(|title| title.ends_with(']')).unwrap_or(titles.len());
+    let bit = |(i, title): (usize, &String)| {
+        let named = title.starts_with("DI") || title.ends_with("_valid");
+        let looks =
+            i < with_unit && matches!(sample.get(i + 1), Some(&"0" | &"1")) && with_unit < titles.len();
+        named || looks
+    };
+    let bits: Vec<bool> = titles.iter().enumerate().map(bit).collect();
+    let channel = |(title, bit): (&String, bool)| {
+        if title.ends_with("_valid") {
+            return ChannelSpec::range(title);
+        }
+        if bit {
+            return ChannelSpec::bit(title);
+        }
+        let (name, unit, scale) = match title.split_once(" [") {
+            Some((name, bracket)) => {
+                let (unit, scale) = unit(bracket.trim_end_matches(']'));
+                (name, unit, scale)
+            }
+            None => (title.as_str(), Unit::Undefined, 0),
+        };
+        let spec = ChannelSpec::analog(name, unit, scale);
+        let valid = format!("{name}_valid");
+        if titles.contains(&valid) { spec.valid_if(valid) } else { spec }
+    };
+    titles.iter().zip(bits).map(channel).collect()
+}
+
+/// `10nV` as volt and -8.
+fn unit(text: &str) -> (Unit, i32) {
+    let units =
+        [Unit::Volt, Unit::Ampere, Unit::Second, Unit::Lux, Unit::Celsius, Unit::Percent, Unit::Pascal];
+    let scales = -12..=6;
+    let found = units.into_iter().find_map(|unit| {
+        scales.clone().find(|scale| crate::unit::raw_unit(unit, *scale) == text).map(|scale| (unit, scale))
+    });
+    found.unwrap_or((Unit::Undefined, 0))
+}

@@ -1,0 +1,51 @@
+//! Taking out of a log who recorded it: the device's address and the comment, and nothing else.
+//!
+//! Published files were scrubbed with seven bytes where the address has six: the eighth is the lowest byte of the
+//! start time, which is wrong in them by minutes. So exactly six bytes are written here, and the comment keeps its
+//! length, so that no block moves.
+
+use std::io::Write;
+
+use zerocopy::IntoBytes;
+
+use crate::error::RldError;
+use crate::reader::RldReader;
+
+/// What to take out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scrub {
+    /// The address of the device becomes zeros.
+    pub mac: bool,
+    /// The comment becomes zeros.
+    pub comment: bool,
+}
+
+impl Default for Scrub {
+    fn default() -> Self {
+        Self { mac: true, comment: true }
+    }
+}
+
+impl RldReader {
+    /// Writes a file of the log without what `scrub` names; every other byte stays as it is.
+    ///
+    /// # Errors
+    /// Where there is no such file, or the output refuses.
+    pub fn scrub(&self, part: usize, scrub: Scrub, mut out: impl Write) -> Result<(), RldError> {
+        let part = self.parts.get(part).ok_or_else(|| RldError::refused("no such part"))?;
+        let mut lead_in = part.header.lead_in;
+        if scrub.mac {
+            lead_in.mac = [0; 6];
+        }
+        out.write_all(lead_in.as_bytes())?;
+        let at = lead_in.as_bytes().len();
+        let end = at + part.header.comment.len();
+        if scrub.comment {
+            out.write_all(&vec![0; part.header.comment.len()])?;
+        } else {
+            out.write_all(&part.header.comment)?;
+        }
+        out.write_all(&part.bytes[end..])?;
+        Ok(out.flush()?)
+    }
+}

@@ -1,0 +1,109 @@
+//! The logger's CSV, calibration files, and scrubbing, on what the logger itself wrote.
+
+mod support;
+
+use rld_format::calibration::Calibration;
+use rld_format::csv::import;
+use rld_format::scrub::Scrub;
+use rovelog_core::LogReader;
+use support::{json, open, real, real_logs};
+
+#[test]
+fn csv_is_the_loggers_own_byte_for_byte() {
+    let Some(folder) = real() else { return };
+    for name in ["v4_full_dt", "v4_partial", "v4_negnsec"] {
+        let log = open(&std::fs::read(folder.join(format!("{name}.rld"))).expect("a real log").into());
+        let mut csv = Vec::new();
+        log.write_logger_csv(&mut csv).expect("memory takes it");
+        let want = std::fs::read(folder.join(format!("{name}.csv"))).expect("a real file");
+        assert!(csv == want, "{name}: another text than the logger's");
+
+        // And back: the same channels, rows and stamps of UTC.
+        let imported = import(&want[..], 0).expect("the logger's CSV");
+        let again = open(&imported.bytes.clone().into());
+        assert_eq!(again.channels(), log.channels(), "{name}");
+        assert_eq!(again.rows(), log.rows(), "{name}");
+        assert_eq!(again.diagnostics().total(), 0, "{name}: {:?}", again.diagnostics().list());
+        assert!(
+            (0..log.rows())
+                .all(|row| again.row(row).expect("a row").bytes() == log.row(row).expect("a row").bytes())
+        );
+        let realtime =
+            |log: &rld_format::RldReader| log.stamps().map(|(_, s)| s.realtime()).collect::<Vec<_>>();
+        assert_eq!(realtime(&again), realtime(&log), "{name}");
+        assert_eq!(again.header().comment_text(), log.header().comment_text());
+        assert_eq!(again.header().lead_in.mac, log.header().lead_in.mac);
+        assert_eq!(again.header().lead_in.start_sec, log.header().lead_in.start_sec);
+    }
+}
+
+#[test]
+fn text_that_is_not_the_loggers_is_refused_with_its_line() {
+    let head = "RocketLogger CSV File\nFile Version,4\nBlock Size,2\nSample Rate,1000\nComment,a\nb,c\n\n,DI1,V1 [10nV]\n";
+    let refuse = |text: &str, words: &str| {
+        let error = import(text.as_bytes(), 0).expect_err(words).to_string();
+        assert!(error.contains(words), "{error}");
+    };
+    refuse("time,x\n1,2\n", "line 1");
+    refuse("RocketLogger CSV File\nFile Version,4\n", "no line with the channels");
+    refuse(&format!("{head},1,5\n"), "before the first stamp");
+    refuse(&format!("{head}1700000000.000000000,1\n"), "line 9");
+    refuse(&format!("{head}1700000000.000000000,1,x\n"), "no integer");
+    refuse(&format!("{head}1700000000.000000000,1,99999999999\n"), "4 bytes");
+    let good =
+        import(format!("{head}1700000000.000000000,1,5\n,0,-6\n1700000000.002007040,1,7\n").as_bytes(), 0);
+    let log = open(&good.expect("the logger's CSV").bytes.into());
+    assert_eq!((log.rows(), log.header().comment_text().as_str()), (3, "a\nb,c"));
+    assert_eq!(log.row(1).and_then(|row| row.raw(1)), Some(-6));
+}
+
+#[test]
+fn calibration_files_are_read() {
+    let Some(folder) = real() else { return };
+    for version in [1, 2] {
+        let name = format!("test_calibration_v{version}.dat");
+        let want = json(&folder.join(format!("expected/{name}.json")));
+        let text = std::fs::read_to_string(folder.join(format!("expected/{name}.json"))).expect("a result");
+        let bytes = std::fs::read(folder.join(&name)).expect("a real file");
+        let calibration = Calibration::from_bytes(&bytes).expect("a calibration");
+        assert_eq!(want["version"], calibration.version);
+        assert_eq!(want["time"], calibration.time);
+        for (i, channel) in calibration.channels.iter().enumerate() {
+            assert_eq!(want["positions"][i], channel.channel);
+            assert_eq!(want["offset"][i], channel.offset);
+            // By its shortest digits: readers of JSON are off by a unit in the last place.
+            assert!(text.contains(&format!("{:?}", channel.scale)), "{name} {}", channel.scale);
+        }
+        assert_eq!(want["offset"].as_array().map(Vec::len), Some(calibration.channels.len()));
+        assert!(Calibration::from_bytes(&bytes[1..]).is_err());
+    }
+    let v1 =
+        Calibration::from_bytes(&std::fs::read(folder.join("test_calibration_v2.dat")).expect("a real file"));
+    let v1 = v1.expect("a calibration");
+    let first = v1.channel("V1").expect("a channel");
+    assert_eq!(first.apply(-8000), 0);
+    assert_eq!(first.apply(-8001), -31);
+    assert_eq!(first.apply(i32::MAX), i32::MAX);
+}
+
+#[test]
+fn scrubbing_changes_six_bytes_and_the_comment_and_nothing_else() {
+    for log in real_logs() {
+        let reader = open(&log.bytes);
+        let mut out = Vec::new();
+        reader.scrub(0, Scrub::default(), &mut out).expect("memory takes it");
+        let again = open(&out.clone().into());
+        assert_eq!(again.header().lead_in.mac, [0; 6]);
+        assert_eq!(again.header().comment_text(), "");
+        let (a, b) = (&again.header().lead_in, &reader.header().lead_in);
+        assert_eq!((a.start_sec, a.start_nsec), (b.start_sec, b.start_nsec), "{}", log.name);
+        let comment = 56..56 + reader.header().comment.len();
+        let changed = (0..out.len()).filter(|at| out[*at] != log.bytes[*at]);
+        let mut outside = changed.filter(|at| !(0x1a..0x20).contains(at) && !comment.contains(at));
+        assert_eq!(outside.next(), None, "{}", log.name);
+        assert_eq!(out.len(), log.bytes.len());
+        let mut kept = Vec::new();
+        reader.scrub(0, Scrub { mac: false, comment: false }, &mut kept).expect("memory takes it");
+        assert_eq!(kept, log.bytes);
+    }
+}

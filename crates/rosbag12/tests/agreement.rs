@@ -1,0 +1,173 @@
+//! Everything that reads the same bytes must say the same: stream and slice, declaration and view.
+
+mod support;
+
+use proptest::prelude::*;
+use rosbag12::header::HeaderRef;
+use rosbag12::wire::{Header, RecordHead};
+use rosbag12::{BagReader, BagStream};
+use rovelog_core::{LogReader, Record, Select};
+use rovelog_testing::{Dribble, differences};
+use support::{Log, common_of_reader, common_of_stream, corpus, logs_in, open, options, real};
+
+/// Bags whose index tells the reader more than a pipe can know before its end, and one whose definition
+/// comes behind its messages.
+const TOLD_APART: [&str; 2] = ["damaged+bag-in-a-message", "definition-behind-its-messages"];
+
+fn check_stream(log: &Log, sizes: &[usize]) {
+    let options = options(&log.name);
+    let dribble = Dribble::new(&log.bytes, sizes);
+    let Ok(bag) = BagReader::new(log.bytes.clone(), &options) else {
+        assert!(BagStream::new(dribble, &options).is_err(), "{}", log.name);
+        return;
+    };
+    let wrong = differences(&log.name, &common_of_reader(&bag), &common_of_stream(dribble, &options));
+    assert!(wrong.is_empty(), "{sizes:?}: {}", wrong.join("\n"));
+}
+
+fn comparable() -> Vec<Log> {
+    corpus().into_iter().filter(|log| !TOLD_APART.contains(&&*log.name)).collect()
+}
+
+#[test]
+fn the_stream_fed_byte_by_byte_equals_the_slice() {
+    for log in comparable() {
+        check_stream(&log, &[1]);
+    }
+}
+
+#[test]
+fn the_stream_fed_in_odd_pieces_equals_the_slice() {
+    for log in comparable() {
+        for sizes in [&[2, 3, 5, 7][..], &[64], &[1, 4096], &[100_000]] {
+            check_stream(&log, sizes);
+        }
+    }
+}
+
+#[test]
+fn the_stream_equals_the_slice_on_real_bags() {
+    let Some(folder) = real() else { return };
+    for log in logs_in(&folder) {
+        for size in [1, 1000] {
+            check_stream(&log, &[size]);
+        }
+    }
+}
+
+/// The declared struct and the borrowed view of one header: both or neither, and the same fields.
+fn check_twins(header: &[u8]) {
+    let record = [&u32::try_from(header.len()).unwrap().to_le_bytes(), header, &[0; 4]].concat();
+    let declared = RecordHead::from_bytes(&record).ok();
+    let typed = declared.as_ref().and_then(RecordHead::typed);
+    let viewed = HeaderRef::parse(header);
+    assert_eq!(typed.is_some(), viewed.is_some(), "{}", header.escape_ascii());
+    if let Some(declared) = declared {
+        assert_eq!(declared.to_bytes(), record, "{}", header.escape_ascii());
+    }
+    let (Some(typed), Some(viewed)) = (typed, viewed) else { return };
+    let text = |part: Option<&[u8]>| part.map(<[u8]>::to_vec);
+    match typed {
+        Header::Definition(d) => {
+            assert_eq!((Some(d.topic), Some(d.md5)), (text(viewed.topic), text(viewed.md5)));
+            assert_eq!((Some(d.ty), Some(d.def)), (text(viewed.ty), text(viewed.def)));
+        }
+        Header::Data(d) => {
+            assert_eq!((Some(d.topic), Some(d.md5)), (text(viewed.topic), text(viewed.md5)));
+            assert_eq!((Some(d.sec), Some(d.nsec)), (viewed.sec.map(|s| s.0), viewed.nsec.map(|s| s.0)));
+            assert_eq!((d.latching, d.callerid), (text(viewed.latching), text(viewed.callerid)));
+            assert_eq!(Some(d.ty), text(viewed.ty));
+        }
+        Header::BagHeader(b) => assert_eq!(Some(b.index_pos), viewed.index_pos),
+        Header::Index(i) => {
+            assert_eq!((Some(i.topic), i.ty), (text(viewed.topic), text(viewed.ty)));
+            assert_eq!((Some(i.ver), Some(i.count)), (viewed.ver, viewed.count));
+        }
+        Header::Unknown(op) => assert_eq!(op, viewed.op),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn declarations_and_views_agree_on_every_header() {
+    let mut headers = 0;
+    for log in corpus().into_iter().filter(|log| log.bytes.starts_with(b"#ROSRECORD V1.2\n")) {
+        // Plain framing: also what is not sound must be judged alike by both.
+        let mut rest = &log.bytes[16..];
+        while let Some(len) = rest.first_chunk().map(|len| u32::from_le_bytes(*len) as usize) {
+            let Some(header) = rest.get(4..).and_then(|rest| rest.get(..len)) else { break };
+            check_twins(header);
+            headers += 1;
+            let data = rest[4 + len..].first_chunk().map_or(0, |len| u32::from_le_bytes(*len) as usize);
+            rest = rest.get(8 + len + data..).unwrap_or_default();
+        }
+    }
+    assert!(headers > 300, "only {headers} headers");
+}
+
+fn any_field() -> impl Strategy<Value = Vec<u8>> {
+    let names = [
+        "op",
+        "topic",
+        "md5",
+        "type",
+        "def",
+        "sec",
+        "nsec",
+        "latching",
+        "index_pos",
+        "ver",
+        "count",
+        "x",
+        "",
+    ];
+    let value = prop_oneof![
+        prop::collection::vec(0u8..5, 1),
+        prop::collection::vec(any::<u8>(), 4),
+        prop::collection::vec(any::<u8>(), 8),
+        prop::collection::vec(any::<u8>(), 0..12),
+    ];
+    (prop::sample::select(names.to_vec()), value, 0..20u32).prop_map(|(name, value, off)| {
+        let text = [name.as_bytes(), b"=", &value].concat();
+        let len = u32::try_from(text.len()).unwrap() + u32::from(off == 0);
+        [len.to_le_bytes().to_vec(), text].concat()
+    })
+}
+
+proptest! {
+    #[test]
+    fn declarations_and_views_agree_on_any_header(fields in prop::collection::vec(any_field(), 0..9)) {
+        check_twins(&fields.concat());
+    }
+}
+
+/// Memory is bounded, so places are gathered in rounds: the order must be that of a plain sort.
+#[test]
+fn records_come_in_the_order_of_time_and_offset() {
+    for (log, bag) in support::readable() {
+        let key = |r: &Record<'_>| (r.time.unwrap().nanos, r.offset, r.seq);
+        let mut want: Vec<_> = bag.records_in_file_order().map(|r| key(&r)).collect();
+        want.sort_unstable();
+        let got = |select: &Select| bag.records(select).map(|r| key(&r.unwrap())).collect::<Vec<_>>();
+        assert_eq!(got(&Select::all()), want, "{}", log.name);
+        let (Some(first), Some(last)) = (want.first(), want.last()) else { continue };
+        let middle = first.0 / 2 + last.0 / 2;
+        let select = Select::all().between(Some(middle), Some(last.0));
+        let inside = want.iter().filter(|(time, ..)| *time >= middle && *time < last.0);
+        assert_eq!(got(&select), inside.copied().collect::<Vec<_>>(), "{}", log.name);
+        let select = Select::all().between(Some(last.0 + 1), None).with_latched();
+        let topics = bag.topics().iter().filter(|topic| topic.count > 0).count();
+        assert_eq!(got(&select).len(), topics, "{}", log.name);
+    }
+}
+
+/// Zero copy: a record's payload is the bag's own memory.
+#[test]
+fn records_borrow_from_the_bag() {
+    let log = corpus().into_iter().find(|log| log.name == "recorded").expect("in the corpus");
+    let bag = open(&log.bytes);
+    let inside = log.bytes.as_ptr_range();
+    for record in bag.records(&Select::all()) {
+        assert!(inside.contains(&record.expect("sound").payload.as_ptr()));
+    }
+}

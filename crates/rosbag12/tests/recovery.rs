@@ -1,0 +1,79 @@
+//! A plan of injected damage loses no more than it must, and what is recovered is sound.
+
+mod support;
+
+use rosbag12::recover::Part;
+use rosbag12::{BagReader, IndexState};
+use rovelog_core::{LogReader, RecoverOptions, Recovery};
+use support::{corpus, logs_in, open, readable, real};
+
+fn recover(bag: &BagReader) -> (Vec<u8>, Recovery) {
+    let mut out = Vec::new();
+    let recovery = LogReader::recover(bag, &mut out, &RecoverOptions::default()).expect("memory takes all");
+    (out, recovery)
+}
+
+#[test]
+fn recovered_bags_are_sound_and_accounted_for() {
+    for (log, bag) in readable() {
+        let (out, recovery) = recover(&bag);
+        let name = &log.name;
+        assert_eq!(recovery.kept_bytes + recovery.lost_bytes(), bag.info().size, "{name}");
+        assert_eq!(recovery.records, bag.info().records, "{name}");
+        assert_eq!(recovery.unchanged, bag.is_intact(), "{name}");
+        let again = open(&out.into());
+        assert_eq!(again.info().lost.losses, 0, "{name}");
+        assert_eq!(again.info().records, recovery.records, "{name}");
+        assert!(
+            again.sections().iter().all(|s| matches!(s.index, IndexState::Exact | IndexState::Empty)),
+            "{name}"
+        );
+        let (_, twice) = recover(&again);
+        assert!(twice.unchanged, "{name}: not sound enough to be copied");
+        let size: u64 = bag.ledger().iter().map(|(_, range)| range.end - range.start).sum();
+        assert_eq!(size, bag.info().size, "{name}: the ledger");
+    }
+}
+
+/// The index names what is gone; the salvage of a cut bag ends with its tail.
+#[test]
+fn what_is_lost_is_named() {
+    let find = |name: &str| corpus().into_iter().find(|log| log.name == name).expect("in the corpus");
+    let bag = open(&find("damaged+index-names-the-lost").bytes);
+    let lost = bag.lost_messages();
+    assert_eq!(lost.len(), 1);
+    assert_eq!((&*lost[0].topic, lost[0].nanos), (&b"/chatter"[..], 1_262_304_000_300_000_000));
+    let (_, recovery) = recover(&bag);
+    assert!(recovery.details.iter().any(|detail| detail.key == "lost_messages"));
+
+    let bag = open(&find("cut-in-payload").bytes);
+    assert!(matches!(bag.ledger().last(), Some((Part::Tail, _))));
+    let bag = open(&find("damaged-zeros").bytes);
+    assert_eq!(bag.ledger().iter().filter(|(part, _)| *part == Part::Lost).count(), 1);
+}
+
+/// One lost message each: those around it stay, whatever it is that breaks.
+#[test]
+fn damage_in_one_message_loses_one_message() {
+    let Some(folder) = real() else { return };
+    for log in logs_in(&folder)
+        .into_iter()
+        .filter(|log| log.name == "real_scan_splitter_v12" || log.name == "indexed")
+    {
+        let whole = open(&log.bytes);
+        let places: Vec<_> = whole.records_in_file_order().map(|r| (r.offset, r.payload.len())).collect();
+        for (i, (offset, _)) in places.iter().enumerate().skip(1).step_by(7) {
+            let at = usize::try_from(*offset).unwrap();
+            for spoil in [0usize, 4, 8] {
+                for byte in [0x00, 0xff, 0x55] {
+                    let mut bytes = log.bytes.to_vec();
+                    bytes[at + spoil..at + spoil + 4].fill(byte);
+                    let what = format!("{} message {i}, byte {spoil} = {byte:#x}", log.name);
+                    let bag = open(&bytes.into());
+                    assert_eq!(bag.info().records, whole.info().records - 1, "{what}");
+                    assert_eq!(bag.lost_messages().len(), 1, "{what}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What is read and written again is the same, byte for byte; what is written reads as it was meant.
+
+mod support;
+
+use std::io::Cursor;
+
+use proptest::prelude::*;
+use rosbag12::{BagReader, BagWriter, IndexState};
+use rovelog_core::{LogReader, RecoverOptions, Select};
+use support::{corpus, logs_in, open, readable, real};
+
+/// Bags that a recorder closed, as the corpus and the real ones have them.
+fn intact() -> Vec<(String, BagReader)> {
+    let bags = readable().into_iter().filter(|(_, bag)| bag.is_intact());
+    bags.map(|(log, bag)| (log.name.clone(), bag)).collect()
+}
+
+/// Through the layout that `recover`, `slice` and `reindex` write.
+#[test]
+fn an_intact_bag_is_made_again_byte_for_byte() {
+    let mut real_ones = 0;
+    for (log, bag) in readable().into_iter().filter(|(_, bag)| bag.is_intact()) {
+        // A script's field order and unknown records survive; two topics' definitions may stand elsewhere.
+        let mut out = Vec::new();
+        bag.reindex(&mut out).expect("memory takes all");
+        let orders =
+            ["index-in-another-order", "index-first-entry-is-data", "index-of-a-topic-without-messages"];
+        if !orders.contains(&&*log.name) && log.name != "topic_without_definition" {
+            assert!(out == log.bytes, "{} is not made again", log.name);
+        }
+        real_ones += usize::from(log.path.to_string_lossy().contains("rosbag12"));
+    }
+    assert!(real_ones >= 6 || real().is_none(), "only {real_ones} real bags");
+}
+
+/// Through the writer, record by record: nothing is copied but what the record says.
+#[test]
+fn an_intact_bag_is_written_again_byte_for_byte() {
+    let same = [
+        "indexed",
+        "indexed_noimg",
+        "type_zoo",
+        "grammar_zoo",
+        "latched_two_publishers",
+        "real_scan_splitter_v12",
+        "recorded",
+        "recorded+two-topics",
+        "latched+two-publishers",
+        "console",
+        "types-nested",
+        "no-messages",
+    ];
+    let mut written = 0;
+    for (name, bag) in intact().into_iter().filter(|(name, _)| same.contains(&&**name)) {
+        let mut out = BagWriter::new(Cursor::new(Vec::new())).expect("memory");
+        for record in bag.records_in_file_order() {
+            let connection = &bag.connections()[record.topic.id.index()];
+            let text = bag.definition(record.topic).expect("a definition");
+            let id = out
+                .connect(&connection.topic, &connection.ty, &connection.md5, text.as_bytes())
+                .expect("fine");
+            let nanos = record.time.expect("bags have times").nanos;
+            let stamp = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+            let publisher = bag.publisher(&record);
+            let publisher = publisher.latching.then_some(&publisher);
+            let (sec, nsec) = (u32::try_from(stamp.0).unwrap(), u32::try_from(stamp.1).unwrap());
+            out.message(id, sec, nsec, publisher, record.payload).expect("memory");
+        }
+        let bytes = out.finish().expect("memory").into_inner();
+        let mut want = Vec::new();
+        LogReader::recover(&bag, &mut want, &RecoverOptions::default()).expect("memory");
+        assert!(bytes == want, "{name} is written otherwise");
+        written += 1;
+    }
+    assert!(written >= if real().is_some() { 12 } else { 6 }, "only {written}");
+}
+
+/// An index is made for a bag that has none, and all of the rest stays.
+#[test]
+fn a_reindexed_bag_has_the_same_messages_and_an_exact_index() {
+    for (log, bag) in readable() {
+        let mut out = Vec::new();
+        bag.reindex(&mut out).expect("memory takes all");
+        let again = open(&out.clone().into());
+        let key = |bag: &BagReader| -> Vec<_> {
+            bag.records_in_file_order()
+                .map(|r| (r.topic.name.clone(), r.time.unwrap().nanos, r.payload.to_vec()))
+                .collect()
+        };
+        assert!(key(&bag) == key(&again), "{}: other messages", log.name);
+        let [section] = again.sections() else { panic!("{}: {} sections", log.name, again.sections().len()) };
+        assert!(matches!(section.index, IndexState::Exact | IndexState::Empty), "{}", log.name);
+        assert_eq!(again.info().lost.losses, 0, "{}", log.name);
+        for (a, b) in bag.connections().iter().zip(again.connections()) {
+            assert_eq!((&a.topic, &a.ty, a.latched()), (&b.topic, &b.ty, b.latched()), "{}", log.name);
+        }
+        // To make it again changes nothing.
+        let mut twice = Vec::new();
+        again.reindex(&mut twice).expect("memory takes all");
+        assert!(twice == out, "{}: not the same again", log.name);
+    }
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let bag = corpus().into_iter().find(|log| log.name == "two-sections").expect("in the corpus");
+    let bag = open(&bag.bytes);
+    let records = bag.records(&Select::all()).count() as u64;
+    assert_eq!(records, bag.info().records);
+    assert!(real().is_none_or(|folder| !logs_in(&folder).is_empty()));
+}
+
+proptest! {
+    #[test]
+    fn any_messages_are_read_as_they_were_written(
+        messages in prop::collection::vec(
+            (0usize..4, any::<u32>(), 0u32..1_000_000_000, prop::collection::vec(any::<u8>(), 0..40)), 0..30),
+    ) {
+        let mut out = BagWriter::new(Cursor::new(Vec::new())).unwrap();
+        let sum = b"00000000000000000000000000000000";
+        for (topic, sec, nsec, payload) in &messages {
+            let id = out.connect(format!("/t{topic}").as_bytes(), b"a/B", sum, b"uint8[] x").unwrap();
+            out.message(id, *sec, *nsec, None, payload).unwrap();
+        }
+        let bag = open(&out.finish().unwrap().into_inner().into());
+        prop_assert_eq!(bag.info().lost.losses, 0);
+        let [section] = bag.sections() else { panic!("one section") };
+        prop_assert!(matches!(section.index, IndexState::Exact | IndexState::Empty));
+        let got: Vec<_> = bag.records_in_file_order().map(|r| (r.topic.name.clone(), r.time.unwrap().nanos, r.payload.to_vec())).collect();
+        let want: Vec<_> = messages.iter().map(|(topic, sec, nsec, payload)| {
+            (format!("/t{topic}"), i64::from(*sec) * 1_000_000_000 + i64::from(*nsec), payload.clone())
+        }).collect();
+        prop_assert_eq!(got, want);
+    }
+}

@@ -1,0 +1,226 @@
+//! `rovelog stats`: least, greatest, mean and deviation of every field; for power logs charge and energy too.
+
+mod power;
+mod records;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use rovelog::AnyLog;
+use serde::Serialize;
+
+use crate::args::{Context, Format};
+use crate::input::Input;
+use crate::output::{Align, Out, Table, escape};
+use crate::report::{Failure, Outcome, Status};
+
+const MORE: &str = "\
+One pass. In a power log (RLD) a current of two ranges is one field, settled beside switches; sums are
+exact. Energy needs to know which voltage belongs to which current, unless there is one of each.
+
+Examples:
+  rovelog stats flight.ulg --topics battery_status
+  rovelog stats power.rld --energy --power 'V1*I1' --power '(V2-V3)*I2'
+  rovelog stats power.rld --energy --window 1s -f csv > seconds.csv
+  rovelog stats power.rld --energy --by DI1,DI2      one line for each state
+  rovelog stats power.rld --energy --above I1=0.005  one for each time above 5 mA";
+
+/// Show least, greatest, mean and deviation of every field; of power logs charge and energy
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// A log
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Only these topics
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    topics: Option<Vec<String>>,
+    /// Only these fields; channels, currents and powers of a power log
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    fields: Option<Vec<String>>,
+    #[command(flatten)]
+    power: power::Args,
+}
+
+/// One field of one stretch of a log.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Line {
+    topic: String,
+    field: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<String>,
+    count: String,
+    min: Option<f64>,
+    max: Option<f64>,
+    mean: Option<f64>,
+    std: Option<f64>,
+    /// The integral over time: charge of a current, energy of a power.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    integral: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    integral_unit: Option<&'static str>,
+    /// What else is to be said: values that are missing, how many are from the low range.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remark: Option<String>,
+}
+
+/// A stretch of a log: all of it, a window, an event, a state.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Section {
+    /// What it is: `window 3`, `DI1=1`; nothing for the whole log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ns: Option<String>,
+    fields: Vec<Line>,
+}
+
+/// The document `rovelog.stats/1`.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    file: String,
+    sections: &'a [Section],
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
+    let input = Input::new(Some(&args.file))?;
+    let log = input.open(context)?;
+    input.refuse_damage(log.diagnostics(), context)?;
+    let mut sections = match &log {
+        AnyLog::Rld(reader) => power::sections(reader, &args.power, context)?,
+        other if args.power.is_asked() => {
+            let what = format!("{} logs have no charge and energy", other.format().name);
+            return Err(Failure::usage(what).next("leave out --energy, --power, --window, --by and --above"));
+        }
+        other => vec![records::section(&**other)?],
+    };
+    for section in &mut sections {
+        section.fields.retain(|line| {
+            let topic = args.topics.as_ref().is_none_or(|names| {
+                names.iter().any(|name| line.topic == *name || line.topic.strip_suffix("/0") == Some(name))
+            });
+            topic && args.fields.as_ref().is_none_or(|names| names.contains(&line.field))
+        });
+    }
+    let out = context.out();
+    match format {
+        Format::Json => {
+            let file = input.name();
+            let mut out = out;
+            out.document(&Document { schema: "rovelog.stats/1", file, sections: &sections })?;
+        }
+        Format::Ndjson => ndjson(out, &sections)?,
+        Format::Csv => csv(out, &sections)?,
+        _ => text(out, &sections)?,
+    }
+    Ok(context.report.loss(&log.info().lost, &input.path).max(Status::Done))
+}
+
+fn ndjson(mut out: Out, sections: &[Section]) -> Result<(), Failure> {
+    for section in sections {
+        out.line(section)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn csv(out: Out, sections: &[Section]) -> Result<(), Failure> {
+    let head = [
+        "section",
+        "start",
+        "rows",
+        "duration_ns",
+        "topic",
+        "field",
+        "unit",
+        "count",
+        "min",
+        "max",
+        "mean",
+        "std",
+        "integral",
+        "integral_unit",
+    ];
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let rows = sections.iter().flat_map(|section| section.fields.iter().map(move |line| (section, line)));
+    let rows = rows.map(|(section, line)| {
+        [
+            section.name.clone().unwrap_or_default(),
+            section.start.clone().unwrap_or_default(),
+            section.rows.clone().unwrap_or_default(),
+            section.duration_ns.clone().unwrap_or_default(),
+            line.topic.clone(),
+            line.field.clone(),
+            line.unit.clone().unwrap_or_default(),
+            line.count.clone(),
+            number(line.min),
+            number(line.max),
+            number(line.mean),
+            number(line.std),
+            number(line.integral),
+            line.integral_unit.unwrap_or_default().to_owned(),
+        ]
+    });
+    out.csv(head, rows)
+}
+
+fn text(mut out: Out, sections: &[Section]) -> Result<(), Failure> {
+    for (i, section) in sections.iter().enumerate() {
+        if i > 0 {
+            writeln!(out)?;
+        }
+        let mut head = section.name.clone().unwrap_or_default();
+        for (what, value) in [("from", &section.start), ("rows", &section.rows), ("ns", &section.duration_ns)]
+        {
+            if let Some(value) = value {
+                let _ = match what {
+                    "from" => write!(head, "  {value}"),
+                    what => write!(head, "  {value} {what}"),
+                };
+            }
+        }
+        if !head.trim().is_empty() {
+            writeln!(out, "{}", out.paint.bold(&escape(head.trim())))?;
+        }
+        let with_integral = section.fields.iter().any(|line| line.integral.is_some());
+        let mut columns = vec![("FIELD", Align::Left), ("UNIT", Align::Left), ("COUNT", Align::Right)];
+        columns.extend(["MIN", "MAX", "MEAN", "STD"].map(|name| (name, Align::Right)));
+        if with_integral {
+            columns.push(("INTEGRAL", Align::Right));
+        }
+        columns.push(("", Align::Left));
+        let mut table = Table::new(&columns);
+        let one_topic = section.fields.windows(2).all(|pair| pair[0].topic == pair[1].topic);
+        for line in &section.fields {
+            let name = if one_topic { line.field.clone() } else { format!("{}.{}", line.topic, line.field) };
+            let mut cells = vec![name, line.unit.clone().unwrap_or_default(), line.count.clone()];
+            cells.extend([line.min, line.max, line.mean, line.std].map(short));
+            if with_integral {
+                let unit = line.integral_unit.unwrap_or_default();
+                cells.push(
+                    line.integral.map_or_else(String::new, |value| format!("{} {unit}", short(Some(value)))),
+                );
+            }
+            cells.push(line.remark.clone().unwrap_or_default());
+            table.row(cells);
+        }
+        table.write(&mut out)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Seven digits are enough for people; machine formats have all.
+fn short(value: Option<f64>) -> String {
+    let Some(value) = value else { return String::new() };
+    let text = format!("{value:.6e}");
+    let rounded: f64 = text.parse().unwrap_or(value);
+    let plain = rounded.to_string();
+    // `e-5` and below, and what is long, is shorter with an exponent.
+    if plain.len() <= 14 { plain } else { format!("{rounded:e}") }
+}

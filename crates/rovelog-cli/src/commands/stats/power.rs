@@ -1,0 +1,265 @@
+//! Statistics of RLD: exact sums, currents of two ranges as one, charge and energy.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rovelog::rld_format::analysis::{
+    Accumulator, Events, Phase, StateRuns, Stats, StatsOptions, Sums, Threshold, Windows,
+};
+use rovelog::rld_format::clock::{TimeMap, TimeOptions};
+use rovelog::rld_format::unit::Scale;
+use rovelog::rld_format::{RldError, RldReader};
+use rovelog::{Clock, Error, LogReader, Timestamp};
+
+use super::{Line, Section};
+use crate::args::Context;
+use crate::report::Failure;
+use crate::when::{Times, duration};
+
+/// What only power logs have.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Power logs: charge of each current, energy of each power
+    #[arg(long)]
+    energy: bool,
+    /// Power logs: a voltage, or the difference of two, times a current; again for more
+    #[arg(long, value_name = "V*I")]
+    power: Vec<String>,
+    /// Power logs: rows beside a switch of ranges whose low samples do not count; 0 takes the range bit as it is
+    #[arg(long, value_name = "ROWS", default_value_t = 5)]
+    settle: u64,
+    /// Power logs: a section for each span of this length, from the first row: 1s, 500ms, 1m
+    #[arg(long, value_name = "SPAN", value_parser = span, conflicts_with_all = ["by", "above"])]
+    window: Option<i64>,
+    /// Windows begin at whole spans of the clock, not with the first row
+    #[arg(long, requires = "window")]
+    clock: bool,
+    /// Power logs: a section for each state of these binary channels
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "above")]
+    by: Vec<String>,
+    /// A section for each run of a state, not for all rows of it
+    #[arg(long, requires = "by")]
+    runs: bool,
+    /// Power logs: a section for each stretch at or above a value, until below a second one: I1=0.005,0.004
+    #[arg(long, value_name = "NAME=ENTER[,LEAVE]")]
+    above: Option<String>,
+}
+
+fn span(text: &str) -> Result<i64, String> {
+    match duration(text)? {
+        0 => Err("a window cannot be without length".to_owned()),
+        nanos => Ok(nanos),
+    }
+}
+
+impl Args {
+    /// Whether anything is asked that only power logs have.
+    pub(super) fn is_asked(&self) -> bool {
+        self.energy
+            || !self.power.is_empty()
+            || self.window.is_some()
+            || !self.by.is_empty()
+            || self.above.is_some()
+    }
+}
+
+fn failed(error: RldError) -> Failure {
+    Failure::from(Error::from(error))
+}
+
+/// The sections that were asked for.
+pub(super) fn sections(log: &RldReader, args: &Args, context: &Context) -> Result<Vec<Section>, Failure> {
+    let mut options = StatsOptions::default().with_margin(args.settle);
+    if !args.power.is_empty() {
+        options = options.with_powers(args.power.clone());
+    }
+    let mut sums = log.accumulator(&options).map_err(failed)?;
+    let shown = Shown::new(log, &sums, args, context)?;
+    let rows = log.rows();
+    let rate = log.header().lead_in.sample_rate.get();
+    if let Some(nanos) = args.window {
+        let phase = if args.clock { Phase::Clock } else { Phase::Start };
+        let times = shown.rows.clone();
+        let windows = Windows::new(&mut sums, nanos, phase, &times, (rows, rate));
+        return Ok(windows
+            .map(|w| shown.section(Some(format!("window {}", w.number)), &w.rows, &w.stats))
+            .collect());
+    }
+    if !args.by.is_empty() {
+        return by_state(log, &mut sums, args, &shown);
+    }
+    if let Some(above) = &args.above {
+        let events = events(log, &mut sums, above, args.settle)?;
+        let named = events.into_iter().enumerate();
+        return Ok(named
+            .map(|(i, (rows, stats))| shown.section(Some(format!("event {i}")), &rows, &stats))
+            .collect());
+    }
+    let stats = sums.stats(0..rows);
+    Ok(vec![shown.section(None, &(0..rows), &stats)])
+}
+
+fn by_state<'a>(
+    log: &'a RldReader,
+    sums: &mut Accumulator<'a>,
+    args: &Args,
+    shown: &Shown,
+) -> Result<Vec<Section>, Failure> {
+    let bits = args.by.iter().map(|name| log.channel(name)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    if let Some(analog) = bits.iter().find(|bit| !log.channels()[**bit].is_binary) {
+        let name = &log.channels()[*analog].name;
+        return Err(
+            Failure::usage(format!("{name} is no binary channel")).next("see them: rovelog schema FILE")
+        );
+    }
+    let name = |state: u64| {
+        let bits = args.by.iter().enumerate().map(|(i, name)| format!("{name}={}", state >> i & 1));
+        bits.collect::<Vec<_>>().join(" ")
+    };
+    let runs = StateRuns::new(log, sums, &bits);
+    if args.runs {
+        return Ok(runs.map(|run| shown.section(Some(name(run.state)), &run.rows, &run.stats)).collect());
+    }
+    let mut totals: BTreeMap<u64, Stats> = BTreeMap::new();
+    for run in runs {
+        totals.entry(run.state).or_default().merge(&run.stats);
+    }
+    // Rows of a state are in many places: no start.
+    Ok(totals.into_iter().map(|(state, stats)| shown.section(Some(name(state)), &(0..0), &stats)).collect())
+}
+
+/// `I1=0.005,0.004` as stretches with their sums.
+fn events<'a>(
+    log: &'a RldReader,
+    sums: &mut Accumulator<'a>,
+    above: &str,
+    margin: u64,
+) -> Result<Vec<(Range<u64>, Stats)>, Failure> {
+    let usage =
+        || Failure::usage(format!("{above:?} is not NAME=ENTER[,LEAVE]")).next("for example I1=0.005,0.004");
+    let (name, values) = above.split_once('=').ok_or_else(usage)?;
+    let (enter, leave) = values.split_once(',').unwrap_or((values, values));
+    let (enter, leave): (f64, f64) =
+        (enter.parse().map_err(|_| usage())?, leave.parse().map_err(|_| usage())?);
+    let current = sums.currents().iter().find(|current| current.name == name).cloned();
+    let scale = match &current {
+        Some(current) => current.scale,
+        None => log.channels()[log.channel(name).map_err(failed)?].scale,
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "thresholds beyond all values stay beyond them")]
+    let raw = |value: f64| (value * 10f64.powi(-scale)).ceil() as i64;
+    let threshold = Threshold::new(raw(enter), raw(leave));
+    let events = match current {
+        Some(current) => Events::of_current(log, sums, &current, margin, threshold),
+        None => Events::of_channel(log, sums, log.channel(name).map_err(failed)?, threshold),
+    };
+    Ok(events.map(|event| (event.rows, event.stats)).collect())
+}
+
+/// How sums become lines.
+struct Shown {
+    topic: String,
+    rate: u16,
+    energy: bool,
+    /// Name, unit and scale of each field.
+    channels: Vec<(String, String, Option<Scale>)>,
+    bits: Vec<String>,
+    currents: Vec<(String, Option<Scale>)>,
+    powers: Vec<(String, Option<Scale>)>,
+    rows: TimeMap,
+    times: Times,
+}
+
+impl Shown {
+    fn new(log: &RldReader, sums: &Accumulator<'_>, args: &Args, context: &Context) -> Result<Self, Failure> {
+        let binary = log.channels().iter().filter(|channel| channel.is_binary).count();
+        let (bits, analog) = log.channels().split_at(binary);
+        if args.energy && sums.powers().is_empty() {
+            let names: Vec<_> = sums.currents().iter().map(|current| current.name.as_str()).collect();
+            let what = match names.first() {
+                Some(first) => {
+                    format!("no energy: say which voltage belongs to which current: --power 'V1*{first}'")
+                }
+                None => "no energy: this log has no current in amperes".to_owned(),
+            };
+            context.report.warn("no energy", &what);
+        }
+        Ok(Self {
+            topic: log.topics().first().map_or_else(String::new, |topic| topic.name.clone()),
+            rate: log.header().lead_in.sample_rate.get(),
+            energy: args.energy,
+            channels: analog.iter().map(|c| (c.name.to_string(), c.unit_text(), c.physical())).collect(),
+            bits: bits.iter().map(|channel| channel.name.to_string()).collect(),
+            currents: sums.currents().iter().map(|c| (c.name.clone(), Scale::new(c.scale))).collect(),
+            powers: sums.powers().iter().map(|p| (p.name.clone(), Scale::new(p.scale))).collect(),
+            rows: log.times(TimeOptions::default()),
+            times: context.times(log.info())?,
+        })
+    }
+
+    fn section(&self, name: Option<String>, rows: &Range<u64>, stats: &Stats) -> Section {
+        let mut fields = Vec::new();
+        for ((name, unit, scale), sums) in self.channels.iter().zip(&stats.channels) {
+            fields.push(self.line(name, unit, *scale, sums, None));
+        }
+        for (number, ((name, scale), sums)) in self.currents.iter().zip(&stats.currents).enumerate() {
+            let mut line = self.line(name, "A", *scale, sums, Some("C"));
+            let (low, missing) = (stats.from_low[number], stats.rows - sums.count);
+            let mut remark = format!("{low} of the low range");
+            if missing > 0 {
+                remark = format!("{remark}, {missing} missing");
+            }
+            line.remark = Some(remark);
+            fields.push(line);
+        }
+        for ((name, scale), sums) in self.powers.iter().zip(&stats.powers) {
+            let mut line = self.line(name, "W", *scale, sums, Some("J"));
+            line.std = None;
+            fields.push(line);
+        }
+        for (name, ones) in self.bits.iter().zip(&stats.ones) {
+            let mean = (stats.rows > 0).then(|| *ones as f64 / stats.rows as f64);
+            let line = Line { mean, ..self.line(name, "", None, &Sums::default(), None) };
+            fields.push(Line { count: stats.rows.to_string(), remark: Some(format!("{ones} ones")), ..line });
+        }
+        let start = self.rows.time(rows.start).filter(|_| !rows.is_empty());
+        let start = start.map(|nanos| {
+            let mut text = String::new();
+            self.times.push_text(Some(Timestamp::new(nanos, Clock::Unix)), &mut text);
+            text
+        });
+        Section {
+            name,
+            start,
+            rows: Some(stats.rows.to_string()),
+            duration_ns: Some(stats.duration(self.rate).to_string()),
+            fields,
+        }
+    }
+
+    fn line(
+        &self,
+        name: &str,
+        unit: &str,
+        scale: Option<Scale>,
+        sums: &Sums,
+        integral: Option<&'static str>,
+    ) -> Line {
+        // Without a scale there are no physical values, only how many.
+        let of = |value: fn(&Sums, Scale) -> Option<f64>| scale.and_then(|scale| value(sums, scale));
+        let integral = integral.filter(|_| self.energy && sums.count > 0).zip(scale);
+        Line {
+            topic: self.topic.clone(),
+            field: name.to_owned(),
+            unit: (!unit.is_empty()).then(|| unit.to_owned()),
+            count: sums.count.to_string(),
+            min: of(Sums::min),
+            max: of(Sums::max),
+            mean: of(Sums::mean),
+            std: of(Sums::std),
+            integral: integral.map(|(_, scale)| sums.integral(scale, self.rate)),
+            integral_unit: integral.map(|(unit, _)| unit),
+            remark: None,
+        }
+    }
+}

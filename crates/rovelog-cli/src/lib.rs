@@ -1,0 +1,29 @@
+//! The command line of Rovelog: look into, check and convert sensor logs.
+//!
+//! A library only so that more than one program can be this command line: the binary `rovelog`, and the Python
+//! package of the same name.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod input;
+mod machine;
+mod outfile;
+mod output;
+mod progress;
+mod records;
+mod report;
+mod select;
+mod when;
+
+use std::ffi::OsString;
+
+/// Runs the command line with `args`, the program's name first; the exit code.
+///
+/// Help, the version and bad arguments end the process here.
+pub fn run(args: Vec<OsString>) -> u8 {
+    let cli = args::parse(args);
+    let context = args::Context::new(cli.global);
+    let outcome = commands::run(cli.command, &context);
+    context.report.finish(outcome)
+}

@@ -1,0 +1,219 @@
+//! The command line on VEL logs: what it says, what it writes, and what it refuses.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::Command;
+use common::{run_in, shown_in};
+
+macro_rules! snapshot {
+    ($name:literal, $runs:expr) => {
+        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!($name, $runs);
+        });
+    };
+}
+
+fn shown(lines: &[&str]) -> String {
+    lines.iter().map(|line| shown_in("vel", line, b"")).collect::<Vec<_>>().join("\n")
+}
+
+/// Runs in a folder of its own, with these logs of the corpus.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new(logs: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for log in logs {
+            let from = rovelog_testing::root().join("corpus/vel").join(log);
+            fs::copy(from, folder.path().join(log)).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn run(&self, line: &str) -> Output {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rovelog"));
+        command.current_dir(self.0.path()).env_remove("NO_COLOR").env("COLUMNS", "100");
+        command.args(line.split(' ')).output().unwrap()
+    }
+
+    fn shown(&self, line: &str) -> String {
+        let output = self.run(line);
+        let text = String::from_utf8(output.stdout).unwrap_or_else(|_| "[binary]\n".to_owned());
+        let said = String::from_utf8(output.stderr).unwrap();
+        let errors = if said.is_empty() { "" } else { "[stderr]\n" };
+        format!("$ rovelog {line}\n{text}{errors}{said}[exit {}]\n", output.status.code().unwrap())
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.0.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+}
+
+/// All files below a folder, by name.
+fn files(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.push(path.strip_prefix(folder).unwrap().to_string_lossy().into_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn info() {
+    let runs = shown(&[
+        "info all-kinds.vel",
+        "info all-kinds+inclusive.vel --explain",
+        "info velodyne-vlp16.vel --explain",
+        "info damaged+two-places.vel",
+        "info index+descending.vel",
+        "info unknown-type.vel end-mark+tail.vel",
+        "info index-absent.vel -f json",
+        "info cut-in-index.vel",
+        "info bad-magic.vel",
+        "info bad-magic.vel --input-format vel",
+    ]);
+    snapshot!("vel_info", runs);
+}
+
+#[test]
+fn topics_and_schemas() {
+    let runs = shown(&[
+        "topics all-kinds.vel",
+        "topics laser-latin-1.vel -f csv",
+        "schema all-kinds.vel GPSDataM",
+        "schema all-kinds.vel LaserRange2DDataM/front --raw",
+        "schema unknown-type.vel 0x0001806E",
+        "topics all-kinds.vel -f json",
+    ]);
+    snapshot!("vel_topics", runs);
+}
+
+#[test]
+fn cat_and_check() {
+    let runs = shown(&[
+        "cat gps-late-fixes.vel --topics GPSDataM",
+        "cat all-kinds.vel --topics OBDDataM -f ndjson",
+        "cat pose-at-rest.vel --topics RobotPoseM -f csv",
+        "cat images-of-three-sources.vel --topics ImageM/1 -f ndjson",
+        "cat damaged+garbage.vel --topics OBDDataM -f csv",
+        "check all-kinds.vel",
+        "check damaged+two-places.vel",
+        "check image-size-differs.vel -v",
+        "check short-laser.vel -f json",
+        "check damaged+garbage.vel --strict",
+    ]);
+    snapshot!("vel_cat_check", runs);
+}
+
+#[test]
+fn what_another_format_has() {
+    let runs = shown(&[
+        "params all-kinds.vel",
+        "messages all-kinds.vel",
+        "vel hash CompassM OBDDataM VelodyneGridMapM",
+        "vel hash LaserCloudM CloudLaserM",
+        "vel hash CompassM --log unknown-type.vel -f json",
+        "vel hash Straße",
+    ]);
+    snapshot!("vel_hash", runs);
+}
+
+#[test]
+fn logs_that_are_made_of_logs() {
+    let place = Place::new(&["all-kinds.vel", "damaged+garbage.vel", "end-mark+tail.vel", "gps-degrees.vel"]);
+    let runs = [
+        "recover damaged+garbage.vel -o fixed.vel",
+        "check fixed.vel",
+        "recover all-kinds.vel -o copy.vel",
+        "recover end-mark+tail.vel -o tail.vel",
+        "slice all-kinds.vel -o cut.vel --topics GPSDataM,ImageM/0",
+        "slice gps-degrees.vel -o late.vel -S +3s",
+        "info late.vel",
+        "split all-kinds.vel -o parts --by-topic",
+        "merge cut.vel late.vel -o merged.vel",
+        "merge cut.vel late.vel -o merged.vel --time-base utc",
+    ];
+    let runs = runs.map(|line| place.shown(line)).join("\n");
+    snapshot!("vel_reshape", runs);
+    assert_eq!(place.read("copy.vel"), place.read("all-kinds.vel"));
+}
+
+#[test]
+fn extract() {
+    let place = Place::new(&[
+        "all-kinds.vel",
+        "image-uncompressed.vel",
+        "velodyne-vlp16.vel",
+        "velodyne-hdl64-s2.vel",
+    ]);
+    let runs = [
+        "extract all-kinds.vel -o all",
+        "extract all-kinds.vel -o all",
+        "extract image-uncompressed.vel -o raw",
+        "extract velodyne-vlp16.vel -o clouds",
+        "extract velodyne-hdl64-s2.vel -o hdl",
+        "extract velodyne-hdl64-s2.vel -o hdl --only clouds",
+        "extract velodyne-vlp16.vel -o ply --cloud ply --only clouds -f json -q",
+        "extract velodyne-vlp16.vel -o other --model nonsense",
+    ];
+    let runs = runs.map(|line| place.shown(line)).join("\n");
+    let lists = ["all", "raw", "clouds", "ply"].map(|folder| {
+        let listed = files(&place.0.path().join(folder)).join("\n");
+        let index = String::from_utf8(place.read(&format!("{folder}/index.csv"))).unwrap();
+        format!("{folder}:\n{listed}\n\n{index}")
+    });
+    snapshot!("vel_extract", format!("{runs}\n{}", lists.join("\n")));
+    // Verbatim: the bytes are in the log.
+    let log = place.read("all-kinds.vel");
+    let jpeg = files(&place.0.path().join("all")).into_iter().find(|name| name.ends_with(".jpg")).unwrap();
+    let jpeg = place.read(&format!("all/{jpeg}"));
+    assert!(jpeg.starts_with(&[0xFF, 0xD8]) && log.windows(jpeg.len()).any(|window| window == jpeg));
+    // Both formats hold the same points.
+    let list = files(&place.0.path().join("clouds"));
+    let cloud = |extension: &str| {
+        place.read(&format!("clouds/{}", list.iter().find(|n| n.ends_with(extension)).unwrap()))
+    };
+    let body = |bytes: &[u8], end: &[u8]| {
+        let at = bytes.windows(end.len()).position(|window| window == end).unwrap();
+        bytes[at + end.len()..].to_vec()
+    };
+    let (ply, pcd) = (body(&cloud(".ply"), b"end_header\n"), body(&cloud(".pcd"), b"DATA binary\n"));
+    assert!(ply == pcd && ply.len() % 22 == 0 && !ply.is_empty());
+}
+
+#[test]
+fn track() {
+    let runs = shown(&[
+        "track gps-degrees.vel --to geojson",
+        "track gps-ddmm.vel -f csv",
+        "track gps-quality.vel --to gpx",
+        "track gps-no-date.vel --to geojson",
+        "track one-message.vel --to gpx",
+        "track all-kinds.vel --topic OBDDataM --to gpx",
+    ]);
+    snapshot!("vel_track", runs);
+}
+
+/// Through a pipe a log is the same.
+#[test]
+fn a_pipe_is_read_in_one_pass() {
+    let log = fs::read(rovelog_testing::root().join("corpus/vel/all-kinds.vel")).unwrap();
+    let of_file = run_in("vel", "info all-kinds.vel --get records", b"");
+    let of_pipe = run_in("vel", "info --get records", &log);
+    assert_eq!(of_file.stdout, of_pipe.stdout);
+    let of_file = run_in("vel", "check image-size-differs.vel -f json", b"");
+    assert_eq!(of_file.status.code(), Some(0));
+}

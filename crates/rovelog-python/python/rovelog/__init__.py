@@ -1,0 +1,65 @@
+"""Sensor logs as Arrow, polars, pandas and numpy; damaged ones included, nothing lost silently.
+
+    import rovelog as rl
+
+    log = rl.open("flight.ulg")                  # looks at headers only
+    log["vehicle_attitude"].to_polars()          # one topic as a data frame
+    for m in log.messages(["battery_status"]):   # records in the order of time
+        print(m.t_ns, m["voltage_v"])
+
+Times are integers: nanoseconds of the log's own clock (`t_ns`), and UTC (`time`) where the log tells how its clock
+stands to it. What could not be read is in `log.problems`, with the bytes it is about.
+"""
+
+from rovelog._core import Message, Messages, __version__
+from rovelog._errors import (
+    CorruptError,
+    DataLossWarning,
+    FieldNotFound,
+    MissingFileError,
+    NotALogError,
+    NoUtcError,
+    ReadError,
+    RovelogError,
+    TopicNotFound,
+    UnreadableError,
+    UnsupportedError,
+)
+from rovelog._facts import Dropout, Event, Field, Info, ModeChange, ParameterChange, Problem, Text
+from rovelog._log import Log, Topic, open
+from rovelog._scan import scan
+from rovelog._table import Table
+from rovelog._tools import diff, formats, recover
+
+__all__ = [
+    "CorruptError",
+    "DataLossWarning",
+    "Dropout",
+    "Event",
+    "Field",
+    "FieldNotFound",
+    "Info",
+    "Log",
+    "Message",
+    "Messages",
+    "MissingFileError",
+    "ModeChange",
+    "NoUtcError",
+    "NotALogError",
+    "ParameterChange",
+    "Problem",
+    "ReadError",
+    "RovelogError",
+    "Table",
+    "Text",
+    "Topic",
+    "TopicNotFound",
+    "UnreadableError",
+    "UnsupportedError",
+    "__version__",
+    "diff",
+    "formats",
+    "open",
+    "recover",
+    "scan",
+]

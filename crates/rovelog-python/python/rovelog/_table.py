@@ -1,0 +1,96 @@
+"""Columns of one topic in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from rovelog import _core, _numpy
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+
+class Columns:
+    """What a topic and a table share: every library that takes Arrow data takes these objects.
+
+    The objects speak Arrow's PyCapsule protocol, so `polars.DataFrame(x)`, `pyarrow.table(x)` and a DuckDB query
+    over a variable work without a method of ours.
+    """
+
+    def _table(self) -> _core.Table:
+        raise NotImplementedError
+
+    def to_polars(self) -> polars.DataFrame:
+        """A `polars.DataFrame`: one row per record; shares memory with the decoded columns.
+
+        Columns `t_ns` (int64, ns of the log's clock) and, where the log tells its UTC, `time` (datetime[ns, UTC]), then
+        the fields: arrays as Array, nested types as Struct.
+        """
+        import polars
+
+        return polars.DataFrame(self._table())
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A `pyarrow.Table` of one chunk that shares memory with the decoded columns; columns as `to_polars`."""
+        import pyarrow
+
+        return pyarrow.table(self._table())
+
+    def to_pandas(self, index: str | None = None) -> pandas.DataFrame:
+        """A `pandas.DataFrame` with flat columns: `q[0]` to `q[3]`, `pos.x`.
+
+        `index` names the column to index by: "time" (UTC), "t_ns" (ns of the log's clock) or any other.
+        """
+        import pandas
+
+        frame = pandas.DataFrame(_numpy.flat(self._table().leaves(None)), copy=False)
+        if "time" in frame.columns and frame["time"].dtype.kind == "M":
+            frame["time"] = frame["time"].dt.tz_localize("UTC")
+        return frame if index is None else frame.set_index(index)
+
+    def numpy(self, fields: Iterable[str] | None = None) -> dict[str, Any]:
+        """Name -> array; one entry per record along the first axis.
+
+        `t_ns` is int64, ns of the log's clock; `time`, where the log tells its UTC, datetime64[ns]. Fields keep their type
+        and unit. A field of 4 elements has shape (n, 4), fields of nested types have flat names (`pos.x`), texts are
+        arrays of str. Arrays share the decoded memory and are read-only; only truth values, texts and columns with gaps
+        are copied. A gap is NaN in floats and masked in all others.
+        """
+        return _numpy.arrays(self._table().leaves(None if fields is None else ["t_ns", "time", *fields]))
+
+
+class Table(Columns):
+    """Columns of one topic in memory, as `Topic.table` and `Topic.batches` give them."""
+
+    def __init__(self, core: _core.Table) -> None:
+        self._core = core
+
+    def _table(self) -> _core.Table:
+        return self._core
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns."""
+        return self._core.names
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the columns take."""
+        return self._core.nbytes
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema as a capsule, for libraries that take Arrow data."""
+        return self._core.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The columns as a stream; a fresh one per call."""
+        return self._core.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<rovelog.Table: {len(self)} rows of {', '.join(self.column_names)}>"

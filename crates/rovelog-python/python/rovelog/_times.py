@@ -1,0 +1,85 @@
+"""Times as people name them, to nanoseconds of a log's clock. The forms are those of the command line's -S and -E."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from decimal import Decimal, InvalidOperation
+
+from rovelog._errors import NoUtcError, RovelogError
+from rovelog._facts import Info
+
+UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)(ns|us|ms|s|m|h))+")
+PIECE = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h)")
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+
+Moment = int | str | dt.datetime | dt.timedelta
+"""A time: integer ns of the log's clock; `+10s` from the start; `-30s` from the end; `112.5s` of the log's clock; RFC 3339
+or a datetime with a zone; a timedelta from the start."""
+
+
+def duration_ns(text: str) -> int:
+    """`1m30s`, `1.5s`, `250ms`: exact ns."""
+    if not DURATION.fullmatch(text):
+        raise ValueError(f"`{text}` is no duration: write 10s, 250ms, 1m30s")
+    try:
+        return sum(int(Decimal(number) * UNITS[unit]) for number, unit in PIECE.findall(text))
+    except InvalidOperation as error:
+        raise ValueError(f"`{text}` is no duration") from error
+
+
+def of_timedelta(delta: dt.timedelta) -> int:
+    """Exact ns."""
+    return (delta.days * 86400 + delta.seconds) * 10**9 + delta.microseconds * 1000
+
+
+def to_datetime(unix_ns: int) -> dt.datetime:
+    """UTC, floored to microseconds, which is as fine as a datetime gets."""
+    return EPOCH + dt.timedelta(microseconds=unix_ns // 1000)
+
+
+def resolve(moment: Moment | None, info: Info) -> int | None:
+    """Ns of the log's clock."""
+    if moment is None or (isinstance(moment, int) and not isinstance(moment, bool)):
+        return moment
+    if isinstance(moment, dt.timedelta):
+        return _end(info.start_ns, "start") + of_timedelta(moment)
+    if isinstance(moment, dt.datetime):
+        return _from_utc(moment, info)
+    if not isinstance(moment, str):
+        raise TypeError(f"a time is an int, a str, a datetime or a timedelta, not {type(moment).__name__}")
+    text = moment.strip()
+    if text.startswith("+"):
+        return _end(info.start_ns, "start") + duration_ns(text[1:])
+    if text.startswith("-"):
+        return _end(info.end_ns, "end") - duration_ns(text[1:])
+    if DURATION.fullmatch(text):
+        return duration_ns(text)
+    if text.isdigit():
+        return int(text)
+    try:
+        return _from_utc(dt.datetime.fromisoformat(text.replace("Z", "+00:00")), info)
+    except ValueError as error:
+        if isinstance(error, NoUtcError):
+            raise
+        why = f"`{moment}` is no time: write +10s, -30s, 112.5s, 2026-05-20T12:01:05Z, or nanoseconds"
+        raise ValueError(why) from error
+
+
+def _end(nanos: int | None, which: str) -> int:
+    if nanos is None:
+        raise RovelogError(f"the log has no {which} in time", next="name the time in nanoseconds of the log's clock")
+    return nanos
+
+
+def _from_utc(moment: dt.datetime, info: Info) -> int:
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment} has no time zone: add tzinfo=timezone.utc")
+    if info.utc_offset_ns is None:
+        raise NoUtcError(
+            "nothing in this log tells how its clock stands to UTC",
+            format=info.format,
+            next="name times of the log's own clock, or from its start: +10s",
+        )
+    return of_timedelta(moment - EPOCH) - info.utc_offset_ns

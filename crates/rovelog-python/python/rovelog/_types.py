@@ -1,0 +1,47 @@
+"""Types of what passes between the compiled part and the rest."""
+
+from __future__ import annotations
+
+from typing import Optional, TypedDict
+
+FieldFacts = tuple[str, str, str, Optional[str], Optional[list["FieldFacts"]]]
+"""Name, type, the log's own type, unit, the fields inside."""
+Part = tuple[Optional[list[str]], Optional[int], Optional[int]]
+"""Fields, and a window of times, ns of the log's clock."""
+
+
+class TopicFacts(TypedDict):
+    """What a walk over the log learned about a topic."""
+
+    name: str
+    type: str
+    count: int
+    bytes: int
+    rate_hz: float | None
+    first_ns: int | None
+    last_ns: int | None
+    decodable: bool
+
+
+class UlogParameters(TypedDict):
+    """The parameters of a ULog."""
+
+    initial: dict[str, int | float]
+    changed: list[tuple[int | None, str, int | float]]
+    system_defaults: dict[str, int | float]
+    setup_defaults: dict[str, int | float]
+
+
+class RldHeader(TypedDict):
+    """The header of an RLD log, and the rows of all its files."""
+
+    file_version: int
+    data_block_size: int
+    sample_rate: int
+    mac_address: str
+    start_sec: int
+    start_nsec: int
+    comment: bytes
+    rows: int
+    channels: list[tuple[str, int, int, int, int | None, bool]]
+    """Name, code of the unit, scale, bytes, index of the channel that says whether values are valid, whether it is binary."""

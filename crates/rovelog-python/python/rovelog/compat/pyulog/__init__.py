@@ -1,0 +1,11 @@
+"""A drop-in for pyulog 1.3.0: `from rovelog.compat.pyulog import ULog` instead of `from pyulog import ULog`.
+
+Reading is many times faster and nothing is decoded before it is touched. Where it differs from the original on
+purpose is in docs/python.md, each with its reason and its test.
+"""
+
+from rovelog.compat.pyulog import px4
+from rovelog.compat.pyulog.core import ULog
+from rovelog.compat.pyulog.exceptions import ULogException, ULogIncompatibleFlagException
+
+__all__ = ["ULog", "ULogException", "ULogIncompatibleFlagException", "px4"]

@@ -1,0 +1,90 @@
+//! Errors and panics as exceptions of `rovelog._errors`, with offset, format, path and next step.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use arrow_schema::ArrowError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rovelog::{Error, ErrorKind};
+
+/// Runs `work` without the interpreter's lock; a panic becomes an exception.
+pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
+    outcome.map_err(|panic| {
+        let why = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let why = why.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        let why = format!("an internal error, a defect of rovelog: {why}");
+        Raise::new("RovelogError", why).next("please report it, with the log if you can").raise(py)
+    })
+}
+
+/// Panics, so that the tests can see what becomes of it.
+#[pyfunction]
+#[pyo3(name = "_panic_on_purpose")]
+pub(crate) fn panic_on_purpose(py: Python<'_>) -> PyResult<()> {
+    run(py, || panic!("on purpose"))
+}
+
+/// An exception in the making.
+pub(crate) struct Raise<'a> {
+    class: &'static str,
+    message: String,
+    offset: Option<u64>,
+    format: Option<&'a str>,
+    path: Option<&'a str>,
+    next: Option<String>,
+}
+
+impl<'a> Raise<'a> {
+    pub(crate) fn new(class: &'static str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { class, message, offset: None, format: None, path: None, next: None }
+    }
+
+    pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
+        self.next = Some(next.into());
+        self
+    }
+
+    pub(crate) fn of(mut self, format: &'a str, path: Option<&'a str>) -> Self {
+        (self.format, self.path) = (Some(format), path);
+        self
+    }
+
+    pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
+        match self.build(py) {
+            Ok(error) | Err(error) => error,
+        }
+    }
+
+    fn build(self, py: Python<'_>) -> PyResult<PyErr> {
+        let class = py.import(intern!(py, "rovelog._errors"))?.getattr(self.class)?;
+        let facts = PyDict::new(py);
+        facts.set_item(intern!(py, "offset"), self.offset)?;
+        facts.set_item(intern!(py, "format"), self.format)?;
+        facts.set_item(intern!(py, "path"), self.path)?;
+        facts.set_item(intern!(py, "next"), self.next)?;
+        Ok(PyErr::from_value(class.call((self.message,), Some(&facts))?))
+    }
+}
+
+/// An error of Arrow's as the library's.
+pub(crate) fn columns(error: ArrowError) -> Error {
+    Error::new("rovelog", ErrorKind::InvalidArgument, None, error)
+}
+
+/// An error of the library as the exception of its kind.
+pub(crate) fn raise(py: Python<'_>, error: &Error, path: Option<&str>) -> PyErr {
+    let missing = |path: &str| !std::path::Path::new(path).exists();
+    let class = match error.kind {
+        ErrorKind::Io if path.is_some_and(missing) => "MissingFileError",
+        ErrorKind::Io => "ReadError",
+        ErrorKind::NotThisFormat => "NotALogError",
+        ErrorKind::Unsupported => "UnsupportedError",
+        _ => "UnreadableError",
+    };
+    let next = error.next.as_deref().map(|next| next.replace("FILE", path.unwrap_or("FILE")));
+    Raise { class, message: error.to_string(), offset: error.offset, format: Some(error.format), path, next }
+        .raise(py)
+}

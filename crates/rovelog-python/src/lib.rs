@@ -1,0 +1,45 @@
+//! The compiled part of the Python package `rovelog`: what Python cannot do fast, or at all.
+//!
+//! The package's public face is in `python/rovelog`; nothing here is public. Rules of this crate: all work on a
+//! log runs without the interpreter's lock and inside a net for panics ([`errors::run`]); memory that
+//! Python sees belongs to an object that Python holds; signals are looked at between pieces of work.
+
+#![allow(clippy::needless_pass_by_value, reason = "Python hands arguments over by value")]
+
+mod errors;
+mod memory;
+mod reader;
+mod records;
+mod rld;
+mod select;
+mod stream;
+mod table;
+mod ulog;
+mod values;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+
+/// Runs the command line; the exit code.
+#[pyfunction]
+fn main(py: Python<'_>, args: Vec<OsString>) -> PyResult<u8> {
+    errors::run(py, || rovelog_cli::run(args))
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<memory::Memory>()?;
+    module.add_class::<memory::Leaf>()?;
+    module.add_class::<reader::Reader>()?;
+    module.add_class::<records::Message>()?;
+    module.add_class::<records::Messages>()?;
+    module.add_class::<table::Batches>()?;
+    module.add_class::<table::Table>()?;
+    module.add_function(wrap_pyfunction!(main, module)?)?;
+    module.add_function(wrap_pyfunction!(errors::panic_on_purpose, module)?)?;
+    module.add_function(wrap_pyfunction!(reader::formats, module)?)?;
+    rld::register(module)?;
+    ulog::register(module)
+}

@@ -1,0 +1,187 @@
+//! Memory that numpy looks at without copying it, by numpy's `__array_interface__`.
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
+use arrow_buffer::{Buffer, NullBuffer};
+use arrow_schema::DataType;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString};
+
+/// A block of memory with a shape. A numpy array keeps the object as long as it looks at it.
+#[pyclass(frozen, module = "rovelog._core")]
+pub(crate) struct Memory {
+    /// Held, never looked into again: what is writable belongs to numpy alone.
+    _owner: Box<dyn Send + Sync>,
+    address: usize,
+    shape: Vec<usize>,
+    kind: &'static str,
+    writable: bool,
+}
+
+impl Memory {
+    /// Arrow's memory, not to be written.
+    fn shared(buffer: Buffer, shape: Vec<usize>, kind: &'static str) -> Self {
+        let address = buffer.as_ptr().expose_provenance();
+        Self { _owner: Box::new(buffer), address, shape, kind, writable: false }
+    }
+
+    /// The first `len` bytes of `owner`, which numpy may write, as nobody else looks at them.
+    pub(crate) fn owned<T: AsMut<[u8]> + Send + Sync + 'static>(owner: T, len: usize) -> Self {
+        let mut owner = Box::new(owner);
+        let bytes = &mut (*owner).as_mut()[..len];
+        let address = bytes.as_mut_ptr().expose_provenance();
+        Self { _owner: owner, address, shape: vec![len], kind: "|u1", writable: true }
+    }
+
+    /// Truth values, one byte each.
+    fn truths(values: impl Iterator<Item = bool>, shape: Vec<usize>) -> Self {
+        let bytes: Vec<u8> = values.map(u8::from).collect();
+        let len = bytes.len();
+        Self { shape, kind: "|b1", writable: false, ..Self::owned(bytes, len) }
+    }
+}
+
+#[pymethods]
+impl Memory {
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let interface = PyDict::new(py);
+        interface.set_item(intern!(py, "version"), 3)?;
+        interface.set_item(intern!(py, "shape"), pyo3::types::PyTuple::new(py, &self.shape)?)?;
+        interface.set_item(intern!(py, "typestr"), self.kind)?;
+        interface.set_item(intern!(py, "data"), (self.address, !self.writable))?;
+        Ok(interface)
+    }
+}
+
+/// A column, or a part of one that numpy can hold.
+#[pyclass(frozen, get_all, module = "rovelog._core")]
+pub(crate) struct Leaf {
+    /// The flat name: `esc.rpm`.
+    name: String,
+    /// The same with `[]` where an index belongs: `esc[].rpm`.
+    pattern: String,
+    /// Numbers, truth values or times; none for texts and for lists of any length.
+    data: Option<Py<Memory>>,
+    /// Which values are there; none where all are.
+    valid: Option<Py<Memory>>,
+    /// Texts or bytes.
+    objects: Option<Vec<Py<PyAny>>>,
+    /// Where each list begins in `inner`, and where the last one ends.
+    offsets: Option<Py<Memory>>,
+    /// The elements of the lists.
+    inner: Vec<Py<Leaf>>,
+}
+
+/// The leaves of a column.
+pub(crate) fn leaves(py: Python<'_>, name: &str, array: &ArrayRef) -> PyResult<Vec<Py<Leaf>>> {
+    let mut found = Vec::new();
+    collect(py, &[name, name], array, vec![array.len()], &mut found)?;
+    Ok(found)
+}
+
+fn collect(
+    py: Python<'_>,
+    [name, pattern]: &[&str; 2],
+    array: &ArrayRef,
+    mut shape: Vec<usize>,
+    found: &mut Vec<Py<Leaf>>,
+) -> PyResult<()> {
+    let mut leaf = Leaf {
+        name: (*name).to_owned(),
+        pattern: (*pattern).to_owned(),
+        data: None,
+        valid: None,
+        objects: None,
+        offsets: None,
+        inner: Vec::new(),
+    };
+    if let Some(kind) = number(array.data_type()) {
+        let data = array.to_data();
+        let width: usize = kind[2..3].parse().unwrap_or(1);
+        let buffer = data.buffers()[0].slice_with_length(data.offset() * width, data.len() * width);
+        leaf.valid = valid(py, array.nulls(), &shape)?;
+        leaf.data = Some(Py::new(py, Memory::shared(buffer, shape, kind))?);
+        found.push(Py::new(py, leaf)?);
+        return Ok(());
+    }
+    match array.data_type() {
+        DataType::Boolean => {
+            leaf.valid = valid(py, array.nulls(), &shape)?;
+            let truths = Memory::truths(array.as_boolean().values().iter(), shape);
+            leaf.data = Some(Py::new(py, truths)?);
+            found.push(Py::new(py, leaf)?);
+        }
+        DataType::Struct(fields) => {
+            for (field, column) in fields.iter().zip(array.as_struct().columns()) {
+                let names = [name, pattern].map(|outer| format!("{outer}.{}", field.name()));
+                collect(py, &names.each_ref().map(String::as_str), column, shape.clone(), found)?;
+            }
+        }
+        DataType::FixedSizeList(_, size) => {
+            shape.push(usize::try_from(*size).unwrap_or(0));
+            let pattern = format!("{pattern}[]");
+            collect(py, &[name, &pattern], array.as_fixed_size_list().values(), shape, found)?;
+        }
+        DataType::List(_) => found.push(Py::new(py, lists::<i32>(py, leaf, array)?)?),
+        DataType::LargeList(_) => found.push(Py::new(py, lists::<i64>(py, leaf, array)?)?),
+        _ => {
+            leaf.objects = Some(objects(py, array)?);
+            found.push(Py::new(py, leaf)?);
+        }
+    }
+    Ok(())
+}
+
+fn lists<O: OffsetSizeTrait>(py: Python<'_>, mut leaf: Leaf, array: &ArrayRef) -> PyResult<Leaf> {
+    let lists = array.as_list::<O>();
+    let kind = if O::IS_LARGE { "<i8" } else { "<i4" };
+    let offsets = lists.offsets();
+    let memory = Memory::shared(offsets.inner().inner().clone(), vec![offsets.len()], kind);
+    leaf.inner = leaves(py, &leaf.name, lists.values())?;
+    leaf.offsets = Some(Py::new(py, memory)?);
+    leaf.valid = valid(py, array.nulls(), &[array.len()])?;
+    Ok(leaf)
+}
+
+/// Texts and bytes as Python has them; nothing else comes without a type of numpy's.
+fn objects(py: Python<'_>, array: &ArrayRef) -> PyResult<Vec<Py<PyAny>>> {
+    let text = |value: Option<&str>| value.map_or_else(|| py.None(), |v| PyString::new(py, v).into());
+    let bytes = |value: Option<&[u8]>| value.map_or_else(|| py.None(), |v| PyBytes::new(py, v).into());
+    Ok(match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().iter().map(text).collect(),
+        DataType::LargeUtf8 => array.as_string::<i64>().iter().map(text).collect(),
+        DataType::Binary => array.as_binary::<i32>().iter().map(bytes).collect(),
+        DataType::LargeBinary => array.as_binary::<i64>().iter().map(bytes).collect(),
+        DataType::FixedSizeBinary(_) => array.as_fixed_size_binary().iter().map(bytes).collect(),
+        other => {
+            let why = format!("numpy has no form for Arrow's {other}: use to_arrow()");
+            return Err(pyo3::exceptions::PyNotImplementedError::new_err(why));
+        }
+    })
+}
+
+fn valid(py: Python<'_>, nulls: Option<&NullBuffer>, shape: &[usize]) -> PyResult<Option<Py<Memory>>> {
+    let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else { return Ok(None) };
+    Ok(Some(Py::new(py, Memory::truths(nulls.iter(), shape.to_vec()))?))
+}
+
+/// Numpy's name for a type of numbers or times.
+fn number(data_type: &DataType) -> Option<&'static str> {
+    Some(match data_type {
+        DataType::Int8 => "|i1",
+        DataType::UInt8 => "|u1",
+        DataType::Int16 => "<i2",
+        DataType::UInt16 => "<u2",
+        DataType::Int32 => "<i4",
+        DataType::UInt32 => "<u4",
+        DataType::Int64 => "<i8",
+        DataType::UInt64 => "<u8",
+        DataType::Float32 => "<f4",
+        DataType::Float64 => "<f8",
+        DataType::Timestamp(arrow_schema::TimeUnit::Nanosecond, _) => "<M8[ns]",
+        DataType::Duration(arrow_schema::TimeUnit::Nanosecond) => "<m8[ns]",
+        _ => return None,
+    })
+}

@@ -1,0 +1,189 @@
+//! Records in the order of time, decoded a piece at a time.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use rovelog::{AnyLog, Records, Select, Value};
+use self_cell::self_cell;
+
+use crate::errors;
+use crate::values::to_python;
+
+/// Records that are decoded at once, without the interpreter's lock.
+const PIECE: usize = 256;
+/// Bytes of records after which a piece ends.
+const PIECE_BYTES: usize = 1 << 20;
+
+self_cell!(
+    struct Cell {
+        owner: Arc<AnyLog>,
+        #[not_covariant]
+        dependent: Records,
+    }
+);
+
+/// What a record leaves behind once it is decoded.
+struct Decoded {
+    topic: usize,
+    t_ns: Option<i64>,
+    offset: u64,
+    seq: u64,
+    value: Value,
+}
+
+struct State {
+    cell: Cell,
+    ready: VecDeque<rovelog::Result<Decoded>>,
+    ended: bool,
+}
+
+impl State {
+    fn fill(&mut self) {
+        let mut bytes = 0;
+        while self.ready.len() < PIECE && bytes < PIECE_BYTES {
+            let decoded = self.cell.with_dependent_mut(|_, records| {
+                let record = match records.next()? {
+                    Ok(record) => record,
+                    Err(error) => return Some(Err(error)),
+                };
+                bytes += record.payload.len();
+                Some(record.value().map(|value| Decoded {
+                    topic: record.topic.id.index(),
+                    t_ns: record.time.map(|time| time.nanos),
+                    offset: record.offset,
+                    seq: record.seq,
+                    value,
+                }))
+            });
+            let Some(decoded) = decoded else {
+                self.ended = true;
+                return;
+            };
+            self.ready.push_back(decoded);
+        }
+    }
+}
+
+/// An iterator over records.
+#[pyclass(frozen, module = "rovelog._core")]
+pub(crate) struct Messages {
+    state: Mutex<State>,
+    names: Vec<Py<PyString>>,
+    path: Option<String>,
+}
+
+impl Messages {
+    pub(crate) fn new(
+        py: Python<'_>,
+        log: &Arc<AnyLog>,
+        select: &Select,
+        path: Option<String>,
+    ) -> PyResult<Self> {
+        let names = log.topics().iter().map(|topic| PyString::new(py, &topic.name).unbind()).collect();
+        let log = Arc::clone(log);
+        let cell = errors::run(py, || Cell::new(log, |log| log.records(select)))?;
+        Ok(Self { state: Mutex::new(State { cell, ready: VecDeque::new(), ended: false }), names, path })
+    }
+}
+
+#[pymethods]
+impl Messages {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Message>> {
+        // Only what is ready is taken with the interpreter's lock held; whoever fills needs no such lock.
+        let ready = match self.state.try_lock() {
+            Ok(mut state) => state.ready.pop_front(),
+            Err(TryLockError::Poisoned(state)) => state.into_inner().ready.pop_front(),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        let decoded = if ready.is_some() {
+            ready
+        } else {
+            py.check_signals()?;
+            errors::run(py, || {
+                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                if state.ready.is_empty() && !state.ended {
+                    state.fill();
+                }
+                state.ready.pop_front()
+            })?
+        };
+        match decoded {
+            None => Ok(None),
+            Some(Err(error)) => Err(errors::raise(py, &error, self.path.as_deref())),
+            Some(Ok(decoded)) => {
+                let topic = self.names[decoded.topic].clone_ref(py);
+                let Decoded { t_ns, offset, seq, value, .. } = decoded;
+                Ok(Some(Message { topic, t_ns, offset, seq, value }))
+            }
+        }
+    }
+}
+
+/// One record.
+#[pyclass(frozen, module = "rovelog._core")]
+pub(crate) struct Message {
+    #[pyo3(get)]
+    topic: Py<PyString>,
+    #[pyo3(get)]
+    t_ns: Option<i64>,
+    #[pyo3(get)]
+    offset: u64,
+    #[pyo3(get)]
+    seq: u64,
+    value: Value,
+}
+
+#[pymethods]
+impl Message {
+    /// All fields.
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.value)
+    }
+
+    fn keys(&self) -> Vec<String> {
+        match &self.value {
+            Value::Struct(fields) => fields.iter().map(|(name, _)| name.to_string()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        match find(&self.value, name) {
+            Some(value) => to_python(py, value),
+            None => Err(PyKeyError::new_err(name.to_owned())),
+        }
+    }
+
+    fn __contains__(&self, name: &str) -> bool {
+        find(&self.value, name).is_some()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let fields = to_python(py, &self.value)?.cast_into::<PyDict>();
+        let fields =
+            fields.map_or_else(|_| Ok(String::new()), |fields| fields.repr().map(|r| r.to_string()))?;
+        let time = self.t_ns.map_or_else(|| "None".to_owned(), |t_ns| t_ns.to_string());
+        Ok(format!("<{} t_ns={time} {fields}>", self.topic.to_str(py)?))
+    }
+}
+
+/// The value at `pos.x`, `q[0]`.
+fn find<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    let mut value = value;
+    for piece in path.split('.') {
+        let (name, elements) = piece.split_once('[').unwrap_or((piece, ""));
+        value = value.get(name)?;
+        for element in elements.split('[').filter(|text| !text.is_empty()) {
+            let Value::List(items) = value else { return None };
+            value = items.get(element.strip_suffix(']')?.parse::<usize>().ok()?)?;
+        }
+    }
+    Some(value)
+}

@@ -1,0 +1,194 @@
+//! What only an RLD log has, as far as the drop-in for rocketlogger needs it: header, raw columns, a matrix of
+//! physical values, times by the stamps of blocks.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{ArrowError, DataType};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use rovelog::rld_format::clock::{TimeAxis, TimeBase, TimeOptions};
+use rovelog::rld_format::{ColumnOptions, RldReader};
+use rovelog::{AnyLog, Error, ErrorKind, ReadOptions, Result, Select};
+
+use crate::errors::{self, Raise};
+use crate::memory::Memory;
+use crate::reader::Reader;
+
+fn rld<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a RldReader> {
+    if let AnyLog::Rld(log) = &*reader.log {
+        return Ok(log);
+    }
+    let format = reader.log.format();
+    let message = format!("this log is no RLD log, it is {}", format.name);
+    Err(Raise::new("UnsupportedError", message).of(format.id, reader.path.as_deref()).raise(py))
+}
+
+/// Opens parts of a split recording, in order, as one log.
+#[pyfunction]
+pub(crate) fn rld_join(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Reader> {
+    let path = paths.first().map(|path| path.to_string_lossy().into_owned());
+    let log = errors::run(py, || -> Result<RldReader> {
+        let parts = paths.iter().map(|path| fs::read(path).map(Into::into));
+        let parts = parts.collect::<std::io::Result<Vec<_>>>().map_err(|error| Error::io("rld", error))?;
+        Ok(RldReader::join(parts, &ReadOptions::default())?)
+    })?;
+    let log = log.map_err(|error| errors::raise(py, &error, path.as_deref()))?;
+    Ok(Reader { log: Arc::new(AnyLog::Rld(log)), path })
+}
+
+/// The header of the first file, and the rows of all.
+#[pyfunction]
+pub(crate) fn rld_header<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Bound<'py, PyDict>> {
+    let log = rld(py, reader)?;
+    let header = log.header();
+    let lead_in = &header.lead_in;
+    let dict = PyDict::new(py);
+    dict.set_item("file_version", lead_in.file_version.get())?;
+    dict.set_item("data_block_size", lead_in.data_block_size.get())?;
+    dict.set_item("sample_rate", lead_in.sample_rate.get())?;
+    dict.set_item("mac_address", lead_in.mac_text())?;
+    dict.set_item("start_sec", lead_in.start_sec.get())?;
+    dict.set_item("start_nsec", lead_in.start_nsec.get())?;
+    dict.set_item("comment", PyBytes::new(py, &header.comment))?;
+    dict.set_item("rows", log.rows())?;
+    let channels = log.channels().iter().zip(&header.channels).map(|(channel, record)| {
+        (&*channel.name, record.unit.get(), channel.scale, channel.size, channel.valid, channel.is_binary)
+    });
+    dict.set_item("channels", channels.collect::<Vec<_>>())?;
+    Ok(dict)
+}
+
+/// Physical values of some channels, row by row: memory of 64-bit floats that may be written.
+#[pyfunction]
+pub(crate) fn rld_matrix(py: Python<'_>, reader: &Reader, channels: Vec<usize>) -> PyResult<Memory> {
+    let log = rld(py, reader)?;
+    let options = ColumnOptions::physical().with_nulls(false).with_times(None);
+    let values = errors::run(py, || -> Result<Vec<u8>> {
+        let width = channels.len() * size_of::<f64>();
+        let mut out = vec![0; rows(log)? * width];
+        let mut row = 0;
+        each_batch(log, &options, |columns| {
+            let count = columns.first().map_or(0, |column| column.len());
+            let end = row + count;
+            let part = &mut out[row * width..end * width];
+            for (place, channel) in channels.iter().enumerate() {
+                let column = columns.get(*channel).ok_or_else(|| {
+                    ArrowError::InvalidArgumentError(format!("there is no channel {channel}"))
+                })?;
+                spread(column, &mut part[place * size_of::<f64>()..], width)?;
+            }
+            row = end;
+            Ok(())
+        })?;
+        Ok(out)
+    })?;
+    let values = values.map_err(|error| reader.raise(py, &error))?;
+    let len = values.len();
+    Ok(Memory::owned(values, len))
+}
+
+/// The raw values of a channel: 64-bit integers for analog ones, bytes of 0 and 1 for binary ones.
+#[pyfunction]
+pub(crate) fn rld_raw(py: Python<'_>, reader: &Reader, channel: usize) -> PyResult<Memory> {
+    let log = rld(py, reader)?;
+    let name = log.channels().get(channel).map(|channel| channel.name.to_string());
+    let options = ColumnOptions::raw().with_times(None);
+    let values = errors::run(py, || -> Result<Vec<u8>> {
+        let name = name.ok_or_else(|| missing(channel))?;
+        let select = Select::all().with_fields([name]);
+        let mut out = Vec::new();
+        for batch in log.batches(&select, &options)? {
+            let batch = batch.map_err(errors::columns)?;
+            let column = batch.columns().first().ok_or_else(|| missing(channel))?;
+            match column.data_type() {
+                DataType::Boolean => out.extend(column.as_boolean().values().iter().map(u8::from)),
+                DataType::Int32 => {
+                    let values = column.as_primitive::<Int32Type>().values().iter();
+                    out.extend(values.flat_map(|value| i64::from(*value).to_ne_bytes()));
+                }
+                _ => {
+                    let values = column.as_primitive::<Int64Type>().values().iter();
+                    out.extend(values.flat_map(|value| value.to_ne_bytes()));
+                }
+            }
+        }
+        Ok(out)
+    })?;
+    let values = values.map_err(|error| reader.raise(py, &error))?;
+    let len = values.len();
+    Ok(Memory::owned(values, len))
+}
+
+/// The times of all rows on straight lines between the stamps of blocks, nanoseconds: of the clock that is set from
+/// the network, or of the one that nobody sets. The second value says whether every row has one.
+#[pyfunction]
+pub(crate) fn rld_times(py: Python<'_>, reader: &Reader, network: bool) -> PyResult<(Memory, bool)> {
+    let log = rld(py, reader)?;
+    let base = if network { TimeBase::Unix } else { TimeBase::Monotonic };
+    let times = errors::run(py, || -> Result<(Vec<u8>, bool)> {
+        let map = log.times(TimeOptions::new(TimeAxis::BlockInterp, base));
+        let mut times = vec![0; rows(log)?];
+        let complete = map.fill(0..log.rows(), &mut times);
+        Ok((times.into_iter().flat_map(i64::to_ne_bytes).collect(), complete))
+    })?;
+    let (times, complete) = times.map_err(|error| reader.raise(py, &error))?;
+    let len = times.len();
+    Ok((Memory::owned(times, len), complete))
+}
+
+fn rows(log: &RldReader) -> Result<usize> {
+    usize::try_from(log.rows())
+        .map_err(|_| Error::new("rld", ErrorKind::LimitExceeded, None, "more rows than memory has bytes"))
+}
+
+fn missing(channel: usize) -> Error {
+    Error::new("rld", ErrorKind::InvalidArgument, None, format!("there is no channel {channel}"))
+}
+
+/// Hands the columns of each batch to `take`.
+fn each_batch(
+    log: &RldReader,
+    options: &ColumnOptions,
+    mut take: impl FnMut(&[ArrayRef]) -> std::result::Result<(), ArrowError>,
+) -> Result<()> {
+    for batch in log.batches(&Select::all(), options)? {
+        batch.and_then(|batch| take(batch.columns())).map_err(errors::columns)?;
+    }
+    Ok(())
+}
+
+/// Writes a column to every `width`th place of `out`, as 64-bit floats.
+fn spread(column: &ArrayRef, out: &mut [u8], width: usize) -> std::result::Result<(), ArrowError> {
+    let places = out.chunks_mut(width).filter_map(|place| place.first_chunk_mut::<8>());
+    match column.data_type() {
+        DataType::Boolean => {
+            for (place, value) in places.zip(column.as_boolean().values().iter()) {
+                *place = f64::from(u8::from(value)).to_ne_bytes();
+            }
+        }
+        DataType::Float64 => {
+            for (place, value) in places.zip(column.as_primitive::<Float64Type>().values()) {
+                *place = value.to_ne_bytes();
+            }
+        }
+        other => {
+            let why = format!("a channel of {other} has no physical values");
+            return Err(ArrowError::InvalidArgumentError(why));
+        }
+    }
+    Ok(())
+}
+
+/// Adds the functions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(rld_join, module)?)?;
+    module.add_function(wrap_pyfunction!(rld_header, module)?)?;
+    module.add_function(wrap_pyfunction!(rld_matrix, module)?)?;
+    module.add_function(wrap_pyfunction!(rld_raw, module)?)?;
+    module.add_function(wrap_pyfunction!(rld_times, module)?)
+}

@@ -1,0 +1,148 @@
+//! Parts of columns by name: `pos`, `pos.x`, `q[0]`, `esc[3].esc_rpm`.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
+
+/// The name of the column with the wall time.
+const TIME: &str = "time";
+
+/// What becomes of a format's columns before Python sees them.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    /// Names of fields or of parts of them; none is everything.
+    paths: Option<Vec<String>>,
+    /// Unix time minus log time, where the log can be placed.
+    offset: Option<i64>,
+}
+
+/// One step into a column.
+enum Step<'a> {
+    Field(&'a str),
+    Element(usize),
+}
+
+impl Shape {
+    pub(crate) fn new(paths: Option<Vec<String>>, offset: Option<i64>) -> Self {
+        Self { paths, offset }
+    }
+
+    /// The names that the format's reader has to decode: those of the paths, elements left out.
+    pub(crate) fn fields(&self) -> Option<Vec<String>> {
+        let plain = |path: &String| {
+            let steps = steps(path);
+            let names = steps.iter().filter_map(|step| match step {
+                Step::Field(name) => Some(*name),
+                Step::Element(_) => None,
+            });
+            names.collect::<Vec<_>>().join(".")
+        };
+        self.paths.as_ref().map(|paths| paths.iter().map(plain).collect())
+    }
+
+    /// The schema that batches of `schema` get.
+    pub(crate) fn schema(&self, schema: &SchemaRef) -> Result<SchemaRef, ArrowError> {
+        Ok(self.apply(&RecordBatch::new_empty(Arc::clone(schema)))?.schema())
+    }
+
+    /// `t_ns`, the wall time where there is one, then the fields.
+    pub(crate) fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let schema = batch.schema();
+        let mut fields: Vec<FieldRef> = vec![Arc::clone(&schema.fields()[0])];
+        let mut columns: Vec<ArrayRef> = vec![Arc::clone(batch.column(0))];
+        let taken = schema.column_with_name(TIME).is_some();
+        if let Some(offset) = self.offset.filter(|_| !taken) {
+            let time = wall(batch.column(0), offset);
+            fields.push(Arc::new(Field::new(TIME, time.data_type().clone(), true)));
+            columns.push(time);
+        }
+        match &self.paths {
+            None => {
+                fields.extend(schema.fields().iter().skip(1).cloned());
+                columns.extend(batch.columns().iter().skip(1).cloned());
+            }
+            Some(paths) => {
+                for path in paths {
+                    let (field, column) = part(batch, path)?;
+                    fields.push(field);
+                    columns.push(column);
+                }
+            }
+        }
+        let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(Arc::new(schema), columns, &options)
+    }
+}
+
+/// The wall time of rows. Without an offset nothing is copied.
+fn wall(t_ns: &ArrayRef, offset: i64) -> ArrayRef {
+    let t_ns = t_ns.as_primitive::<Int64Type>();
+    let unix: PrimitiveArray<Int64Type> = if offset == 0 {
+        t_ns.clone()
+    } else {
+        // What passes the range of nanoseconds has no wall time.
+        t_ns.unary_opt(|nanos| nanos.checked_add(offset))
+    };
+    let zone = DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()));
+    arrow_array::make_array(
+        unix.into_data().into_builder().data_type(zone).build().expect("timestamps are integers of 64 bits"),
+    )
+}
+
+fn steps(path: &str) -> Vec<Step<'_>> {
+    let mut steps = Vec::new();
+    for piece in path.split('.') {
+        let (name, elements) = piece.split_once('[').unwrap_or((piece, ""));
+        steps.push(Step::Field(name));
+        let elements = elements.split('[').filter_map(|text| text.strip_suffix(']')?.parse().ok());
+        steps.extend(elements.map(Step::Element));
+    }
+    steps
+}
+
+/// The part of a batch at `path`, under that name.
+fn part(batch: &RecordBatch, path: &str) -> Result<(FieldRef, ArrayRef), ArrowError> {
+    let missing = || ArrowError::InvalidArgumentError(format!("there is no field {path}"));
+    let schema = batch.schema();
+    let steps = steps(path);
+    let Some((Step::Field(name), rest)) = steps.split_first() else { return Err(missing()) };
+    let (index, field) = schema.column_with_name(name).ok_or_else(missing)?;
+    let (mut field, mut column) = (Arc::new(field.clone()), Arc::clone(batch.column(index)));
+    for step in rest {
+        (field, column) = match (step, column.data_type().clone()) {
+            (Step::Field(name), DataType::Struct(fields)) => {
+                let (index, field) = fields.find(name).ok_or_else(missing)?;
+                (Arc::clone(field), Arc::clone(column.as_struct().column(index)))
+            }
+            (Step::Element(element), DataType::FixedSizeList(item, size)) => {
+                let size = u64::try_from(size).unwrap_or(0);
+                let element = u64::try_from(*element).ok().filter(|e| *e < size).ok_or_else(missing)?;
+                let rows = column.len() as u64;
+                let places: UInt64Array = (0..rows).map(|row| row * size + element).collect();
+                let taken = arrow_select::take::take(column.as_fixed_size_list().values(), &places, None)?;
+                let metadata = field.metadata().clone();
+                (Arc::new(Field::clone(&item).with_metadata(metadata)), taken)
+            }
+            // `esc.esc_rpm`: the field of each element.
+            (Step::Field(name), DataType::FixedSizeList(item, size)) => {
+                let list = column.as_fixed_size_list();
+                let DataType::Struct(fields) = item.data_type() else { return Err(missing()) };
+                let (index, inner) = fields.find(name).ok_or_else(missing)?;
+                let values = Arc::clone(list.values().as_struct().column(index));
+                let item = Arc::new(Field::new_list_field(inner.data_type().clone(), inner.is_nullable()));
+                let nulls = list.nulls().cloned();
+                let lists = arrow_array::FixedSizeListArray::try_new(item, size, values, nulls)?;
+                let lists: ArrayRef = Arc::new(lists);
+                let field = Field::new(name.to_owned(), lists.data_type().clone(), false);
+                (Arc::new(field.with_metadata(inner.metadata().clone())), lists)
+            }
+            _ => return Err(missing()),
+        };
+    }
+    let named = Field::clone(&field).with_name(path);
+    Ok((Arc::new(named), column))
+}

@@ -1,0 +1,133 @@
+//! A topic as a stream of Arrow batches that keeps its log alive: one fresh stream per call.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
+use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
+use arrow_select::coalesce::BatchCoalescer;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use pyo3_arrow::PySchema;
+use pyo3_arrow::ffi::{ArrayIterator, to_stream_pycapsule};
+use rovelog::AnyLog;
+use rovelog::core::Batches;
+use self_cell::self_cell;
+
+use crate::select::Shape;
+
+/// Rows that a batch has at most.
+const ROWS: usize = 64 << 10;
+/// Bytes that a batch has at most, by the mean size of a topic's records.
+const BYTES: u64 = 16 << 20;
+
+self_cell!(
+    struct Cell {
+        owner: Arc<AnyLog>,
+        #[not_covariant]
+        dependent: Batches,
+    }
+);
+
+/// The batches of a topic in their final shape, larger than the format's reader hands them out.
+pub(crate) struct TopicStream {
+    cell: Cell,
+    shape: Shape,
+    schema: SchemaRef,
+    gathered: BatchCoalescer,
+    ended: bool,
+}
+
+impl TopicStream {
+    /// A stream over what `open` opens; a topic's records have `mean` bytes.
+    pub(crate) fn new(
+        log: Arc<AnyLog>,
+        shape: Shape,
+        mean: u64,
+        open: impl for<'a> FnOnce(&'a AnyLog) -> rovelog::Result<Batches<'a>>,
+    ) -> rovelog::Result<Self> {
+        let cell = Cell::try_new(log, |log| open(log))?;
+        let inner = cell.with_dependent(|_, batches| batches.schema());
+        let schema = shape.schema(&inner).map_err(crate::errors::columns)?;
+        let rows = usize::try_from(BYTES / mean.max(1)).map_or(ROWS, |rows| rows.clamp(1, ROWS));
+        let gathered = BatchCoalescer::new(Arc::clone(&schema), rows);
+        Ok(Self { cell, shape, schema, gathered, ended: false })
+    }
+
+    fn advance(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+        while !self.gathered.has_completed_batch() && !self.ended {
+            if let Some(batch) = self.cell.with_dependent_mut(|_, batches| batches.next()) {
+                self.gathered.push_batch(self.shape.apply(&batch?)?)?;
+            } else {
+                self.gathered.finish_buffered_batch()?;
+                self.ended = true;
+            }
+        }
+        Ok(self.gathered.next_completed_batch())
+    }
+}
+
+impl Iterator for TopicStream {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.advance().transpose()
+    }
+}
+
+impl RecordBatchReader for TopicStream {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+/// `batches` as a capsule of the Arrow C stream interface, in the requested schema where that loses nothing.
+pub(crate) fn capsule<'py>(
+    py: Python<'py>,
+    batches: Box<dyn RecordBatchReader + Send>,
+    requested: Option<Bound<'py, PyCapsule>>,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let schema = batches.schema();
+    let field =
+        Field::new_struct("", schema.fields().clone(), false).with_metadata(schema.metadata().clone());
+    let requested = match requested {
+        Some(capsule) => {
+            let wanted = PySchema::from_arrow_pycapsule(&capsule)?.into_inner();
+            let wanted = DataType::Struct(wanted.fields().clone());
+            lossless(field.data_type(), &wanted).then_some(capsule)
+        }
+        None => None,
+    };
+    let arrays =
+        batches.map(|batch| -> Result<ArrayRef, ArrowError> { Ok(Arc::new(StructArray::from(batch?))) });
+    let arrays = ArrayIterator::new(arrays, Arc::new(field));
+    Ok(to_stream_pycapsule(py, Box::new(arrays), requested)?)
+}
+
+/// Whether every value of `from` is the same value in `to`.
+fn lossless(from: &DataType, to: &DataType) -> bool {
+    use DataType as T;
+    let width = |ty: &DataType| ty.primitive_width().unwrap_or(0);
+    match (from, to) {
+        (from, to) if from == to => true,
+        (T::Utf8, T::LargeUtf8 | T::Utf8View)
+        | (T::Binary, T::LargeBinary | T::BinaryView)
+        | (T::Float32 | T::Int8 | T::Int16 | T::Int32 | T::UInt8 | T::UInt16 | T::UInt32, T::Float64) => true,
+        (from, to) if from.is_signed_integer() && to.is_signed_integer() => width(from) <= width(to),
+        (from, to) if from.is_unsigned_integer() && to.is_unsigned_integer() => width(from) <= width(to),
+        (from, to) if from.is_unsigned_integer() && to.is_signed_integer() => width(from) < width(to),
+        (T::FixedSizeList(from, n), T::FixedSizeList(to, m)) => {
+            n == m && lossless(from.data_type(), to.data_type())
+        }
+        (T::FixedSizeList(from, _), T::List(to) | T::LargeList(to)) | (T::List(from), T::LargeList(to)) => {
+            lossless(from.data_type(), to.data_type())
+        }
+        (T::Struct(from), T::Struct(to)) => {
+            from.len() == to.len()
+                && from
+                    .iter()
+                    .zip(to)
+                    .all(|(from, to)| from.name() == to.name() && lossless(from.data_type(), to.data_type()))
+        }
+        _ => false,
+    }
+}

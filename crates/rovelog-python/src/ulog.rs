@@ -1,0 +1,274 @@
+//! What only a ULog has: parameters, information, dropouts, events, and what the drop-in for pyulog needs.
+
+use std::collections::HashMap;
+
+use arrow_array::RecordBatch;
+use memmap2::MmapMut;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use rovelog::core::LogReader as _;
+use rovelog::ulog_format::message::Message;
+use rovelog::ulog_format::{UlogReader, px4};
+use rovelog::{AnyLog, Error, ErrorKind, Result, Select, Timestamp, Topic};
+
+use crate::errors::{self, Raise};
+use crate::memory::Memory;
+use crate::reader::Reader;
+use crate::values::map_to_python;
+
+/// All rows of a topic in one batch, where the format is ULog and the topic has rows.
+pub(crate) fn table(log: &AnyLog, topic: &Topic, select: &Select) -> Option<Result<RecordBatch>> {
+    let AnyLog::Ulog(log) = log else { return None };
+    let wrong = |error| Error::new("ulog", ErrorKind::InvalidArgument, None, error);
+    match log.tables(select).map_err(wrong) {
+        Ok(tables) => tables.into_iter().find(|(id, _)| *id == topic.id).map(|(_, batch)| Ok(batch)),
+        Err(error) => Some(Err(error)),
+    }
+}
+
+fn ulog<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a UlogReader> {
+    if let AnyLog::Ulog(log) = &*reader.log {
+        return Ok(log);
+    }
+    let format = reader.log.format();
+    let message = format!("this log is no ULog, it is {}", format.name);
+    Err(Raise::new("UnsupportedError", message).of(format.id, reader.path.as_deref()).raise(py))
+}
+
+fn nanos(time: Option<Timestamp>) -> Option<i64> {
+    time.map(|time| time.nanos)
+}
+
+/// Parameters: `initial`, `changed`, `system_defaults`, `setup_defaults`.
+#[pyfunction]
+pub(crate) fn ulog_parameters<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Bound<'py, PyDict>> {
+    let log = ulog(py, reader)?;
+    let parameters = errors::run(py, || log.parameters())?;
+    let dict = PyDict::new(py);
+    dict.set_item("initial", map_to_python(py, &parameters.initial)?)?;
+    let changed = parameters.changed.iter().map(|change| {
+        let value = crate::values::to_python(py, &change.value)?;
+        Ok((nanos(change.time), &change.name, value))
+    });
+    dict.set_item("changed", changed.collect::<PyResult<Vec<_>>>()?)?;
+    dict.set_item("system_defaults", map_to_python(py, &parameters.system_defaults)?)?;
+    dict.set_item("setup_defaults", map_to_python(py, &parameters.setup_defaults)?)?;
+    Ok(dict)
+}
+
+/// Information messages: the last value of each key.
+#[pyfunction]
+pub(crate) fn ulog_infos<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Bound<'py, PyDict>> {
+    let log = ulog(py, reader)?;
+    map_to_python(py, &errors::run(py, || log.infos())?)
+}
+
+/// Dropouts: time, milliseconds, offset.
+#[pyfunction]
+pub(crate) fn ulog_dropouts(py: Python<'_>, reader: &Reader) -> PyResult<Vec<(Option<i64>, u16, u64)>> {
+    let log = ulog(py, reader)?;
+    let dropouts = errors::run(py, || log.dropouts())?;
+    Ok(dropouts.iter().map(|dropout| (nanos(dropout.time), dropout.millis, dropout.offset)).collect())
+}
+
+/// Events of PX4: time, level, message, name.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "a row of a table")]
+pub(crate) fn ulog_events(
+    py: Python<'_>,
+    reader: &Reader,
+) -> PyResult<Vec<(i64, &'static str, String, Option<String>)>> {
+    let log = ulog(py, reader)?;
+    errors::run(py, || {
+        let events = px4::events(log).list.into_iter();
+        let events = events.filter(px4::Event::is_message);
+        let row = |event: px4::Event| {
+            (event.time.nanos, event.level_name(), event.message(), event.text.map(|text| text.name))
+        };
+        events.map(row).collect()
+    })
+}
+
+/// Changes of PX4's flight mode: time, name, number.
+#[pyfunction]
+pub(crate) fn ulog_modes(py: Python<'_>, reader: &Reader) -> PyResult<Vec<(i64, String, u8)>> {
+    let log = ulog(py, reader)?;
+    let modes = errors::run(py, || px4::mode_changes(log))?;
+    let row = |change: &px4::Change<px4::Mode>| {
+        let name = change.value.name().map_or_else(|| change.value.to_string(), str::to_owned);
+        (change.time.nanos, name, change.value.nav_state)
+    };
+    Ok(modes.iter().map(row).collect())
+}
+
+/// The header and the flag bits: version, start in microseconds, compatible and incompatible flags.
+#[pyfunction]
+pub(crate) fn ulog_header(py: Python<'_>, reader: &Reader) -> PyResult<(u8, u64, [u8; 8], [u8; 8])> {
+    let log = ulog(py, reader)?;
+    let header = log.header();
+    let flags = log.flag_bits();
+    let compat = flags.map_or([0; 8], |flags| flags.compat_flags);
+    let incompat = flags.map_or([0; 8], |flags| flags.incompat_flags);
+    Ok((header.version, header.timestamp.get(), compat, incompat))
+}
+
+/// The subscriptions, parallel to the topics: message id, instance, name of the format, rows.
+#[pyfunction]
+pub(crate) fn ulog_subscriptions(py: Python<'_>, reader: &Reader) -> PyResult<Vec<(u16, u8, String, u64)>> {
+    let log = ulog(py, reader)?;
+    let both = log.definitions().subscriptions().iter().zip(log.topics());
+    Ok(both.map(|(sub, topic)| (sub.msg_id, sub.multi_id, topic.type_name.clone(), topic.count)).collect())
+}
+
+/// What stands in a log beside its rows, in file order: type of message, payload, whether the data section has
+/// begun, and the greatest timestamp of the rows before it, microseconds.
+///
+/// `stamps` has, by subscription, where rows carry their timestamp and the sizes they may have; rows of other
+/// subscriptions do not move that time. With `definitions_only` it ends where the data section begins.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "a row of a table")]
+pub(crate) fn ulog_messages<'py>(
+    py: Python<'py>,
+    reader: &Reader,
+    stamps: HashMap<usize, (usize, usize, usize)>,
+    definitions_only: bool,
+) -> PyResult<(Vec<(u8, Bound<'py, PyBytes>, bool, u64)>, u64)> {
+    let log = ulog(py, reader)?;
+    let (found, last) = errors::run(py, || beside_rows(log, &stamps, definitions_only))?;
+    let found = found
+        .into_iter()
+        .map(|(kind, payload, in_data, last)| (kind, PyBytes::new(py, &payload), in_data, last));
+    Ok((found.collect(), last))
+}
+
+/// A message with what came before it.
+type Beside = (u8, Vec<u8>, bool, u64);
+
+fn beside_rows(
+    log: &UlogReader,
+    stamps: &HashMap<usize, (usize, usize, usize)>,
+    definitions_only: bool,
+) -> (Vec<Beside>, u64) {
+    let mut found = Vec::new();
+    let mut last = log.header().timestamp.get();
+    // By message id: where the timestamp stands, and the sizes of rows.
+    let mut rows: Vec<Option<(usize, usize, usize)>> = vec![None; 1 << 16];
+    let (mut subscription, mut in_data) = (0, false);
+    for (_, message) in log.messages() {
+        let (kind, payload) = match message {
+            Message::Data { msg_id, row } => {
+                in_data = true;
+                if let Some((at, least, most)) = rows[usize::from(msg_id)]
+                    && (least..=most).contains(&row.len())
+                    && let Some(time) = row.get(at..).and_then(|bytes| bytes.first_chunk())
+                {
+                    last = last.max(u64::from_le_bytes(*time));
+                }
+                continue;
+            }
+            Message::Subscription { msg_id, .. } => {
+                if definitions_only {
+                    break;
+                }
+                in_data = true;
+                rows[usize::from(msg_id)] = stamps.get(&subscription).copied();
+                subscription += 1;
+                continue;
+            }
+            Message::Format(text) => (b'F', text.to_vec()),
+            Message::Info(part) => (b'I', key_value(&part)),
+            Message::MultiInfo { continued, part } => {
+                (b'M', [&[u8::from(continued)], &*key_value(&part)].concat())
+            }
+            Message::Parameter(part) => (b'P', key_value(&part)),
+            Message::DefaultParameter { types, default } => {
+                (b'Q', [&[types], &*key_value(&default)].concat())
+            }
+            Message::Text { level, tag, timestamp, text } => {
+                in_data = true;
+                let tag = tag.map(u16::to_le_bytes);
+                let kind = if tag.is_some() { b'C' } else { b'L' };
+                let tag = tag.as_ref().map_or(&[][..], |tag| tag);
+                (kind, [&[level], tag, &timestamp.to_le_bytes(), text].concat())
+            }
+            Message::Dropout { millis } => (b'O', millis.to_le_bytes().to_vec()),
+            _ => continue,
+        };
+        if in_data && definitions_only {
+            break;
+        }
+        found.push((kind, payload, in_data, last));
+    }
+    (found, last)
+}
+
+fn key_value(part: &rovelog::ulog_format::message::KeyValue<'_>) -> Vec<u8> {
+    // A key's length stood in one byte.
+    let len = u8::try_from(part.key.len()).unwrap_or(u8::MAX);
+    [&[len], part.key, part.value].concat()
+}
+
+/// The rows of some subscriptions, each one's behind each other in file order, the first `size` bytes of each
+/// row: memory for structured arrays that may be written.
+#[pyfunction]
+pub(crate) fn ulog_rows(
+    py: Python<'_>,
+    reader: &Reader,
+    sizes: Vec<(usize, usize)>,
+) -> PyResult<Vec<Memory>> {
+    let log = ulog(py, reader)?;
+    let rows = errors::run(py, || gather(log, &sizes))?;
+    let rows = rows.map_err(|error| {
+        let error = Error::io("ulog", error);
+        errors::raise(py, &error, reader.path.as_deref())
+    });
+    py.check_signals()?;
+    Ok(rows?.into_iter().map(|rows| Memory::owned(rows.bytes, rows.used)).collect())
+}
+
+/// Memory that is being filled with rows.
+struct Rows {
+    bytes: MmapMut,
+    size: usize,
+    used: usize,
+}
+
+fn gather(log: &UlogReader, sizes: &[(usize, usize)]) -> std::io::Result<Vec<Rows>> {
+    let topics = log.topics();
+    let mut places = vec![usize::MAX; topics.len()];
+    let mut found = Vec::with_capacity(sizes.len());
+    for (place, (topic, size)) in sizes.iter().enumerate() {
+        let Some(known) = topics.get(*topic) else { continue };
+        let rows = usize::try_from(known.count).unwrap_or(0);
+        let bytes = MmapMut::map_anon((rows * size).max(1))?;
+        #[cfg(target_os = "linux")]
+        // Refused where huge pages are switched off; the memory is as good without.
+        let _ = bytes.advise(memmap2::Advice::HugePage);
+        found.push(Rows { bytes, size: *size, used: 0 });
+        places[*topic] = place;
+    }
+    for record in log.records_in_file_order() {
+        let Some(rows) = found.get_mut(places[record.topic.id.index()]) else { continue };
+        let (from, to) = (rows.used, rows.used + rows.size);
+        // A row may lack padding at its end, which is zero then.
+        let len = rows.size.min(record.payload.len());
+        if let Some(out) = rows.bytes.get_mut(from..to) {
+            out[..len].copy_from_slice(&record.payload[..len]);
+            rows.used = to;
+        }
+    }
+    Ok(found)
+}
+
+/// Adds the functions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(ulog_parameters, module)?)?;
+    module.add_function(wrap_pyfunction!(ulog_infos, module)?)?;
+    module.add_function(wrap_pyfunction!(ulog_dropouts, module)?)?;
+    module.add_function(wrap_pyfunction!(ulog_events, module)?)?;
+    module.add_function(wrap_pyfunction!(ulog_modes, module)?)?;
+    module.add_function(wrap_pyfunction!(ulog_header, module)?)?;
+    module.add_function(wrap_pyfunction!(ulog_subscriptions, module)?)?;
+    module.add_function(wrap_pyfunction!(ulog_messages, module)?)?;
+    module.add_function(wrap_pyfunction!(ulog_rows, module)?)
+}

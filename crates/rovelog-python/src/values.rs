@@ -1,0 +1,45 @@
+//! Values of the library as Python's.
+
+use std::collections::BTreeMap;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use rovelog::Value;
+
+/// A value as the Python object that people expect: int, float, str, bytes, list, dict, None.
+pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Bool(v) => v.into_pyobject(py)?.to_owned().into_any(),
+        Value::Int(v, _) => v.into_pyobject(py)?.into_any(),
+        Value::UInt(v, _) => v.into_pyobject(py)?.into_any(),
+        Value::F32(v) => f64::from(*v).into_pyobject(py)?.into_any(),
+        Value::F64(v) => v.into_pyobject(py)?.into_any(),
+        Value::Text(v) => v.into_pyobject(py)?.into_any(),
+        Value::Bytes(v) => PyBytes::new(py, v).into_any(),
+        Value::List(items) => {
+            let items: PyResult<Vec<_>> = items.iter().map(|item| to_python(py, item)).collect();
+            PyList::new(py, items?)?.into_any()
+        }
+        Value::Struct(fields) => {
+            let dict = PyDict::new(py);
+            for (name, value) in fields {
+                dict.set_item(&**name, to_python(py, value)?)?;
+            }
+            dict.into_any()
+        }
+        // Null, and what is not known here.
+        _ => py.None().into_bound(py),
+    })
+}
+
+/// Named values.
+pub(crate) fn map_to_python<'py>(
+    py: Python<'py>,
+    values: &BTreeMap<String, Value>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in values {
+        dict.set_item(name, to_python(py, value)?)?;
+    }
+    Ok(dict)
+}

@@ -1,0 +1,100 @@
+"""Every case of the corpus reads as its recipe says: the same truth that the Rust tests read."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import CASES, case_log
+
+import rovelog as rl
+
+
+def same(want: Any, got: Any, kind: str, fields: list[rl.Field] | None) -> bool:
+    """Whether a value of the truth is the one that Python got."""
+    if kind.endswith("]"):
+        inner = kind[: kind.rindex("[")]
+        return len(want) == len(got) and all(same(w, g, inner, fields) for w, g in zip(want, got, strict=True))
+    if fields is not None:
+        return want.keys() == got.keys() and all(same(want[f.name], got[f.name], f.type, f.fields) for f in fields)
+    if kind in ("int64", "uint64"):
+        return int(want) == got
+    if kind.startswith("float"):
+        value = float(np.float32(want)) if kind == "float32" else float(want)
+        return value == got or (math.isnan(value) and math.isnan(got))
+    if isinstance(got, bytes):
+        return base64.b64decode(want) == got
+    return bool(want == got)
+
+
+def columns_of(topic: rl.Topic) -> list[dict[str, Any]]:
+    """The rows of a topic, by way of Arrow."""
+    rows: list[dict[str, Any]] = topic.to_arrow().to_pylist()
+    return rows
+
+
+def depth(fields: list[rl.Field] | None) -> int:
+    """Levels of nested fields."""
+    return 1 + max((depth(field.fields) for field in fields), default=0) if fields else 0
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_case(case: pathlib.Path) -> None:
+    truth = json.loads(case.read_text(encoding="utf-8"))
+    path = case_log(case)
+    if truth["open"] == "refused":
+        with pytest.raises(rl.RovelogError) as caught:
+            rl.open(path)
+        assert all(word in str(caught.value) for word in truth["error"]["contains"])
+        return
+    log = rl.open(path)
+    assert log.format == truth["format"]["id"]
+    assert log.state == truth["state"]
+    assert log.info.clock in (truth["clock"], None)
+    for end in ("start_ns", "end_ns"):
+        want = truth[end]
+        assert getattr(log, end) == (None if want is None else int(want))
+    if truth["utc"] is not None:
+        assert log.info.utc_offset_ns == int(truth["utc"]["offset_ns"])
+    lost = [(found.name, found.start, found.end) for found in log.problems if found.severity == "data_lost"]
+    assert lost == [(want["code"], int(want["start"]), int(want["end"])) for want in truth["lost"]]
+    notes = [(found.name, found.start) for found in log.problems if found.severity != "data_lost"]
+    assert notes == [(want["code"], int(want["offset"])) for want in truth["notes"]]
+    assert [topic.name for topic in log.topics.values()] == [want["name"] for want in truth["topics"]]
+    texts = [(text.text, text.t_ns) for text in log.text]
+    assert len(texts) == len(truth.get("texts") or [])
+    check_rows(log, truth["records"])
+
+
+def check_rows(log: rl.Log, records: list[dict[str, Any]]) -> None:
+    """Records and columns have all values of the truth."""
+    by_offset = {message.offset: message for message in log.messages()}
+    assert len(by_offset) == len(records) == log.records
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for want in records:
+        message = by_offset[int(want["offset"])]
+        topic = log[want["topic"]]
+        assert message.topic == want["topic"]
+        # In the order of records, one without a time stands at its place but has none.
+        assert message.t_ns == (None if want["t_ns"] is None else int(want["t_ns"]))
+        assert message.seq == int(want["seq"])
+        got = message.fields()
+        for field in topic.fields:
+            assert same(want["data"][field.name], got[field.name], field.type, field.fields), field.name
+        rows.setdefault(want["topic"], []).append(want)
+    for name, wanted in rows.items():
+        topic = log[name]
+        if depth(topic.fields) > 60:
+            # pyarrow refuses types of more than 64 levels.
+            continue
+        columns = columns_of(topic)
+        assert len(columns) == len(wanted)
+        for want, got in zip(wanted, columns, strict=True):
+            for field in topic.fields:
+                if field.name != "time":
+                    assert same(want["data"][field.name], got[field.name], field.type, field.fields), field.name

@@ -1,0 +1,228 @@
+"""Opening, what a log says about itself, records, damage, errors."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tracemalloc
+
+import pytest
+
+import rovelog as rl
+from rovelog import _core
+
+
+def test_every_kind_of_source(flight: pathlib.Path) -> None:
+    data = flight.read_bytes()
+    with flight.open("rb") as file:
+        sources = [flight, str(flight), data, bytearray(data), memoryview(data), io.BytesIO(data), file]
+        for source in sources:
+            log = rl.open(source)
+            assert log.format == "ulog"
+            assert log.records == rl.open(flight).records
+
+
+def test_an_address(flight: pathlib.Path) -> None:
+    import functools
+    import http.server
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    handler = functools.partial(Quiet, directory=str(flight.parent))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        name = flight.name.replace("+", "%2B")
+        assert rl.open(f"http://127.0.0.1:{server.server_port}/{name}").records > 0
+        server.shutdown()
+
+
+def test_what_a_log_says(real_log: rl.Log) -> None:
+    assert real_log.state == "complete"
+    assert real_log.info.dialect == "px4"
+    assert real_log.duration == dt.timedelta(seconds=1174, microseconds=58246)
+    assert real_log.start == dt.datetime(2021, 4, 21, 6, 30, 58, 450725, dt.timezone.utc)
+    assert real_log.records == 14604
+    assert "vehicle_attitude" in real_log and real_log["vehicle_attitude", 0].name == "vehicle_attitude/0"
+    assert len(real_log.text) == 3 and real_log.text[0].level_name == "info"
+    assert real_log.ulog.dropouts[0].duration_ms == 30
+    assert real_log.params["SYS_AUTOSTART"] == 13014
+    assert real_log.ulog.infos["ver_sw_branch"] == "v1.11.2_w_rc_sysid"
+    assert real_log.ulog.modes
+
+
+def test_records_come_in_the_order_of_time(real_log: rl.Log) -> None:
+    # A device writes 0 before it has a time; such a record stands at its place in the file.
+    times = [(m.t_ns, m.offset) for m in real_log.messages() if m.t_ns]
+    assert times == sorted(times)
+    assert len(list(real_log.messages())) == real_log.records
+    one = next(iter(real_log.messages("vehicle_attitude")))
+    assert one["q[1]"] == one["q"][1] and "q" in one and "p" not in one
+    assert one.fields().keys() == set(one.keys())
+    with pytest.raises(KeyError):
+        one["nothing"]
+    first = real_log["vehicle_attitude"].first_ns
+    assert first is not None
+    start, end = first + 10**9, first + 2 * 10**9
+    window = [m.t_ns for m in real_log.messages(["vehicle_attitude"], start=start, end=end)]
+    assert len(window) > 100 and all(start <= t < end for t in window)
+    every = [m.t_ns for m in real_log.messages("vehicle_attitude")]
+    assert window == [t for t in every if start <= t < end]
+
+
+def test_only_some_topics(real: pathlib.Path) -> None:
+    log = rl.open(real, topics=["vehicle_attitude"])
+    assert list(log.topics) == ["vehicle_attitude/0"]
+    assert {m.topic for m in log.messages()} == {"vehicle_attitude/0"}
+
+
+def test_damage_warns_once_and_is_told(flight: pathlib.Path) -> None:
+    path = flight.parent / "bad-data+short.ulg"
+    with pytest.warns(rl.DataLossWarning, match="could not be read"):
+        log = rl.open(path)
+    lost = [problem for problem in log.problems if problem.severity == "data_lost"]
+    assert lost and lost[0].code.startswith("E-ULOG-") and lost[0].fix.startswith("rovelog.recover")
+    with pytest.raises(rl.CorruptError) as caught:
+        rl.open(path, strict=True)
+    assert caught.value.lost == log.info.lost
+    assert caught.value.offset == log.info.lost[0][0]
+    assert isinstance(caught.value, ValueError)
+
+
+def test_recover_and_slice(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    damaged = flight.parent / "bad-data+short.ulg"
+    out = tmp_path / "fixed.ulg"
+    kept = rl.recover(damaged, out)
+    assert kept.kept_bytes + kept.lost_bytes + kept.stale_bytes == damaged.stat().st_size
+    fixed = rl.open(out)
+    assert fixed.state == "complete" and fixed.records == kept.records
+    with pytest.raises(rl.ReadError, match="already"):
+        rl.recover(damaged, out)
+    assert rl.recover(damaged, out, force=True) == kept
+    with pytest.raises(rl.ReadError, match="the output is the input"):
+        rl.recover(damaged, damaged, force=True)
+    log = rl.open(flight)
+    part = log.slice(tmp_path / "part.ulg", topics=[next(iter(log.topics))])
+    assert rl.open(tmp_path / "part.ulg").records == part.records > 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fixed.ulg", "part.ulg"]
+
+
+def test_errors_say_what_to_do(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    with pytest.raises(FileNotFoundError) as missing:
+        rl.open(tmp_path / "no.ulg")
+    assert isinstance(missing.value, rl.RovelogError) and missing.value.next is not None
+    other = tmp_path / "a.zip"
+    other.write_bytes(b"PK\x03\x04" + bytes(100))
+    with pytest.raises(rl.NotALogError, match="a zip archive") as wrong:
+        rl.open(other)
+    assert wrong.value.path == str(other) and "unpack" in str(wrong.value)
+    with pytest.raises(rl.TopicNotFound) as topic:
+        rl.open(flight)["tt"]
+    assert isinstance(topic.value, KeyError)
+    log = rl.open(flight)
+    if log.info.utc_offset_ns is None:
+        with pytest.raises(rl.NoUtcError):
+            log["t"].between("2026-01-01T00:00:00Z")
+    with pytest.raises(TypeError, match="mode 'rb'"):
+        rl.open(io.StringIO("text"))
+    with pytest.raises(TypeError):
+        rl.open(42)  # type: ignore[arg-type]
+    log.close()
+    with pytest.raises(rl.RovelogError, match="closed"):
+        log.messages()
+
+
+def test_a_panic_is_an_exception(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(rl.RovelogError, match="on purpose"):
+        _core._panic_on_purpose()
+    assert "on purpose" in capfd.readouterr().err
+
+
+BUSY = """
+import signal, sys, rovelog as rl
+log = rl.open(sys.argv[1])
+print("ready", flush=True)
+try:
+    while True:
+        for m in log.messages():
+            pass
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")
+def test_ctrl_c_stops_a_loop(flight: pathlib.Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", BUSY, str(flight)], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None and child.stdout.readline() == "ready\n"
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.read() == "stopped\n"
+
+
+def test_others_run_while_we_decode(real: pathlib.Path) -> None:
+    """The interpreter's lock is free while a log is read: another thread gets on."""
+    data = real.read_bytes()
+    steps = 0
+    ended = threading.Event()
+
+    def count() -> None:
+        nonlocal steps
+        while not ended.is_set():
+            steps += 1
+            time.sleep(0)
+
+    other = threading.Thread(target=count)
+    other.start()
+    for _ in range(20):
+        log = rl.open(data)
+        for topic in log.topics.values():
+            if topic.count:
+                topic.table()
+    ended.set()
+    other.join()
+    assert steps > 100
+
+
+def test_a_loop_over_records_keeps_little(real_log: rl.Log) -> None:
+    tracemalloc.start()
+    for _ in real_log.messages():
+        pass
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 << 20
+
+
+def test_import_brings_nothing_along() -> None:
+    code = "import sys, rovelog; print(sorted({'numpy', 'polars', 'pandas', 'pyarrow'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_the_command_line_is_on_board(flight: pathlib.Path) -> None:
+    def run(*args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-m", "rovelog", *args], capture_output=True, text=True)
+
+    done = run("info", str(flight), "--get", "format.id")
+    assert (done.returncode, done.stdout) == (0, "ulog\n")
+    assert run("info", "no-such-file.ulg").returncode == 1
+    assert run("no-such-command").returncode == 2
+    assert run("cat", str(flight.parent / "bad-data+short.ulg")).returncode == 3
+
+
+def test_diff_is_the_command_s_document(flight: pathlib.Path) -> None:
+    assert rl.diff(flight, flight)["schema"].startswith("rovelog.diff/")
+
+
+def test_notebooks_get_tables(real_log: rl.Log) -> None:
+    page = real_log._repr_html_()
+    assert real_log.name in page and "vehicle_attitude/0" in page
+    topic = real_log["vehicle_attitude"]._repr_html_()
+    assert "quat_reset_counter" in topic and "<svg" in topic
+    assert "14604 records" in repr(real_log)

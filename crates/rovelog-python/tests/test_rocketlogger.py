@@ -1,0 +1,205 @@
+"""The drop-in for rocketlogger beside rocketlogger 2.1.3, over all real logs. Intended differences are tests of their own."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import REAL
+
+import rovelog as rl
+
+rocketlogger = pytest.importorskip("rocketlogger.data", reason="SKIPPED: the original is not installed")
+
+from rovelog.compat import rocketlogger as ours  # noqa: E402
+
+LOGS = sorted(path for path in REAL.glob("rld/*.rld") if "_p" not in path.stem[-3:])
+# The original skips an incomplete last block, refuses version 1, and cannot load what is cut.
+DIFFERENT = {"test_unsupported", "test_truncated", "v4_partial"}
+
+
+def real_logs(names: set[str] | None = None) -> list[object]:
+    """Parameters for a test over the logs that both read the same."""
+    found = [path for path in LOGS if path.stem not in DIFFERENT and (names is None or path.stem in names)]
+    if found:
+        return [pytest.param(path, id=path.stem) for path in found]
+    return [pytest.param(None, marks=pytest.mark.skip(reason=f"SKIPPED: no real logs in {REAL} (set ROVELOG_REAL)"))]
+
+
+def log(name: str) -> pathlib.Path:
+    path = REAL / "rld" / f"{name}.rld"
+    if not path.exists():
+        pytest.skip(f"SKIPPED: no real logs in {REAL} (set ROVELOG_REAL)")
+    return path
+
+
+def read(module: Any, path: pathlib.Path, **named: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return module.RocketLoggerData(str(path), **named)
+
+
+def close(mine: Any, theirs: Any) -> bool:
+    """Equal but for the last bit: the original multiplies by an inexact power of ten."""
+    return bool(np.all(np.abs(mine - theirs) <= np.spacing(np.abs(theirs))))
+
+
+@pytest.mark.parametrize("path", real_logs())
+def test_every_public_value(path: pathlib.Path) -> None:
+    theirs, mine = read(rocketlogger, path), read(ours, path)
+    assert mine.get_channel_names() == theirs.get_channel_names()
+    assert mine.get_comment() == theirs.get_comment()
+    assert mine.get_filename() == theirs.get_filename()
+    assert mine.get_header() == theirs.get_header()
+    assert mine.get_unit() == theirs.get_unit()
+    data = mine.get_data()
+    assert data.dtype == np.float64 and data.flags.writeable
+    assert close(data, theirs.get_data())
+    assert np.array_equal(mine.get_validity(), theirs.get_validity())
+    assert np.array_equal(mine.get_time(), theirs.get_time())
+    some = mine.get_channel_names()[::-2]
+    assert close(mine.get_data(some), theirs.get_data(some))
+    assert mine.get_unit(some) == theirs.get_unit(some)
+    assert close(mine.get_data(some[0]), theirs.get_data(some[0]))
+    frames = mine.get_dataframe(), theirs.get_dataframe()
+    assert list(frames[0].columns) == list(frames[1].columns)
+    assert frames[0].index.equals(frames[1].index)
+
+
+@pytest.mark.parametrize("path", real_logs())
+def test_times(path: pathlib.Path) -> None:
+    """Between the stamps of blocks the original is the same but for its floats, 256 ns at today's dates."""
+    theirs, mine = read(rocketlogger, path), read(ours, path)
+    size = mine.get_header()["data_block_size"]
+    for reference in ("local", "network"):
+        times = mine.get_time(reference)
+        assert times.dtype == np.dtype("datetime64[ns]") and len(times) == len(mine.get_data())
+        if len(times) <= size:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            want = theirs.get_time(reference)
+        apart = np.abs((times - want).astype(np.int64))[:-size]
+        assert apart.max(initial=0) <= 512
+
+
+@pytest.mark.parametrize("path", real_logs())
+@pytest.mark.parametrize("factor", [2, 10])
+def test_decimation(path: pathlib.Path, factor: int) -> None:
+    try:
+        theirs = read(rocketlogger, path, decimation_factor=factor)
+    except ValueError:
+        with pytest.raises(ValueError, match="divider"):
+            read(ours, path, decimation_factor=factor)
+        return
+    mine = read(ours, path, decimation_factor=factor)
+    assert mine.get_header() == theirs.get_header()
+    assert np.allclose(mine.get_data(), theirs.get_data(), rtol=1e-15, atol=0)
+    assert np.array_equal(mine.get_validity(), theirs.get_validity())
+    assert np.array_equal(mine.get_time(), theirs.get_time())
+
+
+@pytest.mark.parametrize("path", real_logs({"test_full", "test_analog_only", "v4_full_dt", "v4_split", "v4_negnsec"}))
+@pytest.mark.parametrize("keep", [False, True])
+def test_merged_currents(path: pathlib.Path, keep: bool) -> None:
+    theirs, mine = read(rocketlogger, path).merge_channels(keep), read(ours, path).merge_channels(keep)
+    assert mine.get_channel_names() == theirs.get_channel_names()
+    assert close(mine.get_data(), theirs.get_data())
+    assert mine.get_unit() == theirs.get_unit()
+
+
+def test_validity_after_merging() -> None:
+    """The original's links point at other channels once some are gone."""
+    mine = read(ours, log("test_full")).merge_channels()
+    assert mine.get_validity(["I1", "V1"]).all()
+    kept = read(ours, log("test_full"))
+    before = kept.get_validity(["I1L"])
+    assert np.array_equal(kept.merge_channels(keep_channels=True).get_validity(["I1L"]), before)
+
+
+def test_version_1_is_read() -> None:
+    path = log("test_unsupported")
+    with pytest.raises(rocketlogger.RocketLoggerFileError):
+        read(rocketlogger, path)
+    mine = read(ours, path)
+    assert mine.get_header()["file_version"] == 1
+    assert mine.get_data().shape == (131_000, 15)
+
+
+def test_what_is_cut_keeps_whole_rows() -> None:
+    path = log("test_truncated")
+    for module in (rocketlogger, ours):
+        with pytest.raises(module.RocketLoggerDataError, match="corrupt data"):
+            read(module, path)
+    assert len(read(rocketlogger, path, recovery=True).get_data()) == 4000
+    assert len(read(ours, path, recovery=True).get_data()) == 4999
+    with pytest.warns(ours.RocketLoggerDataWarning):
+        ours.RocketLoggerData(str(path), recovery=True)
+
+
+def test_a_short_last_block_is_read() -> None:
+    path = log("v4_partial")
+    assert len(read(ours, path).get_data()) == 2250
+
+
+def test_one_block_has_times() -> None:
+    times = read(ours, log("test_single_block")).get_time("network")
+    assert not np.isnat(times).any() and (np.diff(times).astype(np.int64) > 0).all()
+
+
+def test_parts() -> None:
+    path = log("v4_split")
+    for named in ({}, {"join_files": False}, {"exclude_part": 1}, {"exclude_part": [0, 2]}):
+        theirs, mine = read(rocketlogger, path, **named), read(ours, path, **named)
+        assert close(mine.get_data(), theirs.get_data()), named
+        assert mine.get_header()["sample_count"] == theirs.get_header()["sample_count"]
+    for module in (rocketlogger, ours):
+        with pytest.raises(ValueError):
+            read(module, path, join_files=False, exclude_part=1)
+        with pytest.raises(module.RocketLoggerDataError):
+            read(module, path, exclude_part=[0, 1, 2])
+
+
+def test_channels_come_and_go() -> None:
+    theirs, mine = (read(module, log("test_full")) for module in (rocketlogger, ours))
+    for data in (theirs, mine):
+        info = {"unit_index": 1, "unit": "voltage", "scale": -3, "data_size": 4, "valid_link": 65535, "name": "X"}
+        data.add_channel(info, np.arange(5000))
+        data.remove_channel("V2")
+        with pytest.raises(ValueError):
+            data.add_channel(info, np.arange(5000))
+    assert mine.get_channel_names() == theirs.get_channel_names()
+    assert close(mine.get_data(), theirs.get_data())
+
+
+def test_errors(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "other.rld").write_bytes(bytes(100))
+    for module in (rocketlogger, ours):
+        with pytest.raises(module.RocketLoggerFileError):
+            read(module, tmp_path / "other.rld")
+        with pytest.raises(FileNotFoundError):
+            read(module, tmp_path / "no.rld")
+        with pytest.raises(NotImplementedError):
+            module.RocketLoggerData()
+        header = read(module, log("test_full"), header_only=True)
+        with pytest.raises(TypeError):
+            header.get_data()
+        with pytest.raises(KeyError):
+            read(module, log("test_full")).get_data(["nothing"])
+
+
+def test_texts_do_not_lose_the_file(tmp_path: pathlib.Path) -> None:
+    """A comment that is not ASCII, a unit that is not known: the original gives up."""
+    data = bytearray(log("test_full").read_bytes())
+    comment = 56
+    data[comment : comment + 2] = "é".encode()
+    (tmp_path / "comment.rld").write_bytes(data)
+    with pytest.raises(UnicodeDecodeError):
+        read(rocketlogger, tmp_path / "comment.rld")
+    assert read(ours, tmp_path / "comment.rld").get_comment().startswith("é")
+    shutil.copy(log("test_full"), tmp_path / "plain.rld")
+    assert rl.open(tmp_path / "plain.rld").records == 5000

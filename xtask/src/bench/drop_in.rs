@@ -1,0 +1,143 @@
+//! `cargo xtask bench python`: one script, one import changed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::{corpus, oracle, package, root};
+
+/// An older package, the drop-in for it, and the scripts that run with both.
+struct DropIn {
+    package: &'static str,
+    ours: &'static str,
+    /// The log, made if it is not there yet; none where there is nothing to make it of.
+    log: fn() -> Result<Option<PathBuf>>,
+    works: &'static [(&'static str, &'static str)],
+}
+
+const PACKAGES: &[&str] = &["pyulog==1.3.0", "rocketlogger==2.1.3", "numpy"];
+
+const DROP_INS: &[DropIn] = &[
+    DropIn {
+        package: "pyulog",
+        ours: "rovelog.compat.pyulog",
+        log: || corpus::large_ulog().map(Some),
+        works: &[
+            ("review", "a look at a flight: summary, parameters, texts, dropouts, attitude, battery"),
+            ("info", "the summary alone"),
+            ("dataset", "one dataset (`sensor_combined`) by the message filter"),
+            ("load", "all datasets in memory"),
+            ("everything", "all datasets, and the maximum of each field"),
+        ],
+    },
+    DropIn {
+        package: "rocketlogger.data",
+        ours: "rovelog.compat.rocketlogger",
+        log: large_rld,
+        works: &[
+            ("matrix", "load and `get_data` of all channels"),
+            ("power", "load, merged current, energy of one channel"),
+        ],
+    },
+];
+
+/// Blocks of the large power trace: 100 MB.
+const BLOCKS: usize = 2800;
+
+/// A long measurement made of a real one: its header, and its blocks again and again with growing stamps.
+fn large_rld() -> Result<Option<PathBuf>> {
+    let Some(real) = oracle::real() else { return Ok(None) };
+    let out = root().join("target/large/power.rld");
+    if out.is_file() {
+        return Ok(Some(out));
+    }
+    let mut log = fs::read(real.join("rld/test_full.rld")).context("reading the real power trace")?;
+    let number =
+        |log: &[u8], at: usize| u32::from_le_bytes([log[at], log[at + 1], log[at + 2], log[at + 3]]) as usize;
+    let header = usize::from(u16::from_le_bytes([log[6], log[7]]));
+    let (rows, blocks) = (number(&log, 8), number(&log, 12));
+    let data = log.split_off(header);
+    let block = data.len() / blocks;
+    log[12..16].copy_from_slice(&u32::try_from(BLOCKS)?.to_le_bytes());
+    log[16..24].copy_from_slice(&((rows * BLOCKS) as u64).to_le_bytes());
+    for number in 0..BLOCKS {
+        let at = log.len();
+        log.extend(&data[number % blocks * block..][..block]);
+        // A block lasts a second; both clocks go on.
+        let later = (number / blocks * blocks) as i64;
+        for seconds in [at, at + 16] {
+            let place = &mut log[seconds..seconds + 8];
+            let stamp = i64::from_le_bytes(place.try_into().expect("eight bytes")) + later;
+            place.copy_from_slice(&stamp.to_le_bytes());
+        }
+    }
+    fs::create_dir_all(root().join("target/large"))?;
+    fs::write(&out, log)?;
+    Ok(Some(out))
+}
+
+/// Runs of ours; the middle one counts. The original takes long enough for one.
+const RUNS: usize = 5;
+
+/// Measures; a log may be named, for the drop-in that reads it.
+pub(super) fn run(log: Option<&Path>) -> Result<()> {
+    let python = package::release("bench-python", PACKAGES)?;
+    for drop_in in DROP_INS {
+        // What was named is a ULog, or a power trace.
+        if log.is_some_and(|log| {
+            (log.extension() == Some("rld".as_ref())) != drop_in.package.starts_with("rocket")
+        }) {
+            continue;
+        }
+        let Some(log) = log.map_or_else(drop_in.log, |log| Ok(Some(log.to_owned())))? else { continue };
+        println!(
+            "{}, {} bytes; wall time of the script, imports not counted\n",
+            super::name(&log),
+            log.metadata()?.len()
+        );
+        println!(
+            "| script | {0} s | ours s | {0} / ours | {0} MB | ours MB |\n|---|---|---|---|---|---|",
+            drop_in.package
+        );
+        for (work, what) in drop_in.works {
+            let theirs = measure(&python, drop_in.package, work, &log)?;
+            let mut runs =
+                (0..RUNS).map(|_| measure(&python, drop_in.ours, work, &log)).collect::<Result<Vec<_>>>()?;
+            runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+            let ours = &runs[RUNS / 2];
+            ensure!(ours.found == theirs.found, "{work}: {} is not {}", ours.found, theirs.found);
+            let ratio = theirs.seconds / ours.seconds;
+            println!(
+                "| {what} | {:.2} | {:.3} | {ratio:.0} | {:.0} | {:.0} |",
+                theirs.seconds, ours.seconds, theirs.megabytes, ours.megabytes
+            );
+        }
+        println!();
+    }
+    Ok(())
+}
+
+/// One run of a script.
+struct Run {
+    seconds: f64,
+    megabytes: f64,
+    found: String,
+}
+
+fn measure(python: &Path, package: &str, work: &str, log: &Path) -> Result<Run> {
+    let script = root().join("bench/python_work.py");
+    let mut command = Command::new(python);
+    let output =
+        command.arg("-B").arg(script).args([package, work]).arg(log).output().context("starting Python")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // Above the last line stands what pyulog has to say about damage.
+    let last = text.trim_end().lines().last().unwrap_or_default();
+    let mut words = last.splitn(3, ' ');
+    let mut number = || words.next().and_then(|word| word.parse().ok());
+    let (Some(seconds), Some(megabytes)) = (number(), number()) else {
+        bail!("{package} {work} failed: {text}{}", String::from_utf8_lossy(&output.stderr));
+    };
+    Ok(Run { seconds, megabytes, found: words.next().unwrap_or_default().to_owned() })
+}

@@ -1,0 +1,71 @@
+//! Cases of ROS bags, grouped by theme.
+
+mod bag;
+mod damage;
+mod definitions;
+mod frames;
+mod index;
+mod lay;
+mod messages;
+mod old;
+
+use super::{Case, Made};
+use bag::{Bag, Stamp, Topic};
+
+impl Case {
+    /// A ROS bag; `rules` are the numbers in `docs/formats/rosbag.md`.
+    const fn rosbag(
+        name: &'static str,
+        purpose: &'static str,
+        rules: &'static [&'static str],
+        recipe: fn() -> Made,
+    ) -> Self {
+        Self { format: "rosbag", extension: "bag", name, purpose, rules, recipe }
+    }
+}
+
+/// All cases, in the order of the manifest.
+pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
+    [frames::CASES, index::CASES, definitions::CASES, messages::CASES, damage::CASES, old::CASES]
+        .into_iter()
+        .flatten()
+}
+
+/// Stamp number `i`: 100 ms apart, from the first second of 2010.
+fn stamp(i: u32) -> Stamp {
+    (1_262_304_000 + i / 10, i % 10 * 100_000_000)
+}
+
+/// Messages of a topic of texts, the first one behind its definition.
+fn talk(bag: &mut Bag, topic: &Topic, numbers: std::ops::Range<u32>) {
+    for i in numbers {
+        if i == 0 {
+            bag.define(topic);
+        }
+        bag.say(topic, stamp(i), &format!("m{i}"));
+    }
+}
+
+/// A bag of a recorder with one topic of texts, not closed yet.
+fn recorded(numbers: std::ops::Range<u32>) -> (Bag, Topic) {
+    let mut bag = Bag::recorder();
+    let topic = Topic::string("/chatter");
+    talk(&mut bag, &topic, numbers);
+    (bag, topic)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_rule_has_a_case() {
+        let ruled: BTreeSet<&str> = cases().flat_map(|case| case.rules).copied().collect();
+        let numbers = |letter: char, last: u32| (1..=last).map(move |n| format!("{letter}{n}"));
+        let wanted = numbers('B', 28).chain(numbers('M', 12)).chain(numbers('D', 5)).chain(numbers('V', 3));
+        let missing: Vec<String> = wanted.filter(|rule| !ruled.contains(rule.as_str())).collect();
+        assert_eq!(missing, Vec::<String>::new());
+    }
+}

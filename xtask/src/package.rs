@@ -1,0 +1,115 @@
+//! The Python package: its wheel, its checks, and that the wheel works where nothing else is installed.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{oracle, python, root};
+
+/// What the tests need; the versions are those that the documents speak of.
+const PACKAGES: &[&str] = &[
+    "maturin>=1.16,<2",
+    "pytest",
+    "mypy",
+    "numpy",
+    "pandas",
+    "pandas-stubs",
+    "polars",
+    "pyarrow",
+    "pyarrow-stubs",
+    "duckdb",
+    "pyulog==1.3.0",
+    "rocketlogger==2.1.3",
+];
+
+/// What a fresh installation must be able to do: open, look, decode without any other package, run the command line.
+const SMOKE: &str = "\
+import sys, rovelog
+log = rovelog.open(sys.argv[1])
+topic = next(iter(log.topics.values()))
+assert len(topic.table()) == topic.count == len(list(topic.messages())) > 0
+print(log)
+";
+
+/// The subcommand.
+pub(crate) fn command(args: &[String]) -> Result<()> {
+    ensure!(args.is_empty(), "python takes no options");
+    check()
+}
+
+/// The stage of `cargo xtask test`.
+pub(crate) fn check() -> Result<()> {
+    let python = python::with("package", PACKAGES)?;
+    let wheel = wheel(&python, "dev")?;
+    install(&python, &wheel)?;
+    let folder = folder();
+    run(Command::new(&python).args(["-m", "mypy", "python"]).current_dir(&folder))?;
+    // In the tests' folder, so that the installed package is looked at, not its sources.
+    let tests = folder.join("tests");
+    run(Command::new(&python).args(["-m", "mypy.stubtest", "rovelog._core"]).current_dir(&tests))?;
+    run(Command::new(&python)
+        .args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"])
+        .current_dir(&folder))?;
+    in_an_empty_environment(&wheel)
+}
+
+/// An environment with the package as users have it: optimised, with `packages` beside it.
+pub(crate) fn release(name: &str, packages: &[&str]) -> Result<PathBuf> {
+    let builder = python::with("build", &PACKAGES[..1])?;
+    let wheel = wheel(&builder, "release")?;
+    let python = python::with(name, packages)?;
+    install(&python, &wheel)?;
+    Ok(python)
+}
+
+fn folder() -> PathBuf {
+    root().join("crates/rovelog-python")
+}
+
+/// Builds the wheel; what a former run left is gone.
+fn wheel(python: &Path, profile: &str) -> Result<PathBuf> {
+    let out = root().join(format!("target/wheels-{profile}"));
+    if out.exists() {
+        fs::remove_dir_all(&out)?;
+    }
+    let mut build = Command::new(python);
+    build.args(["-m", "maturin", "build", "--quiet", "--profile", profile, "--out"]).arg(&out);
+    // In a folder of its own: maturin tells pyo3 things that cargo alone does not, and each would undo the other's work.
+    build.env("CARGO_TARGET_DIR", oracle::target().join("python"));
+    run(build.current_dir(folder()))?;
+    let wheels = fs::read_dir(&out)?.collect::<std::io::Result<Vec<_>>>()?;
+    let wheel =
+        wheels.into_iter().map(|entry| entry.path()).find(|path| path.extension() == Some(OsStr::new("whl")));
+    wheel.with_context(|| format!("no wheel in {}", out.display()))
+}
+
+fn install(python: &Path, wheel: &Path) -> Result<()> {
+    let mut pip = Command::new(python);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--force-reinstall",
+        "--no-deps",
+        "--disable-pip-version-check",
+    ]);
+    run(pip.arg(wheel))
+}
+
+fn in_an_empty_environment(wheel: &Path) -> Result<()> {
+    let python = python::with("empty", &[])?;
+    install(&python, wheel)?;
+    let log = root().join("corpus/ulog/one-topic+multi-id+sync+dropout+texts+appended.ulg");
+    run(Command::new(&python).args(["-c", SMOKE]).arg(&log))?;
+    run(Command::new(python.with_file_name("rovelog")).arg("info").arg(&log).args(["--get", "format.id"]))
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("starting {command:?}"))?;
+    ensure!(status.success(), "{command:?} ended with {status}");
+    Ok(())
+}
