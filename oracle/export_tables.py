@@ -141,6 +141,13 @@ def ordered(timestamps):
     return np.argsort(padded[key], kind="stable")
 
 
+def text_of(data, field):
+    """A column of texts, up to the first NUL."""
+    names = [name for name in data.data if name == field or name.startswith(f"{field}[")]
+    rows = zip(*(data.data[name].astype(np.uint8) for name in names))
+    return [bytes(row).split(b"\0")[0].decode("utf-8", "replace") for row in rows]
+
+
 def compare_table(log, name, table, data):
     """One topic read by pyarrow beside pyulog's columns; the number of values."""
     names = table.column_names
@@ -160,11 +167,19 @@ def compare_table(log, name, table, data):
     time = table["time"].cast(pyarrow.int64())
     same(f"{name} time", (t_ns + offset) // unit, numpy_of(time))
     fields = {field.field_name: field.type_str for field in data.field_data if not field.field_name.split(".")[-1].startswith("_padding")}
-    assert not any(kind == "char" for kind in fields.values()), "char is compared in CSV"
+    # An array of characters is one text.
+    chars = {name.split("[")[0] for name, kind in fields.items() if kind == "char"}
+    fields = {(name.split("[")[0] if kind == "char" else name): kind for name, kind in fields.items()}
     assert list(flat) == list(fields), f"{name}: other fields: {set(flat) ^ set(fields)}"
     order = ordered(data.data["timestamp"])
     places = rows_of(data.data["timestamp"][order], timestamp)
     for field, kind in fields.items():
+        if field in chars:
+            assert flat[field].type == pyarrow.string(), f"{name}.{field}"
+            texts = text_of(data, field)
+            want = [texts[i] for i in order]
+            assert [flat[field][int(place)].as_py() for place in places] == want, f"{name}.{field}"
+            continue
         assert str(flat[field].type) == ARROW[kind], f"{name}.{field}: {flat[field].type}"
         want = data.data[field][order]
         want = want.astype(bool) if kind == "bool" else want
@@ -213,6 +228,9 @@ def nan_equal(frame, table):
     again = frame.to_arrow()
     for column in table.column_names:
         for (name, want), (_, got) in zip(leaves(column, table[column]), leaves(column, again[column])):
+            if pyarrow.types.is_string(want.type):
+                assert want.to_pylist() == got.to_pylist(), name
+                continue
             want, got = numpy_of(want), numpy_of(got)
             same(name, want, got.astype(want.dtype))
     return True

@@ -146,7 +146,7 @@ pub(crate) fn topic_names(topics: &[&Topic]) -> Vec<String> {
     let mut taken = HashSet::new();
     let name = |topic: &&Topic| {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-        let base: String = topic.name.trim_start_matches('/').chars().map(plain).collect();
+        let base: String = topic.name.chars().map(plain).collect();
         let mut name = base.clone();
         // Names that differ only where a file name cannot, or in the case of letters.
         for number in 2.. {

@@ -149,6 +149,12 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()] * 2
 }
 
+/// A pattern for names of fields: itself, all that lies inside it, `*` for any text, `?` for any character.
+pub(crate) fn glob(text: &str) -> Result<Regex, String> {
+    let pattern = regex::escape(text).replace(r"\*", ".*").replace(r"\?", ".");
+    part(&format!(r"^{pattern}(?:$|[.\[])"))
+}
+
 /// Which fields a command writes.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct FieldArgs {
@@ -166,8 +172,7 @@ struct Glob {
 
 impl Glob {
     fn new(text: &str) -> Result<Self, String> {
-        let pattern = regex::escape(text).replace(r"\*", ".*").replace(r"\?", ".");
-        Ok(Self { text: text.to_owned(), regex: part(&format!(r"^{pattern}(?:$|[.\[])"))? })
+        Ok(Self { text: text.to_owned(), regex: glob(text)? })
     }
 }
 

@@ -3,7 +3,9 @@
 //! - [`table`]: topics as Parquet, Arrow IPC and CSV, for pandas, polars, DuckDB, Spark and spreadsheets;
 //! - [`mcap`]: everything in one file, for Foxglove, Lichtblick, Rerun and PlotJuggler;
 //! - [`ndjson`]: records one by one, for scripts;
-//! - [`track`]: where the vehicle went, as KML, GPX and GeoJSON.
+//! - [`track`]: where the vehicle went, as KML, GPX and GeoJSON;
+//! - [`plot`]: signals over time, for a terminal, as SVG and PNG;
+//! - [`report`]: a log as one page of HTML;
 //! - [`cloud`]: point clouds as PLY and PCD.
 //!
 //! Tables and records work through [`rovelog::LogReader`] alone, so they take a log of any format.
@@ -30,9 +32,12 @@ mod error;
 mod leaf;
 pub mod mcap;
 pub mod ndjson;
+pub mod plot;
 mod provenance;
+pub mod report;
 pub mod table;
 pub mod track;
+mod xml;
 
 pub use error::ExportError;
 pub use provenance::{Provenance, TimeBase, sha256};

@@ -1,6 +1,7 @@
 //! Where exported data come from: facts that travel in the output's metadata.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::{self, Read};
 
 use rovelog::{Clock, LogReader, Topic, Value};
@@ -127,7 +128,6 @@ pub fn sha256(mut input: impl Read) -> io::Result<String> {
             Err(error) => return Err(error),
         }
     }
-    use std::fmt::Write as _;
     let mut digits = String::new();
     for byte in hash.finalize() {
         let _ = write!(digits, "{byte:02x}");

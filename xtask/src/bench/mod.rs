@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: our reader beside others, in one run, as ratios.
 
 mod drop_in;
+mod export;
 mod rld;
 mod rosbag;
 mod ulog;
@@ -44,12 +45,15 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         [format, log] => (format, Some(PathBuf::from(log))),
         _ => bail!("usage: bench FORMAT [LOG]"),
     };
+    if format == "export" {
+        return export::run(log);
+    }
     if format == "python" {
         return drop_in::run(log.as_deref());
     }
     let Some(bench) = BENCHES.iter().find(|bench| bench.format == format) else {
         let names: Vec<_> = BENCHES.iter().map(|bench| bench.format).collect();
-        bail!("no bench for {format}: there is {}, python", names.join(", "));
+        bail!("no bench for {format}: there is {}, export, python", names.join(", "));
     };
     let log = match log {
         Some(log) => log,

@@ -39,6 +39,7 @@ const OPEN: usize = 200;
 /// Hand the data on to other tools: Parquet, Arrow, CSV, NDJSON, MCAP
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
     /// A log; - is stdin
     #[arg(value_name = "FILE")]
@@ -70,7 +71,7 @@ pub(crate) struct Args {
     /// parquet: spark for types that Spark reads as they are (no unsigned 64-bit integers)
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     profile: Option<Profile>,
-    /// parquet: the unit of time, us or ns; t_ns holds nanoseconds in any case
+    /// parquet: the unit of time, us or ns; `t_ns` holds nanoseconds in any case
     #[arg(long, value_enum, value_name = "UNIT", hide_possible_values = true)]
     time_unit: Option<Unit>,
     /// parquet: fields of bytes too
@@ -363,7 +364,8 @@ impl Job<'_> {
         let mut progress = self.progress();
         let mut step = |more: u64| {
             rows += more;
-            progress.step((u128::from(size) * u128::from(rows) / u128::from(total.max(1))) as u64);
+            let done = u128::from(size) * u128::from(rows) / u128::from(total.max(1));
+            progress.step(u64::try_from(done).unwrap_or(size));
         };
         let mut done = Done { files: Vec::new(), losses };
         match target {
@@ -422,10 +424,12 @@ impl Job<'_> {
         losses: &mut Vec<Loss>,
         step: &mut dyn FnMut(u64),
     ) -> Result<Vec<(PathBuf, &'t Topic, u64)>, Failure> {
-        let stem = if self.input.is_stdin() { None } else { self.input.path.file_stem() };
-        let stem = stem.map_or_else(|| "log".into(), |stem| stem.to_string_lossy());
-        let path = |name: &String| folder.join(format!("{stem}_{name}.{}", kind.name()));
-        let paths: Vec<_> = topic_names(topics).iter().map(path).collect();
+        let named = if self.input.is_stdin() { None } else { self.input.path.file_stem() };
+        let log_name = named.map_or_else(|| "log".into(), |stem| stem.to_string_lossy());
+        let file = |name: &String| {
+            folder.join(format!("{log_name}_{}.{}", name.trim_start_matches('_'), kind.name()))
+        };
+        let paths: Vec<_> = topic_names(topics).iter().map(file).collect();
         // Before the first is written: whoever has to name another folder finds this one as it was.
         if let Some(path) = paths.iter().find(|path| !self.args.out.force && path.exists()) {
             return Err(Failure::usage("a file for a topic exists already")
@@ -468,7 +472,7 @@ impl Job<'_> {
 fn decodable<'t>(log: &AnyLog, topics: Vec<&'t Topic>, losses: &mut Vec<Loss>) -> Vec<&'t Topic> {
     let (good, bad): (Vec<_>, Vec<_>) =
         topics.into_iter().partition(|topic| log.columns(topic, &Select::all()).is_ok());
-    losses.extend(bad.into_iter().map(|topic| Loss::undecodable(topic)));
+    losses.extend(bad.into_iter().map(Loss::undecodable));
     good
 }
 
@@ -499,7 +503,7 @@ fn report(
             column: Some(loss.column.clone()).filter(|column| !column.is_empty()),
             why: loss.why.clone(),
         };
-        let lost = done.losses.iter().map(loss).collect();
+        let losses = done.losses.iter().map(loss).collect();
         let files = done.files.iter().map(|file| FileDoc {
             file: file.file.clone(),
             topic: file.topic.clone(),
@@ -510,28 +514,25 @@ fn report(
             file: job.input.name(),
             kind: kind.name(),
             files: files.collect(),
-            lost,
+            lost: losses,
         };
         return Ok(out.document(&document)?);
     }
     let rows: u64 = done.files.iter().filter_map(|file| file.rows.parse::<u64>().ok()).sum();
-    let summary = match target {
-        Target::Folder(folder) => {
-            for file in &done.files {
-                std::io::Write::write_all(&mut out, format!("{}\n", escape(&file.file)).as_bytes())?;
-            }
-            std::io::Write::flush(&mut out)?;
-            format!(
-                "{} in {} to {}",
-                count(rows, "row"),
-                count(done.files.len() as u64, "file"),
-                folder.display()
-            )
+    let summary = if let Target::Folder(folder) = target {
+        for file in &done.files {
+            std::io::Write::write_all(&mut out, format!("{}\n", escape(&file.file)).as_bytes())?;
         }
-        _ => {
-            let file = done.files.first().map(|file| file.file.as_str()).unwrap_or_default();
-            format!("{} to {file}", count(rows, "row"))
-        }
+        std::io::Write::flush(&mut out)?;
+        format!(
+            "{} in {} to {}",
+            count(rows, "row"),
+            count(done.files.len() as u64, "file"),
+            folder.display()
+        )
+    } else {
+        let file = done.files.first().map(|file| file.file.as_str()).unwrap_or_default();
+        format!("{} to {file}", count(rows, "row"))
     };
     if !context.global.quiet {
         note(&format!("wrote {summary}"));

@@ -3,7 +3,7 @@
 //! A field's number is its place in the schema, counted from 1. Integers below 64 bits widen to 32, text is a
 //! string, arrays are repeated (packed where they hold numbers), types inside are messages of their own.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rovelog::{FieldType, Scalar, Schema, Value};
 
@@ -22,11 +22,27 @@ const DEPTH: usize = 90;
 
 /// The type of records with `schema` in `package`; `None` where it is nested deeper than readers take.
 pub(super) fn compile(package: &str, schema: &Schema) -> Option<Compiled> {
-    let mut types = Types { package, messages: Vec::new(), names: BTreeMap::new(), taken: HashSet::new() };
+    let mut types = Types {
+        package,
+        messages: Vec::new(),
+        names: BTreeMap::new(),
+        taken: HashSet::new(),
+        google: BTreeSet::new(),
+    };
     let name = types.add(schema, 0)?;
+    let google: Vec<(String, [MessageProto; 1])> = types
+        .google
+        .iter()
+        .map(|name| (format!("google/protobuf/{}.proto", name.to_lowercase()), [seconds_and_nanos(name)]))
+        .collect();
+    let dependencies: Vec<&str> = google.iter().map(|(name, _)| name.as_str()).collect();
     let file = format!("{package}/{name}.proto");
-    let file = FileProto { name: &file, package, dependencies: &[], messages: &types.messages };
-    Some(Compiled { name: format!("{package}.{name}"), descriptor: descriptor_set(&[file]) })
+    let mut files: Vec<_> = google
+        .iter()
+        .map(|(name, messages)| FileProto { name, package: "google.protobuf", dependencies: &[], messages })
+        .collect();
+    files.push(FileProto { name: &file, package, dependencies: &dependencies, messages: &types.messages });
+    Some(Compiled { name: format!("{package}.{name}"), descriptor: descriptor_set(&files) })
 }
 
 struct Types<'a> {
@@ -35,6 +51,14 @@ struct Types<'a> {
     /// By the name in the log: what it became, so that a type is there once.
     names: BTreeMap<String, String>,
     taken: HashSet<String>,
+    /// Well-known types that are used.
+    google: BTreeSet<&'static str>,
+}
+
+/// `google.protobuf.Timestamp` or `Duration`.
+fn seconds_and_nanos(name: &str) -> MessageProto {
+    let fields = vec![FieldProto::new("seconds", 1, Type::Int64), FieldProto::new("nanos", 2, Type::Int32)];
+    MessageProto::new(name, fields)
 }
 
 impl Types<'_> {
@@ -49,10 +73,14 @@ impl Types<'_> {
         let mut fields = Vec::new();
         let mut taken = HashSet::new();
         for (number, field) in (1..).zip(&schema.fields) {
-            let (ty, repeated, inner) = shape(&field.ty);
+            let Shape { ty, repeated, inner, well_known } = shape(&field.ty);
             let name = unique(identifier(&field.name), &mut taken);
             let mut proto = FieldProto::new(name, number, ty);
             proto.repeated = repeated;
+            if let Some(name) = well_known {
+                self.google.insert(name);
+                proto = proto.of(format!(".google.protobuf.{name}"));
+            }
             if let Some(inner) = inner {
                 let name = self.add(inner, depth + 1)?;
                 proto = proto.of(format!(".{}.{name}", self.package));
@@ -83,18 +111,27 @@ fn unique(mut name: String, taken: &mut HashSet<String>) -> String {
     name
 }
 
-/// The type of a field, whether it is repeated, and the type inside.
-fn shape(ty: &FieldType) -> (Type, bool, Option<&Schema>) {
+/// How a field stands in a message.
+struct Shape<'a> {
+    ty: Type,
+    repeated: bool,
+    /// The type inside, of the log or well known.
+    inner: Option<&'a Schema>,
+    well_known: Option<&'static str>,
+}
+
+fn shape(ty: &FieldType) -> Shape<'_> {
+    let plain = |ty| Shape { ty, repeated: false, inner: None, well_known: None };
     match ty {
-        FieldType::Scalar(scalar) => (scalar_type(*scalar), false, None),
-        FieldType::Struct(schema) => (Type::Message, false, Some(schema)),
-        FieldType::Array(element, _) => {
-            let (ty, _, inner) = shape(element);
-            (ty, true, inner)
-        }
-        FieldType::Text => (Type::String, false, None),
+        FieldType::Scalar(scalar) => plain(scalar_type(*scalar)),
+        FieldType::Struct(schema) => Shape { inner: Some(schema), ..plain(Type::Message) },
+        FieldType::Array(element, _) | FieldType::List(element) => Shape { repeated: true, ..shape(element) },
+        FieldType::Text => plain(Type::String),
+        // Both have seconds and nanoseconds as their first two fields, as the value has.
+        FieldType::Time => Shape { well_known: Some("Timestamp"), ..plain(Type::Message) },
+        FieldType::Duration => Shape { well_known: Some("Duration"), ..plain(Type::Message) },
         // What a later version adds is carried as the bytes of its JSON.
-        _ => (Type::Bytes, false, None),
+        _ => plain(Type::Bytes),
     }
 }
 
