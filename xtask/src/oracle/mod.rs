@@ -3,6 +3,7 @@
 //! The judges are Python scripts in `oracle/`. They see only what the release binary prints, so
 //! they share nothing with the readers they judge.
 
+mod rld;
 pub(crate) mod ulog;
 
 use std::env;
@@ -17,7 +18,7 @@ use crate::{python, root};
 type Judge = fn() -> Result<()>;
 
 /// The judges, by format.
-const JUDGES: &[(&str, Judge)] = &[("ulog", ulog::judge)];
+const JUDGES: &[(&str, Judge)] = &[("rld", rld::judge), ("ulog", ulog::judge)];
 
 /// The subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
