@@ -32,12 +32,26 @@ fn source_logs() -> Result<std::path::PathBuf> {
     }
     let python = python::with("oracle-rld", REQUIREMENTS)?;
     let fetched = Command::new(python)
-        .args(["-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", "rocketlogger==2.1.3", "-d"])
+        .args([
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--no-binary",
+            ":all:",
+            "rocketlogger==2.1.3",
+            "-d",
+        ])
         .arg(&folder)
         .status()?;
     ensure!(fetched.success(), "pip download ended with {fetched}");
-    let unpacked =
-        Command::new("tar").arg("xzf").arg(folder.join("rocketlogger-2.1.3.tar.gz")).arg("-C").arg(&folder).status()?;
+    let unpacked = Command::new("tar")
+        .arg("xzf")
+        .arg(folder.join("rocketlogger-2.1.3.tar.gz"))
+        .arg("-C")
+        .arg(&folder)
+        .status()?;
     ensure!(unpacked.success(), "tar ended with {unpacked}");
     Ok(logs)
 }
