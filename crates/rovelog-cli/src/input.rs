@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
 use rovelog::{AnyLog, Diagnostics, Error, FormatInfo, LogInfo, LogStream, ReadOptions, Severity, Topic};
+use rovelog_export::Provenance;
 
 use crate::args::Context;
 use crate::progress::Progress;
@@ -54,7 +55,27 @@ impl Input {
 
     /// Opens the log; stdin is read into memory.
     pub(crate) fn open(&self, context: &Context) -> Result<AnyLog, Failure> {
+        Ok(self.open_hashing(context, false)?.0)
+    }
+
+    /// Opens the log, and says where it comes from: its name and the SHA-256 of its bytes.
+    pub(crate) fn open_with_provenance(&self, context: &Context) -> Result<(AnyLog, Provenance), Failure> {
+        let (log, stdin) = self.open_hashing(context, true)?;
+        let name = if self.is_stdin() { None } else { self.path.file_name() };
+        let name = name.map_or_else(|| "-".into(), |name| name.to_string_lossy());
+        let sha256 = match stdin {
+            Some(sha256) => sha256,
+            None => std::fs::File::open(&self.path)
+                .and_then(rovelog_export::sha256)
+                .map_err(|error| Failure::from(Error::io("rovelog", error)).at(&self.path))?,
+        };
+        Ok((log, Provenance::new(name).with_sha256(sha256)))
+    }
+
+    /// Opens the log; with `hash`, also the SHA-256 of what came from stdin.
+    fn open_hashing(&self, context: &Context, hash: bool) -> Result<(AnyLog, Option<String>), Failure> {
         let options = ReadOptions::default();
+        let mut sha256 = None;
         let opened = match (self.is_stdin(), format(context)) {
             (false, None) => rovelog::open_with(&self.path, &options),
             (false, Some(format)) => rovelog::open_as(format, &self.path, &options),
@@ -64,6 +85,7 @@ impl Input {
                     .lock()
                     .read_to_end(&mut bytes)
                     .map_err(|error| Failure::from(Error::io("rovelog", error)).at(&self.path))?;
+                sha256 = hash.then(|| rovelog_export::sha256(&bytes[..]).unwrap_or_default());
                 match format {
                     None => rovelog::from_bytes(bytes.into(), &options),
                     Some(format) => rovelog::from_bytes_as(format, bytes.into(), &options),
@@ -72,7 +94,7 @@ impl Input {
         };
         let log = opened.map_err(|error| Failure::from(error).at(&self.path))?;
         self.refuse_damage(log.diagnostics(), context)?;
-        Ok(log)
+        Ok((log, sha256))
     }
 
     /// Reads stdin as a stream.

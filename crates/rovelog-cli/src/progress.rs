@@ -36,10 +36,18 @@ impl Progress {
             return;
         }
         self.skipped += 1;
-        if self.skipped < STRIDE || self.started.elapsed() < PATIENCE {
+        if self.skipped < STRIDE {
             return;
         }
         self.skipped = 0;
+        self.step(offset);
+    }
+
+    /// Work has come to `offset`, in a step large enough for a look at the clock.
+    pub(crate) fn step(&mut self, offset: u64) {
+        if !self.wanted || self.started.elapsed() < PATIENCE {
+            return;
+        }
         let bar = || bar(self.total).with_elapsed(self.started.elapsed());
         self.bar.get_or_insert_with(bar).set_position(offset);
     }

@@ -118,6 +118,16 @@ impl From<io::Error> for Failure {
     }
 }
 
+impl From<rovelog_export::ExportError> for Failure {
+    fn from(error: rovelog_export::ExportError) -> Self {
+        match error {
+            rovelog_export::ExportError::Log(error) => error.into(),
+            rovelog_export::ExportError::Io(error) => error.into(),
+            error => Self::failed(error.to_string()),
+        }
+    }
+}
+
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         io::Error::from(error).into()

@@ -149,6 +149,12 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()] * 2
 }
 
+/// A pattern for names of fields: itself, all that lies inside it, `*` for any text, `?` for any character.
+pub(crate) fn glob(text: &str) -> Result<Regex, String> {
+    let pattern = regex::escape(text).replace(r"\*", ".*").replace(r"\?", ".");
+    part(&format!(r"^{pattern}(?:$|[.\[])"))
+}
+
 /// Which fields a command writes.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct FieldArgs {
@@ -166,8 +172,7 @@ struct Glob {
 
 impl Glob {
     fn new(text: &str) -> Result<Self, String> {
-        let pattern = regex::escape(text).replace(r"\*", ".*").replace(r"\?", ".");
-        Ok(Self { text: text.to_owned(), regex: part(&format!(r"^{pattern}(?:$|[.\[])"))? })
+        Ok(Self { text: text.to_owned(), regex: glob(text)? })
     }
 }
 
@@ -202,6 +207,25 @@ impl FieldArgs {
         kept.contains(&true).then_some(Keep::Leaves(kept))
     }
 
+    /// Whether all fields are wanted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// The wanted fields of `topics` by their paths without indices, as columns are selected: an array is kept
+    /// whole. `None` for all.
+    pub(crate) fn paths(&self, topics: &[&Topic]) -> Option<Vec<String>> {
+        if self.fields.is_empty() {
+            return None;
+        }
+        let names = topics.iter().filter_map(|topic| topic.schema.as_deref()).flat_map(leaves);
+        let wanted = names.filter(|name| self.fields.iter().any(|glob| glob.regex.is_match(name)));
+        let mut paths: Vec<_> = wanted.map(|name| without_indices(&name)).collect();
+        paths.sort();
+        paths.dedup();
+        Some(paths)
+    }
+
     /// An error where a glob fits no field of `topics`.
     pub(crate) fn demand(&self, topics: &[&Topic]) -> Result<(), Failure> {
         let schemas = || topics.iter().filter_map(|topic| topic.schema.as_deref());
@@ -215,6 +239,16 @@ impl FieldArgs {
         }
         Ok(())
     }
+}
+
+/// `esc[3].rpm` as `esc.rpm`.
+fn without_indices(name: &str) -> String {
+    let mut parts = name.split('[');
+    let mut path = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        path.push_str(part.split_once(']').map_or("", |(_, rest)| rest));
+    }
+    path
 }
 
 /// The flat names of all leaves in the order of a record's values: `pos.x`, `q[0]`.

@@ -379,6 +379,11 @@ impl Window {
 }
 
 impl WindowArgs {
+    /// Whether neither end was named.
+    pub(crate) fn is_open(&self) -> bool {
+        self.start.is_none() && self.end.is_none()
+    }
+
     /// The window on the clock of the log that `times` belongs to. `span` is what the log's records cover,
     /// where that is known: a window that misses it is refused.
     pub(crate) fn resolve(&self, times: &Times, span: Option<(i64, i64)>) -> Result<Window, Failure> {

@@ -34,7 +34,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use info::{Detail, LogInfo, State};
 pub use limits::Limits;
 #[cfg(feature = "arrow")]
-pub use reader::Batches;
+pub use reader::{Batches, TopicBatches};
 pub use reader::{Format, FormatInfo, LogReader, LogStream, Probe, ReadOptions, Records, Signature};
 pub use record::{Decode, Record, Text};
 pub use rewrite::{Align, Merged, RecoverOptions, Recovery, Sliced, Stretch};

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+#[cfg(feature = "arrow")]
+use crate::TopicId;
 use crate::{
     Align, Bytes, Diagnostics, Error, ErrorKind, Limits, LogInfo, Merged, Record, RecoverOptions, Recovery,
     Result, Select, Sliced, Text, Topic,
@@ -125,6 +127,12 @@ pub type Texts<'a> = Box<dyn Iterator<Item = Text> + Send + 'a>;
 #[cfg(feature = "arrow")]
 pub type Batches<'a> = Box<dyn arrow_array::RecordBatchReader + Send + 'a>;
 
+/// Record batches of several topics, each of one topic.
+#[cfg(feature = "arrow")]
+pub type TopicBatches<'a> = Box<
+    dyn Iterator<Item = Result<(TopicId, arrow_array::RecordBatch), arrow_schema::ArrowError>> + Send + 'a,
+>;
+
 /// Random access to one log. Object-safe; the reader owns its bytes, records borrow from it.
 pub trait LogReader: Send + Sync {
     /// The format's constants.
@@ -158,6 +166,22 @@ pub trait LogReader: Send + Sync {
     fn columns<'a>(&'a self, topic: &Topic, _select: &Select) -> Result<Batches<'a>> {
         let why = format!("topic {} has no columns: built without feature `arrow`", topic.name);
         Err(Error::new(self.format().id, ErrorKind::Unsupported, None, why))
+    }
+
+    /// All selected topics that can be decoded as record batches, those of each topic in file order. The
+    /// schemas are those of [`columns`](Self::columns).
+    ///
+    /// # For implementations
+    /// One topic after the other, unless the format does better: in one pass over the log.
+    #[cfg(feature = "arrow")]
+    fn batches<'a>(&'a self, select: &Select) -> TopicBatches<'a> {
+        let select = select.clone();
+        let topics = self.topics().iter().filter(|topic| topic.count > 0).collect::<Vec<_>>();
+        let batches = move |topic: &'a Topic| {
+            let batches = select.keeps_topic(topic).then(|| self.columns(topic, &select).ok()).flatten();
+            batches.into_iter().flatten().map(|batch| Ok((topic.id, batch?)))
+        };
+        Box::new(topics.into_iter().flat_map(batches))
     }
 
     /// The console lines in file order; `None` where the format has no such thing.

@@ -313,6 +313,11 @@ impl LogReader for UlogReader {
         Ok(Box::new(self.topic_batches(topic, select)?))
     }
 
+    #[cfg(feature = "arrow")]
+    fn batches<'a>(&'a self, select: &Select) -> rovelog_core::TopicBatches<'a> {
+        Box::new(self.batches(select))
+    }
+
     fn texts(&self) -> Option<Texts<'_>> {
         Some(Box::new(self.cursor().filter_map(|met| self.text(&met))))
     }

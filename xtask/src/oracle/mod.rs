@@ -3,6 +3,8 @@
 //! The judges are Python scripts in `oracle/`. They see only what the release binary prints, so
 //! they share nothing with the readers they judge.
 
+mod export;
+mod rosbag;
 pub(crate) mod ulog;
 mod vel;
 
@@ -18,7 +20,8 @@ use crate::{python, root};
 type Judge = fn() -> Result<()>;
 
 /// The judges, by format.
-const JUDGES: &[(&str, Judge)] = &[("ulog", ulog::judge), ("vel", vel::judge)];
+const JUDGES: &[(&str, Judge)] =
+    &[("ulog", ulog::judge), ("rosbag", rosbag::judge), ("vel", vel::judge), ("export", export::judge)];
 
 /// The subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {

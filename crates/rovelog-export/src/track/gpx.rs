@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use rovelog::Timestamp;
 
-use super::xml::escape;
 use super::{Fix, Track, TrackPoint, degrees, metres};
+use crate::xml::escape;
 
 /// Elements stand in the order of the schema: `ele`, `time`, `name`, `type`, `fix`, `sat`, `hdop`.
 pub(super) fn write(track: &Track, out: &mut impl Write) -> io::Result<()> {

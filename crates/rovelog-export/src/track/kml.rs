@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use super::xml::escape;
 use super::{Altitude, Line, Mark, Segment, Track, TrackPoint, degrees, metres};
+use crate::xml::escape;
 
 /// Colours that hold on a satellite image, red green blue; the kind of a phase picks one.
 const COLOURS: [[u8; 3]; 16] = [

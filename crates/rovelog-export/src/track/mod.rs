@@ -6,7 +6,6 @@ mod gpx;
 mod kml;
 mod px4;
 mod vel;
-mod xml;
 
 use std::io::{self, Write};
 

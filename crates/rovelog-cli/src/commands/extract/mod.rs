@@ -3,7 +3,6 @@
 mod vel;
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;

@@ -1,11 +1,11 @@
 //! Which parts there will be.
 
-use std::collections::HashSet;
 use std::io;
 
 use rovelog::{LogReader, Select};
 
 use crate::commands::cat::span;
+use crate::outfile::topic_names;
 use crate::output::size as shown;
 use crate::report::Failure;
 
@@ -100,20 +100,8 @@ pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failu
 
 /// A part for each topic that has records.
 pub(super) fn by_topic(log: &dyn LogReader) -> Vec<Part> {
-    let mut taken = HashSet::new();
-    let topics = log.topics().iter().filter(|topic| topic.count > 0);
-    let part = topics.map(|topic| {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-        let base: String = topic.name.chars().map(plain).collect();
-        let mut name = base.clone();
-        // Names that differ only where a file name cannot, or in the case of letters.
-        for number in 2.. {
-            if taken.insert(name.to_lowercase()) {
-                break;
-            }
-            name = format!("{base}-{number}");
-        }
-        Part { name, select: Select::topics([topic.name.clone()]) }
-    });
-    part.collect()
+    let topics: Vec<_> = log.topics().iter().filter(|topic| topic.count > 0).collect();
+    let names = topic_names(&topics);
+    let parts = topics.iter().zip(names);
+    parts.map(|(topic, name)| Part { name, select: Select::topics([topic.name.clone()]) }).collect()
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// `text` as content or attribute of XML 1.0: marks escaped, characters that XML cannot hold left out.
-pub(super) fn escape(text: &str) -> Cow<'_, str> {
+pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     let plain = |c: char| !matches!(c, '&' | '<' | '>' | '"' | '\'' | '\t' | '\n' | '\r') && valid(c);
     if text.chars().all(plain) {
         return Cow::Borrowed(text);

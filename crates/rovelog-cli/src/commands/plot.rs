@@ -1,0 +1,211 @@
+//! `rovelog plot`: signals over time, in the terminal or as a picture.
+
+use std::path::{Path, PathBuf};
+
+use rovelog::{AnyLog, Timestamp, Topic};
+use rovelog_export::plot::{self, Panel, Plot, Signal, Size};
+use rovelog_export::report::{self, ReportOptions};
+
+use crate::args::{Context, Format};
+use crate::input::Input;
+use crate::outfile::{LogOut, OutArgs};
+use crate::report::{Failure, Outcome, note};
+use crate::select::{did_you_mean, glob, nearest, unknown_topic};
+use crate::when::WindowArgs;
+
+const MORE: &str = "\
+A signal is TOPIC.FIELD; each becomes a panel. A field may hold * and ?, or be the name of an array or a struct
+for all in it. Every extreme is drawn, however long the log is.
+
+Examples:
+  rovelog plot flight.ulg battery_status.voltage_v               in the terminal
+  rovelog plot flight.ulg 'vehicle_attitude.q' sensor_combined.gyro_rad -S +1m -E +2m
+  rovelog plot flight.ulg cpuload -o load.svg                    all fields of a topic
+  rovelog plot flight.ulg --all -o all.html                      everything, with zoom";
+
+/// Draw signals over time: in the terminal, as SVG, PNG, or HTML with zoom
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// A log; - is stdin
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// What to draw: TOPIC.FIELD, or a topic
+    #[arg(value_name = "SIGNAL")]
+    signals: Vec<String>,
+    /// All topics
+    #[arg(long, conflicts_with = "signals")]
+    all: bool,
+    /// The picture to write; its extension says which kind: svg, png or html
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// What to write: svg, png, html or text
+    #[arg(long, value_name = "KIND", value_parser = kind)]
+    to: Option<Kind>,
+    /// Pixels across, or columns in a terminal
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(40..=20000))]
+    width: Option<u32>,
+    /// Pixels down, or lines of each panel in a terminal
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(4..=20000))]
+    height: Option<u32>,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    out: OutArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Svg,
+    Png,
+    Html,
+}
+
+fn kind(name: &str) -> Result<Kind, String> {
+    match name.to_ascii_lowercase().as_str() {
+        "text" => Ok(Kind::Text),
+        "svg" => Ok(Kind::Svg),
+        "png" => Ok(Kind::Png),
+        "html" | "htm" => Ok(Kind::Html),
+        _ => Err("the kinds are svg, png, html and text".to_owned()),
+    }
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    context.format(&[Format::Text])?;
+    let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    let by_name = path.and_then(|path| path.extension()?.to_str()).and_then(|name| kind(name).ok());
+    let kind = match (args.to.or(by_name), path) {
+        (Some(kind), _) => kind,
+        (None, None) => Kind::Text,
+        (None, Some(path)) => {
+            return Err(Failure::usage("the extension does not tell the kind")
+                .next("use .svg, .png or .html, or say which: --to svg")
+                .at(path));
+        }
+    };
+    if args.signals.is_empty() && !args.all {
+        return Err(Failure::usage("no signal was named")
+            .next("name one: rovelog plot FILE battery_status.voltage_v; or draw --all")
+            .at(&args.file));
+    }
+    let input = Input::new(Some(&args.file))?;
+    let (log, provenance) = input.open_with_provenance(context)?;
+    let here = |failure: Failure| failure.at(&input.path);
+    let times = context.times(log.info()).map_err(here)?;
+    let all = report::span(&log).ok_or_else(|| here(Failure::failed("nothing in this log has a time")))?;
+    let window = args.window.resolve(&times, Some(all)).map_err(here)?;
+    let start = window.start.unwrap_or(all.0);
+    let end = window.end.map_or(all.1, |end| end - 1);
+    let size = size(args, kind);
+    let mut panels = Vec::new();
+    for (title, signals) in wanted(args, &log).map_err(here)? {
+        let series = plot::read(&*log, &signals, (start, end), size.width as usize, start)
+            .map_err(|error| here(error.into()))?;
+        if series.iter().any(|series| series.range().is_some()) {
+            panels.push(Panel::new(title, series));
+        }
+    }
+    if panels.is_empty() {
+        return Err(here(
+            Failure::failed("the signals have no values here").next("see the topics: rovelog topics FILE"),
+        ));
+    }
+    let name = input.path.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
+    let span = (0.0, (end - start).max(1) as f64 / 1e9);
+    let clock = times.clock();
+    let zero = Timestamp::new(start, clock);
+    let zero = match zero.to_unix(log.info().utc.as_ref()).and_then(Timestamp::rfc3339) {
+        Some(utc) => utc,
+        None => format!("{} s of the {clock} clock", zero.seconds()),
+    };
+    let plot = Plot::new(name, panels, span, format!("s since {zero}"));
+    if kind == Kind::Text && path.is_none() {
+        let mut out = context.out();
+        let height = args.height.unwrap_or(12) as usize;
+        std::io::Write::write_all(&mut out, plot::braille(&plot, size.width as usize, height).as_bytes())?;
+        std::io::Write::flush(&mut out)?;
+        return Ok(context.report.loss(&log.info().lost, &input.path));
+    }
+    let mut out = LogOut::create(path, "plot.svg", &[&input.path], args.out, context)?;
+    match kind {
+        Kind::Svg => plot::svg(&plot, grown(args, size, &plot), &mut out)?,
+        Kind::Png => plot::png(&plot, grown(args, size, &plot), &mut out)?,
+        Kind::Text => {
+            let text = plot::braille(&plot, size.width as usize, args.height.unwrap_or(12) as usize);
+            std::io::Write::write_all(&mut out, text.as_bytes())?;
+        }
+        Kind::Html => {
+            let mut options = ReportOptions::default();
+            options.panels = Some(plot.panels.clone());
+            options.shown = Some((start, end));
+            report::write(&log, &provenance, &options, &mut out)?;
+        }
+    }
+    out.finish()?;
+    if let (Some(path), false) = (path, context.global.quiet) {
+        let values: u64 = plot.panels.iter().flat_map(|panel| &panel.series).map(|series| series.count).sum();
+        note(&format!("wrote {values} values to {}", path.display()));
+    }
+    Ok(context.report.loss(&log.info().lost, &input.path))
+}
+
+/// The size that was asked for, or one that fits.
+fn size(args: &Args, kind: Kind) -> Size {
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100);
+    let width = match kind {
+        Kind::Text => columns,
+        Kind::Html => 2000,
+        Kind::Svg | Kind::Png => 1200,
+    };
+    Size { width: args.width.unwrap_or(width), height: args.height.unwrap_or(0) }
+}
+
+/// With room for each panel, where no height was asked for.
+fn grown(args: &Args, size: Size, plot: &Plot) -> Size {
+    let panels = u32::try_from(plot.panels.len()).unwrap_or(1).clamp(1, 60);
+    Size { height: args.height.unwrap_or(80 + 220 * panels), ..size }
+}
+
+/// The signals of each panel, with its title.
+fn wanted(args: &Args, log: &AnyLog) -> Result<Vec<(String, Vec<Signal>)>, Failure> {
+    if args.all {
+        let topics = log.topics().iter().filter(|topic| topic.count > 0);
+        return Ok(topics.map(|topic| (topic.name.clone(), whole(log, topic))).collect());
+    }
+    args.signals.iter().map(|text| Ok((text.clone(), signal(log, text)?))).collect()
+}
+
+/// All fields of a topic that can be drawn, but for its times.
+fn whole(log: &AnyLog, topic: &Topic) -> Vec<Signal> {
+    let fields = plot::numeric_fields(&**log, topic);
+    let fields = fields.into_iter().filter(|field| !field.starts_with("timestamp"));
+    fields.map(|field| Signal { topic: topic.name.clone(), field }).collect()
+}
+
+/// `TOPIC.FIELD`: names of topics may hold points, too.
+fn signal(log: &AnyLog, text: &str) -> Result<Vec<Signal>, Failure> {
+    if let Some(topic) = log.topic(text) {
+        return Ok(whole(log, topic));
+    }
+    let mut topic = None;
+    for (at, _) in text.match_indices('.') {
+        if let Some(found) = log.topic(&text[..at]) {
+            topic = Some((found, &text[at + 1..]));
+        }
+    }
+    let Some((topic, field)) = topic else {
+        let name = text.split('.').next().unwrap_or(text);
+        return Err(unknown_topic(name, log.topics()));
+    };
+    let there = plot::numeric_fields(&**log, topic);
+    let regex = glob(field).map_err(Failure::usage)?;
+    let fields: Vec<_> = there.iter().filter(|name| regex.is_match(name)).cloned().collect();
+    if fields.is_empty() {
+        let near = did_you_mean(&nearest(field, there.iter().map(String::as_str)));
+        return Err(Failure::usage(format!("topic {} has no field {field} that can be drawn", topic.name))
+            .next(format!("{near} All of them: rovelog schema FILE {}", topic.name)));
+    }
+    Ok(fields.into_iter().map(|field| Signal { topic: topic.name.clone(), field }).collect())
+}

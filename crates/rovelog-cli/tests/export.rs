@@ -1,0 +1,148 @@
+//! `rovelog export`: what it says, what it writes, and what it refuses.
+
+mod common;
+
+use std::fs;
+use std::process::Output;
+
+use common::{corpus, rovelog, run_with, stdout};
+
+const RICH: &str = "one-topic+multi-id+sync+dropout+texts+appended.ulg";
+
+/// Runs in a folder of its own, so that outputs have short names.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new(logs: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for log in logs {
+            fs::copy(corpus().join(log), folder.path().join(log)).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn run(&self, line: &str) -> Output {
+        rovelog().current_dir(self.0.path()).args(line.split(' ')).output().unwrap()
+    }
+
+    /// What a run looked like; binary output is not shown.
+    fn shown(&self, line: &str) -> String {
+        let output = self.run(line);
+        let text = String::from_utf8(output.stdout).unwrap_or_else(|_| "[binary]\n".to_owned());
+        let said = String::from_utf8(output.stderr).unwrap();
+        let errors = if said.is_empty() { "" } else { "[stderr]\n" };
+        format!("$ rovelog {line}\n{text}{errors}{said}[exit {}]\n", output.status.code().unwrap())
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path().join(folder)).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.0.path().join(name)).unwrap()
+    }
+}
+
+macro_rules! snapshot {
+    ($name:literal, $runs:expr) => {
+        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!($name, $runs);
+        });
+    };
+}
+
+#[test]
+fn export_tables() {
+    let place = Place::new(&[RICH, "nested-types.ulg", "utc-gps-double.ulg", "cut-in-payload.ulg"]);
+    fs::rename(place.0.path().join(RICH), place.0.path().join("rich.ulg")).unwrap();
+    let runs = [
+        "export rich.ulg -o csv --to csv",
+        "export rich.ulg -o parquet/ --to parquet",
+        "convert rich.ulg -o arrow --to arrow -q -f json",
+        "export nested-types.ulg --to csv --topics t",
+        "export nested-types.ulg --to csv --topics t --names dot --delimiter ;",
+        "export nested-types.ulg --to csv --topics t --dialect pyulog",
+        "export utc-gps-double.ulg --to csv --topics sensor_gps/1 -S +1s --fields lat*,fix_type",
+        "export rich.ulg -o t.parquet --topics t/1",
+        "export cut-in-payload.ulg -o cut.csv",
+        "export cut-in-payload.ulg -o cut.json --to csv -f json",
+    ];
+    let runs = runs.map(|line| place.shown(line)).join("\n");
+    snapshot!("export_tables", runs);
+    assert_eq!(place.names("csv").len(), place.names("parquet").len());
+    assert!(place.read("t.parquet").starts_with(b"PAR1"));
+    assert!(place.names(".").iter().all(|name| !name.ends_with(".partial")));
+}
+
+#[test]
+fn export_errors() {
+    let place = Place::new(&[RICH, "one-topic.ulg", "header-only.ulg"]);
+    fs::rename(place.0.path().join(RICH), place.0.path().join("rich.ulg")).unwrap();
+    fs::write(place.0.path().join("there.csv"), "old").unwrap();
+    let runs = [
+        "export rich.ulg",
+        "export rich.ulg -o rich.xlsx",
+        "export rich.ulg -o rich.csv",
+        "export rich.ulg --to xlsx",
+        "export rich.ulg -o there.csv --topics t/1",
+        "export rich.ulg -o rich.ulg --to csv --topics t/1 --force",
+        "export rich.ulg -o there.csv/ --to csv",
+        "export rich.ulg -o no.csv --topics tt",
+        "export rich.ulg -o no.csv --topics t/1 --fields nothing",
+        "export rich.ulg -o no.csv --topics t/1 -S 5h",
+        "export rich.ulg -o no.parquet --topics t/1 --dialect pyulog",
+        "export rich.ulg -o no.ndjson --flatten",
+        "export rich.ulg -o no.csv --topics t/1 --keep-ned",
+        "export rich.ulg -o no.csv --topics t/1 -f csv",
+        "export rich.ulg -o no.csv --topics t/1 --delimiter ab",
+        "export header-only.ulg -o no.mcap",
+        "export none.ulg -o no.csv",
+    ];
+    let runs = runs.map(|line| place.shown(line)).join("\n");
+    snapshot!("export_errors", runs);
+    assert_eq!(place.read("there.csv"), b"old");
+    assert_eq!(place.names("."), ["header-only.ulg", "one-topic.ulg", "rich.ulg", "there.csv"]);
+}
+
+/// NDJSON is what `cat` prints, in every log of the corpus.
+#[test]
+fn ndjson_is_that_of_cat() {
+    for entry in fs::read_dir(corpus()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let cat = common::run(&format!("cat -f ndjson {name}"));
+        if cat.status.code() == Some(1) || cat.stdout.is_empty() {
+            continue;
+        }
+        let export = common::run(&format!("export --to ndjson {name}"));
+        assert_eq!(export.status.code(), cat.status.code(), "{name}");
+        assert!(export.stdout == cat.stdout, "{name}");
+    }
+}
+
+#[test]
+fn logs_come_from_a_pipe_and_tables_go_into_one() {
+    let log = fs::read(corpus().join("one-topic.ulg")).unwrap();
+    let piped = run_with("export - --to csv", &log);
+    assert_eq!(piped.status.code(), Some(0));
+    assert_eq!(String::from_utf8(piped.stdout).unwrap(), stdout("export one-topic.ulg --to csv"));
+    for (kind, magic) in [("parquet", &b"PAR1"[..]), ("arrow", b"ARROW1"), ("mcap", b"\x89MCAP0\r\n")] {
+        let piped = run_with(&format!("export - --to {kind}"), &log);
+        assert_eq!(piped.status.code(), Some(0), "{kind}");
+        assert!(piped.stdout.starts_with(magic), "{kind}");
+    }
+}
+
+#[test]
+fn existing_files_stay_unless_forced() {
+    let place = Place::new(&["one-topic.ulg"]);
+    assert_eq!(place.run("export one-topic.ulg -o out --to csv").status.code(), Some(0));
+    let names = place.names("out");
+    let before = place.read(&format!("out/{}", names[0]));
+    assert_eq!(place.run("export one-topic.ulg -o out --to csv").status.code(), Some(2));
+    assert_eq!(place.run("export one-topic.ulg -o out --to csv --force -q").status.code(), Some(0));
+    assert_eq!(place.read(&format!("out/{}", names[0])), before);
+}

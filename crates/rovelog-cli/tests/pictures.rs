@@ -1,0 +1,81 @@
+//! `rovelog plot` and `rovelog report`: what they say, what they write, and what they refuse.
+
+mod common;
+
+use std::fs;
+
+use common::{corpus, rovelog, run_with, shown};
+
+/// One snapshot of several runs, so that a reader sees them beside each other.
+macro_rules! runs {
+    ($($name:ident: $($line:literal),+ $(,)?;)*) => { $(
+        #[test]
+        fn $name() {
+            let runs = [$($line),+].map(shown).join("\n");
+            insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+                insta::assert_snapshot!(stringify!($name), runs);
+            });
+        }
+    )* };
+}
+
+runs! {
+    plot:
+        "plot utc-gps-int32.ulg vehicle_gps_position.lat --height 6 --width 60",
+        "plot timestamps-zero+equal+falling.ulg --all --height 4 --width 50",
+        "plot cut-in-payload.ulg --all --height 4 --width 50",
+        "plot one-topic.ulg t.x --to svg --width 300 --height 150 -S +10ms -E +40ms";
+    plot_errors:
+        "plot one-topic.ulg",
+        "plot one-topic.ulg u.x",
+        "plot one-topic.ulg t.nothing",
+        "plot one-topic.ulg t -o plot.jpg",
+        "plot one-topic.ulg t --to jpg",
+        "plot one-topic.ulg t -f json",
+        "plot one-topic.ulg t -S 5h",
+        "plot header-only.ulg --all",
+        "report one-topic.ulg -o report.pdf",
+        "report one-topic.ulg -f json",
+        "report none.ulg -o report.html";
+}
+
+#[test]
+fn pictures_are_written_whole_and_never_over_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(corpus().join("utc-gps-int32.ulg"), folder.path().join("flight.ulg")).unwrap();
+    let run = |line: &str| {
+        let output = rovelog().current_dir(folder.path()).args(line.split(' ')).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    for (line, magic) in [
+        ("plot flight.ulg --all -o plot.png", &b"\x89PNG"[..]),
+        ("plot flight.ulg --all -o plot.svg", b"<svg "),
+        ("plot flight.ulg --all -o plot.html", b"<!doctype html>"),
+        ("report flight.ulg -o report.html", b"<!doctype html>"),
+        ("report flight.ulg -o public.html --redact", b"<!doctype html>"),
+    ] {
+        let (code, said) = run(line);
+        assert_eq!(code, 0, "{line}: {said}");
+        assert!(said.starts_with("wrote "), "{line}: {said}");
+        let name = line.split(' ').skip_while(|word| *word != "-o").nth(1).unwrap();
+        let bytes = fs::read(folder.path().join(name)).unwrap();
+        assert!(bytes.starts_with(magic), "{line}");
+        let (code, said) = run(line);
+        assert!(code == 2 && said.contains("exists already"), "{line}: {said}");
+        let (code, said) = run(&format!("{line} --force -q"));
+        assert!((code, said.as_str()) == (0, ""), "{line}: {said}");
+        assert!(fs::read(folder.path().join(name)).unwrap() == bytes, "{line}: other bytes the second time");
+    }
+    let (code, said) = run("plot flight.ulg --all -o flight.ulg --to svg --force");
+    assert!(code == 2 && said.contains("the output is the input"), "{said}");
+}
+
+/// Damage is said, and what can be drawn is drawn.
+#[test]
+fn reports_of_damaged_logs_end_with_3() {
+    let log = fs::read(corpus().join("damaged+three-places+sync+cut.ulg")).unwrap();
+    let output = run_with("report -", &log);
+    assert_eq!(output.status.code(), Some(3));
+    let page = String::from_utf8(output.stdout).unwrap();
+    assert!(page.contains("could not be read") && page.contains("E-ULOG-"), "{page}");
+}

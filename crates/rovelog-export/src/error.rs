@@ -1,0 +1,61 @@
+//! What can go wrong while a log is handed on.
+
+use std::io;
+
+use arrow_schema::ArrowError;
+use parquet::errors::ParquetError;
+
+/// Why an export failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The log could not be read.
+    #[error(transparent)]
+    Log(#[from] rovelog::Error),
+    /// The output refused.
+    #[error(transparent)]
+    Io(io::Error),
+    /// The data do not fit the format that is written.
+    #[error("the data cannot be written: {0}")]
+    Format(String),
+}
+
+impl From<io::Error> for ExportError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<ArrowError> for ExportError {
+    fn from(error: ArrowError) -> Self {
+        match error {
+            ArrowError::IoError(_, error) => Self::Io(error),
+            ArrowError::ExternalError(source) => match source.downcast::<rovelog::Error>() {
+                Ok(error) => Self::Log(*error),
+                Err(source) => Self::Format(source.to_string()),
+            },
+            error => Self::Format(error.to_string()),
+        }
+    }
+}
+
+impl From<ParquetError> for ExportError {
+    fn from(error: ParquetError) -> Self {
+        match error {
+            ParquetError::External(source) => match source.downcast::<io::Error>() {
+                Ok(error) => Self::Io(*error),
+                Err(source) => Self::Format(source.to_string()),
+            },
+            error => Self::Format(error.to_string()),
+        }
+    }
+}
+
+impl From<::mcap::McapError> for ExportError {
+    fn from(error: ::mcap::McapError) -> Self {
+        match error {
+            ::mcap::McapError::Io(error) => Self::Io(error),
+            error => Self::Format(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! MCAP: all topics in one file, for Foxglove, Lichtblick, Rerun and PlotJuggler.
+//!
+//! Messages are protobuf with the types of the log, except those of ROS 1, which keep their own bytes. What
+//! viewers draw by themselves comes beside: positions as `foxglove.LocationFix`, console lines as
+//! `foxglove.Log`, poses as `foxglove.PoseInFrame` and `foxglove.FrameTransform`. What a format adds is in one
+//! place, its implementation of [`Extras`].
+
+mod foxglove;
+mod plain;
+mod proto;
+mod px4;
+mod types;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+
+use ::mcap::records::MessageHeader;
+use ::mcap::write::{Metadata, NoSeek};
+use ::mcap::{Compression, WriteOptions, Writer};
+use rovelog::{AnyLog, Record, Select, Topic, Value};
+
+use self::foxglove::WellKnown;
+use crate::provenance::name_and_instance;
+use crate::{ExportError, Loss, Provenance, TimeBase};
+
+/// How MCAP is written.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct McapOptions {
+    /// Also write what viewers draw by themselves.
+    pub typed: bool,
+    /// Leave poses in the axes of the vehicle (north, east, down) instead of those of viewers (east, north, up).
+    pub keep_ned: bool,
+}
+
+impl Default for McapOptions {
+    fn default() -> Self {
+        Self { typed: true, keep_ned: false }
+    }
+}
+
+/// A message beside those of the log's own topics.
+struct Extra {
+    /// When, on the log's clock.
+    nanos: i64,
+    topic: String,
+    schema: ExtraSchema,
+    bytes: Vec<u8>,
+}
+
+enum ExtraSchema {
+    WellKnown(WellKnown),
+    /// A type of the format's package.
+    Own(rovelog::Schema),
+}
+
+/// What a format adds to its topics.
+trait Extras {
+    /// The profile of the file, and the package of its types.
+    fn profile(&self) -> &'static str;
+    /// How the instance of a topic is called in the metadata of its channel.
+    fn instance_key(&self) -> &'static str {
+        "instance"
+    }
+    /// Messages that do not come from records: console lines, parameters. Any order.
+    fn beside(&self) -> Vec<Extra>;
+    /// Messages that a record gives rise to; `at` is its time on the calendar, where that is known.
+    fn on_record(&mut self, record: &Record<'_>, value: &Value, at: i64, out: &mut Vec<Extra>);
+    /// Facts about the log, for a metadata record.
+    fn info(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+}
+
+/// Writes the selected records, and what belongs to them; how many messages that were, and what could not be
+/// carried. `out` comes back complete.
+///
+/// # Errors
+/// Where the output refuses, or the log cannot be read.
+pub fn write<W: Write>(
+    log: &AnyLog,
+    select: &Select,
+    options: McapOptions,
+    provenance: &Provenance,
+    out: W,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(W, u64, Vec<Loss>), ExportError> {
+    let mut extras: Box<dyn Extras + '_> = match log {
+        AnyLog::Ulog(reader) => Box::new(px4::Px4::new(reader, options)?),
+        _ => Box::new(plain::Plain::new(log, options)),
+    };
+    let mut file = File::create(log, &*extras, out)?;
+    file.metadata("rovelog", provenance.facts(&**log).into_iter().map(|(k, v)| (k.to_owned(), v)).collect())?;
+    let info = extras.info();
+    if !info.is_empty() {
+        file.metadata("info", info)?;
+    }
+    let inside = |nanos: i64| {
+        select.start.is_none_or(|start| nanos >= start) && select.end.is_none_or(|end| nanos < end)
+    };
+    let mut beside = extras.beside();
+    beside.retain(|extra| inside(extra.nanos));
+    beside.sort_by_key(|extra| extra.nanos);
+    let mut beside = beside.into_iter().peekable();
+    let (mut now, mut value_bytes, mut more) = (None, Vec::new(), Vec::new());
+    for record in log.records(select) {
+        let record = record?;
+        progress(record.offset);
+        // A record without a time, or with time 0, stands where it was written.
+        let own = record.time.map(|time| time.nanos).filter(|nanos| *nanos != 0);
+        now = own.or(now);
+        let nanos = now.unwrap_or(0);
+        while let Some(extra) = beside.next_if(|extra| extra.nanos <= nanos) {
+            file.extra(&extra)?;
+        }
+        let Ok(value) = record.value() else {
+            file.tally(record.topic).undecodable += 1;
+            continue;
+        };
+        value_bytes.clear();
+        file.record(&record, &value, nanos, &mut value_bytes)?;
+        if options.typed {
+            extras.on_record(&record, &value, file.base.place(nanos).unwrap_or(nanos), &mut more);
+            for mut extra in more.drain(..) {
+                extra.nanos = nanos;
+                file.extra(&extra)?;
+            }
+        }
+    }
+    for extra in beside {
+        file.extra(&extra)?;
+    }
+    file.finish()
+}
+
+/// What became of the records of a topic.
+#[derive(Clone, Default)]
+struct Tally {
+    undecodable: u64,
+    nulls: u64,
+    out_of_range: u64,
+    too_deep: bool,
+}
+
+struct File<'a, W: Write> {
+    log: &'a AnyLog,
+    writer: Writer<NoSeek<W>>,
+    base: TimeBase,
+    package: &'static str,
+    instance_key: &'static str,
+    /// By topic: its channel.
+    channels: Vec<Option<u16>>,
+    /// By topic name: the channel and its next number.
+    beside: HashMap<String, (u16, u32)>,
+    tallies: Vec<Tally>,
+    messages: u64,
+}
+
+impl<'a, W: Write> File<'a, W> {
+    fn create(log: &'a AnyLog, extras: &dyn Extras, out: W) -> Result<Self, ExportError> {
+        let writer = WriteOptions::new()
+            .compression(Some(Compression::Zstd))
+            .compression_threads(0)
+            .chunk_size(Some(1 << 20))
+            .profile(extras.profile())
+            .library(concat!("rovelog ", env!("CARGO_PKG_VERSION")))
+            .disable_seeking(true)
+            .create(NoSeek::new(out))?;
+        let topics = log.topics().len();
+        Ok(Self {
+            log,
+            writer,
+            base: TimeBase::of(&**log),
+            package: extras.profile(),
+            instance_key: extras.instance_key(),
+            channels: vec![None; topics],
+            beside: HashMap::new(),
+            tallies: vec![Tally::default(); topics],
+            messages: 0,
+        })
+    }
+
+    fn metadata(&mut self, name: &str, metadata: BTreeMap<String, String>) -> Result<(), ExportError> {
+        Ok(self.writer.write_metadata(&Metadata { name: name.to_owned(), metadata })?)
+    }
+
+    fn tally(&mut self, topic: &Topic) -> &mut Tally {
+        &mut self.tallies[topic.id.index()]
+    }
+
+    /// The channel of a topic; `None` where its type cannot be said.
+    fn channel(&mut self, topic: &Topic) -> Result<Option<u16>, ExportError> {
+        if let Some(channel) = self.channels[topic.id.index()] {
+            return Ok(Some(channel));
+        }
+        let mut metadata = BTreeMap::new();
+        if let Some(instance) = name_and_instance(&topic.name).1 {
+            metadata.insert(self.instance_key.to_owned(), instance.to_owned());
+        }
+        let channel = if let Some(definition) = self.ros1(topic) {
+            let schema = self.writer.add_schema(&topic.type_name, "ros1msg", definition.as_bytes())?;
+            self.writer.add_channel(schema, &topic.name, "ros1", &metadata)?
+        } else {
+            let compiled = topic.schema.as_ref().and_then(|schema| types::compile(self.package, schema));
+            let Some(compiled) = compiled else { return Ok(None) };
+            let schema = self.writer.add_schema(&compiled.name, "protobuf", &compiled.descriptor)?;
+            self.writer.add_channel(schema, &topic.name, "protobuf", &metadata)?
+        };
+        self.channels[topic.id.index()] = Some(channel);
+        Ok(Some(channel))
+    }
+
+    /// The definition of a topic whose messages are written in their own bytes.
+    fn ros1(&self, topic: &Topic) -> Option<String> {
+        (self.log.format().id == "rosbag").then(|| self.log.definition(topic)).flatten()
+    }
+
+    fn record(
+        &mut self,
+        record: &Record<'_>,
+        value: &Value,
+        nanos: i64,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), ExportError> {
+        let Some(channel_id) = self.channel(record.topic)? else {
+            self.tally(record.topic).too_deep = true;
+            return Ok(());
+        };
+        let Some(log_time) = self.time(nanos) else {
+            self.tally(record.topic).out_of_range += 1;
+            return Ok(());
+        };
+        // What the record itself says, where that differs: 0 where it has no time.
+        let own = record.time.and_then(|time| self.time(time.nanos));
+        #[expect(clippy::cast_possible_truncation, reason = "a number that may begin again")]
+        let sequence = record.seq as u32;
+        let header = MessageHeader { channel_id, sequence, log_time, publish_time: own.unwrap_or(log_time) };
+        let data = if self.log.format().id == "rosbag" && self.ros1(record.topic).is_some() {
+            record.payload
+        } else {
+            types::encode(value, buffer);
+            self.tally(record.topic).nulls += nulls(value);
+            buffer
+        };
+        self.messages += 1;
+        Ok(self.writer.write_to_known_channel(&header, data)?)
+    }
+
+    fn time(&self, nanos: i64) -> Option<u64> {
+        u64::try_from(self.base.place(nanos)?).ok()
+    }
+
+    fn extra(&mut self, extra: &Extra) -> Result<(), ExportError> {
+        let Some(log_time) = self.time(extra.nanos) else { return Ok(()) };
+        if !self.beside.contains_key(&extra.topic) {
+            let (name, descriptor) = match &extra.schema {
+                ExtraSchema::WellKnown(kind) => (kind.name().to_owned(), kind.descriptor()),
+                ExtraSchema::Own(schema) => match types::compile(self.package, schema) {
+                    Some(compiled) => (compiled.name, compiled.descriptor),
+                    None => return Ok(()),
+                },
+            };
+            let schema = self.writer.add_schema(&name, "protobuf", &descriptor)?;
+            let id = self.writer.add_channel(schema, &extra.topic, "protobuf", &BTreeMap::new())?;
+            self.beside.insert(extra.topic.clone(), (id, 0));
+        }
+        let Some(channel) = self.beside.get_mut(&extra.topic) else { return Ok(()) };
+        let (channel_id, sequence) = *channel;
+        channel.1 = sequence.wrapping_add(1);
+        let header = MessageHeader { channel_id, sequence, log_time, publish_time: log_time };
+        self.messages += 1;
+        Ok(self.writer.write_to_known_channel(&header, &extra.bytes)?)
+    }
+
+    fn finish(mut self) -> Result<(W, u64, Vec<Loss>), ExportError> {
+        self.writer.finish()?;
+        let mut losses = Vec::new();
+        for (topic, tally) in self.log.topics().iter().zip(&self.tallies) {
+            let mut lost = |count: u64, what: &str| {
+                if count > 0 {
+                    losses.push(Loss::new(&topic.name, "", format!("{count} {what}")));
+                }
+            };
+            lost(tally.undecodable, "records cannot be decoded");
+            lost(tally.out_of_range, "records have times that mcap cannot hold");
+            lost(tally.nulls, "missing values read as 0 or empty in protobuf");
+            if tally.too_deep {
+                losses.push(Loss::new(
+                    &topic.name,
+                    "",
+                    "its type is nested deeper than readers of protobuf take",
+                ));
+            }
+        }
+        Ok((self.writer.into_inner().into_inner(), self.messages, losses))
+    }
+}
+
+/// Missing values in a record: protobuf has no word for them.
+fn nulls(value: &Value) -> u64 {
+    match value {
+        Value::Null => 1,
+        Value::List(items) => items.iter().map(nulls).sum(),
+        Value::Struct(fields) => fields.iter().map(|(_, value)| nulls(value)).sum(),
+        _ => 0,
+    }
+}

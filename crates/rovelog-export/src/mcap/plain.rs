@@ -1,0 +1,44 @@
+//! What any format adds: its console lines as `foxglove.Log`.
+
+use rovelog::{AnyLog, Record, Text, Value};
+
+use super::foxglove::{self, WellKnown};
+use super::{Extra, ExtraSchema, Extras, McapOptions};
+use crate::TimeBase;
+
+pub(super) struct Plain<'a> {
+    log: &'a AnyLog,
+    typed: bool,
+}
+
+impl<'a> Plain<'a> {
+    pub(super) fn new(log: &'a AnyLog, options: McapOptions) -> Self {
+        Self { log, typed: options.typed }
+    }
+}
+
+impl Extras for Plain<'_> {
+    fn profile(&self) -> &'static str {
+        match self.log.format().id {
+            "rosbag" => "ros1",
+            id => id,
+        }
+    }
+
+    fn beside(&self) -> Vec<Extra> {
+        let base = TimeBase::of(&**self.log);
+        let texts = self.log.texts().filter(|_| self.typed);
+        texts.into_iter().flatten().map(|text| log_message(&text, base)).collect()
+    }
+
+    fn on_record(&mut self, _: &Record<'_>, _: &Value, _: i64, _: &mut Vec<Extra>) {}
+}
+
+/// A console line; one without a time stands at the beginning.
+pub(super) fn log_message(text: &Text, base: TimeBase) -> Extra {
+    let nanos = text.time.map_or(0, |time| time.nanos);
+    let mut bytes = Vec::new();
+    foxglove::log(base.place(nanos).unwrap_or(nanos), text, &mut bytes);
+    let schema = ExtraSchema::WellKnown(WellKnown::Log);
+    Extra { nanos, topic: "/foxglove/log".to_owned(), schema, bytes }
+}

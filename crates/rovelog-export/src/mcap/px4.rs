@@ -1,0 +1,286 @@
+//! What a PX4 log adds: console lines, parameters and information; where the vehicle was and how it was turned.
+//!
+//! Names follow the mapping that is proposed for `mcap convert` (foxglove/mcap issue 1675).
+
+use std::collections::BTreeMap;
+use std::f64::consts::FRAC_1_SQRT_2;
+
+use rovelog::ulog_format::UlogReader;
+use rovelog::ulog_format::px4::{self, POSITION_TOPICS, PositionFields};
+use rovelog::{Field, FieldType, LogReader as _, Record, Scalar, Schema, Select, Topic, TopicId, Value};
+
+use super::foxglove::{self, Fix, Pose, WellKnown};
+use super::plain::log_message;
+use super::{Extra, ExtraSchema, Extras, McapOptions};
+use crate::{ExportError, TimeBase};
+
+/// A fix in three dimensions.
+const MIN_FIX: u8 = 3;
+
+pub(super) struct Px4<'a> {
+    reader: &'a UlogReader,
+    typed: bool,
+    keep_ned: bool,
+    /// The topics with positions that are handed on: where their fields lie, and the channel.
+    positions: BTreeMap<TopicId, (PositionFields, String)>,
+    attitude: Option<TopicId>,
+    local_position: Option<TopicId>,
+    /// The last known place: north, east, down.
+    place: [f64; 3],
+}
+
+impl<'a> Px4<'a> {
+    pub(super) fn new(reader: &'a UlogReader, options: McapOptions) -> Result<Self, ExportError> {
+        let first = |name: &str| px4::instances(reader, name).first().map(|topic| topic.id);
+        Ok(Self {
+            reader,
+            typed: options.typed,
+            keep_ned: options.keep_ned,
+            positions: if options.typed { positions(reader)? } else { BTreeMap::new() },
+            attitude: first("vehicle_attitude"),
+            local_position: first("vehicle_local_position"),
+            place: [0.0; 3],
+        })
+    }
+
+    fn fix(&self, record: &Record<'_>, value: &Value, at: i64) -> Option<Extra> {
+        let (fields, topic) = self.positions.get(&record.topic.id)?;
+        let row = self.reader.row(record).ok()?;
+        let position = fields.position(&row, MIN_FIX).ok()?;
+        let metres = |name: &str| value.get(name).and_then(Value::as_f64).filter(|metres| metres.is_finite());
+        let fix = Fix {
+            latitude: position.latitude,
+            longitude: position.longitude,
+            altitude: position.altitude_msl.unwrap_or(0.0),
+            accuracy: metres("eph").zip(metres("epv")),
+            frame: if record.topic.type_name == "vehicle_global_position" { "estimate" } else { "gps" },
+        };
+        let mut bytes = Vec::new();
+        foxglove::location_fix(at, &fix, &mut bytes);
+        let schema = ExtraSchema::WellKnown(WellKnown::LocationFix);
+        Some(Extra { nanos: 0, topic: topic.clone(), schema, bytes })
+    }
+
+    fn remember_place(&mut self, value: &Value) {
+        let number = |name: &str| value.get(name).and_then(Value::as_f64).filter(|number| number.is_finite());
+        let valid = |name: &str| !matches!(value.get(name), Some(Value::Bool(false)));
+        if let (Some(x), Some(y), true) = (number("x"), number("y"), valid("xy_valid")) {
+            (self.place[0], self.place[1]) = (x, y);
+        }
+        if let (Some(z), true) = (number("z"), valid("z_valid")) {
+            self.place[2] = z;
+        }
+    }
+
+    fn poses(&self, value: &Value, at: i64, out: &mut Vec<Extra>) {
+        let Some(Value::List(items)) = value.get("q") else { return };
+        let [Some(w), Some(x), Some(y), Some(z)] =
+            [0, 1, 2, 3].map(|i| items.get(i).and_then(Value::as_f64).filter(|part| part.is_finite()))
+        else {
+            return;
+        };
+        let ned = Pose { position: self.place, orientation: [w, x, y, z] };
+        let (pose, parent, child) = if self.keep_ned {
+            (ned, "map_ned", "base_link_frd")
+        } else {
+            (east_north_up(&ned), "map", "base_link")
+        };
+        let (mut in_frame, mut transform) = (Vec::new(), Vec::new());
+        foxglove::pose_in_frame(at, parent, &pose, &mut in_frame);
+        foxglove::frame_transform(at, (parent, child), &pose, &mut transform);
+        for (topic, kind, bytes) in [
+            ("/foxglove/pose", WellKnown::PoseInFrame, in_frame),
+            ("/tf", WellKnown::FrameTransform, transform),
+        ] {
+            out.push(Extra {
+                nanos: 0,
+                topic: topic.to_owned(),
+                schema: ExtraSchema::WellKnown(kind),
+                bytes,
+            });
+        }
+    }
+}
+
+/// A pose of a vehicle with its axes forward, right, down over north, east, down, as viewers have it: forward,
+/// left, up over east, north, up.
+fn east_north_up(ned: &Pose) -> Pose {
+    let [north, east, down] = ned.position;
+    let turned = product([0.0, FRAC_1_SQRT_2, FRAC_1_SQRT_2, 0.0], ned.orientation);
+    Pose { position: [east, north, -down + 0.0], orientation: product(turned, [0.0, 1.0, 0.0, 0.0]) }
+}
+
+#[expect(clippy::many_single_char_names, reason = "the letters of the textbook")]
+/// The product of two quaternions, each as w, x, y, z.
+fn product([a, b, c, d]: [f64; 4], [e, f, g, h]: [f64; 4]) -> [f64; 4] {
+    [
+        a * e - b * f - c * g - d * h,
+        a * f + b * e + c * h - d * g,
+        a * g - b * h + c * e + d * f,
+        a * h + b * g - c * f + d * e,
+    ]
+}
+
+/// All instances of the first type of position topics that has a fix.
+fn positions(reader: &UlogReader) -> Result<BTreeMap<TopicId, (PositionFields, String)>, ExportError> {
+    for name in POSITION_TOPICS {
+        let mut found = BTreeMap::new();
+        for topic in px4::instances(reader, name) {
+            if let Some(fields) = fields_with_fix(reader, topic)? {
+                let channel = if found.is_empty() {
+                    "/foxglove/gps".to_owned()
+                } else {
+                    format!("/foxglove/gps/{}", found.len())
+                };
+                found.insert(topic.id, (fields, channel));
+            }
+        }
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    Ok(BTreeMap::new())
+}
+
+fn fields_with_fix(reader: &UlogReader, topic: &Topic) -> Result<Option<PositionFields>, ExportError> {
+    for record in reader.records(&Select::topic(topic.name.clone())) {
+        let record = record?;
+        let Ok(row) = reader.row(&record) else { continue };
+        let Some(fields) = PositionFields::of(row.layout()) else { return Ok(None) };
+        if fields.position(&row, MIN_FIX).is_ok() {
+            return Ok(Some(fields));
+        }
+    }
+    Ok(None)
+}
+
+fn schema(name: &str, fields: &[(&'static str, FieldType)]) -> Schema {
+    let field = |(name, ty): &(&'static str, FieldType)| Field::new(*name, ty.clone(), ty.to_string());
+    Schema { name: name.to_owned(), fields: fields.iter().map(field).collect() }
+}
+
+impl Extras for Px4<'_> {
+    fn profile(&self) -> &'static str {
+        "px4"
+    }
+
+    fn instance_key(&self) -> &'static str {
+        "multi_id"
+    }
+
+    fn beside(&self) -> Vec<Extra> {
+        let base = TimeBase::of(self.reader);
+        let mut found = Vec::new();
+        for text in self.reader.texts().into_iter().flatten() {
+            if self.typed {
+                found.push(log_message(&text, base));
+            }
+            let nanos = text.time.map_or(0, |time| time.nanos);
+            let value = Value::record([
+                ("timestamp", micros(nanos)),
+                ("severity", Value::UInt(text.level.into(), 32)),
+                ("text", Value::Text(text.text)),
+                ("tag", Value::Text(text.source.unwrap_or_default())),
+            ]);
+            let schema = schema(
+                "log_message",
+                &[
+                    ("timestamp", FieldType::Scalar(Scalar::UInt64)),
+                    ("severity", FieldType::Scalar(Scalar::UInt32)),
+                    ("text", FieldType::Text),
+                    ("tag", FieldType::Text),
+                ],
+            );
+            found.push(own(nanos, "log_message", schema, &value));
+        }
+        let parameters = self.reader.parameters();
+        let start = self.reader.info().start.map_or(0, |time| time.nanos);
+        let defaults = parameters.system_defaults.iter().chain(&parameters.setup_defaults);
+        let snapshot = parameters.initial.iter().map(|(name, value)| (start, name, value, false));
+        let changes = parameters.changed.iter();
+        let changes = changes
+            .map(|change| (change.time.map_or(start, |time| time.nanos), &change.name, &change.value, false));
+        let all = defaults.map(|(name, value)| (start, name, value, true)).chain(snapshot).chain(changes);
+        found.extend(all.map(|(nanos, name, value, default)| parameter(nanos, name, value, default)));
+        found
+    }
+
+    fn on_record(&mut self, record: &Record<'_>, value: &Value, at: i64, out: &mut Vec<Extra>) {
+        out.extend(self.fix(record, value, at));
+        if Some(record.topic.id) == self.local_position {
+            self.remember_place(value);
+        }
+        if Some(record.topic.id) == self.attitude {
+            self.poses(value, at, out);
+        }
+    }
+
+    fn info(&self) -> BTreeMap<String, String> {
+        let text = |value: Value| match value {
+            Value::Text(text) => Some(text),
+            Value::Bytes(_) => None,
+            value => Some(value.to_json().trim_matches('"').to_owned()),
+        };
+        self.reader.infos().into_iter().filter_map(|(name, value)| Some((name, text(value)?))).collect()
+    }
+}
+
+fn micros(nanos: i64) -> Value {
+    Value::UInt(u64::try_from(nanos / 1000).unwrap_or(0), 64)
+}
+
+fn own(nanos: i64, topic: &str, schema: Schema, value: &Value) -> Extra {
+    let mut bytes = Vec::new();
+    super::types::encode(value, &mut bytes);
+    Extra { nanos, topic: topic.to_owned(), schema: ExtraSchema::Own(schema), bytes }
+}
+
+/// A parameter, or its default.
+fn parameter(nanos: i64, name: &str, value: &Value, default: bool) -> Extra {
+    let integer = if let Value::Int(value, _) = value { *value } else { 0 };
+    let float = if let Value::F32(value) = value { *value } else { 0.0 };
+    let kind = match value {
+        Value::Int(..) => "int32",
+        Value::F32(_) => "float",
+        _ => "other",
+    };
+    let other = if kind == "other" { value.to_json() } else { String::new() };
+    let fields = [
+        ("timestamp", FieldType::Scalar(Scalar::UInt64), micros(nanos)),
+        ("name", FieldType::Text, Value::Text(name.to_owned())),
+        ("type", FieldType::Text, Value::Text(kind.to_owned())),
+        ("int_value", FieldType::Scalar(Scalar::Int32), Value::Int(integer, 32)),
+        ("float_value", FieldType::Scalar(Scalar::Float32), Value::F32(float)),
+        ("other_value", FieldType::Text, Value::Text(other)),
+        ("default", FieldType::Scalar(Scalar::Bool), Value::Bool(default)),
+    ];
+    let types: Vec<_> = fields.iter().map(|(name, ty, _)| (*name, ty.clone())).collect();
+    let value = Value::record(fields.map(|(name, _, value)| (name, value)));
+    own(nanos, "parameters", schema("parameter", &types), &value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(a: [f64; 4], b: [f64; 4]) -> bool {
+        let dot: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
+        (dot.abs() - 1.0).abs() < 1e-12
+    }
+
+    /// Level and looking north is a quarter turn to the left for whoever calls east forward.
+    #[test]
+    fn poses_are_turned_to_the_axes_of_viewers() {
+        let ned = Pose { position: [1.0, 2.0, -3.0], orientation: [1.0, 0.0, 0.0, 0.0] };
+        let enu = east_north_up(&ned);
+        assert_eq!(enu.position, [2.0, 1.0, 3.0]);
+        assert!(near(enu.orientation, [FRAC_1_SQRT_2, 0.0, 0.0, FRAC_1_SQRT_2]), "{:?}", enu.orientation);
+        // Looking east, a quarter turn to the right from north, is no turn at all.
+        let east = Pose { orientation: [FRAC_1_SQRT_2, 0.0, 0.0, FRAC_1_SQRT_2], ..ned };
+        assert!(near(east_north_up(&east).orientation, [1.0, 0.0, 0.0, 0.0]));
+        // Nose up stays nose up: against the sense of the axis that now points left.
+        let (sin, cos) = (0.1f64.sin(), 0.1f64.cos());
+        let up = Pose { orientation: product(east.orientation, [cos, 0.0, sin, 0.0]), ..ned };
+        assert!(near(east_north_up(&up).orientation, [cos, 0.0, -sin, 0.0]));
+    }
+}

@@ -1,0 +1,244 @@
+//! Schemas of logs as protobuf types, and their records as messages.
+//!
+//! A field's number is its place in the schema, counted from 1. Integers below 64 bits widen to 32, text is a
+//! string, arrays are repeated (packed where they hold numbers), types inside are messages of their own.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use rovelog::{FieldType, Scalar, Schema, Value};
+
+use super::proto::{FieldProto, FileProto, MessageProto, Type, descriptor_set, element, varint};
+
+/// A type as a channel needs it.
+pub(super) struct Compiled {
+    /// `px4.vehicle_attitude`.
+    pub(super) name: String,
+    /// The serialised `FileDescriptorSet`.
+    pub(super) descriptor: Vec<u8>,
+}
+
+/// Levels of types within types; readers of protobuf take a hundred.
+const DEPTH: usize = 90;
+
+/// The type of records with `schema` in `package`; `None` where it is nested deeper than readers take.
+pub(super) fn compile(package: &str, schema: &Schema) -> Option<Compiled> {
+    let mut types = Types {
+        package,
+        messages: Vec::new(),
+        names: BTreeMap::new(),
+        taken: HashSet::new(),
+        google: BTreeSet::new(),
+    };
+    let name = types.add(schema, 0)?;
+    let google: Vec<(String, [MessageProto; 1])> = types
+        .google
+        .iter()
+        .map(|name| (format!("google/protobuf/{}.proto", name.to_lowercase()), [seconds_and_nanos(name)]))
+        .collect();
+    let dependencies: Vec<&str> = google.iter().map(|(name, _)| name.as_str()).collect();
+    let file = format!("{package}/{name}.proto");
+    let mut files: Vec<_> = google
+        .iter()
+        .map(|(name, messages)| FileProto { name, package: "google.protobuf", dependencies: &[], messages })
+        .collect();
+    files.push(FileProto { name: &file, package, dependencies: &dependencies, messages: &types.messages });
+    Some(Compiled { name: format!("{package}.{name}"), descriptor: descriptor_set(&files) })
+}
+
+struct Types<'a> {
+    package: &'a str,
+    messages: Vec<MessageProto>,
+    /// By the name in the log: what it became, so that a type is there once.
+    names: BTreeMap<String, String>,
+    taken: HashSet<String>,
+    /// Well-known types that are used.
+    google: BTreeSet<&'static str>,
+}
+
+/// `google.protobuf.Timestamp` or `Duration`.
+fn seconds_and_nanos(name: &str) -> MessageProto {
+    let fields = vec![FieldProto::new("seconds", 1, Type::Int64), FieldProto::new("nanos", 2, Type::Int32)];
+    MessageProto::new(name, fields)
+}
+
+impl Types<'_> {
+    /// Adds a type, and before it those inside; its name.
+    fn add(&mut self, schema: &Schema, depth: usize) -> Option<String> {
+        if let Some(name) = self.names.get(&schema.name) {
+            return Some(name.clone());
+        }
+        if depth > DEPTH {
+            return None;
+        }
+        let mut fields = Vec::new();
+        let mut taken = HashSet::new();
+        for (number, field) in (1..).zip(&schema.fields) {
+            let Shape { ty, repeated, inner, well_known } = shape(&field.ty);
+            let name = unique(identifier(&field.name), &mut taken);
+            let mut proto = FieldProto::new(name, number, ty);
+            proto.repeated = repeated;
+            if let Some(name) = well_known {
+                self.google.insert(name);
+                proto = proto.of(format!(".google.protobuf.{name}"));
+            }
+            if let Some(inner) = inner {
+                let name = self.add(inner, depth + 1)?;
+                proto = proto.of(format!(".{}.{name}", self.package));
+            }
+            fields.push(proto);
+        }
+        let name = unique(identifier(&schema.name), &mut self.taken);
+        self.names.insert(schema.name.clone(), name.clone());
+        self.messages.push(MessageProto::new(name.clone(), fields));
+        Some(name)
+    }
+}
+
+/// A name as protobuf takes it.
+fn identifier(name: &str) -> String {
+    let mut text: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+    if !text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        text.insert(0, '_');
+    }
+    text
+}
+
+fn unique(mut name: String, taken: &mut HashSet<String>) -> String {
+    while !taken.insert(name.clone()) {
+        name.push('_');
+    }
+    name
+}
+
+/// How a field stands in a message.
+struct Shape<'a> {
+    ty: Type,
+    repeated: bool,
+    /// The type inside, of the log or well known.
+    inner: Option<&'a Schema>,
+    well_known: Option<&'static str>,
+}
+
+fn shape(ty: &FieldType) -> Shape<'_> {
+    let plain = |ty| Shape { ty, repeated: false, inner: None, well_known: None };
+    match ty {
+        FieldType::Scalar(scalar) => plain(scalar_type(*scalar)),
+        FieldType::Struct(schema) => Shape { inner: Some(schema), ..plain(Type::Message) },
+        FieldType::Array(element, _) | FieldType::List(element) => Shape { repeated: true, ..shape(element) },
+        FieldType::Text => plain(Type::String),
+        // Both have seconds and nanoseconds as their first two fields, as the value has.
+        FieldType::Time => Shape { well_known: Some("Timestamp"), ..plain(Type::Message) },
+        FieldType::Duration => Shape { well_known: Some("Duration"), ..plain(Type::Message) },
+        // What a later version adds is carried as the bytes of its JSON.
+        _ => plain(Type::Bytes),
+    }
+}
+
+fn scalar_type(scalar: Scalar) -> Type {
+    match scalar {
+        Scalar::Bool => Type::Bool,
+        Scalar::Int8 | Scalar::Int16 | Scalar::Int32 => Type::Int32,
+        Scalar::UInt8 | Scalar::UInt16 | Scalar::UInt32 => Type::UInt32,
+        Scalar::Int64 => Type::Int64,
+        Scalar::UInt64 => Type::UInt64,
+        Scalar::Float32 => Type::Float,
+        Scalar::Float64 => Type::Double,
+    }
+}
+
+/// Writes a record as a message: its fields in the order of the schema.
+pub(super) fn encode(value: &Value, out: &mut Vec<u8>) {
+    let Value::Struct(fields) = value else { return };
+    for (number, (_, value)) in (1..).zip(fields) {
+        field(number, value, out);
+    }
+}
+
+fn field(number: u32, value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => {}
+        Value::Bool(value) => super::proto::uint(number, u64::from(*value), out),
+        Value::Int(value, _) => super::proto::int(number, *value, out),
+        Value::UInt(value, _) => super::proto::uint(number, *value, out),
+        Value::F32(value) => super::proto::float(number, *value, out),
+        Value::F64(value) => super::proto::double(number, *value, out),
+        Value::Text(text) => super::proto::bytes(number, text.as_bytes(), out),
+        Value::Bytes(bytes) => super::proto::bytes(number, bytes, out),
+        Value::Struct(_) => super::proto::message(number, out, |out| encode(value, out)),
+        Value::List(items) => list(number, items, out),
+        other => super::proto::bytes(number, other.to_json().as_bytes(), out),
+    }
+}
+
+/// Elements: numbers packed in one field, everything else one by one.
+fn list(number: u32, items: &[Value], out: &mut Vec<u8>) {
+    let mut packed = Vec::new();
+    for item in items {
+        match item {
+            Value::Bool(value) => varint(u64::from(*value), &mut packed),
+            Value::Int(value, _) => varint(value.cast_unsigned(), &mut packed),
+            Value::UInt(value, _) => varint(*value, &mut packed),
+            Value::F32(value) => packed.extend_from_slice(&value.to_le_bytes()),
+            Value::F64(value) => packed.extend_from_slice(&value.to_le_bytes()),
+            Value::Text(text) => element(number, text.as_bytes(), out),
+            Value::Bytes(bytes) => element(number, bytes, out),
+            Value::Struct(_) => super::proto::message(number, out, |out| encode(item, out)),
+            Value::List(items) => list(number, items, out),
+            _ => {}
+        }
+    }
+    super::proto::bytes(number, &packed, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rovelog::Field;
+
+    use super::*;
+
+    #[test]
+    fn messages_are_those_of_protoc() {
+        let value = Value::record([
+            ("a", Value::UInt(150, 32)),
+            ("b", Value::Int(-1, 8)),
+            ("c", Value::List(vec![Value::UInt(3, 8), Value::UInt(270, 16)])),
+            ("d", Value::Text("testing".to_owned())),
+            ("e", Value::F32(1.0)),
+            ("f", Value::Bool(false)),
+            ("g", Value::record([("a", Value::UInt(150, 32))])),
+        ]);
+        let mut out = Vec::new();
+        encode(&value, &mut out);
+        let mut want = vec![0x08, 0x96, 0x01, 0x10];
+        want.extend([0xff; 9]);
+        want.push(0x01);
+        want.extend([0x1a, 3, 3, 0x8e, 0x02, 0x22, 7]);
+        want.extend(b"testing");
+        want.extend([0x2d, 0, 0, 0x80, 0x3f, 0x3a, 3, 0x08, 0x96, 0x01]);
+        assert_eq!(out, want);
+    }
+
+    #[test]
+    fn names_are_identifiers_and_types_are_there_once() {
+        let number = FieldType::Scalar(Scalar::UInt8);
+        let inner = Arc::new(Schema {
+            name: "esc-report".to_owned(),
+            fields: vec![Field::new("x", number.clone(), "uint8_t"), Field::new("x", number, "uint8_t")],
+        });
+        let schema = Schema {
+            name: "esc_report".to_owned(),
+            fields: vec![
+                Field::new("a", FieldType::Struct(Arc::clone(&inner)), "esc-report"),
+                Field::new("b", FieldType::Array(Box::new(FieldType::Struct(inner)), 2), "esc-report[2]"),
+            ],
+        };
+        let compiled = compile("px4", &schema).unwrap();
+        assert_eq!(compiled.name, "px4.esc_report_");
+        let text = String::from_utf8_lossy(&compiled.descriptor).into_owned();
+        assert_eq!(text.matches(".px4.esc_report").count(), 2);
+        assert!(text.contains("x_") && !text.contains("esc-report\n"));
+    }
+}

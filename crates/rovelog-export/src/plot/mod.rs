@@ -1,0 +1,100 @@
+//! Plots: lines over time with axes and units, for a terminal, as SVG and as PNG.
+//!
+//! A series is read once and thinned to what a plot of its width can show: of each column of pixels the first,
+//! the least, the greatest and the last value, each at its own time. The line through them covers the same
+//! pixels as the line through all of them, however long the log.
+
+mod axis;
+mod braille;
+mod font;
+mod paint;
+mod png;
+mod series;
+mod svg;
+
+use std::io::Write;
+
+pub use braille::braille;
+pub(crate) use paint::LINES;
+pub(crate) use series::Thin;
+pub use series::{Series, Signal, numeric_fields, read};
+
+use crate::ExportError;
+
+/// Lines that share their axes.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Panel {
+    /// What stands above it.
+    pub title: String,
+    /// The lines.
+    pub series: Vec<Series>,
+}
+
+impl Panel {
+    /// A panel with its lines.
+    pub fn new(title: impl Into<String>, series: Vec<Series>) -> Self {
+        Self { title: title.into(), series }
+    }
+
+    /// The unit that all lines share, where they do.
+    pub(crate) fn unit(&self) -> Option<&str> {
+        let unit = self.series.first()?.unit.as_deref()?;
+        self.series.iter().all(|series| series.unit.as_deref() == Some(unit)).then_some(unit)
+    }
+}
+
+/// Panels above each other, over the same time.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Plot {
+    /// What stands above all panels.
+    pub title: String,
+    /// From top to bottom.
+    pub panels: Vec<Panel>,
+    /// The span of time that is shown, seconds after `zero`.
+    pub span: (f64, f64),
+    /// What the times count from, in words: `s since 2026-05-20T11:58:32Z`.
+    pub time_label: String,
+}
+
+impl Plot {
+    /// A plot over a span of time, in seconds.
+    pub fn new(
+        title: impl Into<String>,
+        panels: Vec<Panel>,
+        span: (f64, f64),
+        time: impl Into<String>,
+    ) -> Self {
+        Self { title: title.into(), panels, span, time_label: time.into() }
+    }
+}
+
+/// A picture's size in pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Across.
+    pub width: u32,
+    /// Down.
+    pub height: u32,
+}
+
+/// Writes a plot as SVG.
+///
+/// # Errors
+/// Where the output refuses.
+pub fn svg(plot: &Plot, size: Size, mut out: impl Write) -> Result<(), ExportError> {
+    let mut surface = svg::Svg::new(size);
+    paint::paint(plot, size, &mut surface);
+    Ok(out.write_all(surface.finish().as_bytes())?)
+}
+
+/// Writes a plot as PNG.
+///
+/// # Errors
+/// Where the output refuses.
+pub fn png(plot: &Plot, size: Size, out: impl Write) -> Result<(), ExportError> {
+    let mut surface = png::Raster::new(size);
+    paint::paint(plot, size, &mut surface);
+    surface.write(out)
+}

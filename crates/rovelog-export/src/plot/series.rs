@@ -1,0 +1,263 @@
+//! Reading series, thinned while they are read: memory depends on the width of the plot alone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array as _, RecordBatch};
+use arrow_cast::cast;
+use arrow_schema::DataType;
+use rovelog::{LogReader, Select, Topic};
+
+use crate::ExportError;
+use crate::leaf::{Leaf, Names, leaves};
+
+/// A field of a topic.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Signal {
+    /// The topic.
+    pub topic: String,
+    /// The flat name of the field: `q[0]`.
+    pub field: String,
+}
+
+/// A line: what is left of a signal at the width of a plot.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Series {
+    /// What it is called in the legend.
+    pub name: String,
+    /// The unit of its values, where the log has one.
+    pub unit: Option<String>,
+    /// Seconds and values in the order of time; a value that is no number breaks the line.
+    pub points: Vec<(f64, f64)>,
+    /// How many values there were.
+    pub count: u64,
+}
+
+impl Series {
+    /// A line of points.
+    pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        Self { name: name.into(), unit: None, count: points.len() as u64, points }
+    }
+
+    /// The least and the greatest value.
+    pub fn range(&self) -> Option<(f64, f64)> {
+        let values = self.points.iter().map(|(_, value)| *value).filter(|value| value.is_finite());
+        values.fold(None, |range, value| {
+            let (low, high) = range.unwrap_or((value, value));
+            Some((f64::min(low, value), f64::max(high, value)))
+        })
+    }
+}
+
+/// The flat names of a topic's fields that can be drawn, in the order of the schema.
+pub fn numeric_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
+    let Ok(columns) = log.columns(topic, &Select::all()) else { return Vec::new() };
+    let schema = arrow_array::RecordBatchReader::schema(&columns);
+    leaves(&schema, Names::Bracket).into_iter().skip(1).filter(drawable).map(|leaf| leaf.name).collect()
+}
+
+fn drawable(leaf: &Leaf) -> bool {
+    leaf.data_type.is_numeric() || leaf.data_type == DataType::Boolean
+}
+
+/// One column of pixels: the first, the least, the greatest and the last value, with their times.
+#[derive(Clone, Copy)]
+struct Column {
+    first: (i64, f64),
+    least: (i64, f64),
+    greatest: (i64, f64),
+    last: (i64, f64),
+    /// Something in it is no number.
+    broken: bool,
+}
+
+/// Thins one signal.
+pub(crate) struct Thin {
+    start: i64,
+    /// Nanoseconds of a column.
+    step: u64,
+    columns: Vec<Option<Column>>,
+    count: u64,
+}
+
+impl Thin {
+    pub(crate) fn new((start, end): (i64, i64), width: usize) -> Self {
+        let span = end.saturating_sub(start).max(1).unsigned_abs();
+        Self { start, step: span / width as u64 + 1, columns: vec![None; width], count: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, time: i64, value: f64) {
+        let Some(after) = time.checked_sub(self.start).and_then(|after| u64::try_from(after).ok()) else {
+            return;
+        };
+        let Some(slot) = usize::try_from(after / self.step).ok().and_then(|at| self.columns.get_mut(at))
+        else {
+            return;
+        };
+        self.count += 1;
+        let here = (time, value);
+        let Some(column) = slot else {
+            let broken = !value.is_finite();
+            *slot = Some(Column { first: here, least: here, greatest: here, last: here, broken });
+            return;
+        };
+        if time < column.first.0 {
+            column.first = here;
+        }
+        if time >= column.last.0 {
+            column.last = here;
+        }
+        if !value.is_finite() {
+            column.broken = true;
+            return;
+        }
+        if value < column.least.1 || column.least.1.is_nan() {
+            column.least = here;
+        }
+        if value > column.greatest.1 || column.greatest.1.is_nan() {
+            column.greatest = here;
+        }
+    }
+
+    pub(crate) fn points(&self, zero: i64) -> Vec<(f64, f64)> {
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        for column in self.columns.iter().flatten() {
+            let mut four = [column.first, column.least, column.greatest, column.last];
+            four.sort_by_key(|(time, _)| *time);
+            for (i, (time, value)) in four.iter().enumerate() {
+                let repeated = i > 0 && four[i - 1].0 == *time && four[i - 1].1.to_bits() == value.to_bits();
+                if !repeated {
+                    points.push((time.wrapping_sub(zero) as f64 / 1e9, *value));
+                }
+            }
+            let ends_finite = column.last.1.is_finite();
+            if column.broken && ends_finite && points.last().is_some_and(|(_, value)| value.is_finite()) {
+                // Somewhere in the column the line is broken; where, is finer than a pixel.
+                let at = points.last().map_or(0.0, |(time, _)| *time);
+                points.push((at, f64::NAN));
+                points.push((at, column.last.1));
+            }
+        }
+        points
+    }
+}
+
+/// Reads signals between two times of the log's clock, thinned to `width` columns; one pass per topic. Seconds
+/// count from `zero`. Rows without a time are left out. They come back in the order in which they were asked for.
+///
+/// # Errors
+/// Where the log cannot be read, or a topic has no columns.
+pub fn read(
+    log: &dyn LogReader,
+    signals: &[Signal],
+    span: (i64, i64),
+    width: usize,
+    zero: i64,
+) -> Result<Vec<Series>, ExportError> {
+    let mut by_topic: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (i, signal) in signals.iter().enumerate() {
+        by_topic.entry(&signal.topic).or_default().push(i);
+    }
+    let mut found: Vec<Option<Series>> = vec![None; signals.len()];
+    for (name, wanted) in by_topic {
+        let Some(topic) = log.topic(name) else { continue };
+        let fields = wanted.iter().map(|i| without_indices(&signals[*i].field));
+        let select = Select::topic(topic.name.clone())
+            .between(Some(span.0), span.1.checked_add(1))
+            .with_fields(fields);
+        let columns = log.columns(topic, &select)?;
+        let schema = arrow_array::RecordBatchReader::schema(&columns);
+        let all: Vec<Leaf> = leaves(&schema, Names::Bracket).into_iter().skip(1).filter(drawable).collect();
+        let mut thin: Vec<(usize, &Leaf, Thin)> = wanted
+            .iter()
+            .filter_map(|i| {
+                let leaf = all.iter().find(|leaf| leaf.name == signals[*i].field)?;
+                Some((*i, leaf, Thin::new(span, width)))
+            })
+            .collect();
+        for batch in columns {
+            let batch = batch?;
+            for (_, leaf, thin) in &mut thin {
+                take(&batch, leaf, thin)?;
+            }
+        }
+        for (i, leaf, thin) in thin {
+            found[i] = Some(Series {
+                name: format!("{}.{}", short(&topic.name), leaf.name),
+                unit: leaf.field.metadata().get("unit").cloned(),
+                points: thin.points(zero),
+                count: thin.count,
+            });
+        }
+    }
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// A topic's name without the instance 0.
+fn short(topic: &str) -> &str {
+    topic.strip_suffix("/0").unwrap_or(topic)
+}
+
+fn take(batch: &RecordBatch, leaf: &Leaf, thin: &mut Thin) -> Result<(), ExportError> {
+    let bound = leaf.bind(batch);
+    let array = if bound.array.data_type() == &DataType::Float64 {
+        Arc::clone(&bound.array)
+    } else {
+        cast(&bound.array, &DataType::Float64)?
+    };
+    let values = array.as_primitive::<Float64Type>().values();
+    let times = batch.column(0).as_primitive::<Int64Type>();
+    for row in 0..batch.num_rows() {
+        let time = times.value(row);
+        if times.is_null(row) || time == 0 {
+            continue;
+        }
+        thin.push(time, bound.at(row).map_or(f64::NAN, |at| values[at]));
+    }
+    Ok(())
+}
+
+fn without_indices(name: &str) -> String {
+    let mut parts = name.split('[');
+    let mut path = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        path.push_str(part.split_once(']').map_or("", |(_, rest)| rest));
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_each_column_the_extremes_stay() {
+        let mut thin = Thin::new((0, 9_999), 10);
+        for time in 0..10_000 {
+            let value = if time == 4_321 { 99.0 } else { (time % 7) as f64 };
+            thin.push(time, value);
+        }
+        let points = thin.points(0);
+        assert!(points.len() <= 40, "{}", points.len());
+        assert!(points.contains(&(4.321e-6, 99.0)));
+        assert!(points.is_sorted_by(|a, b| a.0 <= b.0));
+        assert_eq!(points.first(), Some(&(0.0, 0.0)));
+        assert_eq!(points.last(), Some(&(9.999e-6, (9_999 % 7) as f64)));
+        assert_eq!(thin.count, 10_000);
+    }
+
+    #[test]
+    fn few_points_stay_as_they_are_and_gaps_stay_gaps() {
+        let mut thin = Thin::new((0, 1_000_000_000), 100);
+        for (time, value) in [(0, 1.0), (500_000_000, f64::NAN), (1_000_000_000, 2.0)] {
+            thin.push(time, value);
+        }
+        let points = thin.points(0);
+        assert_eq!((points[0], points[2]), ((0.0, 1.0), (1.0, 2.0)));
+        assert!(points[1].1.is_nan() && points.len() == 3);
+    }
+}

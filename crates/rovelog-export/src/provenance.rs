@@ -1,0 +1,155 @@
+//! Where exported data come from: facts that travel in the output's metadata.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Read};
+
+use rovelog::{Clock, LogReader, Topic, Value};
+use sha2::{Digest as _, Sha256};
+
+/// The file that the data come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Provenance {
+    /// Its name, without the folder.
+    pub source_name: String,
+    /// The SHA-256 of its bytes, in hexadecimal digits.
+    pub source_sha256: Option<String>,
+}
+
+impl Provenance {
+    /// A source of which only the name is known.
+    pub fn new(source_name: impl Into<String>) -> Self {
+        Self { source_name: source_name.into(), source_sha256: None }
+    }
+
+    /// The same source with the SHA-256 of its bytes.
+    #[must_use]
+    pub fn with_sha256(mut self, digits: impl Into<String>) -> Self {
+        self.source_sha256 = Some(digits.into());
+        self
+    }
+
+    /// The facts about all data of `log`, by key.
+    pub fn facts(&self, log: &dyn LogReader) -> BTreeMap<&'static str, String> {
+        let info = log.info();
+        let mut facts = BTreeMap::from([
+            ("format", log.format().id.to_owned()),
+            ("version", info.version.clone()),
+            ("source_name", self.source_name.clone()),
+            ("tool", concat!("rovelog ", env!("CARGO_PKG_VERSION")).to_owned()),
+            ("time_base", TimeBase::of(log).name().to_owned()),
+            ("state", info.state.name().to_owned()),
+        ]);
+        facts.extend(self.source_sha256.clone().map(|digits| ("source_sha256", digits)));
+        if let Some(utc) = &info.utc {
+            facts.insert("utc_offset_ns", utc.nanos.to_string());
+            facts.insert("utc_rule", utc.rule.to_owned());
+        }
+        facts
+    }
+
+    /// The metadata of a table that holds `topic`: the facts, the topic, and what only this format knows of
+    /// the log, as JSON. The keys begin with `rovelog.`.
+    pub fn metadata(&self, log: &dyn LogReader, topic: &Topic) -> BTreeMap<String, String> {
+        let mut metadata: BTreeMap<_, _> =
+            self.facts(log).into_iter().map(|(key, value)| (format!("rovelog.{key}"), value)).collect();
+        let (name, instance) = name_and_instance(&topic.name);
+        metadata.insert("rovelog.topic".to_owned(), name.to_owned());
+        metadata.extend(instance.map(|instance| ("rovelog.instance".to_owned(), instance.to_owned())));
+        metadata.insert("rovelog.type".to_owned(), topic.type_name.clone());
+        let details = log.info().details.iter().map(|detail| (detail.key, detail.value.clone()));
+        metadata.insert("rovelog.info".to_owned(), Value::record(details).to_json());
+        metadata
+    }
+}
+
+/// `t/1` as its name and its instance; a second series `t/1#2` keeps its mark.
+pub(crate) fn name_and_instance(topic: &str) -> (&str, Option<&str>) {
+    match topic.rsplit_once('/') {
+        Some((name, instance)) if !name.is_empty() && instance.starts_with(|c: char| c.is_ascii_digit()) => {
+            (name, Some(instance))
+        }
+        _ => (topic, None),
+    }
+}
+
+/// What the column `time` and MCAP's log times count from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TimeBase {
+    /// 1970-01-01T00:00:00Z; this many nanoseconds are added to the log's own times.
+    Utc(i64),
+    /// The zero of the log's own clock.
+    Own(Clock),
+}
+
+impl TimeBase {
+    /// UTC where the log has it, else its own clock.
+    pub fn of(log: &dyn LogReader) -> Self {
+        let info = log.info();
+        let clock = info.start.or(info.end).map_or(Clock::Boot, |time| time.clock);
+        match (clock, &info.utc) {
+            (Clock::Unix, _) => Self::Utc(0),
+            (_, Some(utc)) => Self::Utc(utc.nanos),
+            (clock, None) => Self::Own(clock),
+        }
+    }
+
+    /// The word in metadata: `utc`, `boot` or `log_start`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Utc(_) => "utc",
+            Self::Own(clock) => clock.name(),
+        }
+    }
+
+    /// Where a time of the log's clock stands; `None` past the range of nanoseconds.
+    pub fn place(self, nanos: i64) -> Option<i64> {
+        match self {
+            Self::Utc(offset) => nanos.checked_add(offset),
+            Self::Own(_) => Some(nanos),
+        }
+    }
+}
+
+/// The SHA-256 of what `input` gives, in hexadecimal digits.
+///
+/// # Errors
+/// Where the input cannot be read.
+pub fn sha256(mut input: impl Read) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 18];
+    loop {
+        match input.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => hash.update(&buffer[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let mut digits = String::new();
+    for byte in hash.finalize() {
+        let _ = write!(digits, "{byte:02x}");
+    }
+    Ok(digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_topic_has_a_name_and_an_instance() {
+        assert_eq!(name_and_instance("imu/10"), ("imu", Some("10")));
+        assert_eq!(name_and_instance("a/b/0#2"), ("a/b", Some("0#2")));
+        assert_eq!(name_and_instance("/camera/image"), ("/camera/image", None));
+        assert_eq!(name_and_instance("/0"), ("/0", None));
+    }
+
+    #[test]
+    fn the_hash_is_that_of_sha256sum() {
+        let digits = sha256(&b"abc"[..]).unwrap();
+        assert_eq!(digits, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}

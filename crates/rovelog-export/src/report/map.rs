@@ -1,0 +1,87 @@
+//! The track as a small map without tiles: a line, its start and its end, a scale.
+
+use std::fmt::Write as _;
+
+use rovelog::AnyLog;
+
+use crate::track::{self, TrackOptions, TrackPoint};
+use crate::xml::escape;
+
+/// Across and down, and what stays free around.
+const SIZE: f64 = 520.0;
+const MARGIN: f64 = 24.0;
+
+/// Metres of a degree of latitude.
+const DEGREE: f64 = 111_195.0;
+
+pub(super) fn section(log: &AnyLog, page: &mut String) {
+    let Ok((track, _)) = track::of(log, &TrackOptions::default()) else { return };
+    let Some(line) = track.lines.first() else { return };
+    let points = || line.segments.iter().flat_map(|segment| &segment.points);
+    let (Some(first), Some(last)) = (points().next(), points().last()) else { return };
+    let middle =
+        f64::midpoint(fold(points(), f64::min, |p| p.latitude), fold(points(), f64::max, |p| p.latitude));
+    let shrink = middle.to_radians().cos().max(0.01);
+    let east = |point: &TrackPoint| point.longitude * shrink * DEGREE;
+    let north = |point: &TrackPoint| point.latitude * DEGREE;
+    let (west, right) = (fold(points(), f64::min, east), fold(points(), f64::max, east));
+    let (south, top) = (fold(points(), f64::min, north), fold(points(), f64::max, north));
+    let metres = (right - west).max(top - south).max(1.0);
+    let scale = (SIZE - 2.0 * MARGIN) / metres;
+    let place = |point: &TrackPoint| {
+        let x = MARGIN + (east(point) - f64::midpoint(west, right)) * scale + (SIZE - 2.0 * MARGIN) / 2.0;
+        let y = MARGIN - (north(point) - f64::midpoint(south, top)) * scale + (SIZE - 2.0 * MARGIN) / 2.0;
+        (x, y)
+    };
+    let _ = writeln!(page, "<h2 id=\"track\">Track ({})</h2>", escape(&line.source));
+    let _ = writeln!(
+        page,
+        "<svg width=\"{SIZE}\" height=\"{SIZE}\" viewBox=\"0 0 {SIZE} {SIZE}\" role=\"img\" aria-label=\"track\">"
+    );
+    let _ = writeln!(page, "<rect width=\"{SIZE}\" height=\"{SIZE}\" fill=\"#f6f6f3\" stroke=\"#ccc\"/>");
+    for segment in &line.segments {
+        let _ = write!(page, "<polyline fill=\"none\" stroke=\"#0072b2\" stroke-width=\"1.5\" points=\"");
+        let mut before = (f64::NAN, f64::NAN);
+        for point in &segment.points {
+            let (x, y) = place(point);
+            // Nearer than half a pixel is the same place.
+            if (x - before.0).abs() < 0.5 && (y - before.1).abs() < 0.5 {
+                continue;
+            }
+            before = (x, y);
+            let _ = write!(page, "{x:.1},{y:.1} ");
+        }
+        page.push_str("\"/>\n");
+    }
+    for (point, colour, name) in [(first, "#009e73", "start"), (last, "#d55e00", "end")] {
+        let (x, y) = place(point);
+        let _ = writeln!(
+            page,
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"><title>{name}: {:.7}, {:.7}</title></circle>",
+            point.latitude, point.longitude
+        );
+    }
+    let bar = round_length(metres / 4.0);
+    let _ = writeln!(
+        page,
+        "<path d=\"M{MARGIN},{y} h{:.1}\" stroke=\"#222\" stroke-width=\"2\"/><text x=\"{MARGIN}\" y=\"{}\" \
+         font-size=\"12\">{bar} m, north is up</text>\n</svg>",
+        bar * scale,
+        SIZE - 14.0,
+        y = SIZE - 8.0,
+    );
+}
+
+fn fold<'a>(
+    points: impl Iterator<Item = &'a TrackPoint>,
+    pick: fn(f64, f64) -> f64,
+    of: impl Fn(&TrackPoint) -> f64,
+) -> f64 {
+    points.map(of).reduce(pick).unwrap_or(0.0)
+}
+
+/// 1, 2 or 5 times a power of ten, not above `length`.
+fn round_length(length: f64) -> f64 {
+    let power = 10f64.powf(length.max(1e-3).log10().floor());
+    [5.0, 2.0, 1.0].map(|factor| factor * power).into_iter().find(|round| *round <= length).unwrap_or(power)
+}

@@ -1,0 +1,312 @@
+//! A log as one page: overview, problems, track, plots with zoom, topics, console, parameters. The page is one file
+//! that asks for nothing from outside, opens offline, and can be read without script but for its plots.
+
+mod map;
+mod panels;
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use base64::Engine as _;
+use rovelog::{AnyLog, Severity, Timestamp};
+use serde_json::json;
+
+use crate::plot::Panel;
+use crate::xml::escape;
+use crate::{ExportError, Provenance, TimeBase};
+use panels::Span;
+
+/// Rows of the longest tables.
+const MOST_ROWS: usize = 5000;
+
+/// What a report shows.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ReportOptions {
+    /// Leave out where the vehicle was, the parameters and what identifies it.
+    pub redact: bool,
+    /// Columns to which series are thinned: the finest that zooming shows.
+    pub width: usize,
+    /// Panels instead of those that the format shows by itself, seconds from the start of the log.
+    pub panels: Option<Vec<Panel>>,
+    /// The span of the log's clock that the panels show; `None` for all of it.
+    pub shown: Option<(i64, i64)>,
+}
+
+impl Default for ReportOptions {
+    fn default() -> Self {
+        Self { redact: false, width: 2000, panels: None, shown: None }
+    }
+}
+
+/// The span of a log that is shown: its start and end, or those of its topics.
+pub fn span(log: &AnyLog) -> Option<(i64, i64)> {
+    let nanos = |time: Option<Timestamp>| time.map(|time| time.nanos).filter(|nanos| *nanos != 0);
+    let info = log.info();
+    let firsts = || log.topics().iter().filter_map(|topic| nanos(topic.first));
+    let lasts = || log.topics().iter().filter_map(|topic| nanos(topic.last));
+    let start = nanos(info.start).or_else(|| firsts().min())?;
+    let end = nanos(info.end).into_iter().chain(lasts()).max()?;
+    (start <= end).then_some((start, end))
+}
+
+/// Writes the page. The same log gives the same bytes.
+///
+/// # Errors
+/// Where the output refuses, or the log cannot be read.
+pub fn write(
+    log: &AnyLog,
+    provenance: &Provenance,
+    options: &ReportOptions,
+    mut out: impl Write,
+) -> Result<(), ExportError> {
+    let span = options.shown.or_else(|| span(log)).unwrap_or((0, 1));
+    let panels = if let Some(panels) = &options.panels {
+        panels.clone()
+    } else {
+        let at = Span { times: span, zero: span.0, width: options.width };
+        panels::panels(&**log, at, options.redact)?
+    };
+    let mut page = String::new();
+    head(provenance, &mut page);
+    overview(log, provenance, options.redact, &mut page);
+    problems(log, &mut page);
+    if !options.redact {
+        map::section(log, &mut page);
+    }
+    plots(&panels, &mut page);
+    topics(log, &mut page);
+    console(log, span.0, &mut page);
+    if let (AnyLog::Ulog(reader), false) = (log, options.redact) {
+        parameters(&reader.parameters(), &mut page);
+    }
+    foot(log, span, &panels, &mut page);
+    Ok(out.write_all(page.as_bytes())?)
+}
+
+fn head(provenance: &Provenance, page: &mut String) {
+    let name = escape(&provenance.source_name);
+    let _ = write!(
+        page,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
+         http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         script-src 'unsafe-inline'\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<meta \
+         name=\"generator\" content=\"rovelog {}\">\n<title>{name}</title>\n<style>\n{}</style>\n</head>\n<body>\n\
+         <h1>{name}</h1>\n<nav><a href=\"#overview\">Overview</a><a href=\"#plots\">Plots</a><a \
+         href=\"#topics\">Topics</a><a href=\"#console\">Console</a></nav>\n",
+        env!("CARGO_PKG_VERSION"),
+        include_str!("report.css"),
+    );
+}
+
+fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut String) {
+    let info = log.info();
+    page.push_str("<h2 id=\"overview\">Overview</h2>\n<table>\n");
+    let mut fact = |key: &str, value: &str| {
+        let _ = writeln!(page, "<tr><th>{}</th><td>{}</td></tr>", escape(key), escape(value));
+    };
+    fact("format", &format!("{} {}", log.format().name, info.version));
+    fact("size", &format!("{} bytes", info.size));
+    fact("state", info.state.name());
+    let time = |time: Timestamp| match time.to_unix(info.utc.as_ref()).and_then(Timestamp::rfc3339) {
+        Some(utc) => format!("{utc} ({} clock {} s)", time.clock, time.seconds()),
+        None => format!("{} s ({} clock)", time.seconds(), time.clock),
+    };
+    if let Some(start) = info.start {
+        fact("start", &time(start));
+    }
+    if let Some(end) = info.end {
+        fact("end", &time(end));
+    }
+    if let Some(duration) = info.duration() {
+        fact("duration", &format!("{} s", rovelog::core::time::Seconds(duration)));
+    }
+    if let Some(utc) = &info.utc {
+        fact("UTC", &format!("{}: {}", utc.rule, utc.evidence));
+    }
+    fact("records", &format!("{} on {} topics", info.records, log.topics().len()));
+    if !redact {
+        for detail in &info.details {
+            if let Some(text) = &detail.text {
+                fact(&detail.key.replace('_', " "), text);
+            }
+        }
+    }
+    if let Some(sha256) = &provenance.source_sha256 {
+        fact("SHA-256", sha256);
+    }
+    page.push_str("</table>\n");
+}
+
+fn problems(log: &AnyLog, page: &mut String) {
+    let found = log.diagnostics();
+    let lost = found.ledger();
+    let _ = writeln!(page, "<h2 id=\"problems\">Problems</h2>");
+    if found.total() == 0 {
+        page.push_str("<p class=\"note\">None: every byte was read.</p>\n");
+        return;
+    }
+    let _ = writeln!(
+        page,
+        "<p class=\"note\">{} bytes in {} places could not be read.</p>",
+        lost.bytes, lost.losses
+    );
+    page.push_str("<div class=\"scroll\"><table>\n<tr><th>code</th><th>bytes</th><th>what</th></tr>\n");
+    for problem in found.list().iter().take(MOST_ROWS) {
+        let class = if problem.rule.severity == Severity::DataLost { "bad" } else { "note" };
+        let _ = writeln!(
+            page,
+            "<tr class=\"{class}\"><td>{}</td><td>{}..{}</td><td>{}</td></tr>",
+            problem.rule.code,
+            problem.range.start,
+            problem.range.end,
+            escape(&problem.message)
+        );
+    }
+    page.push_str("</table></div>\n");
+}
+
+fn plots(panels: &[Panel], page: &mut String) {
+    page.push_str("<h2 id=\"plots\">Plots</h2>\n");
+    if panels.is_empty() {
+        page.push_str("<p class=\"note\">Nothing that can be drawn.</p>\n");
+    }
+    page.push_str(
+        "<p class=\"note\"><label><input type=\"checkbox\" id=\"utc\"> UTC</label> Drag across a plot to look \
+         closer, double-click for all of it; with the wheel while shift or ctrl is held; keys + - f and the \
+         arrows.</p>\n<noscript><p class=\"note\">The plots need JavaScript; everything else does not.</p></noscript>\n",
+    );
+    for (i, panel) in panels.iter().enumerate() {
+        let unit = panel.unit().map(|unit| format!(" [{}]", escape(unit))).unwrap_or_default();
+        let _ = write!(page, "<figure data-panel=\"{i}\"><figcaption><b>{}{unit}</b>", escape(&panel.title));
+        for (series, [r, g, b]) in panel.series.iter().zip(crate::plot::LINES.iter().cycle()) {
+            let name = escape(&series.name);
+            let _ = write!(
+                page,
+                "<span><i style=\"background:#{r:02x}{g:02x}{b:02x}\"></i>{name}<em></em></span>"
+            );
+        }
+        let label = escape(&panel.title);
+        let _ = writeln!(
+            page,
+            "</figcaption><canvas tabindex=\"0\" role=\"img\" aria-label=\"{label}\"></canvas></figure>"
+        );
+    }
+}
+
+fn topics(log: &AnyLog, page: &mut String) {
+    page.push_str(
+        "<h2 id=\"topics\">Topics</h2>\n<div class=\"scroll\"><table>\n<tr><th>topic</th><th>type</th>\
+         <th>records</th><th>Hz</th><th>bytes</th></tr>\n",
+    );
+    for topic in log.topics().iter().filter(|topic| topic.count > 0) {
+        let rate = topic.rate_hz().map_or_else(String::new, |rate| format!("{rate:.1}"));
+        let (name, ty) = (escape(&topic.name), escape(&topic.type_name));
+        let _ = writeln!(
+            page,
+            "<tr><td>{name}</td><td>{ty}</td><td class=\"n\">{}</td><td class=\"n\">{rate}</td><td class=\"n\">{}</td></tr>",
+            topic.count, topic.bytes
+        );
+    }
+    page.push_str("</table></div>\n");
+}
+
+fn console(log: &AnyLog, zero: i64, page: &mut String) {
+    page.push_str("<h2 id=\"console\">Console</h2>\n");
+    let lines: Vec<_> = log.texts().into_iter().flatten().take(MOST_ROWS).collect();
+    if lines.is_empty() {
+        page.push_str("<p class=\"note\">The log has no console lines.</p>\n");
+        return;
+    }
+    page.push_str("<div class=\"scroll\"><table>\n<tr><th>s</th><th>level</th><th>text</th></tr>\n");
+    for line in lines {
+        let class = match line.level {
+            0..=3 => "bad",
+            4 => "warn",
+            _ => "note",
+        };
+        let time = line.time.map(|time| format!("{:.3}", time.nanos.wrapping_sub(zero) as f64 / 1e9));
+        let source = line.source.as_ref().map(|source| format!("{}: ", escape(source))).unwrap_or_default();
+        let _ = writeln!(
+            page,
+            "<tr class=\"{class}\"><td class=\"n\">{}</td><td>{}</td><td>{source}{}</td></tr>",
+            time.unwrap_or_default(),
+            line.level_name(),
+            escape(&line.text)
+        );
+    }
+    page.push_str("</table></div>\n");
+}
+
+fn parameters(parameters: &rovelog::ulog_format::Parameters, page: &mut String) {
+    if parameters.initial.is_empty() && parameters.changed.is_empty() {
+        return;
+    }
+    let text = |value: &rovelog::Value| escape(value.to_json().trim_matches('"')).into_owned();
+    let default =
+        |name: &str| parameters.setup_defaults.get(name).or_else(|| parameters.system_defaults.get(name));
+    let known = !parameters.setup_defaults.is_empty() || !parameters.system_defaults.is_empty();
+    page.push_str("<h2 id=\"parameters\">Parameters</h2>\n");
+    let _ = writeln!(
+        page,
+        "<p class=\"note\">{} parameters, {} changes in the log{}.</p>",
+        parameters.initial.len(),
+        parameters.changed.len(),
+        if known { "; those that are not at their default come first" } else { "" }
+    );
+    page.push_str("<div class=\"scroll\"><table>\n<tr><th>name</th><th>value</th><th>default</th></tr>\n");
+    let (other, usual): (Vec<_>, Vec<_>) = parameters
+        .initial
+        .iter()
+        .partition(|(name, value)| default(name).is_some_and(|default| default != *value));
+    for (name, value) in other.into_iter().chain(usual) {
+        let default = default(name).map(text).unwrap_or_default();
+        let _ =
+            writeln!(page, "<tr><td>{}</td><td>{}</td><td>{default}</td></tr>", escape(name), text(value));
+    }
+    page.push_str("</table></div>\n");
+    if parameters.changed.is_empty() {
+        return;
+    }
+    page.push_str(
+        "<h2>Changes of parameters</h2>\n<table>\n<tr><th>s</th><th>name</th><th>value</th></tr>\n",
+    );
+    for change in parameters.changed.iter().take(MOST_ROWS) {
+        let time = change.time.map(|time| time.seconds().to_string()).unwrap_or_default();
+        let _ = writeln!(
+            page,
+            "<tr><td class=\"n\">{time}</td><td>{}</td><td>{}</td></tr>",
+            escape(&change.name),
+            text(&change.value)
+        );
+    }
+    page.push_str("</table>\n");
+}
+
+/// The data of the plots and what draws them.
+fn foot(log: &AnyLog, span: (i64, i64), panels: &[Panel], page: &mut String) {
+    let base64 = |bytes: Vec<u8>| base64::engine::general_purpose::STANDARD.encode(bytes);
+    let series = |series: &crate::plot::Series| {
+        let times = series.points.iter().flat_map(|(time, _)| time.to_le_bytes()).collect();
+        #[expect(clippy::cast_possible_truncation, reason = "what a screen can show")]
+        let values = series.points.iter().flat_map(|(_, value)| (*value as f32).to_le_bytes()).collect();
+        json!({"name": series.name, "t": base64(times), "v": base64(values)})
+    };
+    let panels: Vec<_> = panels
+        .iter()
+        .map(|panel| json!({"series": panel.series.iter().map(series).collect::<Vec<_>>()}))
+        .collect();
+    let unix = match TimeBase::of(&**log) {
+        base @ TimeBase::Utc(_) => base.place(span.0).map(|nanos| nanos as f64 / 1e6),
+        TimeBase::Own(_) => None,
+    };
+    let length = (span.1.saturating_sub(span.0)).max(1) as f64 / 1e9;
+    let data = json!({"span": [0.0, length], "unix_ms": unix, "panels": panels});
+    // What could end the script early is written otherwise.
+    let data = data.to_string().replace('<', "\\u003c");
+    let _ = write!(
+        page,
+        "<script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{}</script>\n</body>\n</html>\n",
+        include_str!("report.js")
+    );
+}

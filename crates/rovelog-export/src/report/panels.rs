@@ -1,0 +1,208 @@
+//! Which signals a report shows: what people look at first in a PX4 log, and of any other log the first fields of
+//! its busiest topics.
+
+use std::f64::consts::PI;
+
+use arrow_array::Array as _;
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Float32Type, Int64Type};
+use rovelog::{LogReader, Select};
+
+use crate::ExportError;
+use crate::leaf::{Names, leaves};
+use crate::plot::{Panel, Series, Signal, Thin, numeric_fields, read};
+
+/// A title, the unit, and the first of these topics that has any of the fields.
+struct Main {
+    title: &'static str,
+    unit: &'static str,
+    sources: &'static [(&'static str, &'static [&'static str])],
+    /// It shows where the vehicle was.
+    place: bool,
+}
+
+const fn main(
+    title: &'static str,
+    unit: &'static str,
+    sources: &'static [(&'static str, &'static [&'static str])],
+) -> Main {
+    Main { title, unit, sources, place: false }
+}
+
+/// What a report of a PX4 log shows, below the attitude.
+const PX4: &[Main] = &[
+    main(
+        "Angular velocity",
+        "rad/s",
+        &[
+            ("vehicle_angular_velocity", &["xyz[0]", "xyz[1]", "xyz[2]"]),
+            ("vehicle_attitude", &["rollspeed", "pitchspeed", "yawspeed"]),
+        ],
+    ),
+    Main {
+        title: "Local position",
+        unit: "m",
+        sources: &[("vehicle_local_position", &["x", "y", "z"])],
+        place: true,
+    },
+    main("Velocity", "m/s", &[("vehicle_local_position", &["vx", "vy", "vz"])]),
+    main(
+        "Acceleration",
+        "m/s²",
+        &[("sensor_combined", &["accelerometer_m_s2[0]", "accelerometer_m_s2[1]", "accelerometer_m_s2[2]"])],
+    ),
+    main(
+        "Vibration",
+        "",
+        &[
+            ("vehicle_imu_status", &["accel_vibration_metric", "gyro_vibration_metric"]),
+            ("estimator_status", &["vibe[0]", "vibe[1]", "vibe[2]"]),
+        ],
+    ),
+    main(
+        "Actuators",
+        "",
+        &[
+            ("actuator_motors", &["control[0]", "control[1]", "control[2]", "control[3]"]),
+            (
+                "actuator_outputs",
+                &["output[0]", "output[1]", "output[2]", "output[3]", "output[4]", "output[5]"],
+            ),
+            ("actuator_controls_0", &["control[0]", "control[1]", "control[2]", "control[3]"]),
+        ],
+    ),
+    main("Battery voltage", "V", &[("battery_status", &["voltage_v", "voltage_filtered_v"])]),
+    main("Battery current", "A", &[("battery_status", &["current_a", "current_filtered_a"])]),
+    main("GPS accuracy", "m", &[("vehicle_gps_position", &["eph", "epv"]), ("sensor_gps", &["eph", "epv"])]),
+    main(
+        "Satellites",
+        "",
+        &[("vehicle_gps_position", &["satellites_used"]), ("sensor_gps", &["satellites_used"])],
+    ),
+    main("Processor and memory", "", &[("cpuload", &["load", "ram_usage"])]),
+];
+
+/// Panels of a report of any other log, and the fields of each.
+const MOST: usize = 12;
+const FIELDS: usize = 4;
+
+/// What is read, and how finely.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    pub(super) times: (i64, i64),
+    pub(super) zero: i64,
+    pub(super) width: usize,
+}
+
+pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Panel>, ExportError> {
+    let mut panels = Vec::new();
+    if log.format().id == "ulog" {
+        panels.extend(attitude(log, at)?);
+        for main in PX4.iter().filter(|main| !(redact && main.place)) {
+            panels.extend(self::panel(log, main, at)?);
+        }
+    }
+    if panels.is_empty() {
+        let mut topics: Vec<_> = log.topics().iter().filter(|topic| topic.count > 1).collect();
+        topics.sort_by_key(|topic| (std::cmp::Reverse(topic.count), topic.id));
+        for topic in topics.into_iter().take(MOST) {
+            let fields = numeric_fields(log, topic).into_iter().filter(|field| !field.contains("timestamp"));
+            let signal = |field| Signal { topic: topic.name.clone(), field };
+            let signals: Vec<_> = fields.take(FIELDS).map(signal).collect();
+            let series = read(log, &signals, at.times, at.width, at.zero)?;
+            if series.iter().any(|series| series.range().is_some()) {
+                panels.push(Panel::new(topic.name.clone(), short(series)));
+            }
+        }
+    }
+    Ok(panels)
+}
+
+fn panel(log: &dyn LogReader, main: &Main, at: Span) -> Result<Option<Panel>, ExportError> {
+    for (name, wanted) in main.sources {
+        let Some(topic) = log.topic(name).filter(|topic| topic.count > 0) else { continue };
+        let there = numeric_fields(log, topic);
+        let fields = wanted.iter().filter(|field| there.iter().any(|name| name == *field));
+        let signals: Vec<_> =
+            fields.map(|field| Signal { topic: topic.name.clone(), field: (*field).to_owned() }).collect();
+        let mut series = read(log, &signals, at.times, at.width, at.zero)?;
+        series.retain(|series| series.range().is_some());
+        if series.is_empty() {
+            continue;
+        }
+        for series in &mut series {
+            series.unit = Some(main.unit.to_owned()).filter(|unit| !unit.is_empty());
+        }
+        return Ok(Some(Panel::new(format!("{} ({name})", main.title), short(series))));
+    }
+    Ok(None)
+}
+
+/// The names without the topic, which stands in the title.
+fn short(mut series: Vec<Series>) -> Vec<Series> {
+    for series in &mut series {
+        if let Some((_, field)) = series.name.split_once('.') {
+            series.name = field.to_owned();
+        }
+    }
+    series
+}
+
+/// Roll, pitch and yaw in degrees, from the quaternion of the attitude.
+fn attitude(log: &dyn LogReader, at: Span) -> Result<Option<Panel>, ExportError> {
+    let Some(topic) = log.topic("vehicle_attitude").filter(|topic| topic.count > 0) else { return Ok(None) };
+    let select = Select::topic(topic.name.clone()).with_fields(["q"]);
+    let columns = log.columns(topic, &select.between(Some(at.times.0), at.times.1.checked_add(1)))?;
+    let schema = arrow_array::RecordBatchReader::schema(&columns);
+    let all = leaves(&schema, Names::Bracket);
+    let parts: Vec<_> =
+        (0..4).filter_map(|i| all.iter().find(|leaf| leaf.name == format!("q[{i}]"))).collect();
+    if parts.len() != 4 || parts.iter().any(|leaf| leaf.data_type != arrow_schema::DataType::Float32) {
+        return Ok(None);
+    }
+    let mut angles = [(); 3].map(|()| Thin::new(at.times, at.width));
+    for batch in columns {
+        let batch = batch?;
+        let bound: Vec<_> = parts.iter().map(|leaf| leaf.bind(&batch)).collect();
+        let times = batch.column(0).as_primitive::<Int64Type>();
+        for row in (0..batch.num_rows()).filter(|row| times.is_valid(*row) && times.value(*row) != 0) {
+            let part = |i: usize| {
+                let at = bound[i].at(row);
+                at.map_or(f64::NAN, |at| f64::from(bound[i].array.as_primitive::<Float32Type>().value(at)))
+            };
+            let degrees = euler([part(0), part(1), part(2), part(3)]);
+            for (thin, degrees) in angles.iter_mut().zip(degrees) {
+                thin.push(times.value(row), degrees);
+            }
+        }
+    }
+    let series = ["roll", "pitch", "yaw"].into_iter().zip(&angles).map(|(name, thin)| {
+        let mut series = Series::new(name, thin.points(at.zero));
+        series.unit = Some("°".to_owned());
+        series
+    });
+    Ok(Some(Panel::new("Attitude (vehicle_attitude)", series.collect())))
+}
+
+/// Roll, pitch and yaw of a quaternion w, x, y, z, in degrees (axes forward, right, down).
+fn euler([w, x, y, z]: [f64; 4]) -> [f64; 3] {
+    let roll = (2.0 * (w * x + y * z)).atan2(1.0 - 2.0 * (x * x + y * y));
+    let pitch = (2.0 * (w * y - z * x)).clamp(-1.0, 1.0).asin();
+    let yaw = (2.0 * (w * z + x * y)).atan2(1.0 - 2.0 * (y * y + z * z));
+    [roll, pitch, yaw].map(|angle| angle * 180.0 / PI)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn angles_of_known_turns() {
+        let half = (PI / 8.0).sin_cos();
+        let near = |got: [f64; 3], want: [f64; 3]| got.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-9);
+        assert!(near(euler([1.0, 0.0, 0.0, 0.0]), [0.0; 3]));
+        assert!(near(euler([half.1, half.0, 0.0, 0.0]), [45.0, 0.0, 0.0]));
+        assert!(near(euler([half.1, 0.0, half.0, 0.0]), [0.0, 45.0, 0.0]));
+        assert!(near(euler([half.1, 0.0, 0.0, half.0]), [0.0, 0.0, 45.0]));
+    }
+}

@@ -1,0 +1,335 @@
+//! A topic as comma-separated values: columns fixed by the schema, RFC 4180.
+
+use std::io::Write;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{
+    DurationNanosecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch, StringArray};
+use arrow_cast::display::array_value_to_string;
+use arrow_schema::{DataType, Schema, TimeUnit};
+
+use super::number::Numbers;
+use super::{Dialect, Job, Loss, Sink};
+use crate::leaf::{Leaf, leaves};
+use crate::{ExportError, TimeBase};
+
+/// Bytes that are collected before they are written.
+const CHUNK: usize = 1 << 16;
+
+pub(super) struct Csv<W: Write> {
+    out: W,
+    text: Vec<u8>,
+    leaves: Vec<Leaf>,
+    /// Whether the two columns of times stand before the leaves.
+    times: bool,
+    base: TimeBase,
+    style: Style,
+    numbers: Numbers,
+    losses: Vec<Loss>,
+    topic: String,
+    /// Characters that pyulog would write as negative numbers.
+    odd_chars: u64,
+}
+
+/// How cells are written.
+#[derive(Clone, Copy)]
+struct Style {
+    pyulog: bool,
+    delimiter: u8,
+}
+
+impl<W: Write> Csv<W> {
+    pub(super) fn new(job: &Job<'_>, read: &Schema, out: W) -> Result<Self, ExportError> {
+        let pyulog = job.options.dialect == Dialect::Pyulog;
+        let style = Style { pyulog, delimiter: job.options.delimiter };
+        let mut losses = Vec::new();
+        let mut leaves = leaves(read, job.options.names);
+        leaves.remove(0);
+        leaves.retain(|leaf| {
+            let bytes = holds_bytes(&leaf.data_type);
+            if bytes {
+                losses.push(Loss::new(&job.topic.name, &leaf.name, "holds bytes, which csv cannot carry"));
+            }
+            !bytes
+        });
+        if pyulog && let Some(at) = leaves.iter().position(|leaf| leaf.name == "timestamp") {
+            let timestamp = leaves.remove(at);
+            leaves.insert(0, timestamp);
+        }
+        let mut csv = Self {
+            out,
+            text: Vec::with_capacity(CHUNK + 4096),
+            leaves,
+            times: !pyulog,
+            base: TimeBase::of(job.log),
+            style,
+            numbers: Numbers::new(),
+            losses,
+            topic: job.topic.name.clone(),
+            odd_chars: 0,
+        };
+        csv.head();
+        Ok(csv)
+    }
+
+    fn head(&mut self) {
+        let times = if self.times { &["time", "t_ns"][..] } else { &[] };
+        let names = times.iter().copied().chain(self.leaves.iter().map(|leaf| leaf.name.as_str()));
+        for (i, name) in names.enumerate() {
+            if i > 0 {
+                self.text.push(self.style.delimiter);
+            }
+            quoted(name, self.style.delimiter, &mut self.text);
+        }
+        self.text.push(b'\n');
+    }
+
+    fn times(&mut self, time: Option<i64>) {
+        if let (Some(time), TimeBase::Utc(offset)) = (time, self.base)
+            && let Some(time) = time.checked_add(offset)
+        {
+            self.numbers.date(time, &mut self.text);
+        }
+        self.text.push(self.style.delimiter);
+        if let Some(time) = time {
+            self.numbers.integer(time, &mut self.text);
+        }
+    }
+}
+
+impl<W: Write> Sink<W> for Csv<W> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError> {
+        let bounds: Vec<_> = self.leaves.iter().map(|leaf| leaf.bind(batch)).collect();
+        let cells: Vec<_> =
+            bounds.iter().zip(&self.leaves).map(|(bound, leaf)| Cells::of(&bound.array, leaf)).collect();
+        let nanos = batch.column(0).as_primitive::<Int64Type>();
+        for row in 0..batch.num_rows() {
+            if self.times {
+                self.times(nanos.is_valid(row).then(|| nanos.value(row)));
+            }
+            for (i, (bound, cells)) in bounds.iter().zip(&cells).enumerate() {
+                if i > 0 || self.times {
+                    self.text.push(self.style.delimiter);
+                }
+                if let Some(at) = bound.at(row) {
+                    let odd = cells.write(at, self.style, &mut self.numbers, &mut self.text)?;
+                    self.odd_chars += u64::from(odd);
+                }
+            }
+            self.text.push(b'\n');
+            if self.text.len() >= CHUNK {
+                self.out.write_all(&self.text)?;
+                self.text.clear();
+            }
+        }
+        Ok(())
+    }
+
+    fn held(&self) -> usize {
+        self.text.capacity()
+    }
+
+    fn relieve(&mut self) -> Result<(), ExportError> {
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>, losses: &mut Vec<Loss>) -> Result<W, ExportError> {
+        self.out.write_all(&self.text)?;
+        losses.append(&mut self.losses);
+        if self.odd_chars > 0 {
+            let why = format!("{} characters beyond ASCII, left empty", self.odd_chars);
+            losses.push(Loss::new(&self.topic, "", why));
+        }
+        Ok(self.out)
+    }
+}
+
+fn holds_bytes(data_type: &DataType) -> bool {
+    use DataType::{Binary, BinaryView, FixedSizeBinary, LargeBinary};
+    match data_type {
+        Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => true,
+        DataType::List(item) | DataType::LargeList(item) => holds_bytes(item.data_type()),
+        _ => false,
+    }
+}
+
+/// The values of a leaf, seen once per batch and not once per cell.
+enum Cells<'a> {
+    Bool(&'a BooleanArray),
+    I8(&'a [i8]),
+    I16(&'a [i16]),
+    I32(&'a [i32]),
+    I64(&'a [i64]),
+    U8(&'a [u8]),
+    U16(&'a [u16]),
+    U32(&'a [u32]),
+    U64(&'a [u64]),
+    F32(&'a [f32]),
+    F64(&'a [f64]),
+    Date(&'a [i64]),
+    Text(&'a StringArray),
+    /// A single character, which pyulog takes for a number.
+    Char(&'a StringArray),
+    Json(&'a ArrayRef),
+    Other(&'a ArrayRef),
+}
+
+impl<'a> Cells<'a> {
+    fn of(array: &'a ArrayRef, leaf: &Leaf) -> Self {
+        match array.data_type() {
+            DataType::Boolean => Self::Bool(array.as_boolean()),
+            DataType::Int8 => Self::I8(array.as_primitive::<Int8Type>().values()),
+            DataType::Int16 => Self::I16(array.as_primitive::<Int16Type>().values()),
+            DataType::Int32 => Self::I32(array.as_primitive::<Int32Type>().values()),
+            DataType::Int64 => Self::I64(array.as_primitive::<Int64Type>().values()),
+            DataType::UInt8 => Self::U8(array.as_primitive::<UInt8Type>().values()),
+            DataType::UInt16 => Self::U16(array.as_primitive::<UInt16Type>().values()),
+            DataType::UInt32 => Self::U32(array.as_primitive::<UInt32Type>().values()),
+            DataType::UInt64 => Self::U64(array.as_primitive::<UInt64Type>().values()),
+            DataType::Float32 => Self::F32(array.as_primitive::<Float32Type>().values()),
+            DataType::Float64 => Self::F64(array.as_primitive::<Float64Type>().values()),
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+                Self::Date(array.as_primitive::<TimestampNanosecondType>().values())
+            }
+            DataType::Duration(TimeUnit::Nanosecond) => {
+                Self::I64(array.as_primitive::<DurationNanosecondType>().values())
+            }
+            DataType::Utf8 => {
+                let char = leaf.field.metadata().get("source_type").is_some_and(|name| name == "char");
+                let array = array.as_string();
+                if char { Self::Char(array) } else { Self::Text(array) }
+            }
+            DataType::List(_) => Self::Json(array),
+            _ => Self::Other(array),
+        }
+    }
+
+    /// Writes a cell; whether its value could not be carried.
+    fn write(
+        &self,
+        at: usize,
+        style: Style,
+        numbers: &mut Numbers,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, ExportError> {
+        match self {
+            Self::Bool(array) => {
+                let value = array.value(at);
+                out.extend_from_slice(match (style.pyulog, value) {
+                    (true, true) => b"1",
+                    (true, false) => b"0",
+                    (false, true) => b"true",
+                    (false, false) => b"false",
+                });
+            }
+            Self::I8(values) => numbers.integer(values[at], out),
+            Self::I16(values) => numbers.integer(values[at], out),
+            Self::I32(values) => numbers.integer(values[at], out),
+            Self::I64(values) => numbers.integer(values[at], out),
+            Self::U8(values) => numbers.integer(values[at], out),
+            Self::U16(values) => numbers.integer(values[at], out),
+            Self::U32(values) => numbers.integer(values[at], out),
+            Self::U64(values) => numbers.integer(values[at], out),
+            Self::F32(values) if style.pyulog => numbers.numpy(values[at], out),
+            Self::F64(values) if style.pyulog => numbers.numpy(values[at], out),
+            Self::F32(values) => numbers.float(values[at], out),
+            Self::F64(values) => numbers.float(values[at], out),
+            Self::Date(values) => numbers.date(values[at], out),
+            Self::Char(array) if style.pyulog => match array.value(at).chars().next() {
+                Some(char) if !char.is_ascii() => return Ok(true),
+                char => numbers.integer(char.map_or(0, u32::from), out),
+            },
+            Self::Text(array) | Self::Char(array) => quoted(array.value(at), style.delimiter, out),
+            Self::Json(array) => {
+                let mut json = Vec::new();
+                self::json(array, at, numbers, &mut json)?;
+                quoted(&String::from_utf8_lossy(&json), style.delimiter, out);
+            }
+            Self::Other(array) => quoted(&array_value_to_string(array, at)?, style.delimiter, out),
+        }
+        Ok(false)
+    }
+}
+
+/// A text as a cell, in quotes where it needs them.
+fn quoted(text: &str, delimiter: u8, out: &mut Vec<u8>) {
+    if !text.bytes().any(|byte| byte == delimiter || matches!(byte, b'"' | b'\n' | b'\r')) {
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
+    out.push(b'"');
+    for byte in text.bytes() {
+        if byte == b'"' {
+            out.push(b'"');
+        }
+        out.push(byte);
+    }
+    out.push(b'"');
+}
+
+/// A list as JSON, the way `cat` writes it: 64-bit integers, NaN and the infinities are strings.
+fn json(array: &ArrayRef, at: usize, numbers: &mut Numbers, out: &mut Vec<u8>) -> Result<(), ExportError> {
+    if array.is_null(at) {
+        out.extend_from_slice(b"null");
+        return Ok(());
+    }
+    match array.data_type() {
+        DataType::List(_) => elements(&array.as_list::<i32>().value(at), numbers, out),
+        DataType::FixedSizeList(..) => elements(&array.as_fixed_size_list().value(at), numbers, out),
+        DataType::Struct(fields) => {
+            for (i, field) in fields.iter().enumerate() {
+                out.push(if i == 0 { b'{' } else { b',' });
+                text(field.name(), out)?;
+                out.push(b':');
+                json(array.as_struct().column(i), at, numbers, out)?;
+            }
+            out.extend_from_slice(if fields.is_empty() { b"{}" } else { b"}" });
+            Ok(())
+        }
+        _ => {
+            let field = arrow_schema::Field::new("", array.data_type().clone(), true);
+            let schema = Schema::new(vec![field]);
+            let leaf = &leaves(&schema, crate::leaf::Names::Bracket)[0];
+            let mut cell = Vec::new();
+            Cells::of(array, leaf).write(at, Style { pyulog: false, delimiter: 0 }, numbers, &mut cell)?;
+            let plain = matches!(
+                array.data_type(),
+                DataType::Boolean
+                    | DataType::Int8
+                    | DataType::Int16
+                    | DataType::Int32
+                    | DataType::UInt8
+                    | DataType::UInt16
+                    | DataType::UInt32
+            );
+            let finite = array.data_type().is_floating() && !matches!(&cell[..], b"NaN" | b"inf" | b"-inf");
+            if plain || finite {
+                out.extend_from_slice(&cell);
+                Ok(())
+            } else if array.data_type() == &DataType::Utf8 {
+                text(array.as_string::<i32>().value(at), out)
+            } else {
+                text(&String::from_utf8_lossy(&cell), out)
+            }
+        }
+    }
+}
+
+fn elements(array: &ArrayRef, numbers: &mut Numbers, out: &mut Vec<u8>) -> Result<(), ExportError> {
+    out.push(b'[');
+    for i in 0..array.len() {
+        if i > 0 {
+            out.push(b',');
+        }
+        json(array, i, numbers, out)?;
+    }
+    out.push(b']');
+    Ok(())
+}
+
+fn text(text: &str, out: &mut Vec<u8>) -> Result<(), ExportError> {
+    serde_json::to_writer(out, text).map_err(|error| ExportError::Io(error.into()))
+}

@@ -1,0 +1,78 @@
+//! A topic as Apache Arrow, the IPC file format.
+
+use std::io::Write;
+
+use arrow_array::RecordBatch;
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow_schema::Schema;
+use arrow_select::concat::concat_batches;
+
+use super::vocabulary::Vocabulary;
+use super::{Job, Kind, Loss, Sink};
+use crate::ExportError;
+
+/// Rows of a batch.
+const BATCH_ROWS: usize = 64 << 10;
+/// Bytes that end one earlier.
+const BATCH_BYTES: usize = 8 << 20;
+
+pub(super) struct Ipc<W: Write> {
+    vocabulary: Vocabulary,
+    writer: FileWriter<W>,
+    held: Vec<RecordBatch>,
+    rows: usize,
+    bytes: usize,
+}
+
+impl<W: Write> Ipc<W> {
+    pub(super) fn new(job: &Job<'_>, read: &Schema, out: W) -> Result<Self, ExportError> {
+        let vocabulary = Vocabulary::new(job, Kind::Arrow, read);
+        let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::ZSTD))?;
+        let writer = FileWriter::try_new_with_options(out, vocabulary.schema(), options)?;
+        Ok(Self { vocabulary, writer, held: Vec::new(), rows: 0, bytes: 0 })
+    }
+
+    fn put(&mut self) -> Result<(), ExportError> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let batch = concat_batches(self.vocabulary.schema(), &self.held)?;
+        self.held.clear();
+        (self.rows, self.bytes) = (0, 0);
+        // A batch that was handed in may alone be larger than what is written at once.
+        for start in (0..batch.num_rows()).step_by(BATCH_ROWS) {
+            self.writer.write(&batch.slice(start, BATCH_ROWS.min(batch.num_rows() - start)))?;
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write> Sink<W> for Ipc<W> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError> {
+        let batch = self.vocabulary.convert(batch)?;
+        let bytes = batch.get_array_memory_size();
+        if self.rows + batch.num_rows() > BATCH_ROWS || self.bytes + bytes > BATCH_BYTES {
+            self.put()?;
+        }
+        self.rows += batch.num_rows();
+        self.bytes += bytes;
+        self.held.push(batch);
+        Ok(())
+    }
+
+    fn held(&self) -> usize {
+        self.bytes
+    }
+
+    fn relieve(&mut self) -> Result<(), ExportError> {
+        self.put()
+    }
+
+    fn finish(mut self: Box<Self>, losses: &mut Vec<Loss>) -> Result<W, ExportError> {
+        self.put()?;
+        self.vocabulary.finish(losses);
+        self.writer.finish()?;
+        Ok(self.writer.into_inner()?)
+    }
+}

@@ -1,0 +1,274 @@
+//! Topics as tables: Parquet, Arrow IPC and CSV. One file per topic, all in one pass, in bounded memory.
+
+mod csv;
+mod ipc;
+mod number;
+mod order;
+mod parquet;
+mod vocabulary;
+
+use std::io::Write;
+
+use arrow_array::RecordBatch;
+use rovelog::{LogReader, Select, Topic};
+
+pub use crate::leaf::Names;
+pub use vocabulary::TimeUnit;
+
+use crate::{ExportError, Provenance};
+
+/// A kind of file that holds a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Apache Parquet.
+    Parquet,
+    /// Apache Arrow, the IPC file format.
+    Arrow,
+    /// Comma-separated values.
+    Csv,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Parquet, Self::Arrow, Self::Csv];
+
+    /// The name in options, which is the extension too.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Parquet => "parquet",
+            Self::Arrow => "arrow",
+            Self::Csv => "csv",
+        }
+    }
+
+    /// The kind of an option or of a file's extension.
+    pub fn by_name(name: &str) -> Option<Self> {
+        let name = name.to_ascii_lowercase();
+        let name = match name.as_str() {
+            "pq" => "parquet",
+            "feather" | "ipc" => "arrow",
+            name => name,
+        };
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// Whose habits a CSV file follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// Ours: `time` and `t_ns`, then the fields; numbers in the shortest digits that give them again.
+    #[default]
+    Plain,
+    /// What `ulog2csv` of pyulog writes: `timestamp` first, no times of ours, numbers as numpy prints them, rows
+    /// in the order of the file.
+    Pyulog,
+}
+
+/// How tables are written.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TableOptions {
+    /// The unit of `time` and of other times in Parquet.
+    pub time_unit: TimeUnit,
+    /// Nested fields and fixed arrays become columns of their own.
+    pub flatten: bool,
+    /// Names of elements in flat columns.
+    pub names: Names,
+    /// Only types that Spark reads as they are: no unsigned 64-bit integers.
+    pub spark: bool,
+    /// Parquet holds fields of bytes too.
+    pub blobs: bool,
+    /// The habits of CSV.
+    pub dialect: Dialect,
+    /// What separates the cells of CSV.
+    pub delimiter: u8,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self {
+            time_unit: TimeUnit::Microseconds,
+            flatten: false,
+            names: Names::Bracket,
+            spark: false,
+            blobs: false,
+            dialect: Dialect::Plain,
+            delimiter: b',',
+        }
+    }
+}
+
+/// Values that the output could not carry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// The topic.
+    pub topic: String,
+    /// The column; empty where it is about all of the topic.
+    pub column: String,
+    /// What happened to how many values, as a predicate: `holds bytes, which csv cannot carry`.
+    pub why: String,
+}
+
+impl Loss {
+    /// All records of a topic that cannot be decoded.
+    pub fn undecodable(topic: &Topic) -> Self {
+        Self::new(&topic.name, "", format!("{} records cannot be decoded", topic.count))
+    }
+
+    pub(crate) fn new(topic: &str, column: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { topic: topic.to_owned(), column: column.into(), why: why.into() }
+    }
+}
+
+/// A table that was written.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Written<W> {
+    /// Where it was written.
+    pub out: W,
+    /// Its rows.
+    pub rows: u64,
+}
+
+/// Writes batches of one topic as one table.
+trait Sink<W> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError>;
+
+    /// Bytes that are kept until they can be written.
+    fn held(&self) -> usize;
+
+    /// Writes what is held.
+    fn relieve(&mut self) -> Result<(), ExportError>;
+
+    /// Ends the table; values that could not be carried go to `losses`.
+    fn finish(self: Box<Self>, losses: &mut Vec<Loss>) -> Result<W, ExportError>;
+}
+
+/// What all tables together may keep in memory before the largest is written out.
+const HELD: usize = 96 << 20;
+
+/// Writes the selected rows of topics, each to its own output, in one pass where the format can do that. The
+/// outputs come back in the same order, with what could not be carried.
+///
+/// # Errors
+/// Where a topic has no columns, an output refuses, or the log cannot be read.
+pub fn write<W: Write + Send>(
+    log: &dyn LogReader,
+    outputs: Vec<(&Topic, W)>,
+    select: &Select,
+    (kind, options): (Kind, &TableOptions),
+    provenance: &Provenance,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(Vec<Written<W>>, Vec<Loss>), ExportError> {
+    let names = outputs.iter().map(|(topic, _)| topic.name.clone());
+    let mut select = select.clone();
+    (select.topics, select.latched) = (Some(names.collect()), false);
+    let order = if options.dialect == Dialect::Pyulog && kind == Kind::Csv {
+        // The rows of the file as they lie there.
+        order::Order::file(log)
+    } else {
+        order::Order::look(log, &select)?
+    };
+    let mut tables: Vec<Option<Table<'_, W>>> = log.topics().iter().map(|_| None).collect();
+    let mut ids = Vec::new();
+    for (topic, out) in outputs {
+        let job = Job { log, topic, options, provenance, sorted: order.is_sorted(topic.id) };
+        let schema = log.columns(topic, &select)?.schema();
+        let sink: Box<dyn Sink<W> + '_> = match kind {
+            Kind::Parquet => Box::new(parquet::Parquet::new(&job, &schema, out)?),
+            Kind::Arrow => Box::new(ipc::Ipc::new(&job, &schema, out)?),
+            Kind::Csv => Box::new(csv::Csv::new(&job, &schema, out)?),
+        };
+        tables[topic.id.index()] = Some(Table { sink, rows: 0 });
+        ids.push(topic.id);
+    }
+    // Those that need sorting are read on their own, window by window.
+    let whole = ids.iter().filter(|id| !order.needs_sorting(**id));
+    select.topics = Some(whole.map(|id| log.topics()[id.index()].name.clone()).collect());
+    let mut held = Held::default();
+    for item in log.batches(&select) {
+        let (id, batch) = item?;
+        if let Some(table) = &mut tables[id.index()] {
+            table.write(&batch, progress)?;
+            held.after(id.index(), &mut tables)?;
+        }
+    }
+    for id in ids.iter().filter(|id| order.needs_sorting(**id)) {
+        let topic = &log.topics()[id.index()];
+        order.sorted(log, topic, &select, &mut |batch| {
+            if let Some(table) = &mut tables[id.index()] {
+                table.write(batch, progress)?;
+                held.after(id.index(), &mut tables)?;
+            }
+            Ok(())
+        })?;
+    }
+    let mut losses = Vec::new();
+    let mut written = Vec::new();
+    for id in ids {
+        let Some(table) = tables[id.index()].take() else { continue };
+        written.push(Written { rows: table.rows, out: table.sink.finish(&mut losses)? });
+    }
+    Ok((written, losses))
+}
+
+/// What a sink has to know besides the columns.
+struct Job<'a> {
+    log: &'a dyn LogReader,
+    topic: &'a Topic,
+    options: &'a TableOptions,
+    provenance: &'a Provenance,
+    /// The rows come in the order of time.
+    sorted: bool,
+}
+
+struct Table<'a, W> {
+    sink: Box<dyn Sink<W> + 'a>,
+    rows: u64,
+}
+
+impl<W> Table<'_, W> {
+    fn write(&mut self, batch: &RecordBatch, progress: &mut dyn FnMut(u64)) -> Result<(), ExportError> {
+        self.rows += batch.num_rows() as u64;
+        progress(batch.num_rows() as u64);
+        self.sink.write(batch)
+    }
+}
+
+/// The memory that tables hold, so that many small ones together stay small.
+#[derive(Default)]
+struct Held {
+    by_topic: Vec<usize>,
+    total: usize,
+}
+
+impl Held {
+    fn after<W>(&mut self, index: usize, tables: &mut [Option<Table<'_, W>>]) -> Result<(), ExportError> {
+        self.by_topic.resize(tables.len(), 0);
+        self.set(index, tables);
+        while self.total > HELD {
+            let Some(largest) = (0..tables.len()).max_by_key(|i| (self.by_topic[*i], tables.len() - i))
+            else {
+                break;
+            };
+            let before = self.total;
+            if let Some(table) = &mut tables[largest] {
+                table.sink.relieve()?;
+            }
+            self.set(largest, tables);
+            if self.total >= before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn set<W>(&mut self, index: usize, tables: &[Option<Table<'_, W>>]) {
+        let now = tables[index].as_ref().map_or(0, |table| table.sink.held());
+        self.total = self.total - self.by_topic[index] + now;
+        self.by_topic[index] = now;
+    }
+}

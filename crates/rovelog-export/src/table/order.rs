@@ -1,0 +1,195 @@
+//! Rows in the order of time. Most topics lie in the log in that order; the others are read window by window,
+//! each window small enough to be sorted in memory.
+//!
+//! A row without a time, or with time 0 (what a device writes before it has one), keeps its place.
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array as _, RecordBatch, UInt32Array};
+use arrow_select::concat::concat_batches;
+use arrow_select::take::take_record_batch;
+use rovelog::{LogReader, Select, Topic, TopicId};
+
+use crate::ExportError;
+
+/// Rows that are sorted at once.
+const WINDOW_ROWS: u64 = 1 << 16;
+
+/// Spans into which time is divided to see where the rows lie.
+const BINS: usize = 1024;
+
+/// What is known of the order of a topic's rows.
+#[derive(Clone, Copy, Debug)]
+struct Rows {
+    /// Each time is there and not below the one before.
+    strict: bool,
+    /// The same of the rows that have a time.
+    kept: bool,
+    /// The last time; the least and the greatest.
+    last: i64,
+    min: i64,
+    max: i64,
+}
+
+impl Rows {
+    const NONE: Self = Self { strict: true, kept: true, last: i64::MIN, min: i64::MAX, max: i64::MIN };
+
+    fn take(&mut self, batch: &RecordBatch) {
+        let times = batch.column(0).as_primitive::<Int64Type>();
+        if times.null_count() == 0 && self.strict {
+            // The common case, without a look at each row's validity.
+            let mut last = self.last;
+            let ascending = times.values().iter().fold(true, |so_far, time| {
+                let ascends = *time >= last;
+                last = *time;
+                so_far & ascends
+            });
+            let untimed = times.values().first().is_some_and(|first| *first == 0);
+            if ascending && !untimed {
+                let (first, last) = (times.values().first(), times.values().last());
+                self.min = first.map_or(self.min, |first| self.min.min(*first));
+                self.max = last.map_or(self.max, |last| self.max.max(*last));
+                self.last = last.copied().unwrap_or(self.last);
+                return;
+            }
+        }
+        let mut before = self.last;
+        for time in times {
+            self.strict &= time.is_some_and(|time| time >= before);
+            before = time.unwrap_or(before);
+            let Some(time) = time.filter(|time| *time != 0) else { continue };
+            self.kept &= time >= self.last;
+            self.last = time;
+            (self.min, self.max) = (self.min.min(time), self.max.max(time));
+        }
+    }
+}
+
+/// What is known of the order of all topics' rows.
+pub(super) struct Order {
+    topics: Vec<Rows>,
+    /// Rows stay as they lie, whatever their order.
+    as_they_lie: bool,
+}
+
+impl Order {
+    /// The order of the file, whatever it is.
+    pub(super) fn file(log: &dyn LogReader) -> Self {
+        Self { topics: vec![Rows::NONE; log.topics().len()], as_they_lie: true }
+    }
+
+    /// Looks at the times of the selected rows, and at nothing else.
+    pub(super) fn look(log: &dyn LogReader, select: &Select) -> Result<Self, ExportError> {
+        let mut topics = vec![Rows::NONE; log.topics().len()];
+        for item in log.batches(&times_only(select)) {
+            let (id, batch) = item?;
+            topics[id.index()].take(&batch);
+        }
+        Ok(Self { topics, as_they_lie: false })
+    }
+
+    /// Whether the times of a topic ascend as they lie, and all rows have one: this may be said of the table.
+    pub(super) fn is_sorted(&self, topic: TopicId) -> bool {
+        !self.as_they_lie && self.topics[topic.index()].strict
+    }
+
+    /// Whether the rows of a topic have to be sorted.
+    pub(super) fn needs_sorting(&self, topic: TopicId) -> bool {
+        !self.as_they_lie && !self.topics[topic.index()].kept
+    }
+
+    /// Hands out the rows of a topic in the order of time.
+    pub(super) fn sorted(
+        &self,
+        log: &dyn LogReader,
+        topic: &Topic,
+        select: &Select,
+        take: &mut dyn FnMut(&RecordBatch) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        let mut select = select.clone();
+        select.topics = Some(vec![topic.name.clone()]);
+        let Rows { min, max, .. } = self.topics[topic.id.index()];
+        let mut windows = Vec::new();
+        divide(log, topic, &select, (min, max), &mut windows)?;
+        // The outermost windows are open: a row that keeps its place may lie outside.
+        let last = windows.len().saturating_sub(1);
+        for (i, (from, to)) in windows.iter().enumerate() {
+            let from = if i == 0 { select.start } else { Some(*from) };
+            let to = if i == last { select.end } else { to.checked_add(1) };
+            let batches = log.columns(topic, &select.clone().between(from, to))?;
+            let schema = batches.schema();
+            let batches: Vec<RecordBatch> = batches.collect::<Result<_, _>>()?;
+            let all = concat_batches(&schema, &batches)?;
+            drop(batches);
+            take(&in_order(&all)?)?;
+        }
+        Ok(())
+    }
+}
+
+fn times_only(select: &Select) -> Select {
+    select.clone().with_fields(Vec::<String>::new())
+}
+
+/// The rows of a batch by time; those without one stand at the log's time, the latest so far.
+fn in_order(batch: &RecordBatch) -> Result<RecordBatch, ExportError> {
+    let mut latest = i64::MIN;
+    let times = batch.column(0).as_primitive::<Int64Type>();
+    let mut order: Vec<(i64, u32)> = times
+        .iter()
+        .zip(0..)
+        .map(|(time, row)| {
+            let time = time.filter(|time| *time != 0);
+            latest = latest.max(time.unwrap_or(latest));
+            (time.unwrap_or(latest), row)
+        })
+        .collect();
+    order.sort_unstable();
+    let rows = UInt32Array::from_iter_values(order.into_iter().map(|(_, row)| row));
+    Ok(take_record_batch(batch, &rows)?)
+}
+
+/// Divides the span `min..=max` into windows of about as many rows as can be sorted at once.
+fn divide(
+    log: &dyn LogReader,
+    topic: &Topic,
+    select: &Select,
+    (min, max): (i64, i64),
+    windows: &mut Vec<(i64, i64)>,
+) -> Result<(), ExportError> {
+    let width = (max.wrapping_sub(min) as u64) / BINS as u64 + 1;
+    let mut bins = vec![0u64; BINS];
+    let span = times_only(select).between(Some(min), max.checked_add(1));
+    for batch in log.columns(topic, &span)? {
+        for time in batch?.column(0).as_primitive::<Int64Type>().iter().flatten() {
+            let bin = usize::try_from(time.wrapping_sub(min) as u64 / width).unwrap_or(usize::MAX);
+            if let Some(rows) = bins.get_mut(bin) {
+                *rows += 1;
+            }
+        }
+    }
+    let start_of = |bin: usize| min.saturating_add_unsigned(width.saturating_mul(bin as u64));
+    let (mut from, mut rows) = (min, 0);
+    for (bin, count) in bins.iter().enumerate() {
+        let start = start_of(bin);
+        if start > max || start < from {
+            break;
+        }
+        if rows > 0 && rows + count > WINDOW_ROWS {
+            windows.push((from, start - 1));
+            (from, rows) = (start, 0);
+        }
+        let end = start.saturating_add_unsigned(width - 1).min(max);
+        if *count > WINDOW_ROWS && width > 1 {
+            divide(log, topic, select, (start, end), windows)?;
+            if end == max {
+                return Ok(());
+            }
+            from = end + 1;
+        } else {
+            rows += count;
+        }
+    }
+    windows.push((from, max));
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! A topic as Apache Parquet.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::metadata::SortingColumn;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+
+use super::vocabulary::Vocabulary;
+use super::{Job, Kind, Loss, Sink};
+use crate::ExportError;
+
+/// Rows of a row group, and the bytes that end one earlier.
+const GROUP_ROWS: usize = 128 << 10;
+const GROUP_BYTES: usize = 64 << 20;
+
+pub(super) struct Parquet<W: Write + Send> {
+    vocabulary: Vocabulary,
+    writer: ArrowWriter<W>,
+}
+
+impl<W: Write + Send> Parquet<W> {
+    pub(super) fn new(job: &Job<'_>, read: &Schema, out: W) -> Result<Self, ExportError> {
+        let vocabulary = Vocabulary::new(job, Kind::Parquet, read);
+        let mut properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+            .set_max_row_group_row_count(Some(GROUP_ROWS))
+            .set_max_row_group_bytes(Some(GROUP_BYTES))
+            .set_statistics_enabled(EnabledStatistics::Page)
+            .set_created_by(concat!("rovelog ", env!("CARGO_PKG_VERSION")).to_owned());
+        if job.sorted {
+            let t_ns = SortingColumn { column_idx: 0, descending: false, nulls_first: false };
+            properties = properties.set_sorting_columns(Some(vec![t_ns]));
+        }
+        for path in paths(vocabulary.schema()) {
+            let (path, data_type) = path;
+            // A dictionary of measured values is larger than they are.
+            if data_type.is_floating() || path.parts()[0] == "t_ns" || path.parts()[0] == "time" {
+                properties = properties.set_column_dictionary_enabled(path.clone(), false);
+            }
+            if path.parts()[0] == "t_ns" || path.parts()[0] == "time" {
+                properties = properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+            }
+        }
+        let writer = ArrowWriter::try_new(out, Arc::clone(vocabulary.schema()), Some(properties.build()))?;
+        Ok(Self { vocabulary, writer })
+    }
+}
+
+/// The columns of the file by their paths.
+fn paths(schema: &Schema) -> Vec<(ColumnPath, DataType)> {
+    fn walk(parts: &[String], data_type: &DataType, found: &mut Vec<(ColumnPath, DataType)>) {
+        let below = |name: &[&str]| {
+            parts.iter().cloned().chain(name.iter().map(|&name| name.to_owned())).collect::<Vec<_>>()
+        };
+        match data_type {
+            DataType::Struct(fields) => {
+                for field in fields {
+                    walk(&below(&[field.name()]), field.data_type(), found);
+                }
+            }
+            DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+                walk(&below(&["list", item.name()]), item.data_type(), found);
+            }
+            _ => found.push((ColumnPath::from(parts.to_vec()), data_type.clone())),
+        }
+    }
+    let mut found = Vec::new();
+    for field in schema.fields() {
+        walk(&[field.name().clone()], field.data_type(), &mut found);
+    }
+    found
+}
+
+impl<W: Write + Send> Sink<W> for Parquet<W> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError> {
+        let batch = self.vocabulary.convert(batch)?;
+        Ok(self.writer.write(&batch)?)
+    }
+
+    fn held(&self) -> usize {
+        self.writer.memory_size()
+    }
+
+    fn relieve(&mut self) -> Result<(), ExportError> {
+        Ok(self.writer.flush()?)
+    }
+
+    fn finish(self: Box<Self>, losses: &mut Vec<Loss>) -> Result<W, ExportError> {
+        self.vocabulary.finish(losses);
+        Ok(self.writer.into_inner()?)
+    }
+}

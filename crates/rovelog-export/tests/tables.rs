@@ -1,0 +1,337 @@
+//! Tables are read again, and hold what the log's records hold: over every log of the corpus, and real ones.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array as _, RecordBatch};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::DataType;
+use arrow_select::concat::concat_batches;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use rovelog::{AnyLog, ReadOptions, Select, Topic, Value};
+use rovelog_export::table::{self, Dialect, Kind, TableOptions, TimeUnit};
+use rovelog_export::{Loss, Provenance};
+
+fn logs() -> Vec<(String, AnyLog)> {
+    let mut logs = rovelog_testing::corpus("ulog", "ulg", 100);
+    if let Some(real) = rovelog_testing::real("ulog") {
+        logs.extend(rovelog_testing::logs_in(&real, "ulg"));
+    }
+    let open = |log: rovelog_testing::Log| {
+        let opened = rovelog::from_bytes(log.bytes, &ReadOptions::default()).ok()?;
+        Some((log.name, opened))
+    };
+    logs.into_iter().filter_map(open).collect()
+}
+
+/// Topics with rows that can be decoded.
+fn topics(log: &AnyLog) -> Vec<&Topic> {
+    log.topics()
+        .iter()
+        .filter(|topic| topic.count > 0 && log.columns(topic, &Select::all()).is_ok())
+        .collect()
+}
+
+fn written(log: &AnyLog, kind: Kind, options: &TableOptions, select: &Select) -> (Vec<Vec<u8>>, Vec<Loss>) {
+    let outputs = topics(log).into_iter().map(|topic| (topic, Vec::new())).collect();
+    let provenance = Provenance::new("log").with_sha256("0".repeat(64));
+    let (tables, losses) =
+        table::write(&**log, outputs, select, (kind, options), &provenance, &mut |_| ()).unwrap();
+    (tables.into_iter().map(|table| table.out).collect(), losses)
+}
+
+fn read_parquet(bytes: Vec<u8>) -> RecordBatch {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).unwrap();
+    // The reader's own schema has lost the metadata of the file.
+    let schema = Arc::clone(builder.schema());
+    let reader = builder.build().unwrap();
+    let batches = reader.map(|batch| batch.unwrap().with_schema(Arc::clone(&schema)).unwrap());
+    concat_batches(&schema, &batches.collect::<Vec<_>>()).unwrap()
+}
+
+fn read_arrow(bytes: Vec<u8>) -> RecordBatch {
+    let reader = arrow_ipc::reader::FileReader::try_new(Cursor::new(bytes), None).unwrap();
+    let schema = reader.schema();
+    concat_batches(&schema, &reader.collect::<Result<Vec<_>, _>>().unwrap()).unwrap()
+}
+
+/// A value as text, in one form for both sides. Texts of Arrow are cut at the first NUL as ours are.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::Bool(v) => v.to_string(),
+        Value::Int(v, _) => v.to_string(),
+        Value::UInt(v, _) => v.to_string(),
+        Value::F32(v) => format!("{:08x}", v.to_bits()),
+        Value::F64(v) => format!("{:016x}", v.to_bits()),
+        Value::Text(v) => v.clone(),
+        Value::List(items) => {
+            let items: Vec<_> = items.iter().map(text_of).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Struct(fields) => {
+            let fields: Vec<_> =
+                fields.iter().map(|(name, value)| format!("{name}: {}", text_of(value))).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn cell(array: &dyn arrow_array::Array, row: usize) -> String {
+    match array.data_type() {
+        DataType::Float32 => {
+            format!("{:08x}", array.as_primitive::<arrow_array::types::Float32Type>().value(row).to_bits())
+        }
+        DataType::Float64 => {
+            format!("{:016x}", array.as_primitive::<arrow_array::types::Float64Type>().value(row).to_bits())
+        }
+        DataType::FixedSizeList(..) => {
+            let items = array.as_fixed_size_list().value(row);
+            let items: Vec<_> = (0..items.len()).map(|i| cell(&items, i)).collect();
+            format!("[{}]", items.join(", "))
+        }
+        DataType::Struct(fields) => {
+            let array = array.as_struct();
+            let fields = fields.iter().zip(array.columns());
+            let fields: Vec<_> =
+                fields.map(|(field, array)| format!("{}: {}", field.name(), cell(array, row))).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        _ => ArrayFormatter::try_new(array, &FormatOptions::default()).unwrap().value(row).to_string(),
+    }
+}
+
+/// Rows in the order of time, as `records` hands them out: names and values.
+type Rows = Vec<(Option<i64>, Vec<(String, String)>)>;
+
+fn rows(log: &AnyLog, topic: &Topic) -> Rows {
+    let record = |record: rovelog::Result<rovelog::Record<'_>>| {
+        let record = record.unwrap();
+        let Value::Struct(fields) = record.value().unwrap() else { panic!("a record is a struct") };
+        let fields = fields.iter().map(|(name, value)| (name.to_string(), text_of(value)));
+        (record.time.map(|time| time.nanos), fields.collect())
+    };
+    log.records(&Select::topic(topic.name.clone())).map(record).collect()
+}
+
+/// Types within types as deep as this become flat columns.
+const FLAT: &str = "nesting-64";
+
+/// Compares a table with the records of its topic; fields that hold nothing may be left out.
+fn compare(name: &str, table: &RecordBatch, want: &Rows) {
+    assert_eq!(table.num_rows(), want.len(), "{name}");
+    let times = table.column(0).as_primitive::<Int64Type>();
+    for (row, (time, fields)) in want.iter().enumerate() {
+        let own = times.is_valid(row).then(|| times.value(row));
+        assert_eq!(own, *time, "{name} row {row}");
+        if name.starts_with(FLAT) {
+            assert!(table.schema().fields().iter().all(|field| !field.data_type().is_nested()), "{name}");
+            continue;
+        }
+        let held: Vec<_> = fields.iter().filter(|(_, value)| !matches!(&value[..], "[]" | "{}")).collect();
+        let columns = table.columns()[2..].iter().map(|column| cell(column, row));
+        let columns: Vec<_> = columns.filter(|value| !matches!(&value[..], "[]" | "{}")).collect();
+        let values: Vec<_> = held.iter().map(|(_, value)| value.clone()).collect();
+        assert_eq!(columns, values, "{name} row {row}");
+    }
+}
+
+#[test]
+fn parquet_and_arrow_hold_what_the_log_holds() {
+    let mut compared = 0;
+    for (name, log) in logs() {
+        // The large ones are the judges' of `cargo xtask oracle export`.
+        if log.info().size > 1_000_000 {
+            continue;
+        }
+        let options = TableOptions::default();
+        let (parquet, losses) = written(&log, Kind::Parquet, &options, &Select::all());
+        assert_eq!(losses, [], "{name}");
+        let (arrow, losses) = written(&log, Kind::Arrow, &options, &Select::all());
+        assert_eq!(losses, [], "{name}");
+        for ((topic, parquet), arrow) in topics(&log).into_iter().zip(parquet).zip(arrow) {
+            let rows = rows(&log, topic);
+            let name = format!("{name} {}", topic.name);
+            compare(&name, &read_arrow(arrow), &rows);
+            compare(&name, &read_parquet(parquet), &rows);
+            compared += rows.len();
+        }
+    }
+    assert!(compared > 300, "{compared}");
+}
+
+#[test]
+fn the_same_log_gives_the_same_bytes() {
+    for (name, log) in logs().into_iter().take(40) {
+        for kind in Kind::ALL {
+            let once = written(&log, kind, &TableOptions::default(), &Select::all());
+            assert_eq!(once, written(&log, kind, &TableOptions::default(), &Select::all()), "{name}");
+        }
+    }
+}
+
+fn open(name: &str) -> AnyLog {
+    let path = rovelog_testing::root().join("corpus/ulog").join(name);
+    rovelog::open(path).unwrap()
+}
+
+#[test]
+fn columns_carry_their_provenance() {
+    let log = open("utc-gps-double.ulg");
+    let table =
+        read_parquet(written(&log, Kind::Parquet, &TableOptions::default(), &Select::all()).0.remove(0));
+    let schema = table.schema();
+    let names: Vec<_> = schema.fields().iter().take(3).map(|field| field.name().as_str()).collect();
+    assert_eq!(names, ["t_ns", "time", "timestamp"]);
+    let micros = DataType::Timestamp(arrow_schema::TimeUnit::Microsecond, Some("UTC".into()));
+    assert_eq!(schema.field(1).data_type(), &micros);
+    assert_eq!(schema.field(2).metadata()["source_type"], "uint64_t");
+    let metadata = schema.metadata();
+    for (key, value) in [
+        ("rovelog.format", "ulog"),
+        ("rovelog.source_name", "log"),
+        ("rovelog.time_base", "utc"),
+        ("rovelog.utc_rule", log.info().utc.as_ref().unwrap().rule),
+        ("rovelog.instance", "0"),
+    ] {
+        assert_eq!(metadata[key], value, "{key}");
+    }
+    assert!(metadata["rovelog.tool"].starts_with("rovelog "));
+    // Without UTC the time is naive, and counts from the log's own zero.
+    let log = open("one-topic.ulg");
+    let table = read_arrow(written(&log, Kind::Arrow, &TableOptions::default(), &Select::all()).0.remove(0));
+    assert_eq!(
+        table.schema().field(1).data_type(),
+        &DataType::Timestamp(arrow_schema::TimeUnit::Nanosecond, None)
+    );
+    assert_eq!(table.schema().metadata()["rovelog.time_base"], "boot");
+}
+
+#[test]
+fn flat_columns_for_spark_hold_no_nested_and_no_unsigned_64_bit_types() {
+    let mut options = TableOptions::default();
+    (options.flatten, options.spark, options.time_unit) = (true, true, TimeUnit::Nanoseconds);
+    for name in ["nested-types.ulg", "arrays-of-all-basic-types.ulg"] {
+        let log = open(name);
+        for bytes in written(&log, Kind::Parquet, &options, &Select::all()).0 {
+            let schema = read_parquet(bytes).schema();
+            for field in schema.fields() {
+                assert!(!field.data_type().is_nested() && field.data_type() != &DataType::UInt64, "{field}");
+            }
+            assert_eq!(
+                schema.field(1).data_type(),
+                &DataType::Timestamp(arrow_schema::TimeUnit::Nanosecond, None)
+            );
+        }
+    }
+    // What does not fit is null, and said.
+    let log = open("all-basic-types.ulg");
+    let (tables, losses) = written(&log, Kind::Parquet, &options, &Select::all());
+    let lost: usize = tables
+        .into_iter()
+        .map(read_parquet)
+        .map(|table| table.columns()[2..].iter().map(|column| column.null_count()).sum::<usize>())
+        .sum();
+    assert_eq!(lost > 0, !losses.is_empty(), "{losses:?}");
+}
+
+#[test]
+fn columns_of_one_name_are_told_apart() {
+    for (name, log) in
+        logs().into_iter().filter(|(name, _)| name == "field-name-twice" || name == "one-topic")
+    {
+        for bytes in written(&log, Kind::Parquet, &TableOptions::default(), &Select::all()).0 {
+            let schema = read_parquet(bytes).schema();
+            let mut names: Vec<_> = schema.fields().iter().map(|field| field.name().to_lowercase()).collect();
+            let all = names.len();
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), all, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_window_cuts_tables_too() {
+    let log = open("one-topic.ulg");
+    let topic = topics(&log)[0];
+    let all = rows(&log, topic);
+    let middle = all[all.len() / 2].0;
+    let select = Select::all().between(middle, None);
+    let table = read_arrow(written(&log, Kind::Arrow, &TableOptions::default(), &select).0.remove(0));
+    assert_eq!(table.num_rows(), all.len() - all.len() / 2);
+    assert_eq!(table.column(0).as_primitive::<Int64Type>().value(0), middle.unwrap());
+}
+
+/// The cells of CSV are those of the records; the numbers read back as the same bits.
+#[test]
+fn csv_holds_what_the_log_holds() {
+    let mut cells = 0;
+    for (name, log) in logs().into_iter().filter(|(_, log)| log.info().size < 100_000) {
+        let (tables, losses) = written(&log, Kind::Csv, &TableOptions::default(), &Select::all());
+        assert_eq!(losses, [], "{name}");
+        for (topic, bytes) in topics(&log).into_iter().zip(tables) {
+            let mut reader = csv::ReaderBuilder::new().from_reader(&bytes[..]);
+            let head = reader.headers().unwrap().clone();
+            assert_eq!((&head[0], &head[1]), ("time", "t_ns"), "{name}");
+            let records: Vec<_> =
+                log.records(&Select::topic(topic.name.clone())).map(|record| record.unwrap()).collect();
+            let mut lines = 0;
+            for (record, line) in records.iter().zip(reader.into_records()) {
+                let line = line.unwrap();
+                assert_eq!(
+                    line[1],
+                    record.time.map_or(String::new(), |time| time.nanos.to_string()),
+                    "{name}"
+                );
+                let mut place = 2;
+                record.value().unwrap().flatten(&mut |field, value| {
+                    assert_eq!(&head[place], field, "{name}");
+                    let same = match value {
+                        Value::F32(v) if v.is_nan() => &line[place] == "NaN",
+                        Value::F64(v) if v.is_nan() => &line[place] == "NaN",
+                        Value::F32(v) => line[place].parse::<f32>().unwrap().to_bits() == v.to_bits(),
+                        Value::F64(v) => line[place].parse::<f64>().unwrap().to_bits() == v.to_bits(),
+                        value => line[place] == text_of(value),
+                    };
+                    assert!(same, "{name} {field}: {value:?} is {}", &line[place]);
+                    place += 1;
+                });
+                assert_eq!(place, line.len(), "{name}");
+                cells += place;
+                lines += 1;
+            }
+            assert_eq!(lines, records.len(), "{name}");
+        }
+    }
+    assert!(cells > 1000, "{cells}");
+}
+
+#[test]
+fn the_dialect_of_pyulog_has_its_columns_and_numbers() {
+    let log = open("timestamp-not-first.ulg");
+    let mut options = TableOptions::default();
+    options.dialect = Dialect::Pyulog;
+    let text = String::from_utf8(written(&log, Kind::Csv, &options, &Select::all()).0.remove(0)).unwrap();
+    assert!(text.starts_with("timestamp,"), "{text}");
+    let log = open("bool-bytes.ulg");
+    let text = String::from_utf8(written(&log, Kind::Csv, &options, &Select::all()).0.remove(0)).unwrap();
+    assert!(!text.contains("true") && !text.contains("false"), "{text}");
+    options.delimiter = b';';
+    let text = String::from_utf8(written(&log, Kind::Csv, &options, &Select::all()).0.remove(0)).unwrap();
+    assert!(text.contains(';') && !text.contains(','), "{text}");
+}
+
+/// Topics whose rows lie out of order are sorted, stable, also where more rows lie there than are sorted at once.
+#[test]
+fn rows_come_in_the_order_of_time() {
+    let log = open("timestamps-zero+equal+falling.ulg");
+    for bytes in written(&log, Kind::Arrow, &TableOptions::default(), &Select::all()).0 {
+        let table = read_arrow(bytes);
+        let times = table.column(0).as_primitive::<Int64Type>();
+        let times: Vec<_> = times.values().iter().copied().filter(|time| *time != 0).collect();
+        assert!(times.is_sorted(), "{times:?}");
+    }
+}
