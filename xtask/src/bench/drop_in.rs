@@ -25,7 +25,7 @@ const DROP_INS: &[DropIn] = &[
         ours: "rovelog.compat.pyulog",
         log: || corpus::large_ulog().map(Some),
         works: &[
-            ("review", "a look at a flight: summary, parameters, texts, dropouts, attitude, battery"),
+            ("review", "a look at a flight: summary, parameters, texts, dropouts, attitude, position"),
             ("info", "the summary alone"),
             ("dataset", "one dataset (`sensor_combined`) by the message filter"),
             ("load", "all datasets in memory"),

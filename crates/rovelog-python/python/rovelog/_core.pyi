@@ -4,6 +4,35 @@ from typing import Any, final
 
 from rovelog._types import FieldFacts, Part, RldHeader, TopicFacts, UlogParameters
 
+__all__ = [
+    "Batches",
+    "Leaf",
+    "Memory",
+    "Message",
+    "Messages",
+    "Reader",
+    "Table",
+    "__version__",
+    "_panic_on_purpose",
+    "bag_connections",
+    "formats",
+    "main",
+    "rld_header",
+    "rld_join",
+    "rld_matrix",
+    "rld_raw",
+    "rld_times",
+    "ulog_dropouts",
+    "ulog_events",
+    "ulog_header",
+    "ulog_infos",
+    "ulog_messages",
+    "ulog_modes",
+    "ulog_parameters",
+    "ulog_rows",
+    "ulog_subscriptions",
+]
+
 __version__: str
 
 @final
