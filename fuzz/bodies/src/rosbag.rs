@@ -5,7 +5,7 @@ use rovelog::rosbag12::msg::{Plan, Types};
 use rovelog::rosbag12::unpack::Packed;
 use rovelog::rosbag12::wire::RecordHead;
 use rovelog::rosbag12::{BagOptions, BagReader, BagStream, Version};
-use rovelog::{Bytes, LogReader, LogStream, ReadOptions, Select};
+use rovelog::{Bytes, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
 
 use crate::pieces::Pieces;
 
@@ -86,7 +86,8 @@ pub fn rosbag_stream(data: &[u8]) {
 pub fn rosbag_rewrite(data: &[u8]) {
     let Some(bag) = open(data) else { return };
     let mut out = Vec::new();
-    let report = LogReader::recover(&bag, &mut out, &Default::default()).expect("memory can be written");
+    let report =
+        LogReader::recover(&bag, &mut out, &RecoverOptions::default()).expect("memory can be written");
     assert_eq!(report.kept_bytes + report.lost_bytes(), bag.info().size);
     let again = open(&out).expect("a recovered bag opens");
     assert_eq!((again.info().records, again.info().lost.losses), (bag.info().records, 0));

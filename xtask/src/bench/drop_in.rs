@@ -66,7 +66,7 @@ fn large_rld() -> Result<Option<PathBuf>> {
         let at = log.len();
         log.extend(&data[number % blocks * block..][..block]);
         // A block lasts a second; both clocks go on.
-        let later = (number / blocks * blocks) as i64;
+        let later = i64::try_from(number / blocks * blocks)?;
         for seconds in [at, at + 16] {
             let place = &mut log[seconds..seconds + 8];
             let stamp = i64::from_le_bytes(place.try_into().expect("eight bytes")) + later;

@@ -1,7 +1,7 @@
 //! Velodyne packets: models, returns, revolutions, and points worked out by the formulas of section 7 of
 //! docs/formats/vel.md.
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use super::log::Log;
 use super::{Case, Made};
