@@ -13,16 +13,16 @@ import numpy as np
 
 
 def review(package, log):
-    """What a look at a flight needs: summary, parameters, texts, dropouts, attitude as angles, the battery's voltage."""
+    """What a look at a flight needs: summary, parameters, texts, dropouts, attitude as angles, the way it flew."""
     ulog = package.ULog(log)
     seconds = (ulog.last_timestamp - ulog.start_timestamp) / 1e6
     facts = len(ulog.msg_info_dict), len(ulog.initial_parameters), len(ulog.logged_messages), len(ulog.dropouts)
     vehicle = package.px4.PX4ULog(ulog)
     vehicle.add_roll_pitch_yaw(["vehicle_attitude"])
     attitude = ulog.get_dataset("vehicle_attitude").data
-    battery = ulog.get_dataset("battery_status").data
-    lowest = min(battery[name].min() for name in battery if name.startswith("voltage"))
-    return seconds, facts, vehicle.get_mav_type(), float(np.nanmax(np.abs(attitude["roll"]))), float(lowest)
+    position = ulog.get_dataset("vehicle_local_position").data
+    lowest = float(position["z"].min())
+    return seconds, facts, vehicle.get_mav_type(), float(np.nanmax(np.abs(attitude["roll"]))), lowest
 
 
 def dataset(package, log):

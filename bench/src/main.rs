@@ -1,7 +1,12 @@
 //! One measured piece of work per run: `bench WORK LOG`. Prints what it counted, its CPU time and its peak memory.
 
+#[cfg(feature = "rld")]
 mod rld;
+#[cfg(feature = "rosbag")]
+mod rosbag;
+#[cfg(feature = "ulog")]
 mod ulog;
+#[cfg(feature = "vel")]
 mod vel;
 
 use std::any::Any;
@@ -14,7 +19,16 @@ type Outcome = Result<(String, Box<dyn Any>), Box<dyn std::error::Error>>;
 type Work = fn(&str) -> Outcome;
 
 /// The works of all formats.
-const WORKS: &[&[(&str, Work)]] = &[ulog::WORKS, rld::WORKS, vel::WORKS];
+const WORKS: &[&[(&str, Work)]] = &[
+    #[cfg(feature = "ulog")]
+    ulog::WORKS,
+    #[cfg(feature = "rld")]
+    rld::WORKS,
+    #[cfg(feature = "rosbag")]
+    rosbag::WORKS,
+    #[cfg(feature = "vel")]
+    vel::WORKS,
+];
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();

@@ -9,6 +9,7 @@ mod corpus;
 mod damage;
 mod oracle;
 mod package;
+mod peers;
 mod python;
 mod size;
 mod stages;

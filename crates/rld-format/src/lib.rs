@@ -15,6 +15,21 @@
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! The crate has these levels, lowest first; each is usable without those above it:
+//!
+//! - [`wire`]: the bytes, declared in the specification's order, and the table of versions; reads and writes.
+//! - [`layout`] and [`unit`]: where rows and values lie, and how raw integers become physical values.
+//! - `frame` (private): one judgement of a file by its header and its length, for all readers.
+//! - [`RldReader`]: random access to files in memory or mapped, split recordings as one log, any row in constant
+//!   time; [`RldStream`]: one pass over a pipe. [`Row`] reads bits, raw and physical values in place.
+//! - [`clock`]: what stamps say, and the axes on which rows stand.
+//! - [`analysis`]: merged currents, exact statistics, charge and energy, windows, events, states, levels.
+//! - `RldReader::batches`: rows as Arrow record batches (feature `arrow`).
+//! - [`mod@recover`], [`scrub`], [`writer`], [`csv`], [`calibration`]: logs made of logs, and from scratch; the
+//!   logger's other files.
+//!
+//! What was noticed in the bytes is a [`Diagnostic`](rovelog_core::Diagnostic); [`diagnostics`] lists them all.
 #![forbid(unsafe_code)]
 
 pub mod analysis;

@@ -11,6 +11,7 @@ mod memory;
 mod reader;
 mod records;
 mod rld;
+mod rosbag;
 mod select;
 mod stream;
 mod table;
@@ -40,6 +41,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(errors::panic_on_purpose, module)?)?;
     module.add_function(wrap_pyfunction!(reader::formats, module)?)?;
+    module.add_function(wrap_pyfunction!(rosbag::bag_connections, module)?)?;
     rld::register(module)?;
     ulog::register(module)
 }

@@ -280,7 +280,7 @@ impl Reader {
     }
 
     /// Records in the order of time.
-    #[pyo3(signature = (topics, start, end, latched))]
+    #[pyo3(signature = (topics, start, end, latched, raw=false))]
     fn messages(
         &self,
         py: Python<'_>,
@@ -288,11 +288,12 @@ impl Reader {
         start: Option<i64>,
         end: Option<i64>,
         latched: bool,
+        raw: bool,
     ) -> PyResult<Messages> {
         let mut select = Select::all().between(start, end);
         select.topics = topics;
         select.latched = latched;
-        Messages::new(py, &self.log, &select, self.path.clone())
+        Messages::new(py, &self.log, &select, self.path.clone(), raw)
     }
 
     /// Writes the best sound log that this one still holds to a new file.

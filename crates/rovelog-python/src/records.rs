@@ -38,11 +38,14 @@ struct State {
     cell: Cell,
     ready: VecDeque<rovelog::Result<Decoded>>,
     ended: bool,
+    /// Payloads are handed on as they are.
+    raw: bool,
 }
 
 impl State {
     fn fill(&mut self) {
         let mut bytes = 0;
+        let raw = self.raw;
         while self.ready.len() < PIECE && bytes < PIECE_BYTES {
             let decoded = self.cell.with_dependent_mut(|_, records| {
                 let record = match records.next()? {
@@ -50,7 +53,8 @@ impl State {
                     Err(error) => return Some(Err(error)),
                 };
                 bytes += record.payload.len();
-                Some(record.value().map(|value| Decoded {
+                let value = if raw { Ok(Value::Bytes(record.payload.to_vec())) } else { record.value() };
+                Some(value.map(|value| Decoded {
                     topic: record.topic.id.index(),
                     t_ns: record.time.map(|time| time.nanos),
                     offset: record.offset,
@@ -81,11 +85,12 @@ impl Messages {
         log: &Arc<AnyLog>,
         select: &Select,
         path: Option<String>,
+        raw: bool,
     ) -> PyResult<Self> {
         let names = log.topics().iter().map(|topic| PyString::new(py, &topic.name).unbind()).collect();
         let log = Arc::clone(log);
         let cell = errors::run(py, || Cell::new(log, |log| log.records(select)))?;
-        Ok(Self { state: Mutex::new(State { cell, ready: VecDeque::new(), ended: false }), names, path })
+        Ok(Self { state: Mutex::new(State { cell, ready: VecDeque::new(), ended: false, raw }), names, path })
     }
 }
 
@@ -142,7 +147,7 @@ pub(crate) struct Message {
 
 #[pymethods]
 impl Message {
-    /// All fields.
+    /// All fields; the payload's bytes where raw records were asked for.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.value)
     }

@@ -73,7 +73,7 @@ pub(crate) fn rld_matrix(py: Python<'_>, reader: &Reader, channels: Vec<usize>) 
         let mut out = vec![0; rows(log)? * width];
         let mut row = 0;
         each_batch(log, &options, |columns| {
-            let count = columns.first().map_or(0, |column| column.len());
+            let count = columns.first().map_or(0, arrow_array::Array::len);
             let end = row + count;
             let part = &mut out[row * width..end * width];
             for (place, channel) in channels.iter().enumerate() {

@@ -44,3 +44,7 @@ def test_a_folder_of_logs(real: pathlib.Path) -> None:
 
 def test_a_power_trace(real: pathlib.Path) -> None:
     assert "energy" in example("power_trace.py", str(real.parent.parent / "rld/test_full.rld"))
+
+
+def test_an_old_bag(real: pathlib.Path) -> None:
+    assert "sensor_msgs/LaserScan" in example("old_bag.py", str(real.parent.parent / "rosbag12/indexed.bag"))

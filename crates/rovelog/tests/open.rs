@@ -101,7 +101,7 @@ fn what_is_no_log_is_named_with_a_next_step() {
     ");
     insta::assert_snapshot!(said(&open_error(b"\x01\x02\x03\xff")), @"
     not a log this tool knows (first bytes 01 02 03 ff)
-      next: it reads ULog; --input-format opens a log whose first bytes are damaged
+      next: it reads ULog, VEL; --input-format opens a log whose first bytes are damaged
     ");
     assert_eq!(open_error(b"PK\x03\x04").kind, ErrorKind::NotThisFormat);
     assert_eq!(open_error(b"ULo").kind, ErrorKind::Truncated);
@@ -134,7 +134,7 @@ fn a_format_by_name_needs_to_be_built_in() {
     let error = rovelog::from_bytes_as("sonar", ulog(1).into(), &options).unwrap_err();
     insta::assert_snapshot!(said(&error), @r#"
     the format "sonar" is not built in
-      next: built in: ulog
+      next: built in: ulog, vel
     "#);
     assert_eq!(error.kind, ErrorKind::InvalidArgument);
 }

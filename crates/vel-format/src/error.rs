@@ -148,7 +148,14 @@ impl From<VelError> for Error {
             VelError::BadImage { at, .. } => (Kind::Malformed, Some(*at), None),
             VelError::ImageTooLarge { at, .. } => (Kind::LimitExceeded, Some(*at), None),
             VelError::TooLong { .. } => (Kind::LimitExceeded, None, None),
-            VelError::BadValue { .. } | VelError::CannotMerge { .. } => (Kind::InvalidArgument, None, None),
+            VelError::BadValue { .. } => (Kind::InvalidArgument, None, None),
+            VelError::CannotMerge { .. } => (
+                Kind::InvalidArgument,
+                None,
+                Some(
+                    "bring them together by UTC: --time-base utc; or, if you know that they share a clock: --time-base boot",
+                ),
+            ),
             VelError::WriterFailed => (Kind::Io, None, Some("begin again with a new output")),
             VelError::Io(_) => (Kind::Io, None, None),
         };

@@ -154,8 +154,9 @@ impl UtcFit {
             nanos: self.offset_nanos,
             rule: "gps",
             evidence: format!(
-                "{} fixes of GPSDataM, spread {} s, at most {late} s early{drift}",
+                "{} fix{} of GPSDataM, spread {} s, at most {late} s early{drift}",
                 self.fixes,
+                if self.fixes == 1 { "" } else { "es" },
                 Seconds(self.spread_nanos)
             ),
         }

@@ -203,8 +203,8 @@ fn a_calibration_is_recovered_from_status_bytes() {
     }
     // The sensor goes on with the table: 4500 packets are one table and 340 packets of the next.
     let whole = &status[..4160];
-    let long: Vec<_> = whole[1000..].iter().chain(whole).chain(whole).copied().collect();
-    let found = Calibration::from_status(&long).expect("a whole table");
+    let twice: Vec<_> = whole[1000..].iter().chain(whole).chain(whole).copied().collect();
+    let found = Calibration::from_status(&twice).expect("a whole table");
     assert!(found.verified);
     check(&found);
     // A packet that is missing in the middle of every table leaves none whole.

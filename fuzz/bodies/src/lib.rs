@@ -4,10 +4,12 @@
 
 mod pieces;
 mod rld;
+mod rosbag;
 mod ulog;
 mod vel;
 
 pub use rld::{rld_read, rld_recover, rld_stream};
+pub use rosbag::{rosbag_declarations, rosbag_read, rosbag_rewrite, rosbag_stream};
 pub use ulog::{ulog_declarations, ulog_read, ulog_rewrite, ulog_stream};
 pub use vel::{vel_read, vel_rewrite, vel_stream};
 
@@ -21,6 +23,10 @@ pub const ALL: &[fn(&[u8])] = &[
     ulog_read,
     ulog_rewrite,
     ulog_stream,
+    rosbag_declarations,
+    rosbag_read,
+    rosbag_rewrite,
+    rosbag_stream,
     vel_read,
     vel_rewrite,
     vel_stream,

@@ -25,7 +25,7 @@ const DROP_INS: &[DropIn] = &[
         ours: "rovelog.compat.pyulog",
         log: || corpus::large_ulog().map(Some),
         works: &[
-            ("review", "a look at a flight: summary, parameters, texts, dropouts, attitude, battery"),
+            ("review", "a look at a flight: summary, parameters, texts, dropouts, attitude, position"),
             ("info", "the summary alone"),
             ("dataset", "one dataset (`sensor_combined`) by the message filter"),
             ("load", "all datasets in memory"),
@@ -66,7 +66,7 @@ fn large_rld() -> Result<Option<PathBuf>> {
         let at = log.len();
         log.extend(&data[number % blocks * block..][..block]);
         // A block lasts a second; both clocks go on.
-        let later = (number / blocks * blocks) as i64;
+        let later = i64::try_from(number / blocks * blocks)?;
         for seconds in [at, at + 16] {
             let place = &mut log[seconds..seconds + 8];
             let stamp = i64::from_le_bytes(place.try_into().expect("eight bytes")) + later;

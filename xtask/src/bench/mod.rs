@@ -3,6 +3,7 @@
 mod drop_in;
 mod export;
 mod rld;
+mod rosbag;
 mod ulog;
 mod vel;
 
@@ -12,19 +13,20 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{python, root};
+use crate::{peers, python, root};
 
 /// The bench of a format.
 struct Bench {
     format: &'static str,
     /// Makes the log where none is named, if it is not there yet.
     log: fn() -> Result<PathBuf>,
-    /// Packages of the Python peer, whose works are those of `bench/<format>_work.py`.
+    /// Packages of the Python peer, whose works are those of `bench/<format>_work.py`; without any it is the
+    /// distribution's own Python, where the peer is installed.
     python: &'static [&'static str],
     groups: &'static [Group],
 }
 
-const BENCHES: &[Bench] = &[ulog::BENCH, rld::BENCH, vel::BENCH];
+const BENCHES: &[Bench] = &[ulog::BENCH, rld::BENCH, rosbag::BENCH, vel::BENCH];
 
 /// What is measured: a heading, the peer by which all is divided, and the works with what they do.
 struct Group {
@@ -58,8 +60,12 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         None => (bench.log)()?,
     };
     let runner = Runner {
-        program: build()?,
-        python: python::with(&format!("bench-{format}"), bench.python)?,
+        program: build(bench.format)?,
+        python: match bench.python {
+            [] => PathBuf::from("/usr/bin/python3"),
+            packages => python::with(&format!("bench-{format}"), packages)?,
+        },
+        view: if format == "rosbag" { peers::rosbag_view()? } else { None },
         script: root().join(format!("bench/{format}_work.py")),
         log,
     };
@@ -70,7 +76,8 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     );
     for group in bench.groups {
         let mut measured = Vec::new();
-        for (work, what) in group.works {
+        let installed = |work: &str| !work.starts_with("cpp") || runner.view.is_some();
+        for (work, what) in group.works.iter().filter(|(work, _)| installed(work)) {
             measured.push((*work, *what, runner.measure(work)?));
         }
         let peer =
@@ -89,11 +96,13 @@ fn name(log: &Path) -> String {
     log.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn build() -> Result<PathBuf> {
+/// The program with the works of one format, so that no other format's peers are built.
+fn build(format: &str) -> Result<PathBuf> {
     let target = root().join("target/bench");
     let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--release", "--manifest-path"])
         .arg(root().join("bench/Cargo.toml"))
+        .args(["--features", format])
         .env("CARGO_TARGET_DIR", &target)
         .status()?;
     ensure!(status.success(), "the bench does not build");
@@ -105,6 +114,8 @@ struct Runner {
     program: PathBuf,
     python: PathBuf,
     script: PathBuf,
+    /// The program of the works named `cpp...`, where it is installed.
+    view: Option<PathBuf>,
     log: PathBuf,
 }
 
@@ -114,7 +125,12 @@ impl Runner {
         let python = work.starts_with("py");
         let mut runs = Vec::new();
         for _ in 0..if python { 1 } else { RUNS } {
-            let mut command = Command::new(if python { &self.python } else { &self.program });
+            let program = match &self.view {
+                Some(view) if work.starts_with("cpp") => view,
+                _ if python => &self.python,
+                _ => &self.program,
+            };
+            let mut command = Command::new(program);
             if python {
                 command.arg(&self.script);
             }

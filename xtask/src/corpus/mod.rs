@@ -18,6 +18,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::root;
 
 pub(crate) use rld::large::default_log as large_rld;
+pub(crate) use rosbag::large::default_log as large_rosbag;
 pub(crate) use ulog::large::default_log as large_ulog;
 pub(crate) use vel::large::default_log as large_vel;
 
@@ -31,8 +32,12 @@ const BY_HAND: &[&str] = &[".gitattributes", "README.md"];
 type Command = fn(&[String]) -> Result<()>;
 
 /// Who makes large logs of a format; without a name it is the first.
-const LARGE: &[(&str, Command)] =
-    &[("ulog", ulog::large::command), ("rld", rld::large::command), ("vel", vel::large::command)];
+const LARGE: &[(&str, Command)] = &[
+    ("ulog", ulog::large::command),
+    ("rld", rld::large::command),
+    ("rosbag", rosbag::large::command),
+    ("vel", vel::large::command),
+];
 
 /// One test file: what it is called, what it is for, how it is made.
 pub(crate) struct Case {

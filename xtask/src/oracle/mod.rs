@@ -4,6 +4,8 @@
 //! they share nothing with the readers they judge.
 
 mod export;
+mod rld;
+mod rosbag;
 pub(crate) mod ulog;
 mod vel;
 
@@ -19,7 +21,13 @@ use crate::{python, root};
 type Judge = fn() -> Result<()>;
 
 /// The judges, by format.
-const JUDGES: &[(&str, Judge)] = &[("ulog", ulog::judge), ("vel", vel::judge), ("export", export::judge)];
+const JUDGES: &[(&str, Judge)] = &[
+    ("ulog", ulog::judge),
+    ("rld", rld::judge),
+    ("rosbag", rosbag::judge),
+    ("vel", vel::judge),
+    ("export", export::judge),
+];
 
 /// The subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {

@@ -91,7 +91,6 @@ pub struct Accumulator<'a> {
     sums: Vec<Sums>,
     marks: Vec<bool>,
     kept: Vec<i32>,
-    merged: Vec<i64>,
 }
 
 impl RldReader {
@@ -124,7 +123,6 @@ impl RldReader {
             sums: Vec::new(),
             marks: Vec::new(),
             kept: Vec::new(),
-            merged: Vec::new(),
         })
     }
 
@@ -264,10 +262,10 @@ impl Accumulator<'_> {
         }
     }
 
-    /// Sums of a merged current and of the powers with it.
+    /// Sums of a merged current and of the powers with it: stretch by stretch of one source.
     fn current(&mut self, number: usize, rows: Range<u64>, stats: &mut Stats) {
         let current = &self.currents[number];
-        let count = rows.end - rows.start;
+        let count = usize::try_from(rows.end - rows.start).unwrap_or_default();
         let counts = match (current.low, current.valid) {
             (None, _) => Usable::None,
             (Some(_), None) => Usable::All,
@@ -275,54 +273,38 @@ impl Accumulator<'_> {
                 usable(self.reader, bit, self.margin, rows, &self.words[bit / 32], &mut self.marks)
             }
         };
-        let analog = |channel: usize| channel - self.binary;
-        let powers = self.powers.iter().enumerate().filter(|(_, power)| power.current == number);
-        let (channel, factor) = match (counts, current.low, current.high) {
-            (Usable::All, Some(low), _) => {
-                stats.from_low[number] += count;
-                (Some(low), 1)
-            }
-            (Usable::None, _, Some(high)) => (Some(high), current.factor),
-            (Usable::None | Usable::All, ..) => return,
-            (Usable::Some, ..) => (None, 1),
-        };
-        if let Some(channel) = channel {
-            // All of one channel: its sums are known.
-            stats.currents[number].merge(&self.sums[analog(channel)].times(factor));
-            for (i, power) in powers {
-                let amps = &self.columns[analog(channel)];
-                let volts = &self.columns[analog(power.plus)];
-                let minus = power.minus.map(|minus| &self.columns[analog(minus)]);
-                stats.powers[i].merge(&product(volts, minus, amps, None).times(factor));
-            }
-            return;
-        }
-        let mut sums = Sums::default();
-        let (low, high) = (current.low.map(analog), current.high.map(analog));
-        self.merged.clear();
-        for (i, from_low) in self.marks.iter_mut().enumerate() {
-            let value = if *from_low {
-                stats.from_low[number] += 1;
-                low.map(|low| self.columns[low].at(i))
+        let source = |from_low: bool| {
+            if from_low {
+                current.low.map(|low| (low - self.binary, 1))
             } else {
-                high.map(|high| self.columns[high].at(i).saturating_mul(current.factor))
-            };
-            if let Some(value) = value {
-                sums.push(value.into());
+                current.high.map(|high| (high - self.binary, current.factor))
             }
-            // From here on the mark says whether there is a value.
-            *from_low = value.is_some();
-            self.merged.push(value.unwrap_or_default());
-        }
-        stats.currents[number].merge(&sums);
-        let amps = Column::Wide(std::mem::take(&mut self.merged));
-        for (i, power) in powers {
-            let volts = &self.columns[analog(power.plus)];
-            let minus = power.minus.map(|minus| &self.columns[analog(minus)]);
-            stats.powers[i].merge(&product(volts, minus, &amps, Some(&self.marks)));
-        }
-        if let Column::Wide(merged) = amps {
-            self.merged = merged;
+        };
+        let mut stretch = |rows: Range<usize>, from_low: bool| {
+            // Out of range, and nothing else to take: no value.
+            let Some((channel, factor)) = source(from_low) else { return };
+            if from_low {
+                stats.from_low[number] += (rows.end - rows.start) as u64;
+            }
+            let sums =
+                if rows.len() == count { self.sums[channel] } else { self.columns[channel].sums(&rows) };
+            stats.currents[number].merge(&sums.times(factor));
+            for (i, power) in self.powers.iter().enumerate().filter(|(_, power)| power.current == number) {
+                let volts = &self.columns[power.plus - self.binary];
+                let minus = power.minus.map(|minus| &self.columns[minus - self.binary]);
+                product(volts, minus, &self.columns[channel], &rows, factor, &mut stats.powers[i]);
+            }
+        };
+        match counts {
+            Usable::All => stretch(0..count, true),
+            Usable::None => stretch(0..count, false),
+            Usable::Some => {
+                let mut from = 0;
+                for marks in self.marks.chunk_by(|a, b| a == b) {
+                    stretch(from..from + marks.len(), marks[0]);
+                    from += marks.len();
+                }
+            }
         }
     }
 }
@@ -332,6 +314,13 @@ impl Column {
         match self {
             Self::Narrow(values) => values[i].into(),
             Self::Wide(values) => values[i],
+        }
+    }
+
+    fn sums(&self, rows: &Range<usize>) -> Sums {
+        match self {
+            Self::Narrow(values) => narrow(&values[rows.clone()]),
+            Self::Wide(values) => wide(values[rows.clone()].iter().map(|value| i128::from(*value))),
         }
     }
 }
@@ -351,41 +340,51 @@ fn count_ones(words: &[u32], number: usize, ones: &mut [u64]) {
     }
 }
 
-/// Squares of distances below this do not overflow when a group of them is summed.
-const SMALL: u32 = 1 << 26;
+/// Distances below this are summed in 32 bits, a group of them.
+const SMALL: u32 = 1 << 22;
 
-/// Exact sums of at most a group of values.
-fn narrow(values: &[i32]) -> Sums {
-    let (Some(&first), count) = (values.first(), values.len()) else { return Sums::default() };
-    let (mut min, mut max) = (first, first);
-    let mut sum = 0i64;
+/// The least and the greatest of some values.
+fn bounds(values: &[i32]) -> (i32, i32) {
+    let (mut min, mut max) = (i32::MAX, i32::MIN);
     for &value in values {
         min = if value < min { value } else { min };
         max = if value > max { value } else { max };
-        sum += i64::from(value);
     }
-    // Distances from the least value are small where the signal is, and always fit 32 bits.
-    let distance = |value: i32| value.wrapping_sub(min).cast_unsigned();
-    let squares: u128 = if distance(max) < SMALL {
-        values
-            .iter()
-            .map(|value| u64::from(distance(*value)) * u64::from(distance(*value)))
-            .sum::<u64>()
-            .into()
+    (min, max)
+}
+
+/// Exact sums of at most a group of values.
+///
+/// Distances from the least value are small where the signal is, and always fit 32 bits: unsigned, which every
+/// processor multiplies side by side.
+fn narrow(values: &[i32]) -> Sums {
+    if values.is_empty() {
+        return Sums::default();
+    }
+    let (min, max) = bounds(values);
+    let distance = |value: &i32| value.wrapping_sub(min).cast_unsigned();
+    let (distances, squares): (u64, u128) = if distance(&max) < SMALL {
+        let distances: u32 = values.iter().map(distance).fold(0, u32::wrapping_add);
+        let squares: u64 =
+            values.iter().map(|value| u64::from(distance(value)) * u64::from(distance(value))).sum();
+        (distances.into(), squares.into())
     } else {
         let (mut low, mut high) = (0u64, 0u64);
         for value in values {
-            let square = u64::from(distance(*value)) * u64::from(distance(*value));
+            let square = u64::from(distance(value)) * u64::from(distance(value));
             low += square & 0xFFFF_FFFF;
             high += square >> 32;
         }
-        (u128::from(high) << 32) + u128::from(low)
+        (
+            values.iter().map(|value| u64::from(distance(value))).sum(),
+            (u128::from(high) << 32) + u128::from(low),
+        )
     };
     // (d + m)^2 = d^2 + 2 m d + m^2
-    let (n, m, sum) = (count as i128, i128::from(min), i128::from(sum));
-    let distances = sum - n * m;
+    let (n, m, distances) = (values.len() as i128, i128::from(min), i128::from(distances));
     let sum_sq = squares.cast_signed() + 2 * m * distances + n * m * m;
-    Sums { count: count as u64, sum, sum_sq: sum_sq.cast_unsigned(), min: m, max: max.into() }
+    let sum = distances + n * m;
+    Sums { count: values.len() as u64, sum, sum_sq: sum_sq.cast_unsigned(), min: m, max: max.into() }
 }
 
 fn wide(values: impl Iterator<Item = i128>) -> Sums {
@@ -394,23 +393,22 @@ fn wide(values: impl Iterator<Item = i128>) -> Sums {
     sums
 }
 
-/// Sums of products of voltages and currents; with `marks`, of the marked ones.
-fn product(volts: &Column, minus: Option<&Column>, amps: &Column, marks: Option<&[bool]>) -> Sums {
-    if let (Column::Narrow(volts), None, Column::Narrow(amps), None) = (volts, minus, amps, marks) {
-        return narrow_product(volts, amps);
+/// Adds products of voltages and currents, times `factor`.
+fn product(
+    volts: &Column,
+    minus: Option<&Column>,
+    amps: &Column,
+    rows: &Range<usize>,
+    factor: i64,
+    sums: &mut Sums,
+) {
+    if let (Column::Narrow(volts), None, Column::Narrow(amps)) = (volts, minus, amps) {
+        return narrow_product(&volts[rows.clone()], &amps[rows.clone()], factor, sums);
     }
-    let count = match amps {
-        Column::Narrow(values) => values.len(),
-        Column::Wide(values) => values.len(),
-    };
-    let mut sums = Sums::default();
-    for i in 0..count {
-        if marks.is_none_or(|marks| marks[i]) {
-            let volts = i128::from(volts.at(i)) - minus.map_or(0, |minus| i128::from(minus.at(i)));
-            add_product(&mut sums, volts * i128::from(amps.at(i)));
-        }
+    for i in rows.clone() {
+        let volts = i128::from(volts.at(i)) - minus.map_or(0, |minus| i128::from(minus.at(i)));
+        add_product(sums, volts * i128::from(amps.at(i)) * i128::from(factor));
     }
-    sums
 }
 
 /// Squares of products would pass 128 bits, and nobody asks for them.
@@ -421,24 +419,51 @@ fn add_product(sums: &mut Sums, product: i128) {
     sums.max = sums.max.max(product);
 }
 
-/// Products of 32-bit values fit 64 bits; so does the sum of a group, where they are not near the limit.
-fn narrow_product(volts: &[i32], amps: &[i32]) -> Sums {
-    let (mut sum, mut min, mut max) = (0i128, i64::MAX, i64::MIN);
-    for (volts, amps) in volts.chunks(256).zip(amps.chunks(256)) {
-        let (mut low, mut high) = (0u64, 0i64);
-        for (volt, amp) in volts.iter().zip(amps) {
-            let product = i64::from(*volt) * i64::from(*amp);
-            low += product.cast_unsigned() & 0xFFFF_FFFF;
-            high += product >> 32;
-            min = min.min(product);
-            max = max.max(product);
-        }
-        sum += (i128::from(high) << 32) + i128::from(low);
-    }
+fn narrow_product(volts: &[i32], amps: &[i32], factor: i64, sums: &mut Sums) {
     if volts.is_empty() {
-        return Sums::default();
+        return;
     }
-    Sums { count: volts.len() as u64, sum, sum_sq: 0, min: min.into(), max: max.into() }
+    let ((v, v_max), (a, a_max)) = (bounds(volts), bounds(amps));
+    let distance = |value: i32, from: i32| u64::from(value.wrapping_sub(from).cast_unsigned());
+    let (mut both, mut high, mut of_volts, mut of_amps) = (0u64, 0u64, 0u64, 0u64);
+    // Products of distances, a group of which fits 64 bits where signals are quiet; else in two halves.
+    let quiet = distance(v_max, v).saturating_mul(distance(a_max, a)) < 1 << 54;
+    for (volt, amp) in volts.iter().zip(amps) {
+        of_volts += distance(*volt, v);
+        of_amps += distance(*amp, a);
+    }
+    if quiet {
+        both = volts.iter().zip(amps).map(|(volt, amp)| distance(*volt, v) * distance(*amp, a)).sum();
+    } else {
+        for (volt, amp) in volts.iter().zip(amps) {
+            let product = distance(*volt, v) * distance(*amp, a);
+            both += product & 0xFFFF_FFFF;
+            high += product >> 32;
+        }
+    }
+    // (dv + v)(da + a) = dv da + v da + a dv + v a
+    let (n, v, a, factor) = (volts.len() as i128, i128::from(v), i128::from(a), i128::from(factor));
+    let products = (i128::from(high) << 32) + i128::from(both);
+    let sum = products + v * i128::from(of_amps) + a * i128::from(of_volts) + n * v * a;
+    sums.count += volts.len() as u64;
+    sums.sum += sum * factor;
+    // Only what may beat the extremes so far is worth looking at in whole numbers.
+    let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+    for (volt, amp) in volts.iter().zip(amps) {
+        let product = f64::from(*volt) * f64::from(*amp);
+        least = if product < least { product } else { least };
+        most = if product > most { product } else { most };
+    }
+    // Two roundings, and a little more.
+    let slack = |value: f64| value.abs() * 1e-14;
+    let (least, most) = (least * factor as f64, most * factor as f64);
+    if least - slack(least) <= sums.min as f64 || most + slack(most) >= sums.max as f64 {
+        for (volt, amp) in volts.iter().zip(amps) {
+            let product = i128::from(i64::from(*volt) * i64::from(*amp)) * factor;
+            sums.min = sums.min.min(product);
+            sums.max = sums.max.max(product);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -456,12 +481,14 @@ mod tests {
             let values: Vec<i32> = (0..1024).map(|_| random() >> shift).collect();
             let others: Vec<i32> = (0..1024).map(|_| random()).collect();
             assert_eq!(narrow(&values), wide(values.iter().map(|v| i128::from(*v))), "{shift}");
-            let mut want = Sums::default();
-            values
-                .iter()
-                .zip(&others)
-                .for_each(|(a, b)| add_product(&mut want, i128::from(*a) * i128::from(*b)));
-            assert_eq!(narrow_product(&values, &others), want);
+            let (mut want, mut got) = (Sums::default(), Sums::default());
+            for (values, others) in values.chunks(300).zip(others.chunks(300)) {
+                narrow_product(values, others, 100, &mut got);
+                for (a, b) in values.iter().zip(others) {
+                    add_product(&mut want, i128::from(*a) * i128::from(*b) * 100);
+                }
+                assert_eq!(got, want, "{shift}");
+            }
         }
         let extremes = [i32::MIN, i32::MAX, i32::MIN];
         assert_eq!(narrow(&extremes), wide(extremes.iter().map(|v| i128::from(*v))));

@@ -136,12 +136,12 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
             continue;
         }
         if let Some(text) = &mut comment {
-            if line.starts_with(',') {
-                let titles: Vec<String> = line[1..].split(',').map(|title| title.trim().to_owned()).collect();
+            if let Some(titles) = line.strip_prefix(',') {
+                let titles: Vec<String> = titles.split(',').map(|title| title.trim().to_owned()).collect();
                 if titles.len() > COLUMNS_MAX {
                     return Err(refuse("more columns than a log has channels"));
                 }
-                spec.comment = text.trim_end_matches('\n').to_owned();
+                text.trim_end_matches('\n').clone_into(&mut spec.comment);
                 return Ok(CsvHeader { spec, titles });
             }
             text.push('\n');
@@ -154,7 +154,7 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
         let value = value.trim();
         match key.trim() {
             "Block Size" => {
-                spec.block_rows = value.parse().map_err(|_| refuse("a block size that is no number"))?
+                spec.block_rows = value.parse().map_err(|_| refuse("a block size that is no number"))?;
             }
             "Sample Rate" => spec.rate = value.parse().map_err(|_| refuse("a rate that is no number"))?,
             "MAC Address" => {

@@ -1,5 +1,6 @@
 //! The commands: one file each.
 
+mod bag;
 mod cat;
 mod check;
 mod diff;
@@ -39,8 +40,8 @@ pub(crate) enum Command {
     Messages(messages::Args),
     Params(params::Args),
     Events(events::Args),
-    Track(track::Args),
-    Extract(extract::Args),
+    Stats(stats::Args),
+    Diff(diff::Args),
     #[command(visible_alias = "doctor")]
     Check(check::Args),
     Recover(recover::Args),
@@ -48,13 +49,14 @@ pub(crate) enum Command {
     Slice(slice::Args),
     Split(split::Args),
     Merge(merge::Args),
-    Stats(stats::Args),
-    Rld(rld::Args),
-    Diff(diff::Args),
     #[command(visible_alias = "convert")]
     Export(export::Args),
+    Extract(extract::Args),
+    Track(track::Args),
     Plot(plot::Args),
     Report(report::Args),
+    Bag(bag::Args),
+    Rld(rld::Args),
     Ulog(ulog::Args),
     Vel(vel::Args),
 }
@@ -69,19 +71,20 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Messages(args) => messages::run(&args, context),
         Command::Params(args) => params::run(&args, context),
         Command::Events(args) => events::run(&args, context),
-        Command::Track(args) => track::run(&args, context),
-        Command::Extract(args) => extract::run(&args, context),
+        Command::Stats(args) => stats::run(&args, context),
+        Command::Diff(args) => diff::run(&args, context),
         Command::Check(args) => check::run(&args, context),
         Command::Recover(args) => recover::run(&args, context),
         Command::Slice(args) => slice::run(&args, context),
         Command::Split(args) => split::run(&args, context),
         Command::Merge(args) => merge::run(&args, context),
-        Command::Stats(args) => stats::run(&args, context),
-        Command::Rld(args) => rld::run(&args, context),
-        Command::Diff(args) => diff::run(&args, context),
         Command::Export(args) => export::run(&args, context),
+        Command::Extract(args) => extract::run(&args, context),
+        Command::Track(args) => track::run(&args, context),
         Command::Plot(args) => plot::run(&args, context),
         Command::Report(args) => report::run(&args, context),
+        Command::Bag(args) => bag::run(&args, context),
+        Command::Rld(args) => rld::run(&args, context),
         Command::Ulog(args) => ulog::run(&args, context),
         Command::Vel(args) => vel::run(&args, context),
     }

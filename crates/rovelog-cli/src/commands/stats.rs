@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     fields: Option<Vec<String>>,
     #[command(flatten)]
-    power: power::Args,
+    power: power::PowerArgs,
 }
 
 /// One field of one stretch of a log.

@@ -273,7 +273,7 @@ mod tests {
     fn poses_are_turned_to_the_axes_of_viewers() {
         let ned = Pose { position: [1.0, 2.0, -3.0], orientation: [1.0, 0.0, 0.0, 0.0] };
         let enu = east_north_up(&ned);
-        assert_eq!(enu.position, [2.0, 1.0, 3.0]);
+        assert_eq!(enu.position.map(f64::to_bits), [2.0_f64, 1.0, 3.0].map(f64::to_bits));
         assert!(near(enu.orientation, [FRAC_1_SQRT_2, 0.0, 0.0, FRAC_1_SQRT_2]), "{:?}", enu.orientation);
         // Looking east, a quarter turn to the right from north, is no turn at all.
         let east = Pose { orientation: [FRAC_1_SQRT_2, 0.0, 0.0, FRAC_1_SQRT_2], ..ned };

@@ -246,7 +246,7 @@ mod tests {
         assert!(points.contains(&(4.321e-6, 99.0)));
         assert!(points.is_sorted_by(|a, b| a.0 <= b.0));
         assert_eq!(points.first(), Some(&(0.0, 0.0)));
-        assert_eq!(points.last(), Some(&(9.999e-6, (9_999 % 7) as f64)));
+        assert_eq!(points.last(), Some(&(9.999e-6, f64::from(9_999 % 7))));
         assert_eq!(thin.count, 10_000);
     }
 

@@ -42,7 +42,7 @@ struct Style {
 }
 
 impl<W: Write> Csv<W> {
-    pub(super) fn new(job: &Job<'_>, read: &Schema, out: W) -> Result<Self, ExportError> {
+    pub(super) fn new(job: &Job<'_>, read: &Schema, out: W) -> Self {
         let pyulog = job.options.dialect == Dialect::Pyulog;
         let style = Style { pyulog, delimiter: job.options.delimiter };
         let mut losses = Vec::new();
@@ -72,7 +72,7 @@ impl<W: Write> Csv<W> {
             odd_chars: 0,
         };
         csv.head();
-        Ok(csv)
+        csv
     }
 
     fn head(&mut self) {

@@ -180,7 +180,7 @@ pub fn write<W: Write + Send>(
         let sink: Box<dyn Sink<W> + '_> = match kind {
             Kind::Parquet => Box::new(parquet::Parquet::new(&job, &schema, out)?),
             Kind::Arrow => Box::new(ipc::Ipc::new(&job, &schema, out)?),
-            Kind::Csv => Box::new(csv::Csv::new(&job, &schema, out)?),
+            Kind::Csv => Box::new(csv::Csv::new(&job, &schema, out)),
         };
         tables[topic.id.index()] = Some(Table { sink, rows: 0 });
         ids.push(topic.id);

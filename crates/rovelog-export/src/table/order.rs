@@ -157,12 +157,12 @@ fn divide(
     (min, max): (i64, i64),
     windows: &mut Vec<(i64, i64)>,
 ) -> Result<(), ExportError> {
-    let width = (max.wrapping_sub(min) as u64) / BINS as u64 + 1;
+    let width = (max.wrapping_sub(min).cast_unsigned()) / BINS as u64 + 1;
     let mut bins = vec![0u64; BINS];
     let span = times_only(select).between(Some(min), max.checked_add(1));
     for batch in log.columns(topic, &span)? {
         for time in batch?.column(0).as_primitive::<Int64Type>().iter().flatten() {
-            let bin = usize::try_from(time.wrapping_sub(min) as u64 / width).unwrap_or(usize::MAX);
+            let bin = usize::try_from(time.wrapping_sub(min).cast_unsigned() / width).unwrap_or(usize::MAX);
             if let Some(rows) = bins.get_mut(bin) {
                 *rows += 1;
             }

@@ -70,6 +70,7 @@ pub(super) struct Vocabulary {
 }
 
 /// What decides the types of a table.
+#[expect(clippy::struct_excessive_bools, reason = "independent choices of the caller")]
 struct Rules<'a> {
     parquet: bool,
     micros: bool,

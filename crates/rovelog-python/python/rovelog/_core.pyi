@@ -4,6 +4,35 @@ from typing import Any, final
 
 from rovelog._types import FieldFacts, Part, RldHeader, TopicFacts, UlogParameters
 
+__all__ = [
+    "Batches",
+    "Leaf",
+    "Memory",
+    "Message",
+    "Messages",
+    "Reader",
+    "Table",
+    "__version__",
+    "_panic_on_purpose",
+    "bag_connections",
+    "formats",
+    "main",
+    "rld_header",
+    "rld_join",
+    "rld_matrix",
+    "rld_raw",
+    "rld_times",
+    "ulog_dropouts",
+    "ulog_events",
+    "ulog_header",
+    "ulog_infos",
+    "ulog_messages",
+    "ulog_modes",
+    "ulog_parameters",
+    "ulog_rows",
+    "ulog_subscriptions",
+]
+
 __version__: str
 
 @final
@@ -87,7 +116,7 @@ class Reader:
     def stream(self, topic: int, part: Part, requested_schema: object | None = None) -> object: ...
     def schema(self, topic: int, part: Part) -> object: ...
     def messages(
-        self, topics: Sequence[str] | None, start: int | None, end: int | None, latched: bool
+        self, topics: Sequence[str] | None, start: int | None, end: int | None, latched: bool, raw: bool = False
     ) -> Messages: ...
     def recover(self, out: str | PathLike[str], drop_stale: bool) -> dict[str, Any]: ...
     def slice(
@@ -113,3 +142,4 @@ def rld_header(reader: Reader) -> RldHeader: ...
 def rld_matrix(reader: Reader, channels: Sequence[int]) -> Memory: ...
 def rld_raw(reader: Reader, channel: int) -> Memory: ...
 def rld_times(reader: Reader, network: bool) -> tuple[Memory, bool]: ...
+def bag_connections(reader: Reader) -> list[tuple[str, str, str, int, str | None]]: ...

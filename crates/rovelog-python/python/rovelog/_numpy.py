@@ -47,7 +47,9 @@ def _with_gaps(values: Any, valid: Any) -> Any:
         values = values.copy()
         values[~valid] = np.array("NaT", dtype=values.dtype)
         return values
-    return np.ma.masked_array(values, mask=~valid)
+    # Whether numpy calls it typed depends on its version.
+    masked: Any = np.ma.masked_array
+    return masked(values, mask=~valid)
 
 
 def flat(leaves: Iterable[_core.Leaf]) -> dict[str, Any]:

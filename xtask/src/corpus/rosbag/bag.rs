@@ -135,6 +135,9 @@ struct Counted {
     callerids: BTreeMap<String, u64>,
 }
 
+/// A topic of the index: its type, stamp and place of each entry.
+type Entries = (String, Vec<(Stamp, u64)>);
+
 /// A bag in the making and the truth about it.
 pub(super) struct Bag {
     pub(super) bytes: Vec<u8>,
@@ -148,12 +151,12 @@ pub(super) struct Bag {
     notes: Vec<(u64, &'static str)>,
     ops: BTreeMap<String, u64>,
     sections: Vec<Json>,
-    /// The index under construction, by topic: type, stamp and place of each entry.
-    index: BTreeMap<String, (String, Vec<(Stamp, u64)>)>,
+    /// The index under construction, by topic.
+    index: BTreeMap<String, Entries>,
     /// Where a definition that was just laid begins.
     defined_at: Option<u64>,
     section_at: usize,
-    bag_header_at: Option<usize>,
+    header_at: Option<usize>,
 }
 
 impl Bag {
@@ -174,7 +177,7 @@ impl Bag {
             index: BTreeMap::new(),
             defined_at: None,
             section_at: 0,
-            bag_header_at: None,
+            header_at: None,
         }
     }
 
@@ -191,7 +194,7 @@ impl Bag {
     }
 
     fn begin_records(&mut self) {
-        self.bag_header_at = Some(self.bytes.len());
+        self.header_at = Some(self.bytes.len());
         self.other("3", &bag_header(0));
     }
 
@@ -291,7 +294,7 @@ impl Bag {
 
     /// The bytes of the index that a recorder would write now.
     pub(super) fn index_records(&self) -> Vec<Vec<u8>> {
-        let record_of = |(topic, (ty, entries)): (&String, &(String, Vec<(Stamp, u64)>))| {
+        let record_of = |(topic, (ty, entries)): (&String, &Entries)| {
             let mut data = Vec::new();
             for ((sec, nsec), pos) in entries {
                 data.extend(sec.to_le_bytes());
@@ -321,7 +324,7 @@ impl Bag {
 
     /// What the bag header says.
     pub(super) fn set_index_pos(&mut self, pos: u64) {
-        let at = self.bag_header_at.expect("a bag header was laid") + 4 + 4 + "index_pos=".len();
+        let at = self.header_at.expect("a bag header was laid") + 4 + 4 + "index_pos=".len();
         self.bytes[at..at + 8].copy_from_slice(&pos.to_le_bytes());
     }
 
@@ -335,9 +338,9 @@ impl Bag {
 
     /// Ends the bag without an index, as a recorder that was killed or one that writes none.
     pub(super) fn unindexed(&mut self) {
-        let at = self.bag_header_at.unwrap_or(self.section_at);
+        let at = self.header_at.unwrap_or(self.section_at);
         self.note(at as u64, "unindexed");
-        let pos = self.bag_header_at.map(|_| 0);
+        let pos = self.header_at.map(|_| 0);
         self.section(pos, None, "absent");
     }
 

@@ -1,5 +1,7 @@
 //! Which definition decodes a topic, and how it agrees with its sum.
 
+use std::fmt::Write as _;
+
 use serde_json::json;
 
 use super::bag::{Bag, Topic};
@@ -154,7 +156,7 @@ pub(super) const CASES: &[Case] = &[
     Case::rosbag("definition-hostile+deep", "100 levels", &["M10"], || {
         let mut def = "T0 t".to_owned();
         for i in 0..100 {
-            def += &format!("\n===\nMSG: pkg/T{i}\nT{} t", i + 1);
+            let _ = write!(def, "\n===\nMSG: pkg/T{i}\nT{} t", i + 1);
         }
         hostile(&(def + "\n===\nMSG: pkg/T100\nint8 x\n"))
     }),

@@ -60,7 +60,9 @@ pub(super) const CASES: &[Case] = &[
         let pos = bag.at();
         bag.set_index_pos(pos);
         bag.note(pos, "index_differs");
-        records.iter().for_each(|record| bag.other("4", record));
+        for record in &records {
+            bag.other("4", record);
+        }
         bag.section(Some(pos), None, "differs");
         bag.done()
     }),

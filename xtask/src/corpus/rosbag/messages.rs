@@ -68,7 +68,8 @@ const SCALARS: [(&str, &str, &str); 16] = [
 
 fn scalars() -> Made {
     let mut bag = Bag::recorder();
-    let def: String = SCALARS.iter().map(|(ty, name, _)| format!("{ty} {name}\n")).collect();
+    let lines: Vec<_> = SCALARS.iter().map(|(ty, name, _)| format!("{ty} {name}\n")).collect();
+    let def = lines.concat();
     let fields = SCALARS.iter().map(|(_, name, ty)| field(name, ty)).collect();
     let topic = Topic::new("/s", "pkg/Scalars", "a78f4dd5016a671e2e64c07aca1a1a85", &def, fields);
     bag.define(&topic);

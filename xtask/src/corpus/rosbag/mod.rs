@@ -5,6 +5,7 @@ mod damage;
 mod definitions;
 mod frames;
 mod index;
+pub(crate) mod large;
 mod lay;
 mod messages;
 mod old;

@@ -1,7 +1,7 @@
 //! Velodyne packets: models, returns, revolutions, and points worked out by the formulas of section 7 of
 //! docs/formats/vel.md.
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use super::log::Log;
 use super::{Case, Made};
@@ -49,11 +49,12 @@ fn packet(
 }
 
 fn place(azimuth: u16, laser: usize, raw: u16) -> Json {
-    let (v, r, d) =
-        (VLP16[laser].to_radians(), (f64::from(azimuth) / 100.0).to_radians(), f64::from(raw) * 0.002);
-    let (x, y) = (d * v.cos() * r.cos(), -d * v.cos() * r.sin());
-    let z = d * v.sin() - 0.04191 * v.tan();
-    json!([format!("{x:.5}"), format!("{y:.5}"), format!("{z:.5}")])
+    let (angle, turned) = (VLP16[laser].to_radians(), (f64::from(azimuth) / 100.0).to_radians());
+    let metres = f64::from(raw) * 0.002;
+    let ground = metres * angle.cos();
+    let height = metres * angle.sin() - 0.04191 * angle.tan();
+    let place = [ground * turned.cos(), -ground * turned.sin(), height];
+    place.iter().map(|metres| format!("{metres:.5}")).collect()
 }
 
 /// 16 packets, 0.44 degrees a block; lasers 0 and 15 of both firings of blocks 0 and 11 see something.

@@ -18,7 +18,7 @@ use crate::when::{Times, duration};
 
 /// What only power logs have.
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct PowerArgs {
     /// Power logs: charge of each current, energy of each power
     #[arg(long)]
     energy: bool,
@@ -52,7 +52,7 @@ fn span(text: &str) -> Result<i64, String> {
     }
 }
 
-impl Args {
+impl PowerArgs {
     /// Whether anything is asked that only power logs have.
     pub(super) fn is_asked(&self) -> bool {
         self.energy
@@ -68,7 +68,11 @@ fn failed(error: RldError) -> Failure {
 }
 
 /// The sections that were asked for.
-pub(super) fn sections(log: &RldReader, args: &Args, context: &Context) -> Result<Vec<Section>, Failure> {
+pub(super) fn sections(
+    log: &RldReader,
+    args: &PowerArgs,
+    context: &Context,
+) -> Result<Vec<Section>, Failure> {
     let mut options = StatsOptions::default().with_margin(args.settle);
     if !args.power.is_empty() {
         options = options.with_powers(args.power.clone());
@@ -102,7 +106,7 @@ pub(super) fn sections(log: &RldReader, args: &Args, context: &Context) -> Resul
 fn by_state<'a>(
     log: &'a RldReader,
     sums: &mut Accumulator<'a>,
-    args: &Args,
+    args: &PowerArgs,
     shown: &Shown,
 ) -> Result<Vec<Section>, Failure> {
     let bits = args.by.iter().map(|name| log.channel(name)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
@@ -171,7 +175,12 @@ struct Shown {
 }
 
 impl Shown {
-    fn new(log: &RldReader, sums: &Accumulator<'_>, args: &Args, context: &Context) -> Result<Self, Failure> {
+    fn new(
+        log: &RldReader,
+        sums: &Accumulator<'_>,
+        args: &PowerArgs,
+        context: &Context,
+    ) -> Result<Self, Failure> {
         let binary = log.channels().iter().filter(|channel| channel.is_binary).count();
         let (bits, analog) = log.channels().split_at(binary);
         if args.energy && sums.powers().is_empty() {

@@ -108,9 +108,9 @@ class RocketLoggerData:
         facts = _core.rld_header(self._reader)
         if facts["data_block_size"] % decimation_factor > 0:
             raise ValueError("Decimation factor needs to be divider of the buffer size.")
-        cut = [row for row in self._reader.problems() if row[2] == "data_lost"]
-        if cut and not header_only:
-            text = f"corrupt data: {cut[0][5]} (bytes {cut[0][3]}..{cut[0][4]})"
+        if self._reader.info()["state"] != "complete" and not header_only:
+            first = self._reader.problems()[0]
+            text = f"corrupt data: {first[5]} (byte {first[3]})"
             if not recovery:
                 raise RocketLoggerDataError(text)
             warnings.warn(RocketLoggerDataWarning(text), stacklevel=2)
@@ -349,10 +349,12 @@ def _open(path: str, join_files: bool, exclude_part: int | Iterable[int] | None)
     else:
         raise ValueError("invalid exclude_part: accepting integer, a list of integers or an integer Numpy array.")
     try:
-        if not excluded:
+        base, extension = os.path.splitext(path)
+        # The parts of a file of ambient sensors belong to each other, too.
+        apart = join_files and base.endswith("-ambient")
+        if not excluded and not apart:
             reader = _core.Reader.open(path, None, not join_files)
         else:
-            base, extension = os.path.splitext(path)
             parts = []
             number = 0
             while number in excluded or os.path.isfile(name := path if number == 0 else f"{base}_p{number}{extension}"):

@@ -1,0 +1,72 @@
+//! `rovelog bag`: what only ROS bags have.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use rovelog::{AnyLog, Error, LogReader as _};
+
+use crate::args::{Context, Format};
+use crate::input::Input;
+use crate::outfile::{LogOut, OutArgs};
+use crate::report::{Failure, Outcome, count, note};
+
+/// What only ROS bags have
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Reindex(ReindexArgs),
+}
+
+const MORE: &str = "\
+The bag stays V1.2: messages byte for byte, a definition in front of the first one of each topic, an index
+that names them all. Bags of V1.1 and V1.0 become V1.2. The input is never changed. Where bytes of it could
+not be read the exit code is 3; `rovelog recover` says which.
+
+Examples:
+  rovelog bag reindex crashed.bag -o whole.bag
+  gzip -dc old.bag.gz | rovelog bag reindex - -o whole.bag";
+
+/// Write a bag with a new index, which other readers need
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+struct ReindexArgs {
+    /// A bag; - is stdin
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The bag to write; - is stdout, where that is a pipe or a file
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    out: OutArgs,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    match &args.command {
+        Command::Reindex(args) => reindex(args, context),
+    }
+}
+
+fn reindex(args: &ReindexArgs, context: &Context) -> Outcome {
+    context.format(&[Format::Text])?;
+    let input = Input::new(args.file.as_deref())?;
+    let example = input.name_for("indexed");
+    let mut out = LogOut::create(args.output.as_deref(), &example, &[&input.path], args.out, context)?;
+    let log = input.open(context)?;
+    let AnyLog::Rosbag(bag) = &log else {
+        return Err(Failure::usage(format!("this is {}, not a ROS bag", log.format().name))
+            .next("see what it has: rovelog info FILE")
+            .at(&input.path));
+    };
+    let bytes = bag.reindex(&mut out).map_err(|error| Failure::from(Error::from(error)))?;
+    out.finish()?;
+    if !context.global.quiet {
+        let messages = count(bag.info().records, "message");
+        note(&format!("indexed {messages} in {}", count(bytes, "byte")));
+    }
+    Ok(context.report.loss(&bag.info().lost, &input.path))
+}

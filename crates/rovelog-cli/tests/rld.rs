@@ -1,0 +1,100 @@
+//! The command line on logs of the RocketLogger.
+
+mod common;
+
+use common::{run_in, shown_in};
+
+/// One snapshot of several runs in the folder of RLD logs.
+macro_rules! runs {
+    ($($name:ident: $($line:literal),+ $(,)?;)*) => { $(
+        #[test]
+        fn $name() {
+            let runs = [$($line),+].map(|line| shown_in("rld", line, b"")).join("\n");
+            insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+                insta::assert_snapshot!(concat!("rld_", stringify!($name)), runs);
+            });
+        }
+    )* };
+}
+
+runs! {
+    info:
+        "info v4.rld",
+        "info v1.rld",
+        "info gap.rld",
+        "info cut-in-row.rld",
+        "info block-size-0.rld",
+        "info ambient.rld -f json";
+    tables:
+        "topics v4.rld",
+        "schema v4.rld",
+        "cat range-switches.rld",
+        "cat v4.rld -f ndjson --topics samples",
+        "check dirty-bits.rld",
+        "check header-behind.rld -f json";
+    stats:
+        "stats range-switches.rld --energy --power V1*I1",
+        "stats range-switches.rld --energy --settle 0 --by I1L_valid --fields I1",
+        "stats v4.rld --window 10ms --fields V1,DI1 -f csv",
+        "stats v4.rld --energy",
+        "stats v4.rld --above V1=0.00001021 --fields V1",
+        "stats v4.rld --power V9*I1",
+        "stats ../ulog/one-topic.ulg",
+        "stats ../ulog/one-topic.ulg --energy";
+}
+
+/// Standard output, where the run ends with this code.
+fn bytes(line: &str, stdin: &[u8], code: i32) -> Vec<u8> {
+    let output = run_in("rld", line, stdin);
+    assert_eq!(output.status.code(), Some(code), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+#[test]
+fn recovered_logs_are_sound() {
+    for log in ["header-behind.rld", "cut-in-row.rld", "extra-word.rld", "counts-disagree+cut.rld"] {
+        let lost = i32::from(log.contains("cut")) * 3;
+        let fixed = bytes(&format!("recover {log}"), b"", lost);
+        assert!(bytes("check -", &fixed, 0).starts_with(b"0 errors"), "{log}");
+    }
+}
+
+#[test]
+fn a_slice_is_a_log_of_its_rows() {
+    let part = bytes("slice v4.rld -S +4ms -E +9ms", b"", 0);
+    let count = bytes("info - --get records", &part, 0);
+    assert_eq!(String::from_utf8_lossy(&count).trim(), "5");
+}
+
+#[test]
+fn scrubbing_leaves_the_rows() {
+    let scrubbed = bytes("rld scrub v4.rld -q", b"", 0);
+    let device = bytes("info - --get details.device", &scrubbed, 0);
+    assert_eq!(String::from_utf8_lossy(&device).trim(), "00:00:00:00:00:00");
+    assert_eq!(bytes("cat - -f csv", &scrubbed, 0), bytes("cat v4.rld -f csv --topics samples", b"", 0));
+    assert_eq!(run_in("rld", "rld scrub ../ulog/one-topic.ulg", b"").status.code(), Some(2));
+}
+
+#[test]
+fn csv_of_the_logger_comes_back_as_a_log() {
+    let csv = bytes("rld csv v4.rld", b"", 0);
+    assert!(csv.starts_with(b"RocketLogger CSV File\nFile Version,4\n"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("log.csv");
+    std::fs::write(&path, &csv).expect("a writable folder");
+    let log = bytes(&format!("rld import {} -q", path.display()), b"", 0);
+    let back = folder.path().join("back.rld");
+    std::fs::write(&back, &log).expect("a writable folder");
+    assert_eq!(bytes(&format!("rld csv {}", back.display()), b"", 0), csv);
+}
+
+#[test]
+fn parts_merge_to_one_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let status = run_in("rld", &format!("split v4.rld --every 6ms -o {}", folder.path().display()), b"");
+    assert_eq!(status.status.code(), Some(0), "{}", String::from_utf8_lossy(&status.stderr));
+    let parts: Vec<_> = String::from_utf8_lossy(&status.stdout).lines().map(str::to_owned).collect();
+    assert_eq!(parts.len(), 3, "{parts:?}");
+    let merged = bytes(&format!("merge {}", parts.join(" ")), b"", 0);
+    assert_eq!(String::from_utf8_lossy(&bytes("info - --get records", &merged, 0)).trim(), "15");
+}

@@ -1,0 +1,118 @@
+//! What the commands print of ROS bags.
+
+mod common;
+
+use common::shown_in;
+
+macro_rules! runs {
+    ($($name:ident: $($line:literal),+ $(,)?;)*) => { $(
+        #[test]
+        fn $name() {
+            let runs = [$($line),+].map(|line| shown_in("rosbag", line, b"")).join("\n");
+            insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+                insta::assert_snapshot!(stringify!($name), runs);
+            });
+        }
+    )* };
+}
+
+runs! {
+    rosbag_info:
+        "info recorded+two-topics.bag",
+        "info latched+two-publishers.bag",
+        "info no-messages.bag",
+        "info cut-in-payload.bag",
+        "info damaged+index-names-the-lost.bag",
+        "info two-sections.bag",
+        "info definition-of-same-type.bag",
+        "info v1.0.bag",
+        "info v1.1+roslog.bag",
+        "info compressed-bzip2.bag",
+        "info stamps-going-back.bag -f json",
+        "info latched+two-publishers.bag -f json";
+    rosbag_topics_and_schema:
+        "topics types-nested.bag",
+        "topics second-type.bag -f json",
+        "schema types-nested.bag",
+        "schema types-arrays.bag",
+        "schema types-nested.bag /t --raw",
+        "schema definition-missing.bag",
+        "schema types-scalars.bag -f csv";
+    rosbag_cat:
+        "cat recorded+two-topics.bag",
+        "cat types-scalars.bag",
+        "cat types-arrays.bag -f ndjson",
+        "cat types-arrays.bag -f csv",
+        "cat types-nested.bag -f csv",
+        "cat types-nested.bag -f ndjson --fields header.stamp,many",
+        "cat types-nested.bag --fields header.stamp.sec,many",
+        "cat definition-of-same-type.bag",
+        "cat definition-missing.bag -f ndjson",
+        "cat payload-short.bag",
+        "cat stamps-going-back.bag",
+        "cat damaged-header-length.bag -f csv",
+        "cat v1.0.bag";
+    rosbag_messages:
+        "messages console.bag",
+        "messages console.bag --level warning -f ndjson",
+        "messages recorded.bag";
+    rosbag_check:
+        "check recorded.bag",
+        "check raw-padding.bag two-sections.bag text-mode-copy.bag",
+        "check damaged-header-length.bag damaged-op.bag cut-in-header.bag",
+        "check definition-hostile+circular.bag definition-hostile+deep.bag definition-broken.bag",
+        "check index-names-no-message.bag -f json";
+    rosbag_errors:
+        "info version-1.3.bag",
+        "info version-line-cut.bag",
+        "info version-line-broken.bag",
+        "bag reindex ../ulog/one-topic.ulg -o none.bag",
+        "params recorded.bag",
+        "track recorded.bag -o none.kml",
+        "cat recorded+two-topics.bag -f csv";
+    rosbag_help:
+        "bag --help",
+        "bag reindex --help";
+}
+
+/// The same bag from a pipe, compressed and not.
+#[test]
+fn rosbag_from_a_pipe() {
+    let read = |name: &str| std::fs::read(rovelog_testing::root().join("corpus/rosbag").join(name)).unwrap();
+    let runs = [
+        shown_in("rosbag", "info -", &read("recorded.bag")),
+        shown_in("rosbag", "cat - -f ndjson", &read("compressed-gzip.bag")),
+        shown_in("rosbag", "topics", &read("compressed-bzip2.bag")),
+        shown_in("rosbag", "check", &read("damaged-zeros.bag")),
+    ]
+    .join("\n");
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("rosbag_from_a_pipe", runs);
+    });
+}
+
+/// What is written opens, is sound, and holds what it should.
+#[test]
+fn rosbag_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (fixed, part, whole, again) =
+        (path("fixed.bag"), path("part.bag"), path("whole.bag"), path("again.bag"));
+    let lines = [
+        (format!("recover damaged+index-names-the-lost.bag -o {fixed}"), 3),
+        (format!("check {fixed}"), 0),
+        (format!("slice recorded+two-topics.bag -o {part} --topics /a"), 0),
+        (format!("check {part}"), 0),
+        (format!("bag reindex no-bag-header.bag -o {whole}"), 0),
+        (format!("check {whole}"), 0),
+        (format!("merge {part} {whole} -o {again}"), 0),
+        (format!("check {again}"), 0),
+        (format!("split recorded+two-topics.bag --by-topic -o {}", path("parts")), 0),
+    ];
+    for (line, code) in lines {
+        let shown = shown_in("rosbag", &line, b"");
+        assert!(shown.ends_with(&format!("[exit {code}]\n")), "{shown}");
+    }
+    let shown = shown_in("rosbag", &format!("info {again} --get records"), b"");
+    assert!(shown.contains("\n6\n"), "{shown}");
+}

@@ -1,0 +1,317 @@
+"""Reads old bags with the surface of rosbag: `from rovelog.compat.rosbag import Bag`. No ROS, and nothing of the bag is run.
+
+For bags of V1.2 and before, indexed, unindexed, crashed or damaged. Writing is what `rovelog convert` is for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import total_ordering
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from rovelog import _core
+from rovelog._errors import NotALogError, UnreadableError
+from rovelog._log import Source, _open
+
+ARRAY = re.compile(r"(.*)\[\d*\]")
+
+
+class ROSBagException(Exception):
+    """Anything that the bag cannot do."""
+
+
+class ROSBagFormatException(ROSBagException):
+    """The file is no bag, or none that can be read."""
+
+
+@total_ordering
+class _Stamp:
+    """Seconds and nanoseconds."""
+
+    __slots__ = ("nsecs", "secs")
+
+    def __init__(self, secs: int = 0, nsecs: int = 0) -> None:
+        self.secs = secs
+        self.nsecs = nsecs
+
+    def to_sec(self) -> float:
+        """Seconds as a float, which is not exact."""
+        return self.secs + self.nsecs / 1e9
+
+    def to_nsec(self) -> int:
+        """Nanoseconds, exact."""
+        return self.secs * 10**9 + self.nsecs
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.to_nsec() == other.to_nsec()
+
+    def __lt__(self, other: _Stamp) -> bool:
+        return self.to_nsec() < other.to_nsec()
+
+    def __hash__(self) -> int:
+        return hash(self.to_nsec())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.secs}, {self.nsecs})"
+
+    def __str__(self) -> str:
+        return str(self.to_nsec())
+
+
+class Time(_Stamp):
+    """A point in time."""
+
+    __slots__ = ()
+
+
+class Duration(_Stamp):
+    """A span of time."""
+
+    __slots__ = ()
+
+
+class Message:
+    """A message: its fields are attributes. `_type`, `_md5sum` and `_full_text` say what it is."""
+
+    _type = ""
+    _md5sum = ""
+    _full_text = ""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self.__dict__.update(fields)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Message) and self._type == other._type and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name}: {value}" for name, value in self.__dict__.items())
+
+
+class BagMessage(NamedTuple):
+    """What `read_messages` gives."""
+
+    topic: str
+    message: Any
+    timestamp: Time
+
+
+class BagMessageWithConnectionHeader(NamedTuple):
+    """What `read_messages(return_connection_header=True)` gives."""
+
+    topic: str
+    message: Any
+    timestamp: Time
+    connection_header: dict[str, str]
+
+
+class TopicTuple(NamedTuple):
+    """What a bag has of a topic; `frequency` in Hz, by the median of the periods."""
+
+    msg_type: str
+    message_count: int
+    connections: int
+    frequency: float | None
+
+
+class TypesAndTopicsTuple(NamedTuple):
+    """Types with their md5 sums, and topics."""
+
+    msg_types: dict[str, str]
+    topics: dict[str, TopicTuple]
+
+
+class _Connection(NamedTuple):
+    name: str
+    topic: str
+    type: str
+    md5: str
+    definition: str
+    messages: int
+    build: Callable[[dict[str, Any]], Message]
+
+    @property
+    def header(self) -> dict[str, str]:
+        return {"topic": self.topic, "type": self.type, "md5sum": self.md5, "message_definition": self.definition}
+
+
+class Bag:
+    """An old bag. `read_messages` gives (topic, message, timestamp) in the order of time."""
+
+    def __init__(self, f: Source, mode: str = "r", **_: Any) -> None:
+        if mode != "r":
+            raise ROSBagException("this reads bags only: to write one of its messages, `rovelog convert` makes MCAP")
+        try:
+            reader = _open(f, None)
+        except (NotALogError, UnreadableError) as error:
+            raise ROSBagFormatException(str(error)) from error
+        if reader.info()["format"] != "rosbag":
+            raise ROSBagFormatException(f"this is no bag of V1.2 or before: {reader.path}")
+        self._open_reader: _core.Reader | None = reader
+        self.filename = reader.path
+        self._connections = []
+        facts = zip(reader.topics(), _core.bag_connections(reader), strict=True)
+        for index, (listed, (topic, kind, md5, _latched, definition)) in enumerate(facts):
+            build = _builder(reader.fields(index), kind, md5, definition or "")
+            self._connections.append(
+                _Connection(listed["name"], topic, kind, md5, definition or "", listed["count"], build)
+            )
+
+    @property
+    def _reader(self) -> _core.Reader:
+        if self._open_reader is None:
+            raise ValueError("I/O operation on closed bag")
+        return self._open_reader
+
+    def read_messages(
+        self,
+        topics: str | Iterable[str] | None = None,
+        start_time: Any = None,
+        end_time: Any = None,
+        connection_filter: Callable[..., bool] | None = None,
+        raw: bool = False,
+        return_connection_header: bool = False,
+    ) -> Iterator[Any]:
+        """Messages in the order of time. `start_time` and `end_time`, both inclusive, are Times or seconds; `raw` gives
+        (type, bytes, md5 sum, place in the file, None) for each message; `connection_filter` is asked with topic, type,
+        md5 sum, definition and header."""
+        chosen = {found.name: found for found in self._chosen(topics, connection_filter)}
+        end = _nanos(end_time)
+        records = self._reader.messages(
+            list(chosen), _nanos(start_time), None if end is None else end + 1, False, raw
+        )
+        for record in records:
+            found = chosen[record.topic]
+            nanos = record.t_ns or 0
+            stamp = Time(*divmod(nanos, 10**9))
+            value = record.fields()
+            message = (found.type, value, found.md5, record.offset, None) if raw else found.build(value)
+            if return_connection_header:
+                yield BagMessageWithConnectionHeader(found.topic, message, stamp, found.header)
+            else:
+                yield BagMessage(found.topic, message, stamp)
+
+    def _chosen(
+        self, topics: str | Iterable[str] | None, asked: Callable[..., bool] | None = None
+    ) -> list[_Connection]:
+        if isinstance(topics, str):
+            topics = [topics]
+        names = None if topics is None else {_canonical(topic) for topic in topics}
+        return [
+            found
+            for found in self._connections
+            if (names is None or _canonical(found.topic) in names)
+            and (asked is None or asked(found.topic, found.type, found.md5, found.definition, found.header))
+        ]
+
+    def get_message_count(self, topic_filters: str | Iterable[str] | None = None) -> int:
+        """The number of messages, of some topics or of all."""
+        return sum(found.messages for found in self._chosen(topic_filters))
+
+    def get_type_and_topic_info(self, topic_filters: str | Iterable[str] | None = None) -> TypesAndTopicsTuple:
+        """The types with their md5 sums, and what there is of each topic."""
+        types: dict[str, str] = {}
+        topics: dict[str, TopicTuple] = {}
+        times: dict[str, list[int]] = {}
+        chosen = self._chosen(topic_filters)
+        for found in chosen:
+            types[found.type] = found.md5
+        names = {found.name: found.topic for found in chosen}
+        for record in self._reader.messages(list(names), None, None, False, True):
+            times.setdefault(names[record.topic], []).append(record.t_ns or 0)
+        for found in chosen:
+            stamps = times.get(found.topic, [])
+            connections = sum(other.topic == found.topic for other in chosen)
+            topics[found.topic] = TopicTuple(found.type, len(stamps), connections, _frequency(stamps))
+        return TypesAndTopicsTuple(types, topics)
+
+    def get_start_time(self) -> float:
+        """The lowest stamp, seconds."""
+        return self._span(0)
+
+    def get_end_time(self) -> float:
+        """The highest stamp, seconds."""
+        return self._span(1)
+
+    def _span(self, end: int) -> float:
+        info = self._reader.info()
+        nanos = (info["start_ns"], info["end_ns"])[end]
+        if nanos is None:
+            raise ROSBagException("Bag contains no message")
+        return Time(*divmod(nanos, 10**9)).to_sec()
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._open_reader = None
+
+    def __enter__(self) -> Bag:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.read_messages()
+
+
+def _canonical(topic: str) -> str:
+    return re.sub("/+", "/", topic).rstrip("/")
+
+
+def _nanos(time: Any) -> int | None:
+    if time is None:
+        return None
+    if hasattr(time, "to_nsec"):
+        return int(time.to_nsec())
+    return round(float(time) * 1e9)
+
+
+def _frequency(stamps: list[int]) -> float | None:
+    """Hz, by the median of the periods; None below two messages."""
+    periods = sorted(b - a for a, b in zip(stamps, stamps[1:], strict=False))
+    if not periods:
+        return None
+    middle = len(periods) // 2
+    median = periods[middle] if len(periods) % 2 else (periods[middle - 1] + periods[middle]) / 2
+    return 1e9 / median if median else None
+
+
+def _builder(fields: list[Any], kind: str, md5: str, definition: str) -> Callable[[dict[str, Any]], Message]:
+    """What makes messages of a type; the class is made of names only, never of code."""
+    made = type(kind.rsplit("/", 1)[-1] or "Message", (Message,), {"_type": kind, "_md5sum": md5, "_full_text": definition})
+    parts = [(name, _converter(source, inner)) for name, _, source, _, inner in fields]
+
+    def build(values: dict[str, Any]) -> Message:
+        message: Message = made(values)
+        for name, convert in parts:
+            if convert is not None and name in values:
+                message.__dict__[name] = convert(values[name])
+        return message
+
+    return build
+
+
+def _converter(source: str, inner: list[Any] | None) -> Callable[[Any], Any] | None:
+    """What turns a field's value into that of rosbag; None where it is one already."""
+    array = ARRAY.fullmatch(source)
+    element = source if array is None else array[1]
+    one: Callable[[Any], Any] | None
+    if element in ("time", "duration"):
+        cls = Time if element == "time" else Duration
+        one = lambda value: cls(value["sec"], value["nsec"])  # noqa: E731
+    elif inner is not None:
+        one = _builder(inner, element, "", "")
+    else:
+        one = None
+    if array is None:
+        return one
+    if one is not None:
+        each = one
+        return lambda values: [each(value) for value in values]
+    # Numbers come as tuples, bytes as they are, texts as lists.
+    return lambda values: values if isinstance(values, bytes) or element == "string" else tuple(values)

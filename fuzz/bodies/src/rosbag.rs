@@ -1,0 +1,124 @@
+//! Bodies for ROS bags.
+
+use rovelog::rosbag12::header::HeaderRef;
+use rovelog::rosbag12::msg::{Plan, Types};
+use rovelog::rosbag12::unpack::Packed;
+use rovelog::rosbag12::wire::RecordHead;
+use rovelog::rosbag12::{BagOptions, BagReader, BagStream, Version};
+use rovelog::{Bytes, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
+
+use crate::pieces::Pieces;
+
+/// What is unpacked must not make a fuzzer wait.
+fn options() -> BagOptions {
+    let mut options = BagOptions::from(&ReadOptions::default());
+    options.unpacked = 1 << 20;
+    options
+}
+
+fn open(data: &[u8]) -> Option<BagReader> {
+    BagReader::new(Bytes::copy_from_slice(data), &options()).ok()
+}
+
+/// Reads everything there is to read, and adds up the bytes; the same as a bag without a version line.
+pub fn rosbag_read(data: &[u8]) {
+    let old = BagReader::open_v0(Bytes::copy_from_slice(data), &options()).ok();
+    for bag in open(data).into_iter().chain(old) {
+        let mut at = 0;
+        for (part, range) in bag.ledger() {
+            assert!(range.start == at && range.end > at, "{part:?} {range:?} behind {at}");
+            at = range.end;
+        }
+        assert_eq!(at, bag.info().size, "bytes are not accounted for");
+        let mut records = 0;
+        let mut last = None;
+        for record in bag.records(&Select::all()) {
+            let record = record.expect("a sound record");
+            if let Ok(value) = record.value() {
+                value.to_json();
+            }
+            bag.publisher(&record);
+            records += 1;
+            last = record.time;
+        }
+        assert_eq!(records, bag.info().records);
+        if let Some(last) = last {
+            let select = Select::all().between(Some(last.nanos / 2), Some(last.nanos)).with_latched();
+            assert!(bag.records(&select).all(|record| record.is_ok()));
+        }
+        let mut scanned = 0;
+        bag.scan(|_, _, _, _| scanned += 1);
+        assert_eq!(scanned, records);
+        let rows: usize =
+            bag.batches(&Select::all()).filter_map(Result::ok).map(|(_, batch)| batch.num_rows()).sum();
+        assert!(rows as u64 <= records);
+        bag.texts().into_iter().flatten().for_each(drop);
+        bag.topics().iter().for_each(|topic| drop(bag.definition(topic)));
+        for section in bag.sections() {
+            for topic in section.index_topics.iter().take(3) {
+                bag.index_differences(section, &topic.topic);
+            }
+        }
+        bag.lost_messages();
+    }
+}
+
+/// The stream gives what the slice gives, however its input is split. Damage in a bag with an index is told
+/// apart with its help, which a pipe does not have.
+pub fn rosbag_stream(data: &[u8]) {
+    let stream = BagStream::new(Pieces(data), &options());
+    let (Some(bag), Ok(mut stream)) = (open(data), stream) else { return };
+    if Packed::of(data).is_some() || bag.sections().iter().any(|section| section.index_pos.unwrap_or(0) > 0) {
+        while let Ok(Some(_)) = stream.next_record() {}
+        return;
+    }
+    let mut records = bag.records_in_file_order();
+    while let Some(got) = stream.next_record().expect("memory can be read") {
+        let want = records.next().expect("the slice has as many records");
+        assert_eq!((got.offset, got.seq, got.time), (want.offset, want.seq, want.time));
+        assert_eq!(got.payload, want.payload);
+    }
+    assert!(records.next().is_none(), "the slice has more records");
+    assert_eq!(stream.diagnostics().list(), bag.diagnostics().list());
+}
+
+/// What is recovered is sound and holds every message; to recover it again changes nothing.
+pub fn rosbag_rewrite(data: &[u8]) {
+    let Some(bag) = open(data) else { return };
+    let mut out = Vec::new();
+    let report =
+        LogReader::recover(&bag, &mut out, &RecoverOptions::default()).expect("memory can be written");
+    assert_eq!(report.kept_bytes + report.lost_bytes(), bag.info().size);
+    let again = open(&out).expect("a recovered bag opens");
+    assert_eq!((again.info().records, again.info().lost.losses), (bag.info().records, 0));
+    let mut twice = Vec::new();
+    again.reindex(&mut twice).expect("memory can be written");
+    assert!(!again.is_intact() || twice == out, "an intact bag is made again otherwise");
+    if bag.version() == Version::V1_2 && bag.is_intact() {
+        assert_eq!(out, &*bag_bytes(data), "an intact bag is copied");
+    }
+}
+
+/// The bytes of a bag that was perhaps compressed.
+fn bag_bytes(data: &[u8]) -> Vec<u8> {
+    rovelog::rosbag12::unpack::first_bytes(data, 1 << 20).unwrap_or_else(|| data.to_vec())
+}
+
+/// The declared struct and the borrowed view of a header: both or neither, and it is written as it was. A
+/// definition of any text returns, and so does what it makes of any payload.
+pub fn rosbag_declarations(data: &[u8]) {
+    let record = [&u32::try_from(data.len()).unwrap_or(0).to_le_bytes(), data, &[0; 4]].concat();
+    if let Ok(head) = RecordHead::from_bytes(&record) {
+        assert_eq!(head.to_bytes(), record);
+        if head.fields.len() <= 256 {
+            assert_eq!(head.typed().is_some(), HeaderRef::parse(data).is_some());
+        }
+    }
+    let (text, payload) = data.split_at(data.len() / 2);
+    if let Ok(types) = Types::resolve("pkg/Any", text, 64, &|_| None) {
+        types.sum_v2();
+        if let Ok(plan) = Plan::new(&types) {
+            plan.fit(payload);
+        }
+    }
+}

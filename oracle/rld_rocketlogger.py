@@ -1,0 +1,121 @@
+"""Compares, value by value, what rocketlogger and rovelog read from the same RLD files.
+
+usage: rld_rocketlogger.py ROVELOG FOLDER...
+
+Raw integers, bits and stamps of every row, file by file. Where the peer refuses a file or reads fewer rows, its
+words must be among those below, each with why; a refusal that is not there fails.
+"""
+
+import pathlib
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+from rocketlogger.data import RocketLoggerData
+
+# Words of the peer's refusals, and why rovelog reads the file all the same (rules of docs/formats/rld.md).
+INTENDED = {
+    "file magic mismatch": "version 1 (D1)",
+    "inconsistent number of samples": "contradicting counts: the size decides (D15)",
+    "invalid header length": "a header length that contradicts its parts (D6)",
+    "KeyError": "unknown units and tables of writer bugs (D3, D29, D30)",
+    "UnicodeDecodeError": "text that is no ASCII (D4, D13)",
+    "file size": "cut and continued files, short last blocks (D14, D16, D17)",
+    "TypeError": "values of other sizes, more than 64 bits (D8, D9)",
+    "IndexError": "links outside of the table (D11), logs without channels",
+    "ZeroDivisionError": "a rate or blocks of 0 (D19, D27)",
+    "OverflowError": "stamps that are no times (D26)",
+    "ValueError": "layouts the peer cannot map (D8, D9, D16)",
+    "does not match header size": "headers that are cut or contradict themselves (D6, D18)",
+    "Unsupported RocketLogger data file version": "a version that nobody has described (D18)",
+}
+
+# Files that rovelog refuses to turn into rows and rocketlogger does not.
+REFUSED = {"no-channels": "rows of no bytes (D19)"}
+
+
+def peer(path):
+    """The log as rocketlogger reads it, or its refusal."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return RocketLoggerData(str(path), join_files=False), None
+    except Exception as error:  # pylint: disable=broad-except
+        return None, f"{type(error).__name__}: {error}"
+
+
+def ours(binary, path):
+    """Names, raw values as columns, stamps; None where rovelog refuses."""
+    done = subprocess.run([binary, "rld", "csv", "-q", str(path)], capture_output=True, check=False)
+    if done.returncode not in (0, 3):
+        return None
+    text = done.stdout.decode("utf-8", "replace")
+    head, _, body = text.partition("\n,")
+    titles, _, body = body.partition("\n")
+    names = [title.split(" [")[0] for title in titles.split(",")]
+    rows = [line.split(",") for line in body.splitlines()]
+    stamps = []
+    for row in rows:
+        if row[0]:
+            sec, nsec = row[0].split(".")
+            stamps.append(int(sec) * 1_000_000_000 + int(nsec))
+    columns = [np.array([int(row[i + 1]) for row in rows], dtype=object) for i in range(len(names))]
+    return names, columns, stamps
+
+
+def compare(binary, path):
+    """'equal', or what is intended; raises where there is a difference that is not."""
+    mine, (log, refusal) = ours(binary, path), peer(path)
+    if refusal is not None:
+        for words, why in INTENDED.items():
+            if words in refusal:
+                return f"rocketlogger refuses ({refusal[:60]}): {why}" + ("" if mine else "; so does rovelog")
+        raise AssertionError(f"{path.name}: rocketlogger refuses, unexpectedly: {refusal}")
+    if mine is None and path.stem in REFUSED:
+        return f"rovelog refuses: {REFUSED[path.stem]}"
+    if mine is None:
+        raise AssertionError(f"{path.name}: rovelog refuses what rocketlogger reads")
+    names, columns, stamps = mine
+    theirs = [channel["name"].rstrip("\0") for channel in log._header["channels"]]
+    if len(names) != len(theirs):
+        raise AssertionError(f"{path.name}: {names} and {theirs}")
+    rows = None
+    for i, column in enumerate(columns):
+        values = np.asarray(log._data[i]).astype(object).ravel()
+        rows = len(values)
+        if rows > len(column) or not np.array_equal(values, column[:rows]):
+            raise AssertionError(f"{path.name}: channel {names[i]} differs")
+    their_stamps = np.asarray(log._timestamps_realtime, dtype="datetime64[ns]").ravel().astype(np.int64)
+    # Stamps past 64 bits of nanoseconds are exact here; there they wrap around (D26).
+    wrapped = sum(not -(2**63) <= stamp < 2**63 for stamp in stamps)
+    pairs = zip(their_stamps.tolist(), stamps)
+    if any(theirs != stamp for theirs, stamp in pairs if -(2**63) <= stamp < 2**63):
+        raise AssertionError(f"{path.name}: stamps differ")
+    if wrapped:
+        return f"equal but for {wrapped} stamps that are no times (D26)"
+    total = len(columns[0]) if columns else 0
+    if rows is not None and rows < total:
+        return f"equal in its {rows} of {total} rows: a last block that is not full (D14)"
+    return f"equal: {total} rows, {len(names)} channels"
+
+
+def main():
+    binary, failed, counted = sys.argv[1], [], {"equal": 0, "intended": 0}
+    for folder in sys.argv[2:]:
+        logs = sorted(pathlib.Path(folder).glob("*.rld"))
+        print(f"{len(logs)} logs of {pathlib.Path(folder).name}")
+        for path in logs:
+            try:
+                result = compare(binary, path)
+                counted["equal" if result.startswith("equal:") else "intended"] += 1
+                print(f"  {path.name}: {result}")
+            except AssertionError as error:
+                failed.append(str(error))
+                print(f"  DIFFERS {error}")
+    print(f"{counted['equal']} equal, {counted['intended']} otherwise as intended, {len(failed)} differ")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

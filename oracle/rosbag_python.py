@@ -1,0 +1,153 @@
+"""Compares, value by value, what python3-rosbag and rovelog read from the same bags of V1.2, and has the
+reference readers read what `recover` makes of each.
+
+usage: rosbag_python.py ROVELOG VIEW CORPUS [REAL]
+
+VIEW is the program of bench/rosbag_view.cpp, or - where librosbag-storage is not installed. Where a reference
+reader says something else, that must stand in `intended_rosbag.py`; what stands there and does not show fails
+too. Needs the distribution's own interpreter.
+"""
+
+import base64
+import collections
+import json
+import math
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+import rosbag
+import rosbag.bag
+
+import rovelog_cli
+from intended_rosbag import INTENDED, REASONS
+
+
+def repair():
+    """The class for indexed V1.2 bags takes fewer arguments than the final releases hand it."""
+    reader = rosbag.bag._BagReader102_Indexed
+    read = reader.read_messages
+    reader.read_messages = lambda self, *args: read(self, *args[:5])
+
+
+def same(kind, theirs, ours):
+    """Whether a value of a field's type is the one in our JSON. Floats are compared bit for bit."""
+    base, _, array = kind.partition("[")
+    if array:
+        if base in ("uint8", "char"):
+            return bytes(theirs) == base64.b64decode(ours)
+        return len(theirs) == len(ours) and all(same(base, a, b) for a, b in zip(theirs, ours))
+    if base in ("time", "duration"):
+        return (theirs.secs, theirs.nsecs) == (ours["sec"], ours["nsec"])
+    if base in ("float32", "float64"):
+        ours = float(ours)
+        if math.isnan(theirs) or math.isnan(ours):
+            return math.isnan(theirs) and math.isnan(ours)
+        code = "<f" if base == "float32" else "<d"
+        return struct.pack(code, theirs) == struct.pack(code, ours)
+    if base == "string":
+        return theirs == ours or theirs == base64.b64decode(ours).decode("utf-8", "rosmsg")
+    if base == "bool":
+        return bool(theirs) == ours
+    if hasattr(theirs, "_slot_types"):
+        slots = list(zip(theirs.__slots__, theirs._slot_types))
+        return len(slots) == len(ours) and all(same(kind, getattr(theirs, name), ours[name]) for name, kind in slots)
+    return theirs == int(ours)
+
+
+def read(path):
+    """The messages by topic and time, and how it ended."""
+    found, end = collections.defaultdict(list), "ok"
+    try:
+        with rosbag.Bag(str(path)) as bag:
+            for topic, message, time in bag.read_messages():
+                found[topic, time.secs * 10**9 + time.nsecs].append(message)
+    except Exception as error:  # pylint: disable=broad-except
+        end = type(error).__name__
+    return found, end
+
+
+def verdict(binary, path):
+    """`same`, or what python3-rosbag says otherwise."""
+    theirs, end = read(path)
+    ours = collections.defaultdict(list)
+    total = 0
+    for record in rovelog_cli.records(binary, path):
+        ours[record["topic"].split("#")[0], int(record["t_ns"])].append(record["data"])
+        total += 1
+    count = sum(map(len, theirs.values()))
+    for key, messages in theirs.items():
+        if len(messages) > len(ours[key]):
+            return f"{end}, messages that we do not have"
+        for message, data in zip(messages, ours[key]):
+            if not same("message", message, data):
+                return f"{end}, other values"
+    if count == total:
+        return "same" if end == "ok" else f"{end}, all messages"
+    return f"{end}, {'none' if count == 0 else 'fewer'} of the messages"
+
+
+def view(program, path):
+    """How many messages librosbag reads, or that it refuses the bag."""
+    done = subprocess.run([program, "cpp-view", str(path)], capture_output=True, text=True, check=False)
+    return int(done.stdout.split()[4]) if done.returncode == 0 else None
+
+
+def after_recovery(binary, program, path, folder):
+    """What is wrong with the recovered bag for the reference readers."""
+    out = folder / "recovered.bag"
+    out.unlink(missing_ok=True)
+    report = json.loads(rovelog_cli.run(binary, "recover", "-q", "-f", "json", str(path), "-o", str(out)))
+    records = int(report["records"])
+    messages, end = 0, "ok"
+    try:
+        with rosbag.Bag(str(out)) as bag:
+            messages = sum(1 for _ in bag.read_messages(raw=True))
+    except Exception as error:  # pylint: disable=broad-except
+        end = type(error).__name__
+    if (messages, end) != (records, "ok"):
+        return f"recovered: python {messages} of {records}, {end}"
+    if program and view(program, out) != records:
+        return f"recovered: librosbag {view(program, out)} of {records}"
+    return None
+
+
+def main():
+    binary, program, *folders = sys.argv[1:]
+    program = None if program == "-" else program
+    repair()
+    found, bags, wrong = {}, 0, []
+    places = [pathlib.Path(folders[0]) / "rosbag"] + [pathlib.Path(folder) / "rosbag12" for folder in folders[1:]]
+    with tempfile.TemporaryDirectory() as temporary:
+        for place in places:
+            for path in sorted(place.glob("*.bag")):
+                if not path.read_bytes().startswith(b"#ROSRECORD V1.2"):
+                    continue
+                bags += 1
+                notes = [verdict(binary, path)]
+                if program:
+                    records = json.loads(rovelog_cli.run(binary, "info", "-f", "json", str(path)))["records"]
+                    seen = view(program, path)
+                    notes.append("same" if seen == int(records) else f"librosbag: {'refused' if seen is None else seen}")
+                notes.append(after_recovery(binary, program, path, pathlib.Path(temporary)) or "same")
+                notes = [note for note in notes if note != "same"]
+                if notes:
+                    found[path.stem] = notes
+    for name, notes in found.items():
+        for note in notes:
+            if not any(name in names and note in allowed for allowed, names, _ in INTENDED):
+                wrong.append(f"{name}: {note}")
+    for allowed, names, reason in INTENDED:
+        assert reason in REASONS, reason
+        for name in names:
+            if program and folders[1:] and not set(found.get(name, [])) & set(allowed):
+                wrong.append(f"{name}: expected to differ ({REASONS[reason]}), and does not")
+    print(f"{bags} bags, {len(found)} with intended differences")
+    if wrong:
+        print("\n".join(wrong))
+    sys.exit(bool(wrong))
+
+
+main()

@@ -1,0 +1,188 @@
+//! `gen-corpus --large rosbag`: one big bag of small messages, for measuring.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+
+use super::bag::{Topic, index_record};
+use super::lay::{VERSION_LINE, bag_header, text, u32_bytes};
+use crate::{root, size};
+
+/// What the benches measure.
+const DEFAULT: u64 = 200_000_000;
+
+const HEADER: &str = "uint32 seq\ntime stamp\nstring frame_id\n";
+const VECTOR: &str = "float64 x\nfloat64 y\nfloat64 z\n";
+const QUATERNION: &str = "float64 x\nfloat64 y\nfloat64 z\nfloat64 w\n";
+
+/// Writes a bag of about so many bytes.
+pub(in crate::corpus) fn command(args: &[String]) -> Result<()> {
+    let (size, out) = match args {
+        [size] => (size::parse(size)?, None),
+        [size, flag, out] if flag == "-o" => (size::parse(size)?, Some(PathBuf::from(out))),
+        _ => anyhow::bail!("usage: gen-corpus --large rosbag SIZE [-o PATH]"),
+    };
+    let out = out.unwrap_or_else(|| path_of(size));
+    write(&out, size)
+}
+
+/// The bag that is measured where none is named; made once.
+pub(crate) fn default_log() -> Result<PathBuf> {
+    let path = path_of(DEFAULT);
+    if !path.is_file() {
+        write(&path, DEFAULT)?;
+    }
+    Ok(path)
+}
+
+fn path_of(size: u64) -> PathBuf {
+    root().join(format!("target/large/rosbag-{size}.bag"))
+}
+
+/// A full text: the root's own, then the types in it.
+fn full(root: &str, types: &[(&str, &str)]) -> String {
+    let line = "=".repeat(80);
+    types.iter().fold(root.to_owned(), |text, (name, own)| format!("{text}\n{line}\nMSG: {name}\n{own}"))
+}
+
+/// The topics, and in which of 20 steps of 5 ms each speaks.
+fn topics() -> Vec<(Topic, u32)> {
+    let (header, vector, quaternion) = (
+        ("std_msgs/Header", HEADER),
+        ("geometry_msgs/Vector3", VECTOR),
+        ("geometry_msgs/Quaternion", QUATERNION),
+    );
+    let imu = full(
+        "Header header\ngeometry_msgs/Quaternion orientation\nfloat64[9] orientation_covariance\ngeometry_msgs/Vector3 angular_velocity\nfloat64[9] angular_velocity_covariance\ngeometry_msgs/Vector3 linear_acceleration\nfloat64[9] linear_acceleration_covariance\n",
+        &[header, quaternion, vector],
+    );
+    let tf = full(
+        "geometry_msgs/TransformStamped[] transforms\n",
+        &[
+            ("geometry_msgs/TransformStamped", "Header header\nstring child_frame_id\nTransform transform\n"),
+            header,
+            ("geometry_msgs/Transform", "Vector3 translation\nQuaternion rotation\n"),
+            vector,
+            quaternion,
+        ],
+    );
+    let twist = full("Vector3 linear\nVector3 angular\n", &[vector]);
+    let joints = full(
+        "Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort\n",
+        &[header],
+    );
+    let topic = |name, ty, md5, def: &str| Topic::new(name, ty, md5, def, json!(null));
+    vec![
+        (topic("/imu/data", "sensor_msgs/Imu", "6a62c6daae103f4ff57a132d6f95cec2", &imu), 2),
+        (topic("/tf", "tf/tfMessage", "94810edda583a504dfda3829e70d7eec", &tf), 2),
+        (topic("/cmd_vel", "geometry_msgs/Twist", "9f195f881246fdfa2798d1d3eebca84a", &twist), 4),
+        (topic("/joint_states", "sensor_msgs/JointState", "3066dcd76a6cfaef579bd0f34173e9fd", &joints), 4),
+        (Topic::string("/chatter"), 20),
+    ]
+}
+
+/// Numbers that look measured, the same on every machine.
+struct Noise(u64);
+
+impl Noise {
+    fn floats(&mut self, count: usize, out: &mut Vec<u8>) {
+        for _ in 0..count {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let value = f64::from(u32::try_from(self.0 >> 33).unwrap_or(0)) / 1e6;
+            out.extend(value.to_le_bytes());
+        }
+    }
+}
+
+fn payload(topic: &str, seq: usize, stamp: (u32, u32), noise: &mut Noise) -> Vec<u8> {
+    let header = |frame: &str| {
+        [&u32_bytes(seq)[..], &stamp.0.to_le_bytes(), &stamp.1.to_le_bytes(), &text(frame.as_bytes())]
+            .concat()
+    };
+    match topic {
+        "/imu/data" => {
+            let mut out = header("imu");
+            noise.floats(37, &mut out);
+            out
+        }
+        "/tf" => {
+            let mut out = u32_bytes(1).to_vec();
+            out.extend(header("odom"));
+            out.extend(text(b"base_footprint"));
+            noise.floats(7, &mut out);
+            out
+        }
+        "/cmd_vel" => {
+            let mut out = Vec::new();
+            noise.floats(6, &mut out);
+            out
+        }
+        "/joint_states" => {
+            let mut out = header("");
+            out.extend(u32_bytes(4));
+            for name in ["shoulder", "elbow", "wrist", "gripper"] {
+                out.extend(text(name.as_bytes()));
+            }
+            for _ in 0..3 {
+                out.extend(u32_bytes(4));
+                noise.floats(4, &mut out);
+            }
+            out
+        }
+        _ => text(format!("all is well {seq}").as_bytes()),
+    }
+}
+
+fn write(path: &Path, size: u64) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut out =
+        BufWriter::with_capacity(1 << 20, File::create(path).with_context(|| path.display().to_string())?);
+    let topics = topics();
+    let mut index: Vec<Vec<u8>> = vec![Vec::new(); topics.len()];
+    let mut counts = vec![0; topics.len()];
+    let mut noise = Noise(1);
+    out.write_all(VERSION_LINE)?;
+    out.write_all(&bag_header(0))?;
+    let mut at = VERSION_LINE.len() as u64 + bag_header(0).len() as u64;
+    for step in 0u32.. {
+        if at >= size {
+            break;
+        }
+        let nanos = u64::from(step) * 5_000_000;
+        let stamp =
+            (1_262_304_000 + u32::try_from(nanos / 1_000_000_000)?, u32::try_from(nanos % 1_000_000_000)?);
+        for (number, (topic, _)) in topics.iter().enumerate().filter(|(_, (_, every))| step % every == 0) {
+            let pos = at;
+            if counts[number] == 0 {
+                let definition = topic.definition();
+                out.write_all(&definition)?;
+                at += definition.len() as u64;
+            }
+            let record = topic.data(stamp, &payload(&topic.name, counts[number], stamp, &mut noise));
+            out.write_all(&record)?;
+            at += record.len() as u64;
+            counts[number] += 1;
+            index[number].extend(stamp.0.to_le_bytes());
+            index[number].extend(stamp.1.to_le_bytes());
+            index[number].extend(pos.to_le_bytes());
+        }
+    }
+    let mut order: Vec<_> = (0..topics.len()).collect();
+    order.sort_by_key(|number| topics[*number].0.name.clone());
+    for number in order {
+        let topic = &topics[number].0;
+        out.write_all(&index_record(&topic.name, Some(&topic.ty), 0, counts[number], &index[number]))?;
+    }
+    out.seek(SeekFrom::Start(VERSION_LINE.len() as u64))?;
+    out.write_all(&bag_header(at))?;
+    out.flush()?;
+    let messages: usize = counts.iter().sum();
+    ensure!(messages > 0, "a bag of {size} bytes has no messages");
+    println!("{}: {messages} messages", path.display());
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! Readers that come with the distribution: its own Python, and a C++ library.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Result, ensure};
+
+use crate::root;
+
+/// The distribution's interpreter, if it has this module.
+pub(crate) fn distribution_python(module: &str) -> Option<PathBuf> {
+    let python = PathBuf::from("/usr/bin/python3");
+    let import = format!("import {module}");
+    let status = Command::new(&python).args(["-c", &import]).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success()).then_some(python)
+}
+
+/// The program of `bench/rosbag_view.cpp`, built now; none where librosbag-storage is not installed.
+pub(crate) fn rosbag_view() -> Result<Option<PathBuf>> {
+    if !PathBuf::from("/usr/include/rosbag/view.h").is_file() {
+        println!("SKIPPED: librosbag-storage is not installed (librosbag-storage-dev)");
+        return Ok(None);
+    }
+    let program = root().join("target/bench/rosbag_view");
+    std::fs::create_dir_all(root().join("target/bench"))?;
+    let includes = ["class_loader", "pluginlib", "rcpputils", "rcutils", "ament_index_cpp"];
+    let libraries = ["rosbag_storage", "roscpp_serialization", "rostime", "cpp_common", "console_bridge"];
+    let status = Command::new("g++")
+        .args(["-O2", "-std=c++17"])
+        .args(includes.map(|name| format!("-I/usr/include/{name}")))
+        .arg(root().join("bench/rosbag_view.cpp"))
+        .arg("-o")
+        .arg(&program)
+        .args(libraries.map(|name| format!("-l{name}")))
+        .status()?;
+    ensure!(status.success(), "bench/rosbag_view.cpp does not build");
+    Ok(Some(program))
+}
