@@ -223,7 +223,10 @@ impl<'a, W: Write> File<'a, W> {
         buffer: &mut Vec<u8>,
     ) -> Result<(), ExportError> {
         let Some(channel_id) = self.channel(record.topic)? else {
-            self.tally(record.topic).too_deep = true;
+            let known = record.topic.schema.is_some();
+            let tally = self.tally(record.topic);
+            tally.too_deep |= known;
+            tally.undecodable += u64::from(!known);
             return Ok(());
         };
         let Some(log_time) = self.time(nanos) else {
