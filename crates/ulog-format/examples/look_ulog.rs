@@ -1,4 +1,4 @@
-//! Prints what a log holds: `cargo run --example look -- flight.ulg`
+//! Prints what a log holds: `cargo run --example look_ulog -- flight.ulg`
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 

@@ -1,4 +1,4 @@
-//! Prints what a log holds, and what its load took: `cargo run --example look -- power.rld`
+//! Prints what a log holds, and what its load took: `cargo run --example look_rld -- power.rld`
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 

@@ -1,4 +1,4 @@
-//! What is in a VEL log: `cargo run -p vel-format --example look -- drive.vel`.
+//! What is in a VEL log: `cargo run -p vel-format --example look_vel -- drive.vel`.
 #![allow(clippy::print_stdout, reason = "an example")]
 
 use rovelog_core::{LogReader, ReadOptions};

@@ -1,4 +1,4 @@
-//! Looks into a bag: `cargo run -p rosbag12 --example look -- FILE.bag`.
+//! Looks into a bag: `cargo run -p rosbag12 --example look_bag -- FILE.bag`.
 #![expect(clippy::print_stdout, reason = "it is an example")]
 
 use rosbag12::{BagOptions, BagReader};
