@@ -55,7 +55,7 @@ fn recovered_logs_are_sound() {
     for log in ["header-behind.rld", "cut-in-row.rld", "extra-word.rld", "counts-disagree+cut.rld"] {
         let lost = i32::from(log.contains("cut")) * 3;
         let fixed = bytes(&format!("recover {log}"), b"", lost);
-        assert!(bytes("check -", &fixed, 0).starts_with(b"0 errors"), "{log}");
+        assert!(bytes("check -", &fixed, 0).starts_with(b"sound: "), "{log}");
     }
 }
 
@@ -71,7 +71,12 @@ fn scrubbing_leaves_the_rows() {
     let scrubbed = bytes("rld scrub v4.rld -q", b"", 0);
     let device = bytes("info - --get details.device", &scrubbed, 0);
     assert_eq!(String::from_utf8_lossy(&device).trim(), "00:00:00:00:00:00");
-    assert_eq!(bytes("cat - -f csv", &scrubbed, 0), bytes("cat v4.rld -f csv --topics samples", b"", 0));
+    // As a file: a pipe cannot know how the clocks drift before it has seen the last block.
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("scrubbed.rld");
+    std::fs::write(&path, &scrubbed).expect("a writable folder");
+    let rows = |log: &str| bytes(&format!("cat {log} -f csv --topics samples"), b"", 0);
+    assert_eq!(rows(&path.to_string_lossy()), rows("v4.rld"));
     assert_eq!(run_in("rld", "rld scrub ../ulog/one-topic.ulg", b"").status.code(), Some(2));
 }
 

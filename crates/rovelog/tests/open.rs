@@ -96,16 +96,16 @@ fn what_is_no_log_is_named_with_a_next_step() {
       next: copy the log again from where it was recorded
     ");
     insta::assert_snapshot!(said(&open_error(b"%RLD\x04\x00")), @"
-    a RocketLogger log (RLD): known, but not built in
-      next: this build does not read it yet; `rovelog --version` lists the formats that it does
+    the file ends at byte 6, inside its header of 56 bytes
+      next: copy the log again from the logger
     ");
     insta::assert_snapshot!(said(&open_error(b"\x01\x02\x03\xff")), @"
     not a log this tool knows (first bytes 01 02 03 ff)
-      next: it reads ULog, VEL; --input-format opens a log whose first bytes are damaged
+      next: it reads ULog, RLD, VEL, ROS bag; --input-format opens a log whose first bytes are damaged
     ");
     assert_eq!(open_error(b"PK\x03\x04").kind, ErrorKind::NotThisFormat);
     assert_eq!(open_error(b"ULo").kind, ErrorKind::Truncated);
-    assert_eq!(open_error(b"%RLD\x04\x00").kind, ErrorKind::Unsupported);
+    assert_eq!(open_error(b"%RLD\x04\x00").kind, ErrorKind::Truncated);
     let empty = rovelog::open_stream(Box::new(std::io::empty()), &ReadOptions::default());
     assert_eq!(empty.err().unwrap().kind, ErrorKind::Truncated);
 }
@@ -134,7 +134,7 @@ fn a_format_by_name_needs_to_be_built_in() {
     let error = rovelog::from_bytes_as("sonar", ulog(1).into(), &options).unwrap_err();
     insta::assert_snapshot!(said(&error), @r#"
     the format "sonar" is not built in
-      next: built in: ulog, vel
+      next: built in: ulog, rld, vel, rosbag
     "#);
     assert_eq!(error.kind, ErrorKind::InvalidArgument);
 }

@@ -93,7 +93,12 @@ pub fn rosbag_rewrite(data: &[u8]) {
     assert_eq!((again.info().records, again.info().lost.losses), (bag.info().records, 0));
     let mut twice = Vec::new();
     again.reindex(&mut twice).expect("memory can be written");
-    assert!(!again.is_intact() || twice == out, "an intact bag is made again otherwise");
+    // An index may be right and yet in another order than a recorder's; made once, it stays.
+    let remade = open(&twice).expect("a bag with a new index opens");
+    assert_eq!(remade.info().records, bag.info().records);
+    let mut thrice = Vec::new();
+    remade.reindex(&mut thrice).expect("memory can be written");
+    assert!(twice == thrice, "a new index is made otherwise the second time");
     if bag.version() == Version::V1_2 && bag.is_intact() {
         assert_eq!(out, &*bag_bytes(data), "an intact bag is copied");
     }
