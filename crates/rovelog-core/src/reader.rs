@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-#[cfg(feature = "arrow")]
-use crate::TopicId;
 use crate::{
-    Align, Bytes, Diagnostics, Error, ErrorKind, Limits, LogInfo, Merged, Record, RecoverOptions, Recovery,
-    Result, Select, Sliced, Text, Topic,
+    Align, Bytes, Diagnostics, Limits, LogInfo, Merged, Record, RecoverOptions, Recovery, Result, Select,
+    Sliced, Text, Topic,
 };
+#[cfg(feature = "arrow")]
+use crate::{Error, ErrorKind, TopicId};
 
 /// How many bytes of a file decide its format.
 pub const PROBE_LEN: usize = 64;

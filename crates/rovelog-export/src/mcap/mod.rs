@@ -3,7 +3,7 @@
 //! Messages are protobuf with the types of the log, except those of ROS 1, which keep their own bytes. What
 //! viewers draw by themselves comes beside: positions as `foxglove.LocationFix`, console lines as
 //! `foxglove.Log`, poses as `foxglove.PoseInFrame` and `foxglove.FrameTransform`. What a format adds is in one
-//! place, its implementation of [`Extras`].
+//! place, its implementation of `Extras`.
 
 mod foxglove;
 mod plain;
