@@ -19,7 +19,7 @@
 //! The crate has these levels, lowest first; each is usable without those above it:
 //!
 //! - [`wire`]: the bytes, declared in the specification's order, and the table of versions; reads and writes.
-//! - [`layout`] and [`unit`]: where rows and values lie, and how raw integers become physical values.
+//! - [`layout`] and [`mod@unit`]: where rows and values lie, and how raw integers become physical values.
 //! - `frame` (private): one judgement of a file by its header and its length, for all readers.
 //! - [`RldReader`]: random access to files in memory or mapped, split recordings as one log, any row in constant
 //!   time; [`RldStream`]: one pass over a pipe. [`Row`] reads bits, raw and physical values in place.
