@@ -149,8 +149,8 @@ def test_a_panic_is_an_exception(capfd: pytest.CaptureFixture[str]) -> None:
 BUSY = """
 import signal, sys, rovelog as rl
 log = rl.open(sys.argv[1])
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     while True:
         for m in log.messages():
             pass
