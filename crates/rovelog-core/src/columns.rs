@@ -218,6 +218,16 @@ impl Columns {
         Self { plan, times, timed: Vec::new(), stores, rows: 0 }
     }
 
+    /// Makes room for so many rows altogether.
+    pub fn reserve(&mut self, rows: usize) {
+        for (leaf, store) in self.plan.leaves.iter().zip(&mut self.stores) {
+            if let Store::Number(room) = store {
+                room.reserve(rows * leaf.pieces.len() * leaf.run);
+            }
+        }
+        self.times.reserve(rows * size_of::<i64>());
+    }
+
     /// The rows gathered so far.
     pub fn rows(&self) -> usize {
         self.rows

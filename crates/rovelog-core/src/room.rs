@@ -52,6 +52,15 @@ impl Room {
         Self { memory: Memory::zeroed(bytes), used: 0, lent: None }
     }
 
+    /// Moves what was written to room for so many bytes altogether, where that is more.
+    pub fn reserve(&mut self, bytes: usize) {
+        if self.memory.bytes().len() < bytes {
+            let mut larger = Memory::zeroed(bytes);
+            larger.bytes()[..self.used].copy_from_slice(&self.memory.bytes()[..self.used]);
+            self.memory = larger;
+        }
+    }
+
     /// Room for `bytes` more.
     pub fn extend(&mut self, bytes: usize) -> &mut [u8] {
         if let Some(lent) = self.lent.take()
@@ -62,10 +71,14 @@ impl Room {
         let (from, to) = (self.used, self.used + bytes);
         let len = self.memory.bytes().len();
         if len < to {
-            // What is streamed stays in the heap, where it can be taken back.
-            let mut larger = MutableBuffer::from_len_zeroed(to.max(2 * len));
-            larger.as_slice_mut()[..from].copy_from_slice(&self.memory.bytes()[..from]);
-            self.memory = Memory::Heap(larger);
+            let bytes = to.max(2 * len);
+            let mut larger = match self.memory {
+                // What is streamed stays in the heap, where it can be taken back.
+                Memory::Heap(_) => Memory::Heap(MutableBuffer::from_len_zeroed(bytes)),
+                Memory::Mapped(_) => Memory::zeroed(bytes),
+            };
+            larger.bytes()[..from].copy_from_slice(&self.memory.bytes()[..from]);
+            self.memory = larger;
         }
         self.used = to;
         &mut self.memory.bytes()[from..to]

@@ -26,6 +26,9 @@ const BATCH_ROWS: usize = 1024;
 /// Bytes of the log that are walked before their rows are copied.
 const STRIDE: u64 = 512 << 10;
 
+/// Room for columns that keep all rows is made after one of so many parts of the log.
+const PARTS: usize = 32;
+
 impl UlogReader {
     /// One topic as record batches of about a thousand rows.
     ///
@@ -49,8 +52,9 @@ impl UlogReader {
     /// Where one column would hold more than 2 GiB of text.
     pub fn tables(&self, select: &Select) -> Result<Vec<(TopicId, RecordBatch)>, ArrowError> {
         let mut gathering = Gathering::new(select, None, usize::MAX);
-        // Every column is allocated once, at its final size, where all rows are kept.
-        if select.start.is_none() && select.end.is_none() {
+        let unbounded = select.start.is_none() && select.end.is_none();
+        if unbounded && self.is_indexed() {
+            // Every column is allocated once, at its final size.
             for topic in self.topics() {
                 if gathering.wants(topic) && topic.count > 0 {
                     let rows = usize::try_from(topic.count).unwrap_or(usize::MAX);
@@ -58,7 +62,11 @@ impl UlogReader {
                 }
             }
         }
-        ColumnBatches::new(self, gathering).collect()
+        let mut batches = ColumnBatches::new(self, gathering);
+        if unbounded && !self.is_indexed() {
+            batches.walk_first_part();
+        }
+        batches.collect()
     }
 }
 
@@ -97,6 +105,18 @@ impl<'a> ColumnBatches<'a> {
             Pass::Judged(Box::new(reader.start()), STRIDE)
         };
         Self { data: &reader.bytes, pass, gathering }
+    }
+
+    /// Gathers the first part of the log, and makes room for the others.
+    fn walk_first_part(&mut self) {
+        let part = (self.data.len() / PARTS) as u64;
+        while let Pass::Judged(walk, until) = &mut self.pass
+            && *until < part
+            && judged(walk, self.data, until, &mut self.gathering)
+        {
+            self.gathering.copy(self.data);
+        }
+        self.gathering.foresee(PARTS);
     }
 }
 
