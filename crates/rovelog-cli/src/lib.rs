@@ -22,6 +22,7 @@ use std::ffi::OsString;
 ///
 /// Help, the version and bad arguments end the process here.
 pub fn run(args: Vec<OsString>) -> u8 {
+    rovelog::end_on_shortened_log();
     let cli = args::parse(args);
     let context = args::Context::new(cli.global);
     let outcome = commands::run(cli.command, &context);

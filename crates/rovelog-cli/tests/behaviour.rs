@@ -108,16 +108,24 @@ fn every_json_document_parses_and_names_its_schema() {
     assert_eq!(json("info -f json one-topic.ulg header-only.ulg").as_array().unwrap().len(), 2);
 }
 
+const ROWS: usize = 100_000;
+
+/// A log of more than a mebibyte, so that it is mapped.
+fn large_log(folder: &tempfile::TempDir) -> std::path::PathBuf {
+    let mut log = std::fs::read(corpus().join("one-topic.ulg")).unwrap();
+    // The last row again and again: 17 bytes with its message header.
+    let row = log[log.len() - 17..].to_vec();
+    log.extend(row.repeat(ROWS));
+    let path = folder.path().join("large.ulg");
+    std::fs::write(&path, log).unwrap();
+    path
+}
+
 /// Whoever takes the first line and leaves ends the command quietly, however much was to come.
 #[test]
 fn a_closed_pipe_is_no_failure() {
     let folder = tempfile::tempdir().unwrap();
-    let large = folder.path().join("large.ulg");
-    let mut log = std::fs::read(corpus().join("one-topic.ulg")).unwrap();
-    // The last row again and again: 17 bytes with its message header.
-    let row = log[log.len() - 17..].to_vec();
-    log.extend(row.repeat(60_000));
-    std::fs::write(&large, log).unwrap();
+    let large = large_log(&folder);
     for format in ["text", "json", "ndjson", "csv"] {
         let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("rovelog"))
             .args(["cat", "--format", format])
@@ -187,4 +195,64 @@ fn a_format_by_name_opens_what_detection_does_not_know() {
     log[0] = b'X';
     let unknown = String::from_utf8(run_with("info -", &log).stderr).unwrap();
     assert!(unknown.contains("--input-format"), "{unknown}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_log_that_is_shortened_while_it_is_read_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = large_log(&folder);
+    let mut child = common::rovelog()
+        .args(["cat", "-f", "ndjson"])
+        .arg(&path)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Once the first line is there, the rest waits for us to read on.
+    let mut out = child.stdout.take().unwrap();
+    out.read_exact(&mut [0; 64]).unwrap();
+    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(4096).unwrap();
+    std::io::copy(&mut out, &mut std::io::sink()).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("shortened"), "{said}");
+}
+
+#[test]
+fn a_log_that_grows_is_read_up_to_the_length_that_it_had() {
+    use std::io::Write as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = large_log(&folder);
+    let mut child =
+        common::rovelog().args(["cat", "-f", "ndjson"]).arg(&path).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = child.stdout.take().unwrap();
+    let mut text = vec![0; 64];
+    out.read_exact(&mut text).unwrap();
+    std::fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(&[0xFF; 9000]).unwrap();
+    out.read_to_end(&mut text).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(text.iter().filter(|byte| **byte == b'\n').count() > ROWS);
+}
+
+#[cfg(unix)]
+#[test]
+fn odd_file_names_and_links_are_files_like_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "-\u{1b}[31m name\n.ulg";
+    let path = folder.path().join(name);
+    let log = cases().into_iter().find(|(_, expected)| expected["state"] == "complete").unwrap().0;
+    std::fs::copy(corpus().join(log), &path).unwrap();
+    let linked = folder.path().join("linked");
+    std::os::unix::fs::symlink(&path, &linked).unwrap();
+    for path in [&path, &linked] {
+        let output = common::rovelog().arg("info").arg(path).output().unwrap();
+        assert!(output.status.success());
+        assert!(!output.stdout.contains(&0x1b), "the name steers the terminal");
+    }
+    std::fs::write(&path, "no log").unwrap();
+    let output = common::rovelog().arg("info").arg(&path).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!output.stderr.contains(&0x1b), "the name steers the terminal");
 }

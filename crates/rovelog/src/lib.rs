@@ -20,7 +20,8 @@
 //!
 //! # Features
 //! - `mmap` (default): files of 1 MiB and more are mapped, not read. A mapped file that another process
-//!   shortens while it is read ends this process (`SIGBUS`); without the feature every file is read whole.
+//!   shortens while it is read ends this process (`SIGBUS`; with words: [`end_on_shortened_log`]); without the
+//!   feature every file is read whole.
 //! - `rosbag` (default): ROS bags of V1.2 and before.
 //! - `compressed` (default): bags that are compressed as a whole, `.bag.gz` and `.bag.bz2`.
 //! - `ulog` (default): the flight logs of PX4.
@@ -38,6 +39,8 @@ mod open;
 
 pub use detect::{Detection, Sign, detect};
 pub use formats::*;
+#[cfg(feature = "mmap")]
+pub use mmap::end_on_shortened_log;
 pub use open::{from_bytes, open, open_as, open_stream, open_with};
 
 pub use rovelog_core as core;

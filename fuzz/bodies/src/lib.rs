@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::missing_panics_doc, reason = "a panic is how a body reports")]
 
+pub mod campaign;
 mod pieces;
 mod rld;
 mod rosbag;

@@ -1,0 +1,56 @@
+//! The damage campaign over folders of logs, as tables: `campaign SEEDS FOLDER...`
+
+#![forbid(unsafe_code)]
+// This is a terminal tool: printing is its job.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use fuzz_bodies::campaign::{self, Meter, Operator};
+use peak_alloc::PeakAlloc;
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+const METER: Meter = Meter {
+    reset: || {
+        MEMORY.reset_peak_usage();
+        MEMORY.current_usage()
+    },
+    peak: || MEMORY.peak_usage(),
+};
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let Some(seeds) = args.next().and_then(|seeds| seeds.parse().ok()) else {
+        eprintln!("usage: campaign SEEDS FOLDER...");
+        return ExitCode::from(2);
+    };
+    let mut subjects = Vec::new();
+    for folder in args {
+        match campaign::subjects(Path::new(&folder)) {
+            Ok(found) => subjects.extend(found),
+            Err(error) => {
+                eprintln!("error: {folder}: {error}");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    let mut broken = 0;
+    for (format, tallies) in campaign::run(&subjects, seeds, &METER) {
+        let logs = subjects.iter().filter(|subject| subject.format == format).count();
+        println!("**{format}**, {logs} logs:\n");
+        println!("| damage | cases | refused | records before it, all intact | recovered sound | broken |");
+        println!("|---|---|---|---|---|---|");
+        for (operator, tally) in Operator::ALL.into_iter().zip(tallies) {
+            let count = tally.broken.len();
+            let (name, cases, refused) = (operator.name(), tally.cases, tally.refused);
+            println!("| {name} | {cases} | {refused} | {} | {} | {count} |", tally.before, tally.recovered);
+            tally.broken.iter().for_each(|case| eprintln!("{format} {case}"));
+            broken += count;
+        }
+        println!();
+    }
+    if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,213 @@
+//! The damage campaign: every kind of damage to every log, and what must hold all the same.
+
+mod operators;
+
+pub use operators::Operator;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rovelog::{AnyLog, Bytes, LogReader, ReadOptions, RecoverOptions, Select};
+
+use operators::{Random, damaged, length_fields};
+
+/// A log is allowed this, whatever its size, beside a multiple of its bytes.
+pub const BASE_MEMORY: usize = 8 << 20;
+
+/// Peak memory is at most [`BASE_MEMORY`] and so many times the bytes of the log.
+pub const MEMORY_TIMES: usize = 16;
+
+/// Reading a damaged log takes at most so many times what reading the sound one takes, and [`SLACK`].
+pub const TIME_TIMES: u32 = 20;
+
+/// What the clock and the machine add.
+pub const SLACK: Duration = Duration::from_millis(250);
+
+/// A log to damage.
+pub struct Subject {
+    /// The id of its format.
+    pub format: &'static str,
+    /// Its file name.
+    pub name: String,
+    bytes: Vec<u8>,
+}
+
+/// What happened to the logs of one format under one operator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Damaged logs.
+    pub cases: u64,
+    /// Those that cannot be opened any more; for each the reason is an error with an offset.
+    pub refused: u64,
+    /// Records that end before the damage.
+    pub before: u64,
+    /// Logs of which recovery made a sound one.
+    pub recovered: u64,
+    /// Where something that must hold does not: the case and what it is.
+    pub broken: Vec<String>,
+}
+
+/// Memory in use now, and its peak since it was last asked; [`campaign`](self) runs without it too.
+pub struct Meter {
+    /// Bytes in use, and the peak begins anew.
+    pub reset: fn() -> usize,
+    /// The peak in bytes.
+    pub peak: fn() -> usize,
+}
+
+impl Meter {
+    /// Measures nothing.
+    pub const NONE: Self = Self { reset: || 0, peak: || 0 };
+}
+
+/// The logs in a folder that open, by name. What is refused undamaged is no subject.
+pub fn subjects(folder: &Path) -> io::Result<Vec<Subject>> {
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+    paths.retain(|path| path.is_file());
+    paths.sort();
+    let mut subjects = Vec::new();
+    for path in paths {
+        let bytes = std::fs::read(&path)?;
+        if let Ok(log) = open(&bytes) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            subjects.push(Subject { format: log.format().id, name, bytes });
+        }
+    }
+    Ok(subjects)
+}
+
+/// Damages every subject in every way with seeds from 0 to `seeds`.
+pub fn run(subjects: &[Subject], seeds: u64, meter: &Meter) -> BTreeMap<&'static str, Vec<Tally>> {
+    let mut tallies = BTreeMap::<_, Vec<Tally>>::new();
+    for (number, subject) in subjects.iter().enumerate() {
+        let others = || subjects.iter().cycle().skip(number + 1);
+        let other = others().find(|other| other.format == subject.format).unwrap_or(subject);
+        let tally =
+            tallies.entry(subject.format).or_insert_with(|| vec![Tally::default(); Operator::ALL.len()]);
+        for (operator, tally) in Operator::ALL.into_iter().zip(tally) {
+            for seed in 0..seeds {
+                one(subject, operator, seed, &other.bytes, meter, tally);
+            }
+        }
+    }
+    tallies
+}
+
+fn open(bytes: &[u8]) -> rovelog::Result<AnyLog> {
+    rovelog::from_bytes(Bytes::copy_from_slice(bytes), &ReadOptions::default())
+}
+
+/// Where a record lies, and its bytes.
+type Places = BTreeMap<u64, Vec<u8>>;
+
+/// Reads all that there is to read.
+fn read(bytes: Bytes) -> rovelog::Result<(AnyLog, Places)> {
+    let log = rovelog::from_bytes(bytes.clone(), &ReadOptions::default())?;
+    let mut places = Places::new();
+    for record in log.records(&Select::all()) {
+        let record = record.expect("what the reader lists it can read");
+        // What cannot be decoded says why; it must only come back.
+        drop(record.value());
+        places.insert(record.offset, record.payload.to_vec());
+    }
+    for batch in log.batches(&Select::all()) {
+        drop(batch);
+    }
+    let input = Box::new(io::Cursor::new(bytes));
+    if let Ok(mut stream) = rovelog::open_stream(input, &ReadOptions::default()) {
+        while let Ok(Some(_)) = stream.next_record() {}
+    }
+    Ok((log, places))
+}
+
+/// One damaged log.
+fn one(subject: &Subject, operator: Operator, seed: u64, other: &[u8], meter: &Meter, tally: &mut Tally) {
+    let (sound, want) = read(Bytes::copy_from_slice(&subject.bytes)).expect("a subject opens");
+    let mut random = Random::of(&subject.name, operator, seed);
+    let lengths = length_fields(subject.format, &*sound);
+    let (bytes, first) = damaged(&subject.bytes, operator, &mut random, &lengths, other);
+    drop(sound);
+    let case = || format!("{} {} seed {seed} at {first}", subject.name, operator.name());
+    tally.cases += 1;
+    let mut judged = tally.clone();
+    let held = catch_unwind(AssertUnwindSafe(|| {
+        judge(subject, &Bytes::from(bytes), first, &want, meter, &mut judged).map_err(|why| why.to_string())
+    }));
+    *tally = judged;
+    match held {
+        Ok(Ok(())) => {}
+        Ok(Err(why)) => tally.broken.push(format!("{}: {why}", case())),
+        Err(_) => tally.broken.push(format!("{}: a panic", case())),
+    }
+}
+
+/// All that must hold of a damaged log.
+fn judge(
+    subject: &Subject,
+    bytes: &Bytes,
+    first: usize,
+    want: &Places,
+    meter: &Meter,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    let start = Instant::now();
+    let before = (meter.reset)();
+    let opened = read(bytes.clone());
+    let (log, places) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            tally.refused += 1;
+            let lost = want.keys().nth(1).is_some_and(|second| *second <= first as u64);
+            return if lost {
+                Err(format!("records before the damage are refused: {error}"))
+            } else {
+                Ok(())
+            };
+        }
+    };
+    let recovery = log.recover(&mut io::sink(), &RecoverOptions::default());
+    let (peak, took) = ((meter.peak)().saturating_sub(before), start.elapsed());
+    let allowed = BASE_MEMORY + MEMORY_TIMES * bytes.len();
+    if peak > allowed {
+        return Err(format!("{peak} bytes of memory, {allowed} are allowed"));
+    }
+    let start = Instant::now();
+    drop(read(Bytes::copy_from_slice(&subject.bytes)));
+    let allowed = start.elapsed() * TIME_TIMES + SLACK;
+    if took > allowed {
+        return Err(format!("{took:?}, {allowed:?} are allowed"));
+    }
+
+    let ends = want.keys().skip(1);
+    for ((at, payload), end) in want.iter().zip(ends) {
+        if *end > first as u64 {
+            break;
+        }
+        tally.before += 1;
+        if places.get(at) != Some(payload) {
+            return Err(format!("the record at {at} lies before the damage and is lost"));
+        }
+    }
+
+    let Ok(report) = recovery else { return Ok(()) };
+    let accounted = report.kept_bytes + report.lost_bytes() + report.stale_bytes;
+    if accounted != log.info().size {
+        return Err(format!("{accounted} of {} bytes are accounted for", log.info().size));
+    }
+    let mut out = Vec::new();
+    log.recover(&mut out, &RecoverOptions::default()).map_err(|error| error.to_string())?;
+    let again = open(&out).map_err(|error| format!("the recovered log: {error}"))?;
+    let (records, losses) = (again.info().records, again.info().lost.losses);
+    if records != report.records || losses > 0 {
+        return Err(format!(
+            "the recovered log has {records} of {} records, {losses} losses",
+            report.records
+        ));
+    }
+    tally.recovered += 1;
+    Ok(())
+}

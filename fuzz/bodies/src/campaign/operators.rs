@@ -1,0 +1,168 @@
+//! What happens to logs on their way, as edits of bytes: the same seed, the same damage.
+
+use rovelog::LogReader;
+
+/// A kind of damage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// The end is missing.
+    Cut,
+    /// One to five bits are flipped.
+    Flip,
+    /// A stretch is zeroed.
+    Zero,
+    /// A stretch stands there twice.
+    Duplicate,
+    /// Two stretches have changed places.
+    Reorder,
+    /// Random bytes are put in.
+    Insert,
+    /// A length field says more.
+    Grow,
+    /// A length field says less.
+    Shrink,
+    /// Behind some place another log of the same format goes on.
+    Splice,
+}
+
+impl Operator {
+    /// All of them, in the order of the tables.
+    pub const ALL: [Self; 9] = [
+        Self::Cut,
+        Self::Flip,
+        Self::Zero,
+        Self::Duplicate,
+        Self::Reorder,
+        Self::Insert,
+        Self::Grow,
+        Self::Shrink,
+        Self::Splice,
+    ];
+
+    /// What it does, for tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cut => "cut",
+            Self::Flip => "1 to 5 bits flipped",
+            Self::Zero => "a stretch zeroed",
+            Self::Duplicate => "a stretch twice",
+            Self::Reorder => "two stretches exchanged",
+            Self::Insert => "random bytes put in",
+            Self::Grow => "a length field larger",
+            Self::Shrink => "a length field smaller",
+            Self::Splice => "another log spliced in",
+        }
+    }
+}
+
+/// Random numbers that are the same everywhere (`SplitMix64`).
+pub struct Random(u64);
+
+impl Random {
+    /// The numbers of this log, operator and seed.
+    pub fn of(name: &str, operator: Operator, seed: u64) -> Self {
+        let mut state = 0xCBF2_9CE4_8422_2325u64;
+        for byte in name.bytes().chain([operator as u8]).chain(seed.to_le_bytes()) {
+            state = (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+        }
+        Self(state)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`; 0 where there is none.
+    fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % (end as u64).max(1)).unwrap_or(0)
+    }
+}
+
+/// A length field: where it lies, and its bytes.
+type LengthField = (usize, usize);
+
+/// Length fields that a format has: those of up to a thousand records, and those of its header.
+pub fn length_fields(format: &str, log: &dyn LogReader) -> Vec<LengthField> {
+    if format == "rld" {
+        // header_length, data_block_size, data_block_count, sample_count, comment_length
+        return vec![(6, 2), (8, 4), (12, 4), (16, 4), (0x30, 4)];
+    }
+    // Each record begins with its length.
+    let size = if format == "ulog" { 2 } else { 4 };
+    let records = log.records(&rovelog::Select::all()).take(1000).filter_map(Result::ok);
+    records.filter_map(|record| Some((usize::try_from(record.offset).ok()?, size))).collect()
+}
+
+/// The log with the damage, and where that begins.
+pub fn damaged(
+    clean: &[u8],
+    operator: Operator,
+    random: &mut Random,
+    lengths: &[LengthField],
+    other: &[u8],
+) -> (Vec<u8>, usize) {
+    let mut bytes = clean.to_vec();
+    let at = random.below(clean.len());
+    let stretch = 1 + random.below(4096.min(clean.len()));
+    let to = (at + stretch).min(clean.len());
+    let first = match operator {
+        Operator::Cut => {
+            bytes.truncate(at);
+            at
+        }
+        Operator::Flip => {
+            let flips = 1 + random.below(5);
+            let mut first = clean.len();
+            for _ in 0..flips {
+                let at = random.below(clean.len());
+                bytes[at] ^= 1 << random.below(8);
+                first = first.min(at);
+            }
+            first
+        }
+        Operator::Zero => {
+            bytes[at..to].fill(0);
+            at
+        }
+        Operator::Duplicate => {
+            bytes.splice(to..to, clean[at..to].iter().copied());
+            to
+        }
+        Operator::Reorder => {
+            let middle = at + (to - at) / 2;
+            bytes[at..to].rotate_left(middle - at);
+            at
+        }
+        Operator::Insert => {
+            let noise: Vec<u8> = (0..stretch).map(|_| random.next().to_le_bytes()[0]).collect();
+            bytes.splice(at..at, noise);
+            at
+        }
+        Operator::Grow | Operator::Shrink => {
+            let Some(&(at, size)) = lengths.get(random.below(lengths.len())) else {
+                return (bytes, clean.len());
+            };
+            let Some(field) = bytes.get_mut(at..at + size) else { return (bytes, clean.len()) };
+            let mut word = [0; 4];
+            word[..size].copy_from_slice(field);
+            let length = u32::from_le_bytes(word);
+            let by = 1 + u32::try_from(random.below(1 << (4 * size))).unwrap_or(0);
+            let changed = match operator {
+                Operator::Grow => length.saturating_add(by),
+                _ => length.saturating_sub(by),
+            };
+            field.copy_from_slice(&changed.to_le_bytes()[..size]);
+            at
+        }
+        Operator::Splice => {
+            bytes.truncate(at);
+            bytes.extend_from_slice(&other[random.below(other.len())..]);
+            at
+        }
+    };
+    (bytes, first)
+}
