@@ -1,34 +1,65 @@
-//! `cargo xtask damage ulog`: what readers still find in damaged logs, and whether `docs/reliability.md` says so.
+//! `cargo xtask damage`: what becomes of damaged logs, and whether `docs/reliability.md` says so.
 
 use std::ffi::OsStr;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{oracle, root};
 
-/// Where the table stands in the document.
-const BEGIN: &str = "<!-- written by `BLESS=1 cargo xtask damage ulog` -->\n";
+/// Where a table ends in the document.
 const END: &str = "<!-- end -->\n";
+
+/// Each log is damaged so often in each way.
+const SEEDS: &str = "5";
 
 /// The subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
-    ensure!(args == ["ulog"], "damage needs the name of a format: ulog");
+    match args {
+        [what] if what == "ulog" => {
+            told("ulog", beside_others()?, "a peer finds more, or the plan could not be replayed")
+        }
+        [what] if what == "all" => told("all", campaign()?, "something that must hold does not"),
+        _ => bail!("usage: damage ulog (beside other readers) or damage all (the campaign over all logs)"),
+    }
+}
+
+/// The plan of damage to one real log, and what other readers find.
+fn beside_others() -> Result<Command> {
     let Some(real) = oracle::real() else { bail!("the plan of damage is among the real logs") };
     let mut script = oracle::ulog::script("ulog_damage.py")?;
-    let output = script
-        .arg(oracle::binary()?)
-        .arg(real)
-        .stderr(Stdio::inherit())
-        .output()
-        .context("starting the script")?;
+    script.arg(oracle::binary()?).arg(real);
+    Ok(script)
+}
+
+/// All damage to all logs of the corpus, and the real ones where they are.
+fn campaign() -> Result<Command> {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["run", "--release", "--quiet", "-p", "fuzz-bodies", "--bin", "campaign", "--", SEEDS]);
+    for format in ["rld", "rosbag", "ulog", "vel"] {
+        cargo.arg(root().join("corpus").join(format));
+    }
+    if let Some(real) = oracle::real() {
+        for folder in ["rld", "rosbag12", "ulog", "vel"] {
+            cargo.arg(real.join(folder));
+        }
+    }
+    cargo.current_dir(root());
+    Ok(cargo)
+}
+
+/// Runs what prints a table, and holds the document to it.
+fn told(name: &str, mut made: Command, failed: &str) -> Result<()> {
+    let output = made.stderr(Stdio::inherit()).output().context("starting what makes the table")?;
     let table = String::from_utf8(output.stdout).context("the table is not text")?;
     print!("{table}");
-    ensure!(output.status.success(), "a peer finds more, or the plan could not be replayed");
+    ensure!(output.status.success(), "{failed}");
     let path = root().join("docs/reliability.md");
     let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    let Some(new) = replaced(&text, &table) else { bail!("{} has no place for the table", path.display()) };
+    let Some(new) = replaced(&text, name, &table) else {
+        bail!("{} has no place for the table", path.display())
+    };
     if new == text {
         println!("docs/reliability.md says the same");
     } else if env::var_os("BLESS").is_some_and(|value| value == OsStr::new("1")) {
@@ -41,10 +72,11 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
 }
 
 /// The document with this table.
-fn replaced(text: &str, table: &str) -> Option<String> {
-    let (head, rest) = text.split_once(BEGIN)?;
+fn replaced(text: &str, name: &str, table: &str) -> Option<String> {
+    let begin = format!("<!-- written by `BLESS=1 cargo xtask damage {name}` -->\n");
+    let (head, rest) = text.split_once(&begin)?;
     let (_, tail) = rest.split_once(END)?;
-    Some(format!("{head}{BEGIN}\n{table}\n{END}{tail}"))
+    Some(format!("{head}{begin}\n{}\n\n{END}{tail}", table.trim_end()))
 }
 
 #[cfg(test)]
@@ -53,10 +85,11 @@ mod tests {
 
     #[test]
     fn only_the_table_is_replaced() {
-        let text = format!("head\n{BEGIN}\nold\n\n{END}tail\n");
-        let new = replaced(&text, "new\n").expect("a place");
-        assert_eq!(new, format!("head\n{BEGIN}\nnew\n\n{END}tail\n"));
-        assert_eq!(replaced(&new, "new\n").as_deref(), Some(new.as_str()));
-        assert_eq!(replaced("no place", "new\n"), None);
+        let text =
+            "head\n<!-- written by `BLESS=1 cargo xtask damage toy` -->\n\nold\n\n<!-- end -->\ntail\n";
+        let new = replaced(text, "toy", "new\n").expect("a place");
+        assert_eq!(new, text.replace("old", "new"));
+        assert_eq!(replaced(&new, "toy", "new\n").as_deref(), Some(new.as_str()));
+        assert_eq!(replaced(text, "other", "new\n"), None);
     }
 }

@@ -45,7 +45,7 @@ const TASKS: &[Task] = &[
     (
         "damage",
         damage::command,
-        "ulog: what readers find in damaged logs [BLESS=1: rewrite docs/reliability.md]",
+        "what becomes of damaged logs: damage ulog|all [BLESS=1: rewrite docs/reliability.md]",
     ),
     ("help", help, "print this list"),
 ];

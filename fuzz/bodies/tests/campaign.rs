@@ -1,0 +1,49 @@
+//! A small part of the damage campaign, the same each time: `cargo xtask damage all` is the whole.
+
+use std::path::Path;
+
+use fuzz_bodies::campaign::{self, Meter, Operator};
+use peak_alloc::PeakAlloc;
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+const METER: Meter = Meter {
+    reset: || {
+        MEMORY.reset_peak_usage();
+        MEMORY.current_usage()
+    },
+    peak: || MEMORY.peak_usage(),
+};
+
+/// Every log of the corpus, damaged once in each way.
+fn holds(format: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(format);
+    let subjects = campaign::subjects(&folder).expect("the corpus is part of the repository");
+    assert!(subjects.len() > 40, "{} logs", subjects.len());
+    let tallies = campaign::run(&subjects, 1, &METER);
+    let broken: Vec<_> = tallies.values().flatten().flat_map(|tally| &tally.broken).collect();
+    assert!(broken.is_empty(), "{broken:#?}");
+    let cases: u64 = tallies.values().flatten().map(|tally| tally.cases).sum();
+    assert_eq!(cases, (subjects.len() * Operator::ALL.len()) as u64);
+}
+
+#[test]
+fn damage_to_rld() {
+    holds("rld");
+}
+
+#[test]
+fn damage_to_ros_bags() {
+    holds("rosbag");
+}
+
+#[test]
+fn damage_to_ulog() {
+    holds("ulog");
+}
+
+#[test]
+fn damage_to_vel() {
+    holds("vel");
+}
