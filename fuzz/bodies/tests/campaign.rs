@@ -16,34 +16,17 @@ const METER: Meter = Meter {
     peak: || MEMORY.peak_usage(),
 };
 
-/// Every log of the corpus, damaged once in each way.
-fn holds(format: &str) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(format);
-    let subjects = campaign::subjects(&folder).expect("the corpus is part of the repository");
-    assert!(subjects.len() > 40, "{} logs", subjects.len());
-    let tallies = campaign::run(&subjects, 1, &METER);
-    let broken: Vec<_> = tallies.values().flatten().flat_map(|tally| &tally.broken).collect();
-    assert!(broken.is_empty(), "{broken:#?}");
-    let cases: u64 = tallies.values().flatten().map(|tally| tally.cases).sum();
-    assert_eq!(cases, (subjects.len() * Operator::ALL.len()) as u64);
-}
-
+// One test: the meter counts the memory of the whole process.
 #[test]
-fn damage_to_rld() {
-    holds("rld");
-}
-
-#[test]
-fn damage_to_ros_bags() {
-    holds("rosbag");
-}
-
-#[test]
-fn damage_to_ulog() {
-    holds("ulog");
-}
-
-#[test]
-fn damage_to_vel() {
-    holds("vel");
+fn every_corpus_log_damaged_once_in_each_way() {
+    for format in ["rld", "rosbag", "ulog", "vel"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(format);
+        let subjects = campaign::subjects(&folder).expect("the corpus is part of the repository");
+        assert!(subjects.len() > 40, "{} logs of {format}", subjects.len());
+        let tallies = campaign::run(&subjects, 1, &METER);
+        let broken: Vec<_> = tallies.values().flatten().flat_map(|tally| &tally.broken).collect();
+        assert!(broken.is_empty(), "{broken:#?}");
+        let cases: u64 = tallies.values().flatten().map(|tally| tally.cases).sum();
+        assert_eq!(cases, (subjects.len() * Operator::ALL.len()) as u64);
+    }
 }
