@@ -41,12 +41,15 @@ fn main() -> ExitCode {
     for (format, tallies) in campaign::run(&subjects, seeds, &METER) {
         let logs = subjects.iter().filter(|subject| subject.format == format).count();
         println!("**{format}**, {logs} logs:\n");
-        println!("| damage | cases | refused | records before it, all intact | recovered sound | broken |");
-        println!("|---|---|---|---|---|---|");
+        println!(
+            "| damage | cases | refused | records before it | lost with it | recovered sound | broken |"
+        );
+        println!("|---|---|---|---|---|---|---|");
         for (operator, tally) in Operator::ALL.into_iter().zip(tallies) {
             let count = tally.broken.len();
             let (name, cases, refused) = (operator.name(), tally.cases, tally.refused);
-            println!("| {name} | {cases} | {refused} | {} | {} | {count} |", tally.before, tally.recovered);
+            let (before, edge, recovered) = (tally.before, tally.edge, tally.recovered);
+            println!("| {name} | {cases} | {refused} | {before} | {edge} | {recovered} | {count} |");
             tally.broken.iter().for_each(|case| eprintln!("{format} {case}"));
             broken += count;
         }

@@ -56,11 +56,11 @@ impl Operator {
 }
 
 /// Random numbers that are the same everywhere (`SplitMix64`).
-pub struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
     /// The numbers of this log, operator and seed.
-    pub fn of(name: &str, operator: Operator, seed: u64) -> Self {
+    pub(super) fn of(name: &str, operator: Operator, seed: u64) -> Self {
         let mut state = 0xCBF2_9CE4_8422_2325u64;
         for byte in name.bytes().chain([operator as u8]).chain(seed.to_le_bytes()) {
             state = (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
@@ -86,7 +86,7 @@ impl Random {
 type LengthField = (usize, usize);
 
 /// Length fields that a format has: those of up to a thousand records, and those of its header.
-pub fn length_fields(format: &str, log: &dyn LogReader) -> Vec<LengthField> {
+pub(super) fn length_fields(format: &str, log: &dyn LogReader) -> Vec<LengthField> {
     if format == "rld" {
         // header_length, data_block_size, data_block_count, sample_count, comment_length
         return vec![(6, 2), (8, 4), (12, 4), (16, 4), (0x30, 4)];
@@ -98,7 +98,7 @@ pub fn length_fields(format: &str, log: &dyn LogReader) -> Vec<LengthField> {
 }
 
 /// The log with the damage, and where that begins.
-pub fn damaged(
+pub(super) fn damaged(
     clean: &[u8],
     operator: Operator,
     random: &mut Random,
