@@ -31,7 +31,15 @@ runs! {
         "cat range-switches.rld",
         "cat v4.rld -f ndjson --topics samples",
         "check dirty-bits.rld",
-        "check header-behind.rld -f json";
+        "check header-behind.rld -f json",
+        "check header-behind+cut.rld",
+        "cat header-behind.rld --topics samples -f csv -q";
+    faults:
+        "check current-wraps.rld",
+        "check means-of-negatives.rld",
+        "check validity-untrusted.rld",
+        "stats validity-untrusted.rld --energy --settle 0 --fields I1",
+        "stats validity-untrusted.rld --energy --settle 0 --fields I1 --ranges values";
     stats:
         "stats range-switches.rld --energy --power V1*I1",
         "stats range-switches.rld --energy --settle 0 --by I1L_valid --fields I1",
