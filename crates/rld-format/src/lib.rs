@@ -62,7 +62,7 @@ use rovelog_core::reader::Companion;
 use rovelog_core::{Align, Bytes, Format, FormatInfo, Merged, ReadOptions, Result, Signature};
 
 #[cfg(feature = "arrow")]
-pub use columns::{ColumnOptions, RldBatches, Values};
+pub use columns::{ColumnOptions, Merging, RldBatches, Values};
 pub use error::RldError;
 pub use reader::{RldReader, Runs};
 pub use recover::recover;
