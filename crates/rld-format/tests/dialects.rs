@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::fmt::Write as _;
+
 use rld_format::calibration::Calibration;
 use rld_format::csv::import;
 use rld_format::scrub::Scrub;
@@ -69,7 +71,8 @@ fn csv_of_version_2_is_read() {
     for row in 0..2500 {
         let stamp =
             if row % 500 == 0 { format!("Tue Nov 14 {} 2023", dates[row / 500]) } else { String::new() };
-        text += &format!("{stamp}, {}, 1,{},{row},-{row}\n", row % 2, 335_338_378 - row);
+        writeln!(text, "{stamp}, {}, 1,{},{row},-{row}", row % 2, 335_338_378 - row)
+            .expect("memory takes it");
     }
     let imported = import(text.as_bytes(), 3600).expect("the logger's CSV");
     assert_eq!(imported.remarks.len(), 2, "{:?}", imported.remarks);
