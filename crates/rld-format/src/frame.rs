@@ -333,9 +333,7 @@ impl Judged {
         let mut rest = end + used..len;
         if behind > 0 && rows == self.declared.unwrap_or(0) {
             let body = u64::try_from(layout.body(rows + behind)).unwrap_or(body).min(body);
-            let blocks = behind.div_ceil(layout.block_rows);
-            let text =
-                format!("{behind} rows in {blocks} blocks that the header does not count: recover the log");
+            let text = format!("{behind} rows that the header does not count: recover the log");
             note(&rules::HEADER_BEHIND, rest.start..end + body, text);
             rest.start = end + body;
         }
