@@ -11,6 +11,7 @@ mod stats;
 mod windows;
 
 pub use accumulate::{Accumulator, PowerTerm, StatsOptions};
+pub(crate) use currents::Merger;
 pub use currents::{Current, MARGIN_SETTLED, Source, currents};
 pub use events::{Event, Events, StateRun, StateRuns, Threshold};
 pub use levels::Levels;

@@ -4,6 +4,8 @@
 //! that are reused once the consumer has let go of the batch before. Bits go through a transposition of squares
 //! right into Arrow's bitmaps.
 
+mod merged;
+
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,6 +21,10 @@ use rovelog_core::columns::TIME_COLUMN;
 use rovelog_core::room::Room;
 use zerocopy::FromBytes;
 
+use merged::MergedColumn;
+pub use merged::Merging;
+
+use crate::analysis::Merger;
 use crate::bits;
 use crate::clock::{TimeMap, TimeOptions};
 use crate::error::RldError;
@@ -56,6 +62,9 @@ pub struct ColumnOptions {
     pub times: Option<TimeOptions>,
     /// Rows of a batch.
     pub batch_rows: usize,
+    /// Currents of two ranges as further columns behind the channels: `I1`, and `I1_source` with `low`, `high`, or
+    /// `transition` for a high value because the low one has not settled. Null where neither range holds.
+    pub merged: Option<Merging>,
 }
 
 impl Default for ColumnOptions {
@@ -68,7 +77,7 @@ impl ColumnOptions {
     /// Raw integers, no nulls.
     pub fn raw() -> Self {
         let times = Some(TimeOptions::default());
-        Self { values: Values::Raw, nulls: false, times, batch_rows: BATCH_ROWS }
+        Self { values: Values::Raw, nulls: false, times, batch_rows: BATCH_ROWS, merged: None }
     }
 
     /// Physical values, null where they are out of range.
@@ -87,6 +96,13 @@ impl ColumnOptions {
     #[must_use]
     pub fn with_nulls(mut self, nulls: bool) -> Self {
         self.nulls = nulls;
+        self
+    }
+
+    /// The same with merged currents.
+    #[must_use]
+    pub fn with_merged(mut self, merging: Merging) -> Self {
+        self.merged = Some(merging);
         self
     }
 
@@ -156,6 +172,10 @@ impl RldReader {
             fields.push(Field::new(&*channel.name, data_type, valid.is_some()).with_metadata(metadata));
             columns.push(Column { store, valid });
         }
+        let merged = options.merged.map_or_else(Vec::new, |merging| {
+            MergedColumn::of(&table.channels, select, merging, options.values)
+        });
+        fields.extend(merged.iter().flat_map(MergedColumn::fields));
         let schema = Arc::new(Schema::new_with_metadata(fields, self.metadata(topic)));
         let wanted = |column: &Column| match column.store {
             Store::Bit(bit) => [Some(bit), column.valid],
@@ -176,6 +196,8 @@ impl RldReader {
             reader: self,
             schema,
             columns,
+            merged,
+            merger: Merger::default(),
             bytes,
             maps: HashMap::new(),
             words: vec![Vec::new(); words],
@@ -225,6 +247,8 @@ pub struct RldBatches<'a> {
     reader: &'a RldReader,
     schema: SchemaRef,
     columns: Vec<Column>,
+    merged: Vec<MergedColumn>,
+    merger: Merger,
     /// Groups of eight bits that any column needs.
     bytes: Vec<usize>,
     /// The bitmaps of the batch at hand, by bit.
@@ -253,7 +277,7 @@ impl RldBatches<'_> {
         self.turn_bits();
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len() + 1);
         if let Some((map, room)) = &mut self.times {
-            arrays.push(times(map, room, rows, count));
+            arrays.push(times(map, room, rows.clone(), count));
         }
         for column in &mut self.columns {
             let bits = |bit: usize| self.maps.get(&bit).map(|map| BooleanBuffer::new(map.clone(), 0, count));
@@ -273,6 +297,9 @@ impl RldBatches<'_> {
                     Arc::new(PrimitiveArray::<Float64Type>::new(ScalarBuffer::from(room.lend()), nulls))
                 }
             });
+        }
+        for merged in &self.merged {
+            arrays.extend(merged.arrays(self.reader, &mut self.merger, &rows));
         }
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)

@@ -18,8 +18,6 @@ macro_rules! rules {
 rules! {
     CUT "E-RLD-001" "cut" DataLost
         "a row or a block's stamps that the end of the file cuts"
-    HEADER_BEHIND "E-RLD-002" "header_behind" DataLost
-        "whole blocks behind those that the header counts; recovery keeps them"
     TRAILING_BYTES "E-RLD-003" "trailing_bytes" DataLost
         "bytes behind the last row that are no block"
     NO_LAYOUT "E-RLD-004" "no_layout" DataLost
@@ -50,7 +48,7 @@ rules! {
     SCALE_REFUSED "W-RLD-112" "scale_refused" Note
         "an exponent of ten beyond 30: raw values only"
     DIRTY_BITS "W-RLD-113" "dirty_bits" Note
-        "bits set that belong to no channel: masked, but in files of 1.1 to 1.1.2 validity is not to be trusted"
+        "bits set that belong to no channel: masked"
     EXTRA_WORD "W-RLD-114" "extra_word" Repaired
         "a word of binary values in every row of a file without binary channels (2.0 to 2.0.1): left out"
     COMMENT_EXCESS "W-RLD-115" "comment_excess" Repaired
@@ -77,6 +75,16 @@ rules! {
         "a rate of 0: rows have no times"
     PART_LEFT_OUT "W-RLD-126" "part_left_out" Note
         "a file that is named like a part of this log and is none"
+    HEADER_BEHIND "W-RLD-127" "header_behind" Repaired
+        "rows in blocks behind those that the header counts: left out by reading, kept by recovery"
+    CURRENT_WRAPS "W-RLD-128" "current_wraps" Note
+        "a current that jumps from one end of its range to the other: 32 and 64 kSPS wrap around in 1.1.3 and before"
+    MEANS_WRAPPED "W-RLD-129" "means_wrapped" Note
+        "means that look like sums which passed 32 bits: those of negative values do in 2.0.0 and before"
+    VALIDITY_UNTRUSTED "W-RLD-130" "validity_untrusted" Note
+        "range bits that 1.1 to 1.1.2 mixed with others where digital inputs were off: they stick at 1"
+    STOPPED_AT_2_GIB "W-RLD-131" "stopped_at_2_gib" Note
+        "a file that ends at 2 GiB before its header's counts (1.1.4 and before): read up to its last row"
 }
 
 #[cfg(test)]

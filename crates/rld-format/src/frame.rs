@@ -264,9 +264,48 @@ fn has_extra_word(
     Ok(!follows(&plain) && follows(&extra))
 }
 
+/// Whether a file ends where those of 1.1.4 and before could not grow any more: within a block of 2^31 bytes.
+fn stops_at_2_gib(version: &Version, len: u64, block: u64) -> bool {
+    version.number <= 3 && len.abs_diff(1 << 31) <= block.max(4096)
+}
+
 impl Judged {
-    /// The rows of a file of `len` bytes, and what else is in it.
-    pub(crate) fn extent(&self, len: u64) -> Extent {
+    /// The layout of a file whose header counts full blocks, so that others may follow them.
+    pub(crate) fn counted(&self) -> Option<&Layout> {
+        let layout = self.layout.as_ref().ok()?;
+        let full = layout.row > 0 && self.declared?.checked_rem(layout.block_rows) == Some(0);
+        full.then_some(layout)
+    }
+
+    /// The rows in `bytes` behind those that the header counts: the logger counts a block after it has written it.
+    /// They lie in blocks whose stamps follow each other.
+    pub(crate) fn behind(&self, bytes: &[u8]) -> u64 {
+        let (Some(layout), Some(declared)) = (self.counted(), self.declared) else { return 0 };
+        let physical = layout.rows_in((bytes.len() as u64).saturating_sub(layout.header));
+        let stamps = |row: u64| {
+            let at = usize::try_from(layout.block_at(row / layout.block_rows)).ok()?;
+            BlockStamps::ref_from_prefix(bytes.get(at..)?).ok().map(|(stamps, _)| stamps)
+        };
+        let mut before = declared.checked_sub(1).and_then(stamps);
+        let mut rows = declared;
+        while rows < physical {
+            let here = stamps(rows);
+            let sound = here.is_some_and(|here| match before {
+                Some(before) => clock::follows(before, here),
+                None => clock::is_plausible(here),
+            });
+            if !sound {
+                break;
+            }
+            rows = physical.min(rows + layout.block_rows);
+            before = here;
+        }
+        rows.saturating_sub(declared)
+    }
+
+    /// The rows of a file of `len` bytes, and what else is in it; `behind` rows are known to follow those that the
+    /// header counts.
+    pub(crate) fn extent(&self, len: u64, behind: u64) -> Extent {
         let end = self.header.len();
         let mut extent = Extent::default();
         let mut note =
@@ -291,17 +330,19 @@ impl Judged {
         let rows = self.declared.unwrap_or(physical).min(physical);
         // Rows that are there end within the file.
         let used = u64::try_from(layout.body(rows)).unwrap_or(body).min(body);
-        let rest = end + used..len;
+        let mut rest = end + used..len;
+        if behind > 0 && rows == self.declared.unwrap_or(0) {
+            let body = u64::try_from(layout.body(rows + behind)).unwrap_or(body).min(body);
+            let text = format!("{behind} rows that the header does not count: recover the log");
+            note(&rules::HEADER_BEHIND, rest.start..end + body, text);
+            rest.start = end + body;
+        }
         let missing = self.declared.filter(|declared| *declared > physical);
         if rest.start < len {
             let bytes = len - rest.start;
             if missing.is_some() || self.declared.is_none() {
                 note(&rules::CUT, rest, format!("{bytes} bytes of what would be row {rows}"));
                 extent.truncated = true;
-            } else if rows.is_multiple_of(layout.block_rows) && bytes.is_multiple_of(layout.block) {
-                let blocks = bytes / layout.block;
-                let text = format!("{blocks} blocks that the header does not count");
-                note(&rules::HEADER_BEHIND, rest, text);
             } else {
                 note(&rules::TRAILING_BYTES, rest, format!("{bytes} bytes behind the last row"));
             }
@@ -309,8 +350,48 @@ impl Judged {
             let text = format!("the header counts {declared} rows, {physical} are there");
             note(&rules::ROWS_MISSING, len..len, text);
         }
+        if missing.is_some() && stops_at_2_gib(self.version, len, layout.block) {
+            let text = format!("{len} bytes: the logger's files could not grow beyond 2 GiB");
+            note(&rules::STOPPED_AT_2_GIB, len..len, text);
+        }
         extent.truncated |= missing.is_some();
         extent.rows = rows;
         extent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::unit::Unit;
+    use crate::writer::{ChannelSpec, LogSpec, set_counts};
+
+    /// A file of 3 GB as its header counts it, of which so many bytes are there.
+    fn extent(version: u16, len: u64) -> Extent {
+        let mut spec = LogSpec::new(64_000);
+        (spec.version, spec.block_rows) = (version, 64_000);
+        spec.channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
+        let mut header = spec.header().unwrap();
+        set_counts(&mut header, 750_000_000).unwrap();
+        judge(&header.to_bytes(), Some(len)).unwrap().unwrap().extent(len, 0)
+    }
+
+    fn names(extent: &Extent) -> Vec<&str> {
+        extent.notes.iter().map(|note| note.0.name).collect()
+    }
+
+    #[test]
+    fn files_that_could_not_grow_beyond_2_gib_are_read_by_their_size() {
+        let len = (1 << 31) - 1;
+        let limited = extent(3, len);
+        assert_eq!(names(&limited), ["cut", "stopped_at_2_gib"]);
+        // 8387 full blocks of 256 032 bytes, and what is left.
+        let body = len - (56 + 4 + 28);
+        let (full, rest) = (body / 256_032, body % 256_032);
+        assert_eq!(limited.rows, full * 64_000 + (rest - 32) / 4);
+        assert!(limited.truncated);
+        // Files of other software, and files cut elsewhere, are just cut.
+        assert_eq!(names(&extent(4, len)), ["cut"]);
+        assert_eq!(names(&extent(3, len - 300_001)), ["cut"]);
     }
 }

@@ -54,6 +54,7 @@ pub mod scrub;
 mod stream;
 mod summary;
 pub mod unit;
+mod watch;
 pub mod wire;
 pub mod writer;
 
@@ -61,7 +62,7 @@ use rovelog_core::reader::Companion;
 use rovelog_core::{Align, Bytes, Format, FormatInfo, Merged, ReadOptions, Result, Signature};
 
 #[cfg(feature = "arrow")]
-pub use columns::{ColumnOptions, RldBatches, Values};
+pub use columns::{ColumnOptions, Merging, RldBatches, Values};
 pub use error::RldError;
 pub use reader::{RldReader, Runs};
 pub use recover::recover;

@@ -12,10 +12,8 @@ use crate::frame::{Extent, Judged, judge};
 use crate::reader::{Part, RldReader};
 use crate::row::{Row, Table};
 use crate::summary::{self, AMBIENT, Read, unix};
+use crate::watch::Watch;
 use crate::wire::{BlockStamps, STAMPS_LEN};
-
-/// Rows whose bits are checked for ones that belong to no channel, when a log is opened.
-pub(crate) const DIRTY_ROWS: u64 = 1024;
 
 /// Judges a file that lies in memory.
 pub(crate) fn judged(bytes: &[u8]) -> Result<Judged, RldError> {
@@ -57,6 +55,7 @@ pub(crate) struct Opening {
     parts: Vec<Part>,
     blocks: Blocks,
     tracker: Tracker,
+    watch: Watch,
     diagnostics: Diagnostics,
     rows: u64,
     size: u64,
@@ -80,6 +79,7 @@ impl Opening {
             latency: i64::try_from(late).unwrap_or_default(),
             list: Vec::new(),
         };
+        let watch = Watch::new(&judged, table.as_ref());
         Self {
             judged,
             table,
@@ -87,6 +87,7 @@ impl Opening {
             parts: Vec::new(),
             blocks,
             tracker,
+            watch,
             diagnostics: Diagnostics::new(&options.limits),
             rows: 0,
             size: 0,
@@ -113,7 +114,7 @@ impl Opening {
             self.note(number, base, &rules::TABLE_FROM_FIRST, at..own.header.len(), &text);
             own.layout.clone_from(&self.judged.layout);
         }
-        let extent = own.extent(len);
+        let extent = own.extent(len, own.behind(&bytes));
         let Extent { rows, truncated, .. } = extent;
         self.truncated |= truncated;
         let header = if number == 0 { self.judged.header.clone() } else { own.header };
@@ -144,12 +145,6 @@ impl Opening {
     fn blocks_of(&mut self, part: &Part, number: usize) -> Result<(), RldError> {
         let Some(table) = &self.table else { return Ok(()) };
         let layout = &table.layout;
-        if number == 0
-            && let Some((row, text)) = dirty(table, part)
-        {
-            let at = layout.row_at(row);
-            self.diagnostics.push(&rules::DIRTY_BITS, at..at + 4 * layout.words as u64, || text);
-        }
         for block in 0..layout.blocks(part.rows) {
             let at = layout.block_at(block);
             let stamps = BlockStamps::ref_from_bytes(part.slice(at, at + STAMPS_LEN));
@@ -157,10 +152,16 @@ impl Opening {
             let row = part.row + block * layout.block_rows;
             let rows = layout.block_rows.min(part.rows - block * layout.block_rows);
             let diagnostics = &mut self.diagnostics;
-            let noticed = self.tracker.block(part.base + at, stamps, row, rows, |rule, range, text| {
+            let mut note = |rule, range, text: String| {
                 diagnostics
                     .push(rule, range, || if number == 0 { text } else { format!("part {number}: {text}") });
-            });
+            };
+            let noticed = self.tracker.block(part.base + at, stamps, row, rows, &mut note);
+            for row in row..(row + rows).min(self.watch.until) {
+                let at = layout.row_at(row - part.row);
+                let bytes = part.slice(at, at + layout.row as u64);
+                self.watch.row(row, part.base + at, Row::new(bytes, table), &mut note);
+            }
             if let Noticed::Gap { nanos, .. } = noticed {
                 self.gaps = (self.gaps.0 + 1, self.gaps.1 + i128::from(nanos));
             }
@@ -171,7 +172,9 @@ impl Opening {
         Ok(())
     }
 
-    pub(crate) fn finish(self) -> RldReader {
+    pub(crate) fn finish(mut self) -> RldReader {
+        let diagnostics = &mut self.diagnostics;
+        self.watch.end(|rule, range, text| diagnostics.push(rule, range, || text));
         let Self {
             judged, table, mut topic, parts, blocks, diagnostics, rows, size, truncated, gaps, ..
         } = self;
@@ -212,24 +215,4 @@ impl Opening {
             ambient: None,
         }
     }
-}
-
-/// The first row with bits of no channel among the first thousand.
-fn dirty(table: &Table, part: &Part) -> Option<(u64, String)> {
-    (0..part.rows.min(DIRTY_ROWS)).find_map(|row| {
-        let at = table.layout.row_at(row);
-        let bytes = part.slice(at, at + table.layout.row as u64);
-        dirty_bits(table, bytes).map(|text| (row, text))
-    })
-}
-
-/// Bits of a row that belong to no channel.
-pub(crate) fn dirty_bits(table: &Table, row: &[u8]) -> Option<String> {
-    let binary = table.binary();
-    if binary.is_multiple_of(32) {
-        return None;
-    }
-    let last = Row::new(row, table).word(binary / 32)?;
-    let dirty = last & !((1 << (binary % 32)) - 1);
-    (dirty != 0).then(|| format!("a word of {last:#010x} with {binary} binary channels"))
 }

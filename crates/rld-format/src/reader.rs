@@ -326,6 +326,10 @@ impl LogReader for RldReader {
         Ok(Box::new(reader.batches_as(&topic.name, select, &options)?))
     }
 
+    fn part_name(&self, name: &str, part: usize) -> Option<String> {
+        Some(crate::parts::part_name(name, part))
+    }
+
     fn definition(&self, topic: &Topic) -> Option<String> {
         let reader = if topic.id.index() == 0 { self } else { self.ambient()? };
         let line = |channel: &Channel| {

@@ -60,11 +60,10 @@ pub fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, RldErro
 /// The log read as if its header counted everything, where the last file goes on behind its counts; and the rows
 /// of it that are rows: whole blocks from the last counted one on whose stamps follow each other.
 fn all_rows(log: &RldReader) -> Result<Option<(RldReader, u64)>, RldError> {
-    let behind = [&rules::HEADER_BEHIND, &rules::TRAILING_BYTES];
     let Some(table) = &log.table else { return Ok(None) };
     let last = log.parts.last().map_or(0, |part| part.rows);
     let size = table.layout.block_rows;
-    let goes_on = log.diagnostics().list().iter().any(|d| behind.contains(&d.rule));
+    let goes_on = log.diagnostics().list().iter().any(|d| d.rule == &rules::HEADER_BEHIND);
     if !goes_on || size == 0 || !last.is_multiple_of(size) {
         return Ok(None);
     }

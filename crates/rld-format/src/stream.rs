@@ -9,14 +9,13 @@ use std::io::Read as Input;
 use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Topic};
 use zerocopy::FromBytes;
 
-use crate::clock::{Noticed, Tracker};
-use crate::diagnostics as rules;
+use crate::clock::{Noticed, Tracker, follows, is_plausible};
 use crate::error::RldError;
 use crate::frame::{Judged, judge};
-use crate::opening::{DIRTY_ROWS, dirty_bits};
-use crate::row::Table;
+use crate::row::{Row, Table};
 use crate::schema::Channel;
 use crate::summary::{self, Read, unix};
+use crate::watch::Watch;
 use crate::wire::{BlockStamps, Header, STAMPS_LEN};
 
 /// Bytes asked for at once.
@@ -43,6 +42,17 @@ impl<R: Input> Source<R> {
     fn skip(&mut self, bytes: usize) {
         self.from += bytes;
         self.at += bytes as u64;
+    }
+
+    /// Passes over so many bytes, or as many as there are.
+    fn skip_up_to(&mut self, bytes: u64) -> std::io::Result<u64> {
+        let mut skipped = 0;
+        while skipped < bytes && self.need(1)? {
+            let ahead = (bytes - skipped).min(self.ahead().len() as u64);
+            self.skip(usize::try_from(ahead).unwrap_or(usize::MAX));
+            skipped += ahead;
+        }
+        Ok(skipped)
     }
 
     /// Reads until `bytes` are ahead; false where the input ends before.
@@ -75,6 +85,9 @@ pub struct RldStream<R> {
     table: Option<Table>,
     topics: [Topic; 1],
     tracker: Tracker,
+    watch: Watch,
+    /// The stamps of the last block.
+    stamps: Option<BlockStamps>,
     diagnostics: Diagnostics,
     rows: u64,
     blocks: u64,
@@ -82,7 +95,6 @@ pub struct RldStream<R> {
     last: Option<i64>,
     gaps: (u64, i128),
     truncated: bool,
-    dirty: bool,
     done: bool,
 }
 
@@ -111,6 +123,8 @@ impl<R: Input> RldStream<R> {
         Ok(Self {
             source,
             tracker: Tracker::new(&judged.header.lead_in),
+            watch: Watch::new(&judged, table.as_ref()),
+            stamps: None,
             judged,
             table,
             topics: [topic],
@@ -121,7 +135,6 @@ impl<R: Input> RldStream<R> {
             last: None,
             gaps: (0, 0),
             truncated: false,
-            dirty: false,
             done: false,
         })
     }
@@ -164,8 +177,36 @@ impl<R: Input> RldStream<R> {
             self.gaps = (self.gaps.0 + 1, self.gaps.1 + i128::from(nanos));
         }
         self.blocks += 1;
+        self.stamps = Some(stamps);
         self.source.skip(stamps_len);
         Ok(true)
+    }
+
+    /// The rows behind those that the header counts, in blocks whose stamps follow.
+    fn behind(&mut self) -> Result<u64, RldError> {
+        let Some(layout) = self.judged.counted() else { return Ok(0) };
+        let stamps_len = usize::try_from(STAMPS_LEN).unwrap_or(usize::MAX);
+        let (block_rows, row) = (layout.block_rows, layout.row);
+        let mut rows = 0;
+        if self.judged.declared != Some(self.rows) {
+            return Ok(rows);
+        }
+        while self.source.need(stamps_len)? {
+            let stamps = BlockStamps::read_from_bytes(&self.source.ahead()[..stamps_len]);
+            let stamps = stamps.map_err(|_| RldError::refused("stamps of another size"))?;
+            if !self.stamps.map_or(is_plausible(&stamps), |before| follows(&before, &stamps)) {
+                break;
+            }
+            self.stamps = Some(stamps);
+            self.source.skip(stamps_len);
+            let bytes = block_rows * row as u64;
+            let there = self.source.skip_up_to(bytes)?;
+            rows += there / row as u64;
+            if there < bytes {
+                break;
+            }
+        }
+        Ok(rows)
     }
 
     /// Reads what is behind the last row and settles what it is.
@@ -174,11 +215,11 @@ impl<R: Input> RldStream<R> {
             return Ok(());
         }
         self.done = true;
-        while self.source.need(1)? {
-            let ahead = self.source.ahead().len();
-            self.source.skip(ahead);
-        }
-        let extent = self.judged.extent(self.source.at);
+        let behind = self.behind()?;
+        self.source.skip_up_to(u64::MAX)?;
+        let diagnostics = &mut self.diagnostics;
+        self.watch.end(|rule, range, text| diagnostics.push(rule, range, || text));
+        let extent = self.judged.extent(self.source.at, behind);
         debug_assert_eq!(extent.rows, self.rows, "the stream ends where the slice does");
         self.truncated = extent.truncated;
         for (rule, range, text) in extent.notes {
@@ -212,12 +253,10 @@ impl<R: Input + Send> LogStream for RldStream<R> {
         (topic.first, topic.last) = (self.first.map(unix), self.last.map(unix));
         self.source.skip(len);
         let row = &self.source.buffer[self.source.from - len..self.source.from];
-        if !self.dirty
-            && seq < DIRTY_ROWS
-            && let Some(text) = dirty_bits(table, row)
-        {
-            self.dirty = true;
-            self.diagnostics.push(&rules::DIRTY_BITS, at..at + 4 * table.layout.words as u64, || text);
+        if seq < self.watch.until {
+            let diagnostics = &mut self.diagnostics;
+            let note = |rule, range, text| diagnostics.push(rule, range, || text);
+            self.watch.row(seq, at, Row::new(row, table), note);
         }
         Ok(Some(Record::new(&self.topics[0], time.map(unix), at, seq, row, table)))
     }

@@ -5,13 +5,13 @@ mod support;
 
 use rld_format::RldReader;
 use rld_format::analysis::{
-    Events, Levels, MARGIN_SETTLED, Phase, Source, StateRuns, Stats, StatsOptions, Threshold, Windows,
-    currents,
+    Current, Events, Levels, MARGIN_SETTLED, Phase, Source, StateRuns, Stats, StatsOptions, Threshold,
+    Windows, currents,
 };
 use rld_format::clock::{TRUE_SECOND, TimeOptions};
 use rovelog_testing::Log;
 use serde_json::Value as Json;
-use support::{int, json, open, real, real_logs, sha};
+use support::{corpus, int, json, open, real, real_logs, sha};
 
 fn expected(name: &str) -> Json {
     json(&real().expect("a folder").join(format!("expected/{name}.rld.json")))
@@ -211,4 +211,48 @@ fn levels_equal_direct_passes_over_any_rows() {
     }
     assert_eq!(total, sums.stats(1000..120_000));
     assert!(Levels::build(&mut sums, 10, 63).is_err());
+}
+
+/// Files of 1.1 to 1.1.2 without digital inputs, whose range bits stick at 1.
+#[test]
+fn ranges_are_derived_where_bits_are_not_to_be_trusted() {
+    let log = corpus().into_iter().find(|log| log.name == "validity-untrusted").expect("in the corpus");
+    let reader = open(&log.bytes);
+    let list = currents(reader.channels());
+    let sources = |current: &Current| {
+        let values = reader.merged(current, 0, 0..reader.rows());
+        values.into_iter().map(|(source, _)| source).collect::<Vec<_>>()
+    };
+    assert_eq!(sources(&list[0]), [Source::Low; 10]);
+    let mut want = vec![Source::Low; 6];
+    want.extend([Source::High; 4]);
+    assert_eq!(sources(&list[0].clone().deriving()), want);
+    assert_eq!(sources(&list[1].clone().deriving()), [Source::Low; 10]);
+
+    // Sums go the same way.
+    for margin in [0, 2] {
+        let options = StatsOptions::default().with_margin(margin).deriving_ranges();
+        let mut sums = reader.accumulator(&options).expect("rows");
+        let current = sums.currents()[0].clone();
+        let merged = reader.merged(&current, margin, 0..reader.rows());
+        let stats = sums.stats(0..reader.rows());
+        assert_eq!(stats.currents[0].sum, merged.iter().map(|(_, value)| i128::from(*value)).sum());
+        assert_eq!(stats.from_low[0], 6 - margin);
+    }
+}
+
+/// Where bits are to be trusted, values say the same but beside switches: 48 of 131 000 rows of one log, none of others.
+#[test]
+fn derived_ranges_agree_with_sound_bits() {
+    // Logs of version 4 are synthetic: their ranges have nothing to do with each other.
+    for log in real_logs().iter().filter(|log| log.name.starts_with("test_")) {
+        let reader = open(&log.bytes);
+        let both = |current: &Current| current.valid.is_some() && current.high.is_some();
+        for current in currents(reader.channels()).into_iter().filter(both) {
+            let by_bit = reader.merged(&current, 0, 0..reader.rows());
+            let derived = reader.merged(&current.clone().deriving(), 0, 0..reader.rows());
+            let differ = by_bit.iter().zip(&derived).filter(|(a, b)| a.0 != b.0).count();
+            assert!(differ * 2000 <= by_bit.len(), "{} {}: {differ} rows differ", log.name, current.name);
+        }
+    }
 }

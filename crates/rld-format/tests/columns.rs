@@ -4,10 +4,11 @@
 mod support;
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::types::{Float64Type, Int8Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use rld_format::ColumnOptions;
+use rld_format::analysis::{Source, currents};
+use rld_format::{ColumnOptions, Merging, RldReader};
 use rovelog_core::{LogReader, Select, Value};
 use rovelog_testing::Log;
 use support::{corpus, open, real_logs, try_open};
@@ -129,4 +130,111 @@ fn buffers_are_reused_when_a_batch_is_gone() {
     };
     let first = address();
     assert_eq!(first, address());
+}
+
+/// A merged current row by row, from the definition: the low value where the bit is set in all rows around.
+fn merged_row(reader: &RldReader, name: &str, margin: u64, row: u64) -> (Source, i64) {
+    let channel = |suffix: &str| reader.channel(&format!("{name}{suffix}")).ok();
+    let (low, high, bit) = (channel("L"), channel("H"), channel("L_valid"));
+    let value = |row: u64, channel: Option<usize>| reader.row(row).and_then(|row| row.raw(channel?));
+    let set = |row: u64| {
+        let bit = bit.and_then(|bit| reader.row(row).and_then(|row| row.bit(bit)));
+        low.is_some() && bit.unwrap_or(true)
+    };
+    let around = row.saturating_sub(margin)..=(row + margin).min(reader.rows() - 1);
+    if { around }.all(set) {
+        return (Source::Low, value(row, low).expect("a low value"));
+    }
+    match (value(row, high), low) {
+        (None, _) => (Source::Missing, 0),
+        // From 1 nA to 10 pA, where there is a low channel.
+        (Some(high), Some(_)) if set(row) => (Source::Transition, 100 * high),
+        (Some(high), Some(_)) => (Source::High, 100 * high),
+        (Some(high), None) => (Source::High, high),
+    }
+}
+
+#[test]
+fn merged_currents_are_columns_of_their_own() {
+    let mut checked = 0;
+    let cases = ["v4", "range-switches"];
+    let logs = corpus().into_iter().filter(|log| cases.contains(&&*log.name)).chain(real_logs());
+    for log in logs {
+        let reader = open(&log.bytes);
+        for merging in [Merging::instant(), Merging::settled()] {
+            for current in currents(reader.channels()) {
+                let name = current.name.as_str();
+                let select = Select::all().with_fields([name]);
+                // Batches end anywhere, so that margins reach over their edges.
+                let raw = ColumnOptions::raw().with_merged(merging).with_batch_rows(37);
+                let physical = ColumnOptions::physical().with_merged(merging).with_times(None);
+                let mut physical = reader.batches(&select, &physical).expect("rows");
+                let (mut row, mut values) = (0, Vec::new());
+                for batch in reader.batches(&select, &raw).expect("rows").take(300) {
+                    let batch = batch.expect("a batch");
+                    let schema = batch.schema();
+                    let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+                    assert_eq!(names, ["t_ns", name, &format!("{name}_source")], "{}", log.name);
+                    let sources = batch.column(2).as_dictionary::<Int8Type>();
+                    let words = sources.values().as_string::<i32>();
+                    for i in 0..batch.num_rows() {
+                        let (source, value) = merged_row(&reader, name, merging.margin, row);
+                        let want = match source {
+                            Source::Low => Some("low"),
+                            Source::High => Some("high"),
+                            Source::Transition => Some("transition"),
+                            Source::Missing => None,
+                        };
+                        assert_eq!(
+                            sources.key(i).map(|key| words.value(key)),
+                            want,
+                            "{} row {row}",
+                            log.name
+                        );
+                        let got = value_at(batch.column(1), i);
+                        let raw = if want.is_some() { Value::Int(value, 64) } else { Value::Null };
+                        assert_eq!(got, raw, "{} {name} row {row}", log.name);
+                        values.push((want.is_some(), value));
+                        row += 1;
+                    }
+                }
+                let batch = physical.next().expect("a batch").expect("sound");
+                for (i, (there, value)) in values.iter().take(batch.num_rows()).enumerate() {
+                    let want: f64 = format!("{value}e{}", current.scale).parse().expect("a number");
+                    let want = if *there { Value::F64(want) } else { Value::Null };
+                    assert_eq!(value_at(batch.column(0), i), want, "{} {name} row {i}", log.name);
+                }
+                checked += row;
+            }
+        }
+    }
+    assert!(checked > 50, "only {checked} rows");
+}
+
+#[test]
+fn a_current_of_the_low_range_alone_is_null_where_it_is_out_of_range() {
+    use rld_format::unit::Unit;
+    use rld_format::writer::encode_row;
+    use rld_format::{ChannelSpec, LogSpec, RldWriter};
+    let mut spec = LogSpec::new(1000);
+    spec.block_rows = 2;
+    spec.channels = vec![
+        ChannelSpec::range("I2L_valid"),
+        ChannelSpec::analog("I2L", Unit::Ampere, -11).valid_if("I2L_valid"),
+    ];
+    let mut header = spec.header().expect("a header");
+    rld_format::writer::set_counts(&mut header, 2).expect("counts");
+    let mut writer = RldWriter::new(Vec::new(), header).expect("a writer");
+    let (layout, mut rows) = (writer.layout().clone(), Vec::new());
+    for (word, value) in [(1, 100), (0, 200)] {
+        encode_row(&layout, &[word], &[value], &mut rows).expect("a row");
+    }
+    writer.block(&rld_format::wire::BlockStamps::new(0, 0).expect("stamps"), &rows).expect("memory takes it");
+    let log = open(&writer.finish().expect("memory takes it").0.into());
+    let options = ColumnOptions::physical().with_merged(Merging::instant());
+    let select = Select::all().with_fields(["I2", "I2_source"]);
+    let batch = log.batches(&select, &options).expect("rows").next().expect("a batch").expect("sound");
+    assert_eq!(value_at(batch.column(1), 0), Value::F64(1e-9));
+    assert_eq!((batch.column(1).is_null(1), batch.column(2).is_null(1)), (true, true));
+    assert_eq!(batch.schema().field(1).metadata()["unit"], "A");
 }

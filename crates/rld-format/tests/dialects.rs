@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::fmt::Write as _;
+
 use rld_format::calibration::Calibration;
 use rld_format::csv::import;
 use rld_format::scrub::Scrub;
@@ -55,6 +57,43 @@ fn text_that_is_not_the_loggers_is_refused_with_its_line() {
     let log = open(&good.expect("the logger's CSV").bytes.into());
     assert_eq!((log.rows(), log.header().comment_text().as_str()), (3, "a\nb,c"));
     assert_eq!(log.row(1).and_then(|row| row.raw(1)), Some(-6));
+}
+
+/// Version 2 writes the date as `ctime` does for a stamp, and a blank before each binary value.
+#[test]
+fn csv_of_version_2_is_read() {
+    let head = "RocketLogger CSV File\nFile Version,2\nBlock Size,500\nBlock Count,5                   \n\
+        Sample Count,2500                \nSample Rate,1000\nMAC Address,12:34:56:78:90:ab\n\
+        Start Time,Tue Nov 14 23:13:20 2023\nComment,no comment\n\n,DI1,I1L_valid,V1 [10nV],I1L [10pA],I1H [nA]\n";
+    // Two blocks a second, and a minute that is missing before the last one.
+    let dates = ["23:13:20", "23:13:20", "23:13:21", "23:13:21", "23:14:25"];
+    let mut text = head.to_owned();
+    for row in 0..2500 {
+        let stamp =
+            if row % 500 == 0 { format!("Tue Nov 14 {} 2023", dates[row / 500]) } else { String::new() };
+        writeln!(text, "{stamp}, {}, 1,{},{row},-{row}", row % 2, 335_338_378 - row)
+            .expect("memory takes it");
+    }
+    let imported = import(text.as_bytes(), 3600).expect("the logger's CSV");
+    assert_eq!(imported.remarks.len(), 2, "{:?}", imported.remarks);
+    let log = open(&imported.bytes.into());
+    assert_eq!((log.rows(), log.header().lead_in.data_block_size.get()), (2500, 500));
+    let links: Vec<_> = log.channels().iter().map(|channel| (&*channel.name, channel.valid)).collect();
+    let want = [("DI1", None), ("I1L_valid", None), ("V1", None), ("I1L", Some(1)), ("I1H", None)];
+    assert_eq!(links, want);
+    for number in 0..2500 {
+        let row = log.row(number).expect("a row");
+        let n = i64::try_from(number).expect("small");
+        assert_eq!((row.bit(0), row.bit(1)), (Some(n % 2 == 1), Some(true)));
+        assert_eq!((row.raw(2), row.raw(3), row.raw(4)), (Some(335_338_378 - n), Some(n), Some(-n)));
+    }
+    // 22:13:20 of UTC, then the true rate; the gap is where the dates have it.
+    let first = 1_700_000_000_000_000_000;
+    assert_eq!(i128::from(log.header().lead_in.start_sec.get()) * 1_000_000_000, first);
+    let stamps: Vec<_> = log.stamps().map(|(_, stamps)| stamps.realtime() - first).collect();
+    assert_eq!(stamps, [0, 501_760_000, 1_003_520_000, 1_505_280_000, 65_000_000_000]);
+    let gaps = &log.clock_report().gaps;
+    assert_eq!((gaps.len(), gaps[0].row), (1, 2000));
 }
 
 #[test]

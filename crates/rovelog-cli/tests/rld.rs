@@ -31,7 +31,15 @@ runs! {
         "cat range-switches.rld",
         "cat v4.rld -f ndjson --topics samples",
         "check dirty-bits.rld",
-        "check header-behind.rld -f json";
+        "check header-behind.rld -f json",
+        "check header-behind+cut.rld",
+        "cat header-behind.rld --topics samples -f csv -q";
+    faults:
+        "check current-wraps.rld",
+        "check means-of-negatives.rld",
+        "check validity-untrusted.rld",
+        "stats validity-untrusted.rld --energy --settle 0 --fields I1",
+        "stats validity-untrusted.rld --energy --settle 0 --fields I1 --ranges values";
     stats:
         "stats range-switches.rld --energy --power V1*I1",
         "stats range-switches.rld --energy --settle 0 --by I1L_valid --fields I1",
@@ -102,4 +110,42 @@ fn parts_merge_to_one_file() {
     assert_eq!(parts.len(), 3, "{parts:?}");
     let merged = bytes(&format!("merge {}", parts.join(" ")), b"", 0);
     assert_eq!(String::from_utf8_lossy(&bytes("info - --get records", &merged, 0)).trim(), "15");
+}
+
+#[test]
+fn parts_have_the_loggers_names_and_open_as_one_log() {
+    // The second log has a gap of 15 ms: parts without rows leave no hole in the names.
+    for (log, every, rows, names) in [
+        ("v4", "6ms", "15", vec!["v4.rld", "v4_p1.rld", "v4_p2.rld"]),
+        ("gap", "5020us", "20", vec!["gap.rld", "gap_p1.rld", "gap_p2.rld", "gap_p3.rld", "gap_p4.rld"]),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let line = format!("split {log}.rld --every {every} -o {}", folder.path().display());
+        let written = String::from_utf8(bytes(&line, b"", 0)).expect("paths");
+        let found: Vec<_> = written.lines().filter_map(|path| path.rsplit('/').next()).collect();
+        assert_eq!(found, names);
+        let first = folder.path().join(names[0]);
+        let get = |what: &str| {
+            let said = bytes(&format!("info {} --get {what}", first.display()), b"", 0);
+            String::from_utf8_lossy(&said).trim().to_owned()
+        };
+        assert_eq!((get("records"), get("details.parts")), (rows.to_owned(), names.len().to_string()));
+        let values = |path: &str| {
+            let csv = String::from_utf8(bytes(&format!("rld csv {path} -q"), b"", 0)).expect("text");
+            let (_, rows) = csv.split_once("\n,").expect("channels");
+            let row = |row: &str| row.split_once(',').map(|(_, values)| values.to_owned());
+            rows.lines().filter_map(row).collect::<Vec<_>>()
+        };
+        // As one file, which is what the logger's CSV is made of.
+        let whole = tempfile::NamedTempFile::new().expect("a writable folder");
+        std::fs::write(whole.path(), bytes(&format!("recover {}", first.display()), b"", 0)).expect("a file");
+        assert_eq!(values(&whole.path().display().to_string()), values(&format!("{log}.rld")), "{log}");
+
+        // Not over themselves, and not beside a file that would be taken for a part of theirs.
+        assert_eq!(run_in("rld", &line, b"").status.code(), Some(2));
+        let stray = folder.path().join(format!("{log}_p{}.rld", names.len()));
+        std::fs::copy(&first, &stray).expect("a writable folder");
+        let again = run_in("rld", &format!("{line} --force"), b"");
+        assert_eq!(again.status.code(), Some(2), "{}", String::from_utf8_lossy(&again.stderr));
+    }
 }

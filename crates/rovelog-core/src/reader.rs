@@ -189,6 +189,12 @@ pub trait LogReader: Send + Sync {
         None
     }
 
+    /// What part number `part` of a log in several files is called, the first one (0) being called `name`; `None`
+    /// where the format keeps a log in one file.
+    fn part_name(&self, _name: &str, _part: usize) -> Option<String> {
+        None
+    }
+
     /// The definition text of a topic's type as the log holds it, where it holds one.
     fn definition(&self, _topic: &Topic) -> Option<String> {
         None

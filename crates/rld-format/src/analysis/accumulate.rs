@@ -37,11 +37,13 @@ pub struct StatsOptions {
     pub valid_only: bool,
     /// Powers: `V1*I1`, `(V1-V2)*I1`. None are summed unless named, but where there is one voltage and one current.
     pub powers: Option<Vec<String>>,
+    /// Whether values decide which range of a current counts; see [`Current::deriving`].
+    pub derived: bool,
 }
 
 impl Default for StatsOptions {
     fn default() -> Self {
-        Self { margin: MARGIN_SETTLED, valid_only: true, powers: None }
+        Self { margin: MARGIN_SETTLED, valid_only: true, powers: None, derived: false }
     }
 }
 
@@ -57,6 +59,13 @@ impl StatsOptions {
     #[must_use]
     pub fn with_powers<N: Into<String>>(mut self, powers: impl IntoIterator<Item = N>) -> Self {
         self.powers = Some(powers.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// The same with ranges of currents by their values, for logs whose range bits are not to be trusted.
+    #[must_use]
+    pub fn deriving_ranges(mut self) -> Self {
+        self.derived = true;
         self
     }
 
@@ -90,6 +99,8 @@ pub struct Accumulator<'a> {
     /// Sums of the group at hand over all its rows.
     sums: Vec<Sums>,
     marks: Vec<bool>,
+    /// Whether values of the group at hand say that the low one is in range.
+    derived: Vec<u32>,
     kept: Vec<i32>,
 }
 
@@ -101,7 +112,10 @@ impl RldReader {
     pub fn accumulator(&self, options: &StatsOptions) -> Result<Accumulator<'_>, RldError> {
         let table = self.table()?;
         let binary = table.binary();
-        let list = currents(&table.channels);
+        let mut list = currents(&table.channels);
+        if options.derived {
+            list = list.into_iter().map(Current::deriving).collect();
+        }
         let powers = match &options.powers {
             Some(names) => names.iter().map(|name| self.power(name, &list)).collect::<Result<_, _>>()?,
             None => self.only_power(&list).into_iter().collect(),
@@ -122,6 +136,7 @@ impl RldReader {
             columns: table.layout.slots.iter().map(column).collect(),
             sums: Vec::new(),
             marks: Vec::new(),
+            derived: Vec::new(),
             kept: Vec::new(),
         })
     }
@@ -268,9 +283,18 @@ impl Accumulator<'_> {
         let count = usize::try_from(rows.end - rows.start).unwrap_or_default();
         let counts = match (current.low, current.valid) {
             (None, _) => Usable::None,
+            (Some(low), _) if current.derived => {
+                let low = &self.columns[low - self.binary];
+                let high = current.high.map(|high| &self.columns[high - self.binary]);
+                let derives = |i| current.derives(low.at(i), high.map(|high| high.at(i)));
+                self.derived.clear();
+                self.derived.extend((0..count).map(|i| u32::from(derives(i))));
+                usable(self.reader, current, self.margin, rows, (&self.derived, 1), &mut self.marks)
+            }
             (Some(_), None) => Usable::All,
             (Some(_), Some(bit)) => {
-                usable(self.reader, bit, self.margin, rows, &self.words[bit / 32], &mut self.marks)
+                let words = (&self.words[bit / 32][..], 1u32 << (bit % 32));
+                usable(self.reader, current, self.margin, rows, words, &mut self.marks)
             }
         };
         let source = |from_low: bool| {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::reader::RldReader;
+use crate::row::Row;
 use crate::schema::Channel;
 use crate::unit::Unit;
 
@@ -27,6 +28,43 @@ pub struct Current {
     pub factor: i64,
     /// The voltage of the same number: `V1`.
     pub voltage: Option<usize>,
+    /// Whether values decide what is in range, because the bit is not to be trusted.
+    pub derived: bool,
+}
+
+impl Current {
+    /// The same with ranges that are derived from values: for logs whose range bits are not to be trusted
+    /// (`validity_untrusted`). A low value counts where it is within 2 mA, the range of that channel, and within an
+    /// eighth of that beside the high one. Nothing changes where the channel's scale leaves no room for 2 mA.
+    #[must_use]
+    pub fn deriving(mut self) -> Self {
+        self.derived = self.low.is_some() && self.full_scale().is_some();
+        self
+    }
+
+    /// 2 mA in raw units of the low channel.
+    fn full_scale(&self) -> Option<i64> {
+        (-18..=-3).contains(&self.scale).then(|| 2 * 10i64.pow(self.scale.unsigned_abs() - 3))
+    }
+
+    /// Whether values say that the low one is in range.
+    pub(super) fn derives(&self, low: i64, high: Option<i64>) -> bool {
+        let full = self.full_scale().unwrap_or(i64::MAX).unsigned_abs();
+        let high = high.map(|high| high.saturating_mul(self.factor));
+        low.unsigned_abs() < full && high.is_none_or(|high| low.abs_diff(high) <= full / 8)
+    }
+
+    /// Whether the low value of a row is in range: by its bit, or by values.
+    fn in_range(&self, row: Row<'_>) -> bool {
+        match (self.low, self.valid) {
+            (None, _) => false,
+            (Some(low), _) if self.derived => {
+                row.raw(low).is_some_and(|low| self.derives(low, self.high.and_then(|high| row.raw(high))))
+            }
+            (Some(_), Some(bit)) => row.bit(bit) == Some(true),
+            (Some(_), None) => true,
+        }
+    }
 }
 
 /// The currents of a log: `I1L` and `I1H` as `I1`, in the order of their first channel.
@@ -71,6 +109,7 @@ pub fn currents(channels: &[Channel]) -> Vec<Current> {
             scale: scale(low).or(scale(high)).unwrap_or_default(),
             factor,
             voltage,
+            derived: false,
         });
     }
     list
@@ -85,19 +124,18 @@ pub(super) enum Usable {
     Some,
 }
 
-/// Marks in `usable` which of `rows` have `bit` set, with `margin` rows before and behind; rows outside of the log
-/// count as set. `words` are the words of `rows` that hold the bit.
+/// Marks in `usable` which of `rows` have a low value in range, with `margin` rows before and behind; rows outside of
+/// the log count as such. `words` are those of `rows`, and `mask` the bit in them that says so.
 pub(super) fn usable(
     reader: &RldReader,
-    bit: usize,
+    current: &Current,
     margin: u64,
     rows: Range<u64>,
-    words: &[u32],
+    (words, mask): (&[u32], u32),
     usable: &mut Vec<bool>,
 ) -> Usable {
-    let mask = 1u32 << (bit % 32);
     let (all, any) = words.iter().fold((u32::MAX, 0), |(all, any), word| (all & word, any | word));
-    let zero = |row: u64| reader.row(row).and_then(|row| row.bit(bit)) == Some(false);
+    let zero = |row: u64| reader.row(row).is_some_and(|row| !current.in_range(row));
     let before = rows.start.saturating_sub(margin)..rows.start;
     let behind = rows.end..rows.end.saturating_add(margin).min(reader.rows());
     if any & mask == 0 {
@@ -152,39 +190,53 @@ pub enum Source {
     Missing,
 }
 
+/// Merges currents; its buffers are reused.
+#[derive(Debug, Default)]
+pub(crate) struct Merger {
+    words: Vec<u32>,
+    marks: Vec<bool>,
+}
+
+impl Merger {
+    /// Merges the rows that lie in `bytes`, the first of which is row `first`.
+    pub(crate) fn merge(
+        &mut self,
+        reader: &RldReader,
+        (current, margin): (&Current, u64),
+        (first, bytes): (u64, &[u8]),
+        mut value: impl FnMut(Source, i64),
+    ) {
+        let Some(table) = &reader.table else { return };
+        let rows = || bytes.chunks_exact(table.layout.row).map(|row| Row::new(row, table));
+        let range = first..first + rows().len() as u64;
+        self.words.clear();
+        self.words.extend(rows().map(|row| u32::from(current.in_range(row))));
+        let counts = usable(reader, current, margin, range, (&self.words, 1), &mut self.marks);
+        for (i, row) in rows().enumerate() {
+            let low = match counts {
+                Usable::All => true,
+                Usable::None => false,
+                Usable::Some => self.marks[i],
+            };
+            let high = current.high.and_then(|high| row.raw(high));
+            match (low, high) {
+                (true, _) => value(Source::Low, current.low.and_then(|low| row.raw(low)).unwrap_or_default()),
+                (false, Some(high)) => {
+                    let source = if self.words[i] == 1 { Source::Transition } else { Source::High };
+                    value(source, high.saturating_mul(current.factor));
+                }
+                (false, None) => value(Source::Missing, 0),
+            }
+        }
+    }
+}
+
 impl RldReader {
     /// A merged current over `rows`, value by value with its source.
     pub fn merged(&self, current: &Current, margin: u64, rows: Range<u64>) -> Vec<(Source, i64)> {
-        let mut values = Vec::new();
-        let mut words = Vec::new();
-        let mut marks = Vec::new();
-        for (first, bytes) in self.runs(rows, 4096) {
-            let Some(table) = &self.table else { break };
-            let count = (bytes.len() / table.layout.row) as u64;
-            let range = first..first + count;
-            let counts = current.valid.map_or(Usable::All, |bit| {
-                words.clear();
-                crate::bits::gather_words(bytes, table.layout.row, bit / 32 * 4, &mut words);
-                usable(self, bit, margin, range.clone(), &words, &mut marks)
-            });
-            for (i, row) in range.enumerate() {
-                let Some(row) = self.row(row) else { break };
-                let low = match counts {
-                    Usable::All => current.low.is_some(),
-                    Usable::None => false,
-                    Usable::Some => marks[i],
-                };
-                let in_range = current.valid.and_then(|bit| row.bit(bit)) == Some(true);
-                let high = current.high.and_then(|high| row.raw(high));
-                values.push(match (low, high) {
-                    (true, _) => (Source::Low, current.low.and_then(|low| row.raw(low)).unwrap_or_default()),
-                    (false, Some(high)) => {
-                        let source = if in_range { Source::Transition } else { Source::High };
-                        (source, high.saturating_mul(current.factor))
-                    }
-                    (false, None) => (Source::Missing, 0),
-                });
-            }
+        let (mut values, mut merger) = (Vec::new(), Merger::default());
+        for run in self.runs(rows, 4096) {
+            merger.merge(self, (current, margin), run, |source, value| values.push((source, value)));
         }
         values
     }

@@ -4,10 +4,17 @@ use std::io::{BufRead, Read};
 
 use chrono::NaiveDateTime;
 
+use crate::clock::span;
 use crate::error::RldError;
 use crate::unit::Unit;
 use crate::wire::BlockStamps;
 use crate::writer::{ChannelSpec, LogSpec, RldWriter, encode_row, set_counts};
+
+const SECOND: i64 = 1_000_000_000;
+
+/// What stamps of version 2 do not tell.
+const WHOLE_SECONDS: &str =
+    "stamps are whole seconds: blocks follow the first one at the true rate, except where that is off by 2 s";
 
 /// The longest line that is read.
 const LINE_MAX: u64 = 1 << 20;
@@ -34,7 +41,8 @@ struct Block {
     count: u64,
 }
 
-/// Reads the logger's CSV. `zone` is the offset of its clock from UTC in seconds, for the start time.
+/// Reads the logger's CSV. `zone` is the offset of its clock from UTC in seconds, for dates:
+/// the start time, and the stamps of version 2.
 ///
 /// Stamps of the monotonic clock are not in the text: they count from the first stamp.
 ///
@@ -60,7 +68,16 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
             return Err(refuse(format!("{} cells, where the header has {}", cells.len(), titles.len() + 1)));
         }
         if !cells[0].is_empty() {
-            let realtime = stamp(cells[0]).ok_or_else(|| refuse(format!("{:?} is no stamp", cells[0])))?;
+            let realtime = match (stamp(cells[0]), date(cells[0], zone)) {
+                (Some(realtime), _) => realtime,
+                (None, Some(seconds)) => {
+                    if blocks.is_empty() {
+                        remarks.push(WHOLE_SECONDS.to_owned());
+                    }
+                    dated(seconds, blocks.last(), spec.rate)
+                }
+                (None, None) => return Err(refuse(format!("{:?} is no stamp", cells[0]))),
+            };
             blocks.push(Block { realtime, rows: Vec::new(), count: 0 });
         }
         let Some(block) = blocks.last_mut() else {
@@ -166,9 +183,8 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
                     .ok_or_else(|| refuse("no MAC address"))?;
             }
             "Start Time" => {
-                let time = NaiveDateTime::parse_from_str(value, "%a %b %e %H:%M:%S %Y");
-                let seconds = time.map_err(|_| refuse("a start time that is none"))?.and_utc().timestamp();
-                spec.start = (seconds - i64::from(zone)).saturating_mul(1_000_000_000);
+                let seconds = date(value, zone).ok_or_else(|| refuse("a start time that is none"))?;
+                spec.start = seconds.saturating_mul(SECOND);
             }
             "Comment" => comment = Some(value.to_owned()),
             // Counts come from the rows; the version says how stamps look, which is seen.
@@ -177,11 +193,22 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
     }
 }
 
-/// `1700000000.496480000`, or with the logger's slip `1700000000.-02520000`; version 2 wrote a date.
+/// `Tue Nov 14 22:13:20 2023`, in the logger's zone, as seconds of UTC.
+fn date(text: &str, zone: i32) -> Option<i64> {
+    let date = NaiveDateTime::parse_from_str(text, "%a %b %e %H:%M:%S %Y").ok()?;
+    Some(date.and_utc().timestamp() - i64::from(zone))
+}
+
+/// The time of a block that version 2 stamped with a whole second: that second, or where the rows of the block
+/// before end, if that is about the same. Several blocks may have been written within a second.
+fn dated(seconds: i64, before: Option<&Block>, rate: u16) -> i128 {
+    let (stated, second) = (i128::from(seconds) * i128::from(SECOND), i128::from(SECOND));
+    let counted = before.map(|block| block.realtime + span(block.count, rate));
+    counted.filter(|counted| (stated - 2 * second..stated + 2 * second).contains(counted)).unwrap_or(stated)
+}
+
+/// `1700000000.496480000`, or with the logger's slip `1700000000.-02520000`.
 fn stamp(text: &str) -> Option<i128> {
-    if let Ok(date) = NaiveDateTime::parse_from_str(text, "%a %b %e %H:%M:%S %Y") {
-        return Some(i128::from(date.and_utc().timestamp()) * 1_000_000_000);
-    }
     let (sec, nsec) = text.split_once('.')?;
     let (sec, nsec): (i64, i64) = (sec.parse().ok()?, nsec.parse().ok()?);
     Some(i128::from(sec) * 1_000_000_000 + i128::from(nsec))

@@ -18,7 +18,8 @@ use plan::Part;
 
 const MORE: &str = "\
 Every part holds all definitions and information, and the parameters in force when it begins. Parts
-without anything in them are not written. The paths of the parts go to stdout.
+without anything in them are not written. The paths of the parts go to stdout. Parts of a power log
+(RLD) are named as the logger names them, power.rld, power_p1.rld: opened by the first, they are one log.
 
 Examples:
   rovelog split flight.ulg -o parts --every 60s
@@ -105,15 +106,20 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         _ => plan::by_topic(&*log),
     };
     let extension = log.format().extensions[0];
-    let parts: Vec<_> = parts
-        .into_iter()
-        .map(|Part { name, select }| (args.output.join(format!("{stem}_{name}.{extension}")), select))
-        .collect();
+    // Parts by time that the format knows how to put together again have the names by which it finds them.
+    let joined = |number: usize| {
+        let name = format!("{stem}.{extension}");
+        log.part_name(&name, number).filter(|_| !args.by_topic).map(|name| args.output.join(name))
+    };
+    let path = |number: usize, name: &str| {
+        joined(number).unwrap_or_else(|| args.output.join(format!("{stem}_{name}.{extension}")))
+    };
     // Before the first part is written: whoever has to name another folder finds this one as it was.
-    if let Some((path, _)) = parts.iter().find(|(path, _)| !args.out.force && path.exists()) {
+    let paths = parts.iter().enumerate().map(|(number, part)| path(number, &part.name));
+    if let Some(path) = paths.chain(joined(parts.len())).find(|path| !args.out.force && path.exists()) {
         return Err(Failure::usage("a part exists already")
             .next("name another folder, or replace the parts in this one: --force")
-            .at(path));
+            .at(&path));
     }
     if args.output.exists() && !args.output.is_dir() {
         return Err(Failure::usage("the output is a file, not a folder")
@@ -125,11 +131,13 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let mut docs = Vec::new();
     let mut out = context.out();
     let mut records = 0;
-    for (path, select) in &parts {
-        let Some(report) = write(&*log, path, select, &input, args.out)? else { continue };
+    for Part { name, select } in &parts {
+        // Parts that are not written leave no hole in names that count.
+        let path = path(docs.len(), name);
+        let Some(report) = write(&*log, &path, select, &input, args.out)? else { continue };
         records += report.records;
         if format == Format::Text {
-            path_line(&mut out, path)?;
+            path_line(&mut out, &path)?;
         }
         docs.push(PartDoc {
             file: path.to_string_lossy().into_owned(),
@@ -139,6 +147,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         });
     }
     std::io::Write::flush(&mut out)?;
+    if let Some(path) = joined(docs.len()).filter(|path| path.exists()) {
+        return Err(Failure::usage("a part of another log, which will be read as one of these")
+            .next("remove it, or name another folder")
+            .at(&path));
+    }
     if !context.global.quiet {
         let (parts, of) = (count(docs.len() as u64, "part"), count(log.info().records, "record"));
         note(&format!("kept {records} of {of}; wrote {parts} to {}", args.output.display()));

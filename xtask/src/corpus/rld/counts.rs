@@ -60,8 +60,21 @@ pub(super) const CASES: &[Case] = &[
     Case::rld("header-behind", "a block more than the header counts", &["D16"], || {
         let mut log = plain().blocks(3);
         log.counts = Some((2, 10));
-        let (from, to) = (log.block_at(2), log.bytes().len());
-        log.state("damaged").lose("header_behind", from, to).made_with(10)
+        let at = log.block_at(2);
+        log.note("header_behind", at).made_with(10)
+    }),
+    Case::rld("header-behind+cut", "the same, and the power failed while it was written", &["D16"], || {
+        let mut log = plain().blocks(3);
+        log.counts = Some((2, 10));
+        log.cut = 2 * log.row_len() - 3;
+        let (at, end) = (log.block_at(2), log.bytes().len());
+        log.note("header_behind", at).state("damaged").lose("trailing_bytes", end - 3, end).made_with(10)
+    }),
+    Case::rld("garbage-like-a-block", "as long as a block, but its stamps follow nothing", &["D16"], || {
+        let mut log = plain().blocks(2);
+        log.tail = vec![0; 32 + 5 * log.row_len()];
+        let (from, to) = (log.block_at(1) + log.tail.len(), log.bytes().len());
+        log.state("damaged").lose("trailing_bytes", from, to).made()
     }),
     Case::rld("trailing-bytes", "bytes behind the last row that are no block", &["D16"], || {
         let mut log = plain().blocks(2);

@@ -16,6 +16,15 @@ use crate::args::Context;
 use crate::report::Failure;
 use crate::when::{Times, duration};
 
+/// What decides whether a low value counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Ranges {
+    /// The range bit of its row
+    Bits,
+    /// Itself, and the high value beside it
+    Values,
+}
+
 /// What only power logs have.
 #[derive(clap::Args)]
 pub(super) struct PowerArgs {
@@ -28,6 +37,10 @@ pub(super) struct PowerArgs {
     /// Power logs: rows beside a switch of ranges whose low samples do not count; 0 takes the range bit as it is
     #[arg(long, value_name = "ROWS", default_value_t = 5)]
     settle: u64,
+    /// Power logs: what decides whether the low range of a current counts; values, where check says that range
+    /// bits are not to be trusted
+    #[arg(long, value_enum, value_name = "BY", default_value_t = Ranges::Bits)]
+    ranges: Ranges,
     /// Power logs: a section for each span of this length, from the first row: 1s, 500ms, 1m
     #[arg(long, value_name = "SPAN", value_parser = span, conflicts_with_all = ["by", "above"])]
     window: Option<i64>,
@@ -74,6 +87,9 @@ pub(super) fn sections(
     context: &Context,
 ) -> Result<Vec<Section>, Failure> {
     let mut options = StatsOptions::default().with_margin(args.settle);
+    if args.ranges == Ranges::Values {
+        options = options.deriving_ranges();
+    }
     if !args.power.is_empty() {
         options = options.with_powers(args.power.clone());
     }

@@ -108,8 +108,11 @@ class RocketLoggerData:
         facts = _core.rld_header(self._reader)
         if facts["data_block_size"] % decimation_factor > 0:
             raise ValueError("Decimation factor needs to be divider of the buffer size.")
-        if self._reader.info()["state"] != "complete" and not header_only:
-            first = self._reader.problems()[0]
+        problems = self._reader.problems()
+        # The original refuses blocks that the header does not count, too.
+        behind = [problem for problem in problems if problem[1] == "header_behind"]
+        if (behind or self._reader.info()["state"] != "complete") and not header_only:
+            first = behind[0] if behind else problems[0]
             text = f"corrupt data: {first[5]} (byte {first[3]})"
             if not recovery:
                 raise RocketLoggerDataError(text)

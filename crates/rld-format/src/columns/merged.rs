@@ -1,0 +1,132 @@
+//! Merged currents as columns: the value, and where it comes from.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::types::Int8Type;
+use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int8Array, Int64Array, StringArray};
+use arrow_schema::{DataType, Field};
+use rovelog_core::Select;
+
+use super::Values;
+use crate::analysis::{Current, MARGIN_SETTLED, Merger, Source, currents};
+use crate::reader::RldReader;
+use crate::schema::Channel;
+use crate::unit::Scale;
+
+/// How currents that were measured in two ranges become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Merging {
+    /// Rows beside a switch of ranges whose low samples do not count.
+    pub margin: u64,
+    /// Whether values decide which range counts; see [`Current::deriving`].
+    pub derived: bool,
+}
+
+impl Merging {
+    /// By the range bit of each row.
+    pub fn instant() -> Self {
+        Self { margin: 0, derived: false }
+    }
+
+    /// The same without low samples that have not settled: what energy is reckoned from.
+    pub fn settled() -> Self {
+        Self { margin: MARGIN_SETTLED, ..Self::instant() }
+    }
+
+    /// The same by values, for logs whose range bits are not to be trusted.
+    #[must_use]
+    pub fn deriving(mut self) -> Self {
+        self.derived = true;
+        self
+    }
+}
+
+/// What [`Source`]s are called, by their keys.
+const SOURCES: [&str; 3] = ["low", "high", "transition"];
+
+/// A merged current, to be filled in.
+#[derive(Debug)]
+pub(super) struct MergedColumn {
+    current: Current,
+    margin: u64,
+    /// The scale of physical values; `None` for raw ones.
+    scale: Option<Scale>,
+    /// Whether the values and their sources are wanted.
+    wanted: (bool, bool),
+}
+
+impl MergedColumn {
+    /// The selected currents of a log.
+    pub(super) fn of(channels: &[Channel], select: &Select, merging: Merging, values: Values) -> Vec<Self> {
+        let column = |current: Current| {
+            let value = select.keeps_field(&current.name);
+            let wanted = (value, value || select.keeps_field(&source_name(&current)));
+            let scale = Scale::new(current.scale).filter(|_| values == Values::Physical);
+            let current = if merging.derived { current.deriving() } else { current };
+            Self { current, margin: merging.margin, scale, wanted }
+        };
+        currents(channels).into_iter().map(column).filter(|column| column.wanted.1).collect()
+    }
+
+    /// Its fields: the value in amperes, or raw at the scale of the low channel; and the source.
+    pub(super) fn fields(&self) -> Vec<Field> {
+        let exponent = self.current.scale;
+        let (data_type, unit) = match self.scale {
+            Some(_) => (DataType::Float64, "A".to_owned()),
+            None => (DataType::Int64, crate::unit::raw_unit(crate::unit::Unit::Ampere, exponent)),
+        };
+        let pairs = [
+            ("rld.quantity", "current".to_owned()),
+            ("rld.scale", exponent.to_string()),
+            ("rld.unit", "A".to_owned()),
+            ("unit", unit),
+            ("rld.margin", self.margin.to_string()),
+        ];
+        let metadata: HashMap<String, String> =
+            pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        let keys = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8));
+        let value = Field::new(&self.current.name, data_type, true).with_metadata(metadata);
+        let source = Field::new(source_name(&self.current), keys, true);
+        let both = [(self.wanted.0, value), (self.wanted.1, source)];
+        both.into_iter().filter_map(|(wanted, field)| wanted.then_some(field)).collect()
+    }
+
+    /// Its columns over `rows`.
+    pub(super) fn arrays(&self, reader: &RldReader, merger: &mut Merger, rows: &Range<u64>) -> Vec<ArrayRef> {
+        let count = usize::try_from(rows.end - rows.start).unwrap_or_default();
+        let (mut values, mut sources) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for run in reader.runs(rows.clone(), super::GROUP) {
+            merger.merge(reader, (&self.current, self.margin), run, |source, value| {
+                values.push((source != Source::Missing).then_some(value));
+                sources.push(match source {
+                    Source::Low => Some(0),
+                    Source::High => Some(1),
+                    Source::Transition => Some(2),
+                    Source::Missing => None,
+                });
+            });
+        }
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(2);
+        if self.wanted.0 {
+            arrays.push(match self.scale {
+                Some(scale) => {
+                    let physical = values.iter().map(|value| value.map(|value| scale.apply(value)));
+                    Arc::new(physical.collect::<Float64Array>())
+                }
+                None => Arc::new(Int64Array::from(values)),
+            });
+        }
+        if self.wanted.1 {
+            let names = Arc::new(StringArray::from(SOURCES.to_vec()));
+            arrays.push(Arc::new(DictionaryArray::<Int8Type>::new(Int8Array::from(sources), names)));
+        }
+        arrays
+    }
+}
+
+fn source_name(current: &Current) -> String {
+    format!("{}_source", current.name)
+}
