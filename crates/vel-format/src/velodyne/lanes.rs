@@ -18,13 +18,13 @@ type Row = [f32; LANES];
 /// Everything that is known of the lasers of a block, in the order of its shots.
 #[derive(Clone, Debug)]
 pub(super) struct Bank {
-    pub(super) ring: [u8; LANES],
-    pub(super) laser: [u8; LANES],
+    /// Ring and laser.
+    pub(super) names: [[u8; 2]; LANES],
     /// Taken from the azimuth, radians.
     rotation: [f64; LANES],
     /// Metres a unit.
     unit: f32,
-    /// Distances below this, in units, are near; 0 where nothing is corrected.
+    /// Distances below this, metres, are near; 0 where nothing is corrected.
     below: Row,
     sin: Row,
     cos: Row,
@@ -51,31 +51,25 @@ pub(super) struct Turn {
     sin: Row,
 }
 
-/// What the shots of a block say.
+/// The shots of a block, and where they lie.
+#[derive(Clone, Copy, Default)]
 pub(super) struct Shots {
     pub(super) raw: [u16; LANES],
-    intensity: [u8; LANES],
-}
-
-/// Where they lie.
-#[derive(Default)]
-pub(super) struct Placed {
-    pub(super) x: Row,
-    pub(super) y: Row,
-    pub(super) z: Row,
-    pub(super) intensity: Row,
-    pub(super) azimuth: [u16; LANES],
+    intensity: Row,
+    /// x, y, z and intensity, side by side as in a point: they are copied with one instruction.
+    pub(super) at: [[f32; 4]; LANES],
+    /// Azimuth and distance, likewise.
+    pub(super) polar: [[u16; 2]; LANES],
 }
 
 impl Shots {
+    /// Takes what a block says.
     #[inline]
-    pub(super) fn of(block: &VelodyneBlock) -> Self {
-        let mut shots = Self { raw: [0; LANES], intensity: [0; LANES] };
+    pub(super) fn take(&mut self, block: &VelodyneBlock) {
         for (j, shot) in block.returns.iter().enumerate() {
-            shots.raw[j] = shot.distance.get();
-            shots.intensity[j] = shot.intensity;
+            self.raw[j] = shot.distance.get();
+            self.intensity[j] = f32::from(shot.intensity);
         }
-        shots
     }
 }
 
@@ -121,12 +115,13 @@ impl Bank {
                 [row(|j| near(of(j)) - span(j) * least / scale), row(|j| span(j) / scale)]
             };
             Self {
-                ring: std::array::from_fn(|j| rings[number(j)]),
-                laser: std::array::from_fn(|j| u8::try_from(number(j)).unwrap_or(u8::MAX)),
+                names: std::array::from_fn(|j| {
+                    [rings[number(j)], u8::try_from(number(j)).unwrap_or(u8::MAX)]
+                }),
                 rotation: std::array::from_fn(|j| of(j).rotation.to_radians()),
                 #[expect(clippy::cast_possible_truncation, reason = "rounded once")]
                 unit: unit as f32,
-                below: row(|j| if of(j).corrects_near() { (NEAR / unit).ceil() } else { 0.0 }),
+                below: row(|j| if of(j).corrects_near() { NEAR - unit / 2.0 } else { 0.0 }),
                 sin: row(sin),
                 cos: row(cos),
                 far: row(|j| of(j).distance),
@@ -174,57 +169,59 @@ impl Bank {
     /// Places the shots of a block whose azimuth has this cosine and sine. A = (d + dist) cos v - V sin v over ground;
     /// x = A cos r + h sin r, y = h cos r - A sin r with r = azimuth - rot; `SECOND` for near distances.
     #[inline]
-    pub(super) fn place<const SECOND: bool>(
-        &self,
-        turn: &Turn,
-        [cos, sin]: [f32; 2],
-        shots: &Shots,
-        placed: &mut Placed,
-    ) {
+    pub(super) fn place<const SECOND: bool>(&self, turn: &Turn, [cos, sin]: [f32; 2], shots: &mut Shots) {
+        let (mut d, mut cos_r, mut sin_r) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
         for j in 0..LANES {
-            let cos_r = cos * turn.cos[j] - sin * turn.sin[j];
-            let sin_r = sin * turn.cos[j] + cos * turn.sin[j];
-            let raw = f32::from(shots.raw[j]);
-            let d = raw * self.unit;
-            let (mut across, mut along) = (self.far[j], self.far[j]);
-            if SECOND {
-                let ground = (d + self.far[j]) * self.cos[j];
-                let side = self.across[0][j] + (ground * sin_r).abs() * self.across[1][j];
-                let ahead = self.along[0][j] + (ground * cos_r).abs() * self.along[1][j];
-                let near = raw < self.below[j];
-                across = if near { side } else { across };
-                along = if near { ahead } else { along };
+            d[j] = f32::from(shots.raw[j]) * self.unit;
+            cos_r[j] = cos * turn.cos[j] - sin * turn.sin[j];
+            sin_r[j] = sin * turn.cos[j] + cos * turn.sin[j];
+        }
+        let (mut across, mut along) = (self.far, self.far);
+        if SECOND {
+            for j in 0..LANES {
+                let ground = (d[j] + self.far[j]) * self.cos[j];
+                let side = self.across[0][j] + (ground * sin_r[j]).abs() * self.across[1][j];
+                let ahead = self.along[0][j] + (ground * cos_r[j]).abs() * self.along[1][j];
+                // No branch: near and far come in any order.
+                let near = 0_u32.wrapping_sub(u32::from(d[j] < self.below[j]));
+                let choose = |a: f32, b: f32| f32::from_bits((a.to_bits() & near) | (b.to_bits() & !near));
+                across[j] = choose(side, self.far[j]);
+                along[j] = choose(ahead, self.far[j]);
             }
-            let x = (d + across) * self.cos[j] - self.back[j];
-            let y = (d + along) * self.cos[j] - self.back[j];
-            placed.x[j] = y * cos_r + self.aside[j] * sin_r;
-            placed.y[j] = self.aside[j] * cos_r - x * sin_r;
-            placed.z[j] = (d + 0.5 * (across + along)) * self.sin[j] + self.up[j];
-            placed.intensity[j] = f32::from(shots.intensity[j]);
+        }
+        for j in 0..LANES {
+            let x = (d[j] + across[j]) * self.cos[j] - self.back[j];
+            let y = (d[j] + along[j]) * self.cos[j] - self.back[j];
+            shots.at[j] = [
+                y * cos_r[j] + self.aside[j] * sin_r[j],
+                self.aside[j] * cos_r[j] - x * sin_r[j],
+                (d[j] + 0.5 * (across[j] + along[j])) * self.sin[j] + self.up[j],
+                shots.intensity[j],
+            ];
         }
     }
 
     /// Corrects the intensities of an HDL-64E by distance.
-    pub(super) fn correct(&self, shots: &Shots, placed: &mut Placed) {
+    pub(super) fn correct(&self, shots: &mut Shots) {
         let [focus, slope, least, greatest] = &self.intensity;
         for j in 0..LANES {
             let far = 1.0 - f32::from(shots.raw[j]) * (1.0 / 65_535.0);
-            let corrected = placed.intensity[j] + slope[j] * (focus[j] - far * far).abs();
-            placed.intensity[j] = corrected.max(least[j]).min(greatest[j]);
+            let corrected = shots.intensity[j] + slope[j] * (focus[j] - far * far).abs();
+            shots.intensity[j] = corrected.max(least[j]).min(greatest[j]);
         }
     }
 }
 
 impl Turn {
-    /// The azimuths of shots in a block of this azimuth.
+    /// The azimuths of shots in a block of this azimuth, beside their distances.
     #[inline]
-    pub(super) fn azimuths(&self, azimuth: u16, placed: &mut Placed) {
+    pub(super) fn azimuths(&self, azimuth: u16, shots: &mut Shots) {
         const WHOLE: u16 = 36_000;
         for j in 0..LANES {
             // No sum of the two fits 16 bits.
             let left = WHOLE - self.whole[j];
             let (behind, ahead) = (azimuth.wrapping_sub(left), azimuth.wrapping_add(self.whole[j]));
-            placed.azimuth[j] = if azimuth >= left { behind } else { ahead };
+            shots.polar[j] = [if azimuth >= left { behind } else { ahead }, shots.raw[j]];
         }
     }
 }

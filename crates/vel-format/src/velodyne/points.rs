@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use super::calibration::Calibration;
-use super::lanes::{Bank, LANES, Placed, Shots, Turn};
+use super::lanes::{Bank, LANES, Shots, Turn};
 use super::model::{Model, ReturnMode, Sensor};
 use super::timing::Firing;
 use crate::error::VelError;
@@ -29,6 +29,7 @@ pub enum Return {
 
 /// A point in the sensor's frame: x forward, y left, z up.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
 pub struct Point {
     /// Metres.
     pub x: f32,
@@ -214,6 +215,7 @@ impl Decoder {
         let turns = self.turns(packet);
         // So that adding the time of a shot cannot overflow.
         let offset = offset.clamp(i32::MIN + (1 << 20), i32::MAX - (1 << 20));
+        let mut shots = [Shots::default(); 2];
         let mut added = 0;
         let mut block = blocks.start;
         while block < blocks.end {
@@ -221,8 +223,8 @@ impl Decoder {
                 let here =
                     Here { packet, bank: &self.banks[bank], turn: &self.turns[turns].banks[bank], offset };
                 added += match self.partner(block) {
-                    Some((strongest, last)) => self.dual(&here, strongest, last, &mut out[added..]),
-                    None => self.single(&here, block, &mut out[added..]),
+                    Some(pair) => self.dual(&here, pair, &mut shots, &mut out[added..]),
+                    None => self.single(&here, block, &mut shots[0], &mut out[added..]),
                 };
             }
             block = self.next(block);
@@ -297,56 +299,57 @@ impl Decoder {
         if self.mode == ReturnMode::Dual { 57.8 } else { 3.0 * 57.8 }
     }
 
-    /// The shots of a block, and their places.
+    /// Takes the shots of a block and places them.
     #[inline]
-    fn place(&self, here: &Here<'_>, number: usize, azimuth: u16) -> (Shots, Placed) {
-        let shots = Shots::of(&here.packet.blocks[number]);
-        let mut placed = Placed::default();
+    fn place(&self, here: &Here<'_>, number: usize, azimuth: u16, shots: &mut Shots) {
+        shots.take(&here.packet.blocks[number]);
+        if self.options.correct_intensity {
+            here.bank.correct(shots);
+        }
         let direction = self.table[usize::from(azimuth)];
         if self.near {
-            here.bank.place::<true>(here.turn, direction, &shots, &mut placed);
+            here.bank.place::<true>(here.turn, direction, shots);
         } else {
-            here.bank.place::<false>(here.turn, direction, &shots, &mut placed);
+            here.bank.place::<false>(here.turn, direction, shots);
         }
-        here.turn.azimuths(azimuth, &mut placed);
-        if self.options.correct_intensity {
-            here.bank.correct(&shots, &mut placed);
-        }
-        (shots, placed)
+        here.turn.azimuths(azimuth, shots);
     }
 
-    #[inline]
-    fn single(&self, here: &Here<'_>, number: usize, out: &mut [Point]) -> usize {
+    fn single(&self, here: &Here<'_>, number: usize, shots: &mut Shots, out: &mut [Point]) -> usize {
         let Some(out) = out.first_chunk_mut::<LANES>() else { return 0 };
-        let azimuth = here.packet.blocks[number].azimuth.get() % 36_000;
-        let (shots, placed) = self.place(here, number, azimuth);
+        self.place(here, number, here.azimuth(number), shots);
         let returned = if self.mode == ReturnMode::Last { Return::Last } else { Return::Strongest };
         let mut added = 0;
         for (j, time) in self.shots[number].iter().enumerate() {
             // Written in any case, and kept where there was a return: cheaper than a branch that is taken at random.
-            out[added % LANES] = here.point(&shots, &placed, j, here.offset + time, returned);
+            out[added % LANES] = here.point(shots, j, here.offset + time, returned);
             added += usize::from(shots.raw[j] != 0);
         }
         added
     }
 
-    fn dual(&self, here: &Here<'_>, strongest: usize, last: usize, out: &mut [Point]) -> usize {
-        let times = &self.shots[strongest];
+    fn dual(
+        &self,
+        here: &Here<'_>,
+        (strongest, last): (usize, usize),
+        [near, far]: &mut [Shots; 2],
+        out: &mut [Point],
+    ) -> usize {
         // Both are of the same firing: the azimuth of the strongest counts.
-        let azimuth = here.packet.blocks[strongest].azimuth.get() % 36_000;
-        let (near, near_placed) = self.place(here, strongest, azimuth);
-        let (far, far_placed) = self.place(here, last, azimuth);
+        let azimuth = here.azimuth(strongest);
+        self.place(here, strongest, azimuth, near);
+        self.place(here, last, azimuth, far);
         let mut added = 0;
-        for (j, time) in times.iter().enumerate() {
+        for (j, time) in self.shots[strongest].iter().enumerate() {
             let same = near.raw[j] == far.raw[j];
             let time = here.offset + time;
             if far.raw[j] != 0 {
                 let returned = if same { Return::Both } else { Return::Last };
-                out[added] = here.point(&far, &far_placed, j, time, returned);
+                out[added] = here.point(far, j, time, returned);
                 added += 1;
             }
             if !same && near.raw[j] != 0 {
-                out[added] = here.point(&near, &near_placed, j, time, Return::Strongest);
+                out[added] = here.point(near, j, time, Return::Strongest);
                 added += 1;
             }
         }
@@ -363,19 +366,15 @@ struct Here<'a> {
 }
 
 impl Here<'_> {
+    fn azimuth(&self, block: usize) -> u16 {
+        self.packet.blocks[block].azimuth.get() % 36_000
+    }
+
     #[inline]
-    fn point(&self, shots: &Shots, placed: &Placed, j: usize, nanos: i32, returned: Return) -> Point {
-        Point {
-            x: placed.x[j],
-            y: placed.y[j],
-            z: placed.z[j],
-            intensity: placed.intensity[j],
-            nanos,
-            azimuth: placed.azimuth[j],
-            distance: shots.raw[j],
-            ring: self.bank.ring[j],
-            laser: self.bank.laser[j],
-            returned,
-        }
+    fn point(&self, shots: &Shots, j: usize, nanos: i32, returned: Return) -> Point {
+        let [x, y, z, intensity] = shots.at[j];
+        let [azimuth, distance] = shots.polar[j];
+        let [ring, laser] = self.bank.names[j];
+        Point { x, y, z, intensity, nanos, azimuth, distance, ring, laser, returned }
     }
 }
