@@ -13,6 +13,9 @@ pub(super) const LANES: usize = 32;
 /// Below this distance, metres, the second point of an HDL-64E's calibration counts.
 const NEAR: f64 = 25.04;
 
+/// Where they begin in it.
+const SHOTS_AT: usize = 4;
+
 type Row = [f32; LANES];
 
 /// Everything that is known of the lasers of a block, in the order of its shots.
@@ -66,9 +69,17 @@ impl Shots {
     /// Takes what a block says.
     #[inline]
     pub(super) fn take(&mut self, block: &VelodyneBlock) {
-        for (j, shot) in block.returns.iter().enumerate() {
-            self.raw[j] = shot.distance.get();
-            self.intensity[j] = f32::from(shot.intensity);
+        // A shot's three bytes come with the one before them, as one number.
+        let bytes: &[u8; 100] = zerocopy::transmute_ref!(block);
+        let mut words = [0_u32; LANES];
+        for (j, word) in words.iter_mut().enumerate() {
+            let at = SHOTS_AT - 1 + 3 * j;
+            *word = u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "the distance is the middle of the word")]
+        for (j, word) in words.iter().enumerate() {
+            self.raw[j] = (word >> 8) as u16;
+            self.intensity[j] = f32::from((word >> 24) as u8);
         }
     }
 }
@@ -170,32 +181,27 @@ impl Bank {
     /// x = A cos r + h sin r, y = h cos r - A sin r with r = azimuth - rot; `SECOND` for near distances.
     #[inline]
     pub(super) fn place<const SECOND: bool>(&self, turn: &Turn, [cos, sin]: [f32; 2], shots: &mut Shots) {
-        let (mut d, mut cos_r, mut sin_r) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
         for j in 0..LANES {
-            d[j] = f32::from(shots.raw[j]) * self.unit;
-            cos_r[j] = cos * turn.cos[j] - sin * turn.sin[j];
-            sin_r[j] = sin * turn.cos[j] + cos * turn.sin[j];
-        }
-        let (mut across, mut along) = (self.far, self.far);
-        if SECOND {
-            for j in 0..LANES {
-                let ground = (d[j] + self.far[j]) * self.cos[j];
-                let side = self.across[0][j] + (ground * sin_r[j]).abs() * self.across[1][j];
-                let ahead = self.along[0][j] + (ground * cos_r[j]).abs() * self.along[1][j];
+            let d = f32::from(shots.raw[j]) * self.unit;
+            let cos_r = cos * turn.cos[j] - sin * turn.sin[j];
+            let sin_r = sin * turn.cos[j] + cos * turn.sin[j];
+            let (mut across, mut along) = (self.far[j], self.far[j]);
+            if SECOND {
+                let ground = (d + self.far[j]) * self.cos[j];
+                let side = self.across[0][j] + (ground * sin_r).abs() * self.across[1][j];
+                let ahead = self.along[0][j] + (ground * cos_r).abs() * self.along[1][j];
                 // No branch: near and far come in any order.
-                let near = 0_u32.wrapping_sub(u32::from(d[j] < self.below[j]));
+                let near = 0_u32.wrapping_sub(u32::from(d < self.below[j]));
                 let choose = |a: f32, b: f32| f32::from_bits((a.to_bits() & near) | (b.to_bits() & !near));
-                across[j] = choose(side, self.far[j]);
-                along[j] = choose(ahead, self.far[j]);
+                across = choose(side, across);
+                along = choose(ahead, along);
             }
-        }
-        for j in 0..LANES {
-            let x = (d[j] + across[j]) * self.cos[j] - self.back[j];
-            let y = (d[j] + along[j]) * self.cos[j] - self.back[j];
+            let x = (d + across) * self.cos[j] - self.back[j];
+            let y = (d + along) * self.cos[j] - self.back[j];
             shots.at[j] = [
-                y * cos_r[j] + self.aside[j] * sin_r[j],
-                self.aside[j] * cos_r[j] - x * sin_r[j],
-                (d[j] + 0.5 * (across[j] + along[j])) * self.sin[j] + self.up[j],
+                y * cos_r + self.aside[j] * sin_r,
+                self.aside[j] * cos_r - x * sin_r,
+                (d + 0.5 * (across + along)) * self.sin[j] + self.up[j],
                 shots.intensity[j],
             ];
         }
