@@ -23,7 +23,7 @@ use std::ffi::OsString;
 /// Help, the version and bad arguments end the process here.
 pub fn run(args: Vec<OsString>) -> u8 {
     let cli = args::parse(args);
-    let context = args::Context::new(cli.global);
-    let outcome = commands::run(cli.command, &context);
+    let mut context = args::Context::new(cli.global);
+    let outcome = context.declare().and_then(|()| commands::run(cli.command, &context));
     context.report.finish(outcome)
 }
