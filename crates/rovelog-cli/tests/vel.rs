@@ -156,7 +156,7 @@ fn own_types() {
         "info all-kinds.vel --types none.types",
     ];
     let runs = runs.map(|line| place.shown(line)).join("\n");
-    let table = String::from_utf8(place.read("csv/CompassM.csv")).unwrap();
+    let table = String::from_utf8(place.read("csv/own-type_CompassM.csv")).unwrap();
     snapshot!("vel_own_types", format!("{runs}\n{table}"));
 }
 
