@@ -148,7 +148,6 @@ fn own_types() {
         "cat own-type.vel --topics CompassM --types own.types",
         "cat own-type.vel --topics CompassM --types own.types -f ndjson",
         "check own-type.vel --types own.types",
-        "export own-type.vel --to csv --topics CompassM -o csv --types own.types",
         "slice own-type.vel --topics CompassM -o own.vel --types own.types",
         "cat own.vel --types own.types -f csv",
         "vel hash CompassM OtherM --types own.types",
@@ -156,8 +155,7 @@ fn own_types() {
         "info all-kinds.vel --types none.types",
     ];
     let runs = runs.map(|line| place.shown(line)).join("\n");
-    let table = String::from_utf8(place.read("csv/own-type_CompassM.csv")).unwrap();
-    snapshot!("vel_own_types", format!("{runs}\n{table}"));
+    snapshot!("vel_own_types", runs);
 }
 
 #[test]
