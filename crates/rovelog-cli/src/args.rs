@@ -1,10 +1,13 @@
 //! The options that every command takes, and the arguments that several commands share.
 
 use std::ffi::OsString;
-use std::io::IsTerminal as _;
+use std::fs::File;
+use std::io::{IsTerminal as _, Read as _};
+use std::path::PathBuf;
 
 use clap::{CommandFactory as _, Parser, ValueEnum};
-use rovelog::LogInfo;
+use rovelog::vel_format::declared::Types;
+use rovelog::{Error, LogInfo, ReadOptions};
 
 use crate::commands::Command;
 use crate::output::{Out, Paint};
@@ -19,6 +22,9 @@ Examples:
 
 Results go to stdout, everything else to stderr; a FILE of - is stdin.
 Exit codes: 0 done, 1 failure, 2 bad arguments, 3 done, but data was lost.";
+
+/// Bytes of a file of declarations at most.
+const DECLARATIONS: u64 = 1 << 20;
 
 /// Look into sensor logs: what they hold, exactly, and nothing lost silently.
 #[derive(Parser)]
@@ -57,6 +63,9 @@ pub(crate) struct Global {
     /// Read as this format, whatever the first bytes say: ulog, rld
     #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) input_format: Option<String>,
+    /// Own message types of VEL logs, declared in this file
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) types: Option<PathBuf>,
 }
 
 /// How times are written.
@@ -108,12 +117,30 @@ pub(crate) enum Color {
 pub(crate) struct Context {
     pub(crate) global: Global,
     pub(crate) report: Report,
+    /// How logs are opened.
+    pub(crate) options: ReadOptions,
 }
 
 impl Context {
     pub(crate) fn new(global: Global) -> Self {
         let paint = paint(global.color, std::io::stderr().is_terminal());
-        Self { report: Report::new(global.verbose, paint), global }
+        Self { report: Report::new(global.verbose, paint), global, options: ReadOptions::default() }
+    }
+
+    /// Reads the declarations that the user named. They are checked before any log is opened, so that what is
+    /// wrong with them is not said of a log.
+    pub(crate) fn declare(&mut self) -> Result<(), Failure> {
+        let Some(path) = &self.global.types else { return Ok(()) };
+        let mut text = String::new();
+        File::open(path)
+            .and_then(|file| file.take(DECLARATIONS + 1).read_to_string(&mut text))
+            .map_err(|error| Failure::failed(format!("cannot read the declarations: {error}")).at(path))?;
+        if text.len() as u64 > DECLARATIONS {
+            return Err(Failure::failed("declarations are not longer than 1 MiB").at(path));
+        }
+        Types::parse(&text).map_err(|error| Failure::from(Error::from(error)).at(path))?;
+        self.options.declarations = text;
+        Ok(())
     }
 
     /// Standard output, coloured or not.

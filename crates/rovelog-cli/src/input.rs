@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
-use rovelog::{AnyLog, Diagnostics, Error, FormatInfo, LogInfo, LogStream, ReadOptions, Severity, Topic};
+use rovelog::{AnyLog, Diagnostics, Error, FormatInfo, LogInfo, LogStream, Severity, Topic};
 use rovelog_export::Provenance;
 
 use crate::args::Context;
@@ -74,11 +74,11 @@ impl Input {
 
     /// Opens the log; with `hash`, also the SHA-256 of what came from stdin.
     fn open_hashing(&self, context: &Context, hash: bool) -> Result<(AnyLog, Option<String>), Failure> {
-        let options = ReadOptions::default();
+        let options = &context.options;
         let mut sha256 = None;
         let opened = match (self.is_stdin(), format(context)) {
-            (false, None) => rovelog::open_with(&self.path, &options),
-            (false, Some(format)) => rovelog::open_as(format, &self.path, &options),
+            (false, None) => rovelog::open_with(&self.path, options),
+            (false, Some(format)) => rovelog::open_as(format, &self.path, options),
             (true, format) => {
                 let mut bytes = Vec::new();
                 std::io::stdin()
@@ -87,8 +87,8 @@ impl Input {
                     .map_err(|error| Failure::from(Error::io("rovelog", error)).at(&self.path))?;
                 sha256 = hash.then(|| rovelog_export::sha256(&bytes[..]).unwrap_or_default());
                 match format {
-                    None => rovelog::from_bytes(bytes.into(), &options),
-                    Some(format) => rovelog::from_bytes_as(format, bytes.into(), &options),
+                    None => rovelog::from_bytes(bytes.into(), options),
+                    Some(format) => rovelog::from_bytes_as(format, bytes.into(), options),
                 }
             }
         };
@@ -99,10 +99,10 @@ impl Input {
 
     /// Reads stdin as a stream.
     pub(crate) fn stream(&self, context: &Context) -> Result<Box<dyn LogStream>, Failure> {
-        let (stdin, options) = (Box::new(std::io::stdin()), ReadOptions::default());
+        let (stdin, options) = (Box::new(std::io::stdin()), &context.options);
         match format(context) {
-            None => rovelog::open_stream(stdin, &options),
-            Some(format) => rovelog::open_stream_as(format, stdin, &options),
+            None => rovelog::open_stream(stdin, options),
+            Some(format) => rovelog::open_stream_as(format, stdin, options),
         }
         .map_err(|error| Failure::from(error).at(&self.path))
     }

@@ -24,7 +24,7 @@ use std::ffi::OsString;
 pub fn run(args: Vec<OsString>) -> u8 {
     rovelog::end_on_shortened_log();
     let cli = args::parse(args);
-    let context = args::Context::new(cli.global);
-    let outcome = commands::run(cli.command, &context);
+    let mut context = args::Context::new(cli.global);
+    let outcome = context.declare().and_then(|()| commands::run(cli.command, &context));
     context.report.finish(outcome)
 }

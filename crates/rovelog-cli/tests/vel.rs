@@ -131,6 +131,33 @@ fn what_another_format_has() {
     snapshot!("vel_hash", runs);
 }
 
+/// Own message types print like built-in ones, and are written like them.
+#[test]
+fn own_types() {
+    let place = Place::new(&["own-type.vel", "all-kinds.vel"]);
+    let compass = "# a compass\nmessage CompassM 100\n  float heading deg\n  unsigned int n\n  float samples[n] uT\n  \
+                   string name\n";
+    fs::write(place.0.path().join("own.types"), compass).unwrap();
+    fs::write(place.0.path().join("bad.types"), "message CompassM 100\n  flaot heading\n").unwrap();
+    let runs = [
+        "topics own-type.vel",
+        "info own-type.vel --types own.types",
+        "topics own-type.vel --types own.types",
+        "schema own-type.vel CompassM --types own.types",
+        "schema own-type.vel CompassM --raw --types own.types",
+        "cat own-type.vel --topics CompassM --types own.types",
+        "cat own-type.vel --topics CompassM --types own.types -f ndjson",
+        "check own-type.vel --types own.types",
+        "slice own-type.vel --topics CompassM -o own.vel --types own.types",
+        "cat own.vel --types own.types -f csv",
+        "vel hash CompassM OtherM --types own.types",
+        "info all-kinds.vel --types bad.types",
+        "info all-kinds.vel --types none.types",
+    ];
+    let runs = runs.map(|line| place.shown(line)).join("\n");
+    snapshot!("vel_own_types", runs);
+}
+
 #[test]
 fn logs_that_are_made_of_logs() {
     let place = Place::new(&["all-kinds.vel", "damaged+garbage.vel", "end-mark+tail.vel", "gps-degrees.vel"]);

@@ -41,7 +41,7 @@ const GROUPS: &[Group] = &[
         peer: "vel-jpeg-decoded",
         works: &[
             ("vel-jpeg-decoded", "every image to pixels"),
-            ("vel-jpeg-extracted", "every image to a file of its own, as it lies"),
+            ("vel-jpeg-extracted", "every image to a file of its own in memory, as it lies"),
         ],
     },
 ];

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use rovelog::vel_format::declared::Types;
 use rovelog::vel_format::{VelReader, hash, simple_hash};
 use rovelog::{AnyLog, Error};
 use serde::Serialize;
@@ -27,7 +28,7 @@ enum Vel {
 
 const MORE: &str = "\
 The id of a message type is a short hash of its name, so different names may share one: those of the
-published types, and with --log those of a log, are compared.
+published types are compared, with --types those declared, with --log those of a log.
 
 Examples:
   rovelog vel hash CompassM
@@ -52,7 +53,9 @@ struct NameDoc<'a> {
     id: String,
     /// The published type that has this id.
     published: Option<&'static str>,
-    /// Whether that is another name: two types could not be told apart.
+    /// The declared type that has this id.
+    declared: Option<String>,
+    /// Whether one of them is another name: two types could not be told apart.
     collides: bool,
     /// Records of this id in the log.
     records: Option<String>,
@@ -75,11 +78,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         Some(AnyLog::Vel(reader)) => Some(reader),
         _ => None,
     };
+    let types = Types::parse(&context.options.declarations).map_err(Error::from)?;
     let mut names = Vec::new();
     for name in &args.names {
         let id = simple_hash(name).map_err(Error::from)?;
         let published = hash::published(id);
-        let collides = published.is_some_and(|other| other != name);
+        let declared = types.declared().iter().find(|declared| declared.type_id() == id);
+        let declared = declared.map(|declared| declared.name().to_owned());
+        let collides = published.is_some_and(|other| other != name)
+            || declared.as_ref().is_some_and(|other| other != name);
         let records = reader.map(|reader| records(reader, id));
         names.push((
             id,
@@ -87,6 +94,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
                 name,
                 id: format!("0x{id:08X}"),
                 published,
+                declared,
                 collides,
                 records: records.map(|n| n.to_string()),
             },
@@ -104,10 +112,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if format == Format::Text {
         for (id, doc) in &names {
             write!(out, "{}  {}", doc.id, escape(doc.name))?;
-            if doc.collides {
-                write!(out, "  collides with {}", doc.published.unwrap_or_default())?;
-            } else if doc.published.is_some() {
-                write!(out, "  published")?;
+            for (known, word) in [(doc.published, "published"), (doc.declared.as_deref(), "declared")] {
+                match known {
+                    Some(other) if other != doc.name => write!(out, "  collides with {}", escape(other))?,
+                    Some(_) => write!(out, "  {word}")?,
+                    None => {}
+                }
             }
             for other in shared(*id, doc.name) {
                 write!(out, "  collides with {}", escape(other))?;

@@ -3,6 +3,7 @@
 //! A batch is gathered column by column from the views of its messages: fields go from the log to their column
 //! once, and nothing is kept in between.
 
+mod declared;
 mod points;
 mod tables;
 

@@ -43,6 +43,12 @@ pub(super) fn fill(
             rows.collect::<Vec<_>>()
         }};
     }
+    if let Reading::Declared(id, version) = reading
+        && let Some(declared) = reader.types().find(id, version)
+    {
+        super::declared::fill(table, declared, messages);
+        return messages.len();
+    }
     match reading {
         Reading::Kind(Kind::Obd) => obd(table, &rows!(Obd)),
         Reading::Kind(Kind::Gps) => gps(table, reader, &rows!(Gps)),

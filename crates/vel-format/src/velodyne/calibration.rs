@@ -11,7 +11,7 @@ use crate::wire::VelodynePacket;
 const FILE_LIMIT: usize = 1 << 20;
 
 /// Metres between sensor and the far end of its scale: 65535 units of 2 mm.
-const FAR: f64 = 131.0;
+pub(super) const FAR: f64 = 131.0;
 
 /// One laser. Angles in degrees, lengths in metres.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -53,17 +53,6 @@ impl LaserCalibration {
         )]
         let same = self.distance_x == self.distance && self.distance_y == self.distance;
         given && !same
-    }
-
-    /// An intensity corrected by distance.
-    pub(super) fn intensity(&self, intensity: f32, raw: u16) -> f32 {
-        let focus = (1.0 - self.focal_distance / FAR).powi(2);
-        let far = (1.0 - f64::from(raw) / 65_535.0).powi(2);
-        let (least, greatest) = (f64::from(self.min_intensity), f64::from(self.max_intensity));
-        let corrected = f64::from(intensity) + 256.0 * self.focal_slope * (focus - far).abs();
-        #[expect(clippy::cast_possible_truncation, reason = "0 to 255")]
-        let clamped = corrected.max(least).min(greatest.max(least)) as f32;
-        clamped
     }
 }
 

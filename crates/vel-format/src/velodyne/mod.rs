@@ -16,8 +16,8 @@
 
 mod angles;
 mod calibration;
+mod lanes;
 pub(crate) mod model;
-mod near;
 mod points;
 mod revolutions;
 mod timing;

@@ -2,7 +2,7 @@
 
 use super::calibration::Calibration;
 use super::model::{ReturnMode, Sensor};
-use super::points::{Decoder, Point, PointOptions, TURN};
+use super::points::{Decoder, POINTS_OF_PACKET, Point, PointOptions, TURN};
 use super::timing::PacketClock;
 use crate::error::VelError;
 use crate::message::{Kind, Payload};
@@ -45,7 +45,9 @@ pub struct Revolutions<'a> {
     block: usize,
     last_azimuth: Option<u16>,
     last_time: i64,
+    /// Room that is kept; the first `filled` are of the revolution.
     points: Vec<Point>,
+    filled: usize,
     handed_out: bool,
     number: u32,
     /// Time and offset of the revolution that is being filled.
@@ -108,6 +110,7 @@ impl VelReader {
             last_azimuth: None,
             last_time: i64::MIN,
             points: Vec::new(),
+            filled: 0,
             handed_out: false,
             number: 0,
             begun: None,
@@ -133,7 +136,7 @@ impl Revolutions<'_> {
     #[expect(clippy::should_implement_trait, reason = "what is handed out borrows from the buffer")]
     pub fn next(&mut self) -> Option<Revolution<'_>> {
         if self.handed_out {
-            self.points.clear();
+            self.filled = 0;
             self.handed_out = false;
         }
         loop {
@@ -184,7 +187,12 @@ impl Revolutions<'_> {
         let end = self.cut_in(packet);
         let begun = *self.begun.get_or_insert((time, self.message.1));
         let offset = i32::try_from(time.saturating_sub(begun.0)).unwrap_or(i32::MAX);
-        self.decoder.blocks(packet, self.block..end.unwrap_or(12), offset, &mut self.points);
+        if self.points.len() < self.filled + POINTS_OF_PACKET {
+            let room = (2 * self.points.len()).max(64 * POINTS_OF_PACKET);
+            self.points.resize(room, Point::default());
+        }
+        let free = &mut self.points[self.filled..];
+        self.filled += self.decoder.blocks(packet, self.block..end.unwrap_or(12), offset, free);
         match end {
             None => {
                 self.decoder.end_packet(packet);
@@ -199,7 +207,7 @@ impl Revolutions<'_> {
                 let start = time.saturating_add(self.decoder.block_nanos(end));
                 let ended = self.begun.replace((start, self.message.1));
                 // A log that begins at the cut has nothing before it.
-                if self.points.is_empty() { None } else { ended.map(|begun| (begun, partial)) }
+                if self.filled == 0 { None } else { ended.map(|begun| (begun, partial)) }
             }
         }
     }
@@ -222,6 +230,6 @@ impl Revolutions<'_> {
         self.handed_out = true;
         let number = self.number;
         self.number += 1;
-        Revolution { number, nanos, offset, partial, points: &self.points }
+        Revolution { number, nanos, offset, partial, points: &self.points[..self.filled] }
     }
 }

@@ -9,8 +9,7 @@ use crate::wire::VelodynePacket;
 pub(super) struct Firing {
     /// By block, then shot.
     pub(super) shots: Vec<[f64; 32]>,
-    /// By block.
-    pub(super) blocks: [f64; 12],
+    model: Model,
     /// The block whose azimuth, with that of block 0, gives the rate, and the time between them.
     pub(super) rate_block: usize,
     pub(super) rate_micros: f64,
@@ -34,26 +33,38 @@ impl Firing {
                 Model::Vls128 => 57.8 * (firing / 4) as f64,
             };
             for (j, shot) in shots[block].iter_mut().enumerate() {
-                let within = match model {
-                    Model::Hdl64S1 => 0.0,
-                    Model::Hdl64S2 => 6.0 * (j / 4) as f64 + [0.0, 1.26, 2.46, 3.66][j % 4],
-                    Model::Hdl64S3 => 7.2 * (j / 4) as f64 + [0.0, 1.3, 2.5, 3.7][j % 4],
-                    Model::Hdl32 => 1.152 * j as f64,
-                    Model::Vlp16 | Model::PuckHiRes => 55.296 * (j / 16) as f64 + 2.304 * (j % 16) as f64,
-                    Model::Vlp32A | Model::Vlp32C => 2.304 * (j / 2) as f64,
-                    Model::Vls128 => {
-                        let q = 32 * (firing % 4) + j;
-                        2.89 * (q / 8 + 2 * (q / 64)) as f64 - 7.0
-                    }
-                };
-                *shot = *time + within;
+                // The stamp of a VLS-128 is that of its fourth group, 7 us behind the first.
+                let early = if model == Model::Vls128 { 7.0 } else { 0.0 };
+                *shot = *time + within(model, firing % 4, j) - early;
             }
         }
         let rate_block = match model {
             Model::Hdl64S2 | Model::Hdl64S3 => 10,
             _ => 11,
         };
-        Self { shots, rate_micros: blocks[rate_block], blocks, rate_block }
+        Self { shots, model, rate_micros: blocks[rate_block], rate_block }
+    }
+
+    /// When the shots of a bank are fired, microseconds from the moment of the azimuth of their block.
+    pub(super) fn within(&self, bank: usize) -> [f64; 32] {
+        std::array::from_fn(|j| within(self.model, bank, j))
+    }
+}
+
+/// When a shot of a bank is fired, microseconds from the first group of its firing; only those of a VLS-128
+/// differ between banks.
+fn within(model: Model, bank: usize, j: usize) -> f64 {
+    match model {
+        Model::Hdl64S1 => 0.0,
+        Model::Hdl64S2 => 6.0 * (j / 4) as f64 + [0.0, 1.26, 2.46, 3.66][j % 4],
+        Model::Hdl64S3 => 7.2 * (j / 4) as f64 + [0.0, 1.3, 2.5, 3.7][j % 4],
+        Model::Hdl32 => 1.152 * j as f64,
+        Model::Vlp16 | Model::PuckHiRes => 55.296 * (j / 16) as f64 + 2.304 * (j % 16) as f64,
+        Model::Vlp32A | Model::Vlp32C => 2.304 * (j / 2) as f64,
+        Model::Vls128 => {
+            let q = 32 * bank + j;
+            2.89 * (q / 8 + 2 * (q / 64)) as f64
+        }
     }
 }
 
