@@ -257,11 +257,10 @@ fn has_extra_word(
         let bytes = head.get(usize::try_from(at).ok()?..)?;
         BlockStamps::ref_from_prefix(bytes).ok().map(|(stamps, _)| *stamps)
     };
-    let follows = |layout: &Layout| {
-        let (first, second) = (stamps(end), stamps(end + layout.block));
-        first.zip(second).is_some_and(|(first, second)| clock::follows(&first, &second))
-    };
-    Ok(!follows(&plain) && follows(&extra))
+    let pair = |layout: &Layout| stamps(end).zip(stamps(end + layout.block));
+    let follows = pair(&plain).is_some_and(|(first, second)| clock::follows(&first, &second));
+    // A reading against the header needs both clocks on its side.
+    Ok(!follows && pair(&extra).is_some_and(|(first, second)| clock::follows_by_both(&first, &second)))
 }
 
 /// Whether a file ends where those of 1.1.4 and before could not grow any more: within a block of 2^31 bytes.

@@ -33,6 +33,13 @@ pub(crate) fn follows(first: &BlockStamps, second: &BlockStamps) -> bool {
     is_plausible(first) && is_plausible(second) && (1..864_000 * i128::from(SECOND)).contains(&later)
 }
 
+/// The same, and the clock of UTC went on by as much, to the minute.
+pub(crate) fn follows_by_both(first: &BlockStamps, second: &BlockStamps) -> bool {
+    let went_on = |clock: fn(&BlockStamps) -> i128| clock(second) - clock(first);
+    let apart = went_on(BlockStamps::realtime) - went_on(BlockStamps::monotonic);
+    follows(first, second) && apart.abs() < 60 * i128::from(SECOND)
+}
+
 /// What a block's stamps say beside those of the block before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Noticed {
