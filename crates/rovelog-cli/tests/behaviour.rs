@@ -202,7 +202,7 @@ fn a_format_by_name_opens_what_detection_does_not_know() {
 fn a_log_that_is_shortened_while_it_is_read_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = large_log(&folder);
-    let mut child = common::rovelog()
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("rovelog"))
         .args(["cat", "-f", "ndjson"])
         .arg(&path)
         .stdout(Stdio::piped())
@@ -225,8 +225,12 @@ fn a_log_that_grows_is_read_up_to_the_length_that_it_had() {
     use std::io::Write as _;
     let folder = tempfile::tempdir().unwrap();
     let path = large_log(&folder);
-    let mut child =
-        common::rovelog().args(["cat", "-f", "ndjson"]).arg(&path).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("rovelog"))
+        .args(["cat", "-f", "ndjson"])
+        .arg(&path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut out = child.stdout.take().unwrap();
     let mut text = vec![0; 64];
     out.read_exact(&mut text).unwrap();
