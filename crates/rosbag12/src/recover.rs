@@ -8,7 +8,7 @@ use rovelog_core::{Detail, LogReader, Recovery, Value};
 use crate::diagnostics as rules;
 use crate::error::BagError;
 use crate::reader::{BagReader, usize_of};
-use crate::rewrite::Output;
+use crate::rewrite::{Output, header_of};
 use crate::sections::{IndexState, index_entries};
 use crate::tables::{nanos, text_of};
 use crate::version::Version;
@@ -84,8 +84,7 @@ impl BagReader {
         let lost = self.index.lost();
         for record in self.cursor().filter(|record| record.message.is_none()) {
             let bytes = &self.bytes[usize_of(record.at)..usize_of(record.end)];
-            let Some(header) = crate::rewrite::header_of(bytes).filter(|header| header.op == op::INDEX)
-            else {
+            let Some(header) = header_of(bytes).filter(|header| header.op == op::INDEX) else {
                 continue;
             };
             let section = self.sections().iter().rfind(|section| section.offset <= record.at);
@@ -107,13 +106,28 @@ impl BagReader {
 
     /// Where the message stands that an index entry means: behind the definition, if it points at one.
     fn behind_definition(&self, offset: u64) -> u64 {
-        let end = || {
-            let bytes = self.bytes.get(usize::try_from(offset).ok()?..)?;
-            let header = crate::rewrite::header_of(bytes).filter(|header| header.op == op::DEFINITION)?;
-            let len = bytes.first_chunk().map(|len| u32::from_le_bytes(*len))?;
-            header.def.map(|_| offset + 8 + u64::from(len))
-        };
-        end().unwrap_or(offset)
+        self.end_of_definition(offset).unwrap_or(offset)
+    }
+
+    /// Where the definition record at `offset` ends, if there is one.
+    fn end_of_definition(&self, offset: u64) -> Option<u64> {
+        let bytes = self.bytes.get(usize::try_from(offset).ok()?..)?;
+        let header = header_of(bytes).filter(|header| header.op == op::DEFINITION)?;
+        let len = bytes.first_chunk().map(|len| u32::from_le_bytes(*len))?;
+        header.def.map(|_| offset + 8 + u64::from(len))
+    }
+
+    /// Whether each topic of the index has messages and its first entry is the topic's definition: the reference
+    /// readers refuse a bag where a full disk left it otherwise.
+    fn is_indexed_as_recorded(&self) -> bool {
+        self.cursor().filter(|record| record.message.is_none()).all(|record| {
+            let bytes = &self.bytes[usize_of(record.at)..usize_of(record.end)];
+            let Some(header) = header_of(bytes).filter(|header| header.op == op::INDEX) else { return true };
+            let len = bytes.first_chunk().map_or(0, |len| u32::from_le_bytes(*len) as usize);
+            let first = bytes.get(8 + len..).and_then(|entries| index_entries(entries).first());
+            header.count.is_some_and(|count| count > 0)
+                && first.is_some_and(|entry| self.end_of_definition(entry.pos.get()).is_some())
+        })
     }
 
     /// Whether the bag is as a recorder leaves it: nothing lost, closed, with an index that names all messages.
@@ -127,6 +141,7 @@ impl BagReader {
             && wrong.iter().all(|code| !counts.contains_key(code))
             && matches!(self.sections(), [section]
                 if matches!(section.index, IndexState::Exact | IndexState::Empty) && section.index_pos.is_some())
+            && self.is_indexed_as_recorded()
     }
 
     /// Writes all sound messages as an indexed V1.2 bag that both reference readers accept: records byte for

@@ -70,6 +70,9 @@ impl Meter {
 
 /// The logs in a folder that open, by name. What is refused undamaged is no subject, nor are logs that are
 /// compressed: where damage lies in them cannot be said.
+///
+/// # Errors
+/// Where the folder or a file in it cannot be read.
 pub fn subjects(folder: &Path) -> io::Result<Vec<Subject>> {
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
@@ -147,7 +150,6 @@ fn one(subject: &Subject, operator: Operator, seed: u64, other: &[u8], meter: &M
     let mut judged = tally.clone();
     let held = catch_unwind(AssertUnwindSafe(|| {
         judge(subject, &Bytes::from(bytes), first, &want, sound, meter, &mut judged)
-            .map_err(|why| why.to_string())
     }));
     *tally = judged;
     match held {
