@@ -83,6 +83,8 @@ def check_topic(bag: Bag, truth: dict[str, Any]) -> None:
         assert found.timestamp == Time(*want["time"])
         assert same(want["value"], found.message), (truth["topic"], end)
         assert found.message._type == truth["type"] and found.message._md5sum == truth["md5"]
+        assert list(found.message.__slots__) == list(vars(found.message))
+        assert len(found.message._slot_types) == len(found.message.__slots__)
 
 
 def test_filters() -> None:

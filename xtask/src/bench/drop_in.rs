@@ -6,11 +6,13 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{corpus, oracle, package, root};
+use crate::{corpus, oracle, package, peers, root};
 
 /// An older package, the drop-in for it, and the scripts that run with both.
 struct DropIn {
     package: &'static str,
+    /// The extension of its logs.
+    extension: &'static str,
     ours: &'static str,
     /// The log, made if it is not there yet; none where there is nothing to make it of.
     log: fn() -> Result<Option<PathBuf>>,
@@ -22,6 +24,7 @@ const PACKAGES: &[&str] = &["pyulog==1.3.0", "rocketlogger==2.1.3", "numpy"];
 const DROP_INS: &[DropIn] = &[
     DropIn {
         package: "pyulog",
+        extension: "ulg",
         ours: "rovelog.compat.pyulog",
         log: || corpus::large_ulog().map(Some),
         works: &[
@@ -34,12 +37,21 @@ const DROP_INS: &[DropIn] = &[
     },
     DropIn {
         package: "rocketlogger.data",
+        extension: "rld",
         ours: "rovelog.compat.rocketlogger",
         log: large_rld,
         works: &[
             ("matrix", "load and `get_data` of all channels"),
             ("power", "load, merged current, energy of one channel"),
         ],
+    },
+    DropIn {
+        package: "rosbag",
+        extension: "bag",
+        ours: "rovelog.compat.rosbag",
+        // The original comes with the distribution's own Python, where it is installed.
+        log: || peers::distribution_python("rosbag").map(|_| corpus::large_rosbag()).transpose(),
+        works: &[("messages", "`read_messages`, each message an object")],
     },
 ];
 
@@ -85,10 +97,8 @@ const RUNS: usize = 5;
 pub(super) fn run(log: Option<&Path>) -> Result<()> {
     let python = package::release("bench-python", PACKAGES)?;
     for drop_in in DROP_INS {
-        // What was named is a ULog, or a power trace.
-        if log.is_some_and(|log| {
-            (log.extension() == Some("rld".as_ref())) != drop_in.package.starts_with("rocket")
-        }) {
+        // What was named is for the drop-in of its format.
+        if log.is_some_and(|log| log.extension() != Some(drop_in.extension.as_ref())) {
             continue;
         }
         let Some(log) = log.map_or_else(drop_in.log, |log| Ok(Some(log.to_owned())))? else { continue };
@@ -102,7 +112,8 @@ pub(super) fn run(log: Option<&Path>) -> Result<()> {
             drop_in.package
         );
         for (work, what) in drop_in.works {
-            let theirs = measure(&python, drop_in.package, work, &log)?;
+            let distribution = peers::distribution_python(drop_in.package).filter(|_| drop_in.package == "rosbag");
+            let theirs = measure(distribution.as_ref().unwrap_or(&python), drop_in.package, work, &log)?;
             let mut runs =
                 (0..RUNS).map(|_| measure(&python, drop_in.ours, work, &log)).collect::<Result<Vec<_>>>()?;
             runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));

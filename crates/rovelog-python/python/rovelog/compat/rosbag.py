@@ -73,7 +73,8 @@ class Duration(_Stamp):
 
 
 class Message:
-    """A message: its fields are attributes. `_type`, `_md5sum` and `_full_text` say what it is."""
+    """A message: its fields are attributes, their names in `__slots__`, their types in `_slot_types`. `_type`, `_md5sum` and
+    `_full_text` say what it is."""
 
     _type = ""
     _md5sum = ""
@@ -284,13 +285,17 @@ def _frequency(stamps: list[int]) -> float | None:
 def _builder(fields: list[Any], kind: str, md5: str, definition: str) -> Callable[[dict[str, Any]], Message]:
     """What makes messages of a type; the class is made of names only, never of code."""
     made = type(kind.rsplit("/", 1)[-1] or "Message", (Message,), {"_type": kind, "_md5sum": md5, "_full_text": definition})
-    parts = [(name, _converter(source, inner)) for name, _, source, _, inner in fields]
+    # Only names, as scripts read them: set afterwards, they make no slots.
+    made.__slots__ = [name for name, *_ in fields]
+    made._slot_types = [source for _, _, source, *_ in fields]  # type: ignore[attr-defined]
+    converters = [(name, _converter(source, inner)) for name, _, source, _, inner in fields]
+    parts = [(name, convert) for name, convert in converters if convert is not None]
 
     def build(values: dict[str, Any]) -> Message:
-        message: Message = made(values)
         for name, convert in parts:
-            if convert is not None and name in values:
-                message.__dict__[name] = convert(values[name])
+            if name in values:
+                values[name] = convert(values[name])
+        message: Message = made(values)
         return message
 
     return build
