@@ -109,7 +109,7 @@ struct Understood {
 }
 
 /// The header under the first hypothesis that gives a plausible table: as it stands, by the header length, or
-/// with a comment that is stated four bytes too long. The plain reading wins ties.
+/// with comment and header stated four bytes too long. The plain reading wins ties.
 fn header(
     head: &[u8],
     len: Option<u64>,
@@ -137,11 +137,12 @@ fn header(
     }
     let binary = usize::from(lead_in.binary_count.get());
     let wrapped = field != size && field == size % (1 << 16);
-    let excess = (version.number == 3 && field == size).then(|| stated.checked_sub(4)).flatten();
+    // The writer's bug, in a header whose comment length was damaged besides.
+    let excess = by_field.unwrap_or(stated).checked_sub(4).filter(|_| version.number == 3);
     let readings = [
         (None, fits(size)),
         (by_field, by_field.is_some() && fits(field)),
-        (excess, excess.is_some() && fits(size)),
+        (excess, excess.is_some() && fits(field)),
     ];
     let mut first = None;
     for (reading, (comment_len, possible)) in readings.into_iter().enumerate() {

@@ -149,7 +149,7 @@ impl UtcFit {
     /// The offset in the words of all formats.
     pub fn offset(&self) -> UtcOffset {
         let drift = self.drift_ppm.map_or(String::new(), |ppm| format!(", drift {ppm:.1} ppm"));
-        let late = Seconds(self.bound_nanos - self.offset_nanos);
+        let late = Seconds(self.bound_nanos.saturating_sub(self.offset_nanos));
         UtcOffset {
             nanos: self.offset_nanos,
             rule: "gps",
@@ -235,9 +235,13 @@ fn fit(usable: &[&Fix]) -> Option<UtcFit> {
     for (offset, _, at) in &mut offsets {
         let off = offset.saturating_sub(rough);
         let days = off.saturating_add(DAY / 2).div_euclid(DAY);
-        // Whole days, but for a minute: the date lagged, or the receiver's weeks rolled over.
-        if days != 0 && (off - days * DAY).abs() < 60_000_000_000 {
-            *offset -= days * DAY;
+        // Whole days, but for a minute: the date lagged, or the receiver's weeks rolled over. Days that do not
+        // fit are none: times of noise.
+        let Some(whole) = days.checked_mul(DAY).filter(|_| days != 0) else { continue };
+        if off.abs_diff(whole) < 60_000_000_000
+            && let Some(unwound) = offset.checked_sub(whole)
+        {
+            *offset = unwound;
             unwrapped.push((*at, days));
         }
     }
@@ -265,7 +269,9 @@ fn drift(offsets: &[(i64, i64, u64)]) -> Option<f64> {
         return None;
     }
     let n = offsets.len() as f64;
-    let at = |o: &(i64, i64, u64)| ((o.1 - first.1) as f64 / 1e9, o.0.saturating_sub(first.0) as f64 / 1e9);
+    let at = |o: &(i64, i64, u64)| {
+        (o.1.saturating_sub(first.1) as f64 / 1e9, o.0.saturating_sub(first.0) as f64 / 1e9)
+    };
     let (mean_x, mean_y) = offsets.iter().map(at).fold((0.0, 0.0), |(a, b), (x, y)| (a + x / n, b + y / n));
     let (over, under) = offsets.iter().map(at).fold((0.0, 0.0), |(over, under), (x, y)| {
         (over + (x - mean_x) * (y - mean_y), under + (x - mean_x).powi(2))

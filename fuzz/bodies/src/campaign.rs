@@ -141,9 +141,8 @@ fn one(subject: &Subject, operator: Operator, seed: u64, other: &[u8], meter: &M
     let mut random = Random::of(&subject.name, operator, seed);
     let lengths = length_fields(subject.format, &*log);
     let (bytes, first) = damaged(&subject.bytes, operator, &mut random, &lengths, other);
-    let losses =
-        log.diagnostics().list().iter().filter(|noticed| noticed.rule.severity == Severity::DataLost);
-    let sound = losses.map(|loss| loss.range.start).min();
+    let faults = log.diagnostics().list().iter().filter(|noticed| noticed.rule.severity != Severity::Note);
+    let sound = faults.map(|fault| fault.range.start).min();
     drop(log);
     let case = || format!("{} {} seed {seed} at {first}", subject.name, operator.name());
     tally.cases += 1;

@@ -112,7 +112,8 @@ pub(super) fn run(log: Option<&Path>) -> Result<()> {
             drop_in.package
         );
         for (work, what) in drop_in.works {
-            let distribution = peers::distribution_python(drop_in.package).filter(|_| drop_in.package == "rosbag");
+            let distribution =
+                peers::distribution_python(drop_in.package).filter(|_| drop_in.package == "rosbag");
             let theirs = measure(distribution.as_ref().unwrap_or(&python), drop_in.package, work, &log)?;
             let mut runs =
                 (0..RUNS).map(|_| measure(&python, drop_in.ours, work, &log)).collect::<Result<Vec<_>>>()?;

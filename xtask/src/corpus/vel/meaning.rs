@@ -1,7 +1,7 @@
 //! What numbers mean, as far as the file tells: positions, UTC, orientation.
 
 use super::kinds::{Position, position};
-use super::log::Log;
+use super::log::{Index, Log};
 use super::{Case, Made};
 
 pub(super) const CASES: &[Case] = &[
@@ -24,6 +24,7 @@ pub(super) const CASES: &[Case] = &[
     Case::vel("gps-two-digit-years", "years of two digits", &["D17"], two_digits),
     Case::vel("gps-late-fixes", "whole seconds, late: the median is the offset", &["D34"], late),
     Case::vel("gps-date-lags", "a date that changes a second after midnight", &["D34"], date_lags),
+    Case::vel("gps-times-of-noise", "times so far apart that their distance passes 64 bits", &["D34"], noise),
     Case::vel("gps-no-date", "the time of day alone places nothing", &["D34"], no_date),
     Case::vel("pose-wxyz", "w, x, y, z, body to world", &["D20"], || poses("wxyz body_to_world", |q| q)),
     Case::vel("pose-xyzw", "x, y, z, w", &["D20"], || {
@@ -116,6 +117,19 @@ fn date_lags() -> Made {
     log.choice("utc", "gps", false);
     // 2010-06-14T23:59:58Z.
     log.utc(1_276_559_998_000_000_000);
+    log.finish()
+}
+
+fn noise() -> Made {
+    let mut log = Log::new();
+    log.index(Index::None);
+    // 222 years before the program started, twice; and as long behind it.
+    for (second, millis) in [(0, -7e12), (0, -7e12), (2, 7e12)] {
+        log.gps(millis, &position(second));
+    }
+    log.choice("position_unit", "degrees", true);
+    log.choice("utc", "gps", false);
+    log.utc(NOON + 7_000_000_000_000_000_000);
     log.finish()
 }
 
