@@ -170,9 +170,11 @@ impl Walk {
         self.tables.shapes.follow(self.last_shape, found.shape);
         self.last_shape = found.shape;
         self.ops[usize::from(op::DATA)] += 1;
+        let number = self.tables.shapes.list[found.shape as usize].connection;
+        // There may be a better definition than for the message before.
+        self.tables.resolve(number);
         let shape = &mut self.tables.shapes.list[found.shape as usize];
         shape.count += 1;
-        let number = shape.connection;
         let connection = &mut self.tables.connections[number as usize];
         let stats = &mut connection.stats;
         stats.latched += u64::from(shape.latching);

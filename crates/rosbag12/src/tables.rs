@@ -262,11 +262,16 @@ impl Tables {
     }
 
     /// Looks up the definition of a connection, if there may be a better one than before.
+    #[inline]
     pub(crate) fn resolve(&mut self, number: u32) {
-        let connection = &mut self.connections[number as usize];
-        if connection.resolved_with == self.defined {
-            return;
+        if self.connections[number as usize].resolved_with != self.defined {
+            self.find_definition(number);
         }
+    }
+
+    #[cold]
+    fn find_definition(&mut self, number: u32) {
+        let connection = &mut self.connections[number as usize];
         connection.resolved_with = self.defined;
         if connection.definition().is_some_and(|d| d.source == crate::definitions::Source::Topic) {
             return;
