@@ -11,6 +11,7 @@ Times are integers: nanoseconds of the log's own clock (`t_ns`), and UTC (`time`
 stands to it. What could not be read is in `log.problems`, with the bytes it is about.
 """
 
+from rovelog._convert import Converted, convert
 from rovelog._core import Message, Messages, __version__
 from rovelog._errors import (
     CorruptError,
@@ -32,6 +33,7 @@ from rovelog._table import Table
 from rovelog._tools import diff, formats, recover
 
 __all__ = [
+    "Converted",
     "CorruptError",
     "DataLossWarning",
     "Dropout",
@@ -57,6 +59,7 @@ __all__ = [
     "UnreadableError",
     "UnsupportedError",
     "__version__",
+    "convert",
     "diff",
     "formats",
     "open",
