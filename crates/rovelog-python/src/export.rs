@@ -16,6 +16,9 @@ use rovelog_export::{ExportError, Kind, Loss, Provenance, ndjson, topic_names};
 use crate::errors::{self, Raise};
 use crate::reader::Reader;
 
+/// Topics, each with a part of a file name.
+type Named = Vec<(usize, String)>;
+
 /// What could not be carried: topic, field, why.
 type Lost = (String, Option<String>, String);
 
@@ -39,7 +42,7 @@ pub(crate) fn export_names(
     py: Python<'_>,
     reader: &Reader,
     topics: Vec<usize>,
-) -> PyResult<(Vec<(usize, String)>, Vec<Lost>)> {
+) -> PyResult<(Named, Vec<Lost>)> {
     let topics = chosen(reader, topics);
     let (good, bad): (Vec<&Topic>, Vec<&Topic>) = errors::run(py, || {
         topics.into_iter().partition(|topic| reader.log.columns(topic, &Select::all()).is_ok())

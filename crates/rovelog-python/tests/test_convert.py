@@ -9,6 +9,8 @@ import pathlib
 import signal
 import subprocess
 import sys
+import threading
+import time
 from typing import Any
 
 import pyarrow as pa
@@ -92,6 +94,47 @@ def test_ndjson_is_what_the_records_are(flight: pathlib.Path, tmp_path: pathlib.
     lines = [json.loads(line) for line in (tmp_path / "flight.jsonl").read_text().splitlines()]
     assert done.kind == "ndjson" and done.records == len(lines) == log.records
     assert [(line["topic"], line["offset"]) for line in lines] == [(m.topic, m.offset) for m in log.messages()]
+
+
+@pytest.mark.parametrize("name", ["rld/v4.rld", "vel/gps-degrees.vel", "vel/pose-wxyz.vel", "rosbag/types-nested.bag"])
+def test_tables_of_other_formats(name: str, tmp_path: pathlib.Path) -> None:
+    log = rl.open(CORPUS / name)
+    done = rl.convert(log, tmp_path, kind="parquet")
+    assert done.topics and not done.lost
+    for topic, file in zip(done.topics, done.files, strict=True):
+        want, got = log[topic].to_arrow(), pq.read_table(file)
+        assert len(got) == len(want) == log[topic].count
+        for column in without_times(want).column_names:
+            assert as_text(got[column]) == as_text(want[column]), (topic, column)
+
+
+def test_messages_of_a_bag_keep_their_bytes(tmp_path: pathlib.Path) -> None:
+    log = rl.open(CORPUS / "rosbag/recorded+two-topics.bag")
+    done = rl.convert(log, tmp_path / "a.mcap")
+    with open(tmp_path / "a.mcap", "rb") as file:
+        reader = make_reader(file, validate_crcs=True)
+        found = [(c.topic, s.name if s else None, c.message_encoding, m.data) for s, c, m in reader.iter_messages() if c.message_encoding == "ros1"]
+    kinds = {connection.topic: connection.type for connection in log.bag.connections}
+    raw = log._reader.messages(None, None, None, False, True)
+    assert found == [(m.topic, kinds[m.topic], "ros1", m.fields()) for m in raw] and done.records >= len(found) > 0
+
+
+def test_others_run_while_it_is_written(real: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    steps, ended = 0, threading.Event()
+
+    def count() -> None:
+        nonlocal steps
+        while not ended.is_set():
+            steps += 1
+            time.sleep(0)
+
+    log = rl.open(real)
+    other = threading.Thread(target=count)
+    other.start()
+    rl.convert(log, tmp_path / "a.mcap")
+    ended.set()
+    other.join()
+    assert steps > 100
 
 
 def test_what_is_written_is_the_command_s(tmp_path: pathlib.Path) -> None:

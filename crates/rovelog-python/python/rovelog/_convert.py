@@ -17,7 +17,7 @@ OPEN = 200
 """Tables that are open at the same time."""
 
 
-class Left(NamedTuple):
+class Loss(NamedTuple):
     """Something that a kind of file could not carry."""
 
     topic: str
@@ -38,7 +38,7 @@ class Converted(NamedTuple):
     """The topics whose records were written."""
     files: list[str]
     """The files, for tables in the order of the topics."""
-    lost: list[Left]
+    lost: list[Loss]
     """What could not be carried; empty where nothing was lost."""
 
 
@@ -107,9 +107,9 @@ def _convert(
     if not table:
         with partials([path], log.path, force) as parts:
             records, rows = _core.export_records(log._reader, kind, parts[0], [*chosen.values()], *window)
-        return Converted(kind, records, [*chosen], [path], [Left(*row) for row in rows])
+        return Converted(kind, records, [*chosen], [path], [Loss(*row) for row in rows])
     named, undecodable = _core.export_names(log._reader, [*chosen.values()])
-    lost = [Left(*row) for row in undecodable]
+    lost = [Loss(*row) for row in undecodable]
     in_folder = path.endswith(("/", os.sep)) or os.path.isdir(path) or not extension
     if not in_folder and len(named) != 1:
         raise RovelogError(
@@ -137,6 +137,6 @@ def _convert(
             outputs = list(zip(numbers[at : at + OPEN], parts, strict=True))
             rows_of, found = _core.export_tables(log._reader, kind, outputs, *window)
         records += sum(rows_of)
-        lost += [Left(*row) for row in found]
+        lost += [Loss(*row) for row in found]
     by_number = {number: name for name, number in chosen.items()}
     return Converted(kind, records, [by_number[number] for number in numbers], paths, lost)

@@ -286,7 +286,7 @@ def _builder(fields: list[Any], kind: str, md5: str, definition: str) -> Callabl
     """What makes messages of a type; the class is made of names only, never of code."""
     made = type(kind.rsplit("/", 1)[-1] or "Message", (Message,), {"_type": kind, "_md5sum": md5, "_full_text": definition})
     # Only names, as scripts read them: set afterwards, they make no slots.
-    made.__slots__ = [name for name, *_ in fields]
+    made.__slots__ = [name for name, *_ in fields]  # type: ignore[attr-defined]
     made._slot_types = [source for _, _, source, *_ in fields]  # type: ignore[attr-defined]
     converters = [(name, _converter(source, inner)) for name, _, source, _, inner in fields]
     parts = [(name, convert) for name, convert in converters if convert is not None]
