@@ -186,8 +186,8 @@ def test_errors_are_exceptions(flight: pathlib.Path, tmp_path: pathlib.Path) -> 
 BUSY = """
 import sys, rovelog as rl
 log = rl.open(sys.argv[1])
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     while True:
         rl.convert(log, sys.argv[2], force=True)
 except KeyboardInterrupt:
