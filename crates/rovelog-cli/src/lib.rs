@@ -1,7 +1,7 @@
 //! The command line of Rovelog: look into, check and convert sensor logs.
 //!
 //! A library only so that more than one program can be this command line: the binary `rovelog`, and the Python
-//! package of the same name.
+//! package of the same name, which also takes from here how two logs differ.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -17,6 +17,8 @@ mod select;
 mod when;
 
 use std::ffi::OsString;
+
+pub use commands::diff::{Ignored, diff};
 
 /// Runs the command line with `args`, the program's name first; the exit code.
 ///

@@ -1,11 +1,8 @@
 //! Output files that cannot do harm: never an input, nothing overwritten unasked, and whole or not there.
 
-use std::collections::HashSet;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-
-use rovelog::Topic;
 
 use crate::args::{Context, Format};
 use crate::output::Out;
@@ -139,25 +136,6 @@ impl Write for LogOut {
             Self::Stdout(out) => out.flush(),
         }
     }
-}
-
-/// A part of a file name for each of `topics`, all different.
-pub(crate) fn topic_names(topics: &[&Topic]) -> Vec<String> {
-    let mut taken = HashSet::new();
-    let name = |topic: &&Topic| {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-        let base: String = topic.name.chars().map(plain).collect();
-        let mut name = base.clone();
-        // Names that differ only where a file name cannot, or in the case of letters.
-        for number in 2.. {
-            if taken.insert(name.to_lowercase()) {
-                break;
-            }
-            name = format!("{base}-{number}");
-        }
-        name
-    };
-    topics.iter().map(name).collect()
 }
 
 fn buffered(file: File) -> BufWriter<File> {

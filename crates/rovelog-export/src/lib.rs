@@ -29,6 +29,7 @@
 
 pub mod cloud;
 mod error;
+mod kind;
 mod leaf;
 pub mod mcap;
 pub mod ndjson;
@@ -40,5 +41,6 @@ pub mod track;
 mod xml;
 
 pub use error::ExportError;
+pub use kind::{Kind, topic_names};
 pub use provenance::{Provenance, TimeBase, sha256};
 pub use table::Loss;

@@ -1,21 +1,22 @@
-"""The energy of a power trace: volts times amperes, summed over the time that the log tells.
+"""The energy of a power trace: of the whole log, and second by second.
 
-python power_trace.py LOG [VOLTAGE CURRENT]
+python power_trace.py LOG [POWER]
 """
 
 import sys
 
-import numpy as np
-
 import rovelog as rl
 
 log = rl.open(sys.argv[1])
-volts, amperes = sys.argv[2:4] if len(sys.argv) > 3 else ("V1", "I1H")
-columns = log["samples"].select(volts, amperes).numpy()
-seconds = np.diff(columns["t_ns"]) / 1e9
-# A value out of range is NaN: it counts for nothing, and that is said.
-power = columns[volts][:-1] * columns[amperes][:-1]
-known = np.isfinite(power)
-print(f"{log.name}: {volts} * {amperes}")
-print(f"  energy {np.sum(power[known] * seconds[known]):.6g} J in {seconds.sum():.3f} s")
-print(f"  mean power {np.mean(power[known]):.6g} W; {np.count_nonzero(~known)} samples out of range")
+power = sys.argv[2] if len(sys.argv) > 2 else "V1*I1"
+current = power.rpartition("*")[2]
+[whole] = log.rld.energy(power=power)
+print(f"{log.name}: {power}")
+# Rows in which neither range of the current holds count for nothing, and that is said.
+print(f"  energy {whole.energy[power]:.6g} J, charge {whole.charge[current]:.6g} C, {whole.missing[power]} rows missing")
+for second in log.rld.energy("1s", power=power):
+    joules = second.energy[power]
+    if joules is None:
+        print(f"  second {second.window}: no row counts")
+    else:
+        print(f"  second {second.window}: {joules / (second.duration_ns / 1e9):.6g} W")

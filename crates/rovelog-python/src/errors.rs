@@ -19,6 +19,13 @@ pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> P
     })
 }
 
+/// What the handler of a signal raised, if one came.
+pub(crate) fn signal() -> Option<PyErr> {
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime")]
+    let signals = Python::attach(|py| py.check_signals());
+    signals.err()
+}
+
 /// Panics, so that the tests can see what becomes of it.
 #[pyfunction]
 #[pyo3(name = "_panic_on_purpose")]

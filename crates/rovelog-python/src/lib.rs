@@ -7,7 +7,9 @@
 #![allow(clippy::needless_pass_by_value, reason = "Python hands arguments over by value")]
 
 mod errors;
+mod export;
 mod memory;
+mod power;
 mod reader;
 mod records;
 mod rld;
@@ -17,6 +19,7 @@ mod stream;
 mod table;
 mod ulog;
 mod values;
+mod vel;
 
 use std::ffi::OsString;
 
@@ -42,6 +45,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(errors::panic_on_purpose, module)?)?;
     module.add_function(wrap_pyfunction!(reader::formats, module)?)?;
     module.add_function(wrap_pyfunction!(rosbag::bag_connections, module)?)?;
+    export::register(module)?;
+    power::register(module)?;
     rld::register(module)?;
-    ulog::register(module)
+    ulog::register(module)?;
+    vel::register(module)
 }

@@ -4,6 +4,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
 use arrow_buffer::{Buffer, NullBuffer};
 use arrow_schema::DataType;
+use pyo3::exceptions::PyNotImplementedError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
@@ -155,9 +156,14 @@ fn objects(py: Python<'_>, array: &ArrayRef) -> PyResult<Vec<Py<PyAny>>> {
         DataType::Binary => array.as_binary::<i32>().iter().map(bytes).collect(),
         DataType::LargeBinary => array.as_binary::<i64>().iter().map(bytes).collect(),
         DataType::FixedSizeBinary(_) => array.as_fixed_size_binary().iter().map(bytes).collect(),
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            let plain = arrow_select::take::take(dictionary.values(), dictionary.keys(), None);
+            objects(py, &plain.map_err(|error| PyNotImplementedError::new_err(error.to_string()))?)?
+        }
         other => {
             let why = format!("numpy has no form for Arrow's {other}: use to_arrow()");
-            return Err(pyo3::exceptions::PyNotImplementedError::new_err(why));
+            return Err(PyNotImplementedError::new_err(why));
         }
     })
 }

@@ -13,8 +13,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 use pyo3_arrow::ffi::to_schema_pycapsule;
 use rovelog::{
-    AnyLog, Bytes, Error, ReadOptions, RecoverOptions, Recovery, Result, Schema, Select, Sliced, Timestamp,
-    Topic,
+    AnyLog, Bytes, Error, RecoverOptions, Recovery, Result, Schema, Select, Sliced, Timestamp, Topic,
 };
 
 use crate::errors::{self, Raise, columns};
@@ -24,6 +23,7 @@ use crate::stream::{self, TopicStream};
 use crate::table::{Batches, Table};
 use crate::ulog;
 use crate::values::to_python;
+use crate::vel;
 
 /// The formats that are built in: id, name, what it is.
 #[pyfunction]
@@ -36,6 +36,8 @@ pub(crate) fn formats() -> Vec<(&'static str, &'static str, &'static str)> {
 pub(crate) struct Reader {
     pub(crate) log: Arc<AnyLog>,
     pub(crate) path: Option<String>,
+    /// The bytes, where they were given and not read from the path.
+    pub(crate) memory: Option<Bytes>,
 }
 
 /// What part of a topic is wanted: fields or parts of them, and a time window of the log's clock.
@@ -51,13 +53,18 @@ impl Reader {
         errors::raise(py, error, self.path.as_deref())
     }
 
+    /// How columns are shaped whose times are of the clock of `time`, or else of the log's.
+    pub(crate) fn shape(&self, paths: Option<Vec<String>>, time: Option<Timestamp>) -> Shape {
+        let info = self.log.info();
+        let clock = time.or(info.start).map(|time| time.clock);
+        let unix = clock.and_then(|clock| Timestamp::new(0, clock).to_unix(info.utc.as_ref()));
+        Shape::new(paths, unix.map(|time| time.nanos))
+    }
+
     /// How columns are shaped, and what the format's reader has to decode for that.
     fn part(&self, topic: &Topic, part: Part) -> (Shape, Select) {
         let Part(paths, start, end) = part;
-        let utc = self.log.info().utc.as_ref();
-        let clock = topic.first.or(self.log.info().start).map(|time| time.clock);
-        let unix = clock.and_then(|clock| Timestamp::new(0, clock).to_unix(utc));
-        let shape = Shape::new(paths, unix.map(|time| time.nanos));
+        let shape = self.shape(paths, topic.first);
         let mut select = Select::topic(&topic.name).between(start, end);
         select.fields = shape.fields();
         (shape, select)
@@ -78,37 +85,45 @@ impl Reader {
 #[pymethods]
 impl Reader {
     /// Opens a file; `format` is an id, or none to look at the first bytes. With `alone`, files of the same log that
-    /// lie beside it stay closed.
+    /// lie beside it stay closed. `types` is a file that declares message types.
     #[staticmethod]
-    #[pyo3(signature = (path, format=None, alone=false))]
-    fn open(py: Python<'_>, path: PathBuf, format: Option<String>, alone: bool) -> PyResult<Self> {
+    #[pyo3(signature = (path, format=None, alone=false, types=None))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        format: Option<String>,
+        alone: bool,
+        types: Option<PathBuf>,
+    ) -> PyResult<Self> {
         let name = path.to_string_lossy().into_owned();
-        let mut options = ReadOptions::default();
+        let mut options = vel::declaring(py, types)?;
         options.alone = alone;
         let opened = errors::run(py, || match &format {
             None => rovelog::open_with(&path, &options),
             Some(format) => rovelog::open_as(format, &path, &options),
         })?;
         let log = opened.map_err(|error| errors::raise(py, &error, Some(&name)))?;
-        Ok(Self { log: Arc::new(log), path: Some(name) })
+        Ok(Self { log: Arc::new(log), path: Some(name), memory: None })
     }
 
     /// Opens a log in memory, without copying it.
     #[staticmethod]
-    #[pyo3(signature = (data, format=None, name=None))]
+    #[pyo3(signature = (data, format=None, name=None, types=None))]
     fn from_bytes(
         py: Python<'_>,
         data: PyBackedBytes,
         format: Option<String>,
         name: Option<String>,
+        types: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let (bytes, options) = (Bytes::from_owner(data), ReadOptions::default());
+        let (bytes, options) = (Bytes::from_owner(data), vel::declaring(py, types)?);
+        let memory = Some(bytes.clone());
         let opened = errors::run(py, || match &format {
             None => rovelog::from_bytes(bytes, &options),
             Some(format) => rovelog::from_bytes_as(format, bytes, &options),
         })?;
         let log = opened.map_err(|error| errors::raise(py, &error, name.as_deref()))?;
-        Ok(Self { log: Arc::new(log), path: name })
+        Ok(Self { log: Arc::new(log), path: name, memory })
     }
 
     #[getter]
@@ -231,12 +246,7 @@ impl Reader {
                 pieces.batches.push(batch);
                 if bytes > SIGNAL_BYTES {
                     bytes = 0;
-                    #[expect(
-                        clippy::redundant_closure_for_method_calls,
-                        reason = "the method is of one lifetime"
-                    )]
-                    let signals = Python::attach(|py| py.check_signals());
-                    interrupted = signals.err();
+                    interrupted = errors::signal();
                     if interrupted.is_some() {
                         break;
                     }
@@ -359,13 +369,13 @@ fn written<T: Send>(
 
 /// Batches to be joined.
 #[derive(Default)]
-struct Pieces {
-    schema: Option<arrow_schema::SchemaRef>,
-    batches: Vec<RecordBatch>,
+pub(crate) struct Pieces {
+    pub(crate) schema: Option<arrow_schema::SchemaRef>,
+    pub(crate) batches: Vec<RecordBatch>,
 }
 
 impl Pieces {
-    fn join(mut self) -> std::result::Result<RecordBatch, ArrowError> {
+    pub(crate) fn join(mut self) -> std::result::Result<RecordBatch, ArrowError> {
         match (self.batches.len(), self.schema) {
             (1, _) => Ok(self.batches.remove(0)),
             (_, Some(schema)) => concat_batches(&schema, &self.batches),

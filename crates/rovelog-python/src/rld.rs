@@ -19,7 +19,7 @@ use crate::errors::{self, Raise};
 use crate::memory::Memory;
 use crate::reader::Reader;
 
-fn rld<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a RldReader> {
+pub(crate) fn rld<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a RldReader> {
     if let AnyLog::Rld(log) = &*reader.log {
         return Ok(log);
     }
@@ -38,7 +38,7 @@ pub(crate) fn rld_join(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Reader> 
         Ok(RldReader::join(parts, &ReadOptions::default())?)
     })?;
     let log = log.map_err(|error| errors::raise(py, &error, path.as_deref()))?;
-    Ok(Reader { log: Arc::new(AnyLog::Rld(log)), path })
+    Ok(Reader { log: Arc::new(AnyLog::Rld(log)), path, memory: None })
 }
 
 /// The header of the first file, and the rows of all.

@@ -44,18 +44,20 @@ def depth(fields: list[rl.Field] | None) -> int:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_case(case: pathlib.Path) -> None:
+def test_case(case: pathlib.Path, tmp_path: pathlib.Path) -> None:
     truth = json.loads(case.read_text(encoding="utf-8"))
     path = case_log(case)
-    if case.stem == "own-type":
-        pytest.skip("its types are named by an option of the Rust reader")
+    types = None
+    if "declarations" in truth.get("vel", {}):
+        types = tmp_path / "types.txt"
+        types.write_text(truth["vel"]["declarations"], encoding="utf-8")
     if truth["open"] == "refused":
         with pytest.raises(rl.RovelogError) as caught:
             rl.open(path)
         if path.suffix == ".ulg":
             assert all(word in str(caught.value) for word in truth["error"]["contains"])
         return
-    log = rl.open(path)
+    log = rl.open(path, types=types)
     assert log.format == truth["format"]["id"]
     assert log.state == truth["state"]
     assert log.info.clock in (truth["clock"], None)

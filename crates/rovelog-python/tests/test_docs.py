@@ -19,7 +19,14 @@ def test_the_tutorial_runs(real: pathlib.Path, tmp_path: pathlib.Path, monkeypat
     text = (ROOT / "docs/python-tutorial.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert len(blocks) > 8
-    shutil.copy(real, tmp_path / "flight.ulg")
+    logs = {
+        "flight.ulg": real.name,
+        "power.rld": "../rld/test_full.rld",
+        "drive.vel": "../vel/vlp16.vel",
+        "old.bag": "../rosbag12/indexed.bag",
+    }
+    for name, log in logs.items():
+        shutil.copy(real.parent / log, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     for block in blocks:
@@ -43,7 +50,13 @@ def test_a_folder_of_logs(real: pathlib.Path) -> None:
 
 
 def test_a_power_trace(real: pathlib.Path) -> None:
-    assert "energy" in example("power_trace.py", str(real.parent.parent / "rld/test_full.rld"))
+    assert "energy 1.06" in example("power_trace.py", str(real.parent.parent / "rld/test_full.rld"))
+
+
+def test_a_point_cloud(real: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    out = tmp_path / "a.ply"
+    assert "points of revolution 0" in example("point_cloud.py", str(real.parent.parent / "vel/vlp16.vel"), str(out))
+    assert out.read_bytes().startswith(b"ply\n")
 
 
 def test_an_old_bag(real: pathlib.Path) -> None:

@@ -216,10 +216,6 @@ def test_the_command_line_is_on_board(flight: pathlib.Path) -> None:
     assert run("cat", str(flight.parent / "bad-data+short.ulg")).returncode == 3
 
 
-def test_diff_is_the_command_s_document(flight: pathlib.Path) -> None:
-    assert rl.diff(flight, flight)["schema"].startswith("rovelog.diff/")
-
-
 def test_notebooks_get_tables(real_log: rl.Log) -> None:
     page = real_log._repr_html_()
     assert real_log.name in page and "vehicle_attitude/0" in page

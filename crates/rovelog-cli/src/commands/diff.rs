@@ -128,13 +128,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         return Err(Failure::usage("stdin can be one of the logs, not both").next("name a FILE for B"));
     }
     let (log_a, log_b) = (a.open(context)?, b.open(context)?);
-    let topics = topics(log_a.topics(), log_b.topics(), args.ignore_counts);
-    let formats = formats(log_a.topics(), log_b.topics());
-    let params = params(&log_a, &log_b, args.ignore_calibration);
-    let different = !(topics.is_empty() && formats.is_empty() && params.is_empty());
-    let (name_a, name_b) = (a.name(), b.name());
-    let document =
-        Document { schema: "rovelog.diff/1", a: name_a, b: name_b, different, topics, formats, params };
+    let ignored = Ignored { counts: args.ignore_counts, calibration: args.ignore_calibration };
+    let document = Document::new((&a.name(), &log_a), (&b.name(), &log_b), ignored);
+    let different = document.different;
     let mut out = context.out();
     match format {
         Format::Json => out.document(&document)?,
@@ -144,6 +140,34 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let lost = context.report.loss(&log_a.info().lost, &a.path);
     let lost = lost.max(context.report.loss(&log_b.info().lost, &b.path));
     Ok(if different && args.exit_code { Status::Failed } else { lost })
+}
+
+/// What two logs may differ in without it being told.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ignored {
+    /// The number of records, where the rates agree.
+    pub counts: bool,
+    /// Parameters that a vehicle sets for itself: calibration, flight counters.
+    pub calibration: bool,
+}
+
+/// How two logs differ, each given with its name: the document of `rovelog diff A B -f json`.
+///
+/// # Errors
+/// Where JSON has no form for it; none is known.
+pub fn diff(a: (&str, &AnyLog), b: (&str, &AnyLog), ignored: Ignored) -> serde_json::Result<String> {
+    serde_json::to_string(&Document::new(a, b, ignored))
+}
+
+impl Document {
+    fn new((name_a, a): (&str, &AnyLog), (name_b, b): (&str, &AnyLog), ignored: Ignored) -> Self {
+        let topics = topics(a.topics(), b.topics(), ignored.counts);
+        let formats = formats(a.topics(), b.topics());
+        let params = params(a, b, ignored.calibration);
+        let different = !(topics.is_empty() && formats.is_empty() && params.is_empty());
+        let (a, b) = (name_a.to_owned(), name_b.to_owned());
+        Self { schema: "rovelog.diff/1", a, b, different, topics, formats, params }
+    }
 }
 
 fn topics(a: &[Topic], b: &[Topic], ignore_counts: bool) -> Vec<TopicDiff> {

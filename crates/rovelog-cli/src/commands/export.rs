@@ -7,13 +7,13 @@ use clap::ValueEnum;
 use rovelog::{AnyLog, Select, Topic};
 use rovelog_export::mcap::{self, McapOptions};
 use rovelog_export::table::{self, Dialect, Kind as Table, Names, TableOptions, TimeUnit};
-use rovelog_export::{Loss, Provenance, ndjson};
+use rovelog_export::{Kind, Loss, Provenance, ndjson, topic_names};
 use serde::Serialize;
 
 use crate::args::{Context, Format};
 use crate::commands::cat::span;
 use crate::input::Input;
-use crate::outfile::{LogOut, OutArgs, OutFile, topic_names};
+use crate::outfile::{LogOut, OutArgs, OutFile};
 use crate::output::escape;
 use crate::progress::Progress;
 use crate::report::{Failure, Outcome, Status, count, note};
@@ -85,32 +85,6 @@ pub(crate) struct Args {
     keep_ned: bool,
     #[command(flatten)]
     out: OutArgs,
-}
-
-/// What is written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Table(Table),
-    Ndjson,
-    Mcap,
-}
-
-impl Kind {
-    fn by_name(name: &str) -> Option<Self> {
-        match name.to_ascii_lowercase().as_str() {
-            "ndjson" | "jsonl" => Some(Self::Ndjson),
-            "mcap" => Some(Self::Mcap),
-            name => Table::by_name(name).map(Self::Table),
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Table(table) => table.name(),
-            Self::Ndjson => "ndjson",
-            Self::Mcap => "mcap",
-        }
-    }
 }
 
 fn kind(name: &str) -> Result<Kind, String> {

@@ -3,7 +3,7 @@
 mod bag;
 mod cat;
 mod check;
-mod diff;
+pub(crate) mod diff;
 mod events;
 mod export;
 mod extract;

@@ -11,6 +11,8 @@ Times are integers: nanoseconds of the log's own clock (`t_ns`), and UTC (`time`
 stands to it. What could not be read is in `log.problems`, with the bytes it is about.
 """
 
+from rovelog._bag import Connection
+from rovelog._convert import Converted, Loss, convert
 from rovelog._core import Message, Messages, __version__
 from rovelog._errors import (
     CorruptError,
@@ -27,19 +29,27 @@ from rovelog._errors import (
 )
 from rovelog._facts import Dropout, Event, Field, Info, ModeChange, ParameterChange, Problem, Text
 from rovelog._log import Log, Topic, open
+from rovelog._rld import Current, Energy
 from rovelog._scan import scan
 from rovelog._table import Table
 from rovelog._tools import diff, formats, recover
+from rovelog._vel import Image
 
 __all__ = [
+    "Connection",
+    "Converted",
     "CorruptError",
+    "Current",
     "DataLossWarning",
     "Dropout",
+    "Energy",
     "Event",
     "Field",
     "FieldNotFound",
+    "Image",
     "Info",
     "Log",
+    "Loss",
     "Message",
     "Messages",
     "MissingFileError",
@@ -57,6 +67,7 @@ __all__ = [
     "UnreadableError",
     "UnsupportedError",
     "__version__",
+    "convert",
     "diff",
     "formats",
     "open",

@@ -2,7 +2,7 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any, final
 
-from rovelog._types import FieldFacts, Part, RldHeader, TopicFacts, UlogParameters
+from rovelog._types import EnergyFacts, FieldFacts, Lost, Part, RldHeader, TopicFacts, UlogParameters
 
 __all__ = [
     "Batches",
@@ -11,15 +11,24 @@ __all__ = [
     "Message",
     "Messages",
     "Reader",
+    "Revolutions",
     "Table",
     "__version__",
     "_panic_on_purpose",
     "bag_connections",
+    "diff",
+    "export_kind",
+    "export_names",
+    "export_records",
+    "export_tables",
     "formats",
     "main",
+    "rld_currents",
+    "rld_energy",
     "rld_header",
     "rld_join",
     "rld_matrix",
+    "rld_merged",
     "rld_raw",
     "rld_times",
     "ulog_dropouts",
@@ -31,6 +40,9 @@ __all__ = [
     "ulog_parameters",
     "ulog_rows",
     "ulog_subscriptions",
+    "vel_image",
+    "vel_images",
+    "vel_revolutions",
 ]
 
 __version__: str
@@ -74,6 +86,11 @@ class Batches(Iterator[Table]):
     def __next__(self) -> Table: ...
 
 @final
+class Revolutions(Iterator[Table]):
+    def __iter__(self) -> Revolutions: ...
+    def __next__(self) -> Table: ...
+
+@final
 class Message:
     """One record: `m["q"]`, `m["q[0]"]`, `m["pos.x"]`."""
 
@@ -100,9 +117,16 @@ class Messages(Iterator[Message]):
 @final
 class Reader:
     @staticmethod
-    def open(path: str | PathLike[str], format: str | None = None, alone: bool = False) -> Reader: ...
+    def open(
+        path: str | PathLike[str],
+        format: str | None = None,
+        alone: bool = False,
+        types: str | PathLike[str] | None = None,
+    ) -> Reader: ...
     @staticmethod
-    def from_bytes(data: bytes, format: str | None = None, name: str | None = None) -> Reader: ...
+    def from_bytes(
+        data: bytes, format: str | None = None, name: str | None = None, types: str | PathLike[str] | None = None
+    ) -> Reader: ...
     @property
     def path(self) -> str | None: ...
     def info(self) -> dict[str, Any]: ...
@@ -126,6 +150,15 @@ class Reader:
 def main(args: Sequence[str]) -> int: ...
 def formats() -> list[tuple[str, str, str]]: ...
 def _panic_on_purpose() -> None: ...
+def export_kind(name: str) -> tuple[str, bool] | None: ...
+def export_names(reader: Reader, topics: Sequence[int]) -> tuple[list[tuple[int, str]], list[Lost]]: ...
+def export_tables(
+    reader: Reader, kind: str, outputs: Sequence[tuple[int, str]], start: int | None, end: int | None
+) -> tuple[list[int], list[Lost]]: ...
+def export_records(
+    reader: Reader, kind: str, out: str | PathLike[str], topics: Sequence[int], start: int | None, end: int | None
+) -> tuple[int, list[Lost]]: ...
+def diff(a: Reader, b: Reader, counts: bool, calibration: bool) -> str: ...
 def ulog_parameters(reader: Reader) -> UlogParameters: ...
 def ulog_infos(reader: Reader) -> dict[str, Any]: ...
 def ulog_dropouts(reader: Reader) -> list[tuple[int | None, int, int]]: ...
@@ -137,9 +170,29 @@ def ulog_messages(
     reader: Reader, stamps: dict[int, tuple[int, int, int]], definitions_only: bool
 ) -> tuple[list[tuple[int, bytes, bool, int]], int]: ...
 def ulog_rows(reader: Reader, sizes: Sequence[tuple[int, int]]) -> list[Memory]: ...
+def rld_currents(reader: Reader) -> list[tuple[str, str | None, str | None, str | None]]: ...
+def rld_energy(
+    reader: Reader,
+    window: int | None,
+    clock: bool,
+    by: Sequence[str],
+    powers: Sequence[str] | None,
+    settle: int,
+    derive: bool,
+) -> list[EnergyFacts]: ...
+def rld_merged(reader: Reader, settle: int, derive: bool, start: int | None, end: int | None) -> Table: ...
 def rld_join(paths: Sequence[str | PathLike[str]]) -> Reader: ...
 def rld_header(reader: Reader) -> RldHeader: ...
 def rld_matrix(reader: Reader, channels: Sequence[int]) -> Memory: ...
 def rld_raw(reader: Reader, channel: int) -> Memory: ...
 def rld_times(reader: Reader, network: bool) -> tuple[Memory, bool]: ...
-def bag_connections(reader: Reader) -> list[tuple[str, str, str, int, str | None]]: ...
+def bag_connections(reader: Reader) -> list[tuple[str, str, str, int, str | None, dict[str, int]]]: ...
+def vel_images(reader: Reader, start: int | None, end: int | None) -> list[tuple[int, str]]: ...
+def vel_image(reader: Reader, offset: int) -> tuple[int, bytes, str, int, int] | None: ...
+def vel_revolutions(
+    reader: Reader,
+    fields: Sequence[str] | None,
+    calibration: str | PathLike[str] | None,
+    start: int | None,
+    end: int | None,
+) -> Revolutions: ...

@@ -28,7 +28,10 @@ from rovelog._times import Moment
 from rovelog._types import FieldFacts, Part, TopicFacts
 
 if TYPE_CHECKING:
+    from rovelog._bag import BagExtras
+    from rovelog._rld import RldExtras
     from rovelog._ulog import UlogExtras
+    from rovelog._vel import VelExtras
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
 
@@ -39,17 +42,19 @@ def open(
     topics: Iterable[str] | None = None,
     format: str | None = None,
     strict: bool = False,
+    types: str | os.PathLike[str] | None = None,
 ) -> Log:
     """Opens a log. Its headers are walked over once; nothing is decoded until it is asked for.
 
     `f` is a path, the bytes of a log, a binary file object, or an http(s) address. `topics` restricts the log to some
     topics. `format` is an id (`ulog`) and leaves the first bytes unasked. Damage is no error: it is in `log.problems`, and a
-    `DataLossWarning` says so once; with `strict=True` it is a `CorruptError`.
+    `DataLossWarning` says so once; with `strict=True` it is a `CorruptError`. `types` is a file that declares message types of
+    your own, of which VEL logs carry only ids; other formats have no use for it.
 
     Raises MissingFileError, ReadError, NotALogError (the message names what it looks like), UnreadableError.
-    On the command line: `rovelog info FILE`.
+    On the command line: `rovelog info FILE`, with `--types`.
     """
-    reader = _open(f, format)
+    reader = _open(f, format, types)
     log = Log(reader, topics)
     lost = log.info.lost_bytes
     if lost:
@@ -66,23 +71,23 @@ def open(
     return log
 
 
-def _open(f: Source, format: str | None) -> _core.Reader:
+def _open(f: Source, format: str | None, types: str | os.PathLike[str] | None = None) -> _core.Reader:
     if isinstance(f, (bytes, bytearray, memoryview)):
-        return _core.Reader.from_bytes(bytes(f), format, None)
+        return _core.Reader.from_bytes(bytes(f), format, None, types)
     if isinstance(f, str) and f.startswith(("http://", "https://")):
         import urllib.request
 
         with urllib.request.urlopen(f) as answer:
-            return _core.Reader.from_bytes(answer.read(), format, f)
+            return _core.Reader.from_bytes(answer.read(), format, f, types)
     if isinstance(f, (str, os.PathLike)):
-        return _core.Reader.open(os.fspath(f), format)
+        return _core.Reader.open(os.fspath(f), format, False, types)
     if not hasattr(f, "read"):
         raise TypeError(f"a log is a path, bytes or a binary file object, not {type(f).__name__}")
     data = f.read()
     if not isinstance(data, bytes):
         raise TypeError("the file object gives text: open it with mode 'rb'")
     name = getattr(f, "name", None)
-    return _core.Reader.from_bytes(data, format, name if isinstance(name, str) else None)
+    return _core.Reader.from_bytes(data, format, name if isinstance(name, str) else None, types)
 
 
 class Log:
@@ -229,9 +234,33 @@ class Log:
         """What only a ULog has: parameters, information, dropouts, events, modes. UnsupportedError for other formats."""
         from rovelog._ulog import UlogExtras
 
-        if self.format != "ulog":
-            raise UnsupportedError(f"this log is no ULog, it is {self._info.format_name}", format=self.format)
-        return UlogExtras(self._reader)
+        return UlogExtras(self._of("ulog", "ULog"))
+
+    @cached_property
+    def rld(self) -> RldExtras:
+        """What only a power log has: currents, charge and energy. UnsupportedError for other formats."""
+        from rovelog._rld import RldExtras
+
+        return RldExtras(self._of("rld", "RLD log"), self._info)
+
+    @cached_property
+    def vel(self) -> VelExtras:
+        """What only a VEL log has: images, revolutions of its Velodyne. UnsupportedError for other formats."""
+        from rovelog._vel import VelExtras
+
+        return VelExtras(self._of("vel", "VEL log"), self._info)
+
+    @cached_property
+    def bag(self) -> BagExtras:
+        """What only a ROS bag has: its connections. UnsupportedError for other formats."""
+        from rovelog._bag import BagExtras
+
+        return BagExtras(self._of("rosbag", "ROS bag"))
+
+    def _of(self, format: str, name: str) -> _core.Reader:
+        if self.format != format:
+            raise UnsupportedError(f"this log is no {name}, it is {self._info.format_name}", format=self.format, path=self.path)
+        return self._reader
 
     def recover(self, out: str | os.PathLike[str], *, drop_stale: bool = False, force: bool = False) -> Recovered:
         """Writes the best sound log that this one still holds; what became of each byte.
@@ -261,8 +290,8 @@ class Log:
     def close(self) -> None:
         """Lets go of the file; topics taken before keep it."""
         self._open_reader = None
-        self.__dict__.pop("topics", None)
-        self.__dict__.pop("ulog", None)
+        for made in ("topics", "ulog", "rld", "vel", "bag"):
+            self.__dict__.pop(made, None)
 
     def __enter__(self) -> Log:
         return self

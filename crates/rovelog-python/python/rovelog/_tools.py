@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import subprocess
-import sys
 from typing import Any, NamedTuple
 
 from rovelog import _core
-from rovelog._errors import RovelogError
 from rovelog._log import Log, Source, open
 from rovelog._rewrite import Recovered
 
@@ -46,18 +44,23 @@ def recover(
         return log.recover(out, drop_stale=drop_stale, force=force)
 
 
-def diff(a: str | os.PathLike[str], b: str | os.PathLike[str]) -> dict[str, Any]:
-    """Topics, fields, rates and parameters that differ, as the document of `rovelog diff A B -f json`."""
-    found: dict[str, Any] = json.loads(command("diff", os.fspath(a), os.fspath(b), "-f", "json"))
+def diff(
+    a: Source | Log, b: Source | Log, *, ignore_counts: bool = False, ignore_calibration: bool = False
+) -> dict[str, Any]:
+    """How two logs differ: the document of `rovelog diff A B -f json`, of the keys `different` (bool), `topics`, `formats`,
+    `params`.
+
+    Each of these three is a list of dicts with `name` (fields: `format` and `field`), `change` (`removed`, `added`,
+    `changed`), and what `a` and `b` have, None where there is no such thing. Topics differ by type, count and rate (more than
+    1 %, Hz), formats by the types of fields, parameters by the values with which the logs began. `ignore_counts` looks at
+    rates alone, `ignore_calibration` leaves out what differs between any two vehicles.
+    """
+    with _opened(a) as first, _opened(b) as second:
+        document = _core.diff(first._reader, second._reader, ignore_counts, ignore_calibration)
+    found: dict[str, Any] = json.loads(document)
     return found
 
 
-def command(*args: str) -> str:
-    """What a command prints. Exit code 3, data was lost, is no failure: it is in what was printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "rovelog", *args], capture_output=True, text=True, encoding="utf-8", check=False
-    )
-    if done.returncode not in (0, 3):
-        said = done.stderr.strip().removeprefix("error: ")
-        raise RovelogError(said or f"rovelog {args[0]} ended with {done.returncode}")
-    return done.stdout
+def _opened(f: Source | Log) -> contextlib.AbstractContextManager[Log]:
+    """A log to be closed again, where it is not one that somebody else has opened."""
+    return contextlib.nullcontext(f) if isinstance(f, Log) else open(f)

@@ -8,6 +8,8 @@ FieldFacts = tuple[str, str, str, Optional[str], Optional[list["FieldFacts"]]]
 """Name, type, the log's own type, unit, the fields inside."""
 Part = tuple[Optional[list[str]], Optional[int], Optional[int]]
 """Fields, and a window of times, ns of the log's clock."""
+Lost = tuple[str, Optional[str], str]
+"""Topic, field, why it could not be carried."""
 
 
 class TopicFacts(TypedDict):
@@ -45,3 +47,16 @@ class RldHeader(TypedDict):
     rows: int
     channels: list[tuple[str, int, int, int, int | None, bool]]
     """Name, code of the unit, scale, bytes, index of the channel that says whether values are valid, whether it is binary."""
+
+
+class EnergyFacts(TypedDict):
+    """Charge and energy of some rows."""
+
+    window: int | None
+    state: list[tuple[str, int]] | None
+    start_ns: int | None
+    rows: int
+    duration_ns: int
+    charge: dict[str, float | None]
+    energy: dict[str, float | None]
+    missing: dict[str, int]

@@ -3,9 +3,9 @@
 use std::io;
 
 use rovelog::{LogReader, Select};
+use rovelog_export::topic_names;
 
 use crate::commands::cat::span;
-use crate::outfile::topic_names;
 use crate::output::size as shown;
 use crate::report::Failure;
 

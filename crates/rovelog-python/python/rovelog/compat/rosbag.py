@@ -144,7 +144,7 @@ class Bag:
 
     def __init__(self, f: Source, mode: str = "r", **_: Any) -> None:
         if mode != "r":
-            raise ROSBagException("this reads bags only: to write one of its messages, `rovelog convert` makes MCAP")
+            raise ROSBagException("this reads bags only: to write its messages for other tools: rovelog.convert")
         try:
             reader = _open(f, None)
         except (NotALogError, UnreadableError) as error:
@@ -155,7 +155,7 @@ class Bag:
         self.filename = reader.path
         self._connections = []
         facts = zip(reader.topics(), _core.bag_connections(reader), strict=True)
-        for index, (listed, (topic, kind, md5, _latched, definition)) in enumerate(facts):
+        for index, (listed, (topic, kind, md5, _latched, definition, _nodes)) in enumerate(facts):
             build = _builder(reader.fields(index), kind, md5, definition or "")
             self._connections.append(
                 _Connection(listed["name"], topic, kind, md5, definition or "", listed["count"], build)
@@ -286,7 +286,7 @@ def _builder(fields: list[Any], kind: str, md5: str, definition: str) -> Callabl
     """What makes messages of a type; the class is made of names only, never of code."""
     made = type(kind.rsplit("/", 1)[-1] or "Message", (Message,), {"_type": kind, "_md5sum": md5, "_full_text": definition})
     # Only names, as scripts read them: set afterwards, they make no slots.
-    made.__slots__ = [name for name, *_ in fields]
+    made.__slots__ = [name for name, *_ in fields]  # type: ignore[attr-defined]
     made._slot_types = [source for _, _, source, *_ in fields]  # type: ignore[attr-defined]
     converters = [(name, _converter(source, inner)) for name, _, source, _, inner in fields]
     parts = [(name, convert) for name, convert in converters if convert is not None]

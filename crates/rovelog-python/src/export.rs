@@ -1,0 +1,231 @@
+//! Logs handed on to other tools, as `rovelog export` does it, and how two logs differ.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use rovelog::{Error, Select, Topic};
+use rovelog_cli::Ignored;
+use rovelog_export::mcap::{self, McapOptions};
+use rovelog_export::table::{self, TableOptions};
+use rovelog_export::{ExportError, Kind, Loss, Provenance, ndjson, topic_names};
+
+use crate::errors::{self, Raise};
+use crate::reader::Reader;
+
+/// Topics, each with a part of a file name.
+type Named = Vec<(usize, String)>;
+
+/// What could not be carried: topic, field, why.
+type Lost = (String, Option<String>, String);
+
+/// Time between two looks at the signals.
+const LOOK: Duration = Duration::from_millis(100);
+
+fn lost(losses: Vec<Loss>) -> Vec<Lost> {
+    let row = |loss: Loss| (loss.topic, Some(loss.column).filter(|column| !column.is_empty()), loss.why);
+    losses.into_iter().map(row).collect()
+}
+
+/// The kind of file that a name means, and whether such a file holds one topic; none where there is no such kind.
+#[pyfunction]
+pub(crate) fn export_kind(name: &str) -> Option<(&'static str, bool)> {
+    Kind::by_name(name).map(|kind| (kind.name(), matches!(kind, Kind::Table(_))))
+}
+
+/// The topics that have columns, each with a part of a file name, all different; and what is lost with the others.
+#[pyfunction]
+pub(crate) fn export_names(
+    py: Python<'_>,
+    reader: &Reader,
+    topics: Vec<usize>,
+) -> PyResult<(Named, Vec<Lost>)> {
+    let topics = chosen(reader, topics);
+    let (good, bad): (Vec<&Topic>, Vec<&Topic>) = errors::run(py, || {
+        topics.into_iter().partition(|topic| reader.log.columns(topic, &Select::all()).is_ok())
+    })?;
+    let names = good.iter().map(|topic| topic.id.index()).zip(topic_names(&good)).collect();
+    Ok((names, lost(bad.into_iter().map(Loss::undecodable).collect())))
+}
+
+/// Writes a table for each topic to a new file; the rows of each, and what could not be carried.
+#[pyfunction]
+pub(crate) fn export_tables(
+    py: Python<'_>,
+    reader: &Reader,
+    kind: &str,
+    outputs: Vec<(usize, PathBuf)>,
+    start: Option<i64>,
+    end: Option<i64>,
+) -> PyResult<(Vec<u64>, Vec<Lost>)> {
+    let Some(Kind::Table(kind)) = Kind::by_name(kind) else {
+        return Err(unknown(py, kind));
+    };
+    let out = outputs.first().map_or_else(PathBuf::new, |(_, path)| path.clone());
+    let select = Select::all().between(start, end);
+    exported(py, reader, &out, |signals| {
+        let mut files = Vec::new();
+        for (topic, path) in outputs {
+            files.extend(chosen(reader, [topic]).into_iter().zip([create(&path, signals)?]));
+        }
+        let (options, provenance) = (TableOptions::default(), provenance(reader)?);
+        let how = (kind, &options);
+        let (written, losses) = table::write(&**reader.log, files, &select, how, &provenance, &mut |_| ())?;
+        let mut rows = Vec::new();
+        for mut table in written {
+            table.out.flush()?;
+            rows.push(table.rows);
+        }
+        Ok((rows, lost(losses)))
+    })
+}
+
+/// Writes the records of topics to one new file; how many, and what could not be carried.
+#[pyfunction]
+pub(crate) fn export_records(
+    py: Python<'_>,
+    reader: &Reader,
+    kind: &str,
+    out: PathBuf,
+    topics: Vec<usize>,
+    start: Option<i64>,
+    end: Option<i64>,
+) -> PyResult<(u64, Vec<Lost>)> {
+    let names = chosen(reader, topics).into_iter().map(|topic| topic.name.clone());
+    let select = Select::topics(names).between(start, end);
+    let kind = Kind::by_name(kind)
+        .filter(|kind| !matches!(kind, Kind::Table(_)))
+        .ok_or_else(|| unknown(py, kind))?;
+    exported(py, reader, &out, |signals| {
+        let mut file = create(&out, signals)?;
+        let (records, losses) = if kind == Kind::Mcap {
+            let (options, provenance) = (McapOptions::default(), provenance(reader)?);
+            let (_, messages, losses) =
+                mcap::write(&reader.log, &select, options, &provenance, &mut file, &mut |_| ())?;
+            (messages, losses)
+        } else {
+            ndjson::write(&**reader.log, &select, &mut file, &mut |_| ())?
+        };
+        file.flush()?;
+        Ok((records, lost(losses)))
+    })
+}
+
+/// How two logs differ, as the JSON document of the command `diff`.
+#[pyfunction]
+pub(crate) fn diff(
+    py: Python<'_>,
+    a: &Reader,
+    b: &Reader,
+    counts: bool,
+    calibration: bool,
+) -> PyResult<String> {
+    let name = |reader: &Reader| reader.path.clone().unwrap_or_else(|| "-".to_owned());
+    let (name_a, name_b) = (name(a), name(b));
+    let ignored = Ignored { counts, calibration };
+    let document = errors::run(py, || rovelog_cli::diff((&name_a, &a.log), (&name_b, &b.log), ignored))?;
+    document.map_err(|error| Raise::new("RovelogError", error.to_string()).raise(py))
+}
+
+/// The topics with these numbers.
+fn chosen(reader: &Reader, topics: impl IntoIterator<Item = usize>) -> Vec<&Topic> {
+    topics.into_iter().filter_map(|index| reader.log.topics().get(index)).collect()
+}
+
+fn unknown(py: Python<'_>, kind: &str) -> PyErr {
+    Raise::new("UnsupportedError", format!("nothing is known of the kind {kind}")).raise(py)
+}
+
+/// Runs an export; what fails becomes the exception of its kind, a signal the one of its handler.
+fn exported<T: Send>(
+    py: Python<'_>,
+    reader: &Reader,
+    out: &Path,
+    work: impl FnOnce(&Arc<Signals>) -> Result<T, ExportError> + Send,
+) -> PyResult<T> {
+    let signals = Arc::new(Signals(Mutex::new((Instant::now(), None))));
+    let outcome = errors::run(py, || work(&signals))?;
+    if let Some(signal) = signals.lock().1.take() {
+        return Err(signal);
+    }
+    py.check_signals()?;
+    outcome.map_err(|error| match error {
+        ExportError::Log(error) => reader.raise(py, &error),
+        ExportError::Io(error) => {
+            let missing = error.kind() == io::ErrorKind::NotFound;
+            let class = if missing { "MissingFileError" } else { "ReadError" };
+            let path = out.to_string_lossy();
+            let raise = Raise::new(class, format!("cannot write the output: {error}"));
+            raise.of(reader.log.format().id, Some(path.trim_end_matches(".partial"))).raise(py)
+        }
+        error => {
+            let raise = Raise::new("RovelogError", error.to_string());
+            raise.of(reader.log.format().id, reader.path.as_deref()).raise(py)
+        }
+    })
+}
+
+/// Where the data come from: a name, and the SHA-256 of the bytes.
+fn provenance(reader: &Reader) -> rovelog::Result<Provenance> {
+    let path = reader.path.as_deref().map(Path::new);
+    let name = path.and_then(Path::file_name).map_or_else(|| "-".into(), |name| name.to_string_lossy());
+    let digits = match (&reader.memory, path) {
+        (Some(bytes), _) => rovelog_export::sha256(&bytes[..]),
+        (None, Some(path)) => File::open(path).and_then(rovelog_export::sha256),
+        (None, None) => return Ok(Provenance::new(name)),
+    };
+    Ok(Provenance::new(name).with_sha256(digits.map_err(|error| Error::io("rovelog", error))?))
+}
+
+fn create(path: &Path, signals: &Arc<Signals>) -> io::Result<BufWriter<Watched>> {
+    let file = File::create_new(path)?;
+    Ok(BufWriter::with_capacity(1 << 16, Watched { file, signals: Arc::clone(signals) }))
+}
+
+/// When the signals were looked at last, and what their handler raised.
+struct Signals(Mutex<(Instant, Option<PyErr>)>);
+
+impl Signals {
+    fn lock(&self) -> std::sync::MutexGuard<'_, (Instant, Option<PyErr>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An error once a signal's handler has raised.
+    fn look(&self) -> io::Result<()> {
+        let mut state = self.lock();
+        if state.1.is_none() && state.0.elapsed() > LOOK {
+            state.1 = errors::signal();
+            state.0 = Instant::now();
+        }
+        if state.1.is_some() { Err(io::Error::other("interrupted")) } else { Ok(()) }
+    }
+}
+
+/// A file that is not written on after a signal.
+struct Watched {
+    file: File,
+    signals: Arc<Signals>,
+}
+
+impl Write for Watched {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.signals.look()?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Adds the functions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(export_kind, module)?)?;
+    module.add_function(wrap_pyfunction!(export_names, module)?)?;
+    module.add_function(wrap_pyfunction!(export_tables, module)?)?;
+    module.add_function(wrap_pyfunction!(export_records, module)?)?;
+    module.add_function(wrap_pyfunction!(diff, module)?)
+}

@@ -1,0 +1,225 @@
+//! What only a power log of the RocketLogger is asked: charge and energy, currents of two ranges as one.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rovelog::rld_format::analysis::{
+    Accumulator, Phase, StateRuns, Stats, StatsOptions, Sums, Windows, currents,
+};
+use rovelog::rld_format::clock::TimeOptions;
+use rovelog::rld_format::unit::Scale;
+use rovelog::rld_format::{ColumnOptions, Merging, RldReader};
+use rovelog::{Error, Result, Select};
+
+use crate::errors::{self, Raise};
+use crate::reader::{Pieces, Reader};
+use crate::rld::rld;
+use crate::table::Table;
+
+/// The currents of a log: name, the channels of the low and the high range, the voltage of the same number.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "a row of a table")]
+pub(crate) fn rld_currents(
+    py: Python<'_>,
+    reader: &Reader,
+) -> PyResult<Vec<(String, Option<String>, Option<String>, Option<String>)>> {
+    let channels = rld(py, reader)?.channels();
+    let name = |index: Option<usize>| Some(channels.get(index?)?.name.to_string());
+    let rows = currents(channels).into_iter();
+    Ok(rows
+        .map(|found| (found.name.clone(), name(found.low), name(found.high), name(found.voltage)))
+        .collect())
+}
+
+/// Some rows and what was summed over them.
+struct Section {
+    window: Option<u64>,
+    state: Option<u64>,
+    /// The first row, where the rows are of one place.
+    first: Option<u64>,
+    stats: Stats,
+}
+
+/// Charge and energy: of the whole log, of windows of so many nanoseconds, of the states of binary channels, or of
+/// states within windows.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "each is an option of its own")]
+pub(crate) fn rld_energy<'py>(
+    py: Python<'py>,
+    reader: &Reader,
+    window: Option<i64>,
+    clock: bool,
+    by: Vec<String>,
+    powers: Option<Vec<String>>,
+    settle: u64,
+    derive: bool,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let log = rld(py, reader)?;
+    let failed = |error| reader.raise(py, &error);
+    let mut options = StatsOptions::default().with_margin(settle);
+    if derive {
+        options = options.deriving_ranges();
+    }
+    if let Some(powers) = powers {
+        options = options.with_powers(powers);
+    }
+    let mut sums = log.accumulator(&options).map_err(Error::from).map_err(failed)?;
+    if sums.powers().is_empty() {
+        return Err(no_power(py, reader, &sums));
+    }
+    let bits = by.iter().map(|name| log.channel(name)).collect::<std::result::Result<Vec<_>, _>>();
+    let bits = bits.map_err(Error::from).map_err(failed)?;
+    if let Some(analog) = bits.iter().find(|bit| !log.channels()[**bit].is_binary) {
+        let what = format!("{} is no binary channel", log.channels()[*analog].name);
+        let raise = Raise::new("RovelogError", what).of("rld", reader.path.as_deref());
+        return Err(raise.next("by= takes binary channels, bool in log[\"samples\"].fields").raise(py));
+    }
+    let phase = if clock { Phase::Clock } else { Phase::Start };
+    let sections = errors::run(py, || sections(log, &mut sums, window.map(|nanos| (nanos, phase)), &bits))?;
+    py.check_signals()?;
+    let times = log.times(TimeOptions::default());
+    let rate = log.header().lead_in.sample_rate.get();
+    let dicts = sections.into_iter().map(|section| {
+        let Section { window, state, first, stats } = section;
+        let dict = PyDict::new(py);
+        dict.set_item("window", window)?;
+        let state = state.map(|state| {
+            let bits = by.iter().enumerate().map(|(bit, name)| (name, (state >> bit & 1) as u8));
+            bits.collect::<Vec<_>>()
+        });
+        dict.set_item("state", state)?;
+        dict.set_item("start_ns", first.and_then(|row| times.time(row)))?;
+        dict.set_item("rows", stats.rows)?;
+        dict.set_item("duration_ns", stats.duration(rate))?;
+        let integral = |sums: &Sums, scale: i32| {
+            Scale::new(scale).filter(|_| sums.count > 0).map(|scale| sums.integral(scale, rate))
+        };
+        let (charge, energy, missing) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
+        for (current, found) in sums.currents().iter().zip(&stats.currents) {
+            charge.set_item(&current.name, integral(found, current.scale))?;
+            missing.set_item(&current.name, stats.rows - found.count)?;
+        }
+        for (power, found) in sums.powers().iter().zip(&stats.powers) {
+            energy.set_item(&power.name, integral(found, power.scale))?;
+            missing.set_item(&power.name, stats.rows - found.count)?;
+        }
+        dict.set_item("charge", charge)?;
+        dict.set_item("energy", energy)?;
+        dict.set_item("missing", missing)?;
+        Ok(dict)
+    });
+    dicts.collect()
+}
+
+fn no_power(py: Python<'_>, reader: &Reader, sums: &Accumulator<'_>) -> PyErr {
+    let raise = match sums.currents().first() {
+        Some(first) => Raise::new("RovelogError", "nothing says which voltage belongs to which current")
+            .next(format!("say it: power=\"V1*{}\"", first.name)),
+        None => Raise::new("UnsupportedError", "this log has no current in amperes"),
+    };
+    raise.of("rld", reader.path.as_deref()).raise(py)
+}
+
+fn sections<'a>(
+    log: &'a RldReader,
+    sums: &mut Accumulator<'a>,
+    window: Option<(i64, Phase)>,
+    bits: &[usize],
+) -> Vec<Section> {
+    let rows = log.rows();
+    let Some((nanos, phase)) = window else {
+        if bits.is_empty() {
+            return vec![Section { window: None, state: None, first: Some(0), stats: sums.stats(0..rows) }];
+        }
+        let mut totals: BTreeMap<u64, Stats> = BTreeMap::new();
+        for run in StateRuns::new(log, sums, bits) {
+            totals.entry(run.state).or_default().merge(&run.stats);
+        }
+        let section = |(state, stats)| Section { window: None, state: Some(state), first: None, stats };
+        return totals.into_iter().map(section).collect();
+    };
+    let (times, rate) = (log.times(TimeOptions::default()), log.header().lead_in.sample_rate.get());
+    let windows = Windows::new(sums, nanos, phase, &times, (rows, rate));
+    if bits.is_empty() {
+        let section = |window: rovelog::rld_format::analysis::Window| Section {
+            window: Some(window.number),
+            state: None,
+            first: Some(window.rows.start).filter(|_| !window.rows.is_empty()),
+            stats: window.stats,
+        };
+        return windows.map(section).collect();
+    }
+    let windows: Vec<(u64, Range<u64>)> = windows.map(|window| (window.number, window.rows)).collect();
+    let runs: Vec<_> = StateRuns::new(log, sums, bits).map(|run| (run.state, run.rows)).collect();
+    states_in_windows(sums, &windows, runs)
+}
+
+/// The runs of states, cut where windows end, gathered by window and state.
+fn states_in_windows(
+    sums: &mut Accumulator<'_>,
+    windows: &[(u64, Range<u64>)],
+    runs: Vec<(u64, Range<u64>)>,
+) -> Vec<Section> {
+    let mut windows = windows.iter().peekable();
+    let mut totals: BTreeMap<(u64, u64), (u64, Stats)> = BTreeMap::new();
+    for (state, rows) in runs {
+        let mut from = rows.start;
+        while from < rows.end {
+            while windows.next_if(|(_, window)| window.end <= from).is_some() {}
+            let Some((number, window)) = windows.peek() else { break };
+            let end = rows.end.min(window.end);
+            let (_, stats) =
+                totals.entry((*number, state)).or_insert_with(|| (window.start, Stats::default()));
+            stats.merge(&sums.stats(from..end));
+            from = end;
+        }
+    }
+    let section = |((window, state), (first, stats))| Section {
+        window: Some(window),
+        state: Some(state),
+        first: Some(first),
+        stats,
+    };
+    totals.into_iter().map(section).collect()
+}
+
+/// Merged currents in amperes, and where each value comes from.
+#[pyfunction]
+pub(crate) fn rld_merged(
+    py: Python<'_>,
+    reader: &Reader,
+    settle: u64,
+    derive: bool,
+    start: Option<i64>,
+    end: Option<i64>,
+) -> PyResult<Table> {
+    let log = rld(py, reader)?;
+    let mut merging = Merging::instant();
+    merging.margin = settle.min(10_000);
+    if derive {
+        merging = merging.deriving();
+    }
+    let names = currents(log.channels()).into_iter().map(|current| current.name);
+    let select = Select::all().between(start, end).with_fields(names);
+    let options = ColumnOptions::physical().with_merged(merging);
+    let batch = errors::run(py, || -> Result<_> {
+        let mut pieces = Pieces::default();
+        let batches = log.batches(&select, &options)?;
+        pieces.schema = Some(arrow_array::RecordBatchReader::schema(&batches));
+        for batch in batches {
+            pieces.batches.push(batch.map_err(errors::columns)?);
+        }
+        pieces.join().and_then(|batch| reader.shape(None, None).apply(&batch)).map_err(errors::columns)
+    })?;
+    py.check_signals()?;
+    Ok(Table { batch: batch.map_err(|error| reader.raise(py, &error))? })
+}
+
+/// Adds the functions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(rld_currents, module)?)?;
+    module.add_function(wrap_pyfunction!(rld_energy, module)?)?;
+    module.add_function(wrap_pyfunction!(rld_merged, module)?)
+}

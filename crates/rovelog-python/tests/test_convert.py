@@ -1,0 +1,224 @@
+"""Logs handed on and compared; what was written is read back with pyarrow and mcap."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet as pq
+import pytest
+from conftest import CORPUS
+from mcap.reader import make_reader
+
+import rovelog as rl
+
+
+def without_times(table: pa.Table) -> pa.Table:
+    return table.drop_columns([name for name in ("t_ns", "time") if name in table.column_names])
+
+
+def as_text(column: pa.ChunkedArray) -> str:
+    """All values; NaNs are equal as texts."""
+    return repr(column.to_pylist())
+
+
+def test_one_topic_as_parquet(real: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    out = tmp_path / "attitude.parquet"
+    log = rl.open(real)
+    done = rl.convert(real, out, topics="vehicle_attitude", start="+1s", end="+31s")
+    want = log["vehicle_attitude"].between("+1s", "+31s").to_arrow()
+    got = pq.read_table(out)
+    assert done == ("parquet", len(want), ["vehicle_attitude/0"], [str(out)], [])
+    assert got["t_ns"].to_pylist() == want["t_ns"].to_pylist() and len(want) > 1000
+    for name in without_times(want).column_names:
+        assert as_text(got[name]) == as_text(want[name]), name
+    facts = got.schema.metadata
+    assert facts[b"rovelog.source_sha256"].decode() == hashlib.sha256(real.read_bytes()).hexdigest()
+    assert facts[b"rovelog.source_name"].decode() == real.name
+
+
+def test_a_folder_has_a_file_for_each_topic(real: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    log = rl.open(real.read_bytes())
+    topics = {topic.name: topic for topic in log.topics.values() if topic.count}
+    for kind in ("arrow", "csv"):
+        folder = tmp_path / kind
+        done = rl.convert(log, folder, kind=kind)
+        assert done.kind == kind and done.records == sum(topic.count for topic in topics.values())
+        assert done.topics == list(topics) and len(done.files) == len(topics)
+        assert sorted(str(path) for path in folder.iterdir()) == sorted(done.files)
+        for name, file in zip(done.topics, done.files, strict=True):
+            if kind == "arrow":
+                with pa.ipc.open_file(file) as reader:
+                    got = reader.read_all()
+                assert reader.schema.metadata[b"rovelog.source_sha256"].decode() == hashlib.sha256(real.read_bytes()).hexdigest()
+                want = topics[name].to_arrow()
+                for column in without_times(want).column_names:
+                    assert as_text(got[column]) == as_text(want[column]), (name, column)
+            else:
+                assert len(pa.csv.read_csv(file)) == topics[name].count
+        with pytest.raises(rl.ReadError, match="already"):
+            rl.convert(log, folder, kind=kind)
+        assert rl.convert(log, folder, kind=kind, force=True) == done
+
+
+def test_mcap_has_every_record(real: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    log = rl.open(real)
+    done = rl.convert(log, tmp_path / "flight.mcap")
+    with open(tmp_path / "flight.mcap", "rb") as file:
+        reader = make_reader(file, validate_crcs=True)
+        times: dict[str, list[int]] = {}
+        for _, channel, message in reader.iter_messages(log_time_order=False):
+            times.setdefault(channel.topic, []).append(message.log_time)
+    assert done.records == sum(map(len, times.values()))
+    assert done.topics == [topic.name for topic in log.topics.values() if topic.count]
+    offset = log.info.utc_offset_ns or 0
+    for name in done.topics:
+        assert len(times[name]) == log[name].count
+    assert times["vehicle_attitude/0"] == [m.t_ns + offset for m in log.messages("vehicle_attitude") if m.t_ns is not None]
+
+
+def test_ndjson_is_what_the_records_are(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    log = rl.open(flight)
+    done = rl.convert(log, tmp_path / "flight.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "flight.jsonl").read_text().splitlines()]
+    assert done.kind == "ndjson" and done.records == len(lines) == log.records
+    assert [(line["topic"], line["offset"]) for line in lines] == [(m.topic, m.offset) for m in log.messages()]
+
+
+@pytest.mark.parametrize("name", ["rld/v4.rld", "vel/gps-degrees.vel", "vel/pose-wxyz.vel", "rosbag/types-nested.bag"])
+def test_tables_of_other_formats(name: str, tmp_path: pathlib.Path) -> None:
+    log = rl.open(CORPUS / name)
+    done = rl.convert(log, tmp_path, kind="parquet")
+    assert done.topics and not done.lost
+    for topic, file in zip(done.topics, done.files, strict=True):
+        want, got = log[topic].to_arrow(), pq.read_table(file)
+        assert len(got) == len(want) == log[topic].count
+        for column in without_times(want).column_names:
+            assert as_text(got[column]) == as_text(want[column]), (topic, column)
+
+
+def test_messages_of_a_bag_keep_their_bytes(tmp_path: pathlib.Path) -> None:
+    log = rl.open(CORPUS / "rosbag/recorded+two-topics.bag")
+    done = rl.convert(log, tmp_path / "a.mcap")
+    with open(tmp_path / "a.mcap", "rb") as file:
+        reader = make_reader(file, validate_crcs=True)
+        found = [(c.topic, s.name if s else None, c.message_encoding, m.data) for s, c, m in reader.iter_messages() if c.message_encoding == "ros1"]
+    kinds = {connection.topic: connection.type for connection in log.bag.connections}
+    raw = log._reader.messages(None, None, None, False, True)
+    assert found == [(m.topic, kinds[m.topic], "ros1", m.fields()) for m in raw] and done.records >= len(found) > 0
+
+
+def test_others_run_while_it_is_written(real: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    steps, ended = 0, threading.Event()
+
+    def count() -> None:
+        nonlocal steps
+        while not ended.is_set():
+            steps += 1
+            time.sleep(0)
+
+    log = rl.open(real)
+    other = threading.Thread(target=count)
+    other.start()
+    rl.convert(log, tmp_path / "a.mcap")
+    ended.set()
+    other.join()
+    assert steps > 100
+
+
+def test_what_is_written_is_the_command_s(tmp_path: pathlib.Path) -> None:
+    """For each format and kind, the bytes of `rovelog export`."""
+    for name in ("rld/v4.rld", "vel/all-kinds.vel", "rosbag/recorded+two-topics.bag", "ulog/nested-types.ulg"):
+        path = CORPUS / name
+        for kind in ("mcap", "ndjson"):
+            ours, theirs = tmp_path / f"ours.{kind}", tmp_path / f"theirs.{kind}"
+            rl.convert(path, ours, force=True)
+            command = [sys.executable, "-m", "rovelog", "export", str(path), "-o", str(theirs), "--force"]
+            assert subprocess.run(command, capture_output=True).returncode in (0, 3)
+            assert ours.read_bytes() == theirs.read_bytes(), (path.name, kind)
+
+
+def test_what_is_lost_is_said(tmp_path: pathlib.Path) -> None:
+    path = CORPUS / "vel/images-of-three-sources.vel"
+    with pytest.warns(rl.DataLossWarning, match="ImageM/-1, field data: .*csv"):
+        done = rl.convert(path, tmp_path / "images", kind="csv")
+    assert {(left.topic, left.field) for left in done.lost} == {(f"ImageM/{source}", "data") for source in (-1, 0, 1)}
+
+
+def test_errors_are_exceptions(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    several = CORPUS / "ulog/one-topic+multi-id.ulg"
+    with pytest.raises(rl.UnsupportedError, match="no kind xlsx"):
+        rl.convert(flight, tmp_path / "a.csv", kind="xlsx")
+    with pytest.raises(rl.UnsupportedError, match="does not say"):
+        rl.convert(flight, tmp_path / "a")
+    with pytest.raises(rl.RovelogError, match="one topic per file"):
+        rl.convert(several, tmp_path / "a.csv")
+    with pytest.raises(rl.TopicNotFound):
+        rl.convert(flight, tmp_path / "a.mcap", topics=["nothing"])
+    with pytest.raises(rl.RovelogError, match="no records"):
+        rl.convert(flight, tmp_path / "a.mcap", topics=[])
+    with pytest.raises(rl.MissingFileError, match="cannot write") as missing:
+        rl.convert(flight, tmp_path / "no/a.mcap")
+    assert missing.value.path == str(tmp_path / "no/a.mcap")
+    with pytest.raises(rl.ReadError, match="a folder"):
+        rl.convert(flight, tmp_path, kind="mcap", force=True)
+    copy = tmp_path / "a.ulg"
+    copy.write_bytes(flight.read_bytes())
+    with pytest.raises(rl.ReadError, match="the output is the input"):
+        rl.convert(copy, copy, kind="mcap", force=True)
+    (tmp_path / "a.txt").write_text("")
+    with pytest.raises(rl.RovelogError, match="a file, not a folder"):
+        rl.convert(flight, f"{tmp_path}/a.txt/", kind="csv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "a.ulg"]
+
+
+BUSY = """
+import sys, rovelog as rl
+log = rl.open(sys.argv[1])
+try:
+    print("ready", flush=True)
+    while True:
+        rl.convert(log, sys.argv[2], force=True)
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")
+def test_ctrl_c_leaves_no_part_behind(real: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    command = [sys.executable, "-c", BUSY, str(real), str(tmp_path / "a.mcap")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None and child.stdout.readline() == "ready\n"
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.read() == "stopped\n"
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def command_s_diff(*args: str) -> dict[str, Any]:
+    done = subprocess.run([sys.executable, "-m", "rovelog", "diff", *args, "-f", "json"], capture_output=True, text=True)
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def test_diff_is_the_command_s_document() -> None:
+    a, b = (str(CORPUS / "ulog" / name) for name in ("parameters+changes.ulg", "default-parameters.ulg"))
+    assert rl.diff(a, b) == command_s_diff(a, b)
+    assert rl.diff(a, b)["params"] and rl.diff(a, a) == {**command_s_diff(a, a), "different": False}
+    a, b = (str(CORPUS / "ulog" / name) for name in ("one-topic.ulg", "one-topic+multi-id.ulg"))
+    with rl.open(a) as first:
+        found = rl.diff(first, pathlib.Path(b), ignore_counts=True)
+        # A log that was open stays so.
+        assert first.records
+    assert found == command_s_diff(a, b, "--ignore-counts")
+    assert [topic["change"] for topic in found["topics"]] == ["added"] * len(found["topics"])
