@@ -6,6 +6,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use fuzz_bodies::campaign::{self, Meter, Operator};
 use peak_alloc::PeakAlloc;
@@ -19,6 +20,7 @@ const METER: Meter = Meter {
         MEMORY.current_usage()
     },
     peak: || MEMORY.peak_usage(),
+    slack: Duration::from_millis(250),
 };
 
 fn main() -> ExitCode {
