@@ -15,7 +15,7 @@ const METER: Meter = Meter {
         MEMORY.current_usage()
     },
     peak: || MEMORY.peak_usage(),
-    slack: Duration::from_secs(60),
+    slack: Duration::from_mins(1),
 };
 
 // One test: the meter counts the memory of the whole process.
