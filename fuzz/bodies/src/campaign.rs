@@ -44,7 +44,7 @@ pub struct Tally {
     pub refused: u64,
     /// Records that end before the damage.
     pub before: u64,
-    /// Those of them that were lost with it: at most [`EDGE`] right before the damage.
+    /// Those of them that were lost with it: at most two right before the damage.
     pub edge: u64,
     /// Logs of which recovery made a sound one that holds records.
     pub recovered: u64,
