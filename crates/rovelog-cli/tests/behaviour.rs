@@ -121,19 +121,24 @@ fn large_log(folder: &tempfile::TempDir) -> std::path::PathBuf {
     path
 }
 
+/// `rovelog cat` that goes on only as far as its output is read.
+fn cat(path: &std::path::Path, format: &str) -> std::process::Child {
+    std::process::Command::new(assert_cmd::cargo::cargo_bin!("rovelog"))
+        .args(["cat", "--format", format])
+        .arg(path)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
 /// Whoever takes the first line and leaves ends the command quietly, however much was to come.
 #[test]
 fn a_closed_pipe_is_no_failure() {
     let folder = tempfile::tempdir().unwrap();
     let large = large_log(&folder);
     for format in ["text", "json", "ndjson", "csv"] {
-        let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("rovelog"))
-            .args(["cat", "--format", format])
-            .arg(&large)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = cat(&large, format);
         let mut first = [0; 10];
         child.stdout.take().unwrap().read_exact(&mut first).unwrap();
         let output = child.wait_with_output().unwrap();
@@ -202,13 +207,7 @@ fn a_format_by_name_opens_what_detection_does_not_know() {
 fn a_log_that_is_shortened_while_it_is_read_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = large_log(&folder);
-    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("rovelog"))
-        .args(["cat", "-f", "ndjson"])
-        .arg(&path)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = cat(&path, "ndjson");
     // Once the first line is there, the rest waits for us to read on.
     let mut out = child.stdout.take().unwrap();
     out.read_exact(&mut [0; 64]).unwrap();
@@ -225,12 +224,7 @@ fn a_log_that_grows_is_read_up_to_the_length_that_it_had() {
     use std::io::Write as _;
     let folder = tempfile::tempdir().unwrap();
     let path = large_log(&folder);
-    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("rovelog"))
-        .args(["cat", "-f", "ndjson"])
-        .arg(&path)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = cat(&path, "ndjson");
     let mut out = child.stdout.take().unwrap();
     let mut text = vec![0; 64];
     out.read_exact(&mut text).unwrap();

@@ -209,7 +209,7 @@ fn judge(
     }
     tally.edge += edge;
 
-    let Ok(report) = recovery else { return Ok(()) };
+    let report = recovery.map_err(|error| format!("recovery: {error}"))?;
     let accounted = report.kept_bytes + report.lost_bytes() + report.stale_bytes;
     if accounted != log.info().size {
         return Err(format!("{accounted} of {} bytes are accounted for", log.info().size));
