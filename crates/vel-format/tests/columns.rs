@@ -10,17 +10,18 @@ use arrow_array::types::{
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use rovelog_core::{LogReader, ReadOptions, Select, Topic, Value};
-use rovelog_testing::json_of;
+use rovelog_testing::{Log, json_of};
 use serde_json::{Value as Json, json};
 use support::{corpus, open, real};
 use vel_format::velodyne::PointOptions;
-use vel_format::{Kind, VelReader};
+use vel_format::{Kind, NewMessage, VelReader, WriteOptions, writer};
 
 /// A cell as the JSON of a record's field.
 fn cell(column: &dyn Array, row: usize) -> Json {
     let value = match column.data_type() {
         _ if column.is_null(row) => Value::Null,
         DataType::Int32 => Value::Int(column.as_primitive::<Int32Type>().value(row).into(), 32),
+        DataType::Int64 => Value::Int(column.as_primitive::<Int64Type>().value(row), 64),
         DataType::UInt32 => Value::UInt(column.as_primitive::<UInt32Type>().value(row).into(), 32),
         DataType::UInt16 => Value::UInt(column.as_primitive::<UInt16Type>().value(row).into(), 16),
         DataType::UInt8 => Value::UInt(column.as_primitive::<UInt8Type>().value(row).into(), 8),
@@ -62,32 +63,93 @@ fn stored(field: &str) -> &str {
 
 #[test]
 fn columns_are_records() {
-    for log in corpus().into_iter().chain(real()) {
-        let Ok(reader) = VelReader::new(log.bytes.clone(), &ReadOptions::default()) else { continue };
-        for topic in reader.topics().iter().filter(|topic| topic.type_name != "VelodyneRawDataM") {
-            let batches = batches(&reader, topic, &Select::all());
-            let mut rows =
-                batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch, row)));
-            for record in reader.records_in_file_order().filter(|record| record.topic.id == topic.id) {
-                let (batch, row) = rows.next().expect("as many rows as records");
-                let time = batch["t_ns"].as_primitive::<Int64Type>().value(row);
-                assert_eq!(Some(time), record.time.map(|time| time.nanos), "{} {}", log.name, topic.name);
-                assert_eq!(batch["offset"].as_primitive::<UInt64Type>().value(row), record.offset);
-                let message = reader.message_at(record.offset).unwrap();
-                let millis = batch["ts_ms"].as_primitive::<Float64Type>().value(row);
-                assert_eq!(millis.to_bits(), message.header.timestamp.get().to_bits());
-                let Value::Struct(fields) = record.value().unwrap() else { panic!("a struct") };
-                for (name, value) in fields {
-                    // Accelerations are split by axis, and in m/s2.
-                    let Some(column) = batch.column_by_name(stored(&name)) else {
-                        assert!(&*name == "acceleration", "{} {} {name}", log.name, topic.name);
-                        continue;
-                    };
-                    assert_eq!(cell(column, row), json_of(&value), "{} {} {name}", log.name, topic.name);
-                }
+    let mut own = 0;
+    for log in corpus() {
+        let mut options = ReadOptions::default();
+        let expected = rovelog_testing::expected("vel", &log.name);
+        options.declarations = expected["vel"]["declarations"].as_str().unwrap_or_default().to_owned();
+        own += usize::from(!options.declarations.is_empty());
+        check(&log, &options);
+    }
+    assert!(own > 0, "no log of the corpus has types of its own");
+    real().iter().for_each(|log| check(log, &ReadOptions::default()));
+}
+
+/// Each data type of section 2 that a declaration may name, alone and as an array.
+#[test]
+fn columns_of_own_types_are_records() {
+    let mut options = ReadOptions::default();
+    options.declarations = "message AllM 100
+  bool yes
+  unsigned char a
+  unsigned short b
+  unsigned int c
+  int d
+  long long e
+  float f
+  double g
+  string h
+  unsigned int n
+  long long many[n]
+  int seq
+"
+    .to_owned();
+    let types = vel_format::declared::Types::parse(&options.declarations).unwrap();
+    let row = |yes: bool, many: &[i64]| {
+        Value::record([
+            ("yes", Value::Bool(yes)),
+            ("a", Value::UInt(255, 8)),
+            ("b", Value::UInt(65_535, 16)),
+            ("c", Value::UInt(4_294_967_295, 32)),
+            ("d", Value::Int(-2_147_483_648, 32)),
+            ("e", Value::Int(i64::MIN, 64)),
+            ("f", Value::F32(0.1)),
+            ("g", Value::F64(0.1)),
+            ("h", Value::Text("mast".to_owned())),
+            ("n", Value::UInt(many.len() as u64, 32)),
+            ("many", Value::List(many.iter().map(|n| Value::Int(*n, 64)).collect())),
+            ("seq", Value::Int(-1, 32)),
+        ])
+    };
+    let rows = [row(true, &[1, -2, 3]), row(false, &[])];
+    let message = |row| NewMessage::declared(5.0, &types.declared()[0], row).unwrap();
+    let mut bytes = Vec::new();
+    writer::write_log(&rows.each_ref().map(message), &WriteOptions::default(), &mut bytes).unwrap();
+    let reader = VelReader::new(bytes.into(), &options).unwrap();
+    let records: Vec<_> = reader.records_in_file_order().map(|record| record.value().unwrap()).collect();
+    assert_eq!(records, rows);
+    check_reader("all", &reader);
+}
+
+fn check(log: &Log, options: &ReadOptions) {
+    if let Ok(reader) = VelReader::new(log.bytes.clone(), options) {
+        check_reader(&log.name, &reader);
+    }
+}
+
+fn check_reader(log_name: &str, reader: &VelReader) {
+    for topic in reader.topics().iter().filter(|topic| topic.type_name != "VelodyneRawDataM") {
+        let batches = batches(reader, topic, &Select::all());
+        let mut rows = batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch, row)));
+        for record in reader.records_in_file_order().filter(|record| record.topic.id == topic.id) {
+            let (batch, row) = rows.next().expect("as many rows as records");
+            let time = batch["t_ns"].as_primitive::<Int64Type>().value(row);
+            assert_eq!(Some(time), record.time.map(|time| time.nanos), "{} {}", log_name, topic.name);
+            assert_eq!(batch["offset"].as_primitive::<UInt64Type>().value(row), record.offset);
+            let message = reader.message_at(record.offset).unwrap();
+            let millis = batch["ts_ms"].as_primitive::<Float64Type>().value(row);
+            assert_eq!(millis.to_bits(), message.header.timestamp.get().to_bits());
+            let Value::Struct(fields) = record.value().unwrap() else { panic!("a struct") };
+            for (name, value) in fields {
+                // Accelerations are split by axis, and in m/s2.
+                let Some(column) = batch.column_by_name(stored(&name)) else {
+                    assert!(&*name == "acceleration", "{} {} {name}", log_name, topic.name);
+                    continue;
+                };
+                assert_eq!(cell(column, row), json_of(&value), "{} {} {name}", log_name, topic.name);
             }
-            assert!(rows.next().is_none(), "{} {}", log.name, topic.name);
         }
+        assert!(rows.next().is_none(), "{} {}", log_name, topic.name);
     }
 }
 
