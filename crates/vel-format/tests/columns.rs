@@ -72,7 +72,9 @@ fn columns_are_records() {
         check(&log, &options);
     }
     assert!(own > 0, "no log of the corpus has types of its own");
-    real().iter().for_each(|log| check(log, &ReadOptions::default()));
+    for log in &real() {
+        check(log, &ReadOptions::default());
+    }
 }
 
 /// Each data type of section 2 that a declaration may name, alone and as an array.
