@@ -54,6 +54,7 @@ pub mod scrub;
 mod stream;
 mod summary;
 pub mod unit;
+mod usage;
 mod watch;
 pub mod wire;
 pub mod writer;

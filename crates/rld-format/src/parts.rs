@@ -42,8 +42,10 @@ pub(crate) fn open(
     companions: Vec<Companion>,
     options: &ReadOptions,
 ) -> Result<RldReader, RldError> {
+    // The parts of an ambient file that is opened itself are its own.
+    let is_ambient = RldReader::new(first.clone(), options)?.is_ambient();
     let (ambient, parts): (Vec<_>, Vec<_>) =
-        companions.into_iter().partition(|(name, _)| name.contains("-ambient"));
+        companions.into_iter().partition(|(name, _)| !is_ambient && name.contains("-ambient"));
     let mut left_out = Vec::new();
     let mut log = join(first, parts, options, &mut left_out)?;
     let mut ambient = ambient.into_iter();

@@ -6,7 +6,7 @@ use std::ops::{Range, RangeInclusive};
 use rovelog_core::order::{Blocks as OrderBlocks, InOrder, Place};
 use rovelog_core::{
     Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions,
-    Recovery, Select, Sliced, Topic, TopicId,
+    Recovery, Select, Sliced, Topic, TopicId, Usage,
 };
 use zerocopy::FromBytes;
 
@@ -111,6 +111,7 @@ impl RldReader {
             (beside.count, beside.bytes, beside.timed) = (topic.count, topic.bytes, topic.timed);
             (beside.first, beside.last) = (topic.first, topic.last);
             self.info.records += beside.count;
+            self.info.size += ambient.info.size;
             self.topics.truncate(1);
             self.topics.push(beside);
             self.ambient = Some(Box::new(ambient));
@@ -348,6 +349,10 @@ impl LogReader for RldReader {
 
     fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
+    }
+
+    fn usage(&self) -> Vec<Usage> {
+        crate::usage::usage(self)
     }
 
     fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> rovelog_core::Result<Recovery> {

@@ -53,6 +53,7 @@ mod stream;
 mod summary;
 mod tables;
 pub mod unpack;
+mod usage;
 mod version;
 mod window;
 pub mod wire;

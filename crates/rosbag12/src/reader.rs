@@ -8,7 +8,7 @@ use rovelog_core::order::{Blocks, InOrder, Place};
 use rovelog_core::reader::Texts;
 use rovelog_core::{
     Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, Record, Records, RecoverOptions, Recovery, Select,
-    Sliced, Timestamp, Topic,
+    Sliced, Timestamp, Topic, Usage,
 };
 
 use crate::console;
@@ -284,6 +284,10 @@ impl LogReader for BagReader {
 
     fn diagnostics(&self) -> &Diagnostics {
         &self.walk.diagnostics
+    }
+
+    fn usage(&self) -> Vec<Usage> {
+        crate::usage::usage(self)
     }
 
     fn recover(&self, out: &mut dyn Write, _options: &RecoverOptions) -> rovelog_core::Result<Recovery> {

@@ -25,6 +25,7 @@ pub mod schema;
 pub mod select;
 pub mod time;
 pub mod topic;
+pub mod usage;
 pub mod value;
 pub mod wire;
 
@@ -42,4 +43,5 @@ pub use schema::{Field, FieldType, Scalar, Schema};
 pub use select::Select;
 pub use time::{Clock, Timestamp, UtcOffset};
 pub use topic::{Topic, TopicId};
+pub use usage::Usage;
 pub use value::Value;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::{
     Align, Bytes, Diagnostics, Limits, LogInfo, Merged, Record, RecoverOptions, Recovery, Result, Select,
-    Sliced, Text, Topic,
+    Sliced, Text, Topic, Usage,
 };
 #[cfg(feature = "arrow")]
 use crate::{Error, ErrorKind, TopicId};
@@ -202,6 +202,9 @@ pub trait LogReader: Send + Sync {
 
     /// Everything noticed while the log was read.
     fn diagnostics(&self) -> &Diagnostics;
+
+    /// Where the bytes of the log are: their sum is its size.
+    fn usage(&self) -> Vec<Usage>;
 
     /// Writes the best sound log that this one still holds, and accounts for every byte. A sound log is
     /// copied as it is.

@@ -48,5 +48,5 @@ pub use rovelog_core::{
     Align, Bytes, Clock, Decode, Detail, Diagnostic, Diagnostics, Error, ErrorKind, Field, FieldType, Format,
     FormatInfo, Ledger, Limits, LogInfo, LogReader, LogStream, Merged, ReadOptions, Record, Records,
     RecoverOptions, Recovery, Result, Rule, Scalar, Schema, Select, Severity, Sliced, State, Stretch, Text,
-    Timestamp, Topic, TopicId, UtcOffset, Value,
+    Timestamp, Topic, TopicId, Usage, UtcOffset, Value,
 };

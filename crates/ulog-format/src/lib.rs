@@ -61,6 +61,7 @@ pub mod schema;
 mod stream;
 mod summary;
 pub mod typed;
+mod usage;
 mod utc;
 mod window;
 pub mod wire;

@@ -9,7 +9,7 @@ use rovelog_core::order::{Blocks, InOrder, Place};
 use rovelog_core::reader::Texts;
 use rovelog_core::{
     Bytes, Diagnostics, FormatInfo, Limits, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions,
-    Recovery, Select, Sliced, Text, Timestamp, Topic, TopicId, Value,
+    Recovery, Select, Sliced, Text, Timestamp, Topic, TopicId, Usage, Value,
 };
 
 use crate::definitions::{Definitions, RowShape};
@@ -336,6 +336,10 @@ impl LogReader for UlogReader {
 
     fn diagnostics(&self) -> &Diagnostics {
         &self.walk().diagnostics
+    }
+
+    fn usage(&self) -> Vec<Usage> {
+        crate::usage::usage(self)
     }
 
     fn recover(&self, out: &mut dyn Write, options: &RecoverOptions) -> rovelog_core::Result<Recovery> {

@@ -56,6 +56,7 @@ pub mod reshape;
 pub mod schema;
 mod stream;
 mod summary;
+mod usage;
 pub mod velodyne;
 mod window;
 pub mod wire;

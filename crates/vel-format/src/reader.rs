@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rovelog_core::{
     Bytes, Clock, Diagnostics, FormatInfo, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions,
-    Recovery, Select, Sliced, Timestamp, Topic,
+    Recovery, Select, Sliced, Timestamp, Topic, Usage,
 };
 
 use crate::declared::Types;
@@ -343,6 +343,10 @@ impl LogReader for VelReader {
 
     fn diagnostics(&self) -> &Diagnostics {
         &self.walk.diagnostics
+    }
+
+    fn usage(&self) -> Vec<Usage> {
+        crate::usage::usage(self)
     }
 
     fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> rovelog_core::Result<Recovery> {

@@ -1,0 +1,28 @@
+//! Where the bytes of a log are: headers, stamps of blocks, rows.
+
+use rovelog_core::LogReader as _;
+use rovelog_core::usage::{Usage, UsageTally};
+
+use crate::diagnostics as rules;
+use crate::reader::RldReader;
+use crate::wire::STAMPS_LEN;
+
+pub(crate) fn usage(log: &RldReader) -> Vec<Usage> {
+    let mut tally = UsageTally::default();
+    let files = [Some(log), log.ambient()];
+    for (log, topic) in files.into_iter().flatten().zip(log.topics()) {
+        for (header, bytes, rows) in log.parts() {
+            let rows = rows.end - rows.start;
+            tally.add("file header", None, header.len().min(bytes.len() as u64));
+            if let Ok(layout) = log.layout() {
+                let blocks = rows.div_ceil(layout.block_rows.max(1));
+                tally.add_all("block stamps", Some(topic.id), blocks, blocks * STAMPS_LEN);
+                tally.add_all("rows", Some(topic.id), rows, rows * layout.row as u64);
+            }
+        }
+        let behind = log.diagnostics().list().iter().filter(|found| found.rule == &rules::HEADER_BEHIND);
+        let behind: u64 = behind.map(|found| found.range.end - found.range.start).sum();
+        tally.add_all("rows that the header does not count", None, u64::from(behind > 0), behind);
+    }
+    tally.finish(log.info().size)
+}

@@ -1,0 +1,38 @@
+//! Every byte of a log is of some kind: header, messages, what could not be read.
+
+use std::path::PathBuf;
+
+use rovelog::{LogReader as _, State, Usage};
+
+fn logs() -> Vec<PathBuf> {
+    let formats = [("ulog", "ulog"), ("rld", "rld"), ("vel", "vel"), ("rosbag", "rosbag12")];
+    let corpus = rovelog_testing::root().join("corpus");
+    let corpus = formats.map(|(format, _)| corpus.join(format));
+    let folders =
+        corpus.into_iter().chain(formats.iter().filter_map(|(_, folder)| rovelog_testing::real(folder)));
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder).expect("a folder of logs"));
+    files.map(|entry| entry.expect("a readable folder").path()).filter(|path| path.is_file()).collect()
+}
+
+#[test]
+fn every_byte_is_of_some_kind() {
+    let mut complete = 0;
+    for path in logs() {
+        let Ok(log) = rovelog::open(&path) else { continue };
+        let (info, usage) = (log.info(), log.usage());
+        let bytes: u64 = usage.iter().map(|usage| usage.bytes).sum();
+        // A bag that is compressed as a whole is as long as what is in it.
+        assert_eq!(bytes, info.size, "{}", path.display());
+        let records = usage.iter().filter(|usage| usage.topic.is_some() && usage.kind != "block stamps");
+        assert_eq!(records.map(|usage| usage.count).sum::<u64>(), info.records, "{}", path.display());
+        if info.state == State::Complete && info.lost.losses == 0 {
+            assert!(
+                usage.iter().all(|usage| usage.kind != Usage::UNREADABLE),
+                "{}: {usage:?}",
+                path.display()
+            );
+            complete += 1;
+        }
+    }
+    assert!(complete > 150, "only {complete} complete logs");
+}

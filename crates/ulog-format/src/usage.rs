@@ -1,0 +1,49 @@
+//! Where the bytes of a log are: by type of message, those of data by topic.
+
+use rovelog_core::usage::{Usage, UsageTally};
+use rovelog_core::{LogReader as _, TopicId};
+
+use crate::reader::UlogReader;
+use crate::window::{FLAG_BITS_AT, HEADER_SIZE};
+use crate::wire::kind;
+
+pub(crate) fn usage(log: &UlogReader) -> Vec<Usage> {
+    // Data is most of a log, and topics may be many: counted by their numbers.
+    let mut data = vec![(0, 0); log.topics().len()];
+    let mut tally = UsageTally::default();
+    tally.add("file header", None, FLAG_BITS_AT);
+    for met in log.cursor() {
+        let bytes = (HEADER_SIZE + met.payload.len()) as u64;
+        match met.row {
+            Some(row) => {
+                let (count, sum) = &mut data[row.series as usize];
+                *count += 1;
+                *sum += bytes;
+            }
+            None => tally.add(name(met.msg_type), None, bytes),
+        }
+    }
+    for (series, (count, bytes)) in (0..).zip(data) {
+        tally.add_all("data", Some(TopicId(series)), count, bytes);
+    }
+    tally.finish(log.info().size)
+}
+
+fn name(msg_type: u8) -> &'static str {
+    match msg_type {
+        kind::FLAG_BITS => "flag bits",
+        kind::FORMAT => "format",
+        kind::INFO => "information",
+        kind::MULTI_INFO => "multi information",
+        kind::PARAMETER => "parameter",
+        kind::DEFAULT_PARAMETER => "default parameter",
+        kind::SUBSCRIPTION => "subscription",
+        kind::UNSUBSCRIPTION => "unsubscription",
+        kind::DATA => "data that cannot be used",
+        kind::LOGGED_STRING => "logged string",
+        kind::TAGGED_STRING => "tagged logged string",
+        kind::SYNC => "synchronization",
+        kind::DROPOUT => "dropout",
+        _ => "unknown message",
+    }
+}

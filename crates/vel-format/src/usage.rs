@@ -1,0 +1,33 @@
+//! Where the bytes of a log are: header, index, messages by topic.
+
+use rovelog_core::LogReader as _;
+use rovelog_core::usage::{Usage, UsageTally};
+
+use crate::locate::INDEX_AT;
+use crate::reader::{PartKind, VelReader};
+
+pub(crate) fn usage(log: &VelReader) -> Vec<Usage> {
+    let mut tally = UsageTally::default();
+    let size = log.info().size;
+    let (header, index) = (INDEX_AT.min(size), log.walk.start.index_end.saturating_sub(INDEX_AT));
+    tally.add("file header", None, header);
+    tally.add_all("index", None, u64::from(index > 0), index);
+    for entry in &log.entries {
+        let bytes = log.end_of(entry.at) - entry.at;
+        let topic = log.topic_of(entry).map(|topic| topic.id);
+        tally.add(if topic.is_some() { "message" } else { "message that cannot be read" }, topic, bytes);
+    }
+    let mut ended = false;
+    for part in &log.parts {
+        ended |= part.what == PartKind::Terminator;
+        let kind = match part.what {
+            PartKind::Invalid => "message marked as not valid",
+            PartKind::Joined => "header of a joined log",
+            PartKind::Terminator => "end mark",
+            PartKind::Tail if ended => "bytes behind the end mark",
+            PartKind::Lost | PartKind::Tail => continue,
+        };
+        tally.add(kind, None, part.range.end - part.range.start);
+    }
+    tally.finish(size)
+}
