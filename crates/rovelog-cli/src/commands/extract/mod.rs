@@ -21,6 +21,7 @@ const MORE: &str = "\
 Pictures are copied as they lie in the log, never decoded; only raw ones become PNG. Of a Velodyne every
 revolution becomes a cloud: x forward, y left, z up, intensity, ring, and seconds from its start. An HDL-64E
 needs its calibration; where the log does not hold a whole one, name the db.xml that came with the sensor.
+npz, las and laz hold every field too (las: tenths of a millimetre); kitti holds x, y, z and intensity.
 The table index.csv names every file with its time, size and place in the log.
 
 Examples:
@@ -41,7 +42,7 @@ pub(crate) struct Args {
     /// Only images, or only clouds
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     only: Option<What>,
-    /// How clouds are written: ply or pcd; both without it
+    /// How clouds are written: ply, pcd, las, laz, npz or kitti; ply and pcd without it
     #[arg(long, value_name = "FORMAT", value_parser = cloud_format)]
     cloud: Option<cloud::Format>,
     /// The calibration of an HDL-64E: db.xml, or the YAML or JSON made of it
@@ -70,7 +71,8 @@ enum What {
 }
 
 fn cloud_format(name: &str) -> Result<cloud::Format, String> {
-    cloud::Format::by_name(name).ok_or_else(|| "the formats are ply and pcd".to_owned())
+    let names = || cloud::Format::ALL.map(cloud::Format::name).join(", ");
+    cloud::Format::by_name(name).ok_or_else(|| format!("the formats are {}", names()))
 }
 
 fn model(name: &str) -> Result<Model, String> {

@@ -138,17 +138,10 @@ impl Extraction<'_> {
         taken: &mut HashSet<String>,
     ) -> Result<(), Failure> {
         let base = free(taken, &format!("clouds/{}", revolution.nanos), "");
-        for format in cloud::Format::ALL {
-            if self.args.cloud.is_some_and(|wanted| wanted != format) {
-                continue;
-            }
-            let points = revolution.points.iter().map(|point| {
-                #[expect(clippy::cast_possible_truncation, reason = "rounded once, to the width of the file")]
-                let t = (f64::from(point.nanos) / 1e9) as f32;
-                let (intensity, ring) = (point.intensity, point.ring.into());
-                CloudPoint { x: point.x, y: point.y, z: point.z, intensity, ring, t }
-            });
-            let name = format!("{base}.{}", format.name());
+        let formats = self.args.cloud.map_or(vec![cloud::Format::Ply, cloud::Format::Pcd], |one| vec![one]);
+        for format in formats {
+            let points = revolution.points.iter().map(CloudPoint::from);
+            let name = format!("{base}.{}", format.extension());
             self.file(&name, |file| Ok(cloud::write(points, format, comment, file)?))?;
             let row = self.row(revolution.nanos, revolution.offset);
             self.rows.push(Row {
