@@ -6,7 +6,7 @@
 //! - [`track`]: where the vehicle went, as KML, GPX and GeoJSON;
 //! - [`plot`]: signals over time, for a terminal, as SVG and PNG;
 //! - [`report`]: a log as one page of HTML;
-//! - [`cloud`]: point clouds as PLY and PCD.
+//! - [`cloud`]: point clouds as PLY, PCD, LAS, NPZ and KITTI's.
 //!
 //! Tables and records work through [`rovelog::LogReader`] alone, so they take a log of any format.
 //!

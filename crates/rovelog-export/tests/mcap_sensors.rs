@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use mcap::MessageStream;
 use rovelog::rld_format::RldReader;
-use rovelog::{AnyLog, LogReader as _, ReadOptions, Select};
+use rovelog::{AnyLog, ReadOptions, Select};
 use rovelog_export::mcap::{McapOptions, write};
 use rovelog_export::{Loss, Provenance};
 
@@ -170,7 +170,7 @@ fn every_edge_of_a_digital_input_is_there() {
         let ranges: Vec<_> = channels.iter().filter_map(|channel| channel.valid).collect();
         let bits = (0..channels.len()).filter(|bit| channels[*bit].is_binary && !ranges.contains(bit));
         let bits: Vec<usize> = bits.collect();
-        let times = reader.times(rovelog::rld_format::clock::TimeOptions::default());
+        let times = reader.record_times();
         let mut next = 0;
         let mut state = BTreeMap::new();
         for row in 0..reader.rows() {

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rovelog::rld_format::analysis::{Accumulator, Current, StatsOptions};
-use rovelog::rld_format::clock::{TimeMap, TimeOptions};
+use rovelog::rld_format::clock::TimeMap;
 use rovelog::rld_format::unit::{Scale, Unit};
 use rovelog::rld_format::{AMBIENT, Channel, RldReader, diagnostics};
 use rovelog::{Diagnostic, Field, FieldType, LogReader as _, Scalar, Schema, Select, Severity, Topic};
@@ -31,16 +31,16 @@ enum Kind {
     Ambient,
 }
 
-/// The next message of a stretch of rows: its time, what it is, its row, and the end of the stretch.
-type Cursor = (i64, Kind, u64, u64);
+/// The next message of a stretch of rows: its time, what it is and of which series, its row, and the end of the
+/// stretch.
+type Cursor = (i64, Kind, usize, u64, u64);
 
 pub(super) struct Rld<'a> {
     reader: &'a RldReader,
     select: Select,
     typed: bool,
-    samples: Option<Series<'a>>,
+    series: Vec<Series<'a>>,
     digital: Option<Digital<'a>>,
-    ambient: Option<Series<'a>>,
     /// By time: few stretches, each as long as the clock went on.
     cursors: BinaryHeap<Reverse<Cursor>>,
     offset: Option<u64>,
@@ -54,36 +54,32 @@ impl<'a> Rld<'a> {
     ) -> Result<Self, ExportError> {
         let rate = reader.header().lead_in.sample_rate.get();
         let rows = if options.full { 1 } else { u64::from(rate.div_ceil(RATE)).max(1) };
-        let (mut samples, mut digital, mut ambient) = (None, None, None);
+        let (mut series, mut digital) = (Vec::new(), None);
         for topic in reader.topics().iter().filter(|topic| topic.count > 0 && select.keeps_topic(topic)) {
+            let file = if topic.id.index() == 0 { Some(reader) } else { reader.ambient() };
+            let Some(file) = file else { continue };
             if topic.name == AMBIENT {
-                // A file of its own, or the one beside the log.
-                let file = reader.ambient().unwrap_or(reader);
-                ambient = Some(Series::new(file, Kind::Ambient, 1)?);
+                series.push(Series::new(file, Kind::Ambient, 1)?);
             } else {
-                samples = Some(Series::new(reader, Kind::Samples, rows)?);
-                digital = Digital::new(reader, rows > 1);
+                series.push(Series::new(file, Kind::Samples, rows)?);
+                digital = Digital::new(file, rows > 1);
             }
         }
         let mut cursors = BinaryHeap::new();
-        let mut add = |kind, reader: &RldReader, times: &TimeMap| {
-            for rows in reader.rows_selected(select) {
-                let mut row = rows.start;
-                while row < rows.end {
-                    let end = times.stretch(row).map_or(rows.end, |stretch| stretch.end.min(rows.end));
-                    cursors.push(Reverse((times.time(row).unwrap_or(i64::MIN), kind, row, end)));
-                    row = end;
+        for (number, series) in series.iter().enumerate() {
+            let mut add = |kind, rows: Range<u64>| {
+                let time = series.times.time(rows.start).unwrap_or(i64::MIN);
+                cursors.push(Reverse((time, kind, number, rows.start, rows.end)));
+            };
+            for rows in stretches(series, select) {
+                add(series.kind, rows.clone());
+                if series.kind == Kind::Samples && digital.is_some() {
+                    add(Kind::Digital, rows);
                 }
             }
-        };
-        for series in samples.iter().chain(&ambient) {
-            add(series.kind, series.reader, &series.times);
-        }
-        if let (Some(_), Some(samples)) = (&digital, &samples) {
-            add(Kind::Digital, samples.reader, &samples.times);
         }
         let typed = options.typed;
-        Ok(Self { reader, select: select.clone(), typed, samples, digital, ambient, cursors, offset: None })
+        Ok(Self { reader, select: select.clone(), typed, series, digital, cursors, offset: None })
     }
 
     /// When the log begins, on its clock.
@@ -108,7 +104,7 @@ impl<'a> Rld<'a> {
     }
 
     fn event(&self, row: Option<u64>, level: u8, name: &str, message: &str) -> Extra {
-        let time = row.and_then(|row| self.samples.as_ref().or(self.ambient.as_ref())?.times.time(row));
+        let time = row.and_then(|row| self.reader.record_times().time(row));
         // What is said of the whole log stands where the window begins.
         let start = self.start().max(self.select.start.unwrap_or(i64::MIN));
         let nanos = time.unwrap_or(start);
@@ -146,7 +142,7 @@ enum Column {
 struct Series<'a> {
     reader: &'a RldReader,
     kind: Kind,
-    times: TimeMap,
+    times: &'a TimeMap,
     sums: Accumulator<'a>,
     /// Rows of a message.
     rows: u64,
@@ -199,7 +195,7 @@ impl<'a> Series<'a> {
             _ => "Samples",
         };
         let schema = Arc::new(Schema { name: name.to_owned(), fields });
-        let times = reader.times(TimeOptions::default());
+        let times = reader.record_times();
         Ok(Self { reader, kind, times, sums, rows, columns, schema })
     }
 
@@ -231,6 +227,24 @@ impl<'a> Series<'a> {
         }
         out
     }
+}
+
+/// Rows whose times only grow; without a gap between them where several make a message.
+fn stretches(series: &Series<'_>, select: &Select) -> Vec<Range<u64>> {
+    let mut found: Vec<Range<u64>> = Vec::new();
+    for rows in series.reader.rows_selected(select) {
+        let mut row = rows.start;
+        while row < rows.end {
+            let end = series.times.stretch(row).map_or(rows.end, |stretch| stretch.end.min(rows.end));
+            let grows = |before: u64| series.times.time(before) <= series.times.time(row);
+            match found.last_mut() {
+                Some(last) if series.rows == 1 && last.end == row && grows(row - 1) => last.end = end,
+                _ => found.push(row..end),
+            }
+            row = end;
+        }
+    }
+    found
 }
 
 /// Whether a current has more than the one channel that is written anyway.
@@ -357,12 +371,8 @@ impl Extras for Rld<'_> {
         if !self.cursors.peek().is_some_and(due) {
             return Ok(None);
         }
-        let Some(Reverse((time, kind, row, end))) = self.cursors.pop() else { return Ok(None) };
-        let series = match kind {
-            Kind::Ambient => &mut self.ambient,
-            Kind::Samples | Kind::Digital => &mut self.samples,
-        };
-        let Some(series) = series else { return Ok(None) };
+        let Some(Reverse((time, kind, number, row, end))) = self.cursors.pop() else { return Ok(None) };
+        let series = &mut self.series[number];
         let (bytes, schema, next) = if let (Kind::Digital, Some(digital)) = (kind, &self.digital) {
             (digital.message(row), &digital.schema, digital.after(row, end))
         } else {
@@ -376,7 +386,8 @@ impl Extras for Rld<'_> {
         };
         let schema = ExtraSchema::Own(Arc::clone(schema));
         if next < end {
-            self.cursors.push(Reverse((series.times.time(next).unwrap_or(time), kind, next, end)));
+            let time = series.times.time(next).unwrap_or(time);
+            self.cursors.push(Reverse((time, kind, number, next, end)));
         }
         if kind == Kind::Samples {
             let part =
@@ -393,7 +404,7 @@ impl Extras for Rld<'_> {
     }
 
     fn notes(&self) -> Vec<String> {
-        let rows = self.samples.iter().map(|series| series.rows).find(|rows| *rows > 1);
+        let rows = self.series.iter().map(|series| series.rows).find(|rows| *rows > 1);
         rows.into_iter()
             .map(|rows| {
                 format!(
@@ -414,7 +425,7 @@ impl Extras for Rld<'_> {
         if !comment.is_empty() {
             info.insert("comment".to_owned(), comment);
         }
-        if let Some(series) = &self.samples {
+        if let Some(series) = self.series.iter().find(|series| series.kind == Kind::Samples) {
             info.insert("rows_per_message".to_owned(), series.rows.to_string());
         }
         info

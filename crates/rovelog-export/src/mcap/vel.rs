@@ -238,7 +238,10 @@ fn has_packets(reader: &VelReader) -> bool {
 fn sensors(reader: &VelReader) -> BTreeMap<TopicId, Sensor> {
     let (mut scanners, mut cameras) = (0, 0);
     let mut found = BTreeMap::new();
-    for topic in reader.topics() {
+    // By name, which damage does not change.
+    let mut topics: Vec<_> = reader.topics().iter().collect();
+    topics.sort_by(|a, b| a.name.cmp(&b.name));
+    for topic in topics {
         let own = topic.name.split_once('/').map_or("", |(_, own)| own);
         let (base, number, frame) = match kind(topic) {
             Some(Kind::Laser) => (["/laser/scan", "/laser/points"], &mut scanners, "laser"),
