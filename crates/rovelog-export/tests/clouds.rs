@@ -40,7 +40,8 @@ fn las_and_laz_hold_every_field() {
             let bytes = written(&points, format);
             let mut reader = las::Reader::new(std::io::Cursor::new(bytes)).unwrap();
             assert_eq!(reader.header().point_format().is_compressed, format == Format::Laz);
-            let read: Vec<las::Point> = reader.points().collect::<Result<_, _>>().unwrap();
+            let read: Vec<las::Point> =
+                reader.read_all().unwrap().points().collect::<Result<_, _>>().unwrap();
             assert_eq!(read.len(), points.len());
             for (got, want) in read.iter().zip(&points) {
                 for (got, want) in [(got.x, want.x), (got.y, want.y), (got.z, want.z)] {

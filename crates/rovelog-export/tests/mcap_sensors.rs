@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use mcap::MessageStream;
 use rovelog::rld_format::unit::Unit;
 use rovelog::rld_format::wire::BlockStamps;
-use rovelog::rld_format::writer::encode_row;
+use rovelog::rld_format::writer::{encode_row, set_counts};
 use rovelog::rld_format::{ChannelSpec, LogSpec, RldReader, RldWriter};
 use rovelog::{AnyLog, ReadOptions, Select};
 use rovelog_export::mcap::{McapOptions, write};
@@ -135,7 +135,9 @@ fn fast() -> RldReader {
         ChannelSpec::analog("I1L", Unit::Ampere, -11).valid_if("I1L_valid"),
         ChannelSpec::analog("I1H", Unit::Ampere, -9),
     ];
-    let mut writer = RldWriter::new(Vec::new(), spec.header().unwrap()).unwrap();
+    let mut header = spec.header().unwrap();
+    set_counts(&mut header, 19_200).unwrap();
+    let mut writer = RldWriter::new(Vec::new(), header).unwrap();
     for (first, millis) in [(0, 0i128), (6_400, 100), (12_800, 700)] {
         let at = millis * 1_003_520;
         let stamps = BlockStamps::new(1_700_000_000_000_000_000 + at, 5_000_000_000 + at).unwrap();
