@@ -197,11 +197,12 @@ fn extract() {
         "extract velodyne-vlp16.vel -o npz --cloud npz --only clouds",
         "extract velodyne-vlp16.vel -o laz --cloud LAZ --only clouds",
         "extract velodyne-vlp16.vel -o kitti --cloud kitti --only clouds",
+        "extract velodyne-vlp16.vel -o packets --only packets",
         "extract velodyne-vlp16.vel -o other --cloud e57",
         "extract velodyne-vlp16.vel -o other --model nonsense",
     ];
     let runs = runs.map(|line| place.shown(line)).join("\n");
-    let lists = ["all", "raw", "clouds", "ply", "npz", "laz", "kitti"].map(|folder| {
+    let lists = ["all", "raw", "clouds", "ply", "npz", "laz", "kitti", "packets"].map(|folder| {
         let listed = files(&place.0.path().join(folder)).join("\n");
         let index = String::from_utf8(place.read(&format!("{folder}/index.csv"))).unwrap();
         format!("{folder}:\n{listed}\n\n{index}")

@@ -1,6 +1,9 @@
-//! Clouds as files, read again: LAS and LAZ with the `las` crate, the others byte by byte.
+//! Clouds as files, read again: LAS and LAZ with the `las` crate, the others and captures byte by byte.
 
+use rovelog::AnyLog;
+use rovelog::vel_format::{Kind, Payload};
 use rovelog_export::cloud::{CloudPoint, Format, write};
+use rovelog_export::pcap::PcapWriter;
 
 fn points() -> Vec<CloudPoint> {
     let point = |i: u16| CloudPoint {
@@ -94,4 +97,33 @@ fn npz_is_an_archive_of_arrays() {
     }
     assert_eq!(names, ["x.npy", "y.npy", "z.npy", "intensity.npy", "ring.npy", "t.npy"]);
     assert_eq!(entry, end);
+}
+
+#[test]
+fn a_capture_holds_the_packets() {
+    let log = rovelog::open(rovelog_testing::root().join("corpus/vel/velodyne-vlp16.vel")).unwrap();
+    let AnyLog::Vel(reader) = &log else { panic!("a VEL log") };
+    let mut capture = PcapWriter::new(Vec::new()).unwrap();
+    let mut packets = Vec::new();
+    for (_, payload) in reader.payloads(Kind::Velodyne) {
+        let Payload::Velodyne(some) = payload else { continue };
+        for packet in some {
+            let second = i64::try_from(packets.len()).unwrap();
+            assert!(capture.packet(second * 1_000_000_000 + 7_999, packet).unwrap());
+            packets.push(packet);
+        }
+    }
+    assert!(!capture.packet(-1, packets[0]).unwrap(), "a time before 1970");
+    let bytes = capture.finish().unwrap();
+    assert_eq!(bytes.len(), 24 + (packets.len() + 1) * (16 + 42 + 1206));
+    for (number, (record, packet)) in bytes[24..].chunks(16 + 42 + 1206).zip(&packets).enumerate() {
+        let word = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().unwrap());
+        assert_eq!(([word(0) as usize, word(4) as usize], [word(8), word(12)]), ([number, 7], [1248, 1248]));
+        // Whoever sums the header of IPv4 with its sum gets all ones.
+        let halves = record[30..50].chunks(2).map(|half| u32::from(half[0]) << 8 | u32::from(half[1]));
+        let sum: u32 = halves.sum();
+        assert_eq!((sum >> 16) + (sum & 0xFFFF), 0xFFFF);
+        assert_eq!(record[58..60], [0xFF, 0xEE]);
+        assert_eq!(&record[58..], zerocopy::IntoBytes::as_bytes(*packet));
+    }
 }

@@ -2,14 +2,16 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufWriter, Write as _};
 
 use rovelog::vel_format::images::{Encoding, JpegHeader, PixelLimits};
 use rovelog::vel_format::message::ImageRef;
 use rovelog::vel_format::velodyne::{Calibration, OffsetModel, PointOptions, ReturnMode, Revolution, Sensor};
 use rovelog::vel_format::{Kind, Message, Payload, VelReader};
 use rovelog::{Clock, Error, Timestamp};
+use rovelog_export::TimeBase;
 use rovelog_export::cloud::{self, CloudPoint};
+use rovelog_export::pcap::PcapWriter;
 
 use super::{Extraction, Row};
 use crate::report::{Failure, Status};
@@ -127,6 +129,44 @@ impl Extraction<'_> {
             if window.keeps(revolution.nanos) {
                 self.cloud(&revolution, &comment, &mut taken)?;
             }
+        }
+        Ok(())
+    }
+
+    /// The packets of the Velodyne as they came over the network, in one file.
+    pub(super) fn packets(&mut self, reader: &VelReader, window: &Window) -> Result<(), Failure> {
+        let sensor = self.args.model.map(|model| named(reader, model));
+        let clock = sensor.as_ref().or(reader.meaning().velodyne.as_ref()).map(|s| reader.packet_clock(s));
+        let base = TimeBase::of(reader);
+        let (mut first, mut count, mut displaced) = (None, 0, 0_u64);
+        self.file("packets.pcap", |file| {
+            let mut capture = PcapWriter::new(BufWriter::new(file))?;
+            for (message, payload) in reader.payloads(Kind::Velodyne) {
+                let Payload::Velodyne(packets) = payload else { continue };
+                for (i, packet) in packets.iter().enumerate() {
+                    let nanos =
+                        clock.as_ref().map_or(message.nanos, |clock| clock.at(message.nanos, packets, i));
+                    if window.keeps(nanos) {
+                        first.get_or_insert((nanos, message.offset));
+                        count += 1;
+                        let held = capture.packet(base.place(nanos).unwrap_or(nanos), packet)?;
+                        displaced += u64::from(!held);
+                    }
+                }
+            }
+            capture.finish()?;
+            Ok(())
+        })?;
+        if displaced > 0 {
+            let why = format!("{displaced} packets have times that a capture cannot hold");
+            self.context.report.warn("times that a capture cannot hold", &why);
+            self.status = Status::Lost;
+        }
+        self.packets = count;
+        if let Some((nanos, offset)) = first {
+            let row = self.row(nanos, offset);
+            let (file, frame_id) = ("packets.pcap".to_owned(), "VelodyneRawDataM".to_owned());
+            self.rows.push(Row { file, encoding: "pcap", frame_id, ..row });
         }
         Ok(())
     }
