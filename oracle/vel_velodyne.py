@@ -5,6 +5,7 @@ usage: vel_velodyne.py ROVELOG CORPUS [REAL]
 The packets are taken out of the logs by a parser of its own, of a dozen lines. Points must be as many, in the same
 order, and within 0.1 mm (Puck Hi-Res: 1 mm in z, its table is rounded). An azimuth that falls between two
 hundredths of a degree may be rounded either way: up to 2 % of the points may be off by a hundredth of a degree.
+The packets as a capture of the network must give velodyne-decoder the same points as those of the log.
 """
 
 import pathlib
@@ -65,6 +66,17 @@ def ours(rovelog, path, options):
             head = data.index(b"end_header\n") + len(b"end_header\n")
             points.append(np.frombuffer(data[head:], FIELDS))
     return np.concatenate(points)
+
+
+def captured(rovelog, path, model, calibration):
+    """What velodyne-decoder makes of the capture of the packets; its times too."""
+    config = vd.Config(model=model)
+    if calibration:
+        config.calibration = calibration
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([rovelog, "extract", str(path), "-o", folder, "--only", "packets", "-q"], check=True)
+        scans = [scan for _, scan in vd.read_pcap(f"{folder}/packets.pcap", config)]
+    return np.vstack([scan for scan in scans if len(scan)])
 
 
 def as_yaml(db):
@@ -131,7 +143,11 @@ def main():
                 db = folder / "expected/hdl64_db.xml"
                 options = ["--plain-offsets", "--correct-intensity", "--calibration", str(db)]
                 calibration = vd.Calibration.from_string(as_yaml(db))
-            problem = compare(name, ours(rovelog, path, options), theirs(path, model, calibration))
+            want = theirs(path, model, calibration)
+            problem = compare(name, ours(rovelog, path, options), want)
+            capture = captured(rovelog, path, model, calibration)
+            if not problem and (capture.shape != want.shape or not np.array_equal(capture[:, :4], want[:, :4])):
+                problem = f"{len(capture)} points in the capture of its packets, and {len(want)} in the log"
             compared += 1
             if problem:
                 wrong += 1

@@ -211,7 +211,7 @@ impl RldReader {
     }
 
     /// The times of rows on the Unix clock, as records have them.
-    pub(crate) fn record_times(&self) -> &TimeMap {
+    pub fn record_times(&self) -> &TimeMap {
         &self.times
     }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{run_in, shown_in};
+use common::{rovelog, run_in, shown_in};
 
 /// One snapshot of several runs in the folder of RLD logs.
 macro_rules! runs {
@@ -49,6 +49,31 @@ runs! {
         "stats v4.rld --power V9*I1",
         "stats ../ulog/one-topic.ulg",
         "stats ../ulog/one-topic.ulg --energy";
+}
+
+/// An envelope is said, and no loss.
+#[test]
+fn export_mcap() {
+    let folder = tempfile::tempdir().unwrap();
+    for log in ["rate-64000.rld", "range-switches.rld", "cut-in-row.rld", "no-times-at-all.rld"] {
+        std::fs::copy(rovelog_testing::root().join("corpus/rld").join(log), folder.path().join(log)).unwrap();
+    }
+    let runs = [
+        "export rate-64000.rld -o envelope.mcap",
+        "export rate-64000.rld -o full.mcap --full",
+        "export range-switches.rld -o ranges.mcap",
+        "export cut-in-row.rld -o cut.mcap",
+        "export no-times-at-all.rld -o times.mcap",
+        "export range-switches.rld -o none.mcap --raw",
+    ];
+    let shown = runs.map(|line| {
+        let output = rovelog().current_dir(folder.path()).args(line.split(' ')).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        format!("$ rovelog {line}\n{said}[exit {}]\n", output.status.code().unwrap())
+    });
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("rld_export_mcap", shown.join("\n"));
+    });
 }
 
 /// Standard output, where the run ends with this code.

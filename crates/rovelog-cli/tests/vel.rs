@@ -194,10 +194,15 @@ fn extract() {
         "extract velodyne-hdl64-s2.vel -o hdl",
         "extract velodyne-hdl64-s2.vel -o hdl --only clouds",
         "extract velodyne-vlp16.vel -o ply --cloud ply --only clouds -f json -q",
+        "extract velodyne-vlp16.vel -o npz --cloud npz --only clouds",
+        "extract velodyne-vlp16.vel -o laz --cloud LAZ --only clouds",
+        "extract velodyne-vlp16.vel -o kitti --cloud kitti --only clouds",
+        "extract velodyne-vlp16.vel -o packets --only packets",
+        "extract velodyne-vlp16.vel -o other --cloud e57",
         "extract velodyne-vlp16.vel -o other --model nonsense",
     ];
     let runs = runs.map(|line| place.shown(line)).join("\n");
-    let lists = ["all", "raw", "clouds", "ply"].map(|folder| {
+    let lists = ["all", "raw", "clouds", "ply", "npz", "laz", "kitti", "packets"].map(|folder| {
         let listed = files(&place.0.path().join(folder)).join("\n");
         let index = String::from_utf8(place.read(&format!("{folder}/index.csv"))).unwrap();
         format!("{folder}:\n{listed}\n\n{index}")
@@ -219,6 +224,31 @@ fn extract() {
     };
     let (ply, pcd) = (body(&cloud(".ply"), b"end_header\n"), body(&cloud(".pcd"), b"DATA binary\n"));
     assert!(ply == pcd && ply.len() % 22 == 0 && !ply.is_empty());
+}
+
+/// What viewers cannot be given is a loss, unless the bytes are there.
+#[test]
+fn export_mcap() {
+    let place = Place::new(&[
+        "all-kinds.vel",
+        "image-no-jpeg.vel",
+        "own-type.vel",
+        "velodyne-few-packets.vel",
+        "velodyne-vlp16.vel",
+    ]);
+    let runs = [
+        "export all-kinds.vel -o all.mcap",
+        "export all-kinds.vel -o raw.mcap --raw",
+        "export all-kinds.vel -o plain.mcap --no-typed",
+        "export image-no-jpeg.vel -o image.mcap",
+        "export own-type.vel -o own.mcap",
+        "export own-type.vel -o own-raw.mcap --raw",
+        "export velodyne-few-packets.vel -o few.mcap -f json",
+        "export velodyne-vlp16.vel -o clouds.mcap",
+        "export velodyne-vlp16.vel -o none.mcap --full",
+        "export velodyne-vlp16.vel -o none.csv --raw",
+    ];
+    snapshot!("vel_export_mcap", runs.map(|line| place.shown(line)).join("\n"));
 }
 
 #[test]

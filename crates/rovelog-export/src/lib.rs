@@ -6,7 +6,8 @@
 //! - [`track`]: where the vehicle went, as KML, GPX and GeoJSON;
 //! - [`plot`]: signals over time, for a terminal, as SVG and PNG;
 //! - [`report`]: a log as one page of HTML;
-//! - [`cloud`]: point clouds as PLY and PCD.
+//! - [`cloud`]: point clouds as PLY, PCD, LAS, NPZ and KITTI's;
+//! - [`pcap`]: packets of a Velodyne as a capture of the network.
 //!
 //! Tables and records work through [`rovelog::LogReader`] alone, so they take a log of any format.
 //!
@@ -33,6 +34,7 @@ mod kind;
 mod leaf;
 pub mod mcap;
 pub mod ndjson;
+pub mod pcap;
 pub mod plot;
 mod provenance;
 pub mod report;

@@ -103,9 +103,8 @@ pub(crate) fn export_records(
         let mut file = create(&out, signals)?;
         let (records, losses) = if kind == Kind::Mcap {
             let (options, provenance) = (McapOptions::default(), provenance(reader)?);
-            let (_, messages, losses) =
-                mcap::write(&reader.log, &select, options, &provenance, &mut file, &mut |_| ())?;
-            (messages, losses)
+            let written = mcap::write(&reader.log, &select, options, &provenance, &mut file, &mut |_| ())?;
+            (written.messages, written.losses)
         } else {
             ndjson::write(&**reader.log, &select, &mut file, &mut |_| ())?
         };

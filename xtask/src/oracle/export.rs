@@ -1,4 +1,4 @@
-//! What is exported, opened by what people use: pyarrow, polars, duckdb, mcap, and beside pyulog's own CSV.
+//! What is exported, opened by what people use: pyarrow, polars, duckdb, mcap, laspy, and beside pyulog's own CSV.
 
 use anyhow::{Context, Result, ensure};
 
@@ -13,6 +13,8 @@ const REQUIREMENTS: &[&str] = &[
     "duckdb==2.0.0",
     "mcap==1.6.0",
     "mcap-protobuf-support==0.6.0",
+    "foxglove-schemas-protobuf==0.4.0",
+    "laspy[lazrs]==2.7.0",
 ];
 
 /// Every value of every real log in every kind of file.
@@ -20,7 +22,7 @@ pub(super) fn judge() -> Result<()> {
     let Some(real) = real() else { return Ok(()) };
     let binary = binary()?;
     let mut differ = Vec::new();
-    for name in ["export_tables.py", "export_mcap.py"] {
+    for name in ["export_tables.py", "export_mcap.py", "export_mcap_sensors.py"] {
         let mut judge = script(name, "oracle-export", REQUIREMENTS)?;
         let status = judge.arg(&binary).arg(&real).status().context("starting the script")?;
         if !status.success() {

@@ -107,6 +107,11 @@ impl TimeMap {
         self.piece(row)?.time(row)
     }
 
+    /// The rows around `row` that lie on one straight line with it; `None` for rows without a time.
+    pub fn stretch(&self, row: u64) -> Option<std::ops::Range<u64>> {
+        self.piece(row).map(|piece| piece.start..piece.end)
+    }
+
     /// The rows with times in `start..end`, as ascending ranges.
     pub fn rows_between(&self, start: Option<i64>, end: Option<i64>) -> Vec<std::ops::Range<u64>> {
         let mut ranges: Vec<std::ops::Range<u64>> = Vec::new();
@@ -190,6 +195,7 @@ mod tests {
             }
         }
         assert!(!map.fill(1499..1501, &mut [0; 2]));
+        assert_eq!((map.stretch(1399), map.stretch(1500)), (Some(1000..1400), None));
         assert_eq!(map.rows_between(map.time(10), map.time(1450)), std::slice::from_ref(&(10..1450)));
     }
 }

@@ -22,8 +22,9 @@ use crate::when::{Window, WindowArgs};
 
 const MORE: &str = "\
 Kinds: parquet, arrow and csv hold one topic per file: name a folder for several. ndjson and mcap hold all
-topics in one file; in mcap, positions, poses and console lines also stand as the types that Foxglove draws. A
-table begins with the columns t_ns (the log's clock, nanoseconds) and time (UTC, where the log
+topics in one file; in mcap, positions, poses and console lines also stand as the types that Foxglove draws, and
+of VEL logs clouds, scans and images, the packets themselves with --raw; RLD logs of more than 1000 samples in
+a second become an envelope of a thousand, and all samples with --full. A table begins with the columns t_ns (the log's clock, nanoseconds) and time (UTC, where the log
 tells it), then come the fields. What the output cannot carry is said, and the exit code is 3.
 
 Examples:
@@ -83,6 +84,12 @@ pub(crate) struct Args {
     /// mcap: poses in the vehicle's axes (north, east, down), not those of viewers (east, north, up)
     #[arg(long)]
     keep_ned: bool,
+    /// mcap, VEL: packets, ranges, images and unknown messages too, as they lie in the log
+    #[arg(long)]
+    raw: bool,
+    /// mcap, RLD: every sample, however many there are in a second
+    #[arg(long)]
+    full: bool,
     #[command(flatten)]
     out: OutArgs,
 }
@@ -180,6 +187,13 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let input = Input::new(args.file.as_deref())?;
     let (log, provenance) = input.open_with_provenance(context)?;
     let here = |failure: Failure| failure.at(&input.path);
+    for (option, chosen, id) in [("--raw", args.raw, "vel"), ("--full", args.full, "rld")] {
+        let format = log.format();
+        if chosen && format.id != id {
+            let failure = Failure::usage(format!("{option} has no meaning for {} logs", format.name));
+            return Err(here(failure.next("leave it out")));
+        }
+    }
     let mut topics = args.topics.pick(log.topics()).map_err(here)?;
     args.fields.demand(&topics).map_err(here)?;
     topics.retain(|topic| topic.count > 0 && args.fields.keep(topic.schema.as_deref()).is_some());
@@ -246,6 +260,8 @@ fn fitting(args: &Args, kind: Kind, context: &Context) -> Result<(), Failure> {
         (args.blobs, parquet, "--blobs"),
         (args.no_typed, mcap, "--no-typed"),
         (args.keep_ned, mcap && !args.no_typed, "--keep-ned"),
+        (args.raw, mcap, "--raw"),
+        (args.full, mcap, "--full"),
         (!args.fields.is_empty(), table, "--fields"),
         (time.time_format.is_some(), false, "--time-format"),
         (time.time_base.is_some_and(|_| args.window.is_open()), false, "--time-base"),
@@ -321,13 +337,18 @@ impl Job<'_> {
     fn mcap(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
         let mut options = McapOptions::default();
         (options.typed, options.keep_ned) = (!self.args.no_typed, self.args.keep_ned);
+        (options.raw, options.full) = (self.args.raw, self.args.full);
         let mut progress = self.progress();
         let out = LogOut::create(target.path(), "log.mcap", &self.inputs(), self.args.out, self.context)?;
         let select = self.select(topics);
         let take = &mut |at| progress.at(at);
-        let (out, messages, losses) = mcap::write(self.log, &select, options, self.provenance, out, take)?;
-        out.finish()?;
-        Ok(Done { files: target.path().map(|path| file(path, None, messages)).into_iter().collect(), losses })
+        let written = mcap::write(self.log, &select, options, self.provenance, out, take)?;
+        written.out.finish()?;
+        if !self.context.global.quiet {
+            written.notes.iter().for_each(|text| note(text));
+        }
+        let files = target.path().map(|path| file(path, None, written.messages)).into_iter().collect();
+        Ok(Done { files, losses: written.losses })
     }
 
     fn tables(&self, kind: Table, target: &Target<'_>, topics: Vec<&Topic>) -> Result<Done, Failure> {

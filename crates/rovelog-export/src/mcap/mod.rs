@@ -2,17 +2,23 @@
 //!
 //! Messages are protobuf with the types of the log, except those of ROS 1, which keep their own bytes. What
 //! viewers draw by themselves comes beside: positions as `foxglove.LocationFix`, console lines as
-//! `foxglove.Log`, poses as `foxglove.PoseInFrame` and `foxglove.FrameTransform`. What a format adds is in one
-//! place, its implementation of `Extras`.
+//! `foxglove.Log`, poses as `foxglove.PoseInFrame` and `foxglove.FrameTransform`, what sensors send as
+//! `foxglove.PointCloud`, `LaserScan` and images. What a format adds is in one place, its implementation of
+//! `Extras`.
 
 mod foxglove;
 mod plain;
 mod proto;
 mod px4;
+mod rld;
 mod types;
+mod vel;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
+use std::iter::Peekable;
+use std::sync::Arc;
 
 use ::mcap::records::MessageHeader;
 use ::mcap::write::{Metadata, NoSeek};
@@ -26,24 +32,43 @@ use crate::{ExportError, Loss, Provenance, TimeBase};
 /// How MCAP is written.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct McapOptions {
     /// Also write what viewers draw by themselves.
     pub typed: bool,
     /// Leave poses in the axes of the vehicle (north, east, down) instead of those of viewers (east, north, up).
     pub keep_ned: bool,
+    /// VEL: also write packets, ranges and images as they lie in the log, and what is of unknown types.
+    pub raw: bool,
+    /// RLD: every sample at any rate, instead of an envelope above 1000 in a second.
+    pub full: bool,
 }
 
 impl Default for McapOptions {
     fn default() -> Self {
-        Self { typed: true, keep_ned: false }
+        Self { typed: true, keep_ned: false, raw: false, full: false }
     }
+}
+
+/// What was written.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Written<W> {
+    /// The output, complete.
+    pub out: W,
+    /// How many messages it holds.
+    pub messages: u64,
+    /// What could not be carried.
+    pub losses: Vec<Loss>,
+    /// What was meant to be written in another form, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// A message beside those of the log's own topics.
 struct Extra {
     /// When, on the log's clock.
     nanos: i64,
-    topic: String,
+    topic: Cow<'static, str>,
     schema: ExtraSchema,
     bytes: Vec<u8>,
 }
@@ -51,7 +76,18 @@ struct Extra {
 enum ExtraSchema {
     WellKnown(WellKnown),
     /// A type of the format's package.
-    Own(rovelog::Schema),
+    Own(Arc<rovelog::Schema>),
+}
+
+/// How the records of a topic stand in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Carried {
+    /// As messages of the topic's type.
+    Typed,
+    /// As bytes of which nothing is known: a channel without a schema.
+    Bytes,
+    /// Not by themselves.
+    Otherwise,
 }
 
 /// What a format adds to its topics.
@@ -62,18 +98,47 @@ trait Extras {
     fn instance_key(&self) -> &'static str {
         "instance"
     }
-    /// Messages that do not come from records: console lines, parameters. Any order.
+    /// How the records of a topic are written themselves.
+    fn carried(&self, _topic: &Topic) -> Carried {
+        Carried::Typed
+    }
+    /// What the channel of a topic is called.
+    fn channel_name(&self, topic: &Topic) -> String {
+        topic.name.clone()
+    }
+    /// Whether anything is made of records one by one.
+    fn wants_records(&self) -> bool {
+        true
+    }
+    /// Messages that do not come from records, few enough to hold them all: console lines, parameters. Any order.
     fn beside(&self) -> Vec<Extra>;
-    /// Messages that a record gives rise to; `at` is its time on the calendar, where that is known.
-    fn on_record(&mut self, record: &Record<'_>, value: &Value, at: i64, out: &mut Vec<Extra>);
+    /// The next message that does not come from one record and is not later than `until`, on the log's clock;
+    /// without it, whichever is next. In the order of time.
+    fn next_due(&mut self, _until: Option<i64>) -> Result<Option<Extra>, ExportError> {
+        Ok(None)
+    }
+    /// How far in the log that is.
+    fn offset(&self) -> Option<u64> {
+        None
+    }
+    /// Messages that a record gives rise to; `at` is its time on the calendar, where that is known. Its value is
+    /// there where the record itself is written.
+    fn on_record(&mut self, _record: &Record<'_>, _value: Option<&Value>, _at: i64, _out: &mut Vec<Extra>) {}
+    /// What is in no message.
+    fn losses(&self) -> Vec<Loss> {
+        Vec::new()
+    }
+    /// What stands in another form than that of the log because that is better for viewers; a sentence each.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// Facts about the log, for a metadata record.
     fn info(&self) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
 }
 
-/// Writes the selected records, and what belongs to them; how many messages that were, and what could not be
-/// carried. `out` comes back complete.
+/// Writes the selected records, and what belongs to them.
 ///
 /// # Errors
 /// Where the output refuses, or the log cannot be read.
@@ -84,53 +149,57 @@ pub fn write<W: Write>(
     provenance: &Provenance,
     out: W,
     progress: &mut dyn FnMut(u64),
-) -> Result<(W, u64, Vec<Loss>), ExportError> {
+) -> Result<Written<W>, ExportError> {
     let mut extras: Box<dyn Extras + '_> = match log {
         AnyLog::Ulog(reader) => Box::new(px4::Px4::new(reader, options)?),
+        AnyLog::Vel(reader) => Box::new(vel::Vel::new(reader, select, options)),
+        AnyLog::Rld(reader) => Box::new(rld::Rld::new(reader, select, options)?),
         _ => Box::new(plain::Plain::new(log, options)),
     };
-    let mut file = File::create(log, &*extras, out)?;
+    let extras = &mut *extras;
+    let mut file = File::create(log, extras, out)?;
     file.metadata("rovelog", provenance.facts(&**log).into_iter().map(|(k, v)| (k.to_owned(), v)).collect())?;
     let info = extras.info();
     if !info.is_empty() {
         file.metadata("info", info)?;
     }
-    let inside = |nanos: i64| {
-        select.start.is_none_or(|start| nanos >= start) && select.end.is_none_or(|end| nanos < end)
-    };
     let mut beside = extras.beside();
-    beside.retain(|extra| inside(extra.nanos));
+    beside.retain(|extra| select.keeps_time(extra.nanos));
     beside.sort_by_key(|extra| extra.nanos);
     let mut beside = beside.into_iter().peekable();
     let (mut now, mut value_bytes, mut more) = (None, Vec::new(), Vec::new());
-    for record in log.records(select) {
+    let records = extras.wants_records().then(|| log.records(select));
+    for record in records.into_iter().flatten() {
         let record = record?;
         progress(record.offset);
         // A record without a time, or with time 0, stands where it was written.
         let own = record.time.map(|time| time.nanos).filter(|nanos| *nanos != 0);
         now = own.or(now);
         let nanos = now.unwrap_or(0);
-        while let Some(extra) = beside.next_if(|extra| extra.nanos <= nanos) {
-            file.extra(&extra)?;
-        }
-        let Ok(value) = record.value() else {
-            file.tally(record.topic).undecodable += 1;
-            continue;
+        file.catch_up(extras, &mut beside, Some(nanos), progress)?;
+        let value = match file.carried[record.topic.id.index()] {
+            Carried::Typed => {
+                let Ok(value) = record.value() else {
+                    file.tally(record.topic).undecodable += 1;
+                    continue;
+                };
+                Some(value)
+            }
+            Carried::Bytes | Carried::Otherwise => None,
         };
         value_bytes.clear();
-        file.record(&record, &value, nanos, &mut value_bytes)?;
+        file.record(&record, value.as_ref(), nanos, &mut value_bytes)?;
         if options.typed {
-            extras.on_record(&record, &value, file.base.place(nanos).unwrap_or(nanos), &mut more);
+            let at = file.base.place(nanos).unwrap_or(nanos);
+            extras.on_record(&record, value.as_ref(), at, &mut more);
             for mut extra in more.drain(..) {
                 extra.nanos = nanos;
                 file.extra(&extra)?;
             }
         }
     }
-    for extra in beside {
-        file.extra(&extra)?;
-    }
-    file.finish()
+    file.catch_up(extras, &mut beside, None, progress)?;
+    file.finish(extras)
 }
 
 /// What became of the records of a topic.
@@ -153,6 +222,11 @@ struct File<'a, W: Write> {
     /// By topic name: the channel and its next number.
     beside: HashMap<String, (u16, u32)>,
     tallies: Vec<Tally>,
+    /// By topic: how its records stand in the file, and the name of its channel.
+    carried: Vec<Carried>,
+    names: Vec<String>,
+    /// Messages beside the records whose times the file cannot hold, by topic.
+    unplaced: BTreeMap<String, u64>,
     messages: u64,
 }
 
@@ -176,6 +250,9 @@ impl<'a, W: Write> File<'a, W> {
             channels: vec![None; topics],
             beside: HashMap::new(),
             tallies: vec![Tally::default(); topics],
+            carried: log.topics().iter().map(|topic| extras.carried(topic)).collect(),
+            names: log.topics().iter().map(|topic| extras.channel_name(topic)).collect(),
+            unplaced: BTreeMap::new(),
             messages: 0,
         })
     }
@@ -188,6 +265,27 @@ impl<'a, W: Write> File<'a, W> {
         &mut self.tallies[topic.id.index()]
     }
 
+    /// Writes what does not come from records, up to a time on the log's clock; all that is left without one.
+    fn catch_up(
+        &mut self,
+        extras: &mut dyn Extras,
+        beside: &mut Peekable<impl Iterator<Item = Extra>>,
+        until: Option<i64>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), ExportError> {
+        while let Some(due) = extras.next_due(until)? {
+            while let Some(extra) = beside.next_if(|extra| extra.nanos <= due.nanos) {
+                self.extra(&extra)?;
+            }
+            extras.offset().into_iter().for_each(&mut *progress);
+            self.extra(&due)?;
+        }
+        while let Some(extra) = beside.next_if(|extra| until.is_none_or(|until| extra.nanos <= until)) {
+            self.extra(&extra)?;
+        }
+        Ok(())
+    }
+
     /// The channel of a topic; `None` where its type cannot be said.
     fn channel(&mut self, topic: &Topic) -> Result<Option<u16>, ExportError> {
         if let Some(channel) = self.channels[topic.id.index()] {
@@ -197,14 +295,18 @@ impl<'a, W: Write> File<'a, W> {
         if let Some(instance) = name_and_instance(&topic.name).1 {
             metadata.insert(self.instance_key.to_owned(), instance.to_owned());
         }
-        let channel = if let Some(definition) = self.ros1(topic) {
+        let name = &self.names[topic.id.index()];
+        let channel = if self.carried[topic.id.index()] == Carried::Bytes {
+            // By the specification: no schema, and an encoding of nobody else.
+            self.writer.add_channel(0, name, &format!("x-{}", self.package), &metadata)?
+        } else if let Some(definition) = self.ros1(topic) {
             let schema = self.writer.add_schema(&topic.type_name, "ros1msg", definition.as_bytes())?;
-            self.writer.add_channel(schema, &topic.name, "ros1", &metadata)?
+            self.writer.add_channel(schema, name, "ros1", &metadata)?
         } else {
             let compiled = topic.schema.as_ref().and_then(|schema| types::compile(self.package, schema));
             let Some(compiled) = compiled else { return Ok(None) };
             let schema = self.writer.add_schema(&compiled.name, "protobuf", &compiled.descriptor)?;
-            self.writer.add_channel(schema, &topic.name, "protobuf", &metadata)?
+            self.writer.add_channel(schema, name, "protobuf", &metadata)?
         };
         self.channels[topic.id.index()] = Some(channel);
         Ok(Some(channel))
@@ -218,10 +320,13 @@ impl<'a, W: Write> File<'a, W> {
     fn record(
         &mut self,
         record: &Record<'_>,
-        value: &Value,
+        value: Option<&Value>,
         nanos: i64,
         buffer: &mut Vec<u8>,
     ) -> Result<(), ExportError> {
+        if self.carried[record.topic.id.index()] == Carried::Otherwise {
+            return Ok(());
+        }
         let Some(channel_id) = self.channel(record.topic)? else {
             let known = record.topic.schema.is_some();
             let tally = self.tally(record.topic);
@@ -238,12 +343,13 @@ impl<'a, W: Write> File<'a, W> {
         #[expect(clippy::cast_possible_truncation, reason = "a number that may begin again")]
         let sequence = record.seq as u32;
         let header = MessageHeader { channel_id, sequence, log_time, publish_time: own.unwrap_or(log_time) };
-        let data = if self.log.format().id == "rosbag" && self.ros1(record.topic).is_some() {
-            record.payload
-        } else {
-            types::encode(value, buffer);
-            self.tally(record.topic).nulls += nulls(value);
-            buffer
+        let data = match value {
+            Some(value) if self.log.format().id != "rosbag" || self.ros1(record.topic).is_none() => {
+                types::encode(value, buffer);
+                self.tally(record.topic).nulls += nulls(value);
+                buffer
+            }
+            _ => record.payload,
         };
         self.messages += 1;
         Ok(self.writer.write_to_known_channel(&header, data)?)
@@ -254,8 +360,11 @@ impl<'a, W: Write> File<'a, W> {
     }
 
     fn extra(&mut self, extra: &Extra) -> Result<(), ExportError> {
-        let Some(log_time) = self.time(extra.nanos) else { return Ok(()) };
-        if !self.beside.contains_key(&extra.topic) {
+        let Some(log_time) = self.time(extra.nanos) else {
+            *self.unplaced.entry(extra.topic.to_string()).or_default() += 1;
+            return Ok(());
+        };
+        if !self.beside.contains_key(&*extra.topic) {
             let (name, descriptor) = match &extra.schema {
                 ExtraSchema::WellKnown(kind) => (kind.name().to_owned(), kind.descriptor()),
                 ExtraSchema::Own(schema) => match types::compile(self.package, schema) {
@@ -265,9 +374,9 @@ impl<'a, W: Write> File<'a, W> {
             };
             let schema = self.writer.add_schema(&name, "protobuf", &descriptor)?;
             let id = self.writer.add_channel(schema, &extra.topic, "protobuf", &BTreeMap::new())?;
-            self.beside.insert(extra.topic.clone(), (id, 0));
+            self.beside.insert(extra.topic.to_string(), (id, 0));
         }
-        let Some(channel) = self.beside.get_mut(&extra.topic) else { return Ok(()) };
+        let Some(channel) = self.beside.get_mut(&*extra.topic) else { return Ok(()) };
         let (channel_id, sequence) = *channel;
         channel.1 = sequence.wrapping_add(1);
         let header = MessageHeader { channel_id, sequence, log_time, publish_time: log_time };
@@ -275,9 +384,12 @@ impl<'a, W: Write> File<'a, W> {
         Ok(self.writer.write_to_known_channel(&header, &extra.bytes)?)
     }
 
-    fn finish(mut self) -> Result<(W, u64, Vec<Loss>), ExportError> {
+    fn finish(mut self, extras: &dyn Extras) -> Result<Written<W>, ExportError> {
         self.writer.finish()?;
-        let mut losses = Vec::new();
+        let mut losses = extras.losses();
+        losses.extend(self.unplaced.iter().map(|(topic, count)| {
+            Loss::new(topic, "", format!("{count} messages have times that mcap cannot hold"))
+        }));
         for (topic, tally) in self.log.topics().iter().zip(&self.tallies) {
             let mut lost = |count: u64, what: &str| {
                 if count > 0 {
@@ -295,7 +407,8 @@ impl<'a, W: Write> File<'a, W> {
                 ));
             }
         }
-        Ok((self.writer.into_inner().into_inner(), self.messages, losses))
+        let (out, messages) = (self.writer.into_inner().into_inner(), self.messages);
+        Ok(Written { out, messages, losses, notes: extras.notes() })
     }
 }
 

@@ -1,6 +1,6 @@
 //! What any format adds: its console lines as `foxglove.Log`.
 
-use rovelog::{AnyLog, Record, Text, Value};
+use rovelog::{AnyLog, Text};
 
 use super::foxglove::{self, WellKnown};
 use super::{Extra, ExtraSchema, Extras, McapOptions};
@@ -30,15 +30,14 @@ impl Extras for Plain<'_> {
         let texts = self.log.texts().filter(|_| self.typed);
         texts.into_iter().flatten().map(|text| log_message(&text, base)).collect()
     }
-
-    fn on_record(&mut self, _: &Record<'_>, _: &Value, _: i64, _: &mut Vec<Extra>) {}
 }
 
 /// A console line; one without a time stands at the beginning.
 pub(super) fn log_message(text: &Text, base: TimeBase) -> Extra {
     let nanos = text.time.map_or(0, |time| time.nanos);
     let mut bytes = Vec::new();
-    foxglove::log(base.place(nanos).unwrap_or(nanos), text, &mut bytes);
+    let from = (text.level, text.source.as_deref().unwrap_or_default());
+    foxglove::log(base.place(nanos).unwrap_or(nanos), from, &text.text, &mut bytes);
     let schema = ExtraSchema::WellKnown(WellKnown::Log);
-    Extra { nanos, topic: "/foxglove/log".to_owned(), schema, bytes }
+    Extra { nanos, topic: "/foxglove/log".into(), schema, bytes }
 }

@@ -55,8 +55,7 @@ pub(super) fn int(field: u32, value: i64, out: &mut Vec<u8>) {
 /// A double; only +0 is left out, so that -0 stays.
 pub(super) fn double(field: u32, value: f64, out: &mut Vec<u8>) {
     if value.to_bits() != 0 {
-        key(field, FIXED64, out);
-        out.extend_from_slice(&value.to_le_bytes());
+        present(field, value, out);
     }
 }
 
@@ -64,6 +63,21 @@ pub(super) fn float(field: u32, value: f32, out: &mut Vec<u8>) {
     if value.to_bits() != 0 {
         key(field, FIXED32, out);
         out.extend_from_slice(&value.to_le_bytes());
+    }
+}
+
+/// A double that is there even where it is 0.
+pub(super) fn present(field: u32, value: f64, out: &mut Vec<u8>) {
+    key(field, FIXED64, out);
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// Doubles, packed.
+pub(super) fn doubles(field: u32, values: impl ExactSizeIterator<Item = f64>, out: &mut Vec<u8>) {
+    if values.len() > 0 {
+        key(field, LEN, out);
+        varint(8 * values.len() as u64, out);
+        values.for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
     }
 }
 
@@ -103,17 +117,24 @@ pub(super) struct FieldProto {
     pub(super) number: u32,
     pub(super) ty: Type,
     pub(super) repeated: bool,
+    /// Whether a message tells 0 from a value that is not there.
+    pub(super) optional: bool,
     /// The full name of a message or an enum, with its leading point.
     pub(super) type_name: Option<String>,
 }
 
 impl FieldProto {
     pub(super) fn new(name: impl Into<String>, number: u32, ty: Type) -> Self {
-        Self { name: name.into(), number, ty, repeated: false, type_name: None }
+        Self { name: name.into(), number, ty, repeated: false, optional: false, type_name: None }
     }
 
     pub(super) fn repeated(mut self) -> Self {
         self.repeated = true;
+        self
+    }
+
+    pub(super) fn optional(mut self) -> Self {
+        self.optional = true;
         self
     }
 
@@ -139,6 +160,7 @@ impl MessageProto {
 
     fn write(&self, out: &mut Vec<u8>) {
         bytes(1, self.name.as_bytes(), out);
+        let mut choices = Vec::new();
         for field in &self.fields {
             message(2, out, |out| {
                 bytes(1, field.name.as_bytes(), out);
@@ -146,6 +168,13 @@ impl MessageProto {
                 uint(4, if field.repeated { 3 } else { 1 }, out);
                 uint(5, field.ty as u64, out);
                 bytes(6, field.type_name.as_deref().unwrap_or_default().as_bytes(), out);
+                if field.optional {
+                    // As protoc has it: a choice of its own, even where its number is 0.
+                    key(9, VARINT, out);
+                    varint(choices.len() as u64, out);
+                    uint(17, 1, out);
+                    choices.push(format!("_{}", field.name));
+                }
             });
         }
         for (name, values) in &self.enums {
@@ -158,6 +187,9 @@ impl MessageProto {
                     });
                 }
             });
+        }
+        for choice in &choices {
+            message(8, out, |out| bytes(1, choice.as_bytes(), out));
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::f64::consts::FRAC_1_SQRT_2;
+use std::sync::Arc;
 
 use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::{self, POSITION_TOPICS, PositionFields};
@@ -54,11 +55,13 @@ impl<'a> Px4<'a> {
             altitude: position.altitude_msl.unwrap_or(0.0),
             accuracy: metres("eph").zip(metres("epv")),
             frame: if record.topic.type_name == "vehicle_global_position" { "estimate" } else { "gps" },
+            heading: None,
+            metadata: &[],
         };
         let mut bytes = Vec::new();
         foxglove::location_fix(at, &fix, &mut bytes);
         let schema = ExtraSchema::WellKnown(WellKnown::LocationFix);
-        Some(Extra { nanos: 0, topic: topic.clone(), schema, bytes })
+        Some(Extra { nanos: 0, topic: topic.clone().into(), schema, bytes })
     }
 
     fn remember_place(&mut self, value: &Value) {
@@ -92,12 +95,7 @@ impl<'a> Px4<'a> {
             ("/foxglove/pose", WellKnown::PoseInFrame, in_frame),
             ("/tf", WellKnown::FrameTransform, transform),
         ] {
-            out.push(Extra {
-                nanos: 0,
-                topic: topic.to_owned(),
-                schema: ExtraSchema::WellKnown(kind),
-                bytes,
-            });
+            out.push(Extra { nanos: 0, topic: topic.into(), schema: ExtraSchema::WellKnown(kind), bytes });
         }
     }
 }
@@ -205,7 +203,8 @@ impl Extras for Px4<'_> {
         found
     }
 
-    fn on_record(&mut self, record: &Record<'_>, value: &Value, at: i64, out: &mut Vec<Extra>) {
+    fn on_record(&mut self, record: &Record<'_>, value: Option<&Value>, at: i64, out: &mut Vec<Extra>) {
+        let Some(value) = value else { return };
         out.extend(self.fix(record, value, at));
         if Some(record.topic.id) == self.local_position {
             self.remember_place(value);
@@ -229,10 +228,10 @@ fn micros(nanos: i64) -> Value {
     Value::UInt(u64::try_from(nanos / 1000).unwrap_or(0), 64)
 }
 
-fn own(nanos: i64, topic: &str, schema: Schema, value: &Value) -> Extra {
+fn own(nanos: i64, topic: &'static str, schema: Schema, value: &Value) -> Extra {
     let mut bytes = Vec::new();
     super::types::encode(value, &mut bytes);
-    Extra { nanos, topic: topic.to_owned(), schema: ExtraSchema::Own(schema), bytes }
+    Extra { nanos, topic: topic.into(), schema: ExtraSchema::Own(Arc::new(schema)), bytes }
 }
 
 /// A parameter, or its default.

@@ -5,7 +5,7 @@ mod geojson;
 mod gpx;
 mod kml;
 mod px4;
-mod vel;
+pub(crate) mod vel;
 
 use std::io::{self, Write};
 

@@ -1,6 +1,7 @@
 //! The track of a VEL log.
 
 use rovelog::vel_format::VelReader;
+use rovelog::vel_format::gps::{AngleUnit, Fix as VelFix};
 use rovelog::{Clock, Error, ErrorKind, LogReader as _, Timestamp};
 
 use super::{Fix, LineBuilder, Tally, Track, TrackOptions, TrackPoint};
@@ -32,12 +33,10 @@ pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track
             tally.without_fix += 1;
             continue;
         }
-        let (latitude, longitude) = (unit.degrees(data.latitude.get()), unit.degrees(data.longitude.get()));
-        let nowhere = latitude == 0.0 && longitude == 0.0;
-        if latitude.abs() > 90.0 || longitude.abs() > 180.0 || nowhere {
+        let Some((latitude, longitude)) = place(fix, unit) else {
             tally.implausible += 1;
             continue;
-        }
+        };
         let mut point = TrackPoint::new(Timestamp::new(fix.nanos, Clock::LogStart), latitude, longitude);
         let finite = |value: f32| value.is_finite().then_some(value);
         let height = finite(data.height.get()).map(f64::from);
@@ -59,6 +58,15 @@ pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track
         track.lines.push(line);
     }
     Ok((track, tally))
+}
+
+/// The degrees of a fix; `None` where it has no position, or one that cannot be.
+pub(crate) fn place(fix: &VelFix, unit: AngleUnit) -> Option<(f64, f64)> {
+    let (latitude, longitude) =
+        (unit.degrees(fix.data.latitude.get()), unit.degrees(fix.data.longitude.get()));
+    let nowhere = latitude == 0.0 && longitude == 0.0;
+    let sound = fix.is_usable() && latitude.abs() <= 90.0 && longitude.abs() <= 180.0 && !nowhere;
+    sound.then_some((latitude, longitude))
 }
 
 /// What NMEA's number says; a receiver that reports one has a height too.

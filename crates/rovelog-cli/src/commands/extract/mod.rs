@@ -21,11 +21,13 @@ const MORE: &str = "\
 Pictures are copied as they lie in the log, never decoded; only raw ones become PNG. Of a Velodyne every
 revolution becomes a cloud: x forward, y left, z up, intensity, ring, and seconds from its start. An HDL-64E
 needs its calibration; where the log does not hold a whole one, name the db.xml that came with the sensor.
+npz, las and laz hold every field too (las: tenths of a millimetre); kitti holds x, y, z and intensity.
 The table index.csv names every file with its time, size and place in the log.
 
 Examples:
   rovelog extract drive.vel -o drive
   rovelog extract drive.vel -o drive --only images
+  rovelog extract drive.vel -o drive --only packets            for the tools of the sensor: packets.pcap
   rovelog extract drive.vel -o drive --only clouds --cloud ply --calibration db.xml -S +10s -E +20s";
 
 /// Write the images and point clouds of a log as files
@@ -38,10 +40,10 @@ pub(crate) struct Args {
     /// The folder for the files; it is made where it is missing
     #[arg(short, long, value_name = "DIR", required = true)]
     output: PathBuf,
-    /// Only images, or only clouds
+    /// Only images, or only clouds; or packets, the Velodyne's as a capture of the network
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     only: Option<What>,
-    /// How clouds are written: ply or pcd; both without it
+    /// How clouds are written: ply, pcd, las, laz, npz or kitti; ply and pcd without it
     #[arg(long, value_name = "FORMAT", value_parser = cloud_format)]
     cloud: Option<cloud::Format>,
     /// The calibration of an HDL-64E: db.xml, or the YAML or JSON made of it
@@ -67,10 +69,12 @@ pub(crate) struct Args {
 enum What {
     Images,
     Clouds,
+    Packets,
 }
 
 fn cloud_format(name: &str) -> Result<cloud::Format, String> {
-    cloud::Format::by_name(name).ok_or_else(|| "the formats are ply and pcd".to_owned())
+    let names = || cloud::Format::ALL.map(cloud::Format::name).join(", ");
+    cloud::Format::by_name(name).ok_or_else(|| format!("the formats are {}", names()))
 }
 
 fn model(name: &str) -> Result<Model, String> {
@@ -80,7 +84,7 @@ fn model(name: &str) -> Result<Model, String> {
 
 impl Args {
     fn wants(&self, what: What) -> bool {
-        self.only.is_none_or(|only| only == what)
+        self.only.map_or(what != What::Packets, |only| only == what)
     }
 }
 
@@ -107,6 +111,7 @@ struct Document {
     output: String,
     images: String,
     clouds: String,
+    packets: String,
     index: String,
 }
 
@@ -119,6 +124,7 @@ struct Extraction<'a> {
     rows: Vec<Row>,
     images: u64,
     clouds: u64,
+    packets: u64,
     /// Whether something could not be extracted.
     status: Status,
 }
@@ -173,6 +179,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         rows: Vec::new(),
         images: 0,
         clouds: 0,
+        packets: 0,
         status: Status::Done,
     };
     if args.wants(What::Images) {
@@ -181,6 +188,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if args.wants(What::Clouds) {
         done.clouds(reader, &window)?;
     }
+    if args.wants(What::Packets) {
+        done.packets(reader, &window)?;
+    }
     done.file("index.csv", |file| {
         let mut table = csv::Writer::from_writer(file);
         done.rows.iter().try_for_each(|row| table.serialize(row))?;
@@ -188,7 +198,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     })?;
     let (images, clouds) = (done.images, done.clouds);
     if !context.global.quiet {
-        let what = format!("{} and {}", count(images, "image"), count(clouds, "cloud"));
+        let what = match args.only {
+            Some(What::Packets) => count(done.packets, "packet"),
+            _ => format!("{} and {}", count(images, "image"), count(clouds, "cloud")),
+        };
         note(&format!("wrote {what} to {}", args.output.display()));
     }
     if format == Format::Json {
@@ -199,6 +212,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             output: args.output.to_string_lossy().into_owned(),
             images: images.to_string(),
             clouds: clouds.to_string(),
+            packets: done.packets.to_string(),
             index: args.output.join("index.csv").to_string_lossy().into_owned(),
         })?;
     }

@@ -2,14 +2,16 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufWriter, Write as _};
 
 use rovelog::vel_format::images::{Encoding, JpegHeader, PixelLimits};
 use rovelog::vel_format::message::ImageRef;
 use rovelog::vel_format::velodyne::{Calibration, OffsetModel, PointOptions, ReturnMode, Revolution, Sensor};
 use rovelog::vel_format::{Kind, Message, Payload, VelReader};
 use rovelog::{Clock, Error, Timestamp};
+use rovelog_export::TimeBase;
 use rovelog_export::cloud::{self, CloudPoint};
+use rovelog_export::pcap::PcapWriter;
 
 use super::{Extraction, Row};
 use crate::report::{Failure, Status};
@@ -131,6 +133,44 @@ impl Extraction<'_> {
         Ok(())
     }
 
+    /// The packets of the Velodyne as they came over the network, in one file.
+    pub(super) fn packets(&mut self, reader: &VelReader, window: &Window) -> Result<(), Failure> {
+        let sensor = self.args.model.map(|model| named(reader, model));
+        let clock = sensor.as_ref().or(reader.meaning().velodyne.as_ref()).map(|s| reader.packet_clock(s));
+        let base = TimeBase::of(reader);
+        let (mut first, mut count, mut displaced) = (None, 0, 0_u64);
+        self.file("packets.pcap", |file| {
+            let mut capture = PcapWriter::new(BufWriter::new(file))?;
+            for (message, payload) in reader.payloads(Kind::Velodyne) {
+                let Payload::Velodyne(packets) = payload else { continue };
+                for (i, packet) in packets.iter().enumerate() {
+                    let nanos =
+                        clock.as_ref().map_or(message.nanos, |clock| clock.at(message.nanos, packets, i));
+                    if window.keeps(nanos) {
+                        first.get_or_insert((nanos, message.offset));
+                        count += 1;
+                        let held = capture.packet(base.place(nanos).unwrap_or(nanos), packet)?;
+                        displaced += u64::from(!held);
+                    }
+                }
+            }
+            capture.finish()?;
+            Ok(())
+        })?;
+        if displaced > 0 {
+            let why = format!("{displaced} packets have times that a capture cannot hold");
+            self.context.report.warn("times that a capture cannot hold", &why);
+            self.status = Status::Lost;
+        }
+        self.packets = count;
+        if let Some((nanos, offset)) = first {
+            let row = self.row(nanos, offset);
+            let (file, frame_id) = ("packets.pcap".to_owned(), "VelodyneRawDataM".to_owned());
+            self.rows.push(Row { file, encoding: "pcap", frame_id, ..row });
+        }
+        Ok(())
+    }
+
     fn cloud(
         &mut self,
         revolution: &Revolution<'_>,
@@ -138,17 +178,10 @@ impl Extraction<'_> {
         taken: &mut HashSet<String>,
     ) -> Result<(), Failure> {
         let base = free(taken, &format!("clouds/{}", revolution.nanos), "");
-        for format in cloud::Format::ALL {
-            if self.args.cloud.is_some_and(|wanted| wanted != format) {
-                continue;
-            }
-            let points = revolution.points.iter().map(|point| {
-                #[expect(clippy::cast_possible_truncation, reason = "rounded once, to the width of the file")]
-                let t = (f64::from(point.nanos) / 1e9) as f32;
-                let (intensity, ring) = (point.intensity, point.ring.into());
-                CloudPoint { x: point.x, y: point.y, z: point.z, intensity, ring, t }
-            });
-            let name = format!("{base}.{}", format.name());
+        let formats = self.args.cloud.map_or(vec![cloud::Format::Ply, cloud::Format::Pcd], |one| vec![one]);
+        for format in formats {
+            let points = revolution.points.iter().map(CloudPoint::from);
+            let name = format!("{base}.{}", format.extension());
             self.file(&name, |file| Ok(cloud::write(points, format, comment, file)?))?;
             let row = self.row(revolution.nanos, revolution.offset);
             self.rows.push(Row {

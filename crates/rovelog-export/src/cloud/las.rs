@@ -1,0 +1,81 @@
+//! LAS 1.4 and LAZ, what is the same compressed: points of format 6, the ring as a field of its own.
+//!
+//! Coordinates are whole tenths of a millimetre there, and intensities whole numbers; the time of a point is what
+//! LAS calls GPS time, counted from the start of the cloud.
+
+use std::io::{self, Cursor, Write};
+
+use las::point::Format;
+use las::{Builder, Point, Transform, Vector, Vlr, Writer};
+
+use super::CloudPoint;
+
+/// Metres of a unit.
+const UNIT: f64 = 1e-4;
+
+/// The place of extra fields among the records of a header.
+const EXTRA_BYTES: u16 = 4;
+
+pub(super) fn write(
+    points: impl Iterator<Item = CloudPoint>,
+    compressed: bool,
+    comment: &str,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let bad = |error: las::Error| io::Error::new(io::ErrorKind::InvalidInput, error);
+    let mut builder = Builder::from((1, 4));
+    builder.point_format = Format::new(6).map_err(bad)?;
+    builder.point_format.extra_bytes = 2;
+    builder.point_format.is_compressed = compressed;
+    let transform = Transform { scale: UNIT, offset: 0.0 };
+    builder.transforms = Vector { x: transform, y: transform, z: transform };
+    // The day of writing would make other bytes of the same cloud.
+    builder.date = None;
+    builder.system_identifier = text(comment);
+    builder.generating_software = text(concat!("rovelog ", env!("CARGO_PKG_VERSION")));
+    builder.vlrs.push(ring());
+    // The writer goes back to its header, so the file is made in memory.
+    let mut writer =
+        Writer::new(Cursor::new(Vec::new()), builder.into_header().map_err(bad)?).map_err(bad)?;
+    for point in points {
+        writer.write_point(las_point(&point)).map_err(bad)?;
+    }
+    out.write_all(writer.into_inner().map_err(bad)?.get_ref())
+}
+
+fn las_point(point: &CloudPoint) -> Point {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+    let intensity = point.intensity.round().clamp(0.0, 65535.0) as u16;
+    Point {
+        x: point.x.into(),
+        y: point.y.into(),
+        z: point.z.into(),
+        intensity,
+        return_number: 1,
+        number_of_returns: 1,
+        gps_time: Some(point.t.into()),
+        extra_bytes: point.ring.to_le_bytes().to_vec(),
+        ..Point::default()
+    }
+}
+
+/// What a header has room for.
+fn text(text: &str) -> String {
+    text.chars().filter(char::is_ascii).take(32).collect()
+}
+
+/// The description of the ring: "Extra Bytes" of the specification, 192 bytes a field.
+fn ring() -> Vlr {
+    let mut data = vec![0; 192];
+    // An unsigned short.
+    data[2] = 3;
+    for (at, text) in [(4, "ring"), (160, "ring of lasers, 0 the lowest")] {
+        data[at..at + text.len()].copy_from_slice(text.as_bytes());
+    }
+    Vlr {
+        user_id: "LASF_Spec".to_owned(),
+        record_id: EXTRA_BYTES,
+        description: "Extra fields".to_owned(),
+        data,
+    }
+}

@@ -1,0 +1,120 @@
+//! The well-known types that viewers draw by themselves, as messages: `foxglove.LocationFix`, `Log`,
+//! `PoseInFrame`, `FrameTransform`, and what sensors send.
+
+mod schemas;
+mod sensors;
+
+pub(super) use self::schemas::WellKnown;
+pub(super) use self::sensors::{compressed_image, laser_scan, point_cloud, raw_image};
+use super::proto::{double, element, fixed32, int, message, present, uint};
+
+/// A `google.protobuf.Timestamp`, which rounds down.
+fn time(field: u32, nanos: i64, out: &mut Vec<u8>) {
+    message(field, out, |out| {
+        int(1, nanos.div_euclid(1_000_000_000), out);
+        int(2, nanos.rem_euclid(1_000_000_000), out);
+    });
+}
+
+/// A place on the earth.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fix<'a> {
+    pub(super) latitude: f64,
+    pub(super) longitude: f64,
+    pub(super) altitude: f64,
+    /// Standard deviations in metres, horizontal and vertical.
+    pub(super) accuracy: Option<(f64, f64)>,
+    pub(super) frame: &'a str,
+    /// Radians clockwise from north.
+    pub(super) heading: Option<f64>,
+    /// Whatever else is known.
+    pub(super) metadata: &'a [(&'a str, String)],
+}
+
+pub(super) fn location_fix(nanos: i64, fix: &Fix<'_>, out: &mut Vec<u8>) {
+    double(1, fix.latitude, out);
+    double(2, fix.longitude, out);
+    double(3, fix.altitude, out);
+    if let Some((horizontal, vertical)) = fix.accuracy {
+        let (h, v) = (horizontal * horizontal, vertical * vertical);
+        let covariance = [h, 0.0, 0.0, 0.0, h, 0.0, 0.0, 0.0, v];
+        let bytes: Vec<u8> = covariance.iter().flat_map(|value| value.to_le_bytes()).collect();
+        element(4, &bytes, out);
+        uint(5, 2, out);
+    }
+    time(6, nanos, out);
+    super::proto::bytes(7, fix.frame.as_bytes(), out);
+    for (key, value) in fix.metadata {
+        message(9, out, |out| {
+            super::proto::bytes(1, key.as_bytes(), out);
+            super::proto::bytes(2, value.as_bytes(), out);
+        });
+    }
+    if let Some(heading) = fix.heading {
+        present(10, heading, out);
+    }
+}
+
+/// A line of a console: how grave it is, 0 to 7 as in syslog, and who printed it.
+pub(super) fn log(nanos: i64, (level, source): (u8, &str), text: &str, out: &mut Vec<u8>) {
+    let level = match level {
+        0 => 5,
+        1..=3 => 4,
+        4 | 5 => 3,
+        6 => 2,
+        _ => 1,
+    };
+    time(1, nanos, out);
+    uint(2, level, out);
+    super::proto::bytes(3, text.as_bytes(), out);
+    super::proto::bytes(4, source.as_bytes(), out);
+    fixed32(6, 0, out);
+}
+
+/// Where something is and how it is turned: metres; a quaternion as w, x, y, z.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pose {
+    pub(super) position: [f64; 3],
+    pub(super) orientation: [f64; 4],
+}
+
+/// No place, and not turned.
+pub(super) const NOWHERE: Pose = Pose { position: [0.0; 3], orientation: [1.0, 0.0, 0.0, 0.0] };
+
+fn vector(field: u32, [x, y, z]: [f64; 3], out: &mut Vec<u8>) {
+    message(field, out, |out| {
+        double(1, x, out);
+        double(2, y, out);
+        double(3, z, out);
+    });
+}
+
+fn quaternion(field: u32, [w, x, y, z]: [f64; 4], out: &mut Vec<u8>) {
+    message(field, out, |out| {
+        double(1, x, out);
+        double(2, y, out);
+        double(3, z, out);
+        double(4, w, out);
+    });
+}
+
+fn pose(field: u32, pose: &Pose, out: &mut Vec<u8>) {
+    message(field, out, |out| {
+        vector(1, pose.position, out);
+        quaternion(2, pose.orientation, out);
+    });
+}
+
+pub(super) fn pose_in_frame(nanos: i64, frame: &str, at: &Pose, out: &mut Vec<u8>) {
+    time(1, nanos, out);
+    super::proto::bytes(2, frame.as_bytes(), out);
+    pose(3, at, out);
+}
+
+pub(super) fn frame_transform(nanos: i64, (parent, child): (&str, &str), pose: &Pose, out: &mut Vec<u8>) {
+    time(1, nanos, out);
+    super::proto::bytes(2, parent.as_bytes(), out);
+    super::proto::bytes(3, child.as_bytes(), out);
+    vector(4, pose.position, out);
+    quaternion(5, pose.orientation, out);
+}

@@ -1,0 +1,338 @@
+//! What a VEL log adds: clouds of the Velodyne's revolutions, scans, images, positions and orientation as viewers
+//! draw them; and which of its topics are themselves written.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use rovelog::vel_format::gps::{Fix, quality_name};
+use rovelog::vel_format::images::Encoding;
+use rovelog::vel_format::message::{ImageRef, LaserRef, Payload, text};
+use rovelog::vel_format::velodyne::{PointOptions, Revolutions};
+use rovelog::vel_format::wire::RobotPose;
+use rovelog::vel_format::{Kind, VelReader};
+use rovelog::{FieldType, LogReader as _, Record, Select, Topic, TopicId, Value};
+
+use super::foxglove::{self, NOWHERE, Pose, WellKnown};
+use super::{Carried, Extra, ExtraSchema, Extras, McapOptions};
+use crate::cloud::{CloudPoint, FIELDS, POINT};
+use crate::track::vel::place;
+use crate::{ExportError, Loss, TimeBase};
+
+/// The frame of the vehicle, and the one that it turns in.
+const VEHICLE: &str = "base_link";
+const WORLD: &str = "map";
+
+/// The frame of the Velodyne.
+const VELODYNE: &str = "velodyne";
+
+pub(super) struct Vel<'a> {
+    reader: &'a VelReader,
+    select: Select,
+    base: TimeBase,
+    /// Whether packets, ranges and images are written as they are, and what is of unknown types.
+    raw: bool,
+    /// By topic: the channels of a scanner or a camera, and its frame.
+    sensors: BTreeMap<TopicId, Sensor>,
+    revolutions: Option<Revolutions<'a>>,
+    offset: Option<u64>,
+    /// A time before which no revolution may be placed any more.
+    last: i64,
+    /// Messages that wait for their time.
+    waiting: VecDeque<Extra>,
+    /// Records that viewers cannot be given, by topic, and why; where they are not themselves written.
+    left: BTreeMap<TopicId, (u64, String)>,
+}
+
+struct Sensor {
+    /// `/laser/scan`, and `/laser/points`; `/camera/image`, and `/camera/image_raw`.
+    channels: [String; 2],
+    frame: String,
+}
+
+impl<'a> Vel<'a> {
+    pub(super) fn new(reader: &'a VelReader, select: &Select, options: McapOptions) -> Self {
+        let mut vel = Self {
+            reader,
+            select: select.clone(),
+            base: TimeBase::of(reader),
+            // Who wants nothing but the log's own topics wants all of them.
+            raw: options.raw || !options.typed,
+            sensors: sensors(reader),
+            revolutions: None,
+            offset: None,
+            last: i64::MIN,
+            waiting: VecDeque::new(),
+            left: BTreeMap::new(),
+        };
+        let packets = reader.topics().iter().find(|topic| kind(topic) == Some(Kind::Velodyne));
+        if let Some(topic) = packets.filter(|topic| options.typed && select.keeps_topic(topic))
+            && has_packets(reader)
+        {
+            match reader.revolutions(None, None, PointOptions::default(), 0) {
+                Ok(revolutions) => vel.revolutions = Some(revolutions),
+                Err(error) => {
+                    vel.left.insert(topic.id, (0, format!("records make no clouds: {error}")));
+                }
+            }
+        }
+        vel
+    }
+
+    /// The next revolution within the window, and where its sensor is.
+    fn next_cloud(&mut self) {
+        let Some(revolutions) = &mut self.revolutions else { return };
+        while let Some(revolution) = revolutions.next() {
+            self.offset = Some(revolution.offset);
+            if !self.select.keeps_time(revolution.nanos) {
+                continue;
+            }
+            let mut data = Vec::with_capacity(revolution.points.len() * POINT);
+            for point in revolution.points {
+                data.extend_from_slice(&CloudPoint::from(point).bytes());
+            }
+            let at = self.base.place(revolution.nanos).unwrap_or(revolution.nanos);
+            // Logs out of order have revolutions out of order; messages are not.
+            let nanos = revolution.nanos.max(self.last);
+            self.last = nanos;
+            let mut cloud = Vec::with_capacity(data.len() + 256);
+            foxglove::point_cloud(at, VELODYNE, &FIELDS, &data, &mut cloud);
+            self.waiting.extend([
+                transform(nanos, at, (VEHICLE, VELODYNE), &NOWHERE),
+                extra(nanos, "/velodyne/points".into(), WellKnown::PointCloud, cloud),
+            ]);
+            return;
+        }
+        self.revolutions = None;
+    }
+
+    fn left(&mut self, topic: &Topic, why: &str) {
+        if !self.raw {
+            self.left.entry(topic.id).or_insert_with(|| (0, why.to_owned())).0 += 1;
+        }
+    }
+
+    fn scan(&mut self, topic: &Topic, scan: &LaserRef<'_>, at: i64, out: &mut Vec<Extra>) {
+        let (Some(points), Some(sensor)) = (scan.points(), self.sensors.get(&topic.id)) else {
+            let name = text(scan.sensor_type);
+            self.left(topic, &format!("scans of a sensor whose angles are not known ({name:?})"));
+            return;
+        };
+        let points: Vec<_> = points.collect();
+        let angle = |point: Option<&rovelog::vel_format::laser::ScanPoint>| point.map_or(0.0, |p| p.angle);
+        let ends = (angle(points.first()), angle(points.last()));
+        let mut bytes = Vec::new();
+        let ranges = points.iter().map(|point| point.range.unwrap_or(f64::NAN));
+        foxglove::laser_scan(at, &sensor.frame, ends, ranges, &mut bytes);
+        // Not every viewer draws scans; all draw clouds.
+        let mut data = Vec::new();
+        for [x, y] in points.iter().filter_map(rovelog::vel_format::laser::ScanPoint::xy) {
+            #[expect(clippy::cast_possible_truncation, reason = "ranges are whole millimetres below 100 m")]
+            data.extend([x as f32, y as f32, 0.0].into_iter().flat_map(f32::to_le_bytes));
+        }
+        let mut cloud = Vec::new();
+        foxglove::point_cloud(at, &sensor.frame, &FIELDS[..3], &data, &mut cloud);
+        let [scans, clouds] = sensor.channels.clone();
+        out.extend([
+            transform(0, at, (VEHICLE, &sensor.frame), &NOWHERE),
+            extra(0, scans, WellKnown::LaserScan, bytes),
+            extra(0, clouds, WellKnown::PointCloud, cloud),
+        ]);
+    }
+
+    fn image(&mut self, topic: &Topic, image: &ImageRef<'_>, at: i64, out: &mut Vec<Extra>) {
+        let encoding = image.encoding();
+        let (Some(sensor), true) = (self.sensors.get(&topic.id), encoding != Encoding::Unknown) else {
+            self.left(topic, "images of an unknown layout");
+            return;
+        };
+        let [compressed, raw] = sensor.channels.clone();
+        let mut bytes = Vec::with_capacity(image.data.len() + 64);
+        out.push(if encoding == Encoding::Jpeg {
+            foxglove::compressed_image(at, &sensor.frame, image.data, &mut bytes);
+            extra(0, compressed, WellKnown::CompressedImage, bytes)
+        } else {
+            let side = |n: i32| u32::try_from(n).unwrap_or(0);
+            let (width, height) = (side(image.head.width.get()), side(image.head.height.get()));
+            let each = match encoding {
+                Encoding::Yuyv => 2,
+                Encoding::Rgb => 3,
+                _ => 1,
+            };
+            let layout = ([width, height, width * each], encoding.name());
+            foxglove::raw_image(at, &sensor.frame, layout, image.data, &mut bytes);
+            extra(0, raw, WellKnown::RawImage, bytes)
+        });
+    }
+
+    fn fix(&self, fix: &Fix, at: i64) -> Option<Extra> {
+        let (latitude, longitude) = place(fix, self.reader.meaning().gps.unit)?;
+        let data = &fix.data;
+        let finite = |value: f32| Some(f64::from(value)).filter(|value| value.is_finite());
+        let mut metadata = vec![
+            ("quality", quality_name(data.quality.get()).to_owned()),
+            ("satellites", data.satellites.get().to_string()),
+        ];
+        for (name, value) in [("hdop", data.hdop), ("vdop", data.vdop), ("pdop", data.pdop)] {
+            metadata.extend(finite(value.get()).map(|_| (name, value.get().to_string())));
+        }
+        let mut bytes = Vec::new();
+        let fix = foxglove::Fix {
+            latitude,
+            longitude,
+            altitude: finite(data.height.get()).unwrap_or(0.0),
+            accuracy: None,
+            frame: "gps",
+            // Who hardly moves has no heading.
+            heading: finite(data.course.get()).filter(|_| data.speed.get() >= 1.0).map(f64::to_radians),
+            metadata: &metadata,
+        };
+        foxglove::location_fix(at, &fix, &mut bytes);
+        Some(extra(0, "/gps".into(), WellKnown::LocationFix, bytes))
+    }
+
+    fn pose(&self, pose: &RobotPose, at: i64, out: &mut Vec<Extra>) {
+        let orientation = self.reader.meaning().pose.quaternion(pose).map(f64::from);
+        let length = orientation.iter().map(|part| part * part).sum::<f64>().sqrt();
+        // What is no rotation would make viewers refuse all frames.
+        if (length - 1.0).abs() <= 0.05 {
+            let turned = Pose { orientation, ..NOWHERE };
+            let mut bytes = Vec::new();
+            foxglove::pose_in_frame(at, WORLD, &turned, &mut bytes);
+            out.push(transform(0, at, (WORLD, VEHICLE), &turned));
+            out.push(extra(0, "/imu".into(), WellKnown::PoseInFrame, bytes));
+        }
+    }
+}
+
+fn extra(nanos: i64, topic: String, kind: WellKnown, bytes: Vec<u8>) -> Extra {
+    Extra { nanos, topic: topic.into(), schema: ExtraSchema::WellKnown(kind), bytes }
+}
+
+fn transform(nanos: i64, at: i64, frames: (&str, &str), pose: &Pose) -> Extra {
+    let mut bytes = Vec::new();
+    foxglove::frame_transform(at, frames, pose, &mut bytes);
+    extra(nanos, "/tf".into(), WellKnown::FrameTransform, bytes)
+}
+
+/// The described type of a topic's messages.
+fn kind(topic: &Topic) -> Option<Kind> {
+    Kind::ALL.into_iter().find(|kind| kind.name() == topic.type_name)
+}
+
+/// Whether nothing is known of a topic's messages but their bytes.
+fn is_unknown(topic: &Topic) -> bool {
+    let bytes =
+        |schema: &rovelog::Schema| matches!(&schema.fields[..], [field] if field.ty == FieldType::Bytes);
+    topic.type_name == topic.name
+        && (topic.name.starts_with("0x") || topic.name.contains('@'))
+        && topic.schema.as_deref().is_none_or(bytes)
+}
+
+fn has_packets(reader: &VelReader) -> bool {
+    reader.payloads(Kind::Velodyne).any(|(_, payload)| match payload {
+        Payload::Velodyne(packets) => !packets.is_empty(),
+        _ => false,
+    })
+}
+
+/// Scanners and cameras, each kind counted through the log.
+fn sensors(reader: &VelReader) -> BTreeMap<TopicId, Sensor> {
+    let (mut scanners, mut cameras) = (0, 0);
+    let mut found = BTreeMap::new();
+    // By name, which damage does not change.
+    let mut topics: Vec<_> = reader.topics().iter().collect();
+    topics.sort_by(|a, b| a.name.cmp(&b.name));
+    for topic in topics {
+        let own = topic.name.split_once('/').map_or("", |(_, own)| own);
+        let (base, number, frame) = match kind(topic) {
+            Some(Kind::Laser) => (["/laser/scan", "/laser/points"], &mut scanners, "laser"),
+            Some(Kind::Image) => (["/camera/image", "/camera/image_raw"], &mut cameras, "camera"),
+            _ => continue,
+        };
+        let channels =
+            base.map(|base| if *number == 0 { base.to_owned() } else { format!("{base}/{number}") });
+        *number += 1;
+        let frame = if own.is_empty() { frame.to_owned() } else { format!("{frame}/{own}") };
+        found.insert(topic.id, Sensor { channels, frame });
+    }
+    found
+}
+
+impl Extras for Vel<'_> {
+    fn profile(&self) -> &'static str {
+        "vel"
+    }
+
+    fn carried(&self, topic: &Topic) -> Carried {
+        match kind(topic) {
+            Some(Kind::Velodyne | Kind::Laser | Kind::Image) if !self.raw => Carried::Otherwise,
+            None if is_unknown(topic) && self.raw => Carried::Bytes,
+            None if is_unknown(topic) => Carried::Otherwise,
+            _ => Carried::Typed,
+        }
+    }
+
+    fn channel_name(&self, topic: &Topic) -> String {
+        match kind(topic) {
+            Some(Kind::Obd) => "/obd".to_owned(),
+            None if is_unknown(topic) => format!("/vel/{}", topic.name),
+            _ => topic.name.clone(),
+        }
+    }
+
+    fn beside(&self) -> Vec<Extra> {
+        Vec::new()
+    }
+
+    fn next_due(&mut self, until: Option<i64>) -> Result<Option<Extra>, ExportError> {
+        if self.waiting.is_empty() {
+            self.next_cloud();
+        }
+        let due = self.waiting.front().is_some_and(|extra| until.is_none_or(|until| extra.nanos <= until));
+        Ok(if due { self.waiting.pop_front() } else { None })
+    }
+
+    fn offset(&self) -> Option<u64> {
+        self.offset
+    }
+
+    fn on_record(&mut self, record: &Record<'_>, _: Option<&Value>, at: i64, out: &mut Vec<Extra>) {
+        let topic = record.topic;
+        let Some(kind) = kind(topic) else {
+            if is_unknown(topic) {
+                self.left(topic, "records of an unknown type");
+            }
+            return;
+        };
+        match Payload::view(kind, record.payload) {
+            Some(Payload::Laser(scan)) => self.scan(topic, &scan, at, out),
+            Some(Payload::Image(image)) => self.image(topic, &image, at, out),
+            Some(Payload::Pose(pose)) => self.pose(pose, at, out),
+            Some(Payload::Gps(data)) => {
+                let nanos = record.time.map_or(0, |time| time.nanos);
+                out.extend(self.fix(&Fix { nanos, offset: record.offset, data: *data }, at));
+            }
+            Some(Payload::Velodyne(_)) => {
+                if !self.raw
+                    && let Some(left) = self.left.get_mut(&topic.id)
+                {
+                    left.0 += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn losses(&self) -> Vec<Loss> {
+        let topics = self.reader.topics();
+        let some = self.left.iter().filter(|(_, (count, _))| *count > 0);
+        some.map(|(id, (count, why))| {
+            Loss::new(&topics[id.index()].name, "", format!("{count} {why}; --raw keeps their bytes"))
+        })
+        .collect()
+    }
+
+    /// What the numbers of the log were taken to mean.
+    fn info(&self) -> BTreeMap<String, String> {
+        self.reader.choices().into_iter().map(|choice| (choice.what.to_owned(), choice.choice)).collect()
+    }
+}

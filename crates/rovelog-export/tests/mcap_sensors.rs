@@ -1,0 +1,307 @@
+//! MCAP of RLD and VEL logs, read again with the `mcap` crate and a protobuf reader of ten lines, beside what the
+//! readers of the logs say. Foxglove's own types are judged by `cargo xtask oracle export`.
+
+use std::collections::BTreeMap;
+
+use mcap::MessageStream;
+use rovelog::rld_format::unit::Unit;
+use rovelog::rld_format::wire::BlockStamps;
+use rovelog::rld_format::writer::{encode_row, set_counts};
+use rovelog::rld_format::{ChannelSpec, LogSpec, RldReader, RldWriter};
+use rovelog::{AnyLog, ReadOptions, Select};
+use rovelog_export::mcap::{McapOptions, write};
+use rovelog_export::{Loss, Provenance};
+
+/// Topic -> the name of its schema, and log times with messages.
+type Topics = BTreeMap<String, (Option<String>, Vec<(u64, Vec<u8>)>)>;
+
+fn written(log: &AnyLog, change: impl FnOnce(&mut McapOptions)) -> (Topics, Vec<Loss>, Vec<String>) {
+    let mut options = McapOptions::default();
+    change(&mut options);
+    let made =
+        || write(log, &Select::all(), options, &Provenance::new("log"), Vec::new(), &mut |_| ()).unwrap();
+    let written = made();
+    assert_eq!(written.out, made().out, "the same log gives other bytes");
+    let (mut topics, mut last, mut count) = (Topics::new(), 0, 0);
+    for message in MessageStream::new(&written.out).unwrap() {
+        let message = message.unwrap();
+        assert!(message.log_time >= last, "{}", message.channel.topic);
+        last = message.log_time;
+        count += 1;
+        let schema = message.channel.schema.as_ref().map(|schema| schema.name.clone());
+        let topic = topics.entry(message.channel.topic.clone()).or_insert_with(|| (schema, Vec::new()));
+        topic.1.push((message.log_time, message.data.to_vec()));
+    }
+    assert_eq!(count, written.messages);
+    (topics, written.losses, written.notes)
+}
+
+fn logs(format: &str) -> Vec<(String, AnyLog)> {
+    let mut logs = rovelog_testing::corpus(format, format, 50);
+    if let Some(real) = rovelog_testing::real(format) {
+        logs.extend(rovelog_testing::logs_in(&real, format));
+    }
+    let open = |log: rovelog_testing::Log| {
+        Some((log.name, rovelog::from_bytes(log.bytes, &ReadOptions::default()).ok()?))
+    };
+    logs.into_iter().filter_map(open).collect()
+}
+
+fn varint(bytes: &[u8], at: &mut usize) -> u64 {
+    let mut value = 0;
+    for shift in (0..).step_by(7) {
+        let byte = bytes[*at];
+        *at += 1;
+        value |= u64::from(byte & 0x7F) << shift;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    value
+}
+
+/// The numbers of a message by field; what is not there is 0.
+fn numbers(bytes: &[u8]) -> BTreeMap<u64, f64> {
+    let (mut found, mut at) = (BTreeMap::new(), 0);
+    while at < bytes.len() {
+        let key = varint(bytes, &mut at);
+        let value = match key & 7 {
+            0 => varint(bytes, &mut at) as f64,
+            1 => {
+                at += 8;
+                f64::from_le_bytes(bytes[at - 8..at].try_into().unwrap())
+            }
+            wire => panic!("wire type {wire}"),
+        };
+        found.insert(key >> 3, value);
+    }
+    found
+}
+
+fn same(a: f64, b: f64) -> bool {
+    a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
+}
+
+fn rld(log: &AnyLog) -> &RldReader {
+    let AnyLog::Rld(reader) = log else { panic!("{}", log.format().name) };
+    reader
+}
+
+/// With all samples: message n of a log whose clock never went back is row n.
+#[test]
+fn samples_are_the_rows() {
+    let mut compared = 0;
+    for (name, log) in logs("rld") {
+        let reader = rld(&log);
+        let (topics, losses, notes) = written(&log, |options| options.full = true);
+        assert!(losses.iter().all(|loss| loss.why.contains("times")) && notes.is_empty(), "{name}");
+        let Some(topic) = log.topics().first().filter(|topic| topic.count > 0) else { continue };
+        let channel = format!("/rld/{}", topic.name);
+        let messages = topics.get(&channel).map_or(&[][..], |(_, messages)| messages);
+        if losses.is_empty() {
+            assert_eq!(messages.len() as u64, topic.count, "{name}");
+        }
+        let report = reader.clock_report();
+        if !report.backwards.is_empty() || !report.steps.is_empty() || !losses.is_empty() {
+            continue;
+        }
+        let analog: Vec<_> =
+            (0..reader.channels().len()).filter(|i| !reader.channels()[*i].is_binary).collect();
+        for (row, (_, message)) in (0..).zip(messages) {
+            let (row, got) = (reader.row(row).unwrap(), numbers(message));
+            for (number, channel) in (1..).zip(&analog) {
+                let want = match row.is_valid(*channel) {
+                    Some(true) => row.physical(*channel).or(row.raw(*channel).map(|raw| raw as f64)),
+                    _ => Some(f64::NAN),
+                };
+                let got = got.get(&number).copied().unwrap_or(0.0);
+                assert!(same(got, want.unwrap()), "{name}, {}", reader.channels()[*channel].name);
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 10_000, "{compared}");
+}
+
+/// A log of 64 kSPS: 300 ms, and half a second of it missing behind the first 200.
+fn fast() -> RldReader {
+    let mut spec = LogSpec::new(64_000);
+    spec.block_rows = 6_400;
+    spec.channels = vec![
+        ChannelSpec::bit("DI1"),
+        ChannelSpec::range("I1L_valid"),
+        ChannelSpec::bit("DI2"),
+        ChannelSpec::analog("V1", Unit::Volt, -8),
+        ChannelSpec::analog("I1L", Unit::Ampere, -11).valid_if("I1L_valid"),
+        ChannelSpec::analog("I1H", Unit::Ampere, -9),
+    ];
+    let mut header = spec.header().unwrap();
+    set_counts(&mut header, 19_200).unwrap();
+    let mut writer = RldWriter::new(Vec::new(), header).unwrap();
+    for (first, millis) in [(0, 0i128), (6_400, 100), (12_800, 700)] {
+        let at = millis * 1_003_520;
+        let stamps = BlockStamps::new(1_700_000_000_000_000_000 + at, 5_000_000_000 + at).unwrap();
+        let mut rows = Vec::new();
+        for n in first..first + 6_400_i64 {
+            let word =
+                u32::from(n % 1000 < 3) | u32::from(n % 300 < 200) << 1 | u32::from(n % 1777 == 5) << 2;
+            encode_row(writer.layout(), &[word], &[n * n % 7919, n, n / 100], &mut rows).unwrap();
+        }
+        writer.block(&stamps, &rows).unwrap();
+    }
+    let (bytes, _) = writer.finish().unwrap();
+    RldReader::new(bytes.into(), &ReadOptions::default()).unwrap()
+}
+
+/// Above 1000 samples in a second: every row is in one message, between its least and its greatest value, and no
+/// message reaches over the gap.
+#[test]
+fn an_envelope_holds_every_row() {
+    let log = AnyLog::Rld(fast());
+    let (topics, losses, notes) = written(&log, |_| ());
+    assert!(losses.is_empty());
+    assert!(notes[0].contains("every 64 samples"), "{notes:?}");
+    let (schema, messages) = &topics["/rld/samples"];
+    assert_eq!(schema.as_deref(), Some("rld.Envelope"));
+    assert_eq!(messages.len(), 300);
+    let reader = rld(&log);
+    let mut row = 0;
+    for (time, message) in messages {
+        assert_eq!(i64::try_from(*time).ok(), reader.record_times().time(row));
+        let got = numbers(message);
+        let number = |field: u64| got.get(&field).copied().unwrap_or(0.0);
+        let rows: Vec<_> = (row..row + 64).map(|row| reader.row(row).unwrap()).collect();
+        row += 64;
+        // Three fields for each of V1, I1L, I1H and I1, then the flag and the number of rows.
+        for (channel, field) in [(3, 1), (4, 4), (5, 7)] {
+            let valid = rows.iter().filter(|row| row.is_valid(channel) == Some(true));
+            let values: Vec<f64> = valid.map(|row| row.physical(channel).unwrap()).collect();
+            if values.is_empty() {
+                assert!((0..3).all(|i| number(field + i).is_nan()));
+                continue;
+            }
+            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            assert!(same(number(field), least) && same(number(field + 2), most), "row {row}");
+            assert!((number(field + 1) - mean).abs() <= 1e-12 * mean.abs(), "row {row}");
+        }
+        let valid = rows.iter().filter(|row| row.bit(1) == Some(true)).count();
+        assert!(same(number(13), valid as f64) && same(number(14), 64.0));
+    }
+    assert_eq!(row, reader.rows());
+}
+
+/// Digital inputs of an envelope: between two messages nothing changed.
+#[test]
+fn every_edge_of_a_digital_input_is_there() {
+    let log = AnyLog::Rld(fast());
+    let (topics, ..) = written(&log, |_| ());
+    let (_, messages) = &topics["/rld/digital"];
+    let reader = rld(&log);
+    let (mut next, mut state) = (0, BTreeMap::new());
+    for row in 0..reader.rows() {
+        let now = reader.record_times().time(row).unwrap().cast_unsigned();
+        while let Some((_, message)) = messages.get(next).filter(|(time, _)| *time <= now) {
+            state = numbers(message);
+            next += 1;
+        }
+        let at = reader.row(row).unwrap();
+        for (field, bit) in [(1, 0), (2, 2)] {
+            let got = state.get(&field).copied().unwrap_or(0.0);
+            assert!(same(got, f64::from(u8::from(at.bit(bit).unwrap()))), "row {row}");
+        }
+    }
+    assert_eq!(next, messages.len());
+    assert!((100..200).contains(&next), "{next}");
+}
+
+#[test]
+fn gaps_and_comments_are_events() {
+    let events = |name: &str, typed: bool| {
+        let log = rovelog::open(rovelog_testing::root().join("corpus/rld").join(name)).unwrap();
+        let (topics, ..) = written(&log, |options| options.typed = typed);
+        topics.get("/rld/events").map_or_else(Vec::new, |(_, events)| events.clone())
+    };
+    let gap = events("gap.rld", true);
+    let text = |(_, bytes): &(u64, Vec<u8>)| String::from_utf8_lossy(bytes).into_owned();
+    assert!(gap.iter().any(|event| text(event).contains("gap")), "{gap:?}");
+    // In the middle of the log, where it is.
+    assert!(gap.last().unwrap().0 > gap[0].0 || gap.len() == 1);
+    assert!(events("gap.rld", false).is_empty());
+}
+
+/// With `raw` every record is there by itself; without, bulky ones are there as what viewers draw, or are losses.
+#[test]
+fn records_of_vel_are_there_or_losses() {
+    let bulky = ["VelodyneRawDataM", "LaserRange2DDataM", "ImageM"];
+    for (name, log) in logs("vel") {
+        let (topics, losses, _) = written(&log, |options| options.raw = true);
+        let times = losses.iter().all(|loss| loss.why.contains("times"));
+        assert!(times, "{name}: {losses:?}");
+        let len =
+            |topics: &Topics, name: &str| topics.get(name).map_or(0, |(_, messages)| messages.len() as u64);
+        for topic in log.topics().iter().filter(|_| losses.is_empty()) {
+            let unknown = topic.name.starts_with("0x") || topic.name.contains('@');
+            let channel = match &*topic.name {
+                "OBDDataM" => "/obd".to_owned(),
+                name if unknown => format!("/vel/{name}"),
+                name => name.to_owned(),
+            };
+            assert_eq!(len(&topics, &channel), topic.count, "{name} {channel}");
+            assert_eq!(topics[&channel].0.is_none(), unknown, "{name} {channel}");
+        }
+        let (topics, losses, _) = written(&log, |_| ());
+        if losses.iter().any(|loss| loss.why.contains("times")) {
+            continue;
+        }
+        let lost: u64 = losses
+            .iter()
+            .filter(|loss| !loss.topic.starts_with("VelodyneRawDataM"))
+            .map(|loss| loss.why.split(' ').next().unwrap().parse::<u64>().unwrap())
+            .sum();
+        let (mut left_out, mut drawn) = (0, 0);
+        for topic in log.topics() {
+            let is_bulky = bulky.contains(&&*topic.type_name);
+            let unknown = topic.name.starts_with("0x") || topic.name.contains('@');
+            assert!(!(is_bulky || unknown) || !topics.contains_key(&topic.name), "{name} {}", topic.name);
+            left_out += if unknown || is_bulky && topic.type_name != bulky[0] { topic.count } else { 0 };
+        }
+        for (topic, (_, messages)) in &topics {
+            let drawn_as = ["/laser/scan", "/camera/image"].iter().any(|known| topic.starts_with(known));
+            drawn += if drawn_as { messages.len() as u64 } else { 0 };
+        }
+        assert_eq!(drawn + lost, left_out, "{name}: {losses:?}");
+        // Nothing but the log's own topics is all of them.
+        let (plain, ..) = written(&log, |options| options.typed = false);
+        assert!(
+            plain
+                .keys()
+                .all(|topic| topic == "/obd" || topic.starts_with("/vel/") || !topic.starts_with('/'))
+        );
+    }
+}
+
+/// Clouds hold the points of the revolutions.
+#[test]
+fn clouds_are_the_revolutions() {
+    let path = rovelog_testing::root().join("corpus/vel/velodyne-vlp16.vel");
+    let log = rovelog::open(path).unwrap();
+    let (topics, ..) = written(&log, |_| ());
+    let AnyLog::Vel(reader) = &log else { panic!("a VEL log") };
+    let mut revolutions =
+        reader.revolutions(None, None, rovelog::vel_format::velodyne::PointOptions::default(), 0).unwrap();
+    let (schema, clouds) = &topics["/velodyne/points"];
+    assert_eq!(schema.as_deref(), Some("foxglove.PointCloud"));
+    let mut clouds = clouds.iter();
+    while let Some(revolution) = revolutions.next() {
+        let (_, message) = clouds.next().unwrap();
+        let points = revolution.points;
+        let last = [points.last().unwrap()].map(|point| [point.x, point.y, point.z, point.intensity])[0];
+        // The points end the message: 22 bytes each, the first 16 of them place and intensity.
+        let tail = &message[message.len() - 22..message.len() - 6];
+        assert_eq!(tail, last.map(f32::to_le_bytes).concat());
+        assert!(message.len() > 22 * points.len());
+    }
+    assert!(clouds.next().is_none());
+}
