@@ -10,7 +10,8 @@ use rovelog_export::{Loss, Provenance};
 
 fn written(log: &AnyLog, options: McapOptions) -> (Vec<u8>, u64, Vec<Loss>) {
     let provenance = Provenance::new("log").with_sha256("0".repeat(64));
-    write(log, &Select::all(), options, &provenance, Vec::new(), &mut |_| ()).unwrap()
+    let done = write(log, &Select::all(), options, &provenance, Vec::new(), &mut |_| ()).unwrap();
+    (done.out, done.messages, done.losses)
 }
 
 fn logs() -> Vec<(String, AnyLog)> {

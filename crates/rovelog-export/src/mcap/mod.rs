@@ -9,6 +9,7 @@ mod foxglove;
 mod plain;
 mod proto;
 mod px4;
+mod ros;
 mod types;
 
 use std::collections::{BTreeMap, HashMap};
@@ -21,7 +22,7 @@ use rovelog::{AnyLog, Record, Select, Topic, Value};
 
 use self::foxglove::WellKnown;
 use crate::provenance::name_and_instance;
-use crate::{ExportError, Loss, Provenance, TimeBase};
+use crate::{ExportError, Exported, Loss, Provenance, TimeBase};
 
 /// How MCAP is written.
 #[derive(Clone, Copy, Debug)]
@@ -31,11 +32,25 @@ pub struct McapOptions {
     pub typed: bool,
     /// Leave poses in the axes of the vehicle (north, east, down) instead of those of viewers (east, north, up).
     pub keep_ned: bool,
+    /// What records of ROS bags become.
+    pub ros: RosForm,
+}
+
+/// What records of ROS bags become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RosForm {
+    /// What they are.
+    #[default]
+    Recorded,
+    /// The same bytes; types that were renamed since, and are the same, have their names of today.
+    Modernized,
+    /// Messages of ROS 2, and nothing but those.
+    Ros2,
 }
 
 impl Default for McapOptions {
     fn default() -> Self {
-        Self { typed: true, keep_ned: false }
+        Self { typed: true, keep_ned: false, ros: RosForm::default() }
     }
 }
 
@@ -72,8 +87,7 @@ trait Extras {
     }
 }
 
-/// Writes the selected records, and what belongs to them; how many messages that were, and what could not be
-/// carried. `out` comes back complete.
+/// Writes the selected records, and what belongs to them. `out` comes back complete.
 ///
 /// # Errors
 /// Where the output refuses, or the log cannot be read.
@@ -84,7 +98,8 @@ pub fn write<W: Write>(
     provenance: &Provenance,
     out: W,
     progress: &mut dyn FnMut(u64),
-) -> Result<(W, u64, Vec<Loss>), ExportError> {
+) -> Result<Exported<W>, ExportError> {
+    let mut bag = if let AnyLog::Rosbag(bag) = log { Some(ros::Ros::new(bag, options.ros)) } else { None };
     let mut extras: Box<dyn Extras + '_> = match log {
         AnyLog::Ulog(reader) => Box::new(px4::Px4::new(reader, options)?),
         _ => Box::new(plain::Plain::new(log, options)),
@@ -113,12 +128,20 @@ pub fn write<W: Write>(
         while let Some(extra) = beside.next_if(|extra| extra.nanos <= nanos) {
             file.extra(&extra)?;
         }
+        let Some(times) = file.times(&record, nanos) else {
+            file.tally(record.topic).out_of_range += 1;
+            continue;
+        };
+        if let Some(bag) = &mut bag {
+            bag.record(&mut file, &record, times)?;
+            continue;
+        }
         let Ok(value) = record.value() else {
             file.tally(record.topic).undecodable += 1;
             continue;
         };
         value_bytes.clear();
-        file.record(&record, &value, nanos, &mut value_bytes)?;
+        file.record(&record, &value, times, &mut value_bytes)?;
         if options.typed {
             extras.on_record(&record, &value, file.base.place(nanos).unwrap_or(nanos), &mut more);
             for mut extra in more.drain(..) {
@@ -130,7 +153,10 @@ pub fn write<W: Write>(
     for extra in beside {
         file.extra(&extra)?;
     }
-    file.finish()
+    let (out, messages, mut losses) = file.finish()?;
+    let (more, notes) = bag.map(ros::Ros::outcome).unwrap_or_default();
+    losses.extend(more);
+    Ok(Exported { out, messages, losses, notes })
 }
 
 /// What became of the records of a topic.
@@ -197,29 +223,19 @@ impl<'a, W: Write> File<'a, W> {
         if let Some(instance) = name_and_instance(&topic.name).1 {
             metadata.insert(self.instance_key.to_owned(), instance.to_owned());
         }
-        let channel = if let Some(definition) = self.ros1(topic) {
-            let schema = self.writer.add_schema(&topic.type_name, "ros1msg", definition.as_bytes())?;
-            self.writer.add_channel(schema, &topic.name, "ros1", &metadata)?
-        } else {
-            let compiled = topic.schema.as_ref().and_then(|schema| types::compile(self.package, schema));
-            let Some(compiled) = compiled else { return Ok(None) };
-            let schema = self.writer.add_schema(&compiled.name, "protobuf", &compiled.descriptor)?;
-            self.writer.add_channel(schema, &topic.name, "protobuf", &metadata)?
-        };
+        let compiled = topic.schema.as_ref().and_then(|schema| types::compile(self.package, schema));
+        let Some(compiled) = compiled else { return Ok(None) };
+        let schema = self.writer.add_schema(&compiled.name, "protobuf", &compiled.descriptor)?;
+        let channel = self.writer.add_channel(schema, &topic.name, "protobuf", &metadata)?;
         self.channels[topic.id.index()] = Some(channel);
         Ok(Some(channel))
-    }
-
-    /// The definition of a topic whose messages are written in their own bytes.
-    fn ros1(&self, topic: &Topic) -> Option<String> {
-        (self.log.format().id == "rosbag").then(|| self.log.definition(topic)).flatten()
     }
 
     fn record(
         &mut self,
         record: &Record<'_>,
         value: &Value,
-        nanos: i64,
+        (log_time, publish_time): (u64, u64),
         buffer: &mut Vec<u8>,
     ) -> Result<(), ExportError> {
         let Some(channel_id) = self.channel(record.topic)? else {
@@ -229,24 +245,23 @@ impl<'a, W: Write> File<'a, W> {
             tally.undecodable += u64::from(!known);
             return Ok(());
         };
-        let Some(log_time) = self.time(nanos) else {
-            self.tally(record.topic).out_of_range += 1;
-            return Ok(());
-        };
-        // What the record itself says, where that differs: 0 where it has no time.
-        let own = record.time.and_then(|time| self.time(time.nanos));
-        #[expect(clippy::cast_possible_truncation, reason = "a number that may begin again")]
-        let sequence = record.seq as u32;
-        let header = MessageHeader { channel_id, sequence, log_time, publish_time: own.unwrap_or(log_time) };
-        let data = if self.log.format().id == "rosbag" && self.ros1(record.topic).is_some() {
-            record.payload
-        } else {
-            types::encode(value, buffer);
-            self.tally(record.topic).nulls += nulls(value);
-            buffer
-        };
+        types::encode(value, buffer);
+        self.tally(record.topic).nulls += nulls(value);
+        let sequence = sequence(record);
+        self.write(MessageHeader { channel_id, sequence, log_time, publish_time }, buffer)
+    }
+
+    fn write(&mut self, header: MessageHeader, data: &[u8]) -> Result<(), ExportError> {
         self.messages += 1;
         Ok(self.writer.write_to_known_channel(&header, data)?)
+    }
+
+    /// The times of a record that stands at `nanos`: when it was logged, and what it says itself.
+    fn times(&self, record: &Record<'_>, nanos: i64) -> Option<(u64, u64)> {
+        let log_time = self.time(nanos)?;
+        // 0 where it has no time.
+        let own = record.time.and_then(|time| self.time(time.nanos));
+        Some((log_time, own.unwrap_or(log_time)))
     }
 
     fn time(&self, nanos: i64) -> Option<u64> {
@@ -271,8 +286,7 @@ impl<'a, W: Write> File<'a, W> {
         let (channel_id, sequence) = *channel;
         channel.1 = sequence.wrapping_add(1);
         let header = MessageHeader { channel_id, sequence, log_time, publish_time: log_time };
-        self.messages += 1;
-        Ok(self.writer.write_to_known_channel(&header, &extra.bytes)?)
+        self.write(header, &extra.bytes)
     }
 
     fn finish(mut self) -> Result<(W, u64, Vec<Loss>), ExportError> {
@@ -297,6 +311,12 @@ impl<'a, W: Write> File<'a, W> {
         }
         Ok((self.writer.into_inner().into_inner(), self.messages, losses))
     }
+}
+
+/// The number of a record among those of its topic.
+#[expect(clippy::cast_possible_truncation, reason = "a number that may begin again")]
+fn sequence(record: &Record<'_>) -> u32 {
+    record.seq as u32
 }
 
 /// Missing values in a record: protobuf has no word for them.
