@@ -107,7 +107,7 @@ impl<'a> Ros<'a> {
                 (tally.cut, "records cannot be decoded"),
                 (tally.misfits, "records do not fit the only definition that there is"),
                 (tally.surplus, "records have bytes behind their last field, which ROS 2 has no place for"),
-                (tally.times, "times are past what ROS 2 can hold, in January 2038"),
+                (tally.times, "times or durations are more seconds than the 31 bits of ROS 2 hold"),
             ] {
                 if count > 0 {
                     losses.push(Loss::new(&topic.name, "", format!("{count} {what}")));

@@ -51,7 +51,7 @@ pub(crate) struct Cut;
 /// What a converted message does not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Left {
-    /// Times after January 2038, whose seconds ROS 2 reads as negative.
+    /// Times and durations whose seconds do not fit in 31 bits, times of after January 2038.
     pub(crate) times: u64,
     /// Bytes behind the last field.
     pub(crate) surplus: bool,

@@ -71,7 +71,10 @@ impl<'a> Line<'a> {
         let mut names: Vec<_> =
             types.iter().zip(&sums).map(|(ty, sum)| new_name(ty.name(), &sum.0)).collect();
         let sum = sums.last().map_or_else(String::new, |sum| sum.0.clone());
-        let type_name = new_name(&topic.type_name, &sum);
+        // A bag of before V1.1 may leave the name open, and give the sum.
+        let open = topic.type_name == "*";
+        let root = types.last().filter(|_| open).map_or(topic.type_name.as_str(), Type::name);
+        let type_name = new_name(root, &sum);
         if let Some(root) = names.last_mut() {
             root.clone_from(&type_name);
         }
