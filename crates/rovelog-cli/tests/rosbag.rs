@@ -85,7 +85,7 @@ fn rosbag_export() {
     };
     let runs = [
         "export recorded+two-topics.bag -o OUT/new.bag",
-        "export recorded+two-topics.bag -o OUT/part.bag --topics /a -S +0.5s --compression bz2 -f json",
+        "export recorded+two-topics.bag -o OUT/part.bag --topics /a -S +50ms --compression bz2 -f json",
         "export recorded+two-topics.bag -o OUT/new.bag",
         "export definition-header-of-roslib.bag -o OUT/modern.bag --modernize -q",
         "export types-nested.bag -o OUT/new.mcap --ros2",

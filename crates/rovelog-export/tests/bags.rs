@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use mcap::MessageStream;
 use rovelog::rosbag12::BagReader;
-use rovelog::{AnyLog, Field, FieldType, LogReader as _, ReadOptions, Scalar, Select, Value};
+use rovelog::{AnyLog, Field, FieldType, ReadOptions, Scalar, Select, Value};
 use rovelog_export::bag2::{self, Bag2Options, Compression};
 use rovelog_export::mcap::{McapOptions, RosForm};
 use rovelog_export::{ExportError, Exported, Provenance};
@@ -209,11 +209,11 @@ impl Cdr<'_> {
         u32_at(self.take(4, 4))
     }
 
-    fn message(&mut self, name: &str, fields: &[Field]) -> Value {
+    fn message(&mut self, fields: &[Field]) -> Value {
         if fields.is_empty() {
             assert_eq!(self.take(1, 1), [0], "one byte for nothing");
         }
-        let header = matches!(name, "std_msgs/Header" | "roslib/Header") && fields.len() == 3;
+        let header = fields.iter().map(|field| &*field.name).eq(["seq", "stamp", "frame_id"]);
         let field = |field: &Field| {
             let left_out = header && &*field.name == "seq";
             (field.name.clone(), if left_out { Value::Null } else { self.value(&field.ty) })
@@ -222,11 +222,6 @@ impl Cdr<'_> {
     }
 
     fn value(&mut self, ty: &FieldType) -> Value {
-        let item = |cdr: &mut Self, element: &FieldType| match element {
-            // Arrays of single bytes.
-            FieldType::Bytes => unreachable!("bytes are no elements"),
-            element => cdr.value(element),
-        };
         match ty {
             FieldType::Scalar(scalar) => {
                 let mut wide = [0; 8];
@@ -250,7 +245,7 @@ impl Cdr<'_> {
                 let text = self.take(len, 1).strip_suffix(&[0]).unwrap().to_vec();
                 String::from_utf8(text).map_or_else(|error| Value::Bytes(error.into_bytes()), Value::Text)
             }
-            FieldType::Struct(schema) => self.message(&schema.name, &schema.fields),
+            FieldType::Struct(schema) => self.message(&schema.fields),
             FieldType::Time => {
                 let (sec, nsec) = (self.word(), self.word());
                 Value::record([("sec", Value::UInt(sec.into(), 32)), ("nsec", Value::UInt(nsec.into(), 32))])
@@ -259,10 +254,10 @@ impl Cdr<'_> {
                 let (sec, nsec) = (self.word().cast_signed(), self.word());
                 Value::record([("sec", Value::Int(sec.into(), 32)), ("nsec", Value::Int(nsec.into(), 32))])
             }
-            FieldType::Array(element, len) => Value::List((0..*len).map(|_| item(self, element)).collect()),
+            FieldType::Array(element, len) => Value::List((0..*len).map(|_| self.value(element)).collect()),
             FieldType::List(element) => {
                 let len = self.word();
-                Value::List((0..len).map(|_| item(self, element)).collect())
+                Value::List((0..len).map(|_| self.value(element)).collect())
             }
             other => panic!("{other}"),
         }
@@ -284,7 +279,7 @@ fn without_seq(value: Value) -> Value {
     }
 }
 
-/// Whether a schema has bytes, which a schema does not say the length of, or durations below a second.
+/// Whether a schema has no bytes, whose length it does not say, and no durations, which ROS 2 counts otherwise.
 fn is_plain(fields: &[Field]) -> bool {
     fn plain(ty: &FieldType) -> bool {
         match ty {
@@ -321,7 +316,7 @@ fn cdr_holds_the_values_of_the_bag() {
             let Some(messages) = theirs.get_mut(&(record.topic.name.clone(), time)) else { continue };
             let bytes = messages.remove(0);
             let mut cdr = Cdr { bytes: &bytes[4..], at: 0 };
-            let got = cdr.message(&schema.name, &schema.fields);
+            let got = cdr.message(&schema.fields);
             assert_eq!(cdr.at, bytes.len() - 4, "{name} {}", record.topic.name);
             assert_eq!(got.to_json(), without_seq(value).to_json(), "{name} {}", record.topic.name);
             compared += 1;
