@@ -245,14 +245,12 @@ impl<T> ByPublisher<T> {
     ) -> Result<&mut T, E> {
         let publisher = bag.publisher(record);
         let known = &mut self.0[record.topic.id.index()];
-        let at = match known.iter().position(|(other, _)| *other == publisher) {
-            Some(at) => at,
-            None => {
-                let new = make(&publisher)?;
-                known.push((publisher, new));
-                known.len() - 1
-            }
-        };
+        let found = known.iter().position(|(other, _)| *other == publisher);
+        let at = found.unwrap_or(known.len());
+        if found.is_none() {
+            let new = make(&publisher)?;
+            known.push((publisher, new));
+        }
         Ok(&mut known[at].1)
     }
 }
