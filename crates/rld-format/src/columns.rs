@@ -261,6 +261,16 @@ pub struct RldBatches<'a> {
 }
 
 impl RldBatches<'_> {
+    /// The same for `rows` only, of those that were selected: parts of a log can be read at the same time.
+    #[must_use]
+    pub fn within(mut self, rows: Range<u64>) -> Self {
+        for range in &mut self.ranges {
+            *range = range.start.max(rows.start)..range.end.min(rows.end);
+        }
+        self.ranges.retain(|range| !range.is_empty());
+        self
+    }
+
     fn batch(&mut self, rows: Range<u64>) -> Result<RecordBatch, ArrowError> {
         let count = usize::try_from(rows.end - rows.start)
             .map_err(|e| ArrowError::InvalidArgumentError(e.to_string()))?;

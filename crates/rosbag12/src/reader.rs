@@ -42,6 +42,13 @@ pub struct Publisher {
     pub callerid: Option<String>,
 }
 
+impl Publisher {
+    /// A latching publisher: the only kind that a message tells of.
+    pub fn latching(callerid: impl Into<String>) -> Self {
+        Self { latching: true, callerid: Some(callerid.into()) }
+    }
+}
+
 impl BagReader {
     /// Opens the bag that `bytes` holds; one that is compressed as a whole is unpacked into memory.
     ///

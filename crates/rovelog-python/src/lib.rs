@@ -8,7 +8,9 @@
 
 mod errors;
 mod export;
+mod matrix;
 mod memory;
+mod parallel;
 mod power;
 mod reader;
 mod records;
@@ -45,6 +47,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(errors::panic_on_purpose, module)?)?;
     module.add_function(wrap_pyfunction!(reader::formats, module)?)?;
     module.add_function(wrap_pyfunction!(rosbag::bag_connections, module)?)?;
+    module.add_function(wrap_pyfunction!(rosbag::bag_messages, module)?)?;
+    module.add_class::<rosbag::BagMessages>()?;
     export::register(module)?;
     power::register(module)?;
     rld::register(module)?;

@@ -1,6 +1,7 @@
-//! Records in the order of time, decoded a piece at a time.
+//! Records in the order of time, decoded a piece at a time, ahead of whoever reads them.
 
 use std::collections::VecDeque;
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use pyo3::exceptions::PyKeyError;
@@ -14,6 +15,8 @@ use crate::values::to_python;
 
 /// Records that are decoded at once, without the interpreter's lock.
 const PIECE: usize = 256;
+/// Pieces that lie ready, beside the one that is read and the one that is being decoded.
+const AHEAD: usize = 2;
 /// Bytes of records after which a piece ends.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -26,27 +29,39 @@ self_cell!(
 );
 
 /// What a record leaves behind once it is decoded.
-struct Decoded {
-    topic: usize,
-    t_ns: Option<i64>,
-    offset: u64,
+pub(crate) struct Decoded {
+    pub(crate) topic: usize,
+    pub(crate) t_ns: Option<i64>,
+    pub(crate) offset: u64,
     seq: u64,
-    value: Value,
+    pub(crate) value: Value,
 }
 
-struct State {
+/// What decodes, on a thread of its own, ahead of whoever reads.
+struct Decoder {
     cell: Cell,
-    ready: VecDeque<rovelog::Result<Decoded>>,
-    ended: bool,
     /// Payloads are handed on as they are.
     raw: bool,
 }
 
-impl State {
-    fn fill(&mut self) {
-        let mut bytes = 0;
+type Piece = VecDeque<rovelog::Result<Decoded>>;
+
+impl Decoder {
+    /// Decodes piece by piece until the records end, with an empty piece, or nobody takes them any more.
+    fn run(mut self, pieces: &SyncSender<Piece>) {
+        loop {
+            let piece = self.piece();
+            let ended = piece.is_empty();
+            if pieces.send(piece).is_err() || ended {
+                return;
+            }
+        }
+    }
+
+    fn piece(&mut self) -> Piece {
+        let (mut piece, mut bytes) = (Piece::new(), 0);
         let raw = self.raw;
-        while self.ready.len() < PIECE && bytes < PIECE_BYTES {
+        while piece.len() < PIECE && bytes < PIECE_BYTES {
             let decoded = self.cell.with_dependent_mut(|_, records| {
                 let record = match records.next()? {
                     Ok(record) => record,
@@ -62,11 +77,41 @@ impl State {
                     value,
                 }))
             });
-            let Some(decoded) = decoded else {
-                self.ended = true;
+            let Some(decoded) = decoded else { break };
+            piece.push_back(decoded);
+        }
+        piece
+    }
+}
+
+enum State {
+    /// Nothing was asked for yet.
+    New(Decoder),
+    Running(Receiver<Piece>),
+    Ended,
+}
+
+struct Reading {
+    ready: Piece,
+    state: State,
+}
+
+impl Reading {
+    /// Waits for the next piece; it is empty at the end.
+    fn wait(&mut self) {
+        if let State::New(_) = self.state {
+            let (send, receive) = mpsc::sync_channel(AHEAD);
+            let State::New(decoder) = std::mem::replace(&mut self.state, State::Running(receive)) else {
                 return;
             };
-            self.ready.push_back(decoded);
+            std::thread::spawn(move || decoder.run(&send));
+        }
+        if let State::Running(pieces) = &self.state {
+            // A decoder that does not even send the end has panicked.
+            self.ready = pieces.recv().expect("the decoder has panicked");
+            if self.ready.is_empty() {
+                self.state = State::Ended;
+            }
         }
     }
 }
@@ -74,7 +119,7 @@ impl State {
 /// An iterator over records.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Messages {
-    state: Mutex<State>,
+    reading: Mutex<Reading>,
     names: Vec<Py<PyString>>,
     path: Option<String>,
 }
@@ -90,7 +135,31 @@ impl Messages {
         let names = log.topics().iter().map(|topic| PyString::new(py, &topic.name).unbind()).collect();
         let log = Arc::clone(log);
         let cell = errors::run(py, || Cell::new(log, |log| log.records(select)))?;
-        Ok(Self { state: Mutex::new(State { cell, ready: VecDeque::new(), ended: false, raw }), names, path })
+        let reading = Reading { ready: Piece::new(), state: State::New(Decoder { cell, raw }) };
+        Ok(Self { reading: Mutex::new(reading), names, path })
+    }
+
+    /// The next record.
+    pub(crate) fn take(&self, py: Python<'_>) -> PyResult<Option<Decoded>> {
+        // Only what is ready is taken with the interpreter's lock held; whoever waits needs no such lock.
+        let ready = match self.reading.try_lock() {
+            Ok(mut reading) => reading.ready.pop_front(),
+            Err(TryLockError::Poisoned(reading)) => reading.into_inner().ready.pop_front(),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        let decoded = if ready.is_some() {
+            ready
+        } else {
+            py.check_signals()?;
+            errors::run(py, || {
+                let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+                if reading.ready.is_empty() {
+                    reading.wait();
+                }
+                reading.ready.pop_front()
+            })?
+        };
+        decoded.transpose().map_err(|error| errors::raise(py, &error, self.path.as_deref()))
     }
 }
 
@@ -101,33 +170,11 @@ impl Messages {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Message>> {
-        // Only what is ready is taken with the interpreter's lock held; whoever fills needs no such lock.
-        let ready = match self.state.try_lock() {
-            Ok(mut state) => state.ready.pop_front(),
-            Err(TryLockError::Poisoned(state)) => state.into_inner().ready.pop_front(),
-            Err(TryLockError::WouldBlock) => None,
-        };
-        let decoded = if ready.is_some() {
-            ready
-        } else {
-            py.check_signals()?;
-            errors::run(py, || {
-                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                if state.ready.is_empty() && !state.ended {
-                    state.fill();
-                }
-                state.ready.pop_front()
-            })?
-        };
-        match decoded {
-            None => Ok(None),
-            Some(Err(error)) => Err(errors::raise(py, &error, self.path.as_deref())),
-            Some(Ok(decoded)) => {
-                let topic = self.names[decoded.topic].clone_ref(py);
-                let Decoded { t_ns, offset, seq, value, .. } = decoded;
-                Ok(Some(Message { topic, t_ns, offset, seq, value }))
-            }
-        }
+        Ok(self.take(py)?.map(|decoded| {
+            let topic = self.names[decoded.topic].clone_ref(py);
+            let Decoded { t_ns, offset, seq, value, .. } = decoded;
+            Message { topic, t_ns, offset, seq, value }
+        }))
     }
 }
 

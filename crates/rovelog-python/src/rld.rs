@@ -5,10 +5,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use arrow_array::Array as _;
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Float64Type, Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef};
-use arrow_schema::{ArrowError, DataType};
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_schema::DataType;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use rovelog::rld_format::clock::{TimeAxis, TimeBase, TimeOptions};
@@ -16,6 +16,7 @@ use rovelog::rld_format::{ColumnOptions, RldReader};
 use rovelog::{AnyLog, Error, ErrorKind, ReadOptions, Result, Select};
 
 use crate::errors::{self, Raise};
+use crate::matrix::{Wanted, matrix};
 use crate::memory::Memory;
 use crate::reader::Reader;
 
@@ -65,30 +66,10 @@ pub(crate) fn rld_header<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Boun
 
 /// Physical values of some channels, row by row: memory of 64-bit floats that may be written.
 #[pyfunction]
-pub(crate) fn rld_matrix(py: Python<'_>, reader: &Reader, channels: Vec<usize>) -> PyResult<Memory> {
+pub(crate) fn rld_matrix(py: Python<'_>, reader: &Reader, wanted: Vec<Wanted>) -> PyResult<Memory> {
     let log = rld(py, reader)?;
-    let options = ColumnOptions::physical().with_nulls(false).with_times(None);
-    let values = errors::run(py, || -> Result<Vec<u8>> {
-        let width = channels.len() * size_of::<f64>();
-        let mut out = vec![0; rows(log)? * width];
-        let mut row = 0;
-        each_batch(log, &options, |columns| {
-            let count = columns.first().map_or(0, arrow_array::Array::len);
-            let end = row + count;
-            let part = &mut out[row * width..end * width];
-            for (place, channel) in channels.iter().enumerate() {
-                let column = columns.get(*channel).ok_or_else(|| {
-                    ArrowError::InvalidArgumentError(format!("there is no channel {channel}"))
-                })?;
-                spread(column, &mut part[place * size_of::<f64>()..], width)?;
-            }
-            row = end;
-            Ok(())
-        })?;
-        Ok(out)
-    })?;
-    let values = values.map_err(|error| reader.raise(py, &error))?;
-    let len = values.len();
+    let values = errors::run(py, || matrix(log, &wanted))?;
+    let (values, len) = values.map_err(|error| reader.raise(py, &error))?;
     Ok(Memory::owned(values, len))
 }
 
@@ -148,40 +129,6 @@ fn rows(log: &RldReader) -> Result<usize> {
 
 fn missing(channel: usize) -> Error {
     Error::new("rld", ErrorKind::InvalidArgument, None, format!("there is no channel {channel}"))
-}
-
-/// Hands the columns of each batch to `take`.
-fn each_batch(
-    log: &RldReader,
-    options: &ColumnOptions,
-    mut take: impl FnMut(&[ArrayRef]) -> std::result::Result<(), ArrowError>,
-) -> Result<()> {
-    for batch in log.batches(&Select::all(), options)? {
-        batch.and_then(|batch| take(batch.columns())).map_err(errors::columns)?;
-    }
-    Ok(())
-}
-
-/// Writes a column to every `width`th place of `out`, as 64-bit floats.
-fn spread(column: &ArrayRef, out: &mut [u8], width: usize) -> std::result::Result<(), ArrowError> {
-    let places = out.chunks_mut(width).filter_map(|place| place.first_chunk_mut::<8>());
-    match column.data_type() {
-        DataType::Boolean => {
-            for (place, value) in places.zip(column.as_boolean().values().iter()) {
-                *place = f64::from(u8::from(value)).to_ne_bytes();
-            }
-        }
-        DataType::Float64 => {
-            for (place, value) in places.zip(column.as_primitive::<Float64Type>().values()) {
-                *place = value.to_ne_bytes();
-            }
-        }
-        other => {
-            let why = format!("a channel of {other} has no physical values");
-            return Err(ArrowError::InvalidArgumentError(why));
-        }
-    }
-    Ok(())
 }
 
 /// Adds the functions to the module.

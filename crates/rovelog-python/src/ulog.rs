@@ -8,11 +8,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use rovelog::core::LogReader as _;
 use rovelog::ulog_format::message::Message;
-use rovelog::ulog_format::{UlogReader, px4};
+use rovelog::ulog_format::{RecordPart, UlogReader, px4};
 use rovelog::{AnyLog, Error, ErrorKind, Result, Select, Timestamp, Topic};
 
 use crate::errors::{self, Raise};
 use crate::memory::Memory;
+use crate::parallel;
 use crate::reader::Reader;
 use crate::values::map_to_python;
 
@@ -223,41 +224,48 @@ pub(crate) fn ulog_rows(
         errors::raise(py, &error, reader.path.as_deref())
     });
     py.check_signals()?;
-    Ok(rows?.into_iter().map(|rows| Memory::owned(rows.bytes, rows.used)).collect())
+    let rows = rows?.into_iter().zip(&sizes);
+    let len =
+        |topic: usize| log.topics().get(topic).map_or(0, |known| usize::try_from(known.count).unwrap_or(0));
+    Ok(rows.map(|(memory, (topic, size))| Memory::owned(memory, len(*topic) * size)).collect())
 }
 
-/// Memory that is being filled with rows.
-struct Rows {
-    bytes: MmapMut,
-    size: usize,
-    used: usize,
-}
-
-fn gather(log: &UlogReader, sizes: &[(usize, usize)]) -> std::io::Result<Vec<Rows>> {
+fn gather(log: &UlogReader, sizes: &[(usize, usize)]) -> std::io::Result<Vec<MmapMut>> {
     let topics = log.topics();
-    let mut places = vec![usize::MAX; topics.len()];
-    let mut found = Vec::with_capacity(sizes.len());
-    for (place, (topic, size)) in sizes.iter().enumerate() {
-        let Some(known) = topics.get(*topic) else { continue };
-        let rows = usize::try_from(known.count).unwrap_or(0);
-        let bytes = MmapMut::map_anon((rows * size).max(1))?;
-        #[cfg(target_os = "linux")]
-        // Refused where huge pages are switched off; the memory is as good without.
-        let _ = bytes.advise(memmap2::Advice::HugePage);
-        found.push(Rows { bytes, size: *size, used: 0 });
-        places[*topic] = place;
-    }
-    for record in log.records_in_file_order() {
-        let Some(rows) = found.get_mut(places[record.topic.id.index()]) else { continue };
-        let (from, to) = (rows.used, rows.used + rows.size);
-        // A row may lack padding at its end, which is zero then.
-        let len = rows.size.min(record.payload.len());
-        if let Some(out) = rows.bytes.get_mut(from..to) {
-            out[..len].copy_from_slice(&record.payload[..len]);
-            rows.used = to;
+    let rows = |topic: usize| topics.get(topic).map_or(0, |known| usize::try_from(known.count).unwrap_or(0));
+    let found = sizes.iter().map(|(topic, size)| parallel::pages(rows(*topic) * size));
+    let mut found = found.collect::<std::io::Result<Vec<_>>>()?;
+    // Each part fills its own stretch of each array.
+    let mut rest: Vec<_> = found.iter_mut().map(|memory| &mut memory[..]).collect();
+    let parts = log.record_parts(parallel::processors());
+    std::thread::scope(|scope| {
+        for (number, part) in parts.iter().enumerate() {
+            let next = parts.get(number + 1).map(RecordPart::first_rows);
+            let mut mine: Vec<Option<(&mut [u8], usize)>> = topics.iter().map(|_| None).collect();
+            for ((topic, size), rest) in sizes.iter().zip(&mut rest) {
+                let Some(place) = mine.get_mut(*topic) else { continue };
+                let end = next.map_or(topics[*topic].count, |next| next[*topic]);
+                let count = usize::try_from(end - part.first_rows()[*topic]).unwrap_or(0);
+                let (stretch, behind) = std::mem::take(rest).split_at_mut(count * size);
+                *rest = behind;
+                *place = Some((stretch, *size));
+            }
+            scope.spawn(move || copy(part, &mut mine));
         }
-    }
+    });
     Ok(found)
+}
+
+/// Copies the rows of a part behind each other, each topic's to its stretch, in rows of a size.
+fn copy(part: &RecordPart<'_>, stretches: &mut [Option<(&mut [u8], usize)>]) {
+    for record in part.records() {
+        let Some((stretch, size)) = &mut stretches[record.topic.id.index()] else { continue };
+        let (row, rest) = std::mem::take(stretch).split_at_mut(*size);
+        // A row may lack padding at its end, which is zero then.
+        let len = row.len().min(record.payload.len());
+        row[..len].copy_from_slice(&record.payload[..len]);
+        *stretch = rest;
+    }
 }
 
 /// Adds the functions to the module.

@@ -16,10 +16,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
         Value::F64(v) => v.into_pyobject(py)?.into_any(),
         Value::Text(v) => v.into_pyobject(py)?.into_any(),
         Value::Bytes(v) => PyBytes::new(py, v).into_any(),
-        Value::List(items) => {
-            let items: PyResult<Vec<_>> = items.iter().map(|item| to_python(py, item)).collect();
-            PyList::new(py, items?)?.into_any()
-        }
+        Value::List(items) => PyList::new(py, items.iter().map(Item))?.into_any(),
         Value::Struct(fields) => {
             let dict = PyDict::new(py);
             for (name, value) in fields {
@@ -30,6 +27,19 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
         // Null, and what is not known here.
         _ => py.None().into_bound(py),
     })
+}
+
+/// A value on its way into a list or a tuple.
+pub(crate) struct Item<'a>(pub(crate) &'a Value);
+
+impl<'py> IntoPyObject<'py> for Item<'_> {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        to_python(py, self.0)
+    }
 }
 
 /// Named values.

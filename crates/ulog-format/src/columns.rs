@@ -174,7 +174,8 @@ impl Indexed<'_> {
                 return false;
             };
             self.blocks.start = block + 1;
-            self.cursor = Some(Cursor::block(&reader.bytes, reader.index(), reader.definitions(), block));
+            self.cursor =
+                Some(Cursor::blocks(&reader.bytes, reader.index(), reader.definitions(), block..block + 1));
         }
         let Some(cursor) = &mut self.cursor else { return false };
         let more = cursor.rows(cursor.at + STRIDE, |at, row| {

@@ -107,6 +107,16 @@ impl Index {
         if self.whole { &[] } else { &self.blocks[block].rows_before }
     }
 
+    /// How many rows of a topic with `count` rows are before a block.
+    pub(crate) fn topic_rows_before(&self, block: usize, series: usize, count: u64) -> u64 {
+        // The only block of a log does not list its rows.
+        if block == 0 {
+            return 0;
+        }
+        let mut later = self.blocks.iter().skip(block).flat_map(|block| &block.rows_before);
+        later.find(|(of, _)| *of as usize == series).map_or(count, |(_, before)| *before)
+    }
+
     /// The shape of a topic's rows.
     pub(crate) fn shape(&self, series: u32) -> RowShape {
         self.shapes[series as usize]
@@ -186,16 +196,16 @@ impl<'a> Cursor<'a> {
         Self::from(data, index, definitions, FLAG_BITS_AT, index.end, LogClock::new(start_time))
     }
 
-    /// A walk over one block.
-    pub(crate) fn block(
+    /// A walk over some blocks.
+    pub(crate) fn blocks(
         data: &'a [u8],
         index: &'a Index,
         definitions: &'a Definitions,
-        block: usize,
+        blocks: Range<usize>,
     ) -> Self {
-        let end = index.blocks.get(block + 1).map_or(index.end, |next| next.start);
-        let block = &index.blocks[block];
-        Self::from(data, index, definitions, block.start, end, LogClock::new(block.now))
+        let end = index.blocks.get(blocks.end).map_or(index.end, |next| next.start);
+        let first = &index.blocks[blocks.start];
+        Self::from(data, index, definitions, first.start, end, LogClock::new(first.now))
     }
 
     fn from(

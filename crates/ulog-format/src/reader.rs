@@ -170,8 +170,16 @@ impl UlogReader {
 
     /// All rows in file order, as records.
     pub fn records_in_file_order(&self) -> impl Iterator<Item = Record<'_>> + '_ {
-        let mut rows = vec![0; self.topics().len()];
-        self.cursor().filter_map(move |met| {
+        self.records_of(self.cursor(), vec![0; self.topics().len()])
+    }
+
+    /// The rows that `cursor` meets; `rows` says how many of each topic are before them.
+    pub(crate) fn records_of<'a>(
+        &'a self,
+        cursor: Cursor<'a>,
+        mut rows: Vec<u64>,
+    ) -> impl Iterator<Item = Record<'a>> + use<'a> {
+        cursor.filter_map(move |met| {
             let row = met.row?;
             let time = self.walk().clock.timestamp(row.time);
             let seq = rows[row.series as usize];
@@ -357,7 +365,8 @@ impl Selected<'_> {
         for (series, before) in reader.index().rows_before(block) {
             rows[*series as usize] = *before;
         }
-        let mut cursor = Cursor::block(&reader.bytes, reader.index(), &reader.walk().definitions, block);
+        let mut cursor =
+            Cursor::blocks(&reader.bytes, reader.index(), &reader.walk().definitions, block..block + 1);
         cursor.rows(u64::MAX, |offset, row| {
             let series = row.series as usize;
             if self.topics[series] {

@@ -10,7 +10,7 @@ use rovelog_testing::Dribble;
 use support::{Log, common_of_reader, common_of_stream, corpus, logs_in, open, real};
 use ulog_format::message::Message;
 use ulog_format::wire::{FileHeader, MessageHeader, Payload};
-use ulog_format::{UlogReader, UlogStream};
+use ulog_format::{FormatBuilder, RecordPart, UlogReader, UlogStream, UlogWriter};
 use zerocopy::FromBytes;
 
 fn check_stream(log: &Log, sizes: &[usize]) {
@@ -195,6 +195,45 @@ fn latched_records_are_each_topics_last_before_the_window() {
 }
 
 /// Zero copy: a record's payload is the log's own memory.
+/// A log of several blocks of the index, with a topic that begins late and one that ends early.
+fn long_log() -> Vec<u8> {
+    let mut log = UlogWriter::new(Vec::new(), 0).unwrap();
+    for name in ["early", "always", "late"] {
+        log.define(&FormatBuilder::new(name).field::<u64>("timestamp").array::<u8>("filler", 1000)).unwrap();
+    }
+    let [early, always] = ["early", "always"].map(|name| log.subscribe(name, 0).unwrap());
+    let mut late = None;
+    for time in 0..15_000_u64 {
+        let row: Vec<u8> = time.to_le_bytes().into_iter().chain([7; 1000]).collect();
+        log.write_row_bytes(always, &row).unwrap();
+        if time < 4000 {
+            log.write_row_bytes(early, &row).unwrap();
+        } else if time > 9000 {
+            let late = *late.get_or_insert_with(|| log.subscribe("late", 0).unwrap());
+            log.write_row_bytes(late, &row).unwrap();
+        }
+    }
+    log.finish().unwrap()
+}
+
+#[test]
+fn the_parts_of_a_log_are_its_records() {
+    let key = |record: &rovelog_core::Record<'_>| (record.topic.id, record.seq, record.offset, record.time);
+    let logs = corpus().into_iter().map(|log| log.bytes).chain([long_log().into()]);
+    let mut most = 0;
+    for bytes in logs {
+        let Ok(reader) = UlogReader::new(bytes, &ReadOptions::default()) else { continue };
+        let want: Vec<_> = reader.records_in_file_order().map(|record| key(&record)).collect();
+        for parts in [1, 2, 3, 100] {
+            let parts = reader.record_parts(parts);
+            let got = parts.iter().flat_map(RecordPart::records).map(|record| key(&record));
+            assert!(got.eq(want.iter().copied()), "{} parts", parts.len());
+            most = most.max(parts.len());
+        }
+    }
+    assert!(most >= 5, "no log has more than {most} parts");
+}
+
 #[test]
 fn records_borrow_from_the_log() {
     let log = corpus().into_iter().find(|log| log.name == "one-topic").expect("in the corpus");

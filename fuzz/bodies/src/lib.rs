@@ -9,28 +9,34 @@ mod rosbag;
 mod ulog;
 mod vel;
 
-pub use rld::{rld_read, rld_recover, rld_stream};
-pub use rosbag::{rosbag_declarations, rosbag_read, rosbag_rewrite, rosbag_stream};
-pub use ulog::{ulog_declarations, ulog_read, ulog_rewrite, ulog_stream};
-pub use vel::{vel_read, vel_rewrite, vel_stream};
+pub use rld::{rld_declarations, rld_read, rld_recover, rld_stream, rld_write};
+pub use rosbag::{rosbag_declarations, rosbag_read, rosbag_rewrite, rosbag_stream, rosbag_write};
+pub use ulog::{ulog_declarations, ulog_read, ulog_rewrite, ulog_stream, ulog_write};
+pub use vel::{vel_declarations, vel_read, vel_rewrite, vel_stream, vel_write};
 
 /// All bodies, for those who run them over files.
 pub const ALL: &[fn(&[u8])] = &[
     detect,
+    rld_declarations,
     rld_read,
     rld_recover,
     rld_stream,
+    rld_write,
     ulog_declarations,
     ulog_read,
     ulog_rewrite,
     ulog_stream,
+    ulog_write,
     rosbag_declarations,
     rosbag_read,
     rosbag_rewrite,
     rosbag_stream,
+    rosbag_write,
+    vel_declarations,
     vel_read,
     vel_rewrite,
     vel_stream,
+    vel_write,
 ];
 
 /// Detection agrees with opening: what is detected as a format is never refused as another one.

@@ -1,9 +1,17 @@
 //! Bodies for RLD.
 
+use std::io::Cursor;
+
+use arbitrary::{Arbitrary, Unstructured};
+use binrw::BinRead;
 use rovelog::core::RecoverOptions;
 use rovelog::rld_format::analysis::StatsOptions;
+use rovelog::rld_format::unit::Unit;
+use rovelog::rld_format::wire::{BlockStamps, Header, LeadIn};
+use rovelog::rld_format::writer::{ChannelSpec, LogSpec, RldWriter};
 use rovelog::rld_format::{RldReader, RldStream};
 use rovelog::{Bytes, LogReader, LogStream, ReadOptions, Select, State};
+use zerocopy::FromBytes as _;
 
 use crate::pieces::Pieces;
 
@@ -59,4 +67,88 @@ pub fn rld_stream(data: &[u8]) {
     }
     assert!(records.next().is_none(), "the slice has more records");
     assert_eq!(stream.diagnostics().list(), log.diagnostics().list());
+}
+
+/// The declared header and stamps and the views of the same bytes agree; what is read is written back.
+pub fn rld_declarations(data: &[u8]) {
+    if let Ok(header) = Header::from_bytes(data, None) {
+        let (view, _) = LeadIn::ref_from_prefix(data).expect("a header begins with it");
+        assert_eq!(header.lead_in, *view);
+        let again = header.to_bytes();
+        assert_eq!(again.len() as u64, header.len());
+        assert_eq!(again, data[..again.len()]);
+    }
+    let declared = BlockStamps::read(&mut Cursor::new(data)).ok();
+    assert_eq!(declared.as_ref(), BlockStamps::ref_from_prefix(data).ok().map(|(view, _)| view));
+}
+
+/// A log to be written.
+#[derive(Arbitrary, Debug)]
+struct Model {
+    version: u8,
+    rate: u16,
+    block_rows: u8,
+    start: i64,
+    comment: String,
+    channels: Vec<ModelChannel>,
+    blocks: Vec<(i64, i64)>,
+    /// Of all blocks but the last, which has fewer.
+    last_rows: u8,
+    bytes: Vec<u8>,
+}
+
+#[derive(Arbitrary, Debug)]
+struct ModelChannel {
+    name: String,
+    unit: u8,
+    scale: i8,
+    size: u8,
+    valid: Option<u8>,
+}
+
+/// What any model is written as holds the model's rows, stamps and channels; or it is refused with words.
+pub fn rld_write(data: &[u8]) {
+    let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
+    let name = |index: usize| format!("{index}{}", model.channels[index].name);
+    let channel = |(index, channel): (usize, &ModelChannel)| ChannelSpec {
+        name: name(index),
+        unit: Unit::of(u32::from(channel.unit), model.version > 2),
+        scale: channel.scale.into(),
+        size: 1 << (channel.size % 4),
+        valid: channel.valid.map(|valid| name(usize::from(valid) % model.channels.len())),
+    };
+    let spec = LogSpec {
+        version: u16::from(model.version),
+        block_rows: model.block_rows.into(),
+        start: model.start,
+        comment: model.comment.clone(),
+        channels: model.channels.iter().enumerate().map(channel).collect(),
+        ..LogSpec::new(model.rate)
+    };
+    let Ok(header) = spec.header() else { return };
+    let Ok(mut log) = RldWriter::new(Cursor::new(Vec::new()), header) else { return };
+    let row = log.layout().row;
+    let mut written = Vec::new();
+    for (number, (realtime, monotonic)) in model.blocks.iter().enumerate() {
+        let full = number + 1 < model.blocks.len();
+        let rows = if full { model.block_rows } else { model.last_rows.clamp(1, model.block_rows) };
+        let rows: Vec<u8> = model.bytes.iter().copied().cycle().take(usize::from(rows) * row).collect();
+        let whole = rows.len() / row * row;
+        let Some(stamps) = BlockStamps::new((*realtime).into(), (*monotonic).into()) else { return };
+        if log.block(&stamps, &rows[..whole]).is_ok() {
+            written.extend(rows.chunks_exact(row).map(|row| (stamps, row.to_vec())));
+        }
+    }
+    let (bytes, report) = log.finish_in_place().expect("memory takes it");
+    let bytes = bytes.into_inner();
+    assert_eq!((report.rows, report.bytes), (written.len() as u64, bytes.len() as u64));
+    let log = open(&bytes).expect("what is written opens");
+    assert_eq!(log.info().lost.bytes, 0, "what is written is sound: {:?}", log.diagnostics().list());
+    assert_eq!(log.rows(), report.rows);
+    assert!(log.channels().iter().map(|channel| &*channel.name).eq(spec.channels.iter().map(|c| &*c.name)));
+    for (record, (stamps, row)) in log.records_in_file_order().zip(&written) {
+        assert_eq!(record.payload, row);
+        let (_, read) = log.block_of(record.seq).expect("a row is in a block");
+        assert_eq!(read, *stamps);
+    }
 }

@@ -1,10 +1,14 @@
 //! Bodies for ROS bags.
 
+use std::io::Cursor;
+
+use arbitrary::{Arbitrary, Unstructured};
 use rovelog::rosbag12::header::HeaderRef;
 use rovelog::rosbag12::msg::{Plan, Types};
 use rovelog::rosbag12::unpack::Packed;
 use rovelog::rosbag12::wire::RecordHead;
-use rovelog::rosbag12::{BagOptions, BagReader, BagStream, Version};
+use rovelog::rosbag12::writer::BagWriter;
+use rovelog::rosbag12::{BagOptions, BagReader, BagStream, Publisher, Version};
 use rovelog::{Bytes, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
 
 use crate::pieces::Pieces;
@@ -125,5 +129,58 @@ pub fn rosbag_declarations(data: &[u8]) {
         if let Ok(plan) = Plan::new(&types) {
             plan.fit(payload);
         }
+    }
+}
+
+/// A bag to be written.
+#[derive(Arbitrary, Debug)]
+struct Model {
+    connections: Vec<ModelConnection>,
+    messages: Vec<ModelMessage>,
+}
+
+#[derive(Arbitrary, Debug)]
+struct ModelConnection {
+    topic: Vec<u8>,
+    ty: Vec<u8>,
+    md5: u128,
+    definition: Vec<u8>,
+}
+
+#[derive(Arbitrary, Debug)]
+struct ModelMessage {
+    connection: u8,
+    sec: u32,
+    nsec: u32,
+    /// The name of a latching publisher.
+    latching: Option<String>,
+    payload: Vec<u8>,
+}
+
+/// What any model is written as holds the model's messages; or it is refused with words.
+pub fn rosbag_write(data: &[u8]) {
+    let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
+    let mut bag = BagWriter::new(Cursor::new(Vec::new())).expect("memory takes it");
+    let mut connections = Vec::new();
+    for ModelConnection { topic, ty, md5, definition } in &model.connections {
+        let md5 = format!("{md5:032x}");
+        connections.extend(bag.connect(topic, ty, md5.as_bytes(), definition));
+    }
+    let mut written = Vec::new();
+    for ModelMessage { connection, sec, nsec, latching, payload } in &model.messages {
+        let Some(connection) = connections.get(usize::from(*connection)) else { continue };
+        let publisher = latching.as_ref().map(Publisher::latching);
+        if bag.message(*connection, *sec, *nsec, publisher.as_ref(), payload).is_ok() {
+            written.push((i64::from(*sec) * 1_000_000_000 + i64::from(*nsec), publisher, payload));
+        }
+    }
+    let bytes = bag.finish().expect("memory takes it").into_inner();
+    let bag = open(&bytes).expect("what is written opens");
+    assert_eq!(bag.info().lost.bytes, 0, "what is written is sound: {:?}", bag.diagnostics().list());
+    assert_eq!(bag.info().records, written.len() as u64);
+    for (record, (nanos, publisher, payload)) in bag.records_in_file_order().zip(&written) {
+        assert_eq!(record.payload, &payload[..]);
+        assert_eq!(record.time.map(|time| time.nanos), Some(*nanos));
+        assert_eq!(bag.publisher(&record), publisher.clone().unwrap_or_default());
     }
 }

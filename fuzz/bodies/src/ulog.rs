@@ -1,7 +1,11 @@
 //! Bodies for ULog.
 
+use std::fmt::Write as _;
+
+use arbitrary::{Arbitrary, Unstructured};
 use rovelog::ulog_format::message::Message;
 use rovelog::ulog_format::wire::Payload;
+use rovelog::ulog_format::writer::{DefaultOf, FormatBuilder, TopicHandle, UlogWriter};
 use rovelog::ulog_format::{Ulog, UlogReader, UlogStream};
 use rovelog::{
     Align, Bytes, Format, LogReader, LogStream, ReadOptions, RecoverOptions, Select, Severity, TopicId,
@@ -146,4 +150,120 @@ pub fn ulog_rewrite(data: &[u8]) {
         }
     }
     log.dropout_losses();
+}
+
+/// A log to be written: calls in any order, names from a few letters so that they meet.
+#[derive(Arbitrary, Debug)]
+struct Model {
+    start: u64,
+    sync: bool,
+    calls: Vec<Call>,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Call {
+    Define(u8, Vec<(u8, Option<u8>)>),
+    Info(u8, String),
+    MultiInfo(u8, String, bool),
+    Parameter(u8, i32),
+    FloatParameter(u8, f32),
+    Default(u8, i32),
+    Subscribe(u8, u8),
+    Unsubscribe(u8),
+    Row(u8, Vec<u8>),
+    Text(u8, Option<u16>, u64, String),
+    Dropout(u16),
+    Sync,
+}
+
+/// One of a few names.
+fn name(number: u8) -> String {
+    char::from(b'a' + number % 8).to_string()
+}
+
+/// A format whose first field is the timestamp, as that of a topic must be; others of any type.
+fn format(number: u8, fields: &[(u8, Option<u8>)]) -> FormatBuilder {
+    const TYPES: [&str; 13] = [
+        "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t", "float",
+        "double", "bool", "char", "a",
+    ];
+    let mut text = format!("{}:uint64_t timestamp;", name(number));
+    for (index, (ty, len)) in fields.iter().enumerate() {
+        let other = name(*ty);
+        let ty = TYPES.get(usize::from(ty % 16)).copied().unwrap_or(&other);
+        let len = len.map_or(String::new(), |len| format!("[{len}]"));
+        let name = if index % 7 == 6 { "_padding" } else { "f" };
+        let _ = write!(text, "{ty}{len} {name}{index};");
+    }
+    FormatBuilder::parse(&text).expect("it keeps to the grammar")
+}
+
+/// What a log that was written has to hold.
+#[derive(Default)]
+struct Written {
+    rows: Vec<Vec<u8>>,
+    texts: usize,
+    dropouts: usize,
+}
+
+impl Call {
+    /// Makes the call; a refused one leaves nothing.
+    fn make(&self, log: &mut UlogWriter<&mut Vec<u8>>, topics: &mut Vec<TopicHandle>, written: &mut Written) {
+        let topic = |number: u8| topics.get(usize::from(number) % topics.len().max(1)).copied();
+        // What the writer refuses is not written, and that is all there is to say of it.
+        match self {
+            Self::Define(name, fields) => drop(log.define(&format(*name, fields))),
+            Self::Info(key, value) => drop(log.info(&name(*key), value)),
+            Self::MultiInfo(key, value, false) => drop(log.multi_info(&name(*key), value)),
+            Self::MultiInfo(key, value, true) => drop(log.multi_info_continued(&name(*key), value)),
+            Self::Parameter(key, value) => drop(log.parameter(&name(*key), *value)),
+            Self::FloatParameter(key, value) => drop(log.parameter(&name(*key), *value)),
+            Self::Default(key, value) => drop(log.default_parameter(&name(*key), *value, DefaultOf::Both)),
+            Self::Subscribe(format, multi_id) => topics.extend(log.subscribe(&name(*format), *multi_id)),
+            Self::Unsubscribe(number) => drop(topic(*number).map(|topic| log.unsubscribe(topic))),
+            Self::Row(number, bytes) => {
+                let Some(topic) = topic(*number) else { return };
+                let Ok(len) = log.layout(topic).map(|layout| layout.trimmed) else { return };
+                let row: Vec<u8> = bytes.iter().copied().chain(std::iter::repeat(0)).take(len).collect();
+                if log.write_row_bytes(topic, &row).is_ok() {
+                    written.rows.push(row);
+                }
+            }
+            Self::Text(level, tag, time, text) => {
+                let done = match tag {
+                    None => log.text(*level, *time, text),
+                    Some(tag) => log.tagged_text(*level, *tag, *time, text),
+                };
+                written.texts += usize::from(done.is_ok());
+            }
+            Self::Dropout(millis) => written.dropouts += usize::from(log.dropout(*millis).is_ok()),
+            Self::Sync => drop(log.sync()),
+        }
+    }
+}
+
+/// What any calls write opens without loss, and holds what was taken.
+pub fn ulog_write(data: &[u8]) {
+    let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
+    let mut bytes = Vec::new();
+    let mut log = UlogWriter::new(&mut bytes, model.start).expect("memory takes it");
+    if model.sync {
+        log = log.with_sync();
+    }
+    let (mut topics, mut written) = (Vec::new(), Written::default());
+    for call in &model.calls {
+        call.make(&mut log, &mut topics, &mut written);
+    }
+    // A format may use a type that was never defined.
+    if log.finish().is_err() {
+        return;
+    }
+    let log = open(&bytes).expect("what is written opens");
+    assert_eq!(log.info().lost.losses, 0, "what is written is sound: {:?}", log.diagnostics().list());
+    assert_eq!(log.info().records, written.rows.len() as u64);
+    for (record, row) in log.records_in_file_order().zip(&written.rows) {
+        assert_eq!(record.payload, row);
+    }
+    assert_eq!(log.texts().into_iter().flatten().count(), written.texts);
+    assert_eq!(log.dropouts().len(), written.dropouts);
 }

@@ -1,11 +1,20 @@
 //! Bodies for VEL.
 
-use std::io::Read;
+use std::io::Cursor;
 
+use arbitrary::{Arbitrary, Unstructured};
+use binrw::{BinRead, BinWrite};
 use rovelog::vel_format::declared::Types;
 use rovelog::vel_format::velodyne::{Calibration, PointOptions};
-use rovelog::vel_format::{Kind, Payload, VelReader, VelStream, writer};
+use rovelog::vel_format::wire::{
+    GpsData, ImageData, LaserRange, MARKER_ASCII, ObdData, RobotPose, VelodynePacket, VelodyneRawData,
+};
+use rovelog::vel_format::writer::{self, NewMessage, VelWriter, WriteOptions};
+use rovelog::vel_format::{Kind, Payload, VelReader, VelStream};
 use rovelog::{Bytes, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
+use zerocopy::{FromZeros as _, transmute_ref};
+
+use crate::pieces::Pieces;
 
 fn open(data: &[u8]) -> Option<VelReader> {
     VelReader::salvage(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
@@ -60,19 +69,6 @@ pub fn vel_rewrite(data: &[u8]) {
     assert!(open(&slice).is_some());
 }
 
-/// Hands out bytes in pieces of sizes taken from the bytes themselves.
-struct Pieces<'a>(&'a [u8]);
-
-impl Read for Pieces<'_> {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        let size = self.0.first().map_or(0, |b| 1 + usize::from(*b)).min(self.0.len()).min(out.len());
-        let (piece, rest) = self.0.split_at(size);
-        out[..size].copy_from_slice(piece);
-        self.0 = rest;
-        Ok(size)
-    }
-}
-
 /// The stream gives what the slice gives, however its input is split.
 pub fn vel_stream(data: &[u8]) {
     let log = VelReader::new(Bytes::copy_from_slice(data), &ReadOptions::default());
@@ -90,4 +86,103 @@ pub fn vel_stream(data: &[u8]) {
     assert!(records.next().is_none(), "the slice has more records");
     assert_eq!(stream.diagnostics().list(), log.diagnostics().list());
     assert_eq!(format!("{:?}", stream.info()), format!("{:?}", log.info()));
+}
+
+/// The declared struct and the borrowed view of a payload: both or neither; what is read is written back.
+pub fn vel_declarations(data: &[u8]) {
+    let Some((kind, data)) = data.split_first() else { return };
+    let kind = Kind::ALL[usize::from(*kind) % Kind::ALL.len()];
+    let (input, left) = (&mut Cursor::new(data), (data.len() as u64,));
+    let mut out = Cursor::new(Vec::new());
+    let written = match kind {
+        Kind::Obd => ObdData::read(input).map(|declared| declared.write(&mut out)),
+        Kind::Gps => GpsData::read(input).map(|declared| declared.write(&mut out)),
+        Kind::Pose => RobotPose::read(input).map(|declared| declared.write(&mut out)),
+        Kind::Image => ImageData::read_args(input, left).map(|declared| declared.write(&mut out)),
+        Kind::Velodyne => VelodyneRawData::read_args(input, left).map(|declared| declared.write(&mut out)),
+        Kind::Laser => LaserRange::read_args(input, left).map(|declared| declared.write(&mut out)),
+    };
+    assert_eq!(written.is_ok(), Payload::view(kind, data).is_some(), "{kind:?}");
+    if let Ok(written) = written {
+        written.expect("what was read can be written");
+        let out = out.into_inner();
+        assert_eq!(out, data[..out.len()]);
+    }
+}
+
+/// A log to be written.
+#[derive(Arbitrary, Debug)]
+struct Model {
+    printed: bool,
+    terminator: bool,
+    reserve: u8,
+    messages: Vec<ModelMessage>,
+}
+
+#[derive(Arbitrary, Debug)]
+struct ModelMessage {
+    millis: u32,
+    data: ModelData,
+}
+
+#[derive(Arbitrary, Debug)]
+enum ModelData {
+    Obd([u8; size_of::<ObdData>()]),
+    Gps([u8; size_of::<GpsData>()]),
+    Pose([u8; size_of::<RobotPose>()]),
+    Velodyne(u8),
+    Laser(Vec<u8>, Vec<u8>, Vec<u32>),
+    /// A type of its own.
+    Raw(u32, u8, Vec<u8>),
+}
+
+impl ModelMessage {
+    fn message(&self) -> NewMessage<'_> {
+        let millis = f64::from(self.millis) / 16.0;
+        match &self.data {
+            ModelData::Obd(bytes) => NewMessage::obd(millis, transmute_ref!(bytes)),
+            ModelData::Gps(bytes) => NewMessage::gps(millis, transmute_ref!(bytes)),
+            ModelData::Pose(bytes) => NewMessage::pose(millis, transmute_ref!(bytes)),
+            ModelData::Velodyne(packets) => {
+                NewMessage::velodyne(millis, &vec![VelodynePacket::new_zeroed(); usize::from(packets % 4)])
+            }
+            ModelData::Laser(ty, name, ranges) => NewMessage::laser(millis, ty, name, ranges),
+            ModelData::Raw(id, version, data) => NewMessage::raw(*id, i32::from(*version), millis, &data[..]),
+        }
+    }
+}
+
+/// What any model is written as holds the model's messages, written at once or one by one.
+pub fn vel_write(data: &[u8]) {
+    let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
+    let mut options = WriteOptions::default().with_reserve(model.reserve.into());
+    if !model.printed {
+        options = options.with_marker(MARKER_ASCII);
+    }
+    if model.terminator {
+        options = options.with_terminator();
+    }
+    let messages: Vec<_> = model.messages.iter().map(ModelMessage::message).collect();
+    let mut at_once = Vec::new();
+    let written = writer::write_log(&messages, &options, &mut at_once).expect("memory takes it");
+    assert_eq!(written.bytes, at_once.len() as u64);
+    let mut recording = VelWriter::new(Cursor::new(Vec::new()), options).expect("memory takes it");
+    for message in &messages {
+        recording.write(message).expect("memory takes it");
+    }
+    let (written, one_by_one) = recording.finish().expect("memory takes it");
+    let one_by_one = one_by_one.into_inner();
+    assert_eq!(written.bytes, one_by_one.len() as u64);
+    for bytes in [at_once, one_by_one] {
+        let log = open(&bytes).expect("what is written opens");
+        assert_eq!(log.info().lost.bytes, 0, "what is written is sound: {:?}", log.diagnostics().list());
+        let read: Vec<_> = log.messages().collect();
+        assert_eq!(read.len(), messages.len());
+        for (read, message) in read.iter().zip(&messages) {
+            let header = read.header;
+            assert_eq!((header.type_id.get(), header.version.get()), (message.type_id, message.version));
+            assert_eq!(header.timestamp.get().to_bits(), message.millis.to_bits());
+            assert_eq!(read.data, &*message.data);
+        }
+    }
 }

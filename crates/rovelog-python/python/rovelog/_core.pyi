@@ -2,9 +2,10 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any, final
 
-from rovelog._types import EnergyFacts, FieldFacts, Lost, Part, RldHeader, TopicFacts, UlogParameters
+from rovelog._types import BagConnection, EnergyFacts, FieldFacts, Lost, Part, RldHeader, TopicFacts, UlogParameters
 
 __all__ = [
+    "BagMessages",
     "Batches",
     "Leaf",
     "Memory",
@@ -16,6 +17,7 @@ __all__ = [
     "__version__",
     "_panic_on_purpose",
     "bag_connections",
+    "bag_messages",
     "diff",
     "export_kind",
     "export_names",
@@ -183,9 +185,24 @@ def rld_energy(
 def rld_merged(reader: Reader, settle: int, derive: bool, start: int | None, end: int | None) -> Table: ...
 def rld_join(paths: Sequence[str | PathLike[str]]) -> Reader: ...
 def rld_header(reader: Reader) -> RldHeader: ...
-def rld_matrix(reader: Reader, channels: Sequence[int]) -> Memory: ...
+def rld_matrix(reader: Reader, wanted: Sequence[tuple[int, tuple[int, int] | None]]) -> Memory: ...
 def rld_raw(reader: Reader, channel: int) -> Memory: ...
 def rld_times(reader: Reader, network: bool) -> tuple[Memory, bool]: ...
+@final
+class BagMessages(Iterator[Any]):
+    def __iter__(self) -> BagMessages: ...
+    def __next__(self) -> Any: ...
+
+def bag_messages(
+    reader: Reader,
+    connections: Sequence[BagConnection | None],
+    *,
+    start: int | None,
+    end: int | None,
+    raw: bool,
+    time: type,
+    given: type,
+) -> BagMessages: ...
 def bag_connections(reader: Reader) -> list[tuple[str, str, str, int, str | None, dict[str, int]]]: ...
 def vel_images(reader: Reader, start: int | None, end: int | None) -> list[tuple[int, str]]: ...
 def vel_image(reader: Reader, offset: int) -> tuple[int, bytes, str, int, int] | None: ...

@@ -60,3 +60,26 @@ class EnergyFacts(TypedDict):
     charge: dict[str, float | None]
     energy: dict[str, float | None]
     missing: dict[str, int]
+
+
+class BagPart(TypedDict):
+    """What the value of a field becomes."""
+
+    numbers: bool
+    many: bool
+    stamp: type | None
+    message: BagMaker | None
+
+
+BagMaker = tuple[type, list[tuple[str, BagPart]]]
+"""A class of messages, and its fields in order."""
+
+
+class BagConnection(TypedDict):
+    """What is told of each message of a connection."""
+
+    topic: str
+    kind: str
+    md5: str
+    maker: BagMaker
+    header: dict[str, str] | None

@@ -60,6 +60,8 @@ class _Channel:
         self.valid = valid
         self.binary = binary
         self.index: int | None = None
+        self.merged: tuple[_Channel, _Channel, _Channel] | None = None
+        """What a merged current is made of: the low range, the high one, whether the low one is valid."""
         self.values: Any = None
 
 
@@ -173,12 +175,19 @@ class RocketLoggerData:
     def _values(self, channel: _Channel) -> Any:
         """Raw values, decimated: integers, truth values, or the averages of integers."""
         if channel.values is None:
-            if channel.index is None:
-                raise RocketLoggerDataError(f"Channel '{channel.name}' has no data.")
-            memory = np.asarray(_core.rld_raw(self._reader, channel.index))
-            values = memory.view(bool) if channel.binary else memory.view(np.int64)
-            channel.values = self._decimated(channel, values)
+            channel.values = self._read(channel)
         return channel.values
+
+    def _read(self, channel: _Channel) -> Any:
+        if channel.merged is not None:
+            low, high, valid = channel.merged
+            up = high.scale - low.scale
+            highs = self._values(high) * (10.0**up if up < 0 else 10**up)
+            return np.where(self._values(valid), self._values(low), highs)
+        if channel.index is None:
+            raise RocketLoggerDataError(f"Channel '{channel.name}' has no data.")
+        memory = np.asarray(_core.rld_raw(self._reader, channel.index))
+        return self._decimated(channel, memory.view(bool) if channel.binary else memory.view(np.int64))
 
     def _decimated(self, channel: _Channel, values: Any) -> Any:
         if self._factor == 1:
@@ -195,9 +204,9 @@ class RocketLoggerData:
         names = self._chosen(channel_names)
         self._need_data()
         channels = [self._channel(name) for name in names]
-        indexes = [channel.index for channel in channels if channel.index is not None]
-        if len(indexes) == len(channels) and self._factor == 1:
-            memory = np.asarray(_core.rld_matrix(self._reader, indexes))
+        places = [_place(channel) for channel in channels]
+        if self._factor == 1 and all(place is not None for place in places):
+            memory = np.asarray(_core.rld_matrix(self._reader, [place for place in places if place is not None]))
             return memory.view(np.float64).reshape(self._rows, len(channels))
         data = np.empty((self._rows, len(channels)))
         for place, channel in enumerate(channels):
@@ -249,10 +258,9 @@ class RocketLoggerData:
             low, high = self._channel(low_name), self._channel(high_name)
             if low.valid is None:
                 raise RocketLoggerDataError(f"Channel '{low_name}' has invalid link ({UNLINKED}).")
-            valid = self._values(self._channel(low.valid))
-            factor = 10.0 ** (high.scale - low.scale) if high.scale < low.scale else 10 ** (high.scale - low.scale)
+            valid = self._channel(low.valid)
             merged = _Channel(name, low.unit, low.scale, low.size + high.size, None, False)
-            merged.values = np.where(valid, self._values(low), self._values(high) * factor)
+            merged.merged = (low, high, valid)
             self._channels.append(merged)
             if not keep_channels:
                 for gone in (low.valid, low_name, high_name):
@@ -335,6 +343,14 @@ class RocketLoggerData:
         if show:
             plt.show(block=False)
         return plt
+
+
+def _place(channel: _Channel) -> tuple[int, tuple[int, int] | None] | None:
+    """Where the file has what a channel is made of; None where it is not of the file alone."""
+    if channel.merged is None:
+        return None if channel.index is None else (channel.index, None)
+    low, high, valid = (part.index for part in channel.merged)
+    return None if low is None or high is None or valid is None else (low, (high, valid))
 
 
 def _scaled(values: Any, scale: int) -> Any:

@@ -6,6 +6,7 @@ For bags of V1.2 and before, indexed, unindexed, crashed or damaged. Writing is 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import total_ordering
 from types import TracebackType
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 from rovelog import _core
 from rovelog._errors import NotALogError, UnreadableError
 from rovelog._log import Source, _open
+from rovelog._types import BagConnection, BagMaker, BagPart
 
 ARRAY = re.compile(r"(.*)\[\d*\]")
 
@@ -80,9 +82,6 @@ class Message:
     _md5sum = ""
     _full_text = ""
 
-    def __init__(self, fields: dict[str, Any]) -> None:
-        self.__dict__.update(fields)
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Message) and self._type == other._type and self.__dict__ == other.__dict__
 
@@ -132,7 +131,7 @@ class _Connection(NamedTuple):
     md5: str
     definition: str
     messages: int
-    build: Callable[[dict[str, Any]], Message]
+    maker: BagMaker
 
     @property
     def header(self) -> dict[str, str]:
@@ -156,9 +155,9 @@ class Bag:
         self._connections = []
         facts = zip(reader.topics(), _core.bag_connections(reader), strict=True)
         for index, (listed, (topic, kind, md5, _latched, definition, _nodes)) in enumerate(facts):
-            build = _builder(reader.fields(index), kind, md5, definition or "")
+            maker = _maker(reader.fields(index), kind, md5, definition or "")
             self._connections.append(
-                _Connection(listed["name"], topic, kind, md5, definition or "", listed["count"], build)
+                _Connection(listed["name"], topic, kind, md5, definition or "", listed["count"], maker)
             )
 
     @property
@@ -179,21 +178,29 @@ class Bag:
         """Messages in the order of time. `start_time` and `end_time`, both inclusive, are Times or seconds; `raw` gives
         (type, bytes, md5 sum, place in the file, None) for each message; `connection_filter` is asked with topic, type,
         md5 sum, definition and header."""
-        chosen = {found.name: found for found in self._chosen(topics, connection_filter)}
+        chosen = self._chosen(topics, connection_filter)
         end = _nanos(end_time)
-        records = self._reader.messages(
-            list(chosen), _nanos(start_time), None if end is None else end + 1, False, raw
+        connections: list[BagConnection | None] = [
+            {
+                "topic": found.topic,
+                "kind": found.type,
+                "md5": found.md5,
+                "maker": found.maker,
+                "header": found.header if return_connection_header else None,
+            }
+            if found in chosen
+            else None
+            for found in self._connections
+        ]
+        return _core.bag_messages(
+            self._reader,
+            connections,
+            start=_nanos(start_time),
+            end=None if end is None else end + 1,
+            raw=raw,
+            time=Time,
+            given=BagMessageWithConnectionHeader if return_connection_header else BagMessage,
         )
-        for record in records:
-            found = chosen[record.topic]
-            nanos = record.t_ns or 0
-            stamp = Time(*divmod(nanos, 10**9))
-            value = record.fields()
-            message = (found.type, value, found.md5, record.offset, None) if raw else found.build(value)
-            if return_connection_header:
-                yield BagMessageWithConnectionHeader(found.topic, message, stamp, found.header)
-            else:
-                yield BagMessage(found.topic, message, stamp)
 
     def _chosen(
         self, topics: str | Iterable[str] | None, asked: Callable[..., bool] | None = None
@@ -282,41 +289,25 @@ def _frequency(stamps: list[int]) -> float | None:
     return 1e9 / median if median else None
 
 
-def _builder(fields: list[Any], kind: str, md5: str, definition: str) -> Callable[[dict[str, Any]], Message]:
-    """What makes messages of a type; the class is made of names only, never of code."""
+def _maker(fields: list[Any], kind: str, md5: str, definition: str) -> BagMaker:
+    """What messages of a type are made of; the class is made of names only, never of code."""
     made = type(kind.rsplit("/", 1)[-1] or "Message", (Message,), {"_type": kind, "_md5sum": md5, "_full_text": definition})
     # Only names, as scripts read them: set afterwards, they make no slots.
     made.__slots__ = [name for name, *_ in fields]  # type: ignore[attr-defined]
     made._slot_types = [source for _, _, source, *_ in fields]  # type: ignore[attr-defined]
-    converters = [(name, _converter(source, inner)) for name, _, source, _, inner in fields]
-    parts = [(name, convert) for name, convert in converters if convert is not None]
-
-    def build(values: dict[str, Any]) -> Message:
-        for name, convert in parts:
-            if name in values:
-                values[name] = convert(values[name])
-        message: Message = made(values)
-        return message
-
-    return build
+    return made, [(sys.intern(name), _part(source, inner)) for name, _, source, _, inner in fields]
 
 
-def _converter(source: str, inner: list[Any] | None) -> Callable[[Any], Any] | None:
-    """What turns a field's value into that of rosbag; None where it is one already."""
+def _part(source: str, inner: list[Any] | None) -> BagPart:
+    """What a field's value becomes: numbers come as tuples, bytes as they are, texts as lists."""
     array = ARRAY.fullmatch(source)
     element = source if array is None else array[1]
-    one: Callable[[Any], Any] | None
-    if element in ("time", "duration"):
-        cls = Time if element == "time" else Duration
-        one = lambda value: cls(value["sec"], value["nsec"])  # noqa: E731
-    elif inner is not None:
-        one = _builder(inner, element, "", "")
-    else:
-        one = None
-    if array is None:
-        return one
-    if one is not None:
-        each = one
-        return lambda values: [each(value) for value in values]
-    # Numbers come as tuples, bytes as they are, texts as lists.
-    return lambda values: values if isinstance(values, bytes) or element == "string" else tuple(values)
+    stamp = {"time": Time, "duration": Duration}.get(element)
+    nested = None if inner is None or stamp else _maker(inner, element, "", "")
+    plain = stamp is None and nested is None
+    return {
+        "numbers": array is not None and plain and element != "string",
+        "many": array is not None and not plain,
+        "stamp": stamp,
+        "message": nested,
+    }

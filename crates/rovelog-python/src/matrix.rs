@@ -1,0 +1,158 @@
+//! Physical values of an RLD log as the matrix that rocketlogger gives.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array as _, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
+use memmap2::MmapMut;
+use rovelog::rld_format::unit::Scale;
+use rovelog::rld_format::{ColumnOptions, RldReader};
+use rovelog::{Error, ErrorKind, Result, Select};
+
+use crate::{errors, parallel};
+
+/// A channel: its index, and for a merged current the channel of the high range and the one that says whether the
+/// low one is valid.
+pub(crate) type Wanted = (usize, Option<(usize, usize)>);
+
+/// Rows below which a part is not worth a thread.
+const LEAST: usize = 1 << 16;
+
+/// The values row by row as 64-bit floats, and how many bytes they are.
+pub(crate) fn matrix(log: &RldReader, wanted: &[Wanted]) -> Result<(MmapMut, usize)> {
+    let rows = usize::try_from(log.rows())
+        .map_err(|_| Error::new("rld", ErrorKind::LimitExceeded, None, "more rows than memory has bytes"))?;
+    let width = wanted.len() * size_of::<f64>();
+    let mut out = parallel::pages(rows * width).map_err(|error| Error::io("rld", error))?;
+    let mut rest = &mut out[..rows * width];
+    std::thread::scope(|scope| {
+        let mut parts = Vec::new();
+        for part in parallel::parts(rows, LEAST) {
+            let (mine, behind) = rest.split_at_mut(part.len() * width);
+            rest = behind;
+            parts.push(scope.spawn(move || fill(log, wanted, &part, mine)));
+        }
+        parts.into_iter().try_for_each(|part| match part.join() {
+            Ok(filled) => filled,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })?;
+    Ok((out, rows * width))
+}
+
+/// Fills the rows of a part.
+fn fill(log: &RldReader, wanted: &[Wanted], part: &Range<usize>, mut out: &mut [u8]) -> Result<()> {
+    let channel = |index: usize| log.channels().get(index).ok_or_else(|| missing(index));
+    let mut names = Vec::new();
+    for (own, merged) in wanted {
+        for index in [Some(*own), merged.map(|m| m.0), merged.map(|m| m.1)].into_iter().flatten() {
+            names.push(channel(index)?.name.to_string());
+        }
+    }
+    let select = Select::all().with_fields(names);
+    let options = ColumnOptions::raw().with_times(None);
+    let width = wanted.len() * size_of::<f64>();
+    for batch in log.batches(&select, &options)?.within(part.start as u64..part.end as u64) {
+        let batch = batch.map_err(errors::columns)?;
+        let columns = by_index(&batch);
+        let column = |index: usize| columns.get(&index).copied().ok_or_else(|| missing(index));
+        let (rows, rest) = out.split_at_mut(batch.num_rows() * width);
+        for (place, (own, merged)) in wanted.iter().enumerate() {
+            let places = rows[place * size_of::<f64>()..].chunks_mut(width);
+            let places = places.filter_map(|place| place.first_chunk_mut::<8>());
+            let scale = channel(*own)?.scale;
+            match merged {
+                None => put(column(*own)?, Scale::new(scale).ok_or_else(|| too_far(*own))?, places),
+                Some((high, valid)) => {
+                    let (low, highs) = (integers(column(*own)?), integers(column(*high)?));
+                    let times = power(channel(*high)?.scale - scale);
+                    let valid = column(*valid)?.as_boolean().values();
+                    for (row, place) in places.enumerate() {
+                        let raw = if valid.value(row) { low(row) as f64 } else { times(highs(row)) };
+                        let value = if scale < 0 { raw / exp10(-scale) } else { raw * exp10(scale) };
+                        *place = value.to_ne_bytes();
+                    }
+                }
+            }
+        }
+        out = rest;
+    }
+    Ok(())
+}
+
+fn missing(channel: usize) -> Error {
+    Error::new("rld", ErrorKind::InvalidArgument, None, format!("there is no channel {channel}"))
+}
+
+fn too_far(channel: usize) -> Error {
+    let why = format!("the scale of channel {channel} gives no physical values");
+    Error::new("rld", ErrorKind::InvalidArgument, None, why)
+}
+
+/// The columns by the indexes of their channels.
+fn by_index(batch: &RecordBatch) -> HashMap<usize, &ArrayRef> {
+    let schema = batch.schema_ref();
+    let index = |field: &arrow_schema::FieldRef| field.metadata().get("rld.index")?.parse().ok();
+    schema
+        .fields()
+        .iter()
+        .map(index)
+        .zip(batch.columns())
+        .filter_map(|(index, column)| Some((index?, column)))
+        .collect()
+}
+
+fn exp10(exponent: i32) -> f64 {
+    10f64.powf(exponent.into())
+}
+
+/// Times 10^`exponent`, as numpy multiplies: integers stay integers where the power is one.
+fn power(exponent: i32) -> impl Fn(i64) -> f64 {
+    let whole = u32::try_from(exponent).ok().and_then(|exponent| 10i64.checked_pow(exponent));
+    let power = exp10(exponent);
+    move |raw| whole.map_or_else(|| raw as f64 * power, |whole| raw.wrapping_mul(whole) as f64)
+}
+
+/// The raw values of an analog channel.
+fn integers(column: &ArrayRef) -> Box<dyn Fn(usize) -> i64 + '_> {
+    if column.data_type() == &DataType::Int32 {
+        let values = column.as_primitive::<Int32Type>().values();
+        return Box::new(move |row| values[row].into());
+    }
+    let values = column.as_primitive::<Int64Type>().values();
+    Box::new(move |row| values[row])
+}
+
+/// Writes a column's physical values to `places`.
+fn put<'a>(column: &ArrayRef, scale: Scale, places: impl Iterator<Item = &'a mut [u8; 8]>) {
+    match column.data_type() {
+        DataType::Boolean => {
+            for (place, value) in places.zip(column.as_boolean().values()) {
+                *place = f64::from(u8::from(value)).to_ne_bytes();
+            }
+        }
+        DataType::Int32 => {
+            let values = column.as_primitive::<Int32Type>().values();
+            match scale.divisor() {
+                Some(divisor) => {
+                    for (place, raw) in places.zip(values) {
+                        *place = (f64::from(*raw) / divisor).to_ne_bytes();
+                    }
+                }
+                None => {
+                    for (place, raw) in places.zip(values) {
+                        *place = scale.apply((*raw).into()).to_ne_bytes();
+                    }
+                }
+            }
+        }
+        _ => {
+            for (place, raw) in places.zip(column.as_primitive::<Int64Type>().values()) {
+                *place = scale.apply(*raw).to_ne_bytes();
+            }
+        }
+    }
+}
