@@ -2,9 +2,11 @@
 //! `mcap`, CDR by a decoder that knows nothing but a schema; and compared with the bag.
 
 use std::collections::BTreeMap;
+use std::io::Cursor;
 
 use mcap::MessageStream;
-use rovelog::rosbag12::BagReader;
+use rosbag::{ChunkRecord, MessageRecord, RosBag};
+use rovelog::rosbag12::{BagReader, BagWriter};
 use rovelog::{AnyLog, Field, FieldType, ReadOptions, Scalar, Select, Value};
 use rovelog_export::bag2::{self, Bag2Options, Compression};
 use rovelog_export::mcap::{McapOptions, RosForm};
@@ -167,6 +169,33 @@ fn a_bag_of_v2_holds_every_message_byte_for_byte() {
     }
 }
 
+/// The same bags by a reader that others wrote.
+#[test]
+fn the_crate_rosbag_reads_every_message() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, log) in bags() {
+        let Ok(done) = bag2(&log, Bag2Options::default()) else { continue };
+        let path = folder.path().join("new.bag");
+        std::fs::write(&path, &done.out).unwrap();
+        let (mut topics, mut found) = (BTreeMap::new(), Vec::new());
+        for record in RosBag::new(&path).unwrap().chunk_records() {
+            let ChunkRecord::Chunk(chunk) = record.unwrap() else { continue };
+            for message in chunk.messages() {
+                match message.unwrap() {
+                    MessageRecord::Connection(connection) => {
+                        topics.insert(connection.id, connection.topic.to_owned());
+                    }
+                    MessageRecord::MessageData(message) => {
+                        let time = i64::try_from(message.time).unwrap();
+                        found.push((topics[&message.conn_id].clone(), time, message.data.to_vec()));
+                    }
+                }
+            }
+        }
+        assert!(found == messages(&log), "{name}");
+    }
+}
+
 #[test]
 fn mcap_keeps_the_bytes_and_says_who_published() {
     for (name, log) in bags() {
@@ -323,6 +352,32 @@ fn cdr_holds_the_values_of_the_bag() {
         }
     }
     assert!(compared > 100, "{compared}");
+}
+
+/// A message that ends early, anywhere, is one that neither the decoder nor the converter takes.
+#[test]
+fn every_cut_of_a_message_is_refused() {
+    let log = rovelog::open(rovelog_testing::root().join("corpus/rosbag/types-nested.bag")).unwrap();
+    let record =
+        log.records(&Select::all()).map(Result::unwrap).max_by_key(|record| record.payload.len()).unwrap();
+    let (ty, text) = (&record.topic.type_name, log.definition(record.topic).unwrap());
+    let mut bag = BagWriter::new(Cursor::new(Vec::new())).unwrap();
+    let sum = &reader(&log).connections()[record.topic.id.index()].md5;
+    let topic = bag.connect(b"/t", ty.as_bytes(), sum, text.as_bytes()).unwrap();
+    for len in 0..=record.payload.len() {
+        bag.message(topic, 1, 0, None, &record.payload[..len]).unwrap();
+    }
+    let cut =
+        rovelog::from_bytes(bag.finish().unwrap().into_inner().into(), &ReadOptions::default()).unwrap();
+    let decoded =
+        cut.records(&Select::all()).filter(|record| record.as_ref().unwrap().value().is_ok()).count();
+    let done = ros2(&cut);
+    assert_eq!((done.messages, decoded), (1, 1));
+    assert!(
+        done.losses[0].why.starts_with(&format!("{} records", record.payload.len())),
+        "{:?}",
+        done.losses
+    );
 }
 
 #[test]

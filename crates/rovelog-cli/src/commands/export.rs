@@ -202,7 +202,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let here = |failure: Failure| failure.at(&input.path);
     for (chosen, option) in [(args.ros2, "--ros2"), (args.modernize, "--modernize")] {
         if chosen && !matches!(log, AnyLog::Rosbag(_)) {
-            return Err(here(for_bags(option, &log)));
+            return Err(here(for_bags(option, &log).next("leave it out")));
         }
     }
     let mut topics = args.topics.pick(log.topics()).map_err(here)?;
@@ -295,7 +295,6 @@ fn fitting(args: &Args, kind: Kind, context: &Context) -> Result<(), Failure> {
 /// The refusal of something that is there for ROS bags only.
 fn for_bags(what: &str, log: &AnyLog) -> Failure {
     Failure::usage(format!("{what} is for ROS bags, and this is {}", log.format().name))
-        .next("write MCAP, which the same viewers open: -o log.mcap")
 }
 
 struct Job<'a> {
@@ -373,7 +372,9 @@ impl Job<'_> {
 
     fn bag2(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
         let AnyLog::Rosbag(bag) = self.log else {
-            return Err(for_bags("bag2", self.log).at(&self.input.path));
+            return Err(for_bags("bag2", self.log)
+                .next("write MCAP, which the same viewers open: -o log.mcap")
+                .at(&self.input.path));
         };
         let mut options = Bag2Options::default();
         options.modernize = self.args.modernize;
