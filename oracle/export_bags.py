@@ -4,7 +4,7 @@
     python export_bags.py ros2 ROVELOG FOLDER..       MCAP for ROS 2: mcap with rosbags, and mcap-ros2-support
     python3 export_bags.py debian ROVELOG FOLDER..    V2.0: python3-rosbag
 
-What a reader says otherwise has to be in `INTENDED`.
+What a reader says otherwise has to be in `INTENDED`; what stands there and does not show fails too.
 """
 
 import base64
@@ -194,6 +194,9 @@ def main():
                     intended.add(key)
                 else:
                     wrong.append(f"{path.stem}, {read.__name__}{' '.join(('', *options))}: {said}")
+    readers = {read.__name__ for _, _, read in JUDGES[mode]}
+    for reader, name in sorted(key for key in INTENDED if key[0] in readers and key not in intended):
+        wrong.append(f"{name}, {reader}: expected to differ, and does not")
     print(f"{mode}: {bags} files, {compared} messages, {len(intended)} with intended differences")
     if wrong:
         print("\n".join(wrong))
