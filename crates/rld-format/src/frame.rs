@@ -137,12 +137,14 @@ fn header(
     }
     let binary = usize::from(lead_in.binary_count.get());
     let wrapped = field != size && field == size % (1 << 16);
-    // The writer's bug, in a header whose comment length was damaged besides.
-    let excess = by_field.unwrap_or(stated).checked_sub(4).filter(|_| version.number == 3);
+    // The writer's bug, in a header of which perhaps one length was damaged besides.
+    let excess = |len: u32| len.checked_sub(4).filter(|_| version.number == 3);
+    let (by_field_excess, stated_excess) = (by_field.and_then(excess), excess(stated));
     let readings = [
         (None, fits(size)),
         (by_field, by_field.is_some() && fits(field)),
-        (excess, excess.is_some() && fits(field)),
+        (by_field_excess, by_field_excess.is_some() && fits(field)),
+        (stated_excess, stated_excess.is_some() && fits(size)),
     ];
     let mut first = None;
     for (reading, (comment_len, possible)) in readings.into_iter().enumerate() {
@@ -178,7 +180,7 @@ fn header(
             let text = format!("a comment of {stated} bytes contradicts a header of {field}, which is used");
             notes.push((&rules::HEADER_LENGTH, 0x30..0x34, text));
         }
-        2 => notes.push((
+        2 | 3 => notes.push((
             &rules::COMMENT_EXCESS,
             0x30..0x34,
             format!("the comment has {} bytes, not {stated}", understood.header.comment.len()),

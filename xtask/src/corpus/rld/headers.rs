@@ -72,6 +72,18 @@ pub(super) const CASES: &[Case] = &[
             log.note("comment_excess", 0x30).made()
         },
     ),
+    Case::rld(
+        "comment-excess+header-length-wrong",
+        "the same, and the header's length damaged instead",
+        &["D6", "D29"],
+        || {
+            let mut log = of_version(3);
+            log.comment = b"abc\0".to_vec();
+            log.comment_length = Some(8);
+            log.header_length = Some(u16::try_from(log.header_len()).expect("small") + 24);
+            log.note("comment_excess", 0x30).made()
+        },
+    ),
     Case::rld("table-garbage", "a table that no writer makes: rows are read all the same", &["D30"], || {
         let mut log = plain();
         log.analog[0].unit = 0x1234_5678;
