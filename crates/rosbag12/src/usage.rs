@@ -17,14 +17,12 @@ pub(crate) fn usage(bag: &BagReader) -> Vec<Usage> {
     }
     for record in bag.cursor() {
         let bytes = record.end - record.at;
-        match record.message {
-            Some(message) => tally.add("message", Some(TopicId(message.connection)), bytes),
-            None => {
-                let at = usize::try_from(record.at).ok();
-                let header = at.and_then(|at| header_of(bag.bytes.get(at..)?));
-                tally.add(header.map_or("other record", |header| name(header.op)), None, bytes);
-            }
+        if let Some(message) = record.message {
+            tally.add("message", Some(TopicId(message.connection)), bytes);
+            continue;
         }
+        let header = usize::try_from(record.at).ok().and_then(|at| header_of(bag.bytes.get(at..)?));
+        tally.add(header.map_or("other record", |header| name(header.op)), None, bytes);
     }
     tally.finish(bag.info().size)
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::shown_in;
+use common::{run_in, shown_in};
 
 macro_rules! runs {
     ($($name:ident: $($line:literal),+ $(,)?;)*) => { $(
@@ -73,6 +73,46 @@ runs! {
     rosbag_help:
         "bag --help",
         "bag reindex --help";
+}
+
+/// What is written of a bag, and what is refused; the values are judged in `rovelog-export` and by the oracle.
+#[test]
+fn rosbag_export() {
+    let folder = tempfile::tempdir().unwrap();
+    let shown = |line: &str| {
+        let place = folder.path().display().to_string();
+        shown_in("rosbag", &line.replace("OUT", &place), b"").replace(&place, "OUT")
+    };
+    let runs = [
+        "export recorded+two-topics.bag -o OUT/new.bag",
+        "export recorded+two-topics.bag -o OUT/part.bag --topics /a -S +50ms --compression bz2 -f json",
+        "export recorded+two-topics.bag -o OUT/new.bag",
+        "export definition-header-of-roslib.bag -o OUT/modern.bag --modernize -q",
+        "export types-nested.bag -o OUT/new.mcap --ros2",
+        "export types-scalars.bag -o OUT/scalars.mcap --ros2",
+        "export sum-differs.bag -o OUT/sum.bag",
+        "export topic-names.bag -o OUT/names.bag",
+        "export definition-missing.bag -o OUT/none.bag",
+        "export recorded.bag -o OUT/none.mcap --ros2 --no-typed",
+        "export recorded.bag -o OUT/none.bag --ros2",
+        "export recorded.bag -o OUT/none.mcap --compression bz2",
+        "export ../ulog/one-topic.ulg -o OUT/none.bag",
+        "export ../ulog/one-topic.ulg -o OUT/none.mcap --ros2",
+    ];
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("rosbag_export", runs.map(shown).join("\n"));
+    });
+    let piped = run_in("rosbag", "export recorded+two-topics.bag --to bag2", b"");
+    assert!(piped.stdout == std::fs::read(folder.path().join("new.bag")).unwrap());
+    let modern = std::fs::read(folder.path().join("modern.bag")).unwrap();
+    assert!(modern.windows(20).any(|text| text == b"MSG: std_msgs/Header"));
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(
+        names,
+        ["modern.bag", "names.bag", "new.bag", "new.mcap", "part.bag", "scalars.mcap", "sum.bag"]
+    );
 }
 
 /// The same bag from a pipe, compressed and not.

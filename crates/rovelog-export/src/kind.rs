@@ -15,6 +15,8 @@ pub enum Kind {
     Ndjson,
     /// MCAP, all topics in one file.
     Mcap,
+    /// A ROS bag of V2.0, all topics of an older bag in one file.
+    Bag2,
 }
 
 impl Kind {
@@ -23,16 +25,18 @@ impl Kind {
         match name.to_ascii_lowercase().as_str() {
             "ndjson" | "jsonl" => Some(Self::Ndjson),
             "mcap" => Some(Self::Mcap),
+            "bag2" | "bag" => Some(Self::Bag2),
             name => table::Kind::by_name(name).map(Self::Table),
         }
     }
 
-    /// The name in options, which is the extension too.
+    /// The name in options.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Table(table) => table.name(),
             Self::Ndjson => "ndjson",
             Self::Mcap => "mcap",
+            Self::Bag2 => "bag2",
         }
     }
 }

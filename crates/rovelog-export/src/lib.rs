@@ -2,6 +2,7 @@
 //!
 //! - [`table`]: topics as Parquet, Arrow IPC and CSV, for pandas, polars, DuckDB, Spark and spreadsheets;
 //! - [`mcap`]: everything in one file, for Foxglove, Lichtblick, Rerun and PlotJuggler;
+//! - [`bag2`]: ROS bags of V1.2 and before as V2.0, for every reader of today;
 //! - [`ndjson`]: records one by one, for scripts;
 //! - [`track`]: where the vehicle went, as KML, GPX and GeoJSON;
 //! - [`plot`]: signals over time, for a terminal, as SVG and PNG;
@@ -28,8 +29,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod bag2;
 pub mod cloud;
 mod error;
+mod exported;
 mod kind;
 mod leaf;
 pub mod mcap;
@@ -38,11 +41,13 @@ pub mod pcap;
 pub mod plot;
 mod provenance;
 pub mod report;
+mod ros;
 pub mod table;
 pub mod track;
 mod xml;
 
 pub use error::ExportError;
+pub use exported::Exported;
 pub use kind::{Kind, topic_names};
 pub use provenance::{Provenance, TimeBase, sha256};
 pub use table::Loss;

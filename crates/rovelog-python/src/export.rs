@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
-use rovelog::{Error, Select, Topic};
+use rovelog::{AnyLog, Error, Select, Topic};
 use rovelog_cli::Ignored;
+use rovelog_export::bag2::{self, Bag2Options};
 use rovelog_export::mcap::{self, McapOptions};
 use rovelog_export::table::{self, TableOptions};
 use rovelog_export::{ExportError, Kind, Loss, Provenance, ndjson, topic_names};
@@ -99,14 +100,24 @@ pub(crate) fn export_records(
     let kind = Kind::by_name(kind)
         .filter(|kind| !matches!(kind, Kind::Table(_)))
         .ok_or_else(|| unknown(py, kind))?;
+    let bag = if let AnyLog::Rosbag(bag) = &*reader.log { Some(bag) } else { None };
+    if kind == Kind::Bag2 && bag.is_none() {
+        let what = format!("bag2 is for ROS bags, and this is {}", reader.log.format().name);
+        return Err(Raise::new("UnsupportedError", what).raise(py));
+    }
     exported(py, reader, &out, |signals| {
         let mut file = create(&out, signals)?;
-        let (records, losses) = if kind == Kind::Mcap {
-            let (options, provenance) = (McapOptions::default(), provenance(reader)?);
-            let written = mcap::write(&reader.log, &select, options, &provenance, &mut file, &mut |_| ())?;
-            (written.messages, written.losses)
-        } else {
-            ndjson::write(&**reader.log, &select, &mut file, &mut |_| ())?
+        let (records, losses) = match (kind, bag) {
+            (Kind::Mcap, _) => {
+                let (options, provenance) = (McapOptions::default(), provenance(reader)?);
+                let done = mcap::write(&reader.log, &select, options, &provenance, &mut file, &mut |_| ())?;
+                (done.messages, done.losses)
+            }
+            (Kind::Bag2, Some(bag)) => {
+                let done = bag2::write(bag, &select, Bag2Options::default(), &mut file, &mut |_| ())?;
+                (done.messages, done.losses)
+            }
+            _ => ndjson::write(&**reader.log, &select, &mut file, &mut |_| ())?,
         };
         file.flush()?;
         Ok((records, lost(losses)))

@@ -222,3 +222,12 @@ def test_diff_is_the_command_s_document() -> None:
         assert first.records
     assert found == command_s_diff(a, b, "--ignore-counts")
     assert [topic["change"] for topic in found["topics"]] == ["added"] * len(found["topics"])
+
+
+def test_an_old_bag_becomes_one_of_v2(tmp_path: pathlib.Path) -> None:
+    out = tmp_path / "new.bag"
+    done = rl.convert(CORPUS / "rosbag/recorded.bag", out)
+    assert done == ("bag2", 5, ["/chatter"], [str(out)], [])
+    assert out.read_bytes().startswith(b"#ROSBAG V2.0\n")
+    with pytest.raises(rl.UnsupportedError, match="ROS bags"):
+        rl.convert(CORPUS / "ulog/one-topic.ulg", tmp_path / "no.bag")

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rovelog::{LogReader as _, State, Usage};
+use rovelog::{State, Usage};
 
 fn logs() -> Vec<PathBuf> {
     let formats = [("ulog", "ulog"), ("rld", "rld"), ("vel", "vel"), ("rosbag", "rosbag12")];

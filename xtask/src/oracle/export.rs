@@ -1,8 +1,12 @@
 //! What is exported, opened by what people use: pyarrow, polars, duckdb, mcap, laspy, and beside pyulog's own CSV.
 
+use std::path::Path;
+use std::process::Command;
+
 use anyhow::{Context, Result, ensure};
 
 use super::{binary, real, script};
+use crate::{peers, root};
 
 /// What the scripts need; numpy decides how ulog2csv prints numbers.
 const REQUIREMENTS: &[&str] = &[
@@ -17,6 +21,9 @@ const REQUIREMENTS: &[&str] = &[
     "laspy[lazrs]==2.7.0",
 ];
 
+/// What the readers of bags need.
+const OF_BAGS: &[&str] = &["rosbags==0.11.9", "mcap==1.6.0", "mcap-ros2-support==0.6.0"];
+
 /// Every value of every real log in every kind of file.
 pub(super) fn judge() -> Result<()> {
     let Some(real) = real() else { return Ok(()) };
@@ -29,6 +36,27 @@ pub(super) fn judge() -> Result<()> {
             differ.push(name);
         }
     }
+    for mode in ["bag2", "ros2"] {
+        let mut judge = script("export_bags.py", "oracle-bags", OF_BAGS)?;
+        if !bags(&mut judge, mode, &binary, &real)? {
+            differ.push("export_bags.py");
+        }
+    }
+    if let Some(python) = peers::distribution_python("rosbag") {
+        let mut judge = Command::new(python);
+        judge.arg("-B").arg(root().join("oracle/export_bags.py"));
+        if !bags(&mut judge, "debian", &binary, &real)? {
+            differ.push("export_bags.py with python3-rosbag");
+        }
+    } else {
+        println!("SKIPPED: python3-rosbag is not installed");
+    }
     ensure!(differ.is_empty(), "what is written differs from the log: {}", differ.join(", "));
     Ok(())
+}
+
+/// Whether one of the readers of bags finds in all that is written what the old bags hold.
+fn bags(judge: &mut Command, mode: &str, binary: &Path, real: &Path) -> Result<bool> {
+    judge.arg(mode).arg(binary).arg(real.join("rosbag12")).arg(root().join("corpus/rosbag"));
+    Ok(judge.status().context("starting the script")?.success())
 }

@@ -46,6 +46,11 @@ fn hex(bytes: &[u8]) -> String {
 impl Types {
     /// The sum of ROS 0.6 and later: over constants and fields, with the sums of nested types in their place.
     pub fn sum_v2(&self) -> Sum {
+        self.sums_v2().pop().unwrap_or(Sum(String::new()))
+    }
+
+    /// The same of each of the types, in the order of [`all`](Self::all).
+    pub fn sums_v2(&self) -> Vec<Sum> {
         let mut sums: Vec<String> = Vec::with_capacity(self.list.len());
         for ty in &self.list {
             let constants = ty.message.constants.iter().map(|c| format!("{} {}={}", c.ty, c.name, c.value));
@@ -56,7 +61,7 @@ impl Types {
             let lines: Vec<_> = constants.chain(fields).collect();
             sums.push(hex(&Md5::digest(lines.join("\n").trim())));
         }
-        Sum(sums.pop().unwrap_or_default())
+        sums.into_iter().map(Sum).collect()
     }
 
     /// The sum of ROS 0.5: over the raw texts, comments included, in the order of the full text.

@@ -19,4 +19,4 @@ pub(crate) use columns::RowBuilder;
 pub use md5::{Sum, SumMatch};
 pub use plan::{Fit, Plan};
 pub use text::{Array, Constant, FieldText, FullText, MessageText, Primitive, SyntaxError};
-pub use types::{DefinitionError, Types};
+pub use types::{DefinitionError, Type, Types};

@@ -55,15 +55,35 @@ pub struct Types {
     pub(super) in_text_order: Vec<usize>,
 }
 
-/// One type.
+/// One of the [`Types`].
 #[derive(Clone, Debug)]
-pub(super) struct Type {
+pub struct Type {
     pub(super) name: String,
     pub(super) message: MessageText,
-    /// For each field the index of its type, where it is no primitive.
     pub(super) fields: Vec<Option<usize>>,
-    /// The text as it was found.
     pub(super) raw: Vec<u8>,
+}
+
+impl Type {
+    /// Its full name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its fields and constants.
+    pub fn message(&self) -> &MessageText {
+        &self.message
+    }
+
+    /// For each field the index of its type among [`Types::all`], where it is no primitive.
+    pub fn nested(&self) -> &[Option<usize>] {
+        &self.fields
+    }
+
+    /// Its own text as it was found.
+    pub fn text(&self) -> &[u8] {
+        &self.raw
+    }
 }
 
 impl Types {
@@ -91,6 +111,16 @@ impl Types {
         resolver.add(root, full.root.to_vec(), 0)?;
         resolver.order();
         Ok(resolver.types)
+    }
+
+    /// All types: the root stands last, and each behind those it has as fields.
+    pub fn all(&self) -> &[Type] {
+        &self.list
+    }
+
+    /// The indices among [`all`](Self::all) of the types in the root, in the order of a full text.
+    pub fn in_text_order(&self) -> &[usize] {
+        &self.in_text_order
     }
 
     /// The names of the types in the root, in the order of a full text.

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use rovelog::{AnyLog, Select, Topic};
-use rovelog_export::mcap::{self, McapOptions};
+use rovelog_export::bag2::{self, Bag2Options, Compression};
+use rovelog_export::mcap::{self, McapOptions, RosForm};
 use rovelog_export::table::{self, Dialect, Kind as Table, Names, TableOptions, TimeUnit};
-use rovelog_export::{Kind, Loss, Provenance, ndjson, topic_names};
+use rovelog_export::{ExportError, Exported, Kind, Loss, Provenance, ndjson, topic_names};
 use serde::Serialize;
 
 use crate::args::{Context, Format};
@@ -24,7 +25,9 @@ const MORE: &str = "\
 Kinds: parquet, arrow and csv hold one topic per file: name a folder for several. ndjson and mcap hold all
 topics in one file; in mcap, positions, poses and console lines also stand as the types that Foxglove draws, and
 of VEL logs clouds, scans and images, the packets themselves with --raw; RLD logs of more than 1000 samples in
-a second become an envelope of a thousand, and all samples with --full. A table begins with the columns t_ns (the log's clock, nanoseconds) and time (UTC, where the log
+a second become an envelope of a thousand, and all samples with --full. Bags of V1.2 and before become bags of
+V2.0 (bag2, .bag), which every reader of bags knows, or messages of ROS 2 in mcap (--ros2); payloads stay byte
+for byte in bag2, and in mcap without --ros2. A table begins with the columns t_ns (the log's clock, nanoseconds) and time (UTC, where the log
 tells it), then come the fields. What the output cannot carry is said, and the exit code is 3.
 
 Examples:
@@ -32,12 +35,14 @@ Examples:
   rovelog export flight.ulg -o flight.mcap                      for Foxglove, Rerun, PlotJuggler
   rovelog export flight.ulg -o q.parquet --topics vehicle_attitude -S +1m -E +2m
   rovelog export flight.ulg -o csv/ --to csv --dialect pyulog   as ulog2csv writes it
-  rovelog export flight.ulg --to csv --topics battery_status | head";
+  rovelog export flight.ulg --to csv --topics battery_status | head
+  rovelog export 2010.bag -o new.bag                            V2.0, for ROS 1 and its tools
+  rovelog export 2010.bag -o new.mcap --ros2                    for ROS 2, Rerun, PlotJuggler";
 
 /// Tables that are open at the same time.
 const OPEN: usize = 200;
 
-/// Hand the data on to other tools: Parquet, Arrow, CSV, NDJSON, MCAP
+/// Hand the data on to other tools: Parquet, Arrow, CSV, NDJSON, MCAP, ROS bag V2.0
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
@@ -48,7 +53,7 @@ pub(crate) struct Args {
     /// The file to write, its extension says the kind; a folder for a file per topic
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// What to write: parquet, arrow, csv, ndjson or mcap
+    /// What to write: parquet, arrow, csv, ndjson, mcap or bag2
     #[arg(long, value_name = "KIND", value_parser = kind)]
     to: Option<Kind>,
     #[command(flatten)]
@@ -90,12 +95,21 @@ pub(crate) struct Args {
     /// mcap, RLD: every sample, however many there are in a second
     #[arg(long)]
     full: bool,
+    /// mcap of a ROS bag: messages of ROS 2 (CDR); headers lose their seq, which ROS 2 does not have
+    #[arg(long)]
+    ros2: bool,
+    /// mcap and bag2 of a ROS bag: types that were only renamed since under their new names; --ros2 does it too
+    #[arg(long)]
+    modernize: bool,
+    /// bag2: chunks as they are, none, or compressed, bz2
+    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
+    compression: Option<Packing>,
     #[command(flatten)]
     out: OutArgs,
 }
 
 fn kind(name: &str) -> Result<Kind, String> {
-    Kind::by_name(name).ok_or_else(|| "the kinds are parquet, arrow, csv, ndjson and mcap".to_owned())
+    Kind::by_name(name).ok_or_else(|| "the kinds are parquet, arrow, csv, ndjson, mcap and bag2".to_owned())
 }
 
 fn delimiter(text: &str) -> Result<u8, String> {
@@ -127,6 +141,12 @@ enum Profile {
 enum Unit {
     Us,
     Ns,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Packing {
+    None,
+    Bz2,
 }
 
 /// A file that was written.
@@ -178,6 +198,7 @@ impl Target<'_> {
 struct Done {
     files: Vec<FileDoc>,
     losses: Vec<Loss>,
+    notes: Vec<String>,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -187,7 +208,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let input = Input::new(args.file.as_deref())?;
     let (log, provenance) = input.open_with_provenance(context)?;
     let here = |failure: Failure| failure.at(&input.path);
-    for (option, chosen, id) in [("--raw", args.raw, "vel"), ("--full", args.full, "rld")] {
+    for (option, chosen, id) in [
+        ("--raw", args.raw, "vel"),
+        ("--full", args.full, "rld"),
+        ("--ros2", args.ros2, "rosbag"),
+        ("--modernize", args.modernize, "rosbag"),
+    ] {
         let format = log.format();
         if chosen && format.id != id {
             let failure = Failure::usage(format!("{option} has no meaning for {} logs", format.name));
@@ -209,12 +235,16 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         Kind::Table(table) => job.tables(table, &target, topics)?,
         Kind::Ndjson => job.ndjson(&target, &topics)?,
         Kind::Mcap => job.mcap(&target, &topics)?,
+        Kind::Bag2 => job.bag2(&target, &topics)?,
     };
     for loss in &done.losses {
         let column = if loss.column.is_empty() { String::new() } else { format!(", field {}", loss.column) };
         context
             .report
             .warn("fields or records could not be carried", &format!("{}{column}: {}", loss.topic, loss.why));
+    }
+    for line in done.notes.iter().filter(|_| !context.global.quiet) {
+        note(line);
     }
     report(&job, kind, &target, format, &done)?;
     let lost = if done.losses.is_empty() { Status::Done } else { Status::Lost };
@@ -230,7 +260,7 @@ fn target(args: &Args) -> Result<(Kind, Target<'_>), Failure> {
         let failure = Failure::usage("what to write was not said");
         return Err(match path {
             Some(path) if extension.is_some() => failure
-                .next("use .parquet, .arrow, .csv, .ndjson or .mcap, or say which: --to parquet")
+                .next("use .parquet, .arrow, .csv, .ndjson, .mcap or .bag, or say which: --to parquet")
                 .at(path),
             _ => failure.next("say it: --to parquet, or name a file: -o topic.parquet"),
         });
@@ -248,7 +278,7 @@ fn target(args: &Args) -> Result<(Kind, Target<'_>), Failure> {
 fn fitting(args: &Args, kind: Kind, context: &Context) -> Result<(), Failure> {
     let (csv, parquet) = (kind == Kind::Table(Table::Csv), kind == Kind::Table(Table::Parquet));
     let table = matches!(kind, Kind::Table(_));
-    let mcap = kind == Kind::Mcap;
+    let (mcap, bag2) = (kind == Kind::Mcap, kind == Kind::Bag2);
     let time = context.global.time;
     let chosen = [
         (args.dialect.is_some(), csv, "--dialect"),
@@ -258,20 +288,30 @@ fn fitting(args: &Args, kind: Kind, context: &Context) -> Result<(), Failure> {
         (args.profile.is_some(), parquet, "--profile"),
         (args.time_unit.is_some(), parquet, "--time-unit"),
         (args.blobs, parquet, "--blobs"),
-        (args.no_typed, mcap, "--no-typed"),
-        (args.keep_ned, mcap && !args.no_typed, "--keep-ned"),
+        (args.no_typed, mcap && !args.ros2, "--no-typed"),
+        (args.keep_ned, mcap && !args.no_typed && !args.ros2, "--keep-ned"),
         (args.raw, mcap, "--raw"),
         (args.full, mcap, "--full"),
+        (args.ros2, mcap, "--ros2"),
+        (args.modernize, (mcap && !args.ros2) || bag2, "--modernize"),
+        (args.compression.is_some(), bag2, "--compression"),
         (!args.fields.is_empty(), table, "--fields"),
         (time.time_format.is_some(), false, "--time-format"),
         (time.time_base.is_some_and(|_| args.window.is_open()), false, "--time-base"),
     ];
     match chosen.iter().find(|(chosen, fits, _)| *chosen && !fits) {
         Some((_, _, option)) => {
-            Err(Failure::usage(format!("{option} has no meaning for {}", kind.name())).next("leave it out"))
+            let with = if args.ros2 && mcap { " with --ros2" } else { "" };
+            Err(Failure::usage(format!("{option} has no meaning for {}{with}", kind.name()))
+                .next("leave it out"))
         }
         None => Ok(()),
     }
+}
+
+/// The refusal of something that is there for ROS bags only.
+fn for_bags(what: &str, log: &AnyLog) -> Failure {
+    Failure::usage(format!("{what} is for ROS bags, and this is {}", log.format().name))
 }
 
 struct Job<'a> {
@@ -326,29 +366,65 @@ impl Job<'_> {
             let mut out = self.context.out();
             let (_, losses) = ndjson::write(&**self.log, &select, &mut out, &mut take)?;
             std::io::Write::flush(&mut out)?;
-            return Ok(Done { files: Vec::new(), losses });
+            return Ok(Done { losses, ..Done::default() });
         };
         let mut out = OutFile::create(path, &self.inputs(), self.args.out)?;
         let (rows, losses) = ndjson::write(&**self.log, &select, &mut out, &mut take)?;
         out.finish()?;
-        Ok(Done { files: vec![file(path, None, rows)], losses })
+        Ok(Done { files: vec![file(path, None, rows)], losses, ..Done::default() })
     }
 
     fn mcap(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
         let mut options = McapOptions::default();
         (options.typed, options.keep_ned) = (!self.args.no_typed, self.args.keep_ned);
         (options.raw, options.full) = (self.args.raw, self.args.full);
-        let mut progress = self.progress();
-        let out = LogOut::create(target.path(), "log.mcap", &self.inputs(), self.args.out, self.context)?;
-        let select = self.select(topics);
-        let take = &mut |at| progress.at(at);
-        let written = mcap::write(self.log, &select, options, self.provenance, out, take)?;
-        written.out.finish()?;
-        if !self.context.global.quiet {
-            written.notes.iter().for_each(|text| note(text));
+        options.ros = match (self.args.ros2, self.args.modernize) {
+            (true, _) => RosForm::Ros2,
+            (false, true) => RosForm::Modernized,
+            (false, false) => RosForm::Recorded,
+        };
+        self.messages(target, "log.mcap", |out, take| {
+            Ok(mcap::write(self.log, &self.select(topics), options, self.provenance, out, take)?)
+        })
+    }
+
+    fn bag2(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
+        let AnyLog::Rosbag(bag) = self.log else {
+            return Err(for_bags("bag2", self.log)
+                .next("write MCAP, which the same viewers open: -o log.mcap")
+                .at(&self.input.path));
+        };
+        let mut options = Bag2Options::default();
+        options.modernize = self.args.modernize;
+        if self.args.compression == Some(Packing::Bz2) {
+            options.compression = Compression::Bz2;
         }
+        self.messages(target, "log.bag", |out, take| {
+            bag2::write(bag, &self.select(topics), options, out, take).map_err(|error| {
+                let whole = matches!(error, ExportError::Format(_));
+                let failure = Failure::from(error).at(&self.input.path);
+                if whole {
+                    failure.next("keep it as it is, or export the bytes: --to ndjson")
+                } else {
+                    failure
+                }
+            })
+        })
+    }
+
+    /// Messages of all topics in one binary file.
+    fn messages(
+        &self,
+        target: &Target<'_>,
+        example: &str,
+        write: impl FnOnce(LogOut, &mut dyn FnMut(u64)) -> Result<Exported<LogOut>, Failure>,
+    ) -> Result<Done, Failure> {
+        let mut progress = self.progress();
+        let out = LogOut::create(target.path(), example, &self.inputs(), self.args.out, self.context)?;
+        let written = write(out, &mut |at| progress.at(at))?;
+        written.out.finish()?;
         let files = target.path().map(|path| file(path, None, written.messages)).into_iter().collect();
-        Ok(Done { files, losses: written.losses })
+        Ok(Done { files, losses: written.losses, notes: written.notes })
     }
 
     fn tables(&self, kind: Table, target: &Target<'_>, topics: Vec<&Topic>) -> Result<Done, Failure> {
@@ -362,7 +438,7 @@ impl Job<'_> {
             let done = u128::from(size) * u128::from(rows) / u128::from(total.max(1));
             progress.step(u64::try_from(done).unwrap_or(size));
         };
-        let mut done = Done { files: Vec::new(), losses };
+        let mut done = Done { losses, ..Done::default() };
         match target {
             Target::Folder(folder) => {
                 for (path, topic, rows) in self.folder(kind, folder, &topics, &mut done.losses, &mut step)? {

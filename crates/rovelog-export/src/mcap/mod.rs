@@ -11,6 +11,7 @@ mod plain;
 mod proto;
 mod px4;
 mod rld;
+mod ros;
 mod types;
 mod vel;
 
@@ -27,7 +28,7 @@ use rovelog::{AnyLog, Record, Select, Topic, Value};
 
 use self::foxglove::WellKnown;
 use crate::provenance::name_and_instance;
-use crate::{ExportError, Loss, Provenance, TimeBase};
+use crate::{ExportError, Exported, Loss, Provenance, TimeBase};
 
 /// How MCAP is written.
 #[derive(Clone, Copy, Debug)]
@@ -42,26 +43,26 @@ pub struct McapOptions {
     pub raw: bool,
     /// RLD: every sample at any rate, instead of an envelope above 1000 in a second.
     pub full: bool,
+    /// What records of ROS bags become.
+    pub ros: RosForm,
+}
+
+/// What records of ROS bags become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RosForm {
+    /// What they are.
+    #[default]
+    Recorded,
+    /// The same bytes; types that were renamed since, and are the same, have their names of today.
+    Modernized,
+    /// Messages of ROS 2, and nothing but those.
+    Ros2,
 }
 
 impl Default for McapOptions {
     fn default() -> Self {
-        Self { typed: true, keep_ned: false, raw: false, full: false }
+        Self { typed: true, keep_ned: false, raw: false, full: false, ros: RosForm::default() }
     }
-}
-
-/// What was written.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Written<W> {
-    /// The output, complete.
-    pub out: W,
-    /// How many messages it holds.
-    pub messages: u64,
-    /// What could not be carried.
-    pub losses: Vec<Loss>,
-    /// What was meant to be written in another form, a sentence each.
-    pub notes: Vec<String>,
 }
 
 /// A message beside those of the log's own topics.
@@ -138,7 +139,7 @@ trait Extras {
     }
 }
 
-/// Writes the selected records, and what belongs to them.
+/// Writes the selected records, and what belongs to them. `out` comes back complete.
 ///
 /// # Errors
 /// Where the output refuses, or the log cannot be read.
@@ -149,7 +150,8 @@ pub fn write<W: Write>(
     provenance: &Provenance,
     out: W,
     progress: &mut dyn FnMut(u64),
-) -> Result<Written<W>, ExportError> {
+) -> Result<Exported<W>, ExportError> {
+    let mut bag = if let AnyLog::Rosbag(bag) = log { Some(ros::Ros::new(bag, options.ros)) } else { None };
     let mut extras: Box<dyn Extras + '_> = match log {
         AnyLog::Ulog(reader) => Box::new(px4::Px4::new(reader, options)?),
         AnyLog::Vel(reader) => Box::new(vel::Vel::new(reader, select, options)),
@@ -177,6 +179,13 @@ pub fn write<W: Write>(
         now = own.or(now);
         let nanos = now.unwrap_or(0);
         file.catch_up(extras, &mut beside, Some(nanos), progress)?;
+        if let Some(bag) = &mut bag {
+            match file.times(&record, nanos) {
+                Some(times) => bag.record(&mut file, &record, times)?,
+                None => file.tally(record.topic).out_of_range += 1,
+            }
+            continue;
+        }
         let value = match file.carried[record.topic.id.index()] {
             Carried::Typed => {
                 let Ok(value) = record.value() else {
@@ -199,7 +208,11 @@ pub fn write<W: Write>(
         }
     }
     file.catch_up(extras, &mut beside, None, progress)?;
-    file.finish(extras)
+    let mut done = file.finish(extras)?;
+    let (losses, notes) = bag.map(ros::Ros::outcome).unwrap_or_default();
+    done.losses.extend(losses);
+    done.notes.extend(notes);
+    Ok(done)
 }
 
 /// What became of the records of a topic.
@@ -299,9 +312,6 @@ impl<'a, W: Write> File<'a, W> {
         let channel = if self.carried[topic.id.index()] == Carried::Bytes {
             // By the specification: no schema, and an encoding of nobody else.
             self.writer.add_channel(0, name, &format!("x-{}", self.package), &metadata)?
-        } else if let Some(definition) = self.ros1(topic) {
-            let schema = self.writer.add_schema(&topic.type_name, "ros1msg", definition.as_bytes())?;
-            self.writer.add_channel(schema, name, "ros1", &metadata)?
         } else {
             let compiled = topic.schema.as_ref().and_then(|schema| types::compile(self.package, schema));
             let Some(compiled) = compiled else { return Ok(None) };
@@ -310,11 +320,6 @@ impl<'a, W: Write> File<'a, W> {
         };
         self.channels[topic.id.index()] = Some(channel);
         Ok(Some(channel))
-    }
-
-    /// The definition of a topic whose messages are written in their own bytes.
-    fn ros1(&self, topic: &Topic) -> Option<String> {
-        (self.log.format().id == "rosbag").then(|| self.log.definition(topic)).flatten()
     }
 
     fn record(
@@ -334,25 +339,28 @@ impl<'a, W: Write> File<'a, W> {
             tally.undecodable += u64::from(!known);
             return Ok(());
         };
-        let Some(log_time) = self.time(nanos) else {
+        let Some((log_time, publish_time)) = self.times(record, nanos) else {
             self.tally(record.topic).out_of_range += 1;
             return Ok(());
         };
-        // What the record itself says, where that differs: 0 where it has no time.
-        let own = record.time.and_then(|time| self.time(time.nanos));
-        #[expect(clippy::cast_possible_truncation, reason = "a number that may begin again")]
-        let sequence = record.seq as u32;
-        let header = MessageHeader { channel_id, sequence, log_time, publish_time: own.unwrap_or(log_time) };
-        let data = match value {
-            Some(value) if self.log.format().id != "rosbag" || self.ros1(record.topic).is_none() => {
-                types::encode(value, buffer);
-                self.tally(record.topic).nulls += nulls(value);
-                buffer
-            }
-            _ => record.payload,
-        };
+        let header = MessageHeader { channel_id, sequence: sequence(record), log_time, publish_time };
+        let Some(value) = value else { return self.write(header, record.payload) };
+        types::encode(value, buffer);
+        self.tally(record.topic).nulls += nulls(value);
+        self.write(header, buffer)
+    }
+
+    fn write(&mut self, header: MessageHeader, data: &[u8]) -> Result<(), ExportError> {
         self.messages += 1;
         Ok(self.writer.write_to_known_channel(&header, data)?)
+    }
+
+    /// The times of a record that stands at `nanos`: when it was logged, and what it says itself.
+    fn times(&self, record: &Record<'_>, nanos: i64) -> Option<(u64, u64)> {
+        let log_time = self.time(nanos)?;
+        // 0 where it has no time.
+        let own = record.time.and_then(|time| self.time(time.nanos));
+        Some((log_time, own.unwrap_or(log_time)))
     }
 
     fn time(&self, nanos: i64) -> Option<u64> {
@@ -380,11 +388,10 @@ impl<'a, W: Write> File<'a, W> {
         let (channel_id, sequence) = *channel;
         channel.1 = sequence.wrapping_add(1);
         let header = MessageHeader { channel_id, sequence, log_time, publish_time: log_time };
-        self.messages += 1;
-        Ok(self.writer.write_to_known_channel(&header, &extra.bytes)?)
+        self.write(header, &extra.bytes)
     }
 
-    fn finish(mut self, extras: &dyn Extras) -> Result<Written<W>, ExportError> {
+    fn finish(mut self, extras: &dyn Extras) -> Result<Exported<W>, ExportError> {
         self.writer.finish()?;
         let mut losses = extras.losses();
         losses.extend(self.unplaced.iter().map(|(topic, count)| {
@@ -408,8 +415,14 @@ impl<'a, W: Write> File<'a, W> {
             }
         }
         let (out, messages) = (self.writer.into_inner().into_inner(), self.messages);
-        Ok(Written { out, messages, losses, notes: extras.notes() })
+        Ok(Exported { out, messages, losses, notes: extras.notes() })
     }
+}
+
+/// The number of a record among those of its topic.
+#[expect(clippy::cast_possible_truncation, reason = "a number that may begin again")]
+fn sequence(record: &Record<'_>) -> u32 {
+    record.seq as u32
 }
 
 /// Missing values in a record: protobuf has no word for them.

@@ -3,23 +3,26 @@
 use rovelog::{AnyLog, Text};
 
 use super::foxglove::{self, WellKnown};
-use super::{Extra, ExtraSchema, Extras, McapOptions};
+use super::{Extra, ExtraSchema, Extras, McapOptions, RosForm};
 use crate::TimeBase;
 
 pub(super) struct Plain<'a> {
     log: &'a AnyLog,
     typed: bool,
+    ros2: bool,
 }
 
 impl<'a> Plain<'a> {
     pub(super) fn new(log: &'a AnyLog, options: McapOptions) -> Self {
-        Self { log, typed: options.typed }
+        let ros2 = options.ros == RosForm::Ros2;
+        Self { log, typed: options.typed && !ros2, ros2 }
     }
 }
 
 impl Extras for Plain<'_> {
     fn profile(&self) -> &'static str {
         match self.log.format().id {
+            "rosbag" if self.ros2 => "ros2",
             "rosbag" => "ros1",
             id => id,
         }

@@ -31,7 +31,7 @@ class Converted(NamedTuple):
     """What was written."""
 
     kind: str
-    """`parquet`, `arrow`, `csv`, `ndjson` or `mcap`."""
+    """`parquet`, `arrow`, `csv`, `ndjson`, `mcap` or `bag2`."""
     records: int
     """Rows or messages. In mcap, those of the types that viewers draw count too."""
     topics: list[str]
@@ -52,9 +52,10 @@ def convert(
     end: Moment | None = None,
     force: bool = False,
 ) -> Converted:
-    """Writes a log as Parquet, Arrow, CSV, NDJSON or MCAP.
+    """Writes a log as Parquet, Arrow, CSV, NDJSON or MCAP, an old ROS bag also as one of V2.0.
 
-    `kind` is one of `parquet`, `arrow`, `csv`, `ndjson`, `mcap`; without it, the extension of `dst` says it. Tables hold one
+    `kind` is one of `parquet`, `arrow`, `csv`, `ndjson`, `mcap`, `bag2` (extension `.bag`); without it, the extension of `dst`
+    says it. Tables hold one
     topic per file: for several, `dst` is a folder, which need not exist. In mcap, positions, poses and console lines also
     stand as the types that viewers draw. `topics` are names, without them all topics with records. `start` is inclusive,
     `end` is not; see `Topic.between`. `force` replaces files that are there.
@@ -82,7 +83,7 @@ def convert(
 def _kind(kind: str | None, extension: str, path: str) -> tuple[str, bool]:
     found = _core.export_kind(extension if kind is None else kind)
     if found is None:
-        kinds = "parquet, arrow, csv, ndjson or mcap"
+        kinds = "parquet, arrow, csv, ndjson, mcap or bag2"
         what = f"there is no kind {kind}" if kind is not None else "the name does not say what to write"
         raise UnsupportedError(what, path=path, next=f"say it: kind= one of {kinds}")
     return found

@@ -1,0 +1,142 @@
+//! ROS bags of V2.0, which ROS reads since 2010, from those of V1.2 and before.
+//!
+//! Payloads stay byte for byte, messages stand in the order of time. The file begins with where its index will
+//! stand, so all is laid out once to know that, and once to be written: it may go into a pipe.
+
+mod writer;
+
+use std::io::{self, Write};
+
+use rovelog::rosbag12::BagReader;
+use rovelog::{LogReader as _, Select};
+
+use self::writer::{Totals, Writer};
+use crate::ros::{ByPublisher, Line};
+use crate::{ExportError, Exported, Loss};
+
+/// How chunks of messages are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// As they are.
+    #[default]
+    None,
+    /// With bzip2.
+    Bz2,
+}
+
+/// How a bag of V2.0 is written.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Bag2Options {
+    /// Write types that were renamed since, and are the same, under their names of today.
+    pub modernize: bool,
+    /// How chunks of messages are stored.
+    pub compression: Compression,
+}
+
+/// What became of the messages of a topic.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    misfits: u64,
+    out_of_range: u64,
+    too_large: u64,
+}
+
+/// Writes the selected messages.
+///
+/// # Errors
+/// Where the output refuses, the bag cannot be read, or none of its selected topics has a definition.
+pub fn write<W: Write>(
+    bag: &BagReader,
+    select: &Select,
+    options: Bag2Options,
+    out: W,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Exported<W>, ExportError> {
+    let selected =
+        bag.topics().iter().map(|topic| (select.keeps_topic(topic) && topic.count > 0).then_some(topic));
+    let lines: Vec<_> =
+        selected.map(|topic| topic.map(|topic| Line::new(bag, topic, options.modernize))).collect();
+    let mut found = lines.iter().flatten();
+    if found.clone().count() > 0 && found.all(Result::is_err) {
+        let why = "no selected topic has a definition, and a bag of V2.0 must hold one";
+        return Err(ExportError::Format(why.to_owned()));
+    }
+    let size = bag.info().size;
+    let (totals, ..) = lay(
+        bag,
+        select,
+        &lines,
+        Writer::new(io::sink(), options.compression, Totals::default())?,
+        &mut |at| {
+            progress(at / 2);
+        },
+    )?;
+    let writer = Writer::new(out, options.compression, totals)?;
+    let (_, out, messages, tallies) =
+        lay(bag, select, &lines, writer, &mut |at| progress(u64::midpoint(size, at)))?;
+    Ok(Exported { out, messages, losses: losses(bag, &lines, &tallies), notes: Vec::new() })
+}
+
+type Lines<'a> = [Option<Result<Line<'a>, Loss>>];
+
+fn lay<'a, W: Write>(
+    bag: &BagReader,
+    select: &Select,
+    lines: &'a Lines<'a>,
+    mut writer: Writer<'a, W>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(Totals, W, u64, Vec<Tally>), ExportError> {
+    let mut connections = ByPublisher::new(bag);
+    let mut tallies = vec![Tally::default(); lines.len()];
+    let mut messages = 0;
+    for record in bag.records(select) {
+        let record = record?;
+        progress(record.offset);
+        let topic = record.topic.id.index();
+        let Some(Ok(line)) = &lines[topic] else { continue };
+        let tally = &mut tallies[topic];
+        let nanos = record.time.map_or(0, |time| time.nanos);
+        let (sec, nsec) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
+        let (Ok(sec), Ok(nsec)) = (u32::try_from(sec), u32::try_from(nsec)) else {
+            tally.out_of_range += 1;
+            continue;
+        };
+        if !line.carries(record.payload) {
+            tally.misfits += 1;
+            continue;
+        }
+        let id = *connections.of(bag, &record, |publisher| writer.connect(line, publisher.clone()))?;
+        if writer.message(id, (sec, nsec), record.payload)? {
+            messages += 1;
+        } else {
+            tally.too_large += 1;
+        }
+    }
+    let (totals, out) = writer.finish()?;
+    Ok((totals, out, messages, tallies))
+}
+
+fn losses(bag: &BagReader, lines: &Lines<'_>, tallies: &[Tally]) -> Vec<Loss> {
+    let mut losses = Vec::new();
+    for ((topic, line), tally) in bag.topics().iter().zip(lines).zip(tallies) {
+        match line {
+            Some(Ok(line)) => {
+                losses.extend(line.losses.iter().cloned());
+                losses.extend(line.contradiction().map(|why| Loss::new(&topic.name, "", why)));
+            }
+            Some(Err(loss)) => losses.push(loss.clone()),
+            None => {}
+        }
+        for (count, what) in [
+            (tally.misfits, "records do not fit the only definition that there is"),
+            (tally.out_of_range, "records have times that a bag cannot hold"),
+            (tally.too_large, "records are larger than a bag can hold"),
+        ] {
+            if count > 0 {
+                losses.push(Loss::new(&topic.name, "", format!("{count} {what}")));
+            }
+        }
+    }
+    losses
+}

@@ -1,0 +1,151 @@
+//! Records of ROS bags: in their own bytes, or as ROS 2 has them.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use ::mcap::records::MessageHeader;
+use rovelog::rosbag12::{BagReader, Publisher};
+use rovelog::{LogReader as _, Record, Topic};
+
+use super::{File, RosForm};
+use crate::ros::cdr::Code;
+use crate::ros::{ByPublisher, Line, ros2};
+use crate::{ExportError, Loss};
+
+/// What was said of all bags that were written for ROS 2.
+const NO_SEQ: &str = "ROS 2 has no number in a header: Header.seq is left out";
+
+pub(super) struct Ros<'a> {
+    bag: &'a BagReader,
+    form: RosForm,
+    /// By topic, from its first record on.
+    topics: Vec<Option<Result<Messages<'a>, Loss>>>,
+    channels: ByPublisher<u16>,
+    buffer: Vec<u8>,
+}
+
+/// How the records of a topic become messages.
+struct Messages<'a> {
+    line: Line<'a>,
+    schema: u16,
+    /// For ROS 2.
+    code: Option<Code>,
+    tally: Tally,
+}
+
+#[derive(Default)]
+struct Tally {
+    cut: u64,
+    misfits: u64,
+    surplus: u64,
+    times: u64,
+}
+
+impl<'a> Ros<'a> {
+    pub(super) fn new(bag: &'a BagReader, form: RosForm) -> Self {
+        let topics = bag.topics().iter().map(|_| None).collect();
+        Self { bag, form, topics, channels: ByPublisher::new(bag), buffer: Vec::new() }
+    }
+
+    /// Writes a record that was logged at `times`: when, and as it says itself.
+    pub(super) fn record<W: Write>(
+        &mut self,
+        file: &mut File<'_, W>,
+        record: &Record<'_>,
+        (log_time, publish_time): (u64, u64),
+    ) -> Result<(), ExportError> {
+        let Self { bag, form, topics, channels, buffer } = self;
+        let slot = &mut topics[record.topic.id.index()];
+        if slot.is_none() {
+            *slot = Some(Messages::begin(bag, *form, record.topic, file)?);
+        }
+        let Some(Ok(messages)) = slot else { return Ok(()) };
+        let Messages { line, schema, code, tally } = messages;
+        if !line.carries(record.payload) {
+            tally.misfits += 1;
+            return Ok(());
+        }
+        let data = if let Some(code) = code {
+            let Ok(left) = code.convert(record.payload, buffer) else {
+                tally.cut += 1;
+                return Ok(());
+            };
+            tally.surplus += u64::from(left.surplus);
+            tally.times += left.times;
+            buffer
+        } else {
+            record.payload
+        };
+        let encoding = if code.is_some() { "cdr" } else { "ros1" };
+        let channel_id = *channels.of(bag, record, |publisher| {
+            file.writer.add_channel(*schema, &line.topic, encoding, &metadata(line, publisher))
+        })?;
+        file.write(
+            MessageHeader { channel_id, sequence: super::sequence(record), log_time, publish_time },
+            data,
+        )
+    }
+
+    /// What was not carried, and what is different by design.
+    pub(super) fn outcome(self) -> (Vec<Loss>, Vec<String>) {
+        let (mut losses, mut notes) = (Vec::new(), Vec::new());
+        for (topic, messages) in self.bag.topics().iter().zip(self.topics) {
+            let messages = match messages {
+                Some(Ok(messages)) => messages,
+                Some(Err(loss)) => {
+                    losses.push(loss);
+                    continue;
+                }
+                None => continue,
+            };
+            if self.form == RosForm::Ros2 && messages.line.has_header() && notes.is_empty() {
+                notes.push(NO_SEQ.to_owned());
+            }
+            losses.extend(messages.line.losses);
+            let tally = messages.tally;
+            for (count, what) in [
+                (tally.cut, "records cannot be decoded"),
+                (tally.misfits, "records do not fit the only definition that there is"),
+                (tally.surplus, "records have bytes behind their last field, which ROS 2 has no place for"),
+                (tally.times, "times or durations are more seconds than the 31 bits of ROS 2 hold"),
+            ] {
+                if count > 0 {
+                    losses.push(Loss::new(&topic.name, "", format!("{count} {what}")));
+                }
+            }
+        }
+        (losses, notes)
+    }
+}
+
+impl<'a> Messages<'a> {
+    fn begin<W: Write>(
+        bag: &'a BagReader,
+        form: RosForm,
+        topic: &Topic,
+        file: &mut File<'_, W>,
+    ) -> Result<Result<Self, Loss>, ExportError> {
+        let line = match Line::new(bag, topic, form != RosForm::Recorded) {
+            Ok(line) => line,
+            Err(loss) => return Ok(Err(loss)),
+        };
+        let (schema, code) = if form == RosForm::Ros2 {
+            let (name, text) = (ros2::type_name(&line.type_name), ros2::definition(&line));
+            (file.writer.add_schema(&name, "ros2msg", text.as_bytes())?, Some(Code::new(&line)))
+        } else {
+            (file.writer.add_schema(&line.type_name, "ros1msg", line.text().as_bytes())?, None)
+        };
+        Ok(Ok(Self { line, schema, code, tally: Tally::default() }))
+    }
+}
+
+/// What the bag knows of a connection.
+fn metadata(line: &Line<'_>, publisher: &Publisher) -> BTreeMap<String, String> {
+    let known = [
+        ("topic", Some(line.topic.clone())),
+        ("md5sum", Some(line.md5().into_owned())),
+        ("callerid", publisher.callerid.clone()),
+        ("latching", publisher.latching.then(|| "1".to_owned())),
+    ];
+    known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+}
