@@ -1,0 +1,24 @@
+//! A log of the RocketLogger as the logger's own CSV: all rows in one file, which `rovelog rld import` reads again.
+
+use std::io::Write;
+
+use rovelog::rld_format::csv::CsvStyle;
+use rovelog::rld_format::{AMBIENT, RldReader, SAMPLES};
+use rovelog::{Error, LogReader as _};
+
+use crate::{ExportError, Exported, Loss};
+
+/// Writes all rows. What the logger's sensors measured beside has no place in it.
+///
+/// # Errors
+/// Where the output refuses, or the log's rows cannot be found.
+pub fn write<W: Write>(log: &RldReader, style: CsvStyle, mut out: W) -> Result<Exported<W>, ExportError> {
+    let written = log.write_logger_csv(style, &mut out).map_err(Error::from)?;
+    let mut losses: Vec<_> = written.lost.into_iter().map(|why| Loss::new(SAMPLES, "", why)).collect();
+    if let Some(topic) = log.topics().iter().find(|topic| topic.name == AMBIENT) {
+        let why = format!("{} records have no place in the logger's CSV", topic.count);
+        losses.push(Loss::new(AMBIENT, "", why));
+    }
+    let notes = vec!["the logger's CSV has no place for the monotonic clock".to_owned()];
+    Ok(Exported { out, messages: written.rows, losses, notes })
+}
