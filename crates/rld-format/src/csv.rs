@@ -169,5 +169,8 @@ fn bracket(channel: &Channel) -> String {
     if channel.is_binary || matches!(channel.unit, Unit::Undefined | Unit::Unitless) {
         return String::new();
     }
-    format!(" [{}]", raw_unit(channel.unit, channel.scale))
+    match raw_unit(channel.unit, channel.scale) {
+        unit if unit.is_empty() => unit,
+        unit => format!(" [{unit}]"),
+    }
 }

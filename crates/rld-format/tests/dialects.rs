@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use rld_format::calibration::Calibration;
 use rld_format::csv::{CsvStyle, import};
 use rld_format::scrub::Scrub;
+use rld_format::unit::Unit;
 use rld_format::{Channel, RldReader};
 use rovelog_core::LogReader;
 use support::{corpus, json, open, real, real_logs, try_open};
@@ -44,8 +45,8 @@ fn csv_is_the_loggers_own_byte_for_byte() {
 /// What both know, value by value: names, units, range flags, rows, stamps of UTC, the header.
 fn differences(log: &RldReader, again: &RldReader) -> Vec<&'static str> {
     let told = |channel: &Channel| {
-        let known = channel.unit_text().is_empty() || channel.is_binary;
-        let unit = (!known).then_some((channel.unit, channel.scale));
+        let known = !channel.is_binary && !matches!(channel.unit, Unit::Undefined | Unit::Unitless);
+        let unit = known.then_some((channel.unit, channel.scale));
         (channel.name.clone(), channel.is_binary, unit, channel.valid)
     };
     let values = |log: &RldReader, number: u64| {

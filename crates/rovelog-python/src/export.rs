@@ -89,7 +89,8 @@ impl Options {
         if let Some(name) = &self.model {
             let unknown = || {
                 let names = Model::ALL.map(Model::name).join(", ");
-                Raise::new("UnsupportedError", format!("there is no model {name}: they are {names}")).raise(py)
+                Raise::new("UnsupportedError", format!("there is no model {name}: they are {names}"))
+                    .raise(py)
             };
             options.velodyne.model = Some(Model::by_name(name).ok_or_else(unknown)?);
         }
