@@ -4,6 +4,7 @@
 mod common;
 
 use common::{run_in, shown_in};
+use serde_json::Value;
 
 /// The folder of the corpus, a small log, one with damage, and a signal to draw.
 const LOGS: [(&str, &str, &str, &str); 4] = [
@@ -46,25 +47,40 @@ macro_rules! goldens {
 
 goldens! { info topics schema cat messages params events stats check diff plot }
 
+/// Output without what one pass cannot know: how the log's clock stands to UTC, how stamps drift, where to look again.
+fn of_one_pass(output: Vec<u8>, log: &str) -> String {
+    let text = String::from_utf8(output).unwrap().replace(&format!(" (rovelog check {log})"), "");
+    let text = text.replace(log, "-");
+    let Ok(mut json) = serde_json::from_str::<Value>(&text) else {
+        let lines = text.lines().filter(|line| !line.starts_with("timing:"));
+        return lines.collect::<Vec<_>>().join("\n");
+    };
+    if let Some(details) = json["details"].as_object_mut() {
+        details.remove("timing");
+    }
+    for record in json["records"].as_array_mut().into_iter().flatten() {
+        record.as_object_mut().unwrap().remove("time");
+    }
+    json.to_string()
+}
+
 /// A pipe shows what the file shows.
 #[test]
 fn a_pipe_shows_the_same() {
+    let commands = ["info", "topics", "schema", "cat", "messages", "params", "events", "stats", "check"];
     for (format, sound, damaged, _) in LOGS {
         for log in [sound, damaged] {
             let bytes = std::fs::read(rovelog_testing::root().join("corpus").join(format).join(log)).unwrap();
-            for command in
-                ["info", "topics", "schema", "cat", "messages", "params", "events", "stats", "check"]
-            {
-                for output in ["text", "json"] {
-                    let file = run_in(format, &format!("{command} {log} -f {output}"), b"");
-                    let pipe = run_in(format, &format!("{command} - -f {output}"), &bytes);
-                    let what = format!("{command} {log} -f {output}");
-                    assert_eq!(pipe.status.code(), file.status.code(), "{what}");
-                    // A pipe cannot be checked a second time, so nobody is told to.
-                    let hint = format!(" (rovelog check {log})");
-                    let named = String::from_utf8(file.stdout).unwrap().replace(&hint, "").replace(log, "-");
-                    assert_eq!(String::from_utf8(pipe.stdout).unwrap(), named, "{what}");
+            for (command, output) in commands.into_iter().flat_map(|name| [(name, "text"), (name, "json")]) {
+                // In text, times without UTC are of another width too.
+                if command == "cat" && output == "text" && format != "ulog" {
+                    continue;
                 }
+                let what = format!("{command} {log} -f {output}");
+                let file = run_in(format, &what, b"");
+                let pipe = run_in(format, &format!("{command} - -f {output}"), &bytes);
+                assert_eq!(pipe.status.code(), file.status.code(), "{what}");
+                assert_eq!(of_one_pass(pipe.stdout, log), of_one_pass(file.stdout, log), "{what}");
             }
         }
     }

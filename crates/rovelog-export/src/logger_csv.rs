@@ -14,9 +14,11 @@ use crate::{ExportError, Exported, Loss};
 /// Where the output refuses, or the log's rows cannot be found.
 pub fn write<W: Write>(log: &RldReader, style: CsvStyle, mut out: W) -> Result<Exported<W>, ExportError> {
     let written = log.write_logger_csv(style, &mut out).map_err(Error::from)?;
-    let mut losses: Vec<_> = written.lost.into_iter().map(|why| Loss::new(SAMPLES, "", why)).collect();
-    if let Some(topic) = log.topics().iter().find(|topic| topic.name == AMBIENT) {
-        let why = format!("{} records have no place in the logger's CSV", topic.count);
+    // The file of the ambient sensors may itself be the log.
+    let topic = log.topics().first().map_or(SAMPLES, |topic| topic.name.as_str());
+    let mut losses: Vec<_> = written.lost.into_iter().map(|why| Loss::new(topic, "", why)).collect();
+    if let Some(ambient) = log.ambient() {
+        let why = format!("{} records have no place in the logger's CSV", ambient.rows());
         losses.push(Loss::new(AMBIENT, "", why));
     }
     let notes = vec!["the logger's CSV has no place for the monotonic clock".to_owned()];

@@ -202,7 +202,7 @@ def _convert(
             raise UnsupportedError(what, path=log.path, next="leave the dialect out")
         with partials([path], log.path, force) as parts:
             records, rows = _core.export_logger_csv(log._reader, parts[0], options["dialect"] != "rocketlogger")
-        return Converted(kind, records, ["samples"], [path], [Loss(*row) for row in rows])
+        return Converted(kind, records, [next(iter(log.topics))], [path], [Loss(*row) for row in rows])
     names = [topics] if isinstance(topics, str) else log.topics if topics is None else topics
     chosen = {log.topics[name].name: log.topics[name]._index for name in names if log.topics[name].count}
     if not chosen:

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rovelog::rld_format::SAMPLES;
 use rovelog::rld_format::csv::CsvStyle;
 use rovelog::{AnyLog, LogReader as _, Select, Topic};
 use rovelog_export::bag2::{self, Bag2Options, Compression};
@@ -155,8 +154,7 @@ impl Job<'_> {
         let out = OutFile::create(path, &self.inputs(), self.args.out)?;
         let written = logger_csv::write(log, style, out)?;
         written.out.finish()?;
-        let topic = log.topics().iter().find(|topic| topic.name == SAMPLES);
-        let files = vec![file(path, topic, written.messages)];
+        let files = vec![file(path, log.topics().first(), written.messages)];
         Ok(Done { files, losses: written.losses, notes: written.notes })
     }
 
