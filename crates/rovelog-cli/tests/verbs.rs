@@ -73,7 +73,7 @@ fn readme_says_which_command_is_for_which_format() {
             }
             cells.push(if takes_corpus { "yes" } else { "-" });
         }
-        table += &format!("| `{verb}` | {} |\n", cells.join(" | "));
+        table += &["| `", verb, "` | ", &cells.join(" | "), " |\n"].concat();
     }
     let readme = root.join("README.md");
     let text = fs::read_to_string(&readme).unwrap();
