@@ -290,7 +290,13 @@ def test_a_calibration_makes_clouds(tmp_path: pathlib.Path) -> None:
 
 def test_options_without_a_meaning_are_refused(tmp_path: pathlib.Path) -> None:
     ulog, rld = CORPUS / "ulog/one-topic.ulg", CORPUS / "rld/v4.rld"
-    for extension, option in (("csv", {"typed": False}), ("mcap", {"flatten": True}), ("csv", {"blobs": True}), ("mcap", {"compression": "bz2"})):
+    elsewhere: list[tuple[str, dict[str, Any]]] = [
+        ("csv", {"typed": False}),
+        ("mcap", {"flatten": True}),
+        ("csv", {"blobs": True}),
+        ("mcap", {"compression": "bz2"}),
+    ]
+    for extension, option in elsewhere:
         with pytest.raises(rl.UnsupportedError, match="has no meaning"):
             rl.convert(ulog, tmp_path / f"no.{extension}", **option)
     wrong: list[dict[str, Any]] = [{"dialect": "excel"}, {"names": "plain"}, {"delimiter": ";;"}, {"dialect": "rocketlogger"}]
