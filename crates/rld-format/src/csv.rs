@@ -1,5 +1,5 @@
 //! The logger's own CSV: header lines, the channels with their units in brackets, raw integers, and a stamp on the
-//! first row of each block. Versions 3 and 4 are written; versions 2 to 4 are read.
+//! first row of each block. Both ways in which loggers wrote it are written and read.
 
 mod import;
 
@@ -9,28 +9,98 @@ use chrono::DateTime;
 
 pub use import::{Imported, import};
 
+use rovelog_core::ReadOptions;
+
 use crate::error::RldError;
 use crate::reader::RldReader;
 use crate::schema::Channel;
 use crate::unit::{Unit, raw_unit};
 
+/// How a logger wrote its CSV.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CsvStyle {
+    /// Since version 3: stamps in seconds with nine places.
+    #[default]
+    Nanoseconds,
+    /// Up to version 2: stamps as dates of whole seconds, a blank before each bit.
+    Dates,
+}
+
+/// What became of a log as CSV.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WrittenCsv {
+    /// The rows.
+    pub rows: u64,
+    /// What the text does not hold, or [`import`] would not find in it.
+    pub lost: Vec<String>,
+}
+
 impl RldReader {
-    /// Writes the log as the logger writes its CSV, byte for byte; times are of UTC.
+    /// Writes the log as the logger writes its CSV, byte for byte; times are of UTC. The monotonic clock has no
+    /// place in it.
     ///
     /// # Errors
     /// Where the output refuses, or rows cannot be found.
-    pub fn write_logger_csv(&self, mut out: impl Write) -> Result<(), RldError> {
+    pub fn write_logger_csv(&self, style: CsvStyle, mut out: impl Write) -> Result<WrittenCsv, RldError> {
+        let head = self.csv_head(style)?;
+        out.write_all(&head)?;
+        let mut written = WrittenCsv { rows: self.rows(), lost: self.lost_in_head(&head)? };
+        let channels = self.table()?.channels.len();
+        let (mut dated, mut wide) = (false, false);
+        let mut stamps = self.stamps().peekable();
+        let mut line = String::new();
+        for number in 0..self.rows() {
+            line.clear();
+            if let Some((_, stamps)) = stamps.next_if(|(row, _)| *row == number) {
+                let (sec, nsec) = (stamps.realtime_sec.get(), stamps.realtime_nsec.get());
+                line = match style {
+                    // Nine places, the sign of negative nanoseconds among them: the logger's own slip.
+                    CsvStyle::Nanoseconds => format!("{sec}.{nsec:09}"),
+                    CsvStyle::Dates => date(sec),
+                };
+                dated |= style == CsvStyle::Dates && nsec != 0;
+            }
+            let row = self.row(number).ok_or_else(|| RldError::refused("no such row"))?;
+            for channel in 0..channels {
+                line.push(',');
+                match (row.bit(channel), row.raw(channel)) {
+                    (Some(bit), _) => {
+                        let blank = if style == CsvStyle::Dates { " " } else { "" };
+                        line.extend([blank, if bit { "1" } else { "0" }]);
+                    }
+                    (None, Some(raw)) => {
+                        wide |= i32::try_from(raw).is_err();
+                        line.push_str(&raw.to_string());
+                    }
+                    (None, None) => {}
+                }
+            }
+            line.push('\n');
+            out.write_all(line.as_bytes())?;
+        }
+        out.flush()?;
+        let also = [
+            (dated, "stamps of blocks are whole seconds"),
+            (wide, "some values need more than 32 bits, which the logger never wrote: import refuses them"),
+        ];
+        written.lost.extend(also.iter().filter(|(found, _)| *found).map(|(_, what)| (*what).to_owned()));
+        Ok(written)
+    }
+
+    /// The lines up to the one with the channels.
+    fn csv_head(&self, style: CsvStyle) -> Result<Vec<u8>, RldError> {
         let table = self.table()?;
         let lead_in = &self.header().lead_in;
         let blocks = self.stamps().count();
-        let start = DateTime::from_timestamp(lead_in.start_sec.get(), 0);
-        // As `ctime` writes it: the day of the month is padded with a blank.
-        let start = start.map_or_else(
-            || lead_in.start_sec.get().to_string(),
-            |t| t.format("%a %b %e %H:%M:%S %Y").to_string(),
-        );
+        let version = match style {
+            CsvStyle::Nanoseconds => lead_in.file_version.get(),
+            CsvStyle::Dates => lead_in.file_version.get().min(2),
+        };
+        let start = date(lead_in.start_sec.get());
+        let mut out = Vec::new();
         writeln!(out, "RocketLogger CSV File")?;
-        writeln!(out, "File Version,{}", lead_in.file_version.get())?;
+        writeln!(out, "File Version,{version}")?;
         writeln!(out, "Block Size,{}", lead_in.data_block_size.get())?;
         writeln!(out, "Block Count,{blocks:<20}")?;
         writeln!(out, "Sample Count,{:<20}", self.rows())?;
@@ -43,29 +113,55 @@ impl RldReader {
             write!(out, ",{}{}", channel.name, bracket(channel))?;
         }
         writeln!(out)?;
-        let mut stamps = self.stamps().peekable();
-        let mut line = String::new();
-        for number in 0..self.rows() {
-            line.clear();
-            if let Some((_, stamps)) = stamps.next_if(|(row, _)| *row == number) {
-                let (sec, nsec) = (stamps.realtime_sec.get(), stamps.realtime_nsec.get());
-                // Nine places, the sign of negative nanoseconds among them: the logger's own slip.
-                line = format!("{sec}.{nsec:09}");
-            }
-            let row = self.row(number).ok_or_else(|| RldError::refused("no such row"))?;
-            for channel in 0..table.channels.len() {
-                line.push(',');
-                match (row.bit(channel), row.raw(channel)) {
-                    (Some(bit), _) => line.push(if bit { '1' } else { '0' }),
-                    (None, Some(raw)) => line.push_str(&raw.to_string()),
-                    (None, None) => {}
-                }
-            }
-            line.push('\n');
-            out.write_all(line.as_bytes())?;
-        }
-        Ok(out.flush()?)
+        Ok(out)
     }
+
+    /// What the header has that would not come back from its text. It is read back, which knows best.
+    fn lost_in_head(&self, head: &[u8]) -> Result<Vec<String>, RldError> {
+        // Bits without a unit to their right are known by a row alone.
+        let mut text = head.to_vec();
+        text.extend_from_slice(b"0.000000000");
+        for channel in &self.table()?.channels {
+            text.extend_from_slice(if channel.is_binary { b",1" } else { b",2" });
+        }
+        text.push(b'\n');
+        let again = match import(&text[..], 0) {
+            Ok(imported) => Self::new(imported.bytes.into(), &ReadOptions::default())?,
+            Err(error) => return Ok(vec![format!("import does not understand the header: {error}")]),
+        };
+        let told = |channel: &Channel| {
+            let known = !matches!(channel.unit, Unit::Undefined | Unit::Unitless);
+            let unit = (known && !channel.is_binary).then_some((channel.unit, channel.scale));
+            (channel.name.clone(), channel.is_binary, unit, channel.valid)
+        };
+        let (ours, theirs) = (self.header(), again.header());
+        let same = again.channels().len() == self.channels().len();
+        let mut lost = Vec::new();
+        if !same {
+            lost.push("the names of channels hold commas or ends of lines, and read as others".to_owned());
+        }
+        for (channel, again) in self.channels().iter().zip(again.channels()).filter(|_| same) {
+            if told(channel) != told(again) {
+                lost.push(format!(
+                    "the name, unit or range flag of channel {} reads as another",
+                    channel.name
+                ));
+            }
+        }
+        if ours.comment_text() != theirs.comment_text() {
+            lost.push("the comment reads as another".to_owned());
+        }
+        if ours.lead_in.start_sec.get() != theirs.lead_in.start_sec.get() {
+            lost.push("the start time reads as another".to_owned());
+        }
+        Ok(lost)
+    }
+}
+
+/// A second as `ctime` writes it: the day of the month is padded with a blank.
+fn date(sec: i64) -> String {
+    DateTime::from_timestamp(sec, 0)
+        .map_or_else(|| sec.to_string(), |time| time.format("%a %b %e %H:%M:%S %Y").to_string())
 }
 
 /// The unit behind a channel's name: ` [10nV]`; nothing for bits and where there is no unit.
@@ -73,5 +169,8 @@ fn bracket(channel: &Channel) -> String {
     if channel.is_binary || matches!(channel.unit, Unit::Undefined | Unit::Unitless) {
         return String::new();
     }
-    format!(" [{}]", raw_unit(channel.unit, channel.scale))
+    match raw_unit(channel.unit, channel.scale) {
+        unit if unit.is_empty() => unit,
+        unit => format!(" [{unit}]"),
+    }
 }

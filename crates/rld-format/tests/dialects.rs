@@ -5,10 +5,12 @@ mod support;
 use std::fmt::Write as _;
 
 use rld_format::calibration::Calibration;
-use rld_format::csv::import;
+use rld_format::csv::{CsvStyle, import};
 use rld_format::scrub::Scrub;
+use rld_format::unit::Unit;
+use rld_format::{Channel, RldReader};
 use rovelog_core::LogReader;
-use support::{json, open, real, real_logs};
+use support::{corpus, json, open, real, real_logs, try_open};
 
 #[test]
 fn csv_is_the_loggers_own_byte_for_byte() {
@@ -16,7 +18,8 @@ fn csv_is_the_loggers_own_byte_for_byte() {
     for name in ["v4_full_dt", "v4_partial", "v4_negnsec"] {
         let log = open(&std::fs::read(folder.join(format!("{name}.rld"))).expect("a real log").into());
         let mut csv = Vec::new();
-        log.write_logger_csv(&mut csv).expect("memory takes it");
+        let written = log.write_logger_csv(CsvStyle::Nanoseconds, &mut csv).expect("memory takes it");
+        assert_eq!((written.rows, &written.lost[..]), (log.rows(), &[][..]), "{name}");
         let want = std::fs::read(folder.join(format!("{name}.csv"))).expect("a real file");
         assert!(csv == want, "{name}: another text than the logger's");
 
@@ -37,6 +40,77 @@ fn csv_is_the_loggers_own_byte_for_byte() {
         assert_eq!(again.header().lead_in.mac, log.header().lead_in.mac);
         assert_eq!(again.header().lead_in.start_sec, log.header().lead_in.start_sec);
     }
+}
+
+/// What both know, value by value: names, units, range flags, rows, stamps of UTC, the header.
+fn differences(log: &RldReader, again: &RldReader) -> Vec<&'static str> {
+    let told = |channel: &Channel| {
+        let known = !channel.is_binary && !matches!(channel.unit, Unit::Undefined | Unit::Unitless);
+        let unit = known.then_some((channel.unit, channel.scale));
+        (channel.name.clone(), channel.is_binary, unit, channel.valid)
+    };
+    let values = |log: &RldReader, number: u64| {
+        let row = log.row(number).expect("a row");
+        (0..log.channels().len()).map(|i| (row.bit(i), row.raw(i))).collect::<Vec<_>>()
+    };
+    let realtime = |log: &RldReader| log.stamps().map(|(row, s)| (row, s.realtime())).collect::<Vec<_>>();
+    let head = |log: &RldReader| {
+        let lead_in = &log.header().lead_in;
+        (log.header().comment_text(), lead_in.mac, lead_in.start_sec.get(), lead_in.sample_rate.get())
+    };
+    let same = [
+        ("channels", log.channels().iter().map(told).eq(again.channels().iter().map(told))),
+        ("number of rows", log.rows() == again.rows()),
+        ("values", (0..log.rows().min(again.rows())).all(|row| values(log, row) == values(again, row))),
+        ("stamps", realtime(log) == realtime(again)),
+        ("header", head(log) == head(again)),
+    ];
+    same.into_iter().filter(|(_, same)| !same).map(|(what, _)| what).collect()
+}
+
+/// Every log that opens comes back from its CSV as it was, or something was said to be lost.
+#[test]
+fn csv_comes_back_as_an_equal_log() {
+    let (mut equal, mut said) = (0, 0);
+    for named in corpus().into_iter().chain(real_logs()) {
+        let Some(log) = try_open(&named.bytes).filter(|log| log.rows() > 0) else { continue };
+        for style in [CsvStyle::Nanoseconds, CsvStyle::Dates] {
+            let mut csv = Vec::new();
+            let Ok(written) = log.write_logger_csv(style, &mut csv) else { continue };
+            match import(&csv[..], 0) {
+                Ok(imported) => {
+                    let differs = differences(&log, &open(&imported.bytes.into()));
+                    // Dates may be guessed right: blocks follow each other at the true rate.
+                    let silent = written.lost.is_empty();
+                    let right = differs.is_empty() == silent || style == CsvStyle::Dates && !silent;
+                    assert!(right, "{}: {differs:?}, {:?}", named.name, written.lost);
+                    equal += usize::from(differs.is_empty());
+                }
+                Err(error) => assert!(!written.lost.is_empty(), "{}: {error}", named.name),
+            }
+            said += usize::from(!written.lost.is_empty());
+        }
+    }
+    assert!(equal >= 40 && said >= 40, "{equal} equal, {said} said");
+}
+
+/// Up to version 2 stamps are dates, and bits have a blank before them.
+#[test]
+fn csv_of_version_2_is_written() {
+    let log = corpus().into_iter().find(|log| log.name == "v2").expect("in the corpus");
+    let log = open(&log.bytes);
+    let mut csv = Vec::new();
+    let written = log.write_logger_csv(CsvStyle::Dates, &mut csv).expect("memory takes it");
+    assert_eq!(written.lost, ["stamps of blocks are whole seconds"]);
+    let text = String::from_utf8(csv).expect("text");
+    assert!(text.starts_with("RocketLogger CSV File\nFile Version,2\n"), "{text}");
+    let row = text.lines().skip_while(|line| !line.starts_with(',')).nth(1).expect("a row");
+    let cells: Vec<_> = row.split(',').collect();
+    let start = text.lines().find_map(|line| line.strip_prefix("Start Time,")).expect("a start");
+    assert_eq!(cells[0].len(), start.len(), "{row}");
+    let bits = log.channels().iter().filter(|channel| channel.is_binary).count();
+    assert!(bits > 0 && cells[1..=bits].iter().all(|cell| [" 0", " 1"].contains(cell)), "{row}");
+    assert!(cells[1 + bits..].iter().all(|cell| !cell.contains(' ')), "{row}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod progress;
 mod records;
 mod report;
 mod select;
+mod velodyne;
 mod when;
 
 use std::ffi::OsString;

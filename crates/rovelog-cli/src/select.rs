@@ -65,6 +65,11 @@ impl LatchedArgs {
 }
 
 impl TopicArgs {
+    /// Whether nothing was said about topics.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.include.is_empty() && self.exclude.is_empty() && self.topics.is_empty()
+    }
+
     /// Whether `topic` is wanted.
     pub(crate) fn keeps(&self, topic: &Topic) -> bool {
         if !self.topics.is_empty() {

@@ -126,6 +126,35 @@ fn csv_of_the_logger_comes_back_as_a_log() {
     assert_eq!(bytes(&format!("rld csv {}", back.display()), b"", 0), csv);
 }
 
+/// The dialect is what `rld csv` writes; what has no place in it is said.
+#[test]
+fn export_as_the_logger() {
+    let plain = bytes("export v4.rld --to csv --dialect rocketlogger -q", b"", 0);
+    assert!(plain == bytes("rld csv v4.rld", b"", 0));
+    let runs = [
+        "export v4.rld --to csv --dialect rocketlogger",
+        "export v2.rld --to csv --dialect rocketlogger-v2",
+        "export units.rld --to csv --dialect rocketlogger",
+        "export cut-in-row.rld --to csv --dialect rocketlogger",
+        "export v4.rld --to csv --dialect rocketlogger --delimiter ;",
+        "export v4.rld --to csv --dialect rocketlogger --topics samples",
+        "export v4.rld --to csv --dialect rocketlogger -S +1ms",
+        "export v4.rld --to parquet --dialect rocketlogger",
+        "export v4.rld -o folder/ --to csv --dialect rocketlogger",
+        "export ../ulog/one-topic.ulg --to csv --dialect rocketlogger",
+    ];
+    let shown = runs.map(|line| shown_in("rld", line, b"")).join("\n");
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("rld_export_logger_csv", shown);
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("x.csv");
+    let line = format!("export v4.rld -o {} --dialect rocketlogger -f json", path.display());
+    let said: serde_json::Value = serde_json::from_slice(&bytes(&line, b"", 0)).expect("JSON");
+    assert_eq!((&said["kind"], &said["files"][0]["rows"]), (&"csv".into(), &"15".into()));
+    assert!(std::fs::read(&path).expect("a file") == plain);
+}
+
 #[test]
 fn parts_merge_to_one_file() {
     let folder = tempfile::tempdir().expect("a folder");

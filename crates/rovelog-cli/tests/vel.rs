@@ -251,6 +251,32 @@ fn export_mcap() {
     snapshot!("vel_export_mcap", runs.map(|line| place.shown(line)).join("\n"));
 }
 
+/// An HDL-64E whose log lacks its calibration has clouds with that of a file.
+#[test]
+fn export_mcap_with_a_calibration() {
+    let place = Place::new(&["velodyne-hdl64-s2.vel", "velodyne-vlp16.vel"]);
+    let laser = |id: i32| {
+        format!("<item><px><id_>{id}</id_><vertCorrection_>{}</vertCorrection_></px></item>", id / 3 - 20)
+    };
+    let lasers: String = (0..64).map(laser).collect();
+    fs::write(place.0.path().join("db.xml"), format!("<DB><points_>{lasers}</points_></DB>")).unwrap();
+    fs::write(place.0.path().join("half.xml"), format!("<DB><points_>{}</points_></DB>", laser(1))).unwrap();
+    let runs = [
+        "export velodyne-hdl64-s2.vel -o without.mcap",
+        "export velodyne-hdl64-s2.vel -o with.mcap --calibration db.xml",
+        "export velodyne-hdl64-s2.vel -o half.mcap --calibration half.xml",
+        "export velodyne-hdl64-s2.vel -o none.mcap --calibration none.xml",
+        "export velodyne-vlp16.vel -o model.mcap --model VLP-16",
+        "export velodyne-vlp16.vel -o none.mcap --model nonsense",
+        "export velodyne-vlp16.vel -o none.ndjson --model VLP-16",
+        "export velodyne-vlp16.vel -o none.mcap --calibration db.xml --no-typed",
+        "export ../ulog/one-topic.ulg -o none.mcap --calibration db.xml",
+        "extract velodyne-hdl64-s2.vel -o clouds --only clouds --cloud ply --calibration db.xml",
+    ];
+    snapshot!("vel_export_mcap_calibration", runs.map(|line| place.shown(line)).join("\n"));
+    assert!(place.read("with.mcap").len() > place.read("without.mcap").len());
+}
+
 #[test]
 fn track() {
     let runs = shown(&[

@@ -4,6 +4,7 @@
 //! - [`mcap`]: everything in one file, for Foxglove, Lichtblick, Rerun and PlotJuggler;
 //! - [`bag2`]: ROS bags of V1.2 and before as V2.0, for every reader of today;
 //! - [`ndjson`]: records one by one, for scripts;
+//! - [`logger_csv`]: logs of the RocketLogger as the logger's own CSV;
 //! - [`track`]: where the vehicle went, as KML, GPX and GeoJSON;
 //! - [`plot`]: signals over time, for a terminal, as SVG and PNG;
 //! - [`report`]: a log as one page of HTML;
@@ -35,6 +36,7 @@ mod error;
 mod exported;
 mod kind;
 mod leaf;
+pub mod logger_csv;
 pub mod mcap;
 pub mod ndjson;
 pub mod pcap;

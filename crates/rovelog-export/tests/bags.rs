@@ -54,7 +54,7 @@ fn ros2(log: &AnyLog) -> Exported<Vec<u8>> {
     let mut options = McapOptions::default();
     options.ros = RosForm::Ros2;
     let provenance = Provenance::new("log");
-    rovelog_export::mcap::write(log, &Select::all(), options, &provenance, Vec::new(), &mut |_| ()).unwrap()
+    rovelog_export::mcap::write(log, &Select::all(), &options, &provenance, Vec::new(), &mut |_| ()).unwrap()
 }
 
 fn u32_at(bytes: &[u8]) -> u32 {
@@ -203,7 +203,7 @@ fn mcap_keeps_the_bytes_and_says_who_published() {
         options.typed = false;
         let provenance = Provenance::new("log");
         let done =
-            rovelog_export::mcap::write(&log, &Select::all(), options, &provenance, Vec::new(), &mut |_| ());
+            rovelog_export::mcap::write(&log, &Select::all(), &options, &provenance, Vec::new(), &mut |_| ());
         let mut found = Vec::new();
         for message in MessageStream::new(&done.unwrap().out).unwrap() {
             let message = message.unwrap();

@@ -8,7 +8,7 @@ use rovelog::{AnyLog, ReadOptions, Select};
 use rovelog_export::mcap::{McapOptions, write};
 use rovelog_export::{Loss, Provenance};
 
-fn written(log: &AnyLog, options: McapOptions) -> (Vec<u8>, u64, Vec<Loss>) {
+fn written(log: &AnyLog, options: &McapOptions) -> (Vec<u8>, u64, Vec<Loss>) {
     let provenance = Provenance::new("log").with_sha256("0".repeat(64));
     let done = write(log, &Select::all(), options, &provenance, Vec::new(), &mut |_| ()).unwrap();
     (done.out, done.messages, done.losses)
@@ -28,7 +28,7 @@ fn logs() -> Vec<(String, AnyLog)> {
 #[test]
 fn every_record_is_a_message_in_the_order_of_time() {
     for (name, log) in logs() {
-        let (bytes, count, losses) = written(&log, McapOptions::default());
+        let (bytes, count, losses) = written(&log, &McapOptions::default());
         assert!(losses.iter().all(|loss| loss.why.contains("times")), "{name}: {losses:?}");
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         let (mut last, mut messages) = (0, 0);
@@ -54,17 +54,17 @@ fn every_record_is_a_message_in_the_order_of_time() {
 fn typed_topics_stand_beside_unless_they_are_not_wanted() {
     let path = rovelog_testing::root().join("corpus/ulog/utc-gps-int32.ulg");
     let log = rovelog::open(path).unwrap();
-    let topics = |options: McapOptions| {
+    let topics = |options: &McapOptions| {
         let (bytes, ..) = written(&log, options);
         let summary = mcap::Summary::read(&bytes).unwrap().unwrap();
         let channels = summary.channels.values();
         let schema = |channel: &mcap::Channel<'_>| channel.schema.as_ref().unwrap().name.clone();
         channels.map(|channel| (channel.topic.clone(), schema(channel))).collect::<BTreeMap<_, _>>()
     };
-    let all = topics(McapOptions::default());
+    let all = topics(&McapOptions::default());
     assert_eq!(all["/foxglove/gps"], "foxglove.LocationFix");
     assert_eq!(all["vehicle_gps_position/0"], "px4.vehicle_gps_position");
     let mut options = McapOptions::default();
     options.typed = false;
-    assert!(topics(options).keys().all(|topic| !topic.starts_with('/')));
+    assert!(topics(&options).keys().all(|topic| !topic.starts_with('/')));
 }

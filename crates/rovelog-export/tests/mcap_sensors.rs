@@ -19,7 +19,7 @@ fn written(log: &AnyLog, change: impl FnOnce(&mut McapOptions)) -> (Topics, Vec<
     let mut options = McapOptions::default();
     change(&mut options);
     let made =
-        || write(log, &Select::all(), options, &Provenance::new("log"), Vec::new(), &mut |_| ()).unwrap();
+        || write(log, &Select::all(), &options, &Provenance::new("log"), Vec::new(), &mut |_| ()).unwrap();
     let written = made();
     assert_eq!(written.out, made().out, "the same log gives other bytes");
     let (mut topics, mut last, mut count) = (Topics::new(), 0, 0);

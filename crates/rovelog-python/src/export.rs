@@ -7,15 +7,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
+use rovelog::rld_format::csv::CsvStyle;
+use rovelog::vel_format::velodyne::Model;
 use rovelog::{AnyLog, Error, Select, Topic};
 use rovelog_cli::Ignored;
-use rovelog_export::bag2::{self, Bag2Options};
-use rovelog_export::mcap::{self, McapOptions};
-use rovelog_export::table::{self, TableOptions};
-use rovelog_export::{ExportError, Kind, Loss, Provenance, ndjson, topic_names};
+use rovelog_export::bag2::{self, Bag2Options, Compression};
+use rovelog_export::mcap::{self, McapOptions, RosForm};
+use rovelog_export::table::{self, Dialect, Names, TableOptions, TimeUnit};
+use rovelog_export::{ExportError, Kind, Loss, Provenance, logger_csv, ndjson, topic_names};
 
 use crate::errors::{self, Raise};
 use crate::reader::Reader;
+use crate::vel::calibration_of;
 
 /// Topics, each with a part of a file name.
 type Named = Vec<(usize, String)>;
@@ -29,6 +32,79 @@ const LOOK: Duration = Duration::from_millis(100);
 fn lost(losses: Vec<Loss>) -> Vec<Lost> {
     let row = |loss: Loss| (loss.topic, Some(loss.column).filter(|column| !column.is_empty()), loss.why);
     losses.into_iter().map(row).collect()
+}
+
+/// The options of `convert`; those that have no meaning for a kind are not looked at.
+#[derive(FromPyObject)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+#[pyo3(from_item_all)]
+pub(crate) struct Options {
+    typed: bool,
+    keep_ned: bool,
+    raw: bool,
+    full: bool,
+    ros2: bool,
+    modernize: bool,
+    compression: String,
+    calibration: Option<PathBuf>,
+    model: Option<String>,
+    flatten: bool,
+    names: String,
+    dialect: String,
+    delimiter: char,
+    time_unit: String,
+    profile: Option<String>,
+    blobs: bool,
+}
+
+impl Options {
+    fn table(&self) -> TableOptions {
+        let mut options = TableOptions::default();
+        (options.flatten, options.blobs) = (self.flatten, self.blobs);
+        options.spark = self.profile.as_deref() == Some("spark");
+        options.delimiter = u8::try_from(self.delimiter).unwrap_or(options.delimiter);
+        if self.names == "dot" {
+            options.names = Names::Dot;
+        }
+        if self.time_unit == "ns" {
+            options.time_unit = TimeUnit::Nanoseconds;
+        }
+        if self.dialect == "pyulog" {
+            options.dialect = Dialect::Pyulog;
+        }
+        options
+    }
+
+    fn mcap(&self, py: Python<'_>) -> PyResult<McapOptions> {
+        let mut options = McapOptions::default();
+        (options.typed, options.keep_ned) = (self.typed, self.keep_ned);
+        (options.raw, options.full) = (self.raw, self.full);
+        options.ros = match (self.ros2, self.modernize) {
+            (true, _) => RosForm::Ros2,
+            (false, true) => RosForm::Modernized,
+            (false, false) => RosForm::Recorded,
+        };
+        options.velodyne.calibration =
+            self.calibration.as_deref().map(|path| calibration_of(py, path)).transpose()?;
+        if let Some(name) = &self.model {
+            let unknown = || {
+                let names = Model::ALL.map(Model::name).join(", ");
+                Raise::new("UnsupportedError", format!("there is no model {name}: they are {names}"))
+                    .raise(py)
+            };
+            options.velodyne.model = Some(Model::by_name(name).ok_or_else(unknown)?);
+        }
+        Ok(options)
+    }
+
+    fn bag2(&self) -> Bag2Options {
+        let mut options = Bag2Options::default();
+        options.modernize = self.modernize;
+        if self.compression == "bz2" {
+            options.compression = Compression::Bz2;
+        }
+        options
+    }
 }
 
 /// The kind of file that a name means, and whether such a file holds one topic; none where there is no such kind.
@@ -59,20 +135,20 @@ pub(crate) fn export_tables(
     reader: &Reader,
     kind: &str,
     outputs: Vec<(usize, PathBuf)>,
-    start: Option<i64>,
-    end: Option<i64>,
+    window: (Option<i64>, Option<i64>),
+    options: Options,
 ) -> PyResult<(Vec<u64>, Vec<Lost>)> {
     let Some(Kind::Table(kind)) = Kind::by_name(kind) else {
         return Err(unknown(py, kind));
     };
     let out = outputs.first().map_or_else(PathBuf::new, |(_, path)| path.clone());
-    let select = Select::all().between(start, end);
+    let select = Select::all().between(window.0, window.1);
     exported(py, reader, &out, |signals| {
         let mut files = Vec::new();
         for (topic, path) in outputs {
             files.extend(chosen(reader, [topic]).into_iter().zip([create(&path, signals)?]));
         }
-        let (options, provenance) = (TableOptions::default(), provenance(reader)?);
+        let (options, provenance) = (options.table(), provenance(reader)?);
         let how = (kind, &options);
         let (written, losses) = table::write(&**reader.log, files, &select, how, &provenance, &mut |_| ())?;
         let mut rows = Vec::new();
@@ -92,11 +168,11 @@ pub(crate) fn export_records(
     kind: &str,
     out: PathBuf,
     topics: Vec<usize>,
-    start: Option<i64>,
-    end: Option<i64>,
+    window: (Option<i64>, Option<i64>),
+    options: Options,
 ) -> PyResult<(u64, Vec<Lost>)> {
     let names = chosen(reader, topics).into_iter().map(|topic| topic.name.clone());
-    let select = Select::topics(names).between(start, end);
+    let select = Select::topics(names).between(window.0, window.1);
     let kind = Kind::by_name(kind)
         .filter(|kind| !matches!(kind, Kind::Table(_)))
         .ok_or_else(|| unknown(py, kind))?;
@@ -105,22 +181,44 @@ pub(crate) fn export_records(
         let what = format!("bag2 is for ROS bags, and this is {}", reader.log.format().name);
         return Err(Raise::new("UnsupportedError", what).raise(py));
     }
+    let to_mcap = if kind == Kind::Mcap { options.mcap(py)? } else { McapOptions::default() };
     exported(py, reader, &out, |signals| {
         let mut file = create(&out, signals)?;
         let (records, losses) = match (kind, bag) {
             (Kind::Mcap, _) => {
-                let (options, provenance) = (McapOptions::default(), provenance(reader)?);
-                let done = mcap::write(&reader.log, &select, options, &provenance, &mut file, &mut |_| ())?;
+                let provenance = provenance(reader)?;
+                let done = mcap::write(&reader.log, &select, &to_mcap, &provenance, &mut file, &mut |_| ())?;
                 (done.messages, done.losses)
             }
             (Kind::Bag2, Some(bag)) => {
-                let done = bag2::write(bag, &select, Bag2Options::default(), &mut file, &mut |_| ())?;
+                let done = bag2::write(bag, &select, options.bag2(), &mut file, &mut |_| ())?;
                 (done.messages, done.losses)
             }
             _ => ndjson::write(&**reader.log, &select, &mut file, &mut |_| ())?,
         };
         file.flush()?;
         Ok((records, lost(losses)))
+    })
+}
+
+/// Writes a log of the RocketLogger as the logger's own CSV, with dates for stamps or not; the rows, and what could not
+/// be carried.
+#[pyfunction]
+pub(crate) fn export_logger_csv(
+    py: Python<'_>,
+    reader: &Reader,
+    out: PathBuf,
+    dates: bool,
+) -> PyResult<(u64, Vec<Lost>)> {
+    let AnyLog::Rld(log) = &*reader.log else {
+        let what = format!("the logger's CSV is for RLD logs, and this is {}", reader.log.format().name);
+        return Err(Raise::new("UnsupportedError", what).next("leave the dialect out").raise(py));
+    };
+    let style = if dates { CsvStyle::Dates } else { CsvStyle::Nanoseconds };
+    exported(py, reader, &out, |signals| {
+        let mut written = logger_csv::write(log, style, create(&out, signals)?)?;
+        written.out.flush()?;
+        Ok((written.messages, lost(written.losses)))
     })
 }
 
@@ -237,5 +335,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(export_names, module)?)?;
     module.add_function(wrap_pyfunction!(export_tables, module)?)?;
     module.add_function(wrap_pyfunction!(export_records, module)?)?;
+    module.add_function(wrap_pyfunction!(export_logger_csv, module)?)?;
     module.add_function(wrap_pyfunction!(diff, module)?)
 }

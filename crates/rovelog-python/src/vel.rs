@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
@@ -109,6 +109,15 @@ pub(crate) struct Revolutions {
     path: Option<String>,
 }
 
+/// The calibration in a file.
+pub(crate) fn calibration_of(py: Python<'_>, path: &Path) -> PyResult<Calibration> {
+    let read = || -> Result<Calibration> {
+        let text = fs::read_to_string(path).map_err(|error| Error::io("vel", error))?;
+        Ok(Calibration::parse(&text)?)
+    };
+    errors::run(py, read)?.map_err(|error| errors::raise(py, &error, Some(&path.to_string_lossy())))
+}
+
 /// The revolutions that begin in a time window; `fields` are names of columns.
 #[pyfunction]
 pub(crate) fn vel_revolutions(
@@ -120,17 +129,7 @@ pub(crate) fn vel_revolutions(
     end: Option<i64>,
 ) -> PyResult<Revolutions> {
     vel(py, reader)?;
-    let calibration = match calibration {
-        None => None,
-        Some(path) => {
-            let read = || -> Result<Calibration> {
-                let text = fs::read_to_string(&path).map_err(|error| Error::io("vel", error))?;
-                Ok(Calibration::parse(&text)?)
-            };
-            let read = errors::run(py, read)?;
-            Some(read.map_err(|error| errors::raise(py, &error, Some(&path.to_string_lossy())))?)
-        }
-    };
+    let calibration = calibration.map(|path| calibration_of(py, &path)).transpose()?;
     let mut select = Select::all().between(start, end);
     select.fields = fields;
     let log = Arc::clone(&reader.log);

@@ -231,3 +231,78 @@ def test_an_old_bag_becomes_one_of_v2(tmp_path: pathlib.Path) -> None:
     assert out.read_bytes().startswith(b"#ROSBAG V2.0\n")
     with pytest.raises(rl.UnsupportedError, match="ROS bags"):
         rl.convert(CORPUS / "ulog/one-topic.ulg", tmp_path / "no.bag")
+
+
+def exported(path: pathlib.Path, out: pathlib.Path, *options: str) -> bytes:
+    """What the command writes."""
+    command = [sys.executable, "-m", "rovelog", "export", str(path), "-o", str(out), "--force", *options]
+    assert subprocess.run(command, capture_output=True).returncode in (0, 3), command
+    return out.read_bytes()
+
+
+OPTIONS: list[tuple[str, str, dict[str, Any], list[str]]] = [
+    ("ulog/one-topic.ulg", "mcap", {"typed": False}, ["--no-typed"]),
+    ("ulog/one-topic.ulg", "mcap", {"keep_ned": True}, ["--keep-ned"]),
+    ("ulog/nested-types.ulg", "csv", {"topics": "tree", "delimiter": ";", "names": "dot"}, ["--topics", "tree", "--delimiter", ";", "--names", "dot"]),
+    ("ulog/nested-types.ulg", "csv", {"topics": "tree", "dialect": "pyulog"}, ["--topics", "tree", "--dialect", "pyulog"]),
+    ("ulog/nested-types.ulg", "arrow", {"topics": "tree", "flatten": True}, ["--topics", "tree", "--flatten"]),
+    ("ulog/nested-types.ulg", "parquet", {"topics": "tree", "time_unit": "ns", "profile": "spark"}, ["--topics", "tree", "--time-unit", "ns", "--profile", "spark"]),
+    ("vel/images-of-three-sources.vel", "parquet", {"topics": "ImageM/0", "blobs": True}, ["--topics", "ImageM/0", "--blobs"]),
+    ("vel/all-kinds.vel", "mcap", {"raw": True}, ["--raw"]),
+    ("vel/velodyne-vlp16.vel", "mcap", {"model": "VLP-16"}, ["--model", "VLP-16"]),
+    ("rld/rate-64000.rld", "mcap", {"full": True}, ["--full"]),
+    ("rld/v4.rld", "csv", {"dialect": "rocketlogger"}, ["--dialect", "rocketlogger"]),
+    ("rld/v2.rld", "csv", {"dialect": "rocketlogger-v2"}, ["--dialect", "rocketlogger-v2"]),
+    ("rosbag/recorded.bag", "mcap", {"ros2": True}, ["--ros2"]),
+    ("rosbag/definition-header-of-roslib.bag", "mcap", {"modernize": True}, ["--modernize"]),
+    ("rosbag/recorded.bag", "bag", {"compression": "bz2"}, ["--compression", "bz2"]),
+]
+
+
+@pytest.mark.filterwarnings("ignore::rovelog.DataLossWarning")
+@pytest.mark.parametrize(("name", "extension", "options", "words"), OPTIONS)
+def test_options_are_those_of_the_command(name: str, extension: str, options: dict[str, Any], words: list[str], tmp_path: pathlib.Path) -> None:
+    ours, theirs, plain = (tmp_path / f"{word}.{extension}" for word in ("ours", "theirs", "plain"))
+    done = rl.convert(CORPUS / name, ours, **options)
+    assert done.files == [str(ours)] and done.records > 0
+    assert ours.read_bytes() == exported(CORPUS / name, theirs, *words)
+    # But for these two, which change nothing where the log tells the same, other bytes than without the option.
+    if "keep_ned" not in options and "model" not in options:
+        topics = {key: value for key, value in options.items() if key == "topics"}
+        if not name.startswith("rld/v") or extension != "csv":
+            rl.convert(CORPUS / name, plain, **topics)
+            assert ours.read_bytes() != plain.read_bytes()
+
+
+def test_a_calibration_makes_clouds(tmp_path: pathlib.Path) -> None:
+    lasers = "".join(f"<item><px><id_>{i}</id_><vertCorrection_>{i / 3 - 20}</vertCorrection_></px></item>" for i in range(64))
+    (tmp_path / "db.xml").write_text(f"<DB><points_>{lasers}</points_></DB>")
+    path = CORPUS / "vel/velodyne-hdl64-s2.vel"
+    with pytest.warns(rl.DataLossWarning, match="no clouds"):
+        assert rl.convert(path, tmp_path / "without.mcap").lost
+    assert not rl.convert(path, tmp_path / "with.mcap", calibration=tmp_path / "db.xml").lost
+    with pytest.raises(rl.RovelogError):
+        rl.convert(path, tmp_path / "no.mcap", calibration=tmp_path / "none.xml")
+    with pytest.raises(rl.UnsupportedError, match="no model nonsense"):
+        rl.convert(path, tmp_path / "no.mcap", model="nonsense")
+    assert not (tmp_path / "no.mcap").exists()
+
+
+def test_options_without_a_meaning_are_refused(tmp_path: pathlib.Path) -> None:
+    ulog, rld = CORPUS / "ulog/one-topic.ulg", CORPUS / "rld/v4.rld"
+    elsewhere: list[tuple[str, dict[str, Any]]] = [
+        ("csv", {"typed": False}),
+        ("mcap", {"flatten": True}),
+        ("csv", {"blobs": True}),
+        ("mcap", {"compression": "bz2"}),
+    ]
+    for extension, option in elsewhere:
+        with pytest.raises(rl.UnsupportedError, match="has no meaning"):
+            rl.convert(ulog, tmp_path / f"no.{extension}", **option)
+    wrong: list[dict[str, Any]] = [{"dialect": "excel"}, {"names": "plain"}, {"delimiter": ";;"}, {"dialect": "rocketlogger"}]
+    for option in wrong:
+        with pytest.raises(rl.UnsupportedError):
+            rl.convert(ulog, tmp_path / "no.csv", **option)
+    with pytest.raises(rl.UnsupportedError, match="whole log"):
+        rl.convert(rld, tmp_path / "no.csv", dialect="rocketlogger", topics="samples")
+    assert not list(tmp_path.iterdir())

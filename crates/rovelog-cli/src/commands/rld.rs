@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use rovelog::rld_format::RldReader;
+use rovelog::rld_format::csv::{self, CsvStyle};
 use rovelog::rld_format::scrub::Scrub;
-use rovelog::rld_format::{RldReader, csv};
 use rovelog::{AnyLog, Error, LogReader, ReadOptions};
 
 use crate::args::{Context, Format};
@@ -107,9 +108,13 @@ fn scrub(args: &ScrubArgs, context: &Context) -> Outcome {
 fn to_csv(args: &FileArgs, context: &Context) -> Outcome {
     let log = open(&args.file)?;
     let mut out = create(args, "logger", context)?;
-    log.write_logger_csv(&mut out).map_err(failed)?;
+    let written = log.write_logger_csv(CsvStyle::default(), &mut out).map_err(failed)?;
     out.finish()?;
-    Ok(context.report.loss(&log.info().lost, &args.file))
+    for why in &written.lost {
+        context.report.warn("what import would not find", why);
+    }
+    let lost = if written.lost.is_empty() { Status::Done } else { Status::Lost };
+    Ok(lost.max(context.report.loss(&log.info().lost, &args.file)))
 }
 
 fn import(args: &ImportArgs, context: &Context) -> Outcome {

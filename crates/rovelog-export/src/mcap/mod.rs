@@ -24,6 +24,7 @@ use std::sync::Arc;
 use ::mcap::records::MessageHeader;
 use ::mcap::write::{Metadata, NoSeek};
 use ::mcap::{Compression, WriteOptions, Writer};
+use rovelog::vel_format::velodyne::{Calibration, Model, PointOptions};
 use rovelog::{AnyLog, Record, Select, Topic, Value};
 
 use self::foxglove::WellKnown;
@@ -31,7 +32,7 @@ use crate::provenance::name_and_instance;
 use crate::{ExportError, Exported, Loss, Provenance, TimeBase};
 
 /// How MCAP is written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct McapOptions {
@@ -45,6 +46,20 @@ pub struct McapOptions {
     pub full: bool,
     /// What records of ROS bags become.
     pub ros: RosForm,
+    /// VEL: what the log does not tell of its Velodyne.
+    pub velodyne: VelodyneOptions,
+}
+
+/// How clouds are made of a Velodyne's packets.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct VelodyneOptions {
+    /// The model, where the packets do not tell it.
+    pub model: Option<Model>,
+    /// The calibration of an HDL-64E, where the log does not hold it.
+    pub calibration: Option<Calibration>,
+    /// How points are made.
+    pub points: PointOptions,
 }
 
 /// What records of ROS bags become.
@@ -61,7 +76,14 @@ pub enum RosForm {
 
 impl Default for McapOptions {
     fn default() -> Self {
-        Self { typed: true, keep_ned: false, raw: false, full: false, ros: RosForm::default() }
+        Self {
+            typed: true,
+            keep_ned: false,
+            raw: false,
+            full: false,
+            ros: RosForm::default(),
+            velodyne: VelodyneOptions::default(),
+        }
     }
 }
 
@@ -146,7 +168,7 @@ trait Extras {
 pub fn write<W: Write>(
     log: &AnyLog,
     select: &Select,
-    options: McapOptions,
+    options: &McapOptions,
     provenance: &Provenance,
     out: W,
     progress: &mut dyn FnMut(u64),

@@ -13,7 +13,7 @@ pub(super) struct Plain<'a> {
 }
 
 impl<'a> Plain<'a> {
-    pub(super) fn new(log: &'a AnyLog, options: McapOptions) -> Self {
+    pub(super) fn new(log: &'a AnyLog, options: &McapOptions) -> Self {
         let ros2 = options.ros == RosForm::Ros2;
         Self { log, typed: options.typed && !ros2, ros2 }
     }

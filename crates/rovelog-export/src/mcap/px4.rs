@@ -31,7 +31,7 @@ pub(super) struct Px4<'a> {
 }
 
 impl<'a> Px4<'a> {
-    pub(super) fn new(reader: &'a UlogReader, options: McapOptions) -> Result<Self, ExportError> {
+    pub(super) fn new(reader: &'a UlogReader, options: &McapOptions) -> Result<Self, ExportError> {
         let first = |name: &str| px4::instances(reader, name).first().map(|topic| topic.id);
         Ok(Self {
             reader,

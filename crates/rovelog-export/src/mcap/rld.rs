@@ -50,7 +50,7 @@ impl<'a> Rld<'a> {
     pub(super) fn new(
         reader: &'a RldReader,
         select: &Select,
-        options: McapOptions,
+        options: &McapOptions,
     ) -> Result<Self, ExportError> {
         let rate = reader.header().lead_in.sample_rate.get();
         let rows = if options.full { 1 } else { u64::from(rate.div_ceil(RATE)).max(1) };

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use rovelog::vel_format::gps::{Fix, quality_name};
 use rovelog::vel_format::images::Encoding;
 use rovelog::vel_format::message::{ImageRef, LaserRef, Payload, text};
-use rovelog::vel_format::velodyne::{PointOptions, Revolutions};
+use rovelog::vel_format::velodyne::Revolutions;
 use rovelog::vel_format::wire::RobotPose;
 use rovelog::vel_format::{Kind, VelReader};
 use rovelog::{FieldType, LogReader as _, Record, Select, Topic, TopicId, Value};
@@ -49,7 +49,7 @@ struct Sensor {
 }
 
 impl<'a> Vel<'a> {
-    pub(super) fn new(reader: &'a VelReader, select: &Select, options: McapOptions) -> Self {
+    pub(super) fn new(reader: &'a VelReader, select: &Select, options: &McapOptions) -> Self {
         let mut vel = Self {
             reader,
             select: select.clone(),
@@ -67,7 +67,9 @@ impl<'a> Vel<'a> {
         if let Some(topic) = packets.filter(|topic| options.typed && select.keeps_topic(topic))
             && has_packets(reader)
         {
-            match reader.revolutions(None, None, PointOptions::default(), 0) {
+            let how = &options.velodyne;
+            let sensor = how.model.map(|model| reader.sensor_named(model));
+            match reader.revolutions(sensor.as_ref(), how.calibration.as_ref(), how.points, 0) {
                 Ok(revolutions) => vel.revolutions = Some(revolutions),
                 Err(error) => {
                     vel.left.insert(topic.id, (0, format!("records make no clouds: {error}")));

@@ -2,7 +2,7 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any, final
 
-from rovelog._types import BagConnection, EnergyFacts, FieldFacts, Lost, Part, RldHeader, TopicFacts, UlogParameters
+from rovelog._types import BagConnection, EnergyFacts, ExportOptions, FieldFacts, Lost, Part, RldHeader, TopicFacts, UlogParameters
 
 __all__ = [
     "BagMessages",
@@ -20,6 +20,7 @@ __all__ = [
     "bag_messages",
     "diff",
     "export_kind",
+    "export_logger_csv",
     "export_names",
     "export_records",
     "export_tables",
@@ -155,11 +156,21 @@ def _panic_on_purpose() -> None: ...
 def export_kind(name: str) -> tuple[str, bool] | None: ...
 def export_names(reader: Reader, topics: Sequence[int]) -> tuple[list[tuple[int, str]], list[Lost]]: ...
 def export_tables(
-    reader: Reader, kind: str, outputs: Sequence[tuple[int, str]], start: int | None, end: int | None
+    reader: Reader,
+    kind: str,
+    outputs: Sequence[tuple[int, str]],
+    window: tuple[int | None, int | None],
+    options: ExportOptions,
 ) -> tuple[list[int], list[Lost]]: ...
 def export_records(
-    reader: Reader, kind: str, out: str | PathLike[str], topics: Sequence[int], start: int | None, end: int | None
+    reader: Reader,
+    kind: str,
+    out: str | PathLike[str],
+    topics: Sequence[int],
+    window: tuple[int | None, int | None],
+    options: ExportOptions,
 ) -> tuple[int, list[Lost]]: ...
+def export_logger_csv(reader: Reader, out: str | PathLike[str], dates: bool) -> tuple[int, list[Lost]]: ...
 def diff(a: Reader, b: Reader, counts: bool, calibration: bool) -> str: ...
 def ulog_parameters(reader: Reader) -> UlogParameters: ...
 def ulog_infos(reader: Reader) -> dict[str, Any]: ...

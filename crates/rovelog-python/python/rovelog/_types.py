@@ -25,6 +25,27 @@ class TopicFacts(TypedDict):
     decodable: bool
 
 
+class ExportOptions(TypedDict):
+    """The options of `convert`."""
+
+    typed: bool
+    keep_ned: bool
+    raw: bool
+    full: bool
+    ros2: bool
+    modernize: bool
+    compression: str
+    calibration: str | None
+    model: str | None
+    flatten: bool
+    names: str
+    dialect: str
+    delimiter: str
+    time_unit: str
+    profile: str | None
+    blobs: bool
+
+
 class UlogParameters(TypedDict):
     """The parameters of a ULog."""
 

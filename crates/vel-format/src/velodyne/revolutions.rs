@@ -1,7 +1,7 @@
 //! Revolutions: points between two passes of the azimuth through its zero, across messages.
 
 use super::calibration::Calibration;
-use super::model::{ReturnMode, Sensor};
+use super::model::{Model, ReturnMode, Sensor};
 use super::points::{Decoder, POINTS_OF_PACKET, Point, PointOptions, TURN};
 use super::timing::PacketClock;
 use crate::error::VelError;
@@ -67,6 +67,12 @@ impl VelReader {
             _ => &[],
         });
         Calibration::from_status(packets)
+    }
+
+    /// The sensor that the user named, with the return mode that the packets tell.
+    pub fn sensor_named(&self, model: Model) -> Sensor {
+        let mode = self.meaning().velodyne.as_ref().map_or(ReturnMode::Strongest, |sensor| sensor.mode);
+        Sensor::named(model, mode)
     }
 
     /// How packets are placed on the log's clock.

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use rovelog::AnyLog;
-use rovelog::vel_format::velodyne::Model;
 use rovelog_export::cloud;
 use serde::Serialize;
 
@@ -18,6 +17,7 @@ use crate::args::{Context, Format};
 use crate::input::Input;
 use crate::outfile::{OutArgs, OutFile};
 use crate::report::{Failure, Outcome, Status, count, note};
+use crate::velodyne::VelodyneArgs;
 use crate::when::{Times, WindowArgs};
 
 const MORE: &str = "\
@@ -49,18 +49,8 @@ pub(crate) struct Args {
     /// How clouds are written: ply, pcd, las, laz, npz or kitti; ply and pcd without it
     #[arg(long, value_name = "FORMAT", value_parser = cloud_format)]
     cloud: Option<cloud::Format>,
-    /// The calibration of an HDL-64E: db.xml, or the YAML or JSON made of it
-    #[arg(long, value_name = "PATH")]
-    calibration: Option<PathBuf>,
-    /// The model of the Velodyne, where the packets do not tell: HDL-32E, VLP-16, ...
-    #[arg(long, value_name = "NAME", value_parser = model)]
-    model: Option<Model>,
-    /// Vertical offsets of an HDL-64E straight up, as velodyne-decoder has them
-    #[arg(long)]
-    plain_offsets: bool,
-    /// Intensities of an HDL-64E corrected by distance
-    #[arg(long)]
-    correct_intensity: bool,
+    #[command(flatten)]
+    velodyne: VelodyneArgs,
     #[command(flatten)]
     window: WindowArgs,
     #[command(flatten)]
@@ -78,11 +68,6 @@ enum What {
 fn cloud_format(name: &str) -> Result<cloud::Format, String> {
     let names = || cloud::Format::ALL.map(cloud::Format::name).join(", ");
     cloud::Format::by_name(name).ok_or_else(|| format!("the formats are {}", names()))
-}
-
-fn model(name: &str) -> Result<Model, String> {
-    let names = || Model::ALL.map(Model::name).join(", ");
-    Model::by_name(name).ok_or_else(|| format!("the models are {}", names()))
 }
 
 impl Args {

@@ -1,12 +1,11 @@
 //! Images and clouds of a VEL log.
 
 use std::collections::HashSet;
-use std::fs;
 use std::io::{BufWriter, Write as _};
 
 use rovelog::vel_format::images::{Encoding, JpegHeader, PixelLimits};
 use rovelog::vel_format::message::ImageRef;
-use rovelog::vel_format::velodyne::{Calibration, OffsetModel, PointOptions, ReturnMode, Revolution, Sensor};
+use rovelog::vel_format::velodyne::Revolution;
 use rovelog::vel_format::{Kind, Message, Payload, VelReader};
 use rovelog::{Clock, Error, Timestamp};
 use rovelog_export::TimeBase;
@@ -92,22 +91,9 @@ impl Extraction<'_> {
             return Ok(());
         }
         let args = self.args;
-        let calibration = match &args.calibration {
-            None => None,
-            Some(path) => {
-                let text = fs::read_to_string(path).map_err(|error| {
-                    Failure::failed(format!("cannot read the calibration: {error}")).at(path)
-                })?;
-                Some(Calibration::parse(&text).map_err(|error| Failure::from(Error::from(error)).at(path))?)
-            }
-        };
-        let mut options = PointOptions::default();
-        options.correct_intensity = args.correct_intensity;
-        if args.plain_offsets {
-            options.offsets = OffsetModel::Plain;
-        }
-        let sensor = args.model.map(|model| named(reader, model));
-        let revolutions = reader.revolutions(sensor.as_ref(), calibration.as_ref(), options, 0);
+        let how = args.velodyne.options()?;
+        let sensor = how.model.map(|model| reader.sensor_named(model));
+        let revolutions = reader.revolutions(sensor.as_ref(), how.calibration.as_ref(), how.points, 0);
         let mut revolutions = match revolutions {
             Ok(revolutions) => revolutions,
             Err(error) => {
@@ -135,7 +121,7 @@ impl Extraction<'_> {
 
     /// The packets of the Velodyne as they came over the network, in one file.
     pub(super) fn packets(&mut self, reader: &VelReader, window: &Window) -> Result<(), Failure> {
-        let sensor = self.args.model.map(|model| named(reader, model));
+        let sensor = self.args.velodyne.model().map(|model| reader.sensor_named(model));
         let clock = sensor.as_ref().or(reader.meaning().velodyne.as_ref()).map(|s| reader.packet_clock(s));
         let base = TimeBase::of(reader);
         let (mut first, mut count, mut displaced) = (None, 0, 0_u64);
@@ -196,10 +182,4 @@ impl Extraction<'_> {
         self.clouds += 1;
         Ok(())
     }
-}
-
-/// The sensor that the user named, with the return mode that the packets tell.
-fn named(reader: &VelReader, model: rovelog::vel_format::velodyne::Model) -> Sensor {
-    let mode = reader.meaning().velodyne.as_ref().map_or(ReturnMode::Strongest, |sensor| sensor.mode);
-    Sensor::named(model, mode)
 }

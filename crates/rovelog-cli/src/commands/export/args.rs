@@ -1,0 +1,243 @@
+//! The arguments of `rovelog export`, and which of them go together.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use rovelog::rld_format::csv::CsvStyle;
+use rovelog_export::Kind;
+use rovelog_export::table::Kind as Table;
+
+use crate::args::Context;
+use crate::outfile::OutArgs;
+use crate::report::Failure;
+use crate::select::{FieldArgs, TopicArgs};
+use crate::velodyne::VelodyneArgs;
+use crate::when::WindowArgs;
+
+const MORE: &str = "\
+Kinds: parquet, arrow and csv hold one topic per file: name a folder for several. ndjson and mcap hold all
+topics in one file; in mcap, positions, poses and console lines also stand as the types that Foxglove draws, and
+of VEL logs clouds, scans and images, the packets themselves with --raw; RLD logs of more than 1000 samples in
+a second become an envelope of a thousand, and all samples with --full. Bags of V1.2 and before become bags of
+V2.0 (bag2, .bag), which every reader of bags knows, or messages of ROS 2 in mcap (--ros2); payloads stay byte
+for byte in bag2, and in mcap without --ros2. A table begins with the columns t_ns (the log's clock,
+nanoseconds) and time (UTC, where the log tells it), then come the fields. What the output cannot carry is said, and the exit code is 3.
+
+Examples:
+  rovelog export flight.ulg -o flight/ --to parquet             all topics, a file each
+  rovelog export flight.ulg -o flight.mcap                      for Foxglove, Rerun, PlotJuggler
+  rovelog export flight.ulg -o q.parquet --topics vehicle_attitude -S +1m -E +2m
+  rovelog export flight.ulg -o csv/ --to csv --dialect pyulog   as ulog2csv writes it
+  rovelog export flight.ulg --to csv --topics battery_status | head
+  rovelog export x.rld -o x.csv --dialect rocketlogger          which rovelog rld import reads
+  rovelog export drive.vel -o drive.mcap --calibration db.xml   clouds of an HDL-64E
+  rovelog export 2010.bag -o new.bag                            V2.0, for ROS 1 and its tools
+  rovelog export 2010.bag -o new.mcap --ros2                    for ROS 2, Rerun, PlotJuggler";
+
+/// Hand the data on to other tools: Parquet, Arrow, CSV, NDJSON, MCAP, ROS bag V2.0
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub(crate) struct Args {
+    /// A log; - is stdin
+    #[arg(value_name = "FILE")]
+    pub(super) file: Option<PathBuf>,
+    /// The file to write, its extension says the kind; a folder for a file per topic
+    #[arg(short, long, value_name = "OUT")]
+    pub(super) output: Option<PathBuf>,
+    /// What to write: parquet, arrow, csv, ndjson, mcap or bag2
+    #[arg(long, value_name = "KIND", value_parser = kind)]
+    pub(super) to: Option<Kind>,
+    #[command(flatten)]
+    pub(super) window: WindowArgs,
+    #[command(flatten)]
+    pub(super) topics: TopicArgs,
+    #[command(flatten)]
+    pub(super) fields: FieldArgs,
+    /// csv: ours; pyulog for what ulog2csv writes; rocketlogger for the logger's own (rocketlogger-v2: up to version 2)
+    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
+    pub(super) dialect: Option<Habits>,
+    /// csv: what separates cells; \t is a tab
+    #[arg(long, value_name = "CHAR", value_parser = delimiter)]
+    pub(super) delimiter: Option<u8>,
+    /// csv and flat columns: elements of arrays as bracket, q[0], or dot, q.0
+    #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true)]
+    pub(super) names: Option<NameStyle>,
+    /// parquet, arrow: nested fields and arrays as columns of their own
+    #[arg(long)]
+    pub(super) flatten: bool,
+    /// parquet: spark for types that Spark reads as they are (no unsigned 64-bit integers)
+    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
+    pub(super) profile: Option<Profile>,
+    /// parquet: the unit of time, us or ns; `t_ns` holds nanoseconds in any case
+    #[arg(long, value_enum, value_name = "UNIT", hide_possible_values = true)]
+    pub(super) time_unit: Option<Unit>,
+    /// parquet: fields of bytes too
+    #[arg(long)]
+    pub(super) blobs: bool,
+    /// mcap: only the log's own topics, not the types that viewers draw
+    #[arg(long)]
+    pub(super) no_typed: bool,
+    /// mcap: poses in the vehicle's axes (north, east, down), not those of viewers (east, north, up)
+    #[arg(long)]
+    pub(super) keep_ned: bool,
+    /// mcap, VEL: packets, ranges, images and unknown messages too, as they lie in the log
+    #[arg(long)]
+    pub(super) raw: bool,
+    /// mcap, RLD: every sample, however many there are in a second
+    #[arg(long)]
+    pub(super) full: bool,
+    /// mcap of a ROS bag: messages of ROS 2 (CDR); headers lose their seq, which ROS 2 does not have
+    #[arg(long)]
+    pub(super) ros2: bool,
+    /// mcap and bag2 of a ROS bag: types that were only renamed since under their new names; --ros2 does it too
+    #[arg(long)]
+    pub(super) modernize: bool,
+    /// bag2: chunks as they are, none, or compressed, bz2
+    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
+    pub(super) compression: Option<Packing>,
+    #[command(flatten)]
+    pub(super) velodyne: VelodyneArgs,
+    #[command(flatten)]
+    pub(super) out: OutArgs,
+}
+
+fn kind(name: &str) -> Result<Kind, String> {
+    Kind::by_name(name).ok_or_else(|| "the kinds are parquet, arrow, csv, ndjson, mcap and bag2".to_owned())
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"\\t" => Ok(b'\t'),
+        [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(*byte),
+        _ => Err("one character, which is no quote and no end of a line".to_owned()),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Habits {
+    Plain,
+    Pyulog,
+    Rocketlogger,
+    RocketloggerV2,
+}
+
+impl Args {
+    /// How the logger's own CSV is written, where that is asked for.
+    pub(super) fn logger_csv(&self) -> Option<CsvStyle> {
+        match self.dialect? {
+            Habits::Plain | Habits::Pyulog => None,
+            Habits::Rocketlogger => Some(CsvStyle::Nanoseconds),
+            Habits::RocketloggerV2 => Some(CsvStyle::Dates),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum NameStyle {
+    Bracket,
+    Dot,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Profile {
+    Spark,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Unit {
+    Us,
+    Ns,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Packing {
+    None,
+    Bz2,
+}
+
+/// Where it goes.
+pub(super) enum Target<'a> {
+    Stdout,
+    File(&'a Path),
+    Folder(&'a Path),
+}
+
+impl Target<'_> {
+    /// The path that was named.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Stdout => None,
+            Self::File(path) | Self::Folder(path) => Some(path),
+        }
+    }
+}
+
+/// The kind and the place that the arguments ask for, before anything is read.
+pub(super) fn target(args: &Args) -> Result<(Kind, Target<'_>), Failure> {
+    let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    let extension = path.and_then(|path| path.extension()).and_then(|extension| extension.to_str());
+    let by_name = extension.and_then(Kind::by_name);
+    let Some(kind) = args.to.or(by_name) else {
+        let failure = Failure::usage("what to write was not said");
+        return Err(match path {
+            Some(path) if extension.is_some() => failure
+                .next("use .parquet, .arrow, .csv, .ndjson, .mcap or .bag, or say which: --to parquet")
+                .at(path),
+            _ => failure.next("say it: --to parquet, or name a file: -o topic.parquet"),
+        });
+    };
+    let Some(path) = path else { return Ok((kind, Target::Stdout)) };
+    let slash = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let folder = slash || path.is_dir() || extension.is_none();
+    Ok((
+        kind,
+        if folder && matches!(kind, Kind::Table(_)) { Target::Folder(path) } else { Target::File(path) },
+    ))
+}
+
+/// Options that would have no meaning are refused, so that nobody believes they had.
+pub(super) fn fitting(args: &Args, kind: Kind, context: &Context) -> Result<(), Failure> {
+    let (csv, parquet) = (kind == Kind::Table(Table::Csv), kind == Kind::Table(Table::Parquet));
+    let table = matches!(kind, Kind::Table(_));
+    let (mcap, bag2) = (kind == Kind::Mcap, kind == Kind::Bag2);
+    let time = context.global.time;
+    let logger = args.logger_csv().is_some();
+    let viewers = mcap && !args.no_typed && !args.ros2;
+    let velodyne = args.velodyne.chosen();
+    let chosen = [
+        (args.dialect.is_some(), csv, "--dialect"),
+        (args.delimiter.is_some(), csv && !logger, "--delimiter"),
+        (args.names.is_some(), (csv && !logger) || args.flatten, "--names"),
+        (!args.topics.is_empty(), !logger, "--topics"),
+        (!args.window.is_open(), !logger, "a part of the time"),
+        (args.flatten, table && !csv, "--flatten"),
+        (args.profile.is_some(), parquet, "--profile"),
+        (args.time_unit.is_some(), parquet, "--time-unit"),
+        (args.blobs, parquet, "--blobs"),
+        (args.no_typed, mcap && !args.ros2, "--no-typed"),
+        (args.keep_ned, viewers, "--keep-ned"),
+        (velodyne.is_some(), viewers, velodyne.unwrap_or_default()),
+        (args.raw, mcap, "--raw"),
+        (args.full, mcap, "--full"),
+        (args.ros2, mcap, "--ros2"),
+        (args.modernize, (mcap && !args.ros2) || bag2, "--modernize"),
+        (args.compression.is_some(), bag2, "--compression"),
+        (!args.fields.is_empty(), table && !logger, "--fields"),
+        (time.time_format.is_some(), false, "--time-format"),
+        (time.time_base.is_some_and(|_| args.window.is_open()), false, "--time-base"),
+    ];
+    match chosen.iter().find(|(chosen, fits, _)| *chosen && !fits) {
+        Some((_, _, option)) => {
+            let with = match (args.ros2 && mcap, logger && csv) {
+                (true, _) => " with --ros2",
+                (_, true) => " as the logger writes it, which is the whole log",
+                _ => "",
+            };
+            let next =
+                if logger { "leave it out; a part of a log is one: rovelog slice" } else { "leave it out" };
+            Err(Failure::usage(format!("{option} has no meaning for {}{with}", kind.name())).next(next))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,307 @@
+//! What `rovelog export` writes, kind by kind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rovelog::rld_format::csv::CsvStyle;
+use rovelog::{AnyLog, LogReader as _, Select, Topic};
+use rovelog_export::bag2::{self, Bag2Options, Compression};
+use rovelog_export::mcap::{self, McapOptions, RosForm};
+use rovelog_export::table::{self, Dialect, Kind as Table, Names, TableOptions, TimeUnit};
+use rovelog_export::{ExportError, Exported, Loss, Provenance, logger_csv, ndjson, topic_names};
+
+use super::FileDoc;
+use super::args::{Args, Habits, NameStyle, Packing, Profile, Target, Unit};
+use crate::args::Context;
+use crate::input::Input;
+use crate::outfile::{LogOut, OutFile};
+use crate::progress::Progress;
+use crate::report::Failure;
+use crate::when::Window;
+
+/// Tables that are open at the same time.
+const OPEN: usize = 200;
+
+/// What was written, and what was not.
+#[derive(Default)]
+pub(super) struct Done {
+    pub(super) files: Vec<FileDoc>,
+    pub(super) losses: Vec<Loss>,
+    pub(super) notes: Vec<String>,
+}
+
+/// The refusal of something that is there for ROS bags only.
+fn for_bags(what: &str, log: &AnyLog) -> Failure {
+    Failure::usage(format!("{what} is for ROS bags, and this is {}", log.format().name))
+}
+
+pub(super) struct Job<'a> {
+    pub(super) args: &'a Args,
+    pub(super) context: &'a Context,
+    pub(super) input: &'a Input,
+    pub(super) log: &'a AnyLog,
+    pub(super) provenance: &'a Provenance,
+    pub(super) window: Window,
+}
+
+impl Job<'_> {
+    fn select(&self, topics: &[&Topic]) -> Select {
+        let mut select = Select::topics(topics.iter().map(|topic| topic.name.clone()));
+        (select.start, select.end) = (self.window.start, self.window.end);
+        select
+    }
+
+    fn options(&self) -> TableOptions {
+        let args = self.args;
+        let mut options = TableOptions::default();
+        options.flatten = args.flatten;
+        options.spark = args.profile == Some(Profile::Spark);
+        options.blobs = args.blobs;
+        options.delimiter = args.delimiter.unwrap_or(b',');
+        if args.names == Some(NameStyle::Dot) {
+            options.names = Names::Dot;
+        }
+        if args.time_unit == Some(Unit::Ns) {
+            options.time_unit = TimeUnit::Nanoseconds;
+        }
+        if args.dialect == Some(Habits::Pyulog) {
+            options.dialect = Dialect::Pyulog;
+        }
+        options
+    }
+
+    fn progress(&self) -> Progress {
+        Progress::new(self.context, Some(self.log.info().size))
+    }
+
+    fn inputs(&self) -> [&Path; 1] {
+        [&self.input.path]
+    }
+
+    pub(super) fn ndjson(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
+        let mut progress = self.progress();
+        let select = self.select(topics);
+        let mut take = |at| progress.at(at);
+        let Some(path) = target.path() else {
+            // Text may go to a terminal.
+            let mut out = self.context.out();
+            let (_, losses) = ndjson::write(&**self.log, &select, &mut out, &mut take)?;
+            std::io::Write::flush(&mut out)?;
+            return Ok(Done { losses, ..Done::default() });
+        };
+        let mut out = OutFile::create(path, &self.inputs(), self.args.out)?;
+        let (rows, losses) = ndjson::write(&**self.log, &select, &mut out, &mut take)?;
+        out.finish()?;
+        Ok(Done { files: vec![file(path, None, rows)], losses, ..Done::default() })
+    }
+
+    pub(super) fn mcap(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
+        let mut options = McapOptions::default();
+        options.velodyne = self.args.velodyne.options()?;
+        (options.typed, options.keep_ned) = (!self.args.no_typed, self.args.keep_ned);
+        (options.raw, options.full) = (self.args.raw, self.args.full);
+        options.ros = match (self.args.ros2, self.args.modernize) {
+            (true, _) => RosForm::Ros2,
+            (false, true) => RosForm::Modernized,
+            (false, false) => RosForm::Recorded,
+        };
+        self.messages(target, "log.mcap", |out, take| {
+            Ok(mcap::write(self.log, &self.select(topics), &options, self.provenance, out, take)?)
+        })
+    }
+
+    pub(super) fn bag2(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
+        let AnyLog::Rosbag(bag) = self.log else {
+            return Err(for_bags("bag2", self.log)
+                .next("write MCAP, which the same viewers open: -o log.mcap")
+                .at(&self.input.path));
+        };
+        let mut options = Bag2Options::default();
+        options.modernize = self.args.modernize;
+        if self.args.compression == Some(Packing::Bz2) {
+            options.compression = Compression::Bz2;
+        }
+        self.messages(target, "log.bag", |out, take| {
+            bag2::write(bag, &self.select(topics), options, out, take).map_err(|error| {
+                let whole = matches!(error, ExportError::Format(_));
+                let failure = Failure::from(error).at(&self.input.path);
+                if whole {
+                    failure.next("keep it as it is, or export the bytes: --to ndjson")
+                } else {
+                    failure
+                }
+            })
+        })
+    }
+
+    /// All rows as the RocketLogger writes them.
+    pub(super) fn logger_csv(&self, style: CsvStyle, target: &Target<'_>) -> Result<Done, Failure> {
+        let AnyLog::Rld(log) = self.log else {
+            let format = self.log.format().name;
+            return Err(Failure::usage(format!("the logger's CSV is for RLD logs, and this is {format}"))
+                .next("leave the dialect out: -o DIR --to csv")
+                .at(&self.input.path));
+        };
+        if let Target::Folder(folder) = target {
+            return Err(Failure::usage("the logger's CSV is one file")
+                .next("name it: -o log.csv")
+                .at(folder));
+        }
+        let Some(path) = target.path() else {
+            let written = logger_csv::write(log, style, self.context.out())?;
+            return Ok(Done { files: Vec::new(), losses: written.losses, notes: written.notes });
+        };
+        let out = OutFile::create(path, &self.inputs(), self.args.out)?;
+        let written = logger_csv::write(log, style, out)?;
+        written.out.finish()?;
+        let files = vec![file(path, log.topics().first(), written.messages)];
+        Ok(Done { files, losses: written.losses, notes: written.notes })
+    }
+
+    /// Messages of all topics in one binary file.
+    fn messages(
+        &self,
+        target: &Target<'_>,
+        example: &str,
+        write: impl FnOnce(LogOut, &mut dyn FnMut(u64)) -> Result<Exported<LogOut>, Failure>,
+    ) -> Result<Done, Failure> {
+        let mut progress = self.progress();
+        let out = LogOut::create(target.path(), example, &self.inputs(), self.args.out, self.context)?;
+        let written = write(out, &mut |at| progress.at(at))?;
+        written.out.finish()?;
+        let files = target.path().map(|path| file(path, None, written.messages)).into_iter().collect();
+        Ok(Done { files, losses: written.losses, notes: written.notes })
+    }
+
+    pub(super) fn tables(
+        &self,
+        kind: Table,
+        target: &Target<'_>,
+        topics: Vec<&Topic>,
+    ) -> Result<Done, Failure> {
+        let mut losses = Vec::new();
+        let topics = decodable(self.log, topics, &mut losses);
+        let total: u64 = topics.iter().map(|topic| topic.count).sum();
+        let (mut rows, size) = (0, self.log.info().size);
+        let mut progress = self.progress();
+        let mut step = |more: u64| {
+            rows += more;
+            let done = u128::from(size) * u128::from(rows) / u128::from(total.max(1));
+            progress.step(u64::try_from(done).unwrap_or(size));
+        };
+        let mut done = Done { losses, ..Done::default() };
+        match target {
+            Target::Folder(folder) => {
+                for (path, topic, rows) in self.folder(kind, folder, &topics, &mut done.losses, &mut step)? {
+                    done.files.push(file(&path, Some(topic), rows));
+                }
+            }
+            Target::Stdout | Target::File(_) => {
+                let path = target.path();
+                let [topic] = topics.as_slice() else { return Err(self.one_topic(kind, &topics)) };
+                let rows = if path.is_none() && kind == Table::Csv {
+                    let out = self.context.out();
+                    let mut written = self.write(kind, vec![(*topic, out)], &mut done.losses, &mut step)?;
+                    std::io::Write::flush(&mut written[0].out)?;
+                    written[0].rows
+                } else {
+                    let example = format!("topic.{}", kind.name());
+                    let out = LogOut::create(path, &example, &self.inputs(), self.args.out, self.context)?;
+                    let mut written = self.write(kind, vec![(*topic, out)], &mut done.losses, &mut step)?;
+                    let written = written.remove(0);
+                    written.out.finish()?;
+                    written.rows
+                };
+                done.files.extend(path.map(|path| file(path, Some(topic), rows)));
+            }
+        }
+        Ok(done)
+    }
+
+    fn write<W: std::io::Write + Send>(
+        &self,
+        kind: Table,
+        outputs: Vec<(&Topic, W)>,
+        losses: &mut Vec<Loss>,
+        step: &mut dyn FnMut(u64),
+    ) -> Result<Vec<table::Written<W>>, Failure> {
+        let topics: Vec<&Topic> = outputs.iter().map(|(topic, _)| *topic).collect();
+        let mut select = self.select(&topics);
+        if let Some(fields) = self.args.fields.paths(&topics) {
+            select = select.with_fields(fields);
+        }
+        let how = (kind, &self.options());
+        let (written, more) = table::write(&**self.log, outputs, &select, how, self.provenance, step)
+            .map_err(|error| Failure::from(error).at(&self.input.path))?;
+        losses.extend(more);
+        Ok(written)
+    }
+
+    /// A file for each topic.
+    fn folder<'t>(
+        &self,
+        kind: Table,
+        folder: &Path,
+        topics: &[&'t Topic],
+        losses: &mut Vec<Loss>,
+        step: &mut dyn FnMut(u64),
+    ) -> Result<Vec<(PathBuf, &'t Topic, u64)>, Failure> {
+        let named = if self.input.is_stdin() { None } else { self.input.path.file_stem() };
+        let log_name = named.map_or_else(|| "log".into(), |stem| stem.to_string_lossy());
+        let file = |name: &String| {
+            folder.join(format!("{log_name}_{}.{}", name.trim_start_matches('_'), kind.name()))
+        };
+        let paths: Vec<_> = topic_names(topics).iter().map(file).collect();
+        // Before the first is written: whoever has to name another folder finds this one as it was.
+        if let Some(path) = paths.iter().find(|path| !self.args.out.force && path.exists()) {
+            return Err(Failure::usage("a file for a topic exists already")
+                .next("name another folder, or replace the files in this one: --force")
+                .at(path));
+        }
+        if folder.exists() && !folder.is_dir() {
+            return Err(Failure::usage("the output is a file, not a folder")
+                .next("name a folder, which need not exist")
+                .at(folder));
+        }
+        fs::create_dir_all(folder)
+            .map_err(|error| Failure::failed(format!("cannot make the folder: {error}")).at(folder))?;
+        let mut done = Vec::new();
+        let files: Vec<_> = topics.iter().copied().zip(paths).collect();
+        for files in files.chunks(OPEN) {
+            let mut outputs = Vec::new();
+            for (topic, path) in files {
+                outputs.push((*topic, OutFile::create(path, &self.inputs(), self.args.out)?));
+            }
+            let written = self.write(kind, outputs, losses, step)?;
+            for ((topic, path), written) in files.iter().zip(written) {
+                written.out.finish()?;
+                done.push((path.clone(), *topic, written.rows));
+            }
+        }
+        Ok(done)
+    }
+
+    fn one_topic(&self, kind: Table, topics: &[&Topic]) -> Failure {
+        let name = kind.name();
+        let topic = topics.first().map_or("NAME", |topic| topic.name.as_str());
+        Failure::usage(format!("{name} holds one topic per file, and {} are selected", topics.len()))
+            .next(format!("name a folder: -o DIR --to {name}; or a topic: --topics {topic}"))
+            .at(&self.input.path)
+    }
+}
+
+/// Topics that have columns; the others are losses.
+fn decodable<'t>(log: &AnyLog, topics: Vec<&'t Topic>, losses: &mut Vec<Loss>) -> Vec<&'t Topic> {
+    let (good, bad): (Vec<_>, Vec<_>) =
+        topics.into_iter().partition(|topic| log.columns(topic, &Select::all()).is_ok());
+    losses.extend(bad.into_iter().map(Loss::undecodable));
+    good
+}
+
+fn file(path: &Path, topic: Option<&Topic>, rows: u64) -> FileDoc {
+    FileDoc {
+        file: path.to_string_lossy().into_owned(),
+        topic: topic.map(|topic| topic.name.clone()),
+        rows: rows.to_string(),
+    }
+}

@@ -1,0 +1,154 @@
+//! `rovelog export`: the data of a log for other tools.
+
+mod args;
+mod job;
+
+use rovelog_export::{Kind, Loss};
+use serde::Serialize;
+
+pub(crate) use self::args::Args;
+use self::args::{Target, fitting, target};
+use self::job::{Done, Job};
+use crate::args::{Context, Format};
+use crate::commands::cat::span;
+use crate::input::Input;
+use crate::output::escape;
+use crate::report::{Failure, Outcome, Status, count, note};
+
+/// A file that was written.
+#[derive(Serialize)]
+struct FileDoc {
+    file: String,
+    /// The only topic in it.
+    topic: Option<String>,
+    rows: String,
+}
+
+/// What could not be carried.
+#[derive(Serialize)]
+struct LossDoc {
+    topic: String,
+    column: Option<String>,
+    why: String,
+}
+
+/// The document `rovelog.export/1`.
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    file: String,
+    kind: &'static str,
+    files: Vec<FileDoc>,
+    lost: Vec<LossDoc>,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json])?;
+    let (kind, target) = target(args)?;
+    fitting(args, kind, context)?;
+    let input = Input::new(args.file.as_deref())?;
+    let (log, provenance) = input.open_with_provenance(context)?;
+    let here = |failure: Failure| failure.at(&input.path);
+    let velodyne = args.velodyne.chosen();
+    for (option, chosen, id) in [
+        (velodyne.unwrap_or_default(), velodyne.is_some(), "vel"),
+        ("--raw", args.raw, "vel"),
+        ("--full", args.full, "rld"),
+        ("--ros2", args.ros2, "rosbag"),
+        ("--modernize", args.modernize, "rosbag"),
+    ] {
+        let format = log.format();
+        if chosen && format.id != id {
+            let failure = Failure::usage(format!("{option} has no meaning for {} logs", format.name));
+            return Err(here(failure.next("leave it out")));
+        }
+    }
+    let mut topics = args.topics.pick(log.topics()).map_err(here)?;
+    args.fields.demand(&topics).map_err(here)?;
+    topics.retain(|topic| topic.count > 0 && args.fields.keep(topic.schema.as_deref()).is_some());
+    let times = context.times(log.info()).map_err(here)?;
+    let window = args.window.resolve(&times, span(&*log)).map_err(here)?;
+    if topics.is_empty() {
+        return Err(here(
+            Failure::usage("the selected topics have no records").next("see them: rovelog topics FILE"),
+        ));
+    }
+    let job = Job { args, context, input: &input, log: &log, provenance: &provenance, window };
+    let done = match kind {
+        Kind::Table(table) => match args.logger_csv() {
+            Some(style) => job.logger_csv(style, &target)?,
+            None => job.tables(table, &target, topics)?,
+        },
+        Kind::Ndjson => job.ndjson(&target, &topics)?,
+        Kind::Mcap => job.mcap(&target, &topics)?,
+        Kind::Bag2 => job.bag2(&target, &topics)?,
+    };
+    for loss in &done.losses {
+        let column = if loss.column.is_empty() { String::new() } else { format!(", field {}", loss.column) };
+        context
+            .report
+            .warn("fields or records could not be carried", &format!("{}{column}: {}", loss.topic, loss.why));
+    }
+    for line in done.notes.iter().filter(|_| !context.global.quiet) {
+        note(line);
+    }
+    report(&job, kind, &target, format, &done)?;
+    let lost = if done.losses.is_empty() { Status::Done } else { Status::Lost };
+    Ok(lost.max(context.report.loss(&log.info().lost, &input.path)))
+}
+
+/// The paths of many files on stdout, and a line about all on stderr; or all of it as JSON.
+fn report(
+    job: &Job<'_>,
+    kind: Kind,
+    target: &Target<'_>,
+    format: Format,
+    done: &Done,
+) -> Result<(), Failure> {
+    let context = job.context;
+    if let Target::Stdout = target {
+        return Ok(());
+    }
+    let mut out = context.out();
+    if format == Format::Json {
+        let loss = |loss: &Loss| LossDoc {
+            topic: loss.topic.clone(),
+            column: Some(loss.column.clone()).filter(|column| !column.is_empty()),
+            why: loss.why.clone(),
+        };
+        let losses = done.losses.iter().map(loss).collect();
+        let files = done.files.iter().map(|file| FileDoc {
+            file: file.file.clone(),
+            topic: file.topic.clone(),
+            rows: file.rows.clone(),
+        });
+        let document = Document {
+            schema: "rovelog.export/1",
+            file: job.input.name(),
+            kind: kind.name(),
+            files: files.collect(),
+            lost: losses,
+        };
+        return Ok(out.document(&document)?);
+    }
+    let rows: u64 = done.files.iter().filter_map(|file| file.rows.parse::<u64>().ok()).sum();
+    let summary = if let Target::Folder(folder) = target {
+        for file in &done.files {
+            std::io::Write::write_all(&mut out, format!("{}\n", escape(&file.file)).as_bytes())?;
+        }
+        std::io::Write::flush(&mut out)?;
+        format!(
+            "{} in {} to {}",
+            count(rows, "row"),
+            count(done.files.len() as u64, "file"),
+            folder.display()
+        )
+    } else {
+        let file = done.files.first().map(|file| file.file.as_str()).unwrap_or_default();
+        format!("{} to {file}", count(rows, "row"))
+    };
+    if !context.global.quiet {
+        note(&format!("wrote {summary}"));
+    }
+    Ok(())
+}

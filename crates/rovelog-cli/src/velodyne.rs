@@ -1,0 +1,67 @@
+//! What the user knows of a Velodyne, for clouds of its packets.
+
+use std::fs;
+use std::path::PathBuf;
+
+use rovelog::Error;
+use rovelog::vel_format::velodyne::{Calibration, Model, OffsetModel};
+use rovelog_export::mcap::VelodyneOptions;
+
+use crate::report::Failure;
+
+/// The sensor and how its points are made.
+#[derive(clap::Args)]
+pub(crate) struct VelodyneArgs {
+    /// The calibration of an HDL-64E: db.xml, or the YAML or JSON made of it
+    #[arg(long, value_name = "PATH")]
+    calibration: Option<PathBuf>,
+    /// The model of the Velodyne, where the packets do not tell: HDL-32E, VLP-16, ...
+    #[arg(long, value_name = "NAME", value_parser = model)]
+    model: Option<Model>,
+    /// Vertical offsets of an HDL-64E straight up, as velodyne-decoder has them
+    #[arg(long)]
+    plain_offsets: bool,
+    /// Intensities of an HDL-64E corrected by distance
+    #[arg(long)]
+    correct_intensity: bool,
+}
+
+fn model(name: &str) -> Result<Model, String> {
+    let names = || Model::ALL.map(Model::name).join(", ");
+    Model::by_name(name).ok_or_else(|| format!("the models are {}", names()))
+}
+
+impl VelodyneArgs {
+    /// The first option that was given.
+    pub(crate) fn chosen(&self) -> Option<&'static str> {
+        let given = [
+            (self.calibration.is_some(), "--calibration"),
+            (self.model.is_some(), "--model"),
+            (self.plain_offsets, "--plain-offsets"),
+            (self.correct_intensity, "--correct-intensity"),
+        ];
+        given.into_iter().find(|(given, _)| *given).map(|(_, option)| option)
+    }
+
+    /// The model.
+    pub(crate) fn model(&self) -> Option<Model> {
+        self.model
+    }
+
+    /// The options, with the calibration read.
+    pub(crate) fn options(&self) -> Result<VelodyneOptions, Failure> {
+        let mut options = VelodyneOptions::default();
+        options.model = self.model;
+        options.points.correct_intensity = self.correct_intensity;
+        if self.plain_offsets {
+            options.points.offsets = OffsetModel::Plain;
+        }
+        if let Some(path) = &self.calibration {
+            let text = fs::read_to_string(path)
+                .map_err(|error| Failure::failed(format!("cannot read the calibration: {error}")).at(path))?;
+            let parsed = Calibration::parse(&text);
+            options.calibration = Some(parsed.map_err(|error| Failure::from(Error::from(error)).at(path))?);
+        }
+        Ok(options)
+    }
+}

@@ -1,0 +1,26 @@
+//! A log of the RocketLogger as the logger's own CSV: all rows in one file, which `rovelog rld import` reads again.
+
+use std::io::Write;
+
+use rovelog::rld_format::csv::CsvStyle;
+use rovelog::rld_format::{AMBIENT, RldReader, SAMPLES};
+use rovelog::{Error, LogReader as _};
+
+use crate::{ExportError, Exported, Loss};
+
+/// Writes all rows. What the logger's sensors measured beside has no place in it.
+///
+/// # Errors
+/// Where the output refuses, or the log's rows cannot be found.
+pub fn write<W: Write>(log: &RldReader, style: CsvStyle, mut out: W) -> Result<Exported<W>, ExportError> {
+    let written = log.write_logger_csv(style, &mut out).map_err(Error::from)?;
+    // The file of the ambient sensors may itself be the log.
+    let topic = log.topics().first().map_or(SAMPLES, |topic| topic.name.as_str());
+    let mut losses: Vec<_> = written.lost.into_iter().map(|why| Loss::new(topic, "", why)).collect();
+    if let Some(ambient) = log.ambient() {
+        let why = format!("{} records have no place in the logger's CSV", ambient.rows());
+        losses.push(Loss::new(AMBIENT, "", why));
+    }
+    let notes = vec!["the logger's CSV has no place for the monotonic clock".to_owned()];
+    Ok(Exported { out, messages: written.rows, losses, notes })
+}
