@@ -14,7 +14,7 @@
 //! while let Some(record) = pipe.next_record()? {
 //!     println!("{} {:?}", record.topic.name, record.time);
 //! }
-//! # Ok::<(), rld_format::rovelog_core::Error>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Look

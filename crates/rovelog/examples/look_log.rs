@@ -1,7 +1,7 @@
 //! Prints what a log of any format holds: `cargo run -p rovelog --example look_log -- LOG`
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
-use rovelog::{AnyLog, Select};
+use rovelog::Select;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("name a log")?;
@@ -17,7 +17,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("first: {}", first?.value()?.to_json());
     }
     // What only one format has.
-    if let AnyLog::Ulog(log) = &log {
+    #[cfg(feature = "ulog")]
+    if let rovelog::AnyLog::Ulog(log) = &log {
         println!("{} parameters", log.parameters().initial.len());
     }
     Ok(())

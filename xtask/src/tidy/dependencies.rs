@@ -89,9 +89,12 @@ mod tests {
         }
     }
 
+    fn package(name: &str, version: &str, license: &str) -> Value {
+        serde_json::json!({ "name": name, "version": version, "license": license })
+    }
+
     #[test]
     fn a_new_duplicate_and_a_foreign_licence_are_named() {
-        let package = |name, version, license| serde_json::json!({ "name": name, "version": version, "license": license });
         let tolerated = DUPLICATES
             .iter()
             .flat_map(|(name, _)| [package(name, "1.0.0", "MIT"), package(name, "2.0.0", "MIT")]);
