@@ -21,6 +21,7 @@ const PACKAGES: &[&str] = &[
     "pyarrow",
     "pyarrow-stubs",
     "duckdb",
+    "jsonschema",
     "mcap==1.6.0",
     "pyulog==1.3.0",
     "rocketlogger==2.1.3",

@@ -40,7 +40,7 @@ impl<'a> Window<'a> {
     /// The number of 32 bits at `at`; `None` where the file ends before.
     #[inline]
     pub(crate) fn u32(&self, at: u64) -> Result<Option<u32>, NeedMore> {
-        let bytes = self.slice(at, at + 4)?;
+        let bytes = self.slice(at, at.saturating_add(4))?;
         Ok(bytes.and_then(<[u8]>::first_chunk).map(|bytes| u32::from_le_bytes(*bytes)))
     }
 }

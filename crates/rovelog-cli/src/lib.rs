@@ -22,9 +22,10 @@ pub use commands::diff::{Ignored, diff};
 
 /// Runs the command line with `args`, the program's name first; the exit code.
 ///
-/// Help, the version and bad arguments end the process here.
+/// Help, the version, bad arguments and the questions of a shell's completion end the process here.
 pub fn run(args: Vec<OsString>) -> u8 {
     rovelog::end_on_shortened_log();
+    commands::completion::answer();
     let cli = args::parse(args);
     let mut context = args::Context::new(cli.global);
     let outcome = context.declare().and_then(|()| commands::run(cli.command, &context));

@@ -1,8 +1,10 @@
 //! Selection: topics by name or regular expression, fields by glob, and near names for what is not there.
 
+use clap_complete::ArgValueCompleter;
 use regex::Regex;
 use rovelog::{FieldType, Schema, Select, Topic};
 
+use crate::commands::completion::topic_names;
 use crate::report::Failure;
 
 /// Which topics a command looks at.
@@ -15,7 +17,7 @@ pub(crate) struct TopicArgs {
     #[arg(short = 'n', long, value_name = "REGEX", value_parser = whole, conflicts_with = "topics")]
     exclude: Vec<Regex>,
     /// Only these topics, by exact name; the instance /0 may be left out
-    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', add = ArgValueCompleter::new(topic_names))]
     topics: Vec<String>,
 }
 

@@ -3,7 +3,9 @@
 mod bag;
 mod cat;
 mod check;
+pub(crate) mod completion;
 pub(crate) mod diff;
+mod du;
 mod events;
 mod export;
 mod extract;
@@ -41,6 +43,7 @@ pub(crate) enum Command {
     Params(params::Args),
     Events(events::Args),
     Stats(stats::Args),
+    Du(du::Args),
     Diff(diff::Args),
     #[command(visible_alias = "doctor")]
     Check(check::Args),
@@ -59,6 +62,7 @@ pub(crate) enum Command {
     Rld(rld::Args),
     Ulog(ulog::Args),
     Vel(vel::Args),
+    Completion(completion::Args),
 }
 
 /// Runs `command`.
@@ -72,6 +76,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Params(args) => params::run(&args, context),
         Command::Events(args) => events::run(&args, context),
         Command::Stats(args) => stats::run(&args, context),
+        Command::Du(args) => du::run(&args, context),
         Command::Diff(args) => diff::run(&args, context),
         Command::Check(args) => check::run(&args, context),
         Command::Recover(args) => recover::run(&args, context),
@@ -87,5 +92,6 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Rld(args) => rld::run(&args, context),
         Command::Ulog(args) => ulog::run(&args, context),
         Command::Vel(args) => vel::run(&args, context),
+        Command::Completion(args) => completion::run(&args, context),
     }
 }

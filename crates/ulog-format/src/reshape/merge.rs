@@ -257,6 +257,11 @@ impl<'a, W: Write> Merge<'a, W> {
 
     fn subscriptions(&mut self) -> Result<(), UlogError> {
         for (msg_id, topic) in (0..).zip(&self.topics.merged) {
+            if !topic.defined {
+                // It has no rows, and without any format a reader would not even take it for a subscription.
+                self.left_out.push(format!("subscription {}: its format is not defined", topic.type_name));
+                continue;
+            }
             let name = topic.type_name.as_bytes();
             self.out.write_message(&Message::Subscription { multi_id: topic.multi_id, msg_id, name })?;
         }

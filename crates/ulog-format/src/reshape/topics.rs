@@ -24,6 +24,8 @@ pub(super) struct Topics {
 pub(super) struct MergedTopic {
     pub(super) type_name: String,
     pub(super) multi_id: u8,
+    /// Whether any log defines its format.
+    pub(super) defined: bool,
     /// 1 for the second series of the same name and instance in one log.
     repeat: usize,
     /// When its rows are, for each log that has some.
@@ -78,11 +80,13 @@ pub(super) fn plan_topics(logs: &[&UlogReader], shifts: &[u64], align: Align) ->
                     }
                     let type_name = type_name.to_owned();
                     let repeat = if renamed { 0 } else { *repeat };
-                    plan.merged.push(MergedTopic { type_name, multi_id, repeat, times: Vec::new() });
+                    let times = Vec::new();
+                    plan.merged.push(MergedTopic { type_name, multi_id, defined: false, repeat, times });
                     plan.merged.len() - 1
                 }
             };
             *repeat += 1;
+            plan.merged[place].defined |= subscription.layout.is_ok();
             plan.merged[place].times.extend(times.map(|times| (number, times)));
             of_log.push(place);
         }

@@ -61,6 +61,23 @@ pub(super) const CASES: &[Case] = &[
         &["D5"],
         nested,
     ),
+    Case::rosbag(
+        "gap+index-pos-out-of-range",
+        "a bag header that names a place beyond 64 bits as that of the index, and a damaged message",
+        &["D5"],
+        || {
+            let (mut bag, topic) = recorded(0..3);
+            let mut bytes = topic.data(stamp(3), &text(LONG));
+            bytes[..4].copy_from_slice(&[0xff; 4]);
+            bag.lose("gap", &bytes);
+            talk(&mut bag, &topic, 4..7);
+            let pos = u64::MAX - 2;
+            bag.set_index_pos(pos);
+            bag.note(16, "unindexed");
+            bag.section(Some(pos), None, "absent");
+            bag.done()
+        },
+    ),
     Case::rosbag("bag-in-a-message", "a sound message that holds a whole bag", &["D5"], || {
         let mut bag = Bag::recorder();
         let topic = blob();

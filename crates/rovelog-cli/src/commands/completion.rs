@@ -1,0 +1,60 @@
+//! `rovelog completion`: what a shell offers when a word is half typed, topics of the named log included.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::Path;
+
+use clap::CommandFactory as _;
+use clap::builder::PossibleValuesParser;
+use clap_complete::CompletionCandidate;
+use clap_complete::env::{CompleteEnv, Shells};
+
+use crate::args::{Cli, Context, Format};
+use crate::report::{Failure, Outcome, Status};
+
+/// The variable by which a shell's script asks.
+const ASKED: &str = "ROVELOG_COMPLETE";
+
+const EXAMPLES: &str = "\
+Examples:
+  source <(rovelog completion bash)                        in ~/.bashrc
+  source <(rovelog completion zsh)                         in ~/.zshrc
+  rovelog completion fish > ~/.config/fish/completions/rovelog.fish";
+
+/// Print the script that completes commands, options and topics in a shell
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// bash, elvish, fish, powershell or zsh
+    #[arg(value_name = "SHELL", value_parser = PossibleValuesParser::new(Shells::builtins().names()))]
+    #[arg(hide_possible_values = true)]
+    shell: String,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    context.format(&[Format::Text])?;
+    let mut script = Vec::new();
+    let shells = Shells::builtins();
+    let shell = shells.completer(&args.shell).ok_or_else(|| Failure::usage("this shell is not known"))?;
+    shell.write_registration(ASKED, "rovelog", "rovelog", "rovelog", &mut script)?;
+    let mut out = context.out();
+    out.write_all(&script)?;
+    out.flush()?;
+    Ok(Status::Done)
+}
+
+/// Answers a shell that asks how a word may go on, and ends the process; returns where none asks.
+pub(crate) fn answer() {
+    CompleteEnv::with_factory(Cli::command).var(ASKED).complete();
+}
+
+/// The topics of the log that the words so far name.
+pub(crate) fn topic_names(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(current) = current.to_str() else { return Vec::new() };
+    // Behind `--` stands the line, the program's name first.
+    let words = std::env::args_os().skip_while(|word| word != "--").skip(2);
+    let log = words.filter(|word| Path::new(word).is_file()).find_map(|path| rovelog::open(path).ok());
+    let topics = log.iter().flat_map(|log| log.topics());
+    let names = topics.map(|topic| topic.name.clone()).filter(|name| name.starts_with(current));
+    names.map(CompletionCandidate::new).collect()
+}

@@ -1,0 +1,100 @@
+//! `rovelog du`: where the bytes of a log are.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use rovelog::Usage;
+use serde::Serialize;
+
+use crate::args::{Context, Format};
+use crate::input::Input;
+use crate::output::{Align, Table, size};
+use crate::report::{Outcome, Status};
+
+const EXAMPLES: &str = "\
+Every byte of the log is of some kind, so the sum is its size. Data stand by topic, with what frames them.
+
+Examples:
+  rovelog du flight.ulg                        what fills the log?
+  rovelog du flight.ulg -f csv
+  rovelog du damaged.bag -f json               how much of it is not readable?";
+
+/// Show where the bytes of a log are: by kind of record and by topic
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A log; - is stdin
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// Bytes of one kind.
+#[derive(Serialize)]
+struct UsageDoc<'a> {
+    kind: &'a str,
+    topic: Option<&'a str>,
+    count: String,
+    bytes: String,
+}
+
+/// The document `rovelog.du/1`.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    file: String,
+    size: String,
+    usage: Vec<UsageDoc<'a>>,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
+    let input = Input::new(args.file.as_deref())?;
+    let log = input.open(context)?;
+    let mut usage = log.usage();
+    // Stable: what is alike stays in the order of the log.
+    usage.sort_by_key(|usage| std::cmp::Reverse(usage.bytes));
+    let topic = |usage: &Usage| Some(log.topics()[usage.topic?.index()].name.as_str());
+    let docs = usage.iter().map(|usage| UsageDoc {
+        kind: usage.kind,
+        topic: topic(usage),
+        count: usage.count.to_string(),
+        bytes: usage.bytes.to_string(),
+    });
+    let mut out = context.out();
+    match format {
+        Format::Json => {
+            let (file, size) = (input.name(), log.info().size.to_string());
+            out.document(&Document { schema: "rovelog.du/1", file, size, usage: docs.collect() })?;
+        }
+        Format::Ndjson => docs.into_iter().try_for_each(|doc| out.line(&doc))?,
+        Format::Csv => {
+            let rows = docs.map(|doc| {
+                [doc.kind.to_owned(), doc.topic.unwrap_or_default().to_owned(), doc.count, doc.bytes]
+            });
+            out.csv(["kind", "topic", "count", "bytes"], rows)?;
+            return Ok(Status::Done);
+        }
+        _ => {
+            let whole = log.info().size.max(1);
+            let mut table = Table::new(&[
+                ("KIND", Align::Left),
+                ("TOPIC", Align::Left),
+                ("COUNT", Align::Right),
+                ("BYTES", Align::Right),
+                ("SHARE", Align::Right),
+            ]);
+            for found in &usage {
+                table.row([
+                    found.kind.to_owned(),
+                    topic(found).unwrap_or("-").to_owned(),
+                    found.count.to_string(),
+                    if context.global.verbose { found.bytes.to_string() } else { size(found.bytes) },
+                    format!("{:.1} %", found.bytes as f64 * 100.0 / whole as f64),
+                ]);
+            }
+            table.write(&mut out)?;
+        }
+    }
+    out.flush()?;
+    Ok(Status::Done)
+}

@@ -1,0 +1,59 @@
+"""What `rovelog -f json` prints is what docs/schemas says."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import jsonschema
+import pytest
+from conftest import REAL
+
+ROOT = pathlib.Path(__file__).parents[3]
+SCHEMA = json.loads((ROOT / "docs/schemas/rovelog.schema.json").read_text())
+ROVELOG = pathlib.Path(sys.executable).with_name("rovelog")
+
+
+def logs(fmt: str) -> list[pathlib.Path]:
+    corpus = sorted((ROOT / "corpus" / fmt).iterdir())
+    real = REAL / ("rosbag12" if fmt == "rosbag" else fmt)
+    return corpus + sorted(path for path in real.glob("*.*") if path.suffix not in (".md", ".json"))
+
+
+def document(command: str, *files: pathlib.Path) -> Any:
+    done = subprocess.run([ROVELOG, command, "-f", "json", *files], capture_output=True, check=False)
+    return json.loads(done.stdout) if done.stdout else None
+
+
+def validator(command: str) -> jsonschema.Draft202012Validator:
+    # Of the one kind, so that an error says what is wrong.
+    only = {**SCHEMA, "oneOf": [{"$ref": f"#/$defs/{command}"}]}
+    return jsonschema.Draft202012Validator(only)
+
+
+def test_the_schema_itself() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    with pytest.raises(jsonschema.ValidationError):
+        validator("du").validate({"schema": "rovelog.du/1", "file": "a", "size": 1, "usage": []})
+
+
+@pytest.mark.parametrize("fmt", ["ulog", "rld", "rosbag", "vel"])
+@pytest.mark.parametrize("command", ["info", "check"])
+def test_all_logs_at_once(command: str, fmt: str) -> None:
+    documents = document(command, *logs(fmt))
+    assert len(documents) > 50
+    for found in documents:
+        validator(command).validate(found)
+
+
+@pytest.mark.parametrize("fmt", ["ulog", "rld", "rosbag", "vel"])
+@pytest.mark.parametrize("command", ["topics", "du"])
+def test_some_logs(command: str, fmt: str) -> None:
+    found = [document(command, path) for path in logs(fmt)[::9]]
+    documents = [one for one in found if one is not None]
+    assert len(documents) > 5
+    for one in documents:
+        validator(command).validate(one)
