@@ -4,9 +4,10 @@ use std::io::Write;
 use std::ops::{Range, RangeInclusive};
 
 use rovelog_core::order::{Blocks as OrderBlocks, InOrder, Place};
+use rovelog_core::reader::Texts;
 use rovelog_core::{
     Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions,
-    Recovery, Select, Sliced, Topic, TopicId, Usage,
+    Recovery, Select, Sliced, Text, Topic, TopicId, Usage,
 };
 use zerocopy::FromBytes;
 
@@ -21,7 +22,10 @@ use crate::reshape;
 use crate::row::{Row, Table};
 use crate::schema::Channel;
 use crate::summary::{self, AMBIENT, unix};
-use crate::wire::{BlockStamps, Header, STAMPS_LEN};
+use crate::wire::{BlockStamps, Header, LEAD_IN_LEN, STAMPS_LEN};
+
+/// How grave the comment of a log is: `info`, as it is for people to know.
+const COMMENT_LEVEL: u8 = 6;
 
 /// An RLD log, opened. Opening reads the header and the stamps of each block; rows are decoded when asked for.
 #[derive(Debug)]
@@ -349,6 +353,13 @@ impl LogReader for RldReader {
 
     fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
+    }
+
+    /// The comment, which is all the text there is, at the log's start.
+    fn texts(&self) -> Option<Texts<'_>> {
+        let comment = self.header().comment_text();
+        let text = Text::new(self.info.start, LEAD_IN_LEN, COMMENT_LEVEL, comment);
+        Some(Box::new(std::iter::once(text).filter(|text| !text.text.is_empty())))
     }
 
     fn usage(&self) -> Vec<Usage> {

@@ -38,6 +38,7 @@ mod leaf;
 pub mod mcap;
 pub mod ndjson;
 pub mod pcap;
+pub mod picture;
 pub mod plot;
 mod provenance;
 pub mod report;

@@ -5,6 +5,7 @@ mod geojson;
 mod gpx;
 mod kml;
 mod px4;
+mod rosbag;
 pub(crate) mod vel;
 
 use std::io::{self, Write};
@@ -238,6 +239,7 @@ pub fn of(log: &AnyLog, options: &TrackOptions) -> Result<(Track, Tally), Error>
     match log {
         AnyLog::Ulog(reader) => px4::track(reader, options),
         AnyLog::Vel(reader) => vel::track(reader, options),
+        AnyLog::Rosbag(bag) => rosbag::track(bag, options),
         log => Err(Error::new(
             log.format().id,
             ErrorKind::InvalidArgument,

@@ -41,6 +41,7 @@ pub(super) const CASES: &[Case] = &[
     }),
     Case::rosbag("payload-count-hostile", "a text of 4 GiB", &["M12"], || short(b"\xff\xff\xff\xffx", 0)),
     Case::rosbag("console", "lines of roslib/Log", &["M3"], console),
+    Case::rosbag("robot", "an image and a track: what is extracted and drawn on maps", &["M3"], robot),
 ];
 
 fn field(name: &str, ty: &str) -> Json {
@@ -298,5 +299,87 @@ fn console() -> Made {
         bag.console(i64::from(time.0) * 1_000_000_000 + i64::from(time.1), name, "/node", &said);
     }
     bag.close();
+    bag.done()
+}
+
+/// The text of a definition with a header.
+fn with_header(fields: &str, more: &str) -> String {
+    let line = "=".repeat(80);
+    let header = "MSG: std_msgs/Header\nuint32 seq\ntime stamp\nstring frame_id\n";
+    format!("Header header\n{fields}\n{line}\n{header}{}{more}", if more.is_empty() { "" } else { "\n" })
+}
+
+fn header_field() -> Json {
+    let fields = [field("seq", "uint32"), field("stamp", "time"), field("frame_id", "text")];
+    json!({"name": "header", "type": "struct std_msgs/Header", "fields": fields})
+}
+
+/// A header of frame `base`, its bytes and its value.
+fn header(seq: u8) -> (Vec<u8>, Json) {
+    let bytes = [&[seq, 0, 0, 0, seq, 0, 0, 0, 5, 0, 0, 0], &text(b"base")[..]].concat();
+    (bytes, json!({"seq": seq, "stamp": {"sec": seq, "nsec": 5}, "frame_id": "base"}))
+}
+
+fn robot() -> Made {
+    let mut bag = Bag::plain();
+    let image =
+        "uint32 height\nuint32 width\nstring encoding\nuint8 is_bigendian\nuint32 step\nuint8[] data\n";
+    let fields = [
+        ("height", "uint32"),
+        ("width", "uint32"),
+        ("encoding", "text"),
+        ("is_bigendian", "uint8"),
+        ("step", "uint32"),
+        ("data", "bytes"),
+    ];
+    let fields: Vec<_> =
+        std::iter::once(header_field()).chain(fields.map(|(name, ty)| field(name, ty))).collect();
+    let sum = "060021388200f6f0f447d0fcd9c64743";
+    let camera = Topic::new("/camera", "sensor_msgs/Image", sum, &with_header(image, ""), json!(fields));
+    bag.define(&camera);
+    for seq in 0..2 {
+        let (head, value) = header(seq);
+        let lay = Lay::new().bytes(&head).bytes(&u32_bytes(1)).bytes(&u32_bytes(2)).bytes(&text(b"rgb8"));
+        let payload = lay.u8(0).bytes(&u32_bytes(6)).bytes(&text(&[255, 0, 0, 0, 0, 255])).done();
+        let pixels = json!({
+            "header": value, "height": 1, "width": 2, "encoding": "rgb8", "is_bigendian": 0, "step": 6,
+            "data": "/wAAAAD/",
+        });
+        bag.message(&camera, stamp(u32::from(seq)), &payload, &pixels);
+    }
+    let fix = "NavSatStatus status\nfloat64 latitude\nfloat64 longitude\nfloat64 altitude\n\
+               float64[9] position_covariance\nuint8 position_covariance_type\n";
+    let line = "=".repeat(80);
+    let status = format!("{line}\nMSG: sensor_msgs/NavSatStatus\nint8 status\nuint16 service\n");
+    let fields = json!([
+        header_field(),
+        {"name": "status", "type": "struct sensor_msgs/NavSatStatus", "fields": [
+            field("status", "int8"), field("service", "uint16"),
+        ]},
+        field("latitude", "float64"),
+        field("longitude", "float64"),
+        field("altitude", "float64"),
+        field("position_covariance", "float64[9]"),
+        field("position_covariance_type", "uint8"),
+    ]);
+    let gps = Topic::new("/fix", "sensor_msgs/NavSatFix", "*", &with_header(fix, &status), fields);
+    let gps = gps.with_sum("*", "wildcard");
+    bag.define(&gps);
+    // The second one has no fix.
+    for (seq, state) in [(0_u8, 0_i8), (1, -1), (2, 2)] {
+        let (head, value) = header(seq);
+        let north = 50.363 + f64::from(seq) / 1000.0;
+        let mut lay = Lay::new().bytes(&head).bytes(&state.to_le_bytes()).u16(1);
+        for number in [north, 7.559, 120.5] {
+            lay = lay.bytes(&number.to_le_bytes());
+        }
+        let payload = lay.bytes(&[0; 72]).u8(0).done();
+        let place = json!({
+            "header": value, "status": {"status": state, "service": 1}, "latitude": north, "longitude": 7.559,
+            "altitude": 120.5, "position_covariance": vec![0.0; 9], "position_covariance_type": 0,
+        });
+        bag.message(&gps, stamp(2 + u32::from(seq)), &payload, &place);
+    }
+    bag.unindexed();
     bag.done()
 }

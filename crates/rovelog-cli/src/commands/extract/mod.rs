@@ -1,7 +1,10 @@
 //! `rovelog extract`: images and clouds of a log as files of their own, with a table of them.
 
+mod rosbag;
 mod vel;
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -96,7 +99,7 @@ struct Row {
     file: String,
     width: Option<i64>,
     height: Option<i64>,
-    encoding: &'static str,
+    encoding: Cow<'static, str>,
     frame_id: String,
     points: Option<usize>,
     partial: Option<bool>,
@@ -146,6 +149,19 @@ impl Extraction<'_> {
     }
 }
 
+/// A name that no file before has: equal times get a number.
+fn free(taken: &mut HashSet<String>, base: &str, extension: &str) -> String {
+    let dot = if extension.is_empty() { "" } else { "." };
+    let mut name = format!("{base}{dot}{extension}");
+    for number in 2.. {
+        if taken.insert(name.clone()) {
+            break;
+        }
+        name = format!("{base}-{number}{dot}{extension}");
+    }
+    name
+}
+
 fn make_folder(folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder)
         .map_err(|error| Failure::failed(format!("cannot make the folder: {error}")).at(folder))
@@ -156,13 +172,19 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let input = Input::new(args.file.as_deref())?;
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
-    let AnyLog::Vel(reader) = &log else {
+    if !matches!(log, AnyLog::Vel(_) | AnyLog::Rosbag(_)) {
         let name = log.format().name;
         return Err(here(
             Failure::usage(format!("{name} logs hold neither images nor clouds"))
                 .next("see what is in it: rovelog topics FILE"),
         ));
-    };
+    }
+    if matches!(log, AnyLog::Rosbag(_)) && !args.wants(What::Images) {
+        return Err(here(
+            Failure::usage("of ROS bags only images are extracted")
+                .next("leave --only out, or use --only images"),
+        ));
+    }
     if args.output.exists() && !args.output.is_dir() {
         return Err(Failure::usage("the output is a file, not a folder")
             .next("name a folder, which need not exist")
@@ -182,14 +204,20 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         packets: 0,
         status: Status::Done,
     };
-    if args.wants(What::Images) {
-        done.images(reader, &window)?;
-    }
-    if args.wants(What::Clouds) {
-        done.clouds(reader, &window)?;
-    }
-    if args.wants(What::Packets) {
-        done.packets(reader, &window)?;
+    match &log {
+        AnyLog::Vel(reader) => {
+            if args.wants(What::Images) {
+                done.images(reader, &window)?;
+            }
+            if args.wants(What::Clouds) {
+                done.clouds(reader, &window)?;
+            }
+            if args.wants(What::Packets) {
+                done.packets(reader, &window)?;
+            }
+        }
+        AnyLog::Rosbag(bag) => done.bag_images(bag, &window)?,
+        _ => {}
     }
     done.file("index.csv", |file| {
         let mut table = csv::Writer::from_writer(file);

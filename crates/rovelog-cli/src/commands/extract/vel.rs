@@ -13,7 +13,7 @@ use rovelog_export::TimeBase;
 use rovelog_export::cloud::{self, CloudPoint};
 use rovelog_export::pcap::PcapWriter;
 
-use super::{Extraction, Row};
+use super::{Extraction, Row, free};
 use crate::report::{Failure, Status};
 use crate::when::Window;
 
@@ -51,7 +51,7 @@ impl Extraction<'_> {
                 file: name,
                 width: Some(width),
                 height: Some(height),
-                encoding: image.encoding().name(),
+                encoding: image.encoding().name().into(),
                 frame_id: format!("ImageM/{source}"),
                 ..row
             });
@@ -166,7 +166,7 @@ impl Extraction<'_> {
         if let Some((nanos, offset)) = first {
             let row = self.row(nanos, offset);
             let (file, frame_id) = ("packets.pcap".to_owned(), "VelodyneRawDataM".to_owned());
-            self.rows.push(Row { file, encoding: "pcap", frame_id, ..row });
+            self.rows.push(Row { file, encoding: "pcap".into(), frame_id, ..row });
         }
         Ok(())
     }
@@ -186,7 +186,7 @@ impl Extraction<'_> {
             let row = self.row(revolution.nanos, revolution.offset);
             self.rows.push(Row {
                 file: name,
-                encoding: format.name(),
+                encoding: format.name().into(),
                 frame_id: "VelodyneRawDataM".to_owned(),
                 points: Some(revolution.points.len()),
                 partial: Some(revolution.partial),
@@ -196,19 +196,6 @@ impl Extraction<'_> {
         self.clouds += 1;
         Ok(())
     }
-}
-
-/// A name that no file before has: equal times get a number.
-fn free(taken: &mut HashSet<String>, base: &str, extension: &str) -> String {
-    let dot = if extension.is_empty() { "" } else { "." };
-    let mut name = format!("{base}{dot}{extension}");
-    for number in 2.. {
-        if taken.insert(name.clone()) {
-            break;
-        }
-        name = format!("{base}-{number}{dot}{extension}");
-    }
-    name
 }
 
 /// The sensor that the user named, with the return mode that the packets tell.

@@ -1,0 +1,75 @@
+//! The track of a ROS bag: its positions of type `sensor_msgs/NavSatFix`.
+
+use rovelog::rosbag12::BagReader;
+use rovelog::{Error, ErrorKind, LogReader as _, Select, Topic, Value};
+
+use super::{Fix, LineBuilder, Tally, Track, TrackOptions, TrackPoint};
+
+const TYPE: &str = "sensor_msgs/NavSatFix";
+
+pub(super) fn track(bag: &BagReader, options: &TrackOptions) -> Result<(Track, Tally), Error> {
+    let has_positions = |topic: &&Topic| topic.type_name == TYPE;
+    for name in &options.topics {
+        if bag.topic(name).is_none_or(|topic| !has_positions(&topic)) {
+            let why = format!("topic {name} holds no position");
+            return Err(Error::new("rosbag", ErrorKind::InvalidArgument, None, why)
+                .with_next(format!("positions are in topics of type {TYPE}")));
+        }
+    }
+    let mut tally = Tally::default();
+    let mut track = Track { utc: bag.info().utc.clone(), ..Track::default() };
+    let chosen = |topic: &&Topic| options.topics.is_empty() || options.topics.contains(&topic.name);
+    for topic in bag.topics().iter().filter(has_positions).filter(chosen) {
+        let mut line = LineBuilder::new(&topic.name, options.all);
+        for record in bag.records(&Select::topic(&topic.name).between(options.start, options.end)) {
+            let record = record?;
+            tally.rows += 1;
+            let Some(time) = record.time else {
+                tally.untimed += 1;
+                continue;
+            };
+            let value = record.value()?;
+            let number = |name: &str| value.get(name).and_then(Value::as_f64);
+            let status = value.get("status").and_then(|status| status.get("status")?.as_f64());
+            let fix = status.and_then(quality);
+            // A receiver that reports to ROS has a fix in three dimensions, or none.
+            if fix.is_none_or(|fix| level(fix) < options.min_fix.unwrap_or(3)) {
+                tally.without_fix += 1;
+                continue;
+            }
+            let place = number("latitude").zip(number("longitude"));
+            let on_earth = |(north, east): &(f64, f64)| {
+                north.abs() <= 90.0 && east.abs() <= 180.0 && (*north != 0.0 || *east != 0.0)
+            };
+            let Some((latitude, longitude)) = place.filter(on_earth) else {
+                tally.implausible += 1;
+                continue;
+            };
+            let mut point = TrackPoint::new(time, latitude, longitude);
+            // "Altitude [m]. Positive is above the WGS 84 ellipsoid."
+            point.altitude_ellipsoid = number("altitude").filter(|height| height.is_finite());
+            point.fix = fix;
+            line.push(point);
+        }
+        let (line, close) = line.finish();
+        tally.close += close;
+        if !line.segments.is_empty() {
+            track.lines.push(line);
+        }
+    }
+    Ok((track, tally))
+}
+
+/// The status of a `sensor_msgs/NavSatStatus`: -1 no fix, 0 fix, 1 with satellites, 2 with ground stations.
+fn quality(status: f64) -> Option<Fix> {
+    match status {
+        0.0 => Some(Fix::ThreeD),
+        1.0 | 2.0 => Some(Fix::Differential),
+        _ => None,
+    }
+}
+
+/// The same as a number of `--min-fix`.
+fn level(fix: Fix) -> u8 {
+    if fix == Fix::Differential { 4 } else { 3 }
+}
