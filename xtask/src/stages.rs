@@ -19,6 +19,7 @@ const STAGES: &[Stage] = &[
     ("clippy", clippy),
     ("doc", doc),
     ("features", features),
+    ("packages", packages),
     ("doctests", || cargo(&["test", "--workspace", "--doc"])),
     ("release tests", release_tests),
     ("python", package::check),
@@ -80,6 +81,15 @@ fn features() -> Result<()> {
         println!("cargo check {}", combination.join(" "));
         cargo(&[&["check"], *combination].concat())?;
     }
+    Ok(())
+}
+
+/// Makes the crates as they would be published. It warns of each test that stays out, so it is heard only when it fails.
+fn packages() -> Result<()> {
+    let mut package = cargo_command(&["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"]);
+    let output = package.output().with_context(|| format!("starting {}", shown(&package)))?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "`{}` ended with {}:\n{errors}", shown(&package), output.status);
     Ok(())
 }
 

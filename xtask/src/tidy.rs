@@ -1,5 +1,8 @@
 //! `cargo xtask tidy`: what the house plan promises and no compiler checks.
 
+mod dependencies;
+mod published;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +18,7 @@ use crate::{corpus, root};
 /// `*` on the left stands for every format crate. Format crates know the core and nothing else
 /// of ours: neither each other nor the facade. `rovelog-testing` is for tests.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("rovelog-core", &[]),
+    ("rovelog-core", &["rovelog-testing"]),
     ("rovelog-testing", &["rovelog-core"]),
     ("*", &["rovelog-core", "rovelog-testing"]),
     ("rovelog", &["rovelog-core", "rovelog-testing", "*"]),
@@ -42,16 +45,18 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
 pub(crate) fn check() -> Result<()> {
     let root = root();
     let metadata = metadata(&root)?;
-    let packages = packages(&metadata);
+    let (ours, all) = split(&metadata);
+    let packages = packages(&ours);
     let files = source_files(&root)?;
 
     let mut found = edges(&packages);
-    found.extend(licences(&packages));
+    found.extend(dependencies::check(&all));
+    found.extend(published::check(&root, &ours)?);
     found.extend(lengths(&root, &files)?);
     found.extend(local_paths(&root, &files));
     found.extend(undocumented_words(&root)?);
     ensure!(found.is_empty(), "not tidy:\n  {}", found.join("\n  "));
-    println!("tidy: {} crates, {} files", packages.len(), files.len());
+    println!("tidy: {} crates, {} with dependencies, {} files", ours.len(), all.len(), files.len());
     Ok(())
 }
 
@@ -63,7 +68,7 @@ fn cargo() -> Command {
 
 fn metadata(root: &Path) -> Result<Value> {
     let output = cargo()
-        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .args(["metadata", "--format-version", "1", "--locked"])
         .output()
         .context("starting cargo metadata")?;
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -74,22 +79,22 @@ fn metadata(root: &Path) -> Result<Value> {
 /// What matters about a crate of the workspace.
 struct Package {
     name: String,
-    has_licence: bool,
     /// Crates it depends on in any way, tests and build scripts included.
     dependencies: Vec<String>,
 }
 
-fn packages(metadata: &Value) -> Vec<Package> {
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+/// The packages of the workspace, and all that it is built from.
+fn split(metadata: &Value) -> (Vec<&Value>, Vec<&Value>) {
+    let all: Vec<&Value> = metadata["packages"].as_array().into_iter().flatten().collect();
+    let ours = all.iter().copied().filter(|package| package["source"].is_null());
+    (ours.collect(), all)
+}
+
+fn packages(ours: &[&Value]) -> Vec<Package> {
     let name = |value: &Value| value["name"].as_str().unwrap_or_default().to_owned();
-    list(&metadata["packages"])
-        .iter()
-        .map(|package| Package {
-            name: name(package),
-            has_licence: package["license"].is_string(),
-            dependencies: list(&package["dependencies"]).iter().map(name).collect(),
-        })
-        .collect()
+    let dependencies =
+        |package: &Value| package["dependencies"].as_array().into_iter().flatten().map(name).collect();
+    ours.iter().map(|package| Package { name: name(package), dependencies: dependencies(package) }).collect()
 }
 
 /// Edges of the workspace that are not in the picture.
@@ -113,11 +118,6 @@ fn edges(packages: &[Package]) -> Vec<String> {
 
 fn class(name: &str) -> &str {
     if FORMATS.contains(&name) { "*" } else { name }
-}
-
-fn licences(packages: &[Package]) -> Vec<String> {
-    let without = packages.iter().filter(|package| !package.has_licence);
-    without.map(|package| format!("{}: no `license`", package.name)).collect()
 }
 
 /// What git knows or would add, so that a check before a commit sees new files too. Where there
@@ -218,7 +218,6 @@ mod tests {
     fn package(name: &str, dependencies: &[&str]) -> Package {
         Package {
             name: name.to_owned(),
-            has_licence: true,
             dependencies: dependencies.iter().map(|d| (*d).to_owned()).collect(),
         }
     }

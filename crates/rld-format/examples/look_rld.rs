@@ -1,21 +1,20 @@
-//! Prints what a log holds, and what its load took: `cargo run --example look_rld -- power.rld`
-
+//! Prints what a power log holds: `cargo run -p rld-format --example look_rld -- power.rld`
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
-use rld_format::Rld;
 use rld_format::analysis::StatsOptions;
-use rovelog_core::{Format, LogReader, ReadOptions};
+use rld_format::{Format, LogReader, ReadOptions, Rld};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args().nth(1).ok_or("usage: look LOG")?;
-    let log = Rld::open(std::fs::read(&path)?.into(), &ReadOptions::default())?;
-    let info = log.info();
-    println!("{path}: {} rows, {}", info.records, info.state.name());
-    for detail in &info.details {
-        if let Some(text) = &detail.text {
-            println!("{}: {text}", detail.key);
-        }
+    let path = std::env::args().nth(1).ok_or("name a log")?;
+    let log = Rld::open(std::fs::read(path)?.into(), &ReadOptions::default())?;
+    println!("{} records, {}", log.info().records, log.info().state.name());
+    for topic in log.topics() {
+        println!("{:<30} {:>8} {:.1} Hz", topic.name, topic.count, topic.rate_hz().unwrap_or_default());
     }
+    for problem in log.diagnostics().list() {
+        println!("{} bytes {:?}: {}", problem.rule.code, problem.range, problem.message);
+    }
+    // What only this format has: charge, exact to the last row.
     let mut sums = log.accumulator(&StatsOptions::default())?;
     let stats = sums.stats(0..log.rows());
     let rate = log.header().lead_in.sample_rate.get();
@@ -24,9 +23,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let mean = sums.mean(scale).unwrap_or_default();
             println!("{}: mean {mean:.6e} A, charge {:.6e} C", current.name, sums.integral(scale, rate));
         }
-    }
-    for problem in log.diagnostics().list() {
-        println!("{} bytes {:?}: {}", problem.rule.code, problem.range, problem.message);
     }
     Ok(())
 }

@@ -1,22 +1,122 @@
-//! RocketLogger RLD logs (`.rld`), read, repaired, measured and written whole: file versions 1 to 4, split
-//! recordings, truncated files and those with the known faults of their writers.
+#![doc = include_str!("../README.md")]
+//!
+//! # Open
+//!
+//! [`Rld::open`](Format::open) takes bytes that lie in memory or in a mapped file; [`Rld::stream`](Format::stream) takes a
+//! pipe and needs memory for a window only. Damage is no error: an error means that nothing can be read.
 //!
 //! ```no_run
-//! use rld_format::{Rld, RldReader};
-//! use rovelog_core::{Format, LogReader, ReadOptions};
+//! use rld_format::{Format, LogStream, ReadOptions, Rld};
 //!
-//! let bytes = std::fs::read("power.rld")?;
-//! let log = Rld::open(bytes.into(), &ReadOptions::default())?;
-//! println!("{} rows, {:?}", log.rows(), log.info().state);
+//! let log = Rld::open(std::fs::read("power.rld")?.into(), &ReadOptions::default())?;
 //!
-//! let v1 = log.channel("V1")?;
-//! if let Some(row) = log.row(1000) {
-//!     println!("{:?} V, raw {:?}", row.physical(v1), row.raw(v1));
+//! let mut pipe = Rld::stream(Box::new(std::io::stdin()), &ReadOptions::default())?;
+//! while let Some(record) = pipe.next_record()? {
+//!     println!("{} {:?}", record.topic.name, record.time);
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The crate has these levels, lowest first; each is usable without those above it:
+//! # Look
+//!
+//! [`info`](LogReader::info) is the summary, [`topics`](LogReader::topics) what was recorded, and
+//! [`diagnostics`](LogReader::diagnostics) everything that was noticed in the bytes; [`mod@diagnostics`] lists the rules.
+//!
+//! ```no_run
+//! # use rld_format::{Format, LogReader, ReadOptions, Rld};
+//! # let log = Rld::open(std::fs::read("power.rld")?.into(), &ReadOptions::default())?;
+//! let info = log.info();
+//! println!("{}, {} bytes lost, {:?} to {:?}", info.state.name(), info.lost.bytes, info.start, info.end);
+//! for topic in log.topics() {
+//!     println!("{} ({}): {} records, {:?} Hz", topic.name, topic.type_name, topic.count, topic.rate_hz());
+//! }
+//! for problem in log.diagnostics().list() {
+//!     println!("{} bytes {:?}: {}", problem.rule.code, problem.range, problem.message);
+//! }
+//! let names: Vec<_> = log.channels().iter().map(|channel| &channel.name).collect();
+//! println!("{names:?}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Iterate
+//!
+//! [`records`](LogReader::records) hands out records in the order of time, `records_in_file_order` as they lie in the file.
+//! A row is a record; [`RldReader::row`] reaches any of them in constant time, and reads raw and physical values.
+//!
+//! ```no_run
+//! # use rld_format::{Format, LogReader, ReadOptions, Select, Rld};
+//! # let log = Rld::open(std::fs::read("power.rld")?.into(), &ReadOptions::default())?;
+//! for record in log.records(&Select::topic("samples")) {
+//!     println!("{}", record?.value()?.to_json());
+//! }
+//! let v1 = log.channel("V1")?;
+//! for row in (0..log.rows()).filter_map(|row| log.row(row)) {
+//!     println!("{:?} V", row.physical(v1));
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Columns
+//!
+//! With the feature `arrow`, [`columns`](rovelog_core::LogReader#method.columns) gives a topic as Arrow record batches: the time
+//! `t_ns`, then its fields. `RldReader::batches` chooses between raw and physical values, and how times are made.
+//!
+//! ```no_run
+//! # use rld_format::{Format, LogReader, ReadOptions, Select, Rld};
+//! # let log = Rld::open(std::fs::read("power.rld")?.into(), &ReadOptions::default())?;
+//! # #[cfg(feature = "arrow")]
+//! if let Some(topic) = log.topic("samples") {
+//!     for batch in log.columns(topic, &Select::all())? {
+//!         println!("{} rows", batch?.num_rows());
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Write
+//!
+//! A [`LogSpec`] makes the header, [`RldWriter`] writes block by block, [`SplitWriter`] a recording in parts.
+//!
+//! ```
+//! use rld_format::unit::Unit;
+//! use rld_format::wire::BlockStamps;
+//! use rld_format::writer::encode_row;
+//! use rld_format::{ChannelSpec, LogReader, LogSpec, ReadOptions, RldReader, RldWriter};
+//! use rld_format::rovelog_core::wire::I64Le;
+//!
+//! let spec = LogSpec { channels: vec![ChannelSpec::analog("V1", Unit::Volt, -8)], ..LogSpec::new(1000) };
+//! let mut log = RldWriter::new(std::io::Cursor::new(Vec::new()), spec.header()?)?;
+//! let mut rows = Vec::new();
+//! for raw in [330_000_000, 330_000_100] {
+//!     encode_row(log.layout(), &[], &[raw], &mut rows)?; // in units of 1e-8 V
+//! }
+//! let [sec, zero] = [1_600_000_000, 0].map(I64Le::new);
+//! log.block(&BlockStamps { realtime_sec: sec, realtime_nsec: zero, monotonic_sec: zero, monotonic_nsec: zero }, &rows)?;
+//! let (file, written) = log.finish_in_place()?;
+//! assert_eq!(written.rows, 2);
+//!
+//! let log = RldReader::new(file.into_inner().into(), &ReadOptions::default())?;
+//! assert_eq!(log.row(0).and_then(|row| row.physical(0)), Some(3.3));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Recover
+//!
+//! [`recover`](LogReader::recover) writes the best sound log that a damaged one still holds, and accounts for every byte;
+//! [`slice`](LogReader::slice) a part by topic and time; [`Rld::merge`](Format::merge) several logs as one.
+//!
+//! ```no_run
+//! # use rld_format::{Format, LogReader, ReadOptions, RecoverOptions, Rld};
+//! # let log = Rld::open(std::fs::read("power.rld")?.into(), &ReadOptions::default())?;
+//! let mut sound = std::fs::File::create("sound-power.rld")?;
+//! let recovery = log.recover(&mut sound, &RecoverOptions::default())?;
+//! println!("{} records kept, {} bytes lost", recovery.records, recovery.lost_bytes());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Levels
+//!
+//! Lowest first; each is usable without those above it:
 //!
 //! - [`wire`]: the bytes, declared in the specification's order, and the table of versions; reads and writes.
 //! - [`layout`] and [`mod@unit`]: where rows and values lie, and how raw integers become physical values.
@@ -26,10 +126,8 @@
 //! - [`clock`]: what stamps say, and the axes on which rows stand.
 //! - [`analysis`]: merged currents, exact statistics, charge and energy, windows, events, states, levels.
 //! - `RldReader::batches`: rows as Arrow record batches (feature `arrow`).
-//! - [`mod@recover`], [`scrub`], [`writer`], [`csv`], [`calibration`]: logs made of logs, and from scratch; the
+//! - [`LogReader::recover`], [`scrub`], [`writer`], [`csv`], [`calibration`]: logs made of logs, and from scratch; the
 //!   logger's other files.
-//!
-//! What was noticed in the bytes is a [`Diagnostic`](rovelog_core::Diagnostic); [`diagnostics`] lists them all.
 #![forbid(unsafe_code)]
 
 pub mod analysis;
@@ -46,7 +144,7 @@ pub mod layout;
 mod opening;
 pub mod parts;
 mod reader;
-pub mod recover;
+mod recover;
 mod reshape;
 mod row;
 mod schema;
@@ -60,18 +158,21 @@ pub mod wire;
 pub mod writer;
 
 use rovelog_core::reader::Companion;
-use rovelog_core::{Align, Bytes, Format, FormatInfo, Merged, ReadOptions, Result, Signature};
+use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Signature};
 
 #[cfg(feature = "arrow")]
 pub use columns::{ColumnOptions, Merging, RldBatches, Values};
 pub use error::RldError;
 pub use reader::{RldReader, Runs};
-pub use recover::recover;
 pub use row::Row;
 pub use schema::Channel;
 pub use stream::RldStream;
 pub use summary::{AMBIENT, SAMPLES};
 pub use writer::{ChannelSpec, LogSpec, RldWriter, SplitWriter};
+
+// Who depends on this crate alone finds here what opens a log and reads it.
+pub use rovelog_core;
+pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
 
 /// The format's id.
 pub(crate) const ID: &str = "rld";

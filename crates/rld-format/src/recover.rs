@@ -19,7 +19,7 @@ use crate::reader::RldReader;
 ///
 /// # Errors
 /// Where the output refuses, or rows cannot be found.
-pub fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, RldError> {
+pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, RldError> {
     let changes = |severity| severity != Severity::Note;
     let rewritten = log.diagnostics().list().iter().any(|d| {
         let only_views = [&rules::STAMPS_IMPLAUSIBLE, &rules::NAME_ALIAS].contains(&d.rule);

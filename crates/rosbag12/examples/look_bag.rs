@@ -1,22 +1,22 @@
-//! Looks into a bag: `cargo run -p rosbag12 --example look_bag -- FILE.bag`.
-#![expect(clippy::print_stdout, reason = "it is an example")]
+//! Prints what a bag holds: `cargo run -p rosbag12 --example look_bag -- 2010.bag`
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
-use rosbag12::{BagOptions, BagReader};
-use rovelog_core::LogReader;
+use rosbag12::{Format, LogReader, ReadOptions, Rosbag};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args().nth(1).ok_or("usage: look FILE.bag")?;
-    let bag = BagReader::new(std::fs::read(path)?.into(), &BagOptions::default())?;
-    println!("{} messages, {:?}", bag.info().records, bag.info().state);
-    for (topic, connection) in bag.topics().iter().zip(bag.connections()) {
-        let source = connection.definition().map_or("nothing", |definition| definition.source.name());
-        println!("{:<30} {:<30} {:>8}  decoded by: {source}", topic.name, topic.type_name, topic.count);
+    let path = std::env::args().nth(1).ok_or("name a log")?;
+    let bag = Rosbag::open(std::fs::read(path)?.into(), &ReadOptions::default())?;
+    println!("{} records, {}", bag.info().records, bag.info().state.name());
+    for topic in bag.topics() {
+        println!("{:<30} {:>8} {:.1} Hz", topic.name, topic.count, topic.rate_hz().unwrap_or_default());
     }
     for problem in bag.diagnostics().list() {
-        println!("{} {:?} {}", problem.rule.code, problem.range, problem.message);
+        println!("{} bytes {:?}: {}", problem.rule.code, problem.range, problem.message);
     }
-    if let Some(record) = bag.records_in_file_order().next() {
-        println!("first: {}", record.value()?.to_json());
+    // What only this format has: where the definition of each type comes from.
+    for (topic, connection) in bag.topics().iter().zip(bag.connections()) {
+        let source = connection.definition().map_or("nothing", |definition| definition.source.name());
+        println!("{} is decoded by: {source}", topic.type_name);
     }
     Ok(())
 }

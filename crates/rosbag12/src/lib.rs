@@ -1,20 +1,112 @@
-//! ROS bags of V1.2 and before, read and written whole: indexed or not, crashed, cut or damaged, and no ROS
-//! installed.
+#![doc = include_str!("../README.md")]
+//!
+//! # Open
+//!
+//! [`Rosbag::open`](Format::open) takes bytes that lie in memory or in a mapped file; [`Rosbag::stream`](Format::stream) takes a
+//! pipe and needs memory for a window only. Damage is no error: an error means that nothing can be read.
 //!
 //! ```no_run
-//! use rosbag12::Rosbag;
-//! use rovelog_core::{Format, LogReader, ReadOptions, Select};
+//! use rosbag12::{Format, LogStream, ReadOptions, Rosbag};
 //!
-//! let bytes = std::fs::read("2010-05-29.bag")?;
-//! let bag = Rosbag::open(bytes.into(), &ReadOptions::default())?;
-//! println!("{} messages, {:?}", bag.info().records, bag.info().state);
-//! for record in bag.records(&Select::topic("/base_scan")) {
-//!     println!("{}", record?.value()?.to_json());
+//! let log = Rosbag::open(std::fs::read("2010-05-29.bag")?.into(), &ReadOptions::default())?;
+//!
+//! let mut pipe = Rosbag::stream(Box::new(std::io::stdin()), &ReadOptions::default())?;
+//! while let Some(record) = pipe.next_record()? {
+//!     println!("{} {:?}", record.topic.name, record.time);
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The crate has these levels, lowest first; each is usable without those above it:
+//! # Look
+//!
+//! [`info`](LogReader::info) is the summary, [`topics`](LogReader::topics) what was recorded, and
+//! [`diagnostics`](LogReader::diagnostics) everything that was noticed in the bytes; [`mod@diagnostics`] lists the rules.
+//!
+//! ```no_run
+//! # use rosbag12::{Format, LogReader, ReadOptions, Rosbag};
+//! # let log = Rosbag::open(std::fs::read("2010-05-29.bag")?.into(), &ReadOptions::default())?;
+//! let info = log.info();
+//! println!("{}, {} bytes lost, {:?} to {:?}", info.state.name(), info.lost.bytes, info.start, info.end);
+//! for topic in log.topics() {
+//!     println!("{} ({}): {} records, {:?} Hz", topic.name, topic.type_name, topic.count, topic.rate_hz());
+//! }
+//! for problem in log.diagnostics().list() {
+//!     println!("{} bytes {:?}: {}", problem.rule.code, problem.range, problem.message);
+//! }
+//! for connection in log.connections() {
+//!     println!("{:?}", connection.definition().map(|definition| definition.source.name()));
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Iterate
+//!
+//! [`records`](LogReader::records) hands out records in the order of time, `records_in_file_order` as they lie in the file.
+//! [`BagReader::scan`] visits payloads without decoding them; [`msg`] decodes payloads that lie elsewhere.
+//!
+//! ```no_run
+//! # use rosbag12::{Format, LogReader, ReadOptions, Select, Rosbag};
+//! # let log = Rosbag::open(std::fs::read("2010-05-29.bag")?.into(), &ReadOptions::default())?;
+//! for record in log.records(&Select::topic("/base_scan")) {
+//!     let record = record?;
+//!     println!("{:?} {}", record.time, record.value()?.to_json());
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Columns
+//!
+//! With the feature `arrow`, [`columns`](rovelog_core::LogReader#method.columns) gives a topic as Arrow record batches: the time
+//! `t_ns`, then its fields. `BagReader::batches` gives all topics in one pass.
+//!
+//! ```no_run
+//! # use rosbag12::{Format, LogReader, ReadOptions, Select, Rosbag};
+//! # let log = Rosbag::open(std::fs::read("2010-05-29.bag")?.into(), &ReadOptions::default())?;
+//! # #[cfg(feature = "arrow")]
+//! if let Some(topic) = log.topic("/base_scan") {
+//!     for batch in log.columns(topic, &Select::all())? {
+//!         println!("{} rows", batch?.num_rows());
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Write
+//!
+//! [`BagWriter`] writes V1.2 as the original recorder did; [`BagReader::reindex`] makes the index of a bag again.
+//!
+//! ```
+//! use rosbag12::{BagOptions, BagReader, BagWriter, LogReader};
+//!
+//! let mut bag = BagWriter::new(std::io::Cursor::new(Vec::new()))?;
+//! let sum = b"992ce8a1687cec8c8bd883ec73ca41d1";
+//! let chatter = bag.connect(b"/chatter", b"std_msgs/String", sum, b"string data\n")?;
+//! bag.message(chatter, 1_270_000_000, 0, None, b"\x02\0\0\0hi")?;
+//! let bytes = bag.finish()?.into_inner();
+//!
+//! let bag = BagReader::new(bytes.into(), &BagOptions::default())?;
+//! let first = bag.records_in_file_order().next().ok_or("no record")?;
+//! assert_eq!(first.value()?.to_json(), r#"{"data":"hi"}"#);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Recover
+//!
+//! [`recover`](LogReader::recover) writes the best sound log that a damaged one still holds, and accounts for every byte;
+//! [`slice`](LogReader::slice) a part by topic and time; [`Rosbag::merge`](Format::merge) several logs as one.
+//!
+//! ```no_run
+//! # use rosbag12::{Format, LogReader, ReadOptions, RecoverOptions, Rosbag};
+//! # let log = Rosbag::open(std::fs::read("2010-05-29.bag")?.into(), &ReadOptions::default())?;
+//! let mut sound = std::fs::File::create("sound-2010-05-29.bag")?;
+//! let recovery = log.recover(&mut sound, &RecoverOptions::default())?;
+//! println!("{} records kept, {} bytes lost", recovery.records, recovery.lost_bytes());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Levels
+//!
+//! Lowest first; each is usable without those above it:
 //!
 //! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
 //! - [`header`]: a record's header as a borrowed view.
@@ -25,8 +117,6 @@
 //! - [`mod@recover`]: what a damaged bag still holds, with an account of every byte; slices and merged bags.
 //! - [`writer`]: V1.2 bags, byte for byte as the original recorder wrote them.
 //! - [`BagReader::topic_batches`] and its siblings: topics as Arrow record batches (feature `arrow`).
-//!
-//! What was noticed in the bytes is a [`Diagnostic`](rovelog_core::Diagnostic); [`diagnostics`] lists them all.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "arrow")]
@@ -61,7 +151,7 @@ pub mod writer;
 
 use std::io::Write;
 
-use rovelog_core::{Align, Bytes, Format, FormatInfo, Merged, ReadOptions, Result, Signature};
+use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Signature};
 
 #[cfg(feature = "arrow")]
 pub use columns::{ColumnBatches, TopicBatches};
@@ -74,6 +164,10 @@ pub use stream::BagStream;
 pub use tables::Connection;
 pub use version::Version;
 pub use writer::{BagWriter, ConnectionId};
+
+// Who depends on this crate alone finds here what opens a log and reads it.
+pub use rovelog_core;
+pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
 
 /// The format's id.
 pub(crate) const ID: &str = "rosbag";

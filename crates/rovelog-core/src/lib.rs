@@ -1,11 +1,12 @@
-//! The vocabulary that all of Rovelog's sensor-log readers share.
+#![doc = include_str!("../README.md")]
+//!
+//! # Words
 //!
 //! A **log** is a file; a **topic** one named stream in it; a **schema** the fields of a topic; a
 //! **record** one timestamped entry. Every **timestamp** is an integer number of nanoseconds with its
 //! **clock**. A **diagnostic** says what was noticed in the bytes, with its range and severity.
 //!
-//! This crate holds words, not work: no input or output, no format, no `unsafe`. The format crates
-//! (`ulog-format` and its siblings) implement [`LogReader`] and [`LogStream`] over it; the facade
+//! The format crates (`ulog-format` and its siblings) implement [`LogReader`] and [`LogStream`] over these words; the facade
 //! `rovelog` opens any of them.
 #![forbid(unsafe_code)]
 

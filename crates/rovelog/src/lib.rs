@@ -1,15 +1,6 @@
-//! Opens sensor logs of any supported format: detects it by its magic number.
+#![doc = include_str!("../README.md")]
 //!
-//! ```no_run
-//! # fn main() -> rovelog::Result<()> {
-//! let log = rovelog::open("flight.ulg")?;
-//! println!("{} records on {} topics", log.info().records, log.topics().len());
-//! for record in log.records(&rovelog::Select::topic("vehicle_attitude")) {
-//!     println!("{}", record?.value()?.to_json());
-//! }
-//! # Ok(())
-//! # }
-//! ```
+//! # Levels
 //!
 //! [`open`] gives an [`AnyLog`]: it derefs to the trait [`LogReader`], which every format implements;
 //! a `match` on it reaches what only one format has.

@@ -1,25 +1,21 @@
-//! Prints what a log holds: `cargo run --example look_ulog -- flight.ulg`
-
+//! Prints what a flight log holds: `cargo run -p ulog-format --example look_ulog -- flight.ulg`
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
-use rovelog_core::{Format, LogReader, ReadOptions};
-use ulog_format::Ulog;
+use ulog_format::{Format, LogReader, ReadOptions, Ulog};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args().nth(1).ok_or("usage: look LOG")?;
-    let log = Ulog::open(std::fs::read(&path)?.into(), &ReadOptions::default())?;
-    let info = log.info();
-    println!("{path}: {} records, {}", info.records, info.state.name());
-    for detail in &info.details {
-        if let Some(text) = &detail.text {
-            println!("{}: {text}", detail.key);
-        }
-    }
+    let path = std::env::args().nth(1).ok_or("name a log")?;
+    let log = Ulog::open(std::fs::read(path)?.into(), &ReadOptions::default())?;
+    println!("{} records, {}", log.info().records, log.info().state.name());
     for topic in log.topics() {
-        println!("{} {} {:.1} Hz", topic.name, topic.count, topic.rate_hz().unwrap_or_default());
+        println!("{:<30} {:>8} {:.1} Hz", topic.name, topic.count, topic.rate_hz().unwrap_or_default());
     }
     for problem in log.diagnostics().list() {
         println!("{} bytes {:?}: {}", problem.rule.code, problem.range, problem.message);
+    }
+    // What only this format has.
+    for (name, value) in log.parameters().initial {
+        println!("{name} = {}", value.to_json());
     }
     Ok(())
 }

@@ -1,25 +1,115 @@
-//! PX4 ULog (`.ulg`) flight logs, read and written whole: every message kind, every edition of the format,
-//! damaged logs included.
+#![doc = include_str!("../README.md")]
+//!
+//! # Open
+//!
+//! [`Ulog::open`](Format::open) takes bytes that lie in memory or in a mapped file; [`Ulog::stream`](Format::stream) takes a
+//! pipe and needs memory for a window only. Damage is no error: an error means that nothing can be read.
 //!
 //! ```no_run
-//! use rovelog_core::{Format, LogReader, ReadOptions, Select};
-//! use ulog_format::Ulog;
+//! use ulog_format::{Format, LogStream, ReadOptions, Ulog};
 //!
-//! let bytes = std::fs::read("flight.ulg")?;
-//! let log = Ulog::open(bytes.into(), &ReadOptions::default())?;
-//! println!("{} records, {:?}", log.info().records, log.info().state);
+//! let log = Ulog::open(std::fs::read("flight.ulg")?.into(), &ReadOptions::default())?;
 //!
-//! // Look a field up once, read it from every row in place.
+//! let mut pipe = Ulog::stream(Box::new(std::io::stdin()), &ReadOptions::default())?;
+//! while let Some(record) = pipe.next_record()? {
+//!     println!("{} {:?}", record.topic.name, record.time);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Look
+//!
+//! [`info`](LogReader::info) is the summary, [`topics`](LogReader::topics) what was recorded, and
+//! [`diagnostics`](LogReader::diagnostics) everything that was noticed in the bytes; [`mod@diagnostics`] lists the rules.
+//!
+//! ```no_run
+//! # use ulog_format::{Format, LogReader, ReadOptions, Ulog};
+//! # let log = Ulog::open(std::fs::read("flight.ulg")?.into(), &ReadOptions::default())?;
+//! let info = log.info();
+//! println!("{}, {} bytes lost, {:?} to {:?}", info.state.name(), info.lost.bytes, info.start, info.end);
+//! for topic in log.topics() {
+//!     println!("{} ({}): {} records, {:?} Hz", topic.name, topic.type_name, topic.count, topic.rate_hz());
+//! }
+//! for problem in log.diagnostics().list() {
+//!     println!("{} bytes {:?}: {}", problem.rule.code, problem.range, problem.message);
+//! }
+//! println!("flown with {:?}", log.parameters().initial.get("MAV_TYPE"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Iterate
+//!
+//! [`records`](LogReader::records) hands out records in the order of time, `records_in_file_order` as they lie in the file.
+//! [`UlogReader::row`] reads single fields in place; [`typed`] reads rows as structs of your own.
+//!
+//! ```no_run
+//! # use ulog_format::{Format, LogReader, ReadOptions, Select, Ulog};
+//! # let log = Ulog::open(std::fs::read("flight.ulg")?.into(), &ReadOptions::default())?;
 //! for record in log.records(&Select::topic("vehicle_attitude")) {
 //!     let record = record?;
 //!     let row = log.row(&record)?;
-//!     let q = row.layout().place("q[0]").expect("attitude has a quaternion");
+//!     let q = row.layout().place("q[0]").ok_or("no quaternion")?;
 //!     println!("{:?} {:?}", record.time, row.read::<f32>(q));
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The crate has these levels, lowest first; each is usable without those above it:
+//! # Columns
+//!
+//! With the feature `arrow`, [`columns`](rovelog_core::LogReader#method.columns) gives a topic as Arrow record batches: the time
+//! `t_ns`, then its fields. [`UlogReader::batches`] gives all topics in one pass.
+//!
+//! ```no_run
+//! # use ulog_format::{Format, LogReader, ReadOptions, Select, Ulog};
+//! # let log = Ulog::open(std::fs::read("flight.ulg")?.into(), &ReadOptions::default())?;
+//! # #[cfg(feature = "arrow")]
+//! if let Some(topic) = log.topic("vehicle_attitude") {
+//!     for batch in log.columns(topic, &Select::all())? {
+//!         println!("{} rows", batch?.num_rows());
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Write
+//!
+//! [`UlogWriter`] writes from scratch, or copies message by message; [`writer::append`] adds to a finished log.
+//!
+//! ```
+//! use ulog_format::{FormatBuilder, LogReader, ReadOptions, UlogReader, UlogWriter};
+//!
+//! let mut log = UlogWriter::new(Vec::new(), 1_000_000)?; // microseconds since boot
+//! log.define(&FormatBuilder::new("battery").field::<u64>("timestamp").field::<f32>("voltage_v"))?;
+//! let battery = log.subscribe("battery", 0)?;
+//! let mut row = log.row_buffer(battery)?;
+//! let (time, voltage) = (row.place("timestamp")?, row.place("voltage_v")?);
+//! row.set(time, 1_500_000_u64)?;
+//! row.set(voltage, 16.1_f32)?;
+//! log.write(&row)?;
+//! let bytes = log.finish()?;
+//!
+//! let log = UlogReader::new(bytes.into(), &ReadOptions::default())?;
+//! assert_eq!(log.info().records, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Recover
+//!
+//! [`recover`](LogReader::recover) writes the best sound log that a damaged one still holds, and accounts for every byte;
+//! [`slice`](LogReader::slice) a part by topic and time; [`Ulog::merge`](Format::merge) several logs as one.
+//!
+//! ```no_run
+//! # use ulog_format::{Format, LogReader, ReadOptions, RecoverOptions, Ulog};
+//! # let log = Ulog::open(std::fs::read("flight.ulg")?.into(), &ReadOptions::default())?;
+//! let mut sound = std::fs::File::create("sound-flight.ulg")?;
+//! let recovery = log.recover(&mut sound, &RecoverOptions::default())?;
+//! println!("{} records kept, {} bytes lost", recovery.records, recovery.lost_bytes());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Levels
+//!
+//! Lowest first; each is usable without those above it:
 //!
 //! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
 //! - [`message`]: the same messages as borrowed views.
@@ -28,12 +118,10 @@
 //! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass over
 //!   a pipe, in bounded memory. Both hand out [`Record`](rovelog_core::Record)s, and [`Row`] for their fields.
 //! - [`typed`]: rows as structs of your own, declared with [`rows!`].
-//! - [`mod@recover`]: the best sound log that a damaged one still holds, with an account of every byte.
+//! - [`LogReader::recover`]: the best sound log that a damaged one still holds, with an account of every byte.
 //! - [`reshape`]: parts of a log as logs of their own, without touching the bytes of what is kept.
 //! - [`writer`]: logs from scratch, copies message by message, and appending to finished logs.
 //! - [`UlogReader::batches`] and its siblings: topics as Arrow record batches (feature `arrow`).
-//!
-//! What was noticed in the bytes is a [`Diagnostic`](rovelog_core::Diagnostic); [`diagnostics`] lists them all.
 #![forbid(unsafe_code)]
 
 mod clock;
@@ -54,7 +142,7 @@ mod parts;
 mod plausible;
 pub mod px4;
 mod reader;
-pub mod recover;
+mod recover;
 pub mod reshape;
 mod row;
 pub mod schema;
@@ -67,7 +155,7 @@ mod window;
 pub mod wire;
 pub mod writer;
 
-use rovelog_core::{Align, Bytes, Format, FormatInfo, Merged, ReadOptions, Result, Signature};
+use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Signature};
 
 #[cfg(feature = "arrow")]
 pub use columns::{ColumnBatches, StreamBatches, TopicBatches};
@@ -77,10 +165,13 @@ pub use error::UlogError;
 pub use parameters::{ParameterChange, Parameters};
 pub use parts::RecordPart;
 pub use reader::UlogReader;
-pub use recover::recover;
 pub use row::{Number, Place, Row};
 pub use stream::{StreamItem, UlogStream};
 pub use writer::{FormatBuilder, UlogWriter};
+
+// Who depends on this crate alone finds here what opens a log and reads it.
+pub use rovelog_core;
+pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
 
 /// The format's id.
 pub(crate) const ID: &str = "ulog";

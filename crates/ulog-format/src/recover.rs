@@ -80,7 +80,7 @@ fn subtract(from: &[Range<u64>], gone: &[Range<u64>]) -> Vec<Range<u64>> {
 ///
 /// # Errors
 /// Where the output refuses.
-pub fn recover(
+pub(crate) fn recover(
     log: &UlogReader,
     mut out: impl Write,
     options: &RecoverOptions,

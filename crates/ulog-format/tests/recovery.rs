@@ -9,8 +9,8 @@ use rovelog_core::{LogReader, ReadOptions, RecoverOptions, Recovery, Severity, S
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use support::{corpus, hex, logs_in, open, real};
+use ulog_format::UlogReader;
 use ulog_format::message::Message;
-use ulog_format::{UlogReader, recover};
 
 fn noise(key: &str, len: usize) -> Vec<u8> {
     let block = |i: usize| Sha256::digest(format!("{key}:{i}"));
@@ -81,7 +81,7 @@ fn messages(log: &UlogReader) -> Vec<String> {
 /// Recovers a log and holds the result to everything that is promised of it.
 fn recovered(what: &str, log: &UlogReader, options: &RecoverOptions) -> (UlogReader, Recovery) {
     let mut bytes = Vec::new();
-    let report = recover(log, &mut bytes, options).expect("memory takes it");
+    let report = log.recover(&mut bytes, options).expect("memory takes it");
     let len = log.info().size;
     assert_eq!(report.kept_bytes, bytes.len() as u64, "{what}");
     assert_eq!(report.kept_bytes + report.lost_bytes() + report.stale_bytes, len, "{what}: every byte");
@@ -97,7 +97,7 @@ fn recovered(what: &str, log: &UlogReader, options: &RecoverOptions) -> (UlogRea
         assert!(again.appended_offsets().is_empty(), "{what}");
     }
     let mut twice = Vec::new();
-    let second = recover(&again, &mut twice, options).expect("memory takes it");
+    let second = again.recover(&mut twice, options).expect("memory takes it");
     assert!(twice == bytes && second.unchanged && second.lost.is_empty(), "{what}: not the same again");
     (again, report)
 }
@@ -146,8 +146,7 @@ fn appended_sections_become_ordinary_data_where_something_is_lost() {
     // A sound log stays as it is, its sections too.
     let sound = find("appended");
     let mut bytes = Vec::new();
-    let report =
-        recover(&open(&sound.bytes), &mut bytes, &RecoverOptions::default()).expect("memory takes it");
+    let report = open(&sound.bytes).recover(&mut bytes, &RecoverOptions::default()).expect("memory takes it");
     assert!(report.unchanged && merged_sections(&report) == 0 && bytes == sound.bytes);
 }
 

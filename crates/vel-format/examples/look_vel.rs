@@ -1,18 +1,22 @@
-//! What is in a VEL log: `cargo run -p vel-format --example look_vel -- drive.vel`.
-#![allow(clippy::print_stdout, reason = "an example")]
+//! Prints what a drive holds: `cargo run -p vel-format --example look_vel -- drive.vel`
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
-use rovelog_core::{LogReader, ReadOptions};
-use vel_format::VelReader;
 use vel_format::velodyne::PointOptions;
+use vel_format::{Format, LogReader, ReadOptions, Vel};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("name a log")?;
-    let log = VelReader::new(std::fs::read(path)?.into(), &ReadOptions::default())?;
-    for choice in log.choices() {
-        println!("{:20} {} ({})", choice.what, choice.choice, choice.evidence);
-    }
+    let log = Vel::open(std::fs::read(path)?.into(), &ReadOptions::default())?;
+    println!("{} records, {}", log.info().records, log.info().state.name());
     for topic in log.topics() {
-        println!("{:30} {}", topic.name, topic.count);
+        println!("{:<30} {:>8} {:.1} Hz", topic.name, topic.count, topic.rate_hz().unwrap_or_default());
+    }
+    for problem in log.diagnostics().list() {
+        println!("{} bytes {:?}: {}", problem.rule.code, problem.range, problem.message);
+    }
+    // What only this format has: choices with their evidence, and revolutions of points.
+    for choice in log.choices() {
+        println!("{}: {} ({})", choice.what, choice.choice, choice.evidence);
     }
     if let Ok(mut revolutions) = log.revolutions(None, None, PointOptions::default(), 0) {
         while let Some(revolution) = revolutions.next() {

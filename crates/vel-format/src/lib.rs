@@ -1,22 +1,115 @@
-//! VEL logs (`.vel`) of mixed sensors, read and written whole: Velodyne clouds, laser scans, images, GPS, pose
-//! and vehicle data, damaged logs included.
+#![doc = include_str!("../README.md")]
+//!
+//! # Open
+//!
+//! [`Vel::open`](Format::open) takes bytes that lie in memory or in a mapped file; [`Vel::stream`](Format::stream) takes a
+//! pipe and needs memory for a window only. Damage is no error: an error means that nothing can be read.
 //!
 //! ```no_run
-//! use rovelog_core::{Format, LogReader, ReadOptions};
-//! use vel_format::Vel;
+//! use vel_format::{Format, LogStream, ReadOptions, Vel};
 //!
-//! let bytes = std::fs::read("drive.vel")?;
-//! let log = Vel::open(bytes.into(), &ReadOptions::default())?;
-//! println!("{} records, {:?}", log.info().records, log.info().state);
+//! let log = Vel::open(std::fs::read("drive.vel")?.into(), &ReadOptions::default())?;
 //!
-//! // What the specification leaves open is settled from the file, and said.
+//! let mut pipe = Vel::stream(Box::new(std::io::stdin()), &ReadOptions::default())?;
+//! while let Some(record) = pipe.next_record()? {
+//!     println!("{} {:?}", record.topic.name, record.time);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Look
+//!
+//! [`info`](LogReader::info) is the summary, [`topics`](LogReader::topics) what was recorded, and
+//! [`diagnostics`](LogReader::diagnostics) everything that was noticed in the bytes; [`mod@diagnostics`] lists the rules.
+//!
+//! ```no_run
+//! # use vel_format::{Format, LogReader, ReadOptions, Vel};
+//! # let log = Vel::open(std::fs::read("drive.vel")?.into(), &ReadOptions::default())?;
+//! let info = log.info();
+//! println!("{}, {} bytes lost, {:?} to {:?}", info.state.name(), info.lost.bytes, info.start, info.end);
+//! for topic in log.topics() {
+//!     println!("{} ({}): {} records, {:?} Hz", topic.name, topic.type_name, topic.count, topic.rate_hz());
+//! }
+//! for problem in log.diagnostics().list() {
+//!     println!("{} bytes {:?}: {}", problem.rule.code, problem.range, problem.message);
+//! }
 //! for choice in log.choices() {
 //!     println!("{}: {} ({})", choice.what, choice.choice, choice.evidence);
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The crate has these levels, lowest first; each is usable without those above it:
+//! # Iterate
+//!
+//! [`records`](LogReader::records) hands out records in the order of time, `records_in_file_order` as they lie in the file.
+//! [`VelReader::payloads`] hands out messages as borrowed views, `VelReader::revolutions` the points of a Velodyne.
+//!
+//! ```no_run
+//! # use vel_format::{Format, LogReader, ReadOptions, Select, Vel};
+//! # let log = Vel::open(std::fs::read("drive.vel")?.into(), &ReadOptions::default())?;
+//! for record in log.records(&Select::topic("GPSDataM")) {
+//!     println!("{}", record?.value()?.to_json());
+//! }
+//! let mut revolutions = log.revolutions(None, None, vel_format::velodyne::PointOptions::default(), 0)?;
+//! while let Some(revolution) = revolutions.next() {
+//!     println!("revolution {}: {} points", revolution.number, revolution.points.len());
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Columns
+//!
+//! With the feature `arrow`, [`columns`](rovelog_core::LogReader#method.columns) gives a topic as Arrow record batches: the time
+//! `t_ns`, then its fields. `VelReader::topic_batches` and `VelReader::point_batches` are the same with options.
+//!
+//! ```no_run
+//! # use vel_format::{Format, LogReader, ReadOptions, Select, Vel};
+//! # let log = Vel::open(std::fs::read("drive.vel")?.into(), &ReadOptions::default())?;
+//! # #[cfg(feature = "arrow")]
+//! if let Some(topic) = log.topic("GPSDataM") {
+//!     for batch in log.columns(topic, &Select::all())? {
+//!         println!("{} rows", batch?.num_rows());
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Write
+//!
+//! [`VelWriter`] records message by message; [`writer::write_log`] writes messages that are all known, in one pass.
+//!
+//! ```
+//! use vel_format::{LogReader, NewMessage, ReadOptions, VelReader, VelWriter, WriteOptions};
+//!
+//! let mut log = VelWriter::new(std::io::Cursor::new(Vec::new()), WriteOptions::default())?;
+//! for second in 0..3 {
+//!     log.write(&NewMessage::raw(0x0001_806E, 100, 1000.0 * f64::from(second), vec![0; 8]))?;
+//! }
+//! let (file, written) = log.finish()?;
+//! assert_eq!(written.messages, 3);
+//!
+//! let log = VelReader::new(file.into_inner().into(), &ReadOptions::default())?;
+//! assert_eq!(log.info().records, 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Recover
+//!
+//! [`recover`](LogReader::recover) writes the best sound log that a damaged one still holds, and accounts for every byte;
+//! [`slice`](LogReader::slice) a part by topic and time; [`Vel::merge`](Format::merge) several logs as one.
+//!
+//! ```no_run
+//! # use vel_format::{Format, LogReader, ReadOptions, RecoverOptions, Vel};
+//! # let log = Vel::open(std::fs::read("drive.vel")?.into(), &ReadOptions::default())?;
+//! let mut sound = std::fs::File::create("sound-drive.vel")?;
+//! let recovery = log.recover(&mut sound, &RecoverOptions::default())?;
+//! println!("{} records kept, {} bytes lost", recovery.records, recovery.lost_bytes());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Levels
+//!
+//! Lowest first; each is usable without those above it:
 //!
 //! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
 //! - [`message`]: the same messages as borrowed views.
@@ -26,12 +119,10 @@
 //!   bounded memory. Both hand out [`Record`](rovelog_core::Record)s.
 //! - [`velodyne`], [`laser`], [`images`], [`gps`], [`pose`]: what the sensors mean: points, revolutions, scans,
 //!   pixels, UTC, orientation.
-//! - [`mod@recover`]: the best sound log that a damaged one still holds, with an account of every byte.
+//! - [`LogReader::recover`]: the best sound log that a damaged one still holds, with an account of every byte.
 //! - [`reshape`]: parts of a log, and several logs, as one of their own.
 //! - [`writer`]: logs from scratch, and rewriting byte for byte.
 //! - [`VelReader::topic_batches`] and its siblings: topics and points as Arrow record batches (feature `arrow`).
-//!
-//! What was noticed in the bytes is a [`Diagnostic`](rovelog_core::Diagnostic); [`diagnostics`] lists them all.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "arrow")]
@@ -51,7 +142,7 @@ pub mod message;
 mod plausible;
 pub mod pose;
 mod reader;
-pub mod recover;
+mod recover;
 pub mod reshape;
 pub mod schema;
 mod stream;
@@ -64,7 +155,7 @@ pub mod writer;
 
 use std::io::Write;
 
-use rovelog_core::{Align, Bytes, Format, FormatInfo, Merged, ReadOptions, Result, Signature};
+use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Signature};
 
 #[cfg(feature = "arrow")]
 pub use columns::{PointBatches, TopicBatches};
@@ -74,10 +165,13 @@ pub use hash::simple_hash;
 pub use indexing::{IndexOrigin, IndexState};
 pub use message::{Kind, Message, Payload, SizeRule};
 pub use reader::VelReader;
-pub use recover::recover;
 pub use stream::VelStream;
 pub use summary::Meaning;
 pub use writer::{NewMessage, VelWriter, WriteOptions};
+
+// Who depends on this crate alone finds here what opens a log and reads it.
+pub use rovelog_core;
+pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
 
 /// The format's id.
 pub(crate) const ID: &str = "vel";

@@ -21,7 +21,7 @@ use crate::writer::{head, index_entries};
 ///
 /// # Errors
 /// Where the output refuses.
-pub fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, VelError> {
+pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, VelError> {
     let behind = log.parts.iter().any(|part| part.what == PartKind::Tail);
     let beyond = if behind { Some(beyond_end(log)?) } else { None };
     // Bytes behind an end mark are only worth anything where there are messages among them.

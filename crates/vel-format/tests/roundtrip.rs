@@ -74,7 +74,7 @@ fn a_recording_fills_its_index_moves_its_messages_or_has_none() {
         for message in &messages {
             log.write(message).unwrap();
         }
-        let (written, out) = log.finish().unwrap();
+        let (out, written) = log.finish().unwrap();
         let out = out.into_inner();
         assert_eq!(written.bytes, out.len() as u64);
         assert_eq!(written.index_entries, u64::from(reserve.max(10)));
@@ -86,7 +86,7 @@ fn a_recording_fills_its_index_moves_its_messages_or_has_none() {
     for message in &messages {
         log.write(message).unwrap();
     }
-    let (written, out) = log.finish_streaming().unwrap();
+    let (out, written) = log.finish_streaming().unwrap();
     assert_eq!(written.index_entries, 0);
     let log = open(&out.into());
     same(&log, &messages);
@@ -182,7 +182,7 @@ proptest! {
         for message in &messages {
             log.write(message).unwrap();
         }
-        let (_, out) = log.finish().unwrap();
+        let (out, _) = log.finish().unwrap();
         let log = open(&out.into_inner().into());
         same(&log, &messages);
         let mut again = Vec::new();

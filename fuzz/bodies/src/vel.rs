@@ -170,7 +170,7 @@ pub fn vel_write(data: &[u8]) {
     for message in &messages {
         recording.write(message).expect("memory takes it");
     }
-    let (written, one_by_one) = recording.finish().expect("memory takes it");
+    let (one_by_one, written) = recording.finish().expect("memory takes it");
     let one_by_one = one_by_one.into_inner();
     assert_eq!(written.bytes, one_by_one.len() as u64);
     for bytes in [at_once, one_by_one] {

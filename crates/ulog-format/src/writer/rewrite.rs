@@ -22,7 +22,7 @@ impl FlagBits {
 /// Writes a log again, byte for byte, by reading and writing each of its messages.
 ///
 /// # Errors
-/// Where the log is damaged: [`recover`](crate::recover::recover) is for those. Where the output refuses.
+/// Where the log is damaged: [`LogReader::recover`](crate::LogReader::recover) is for those. Where the output refuses.
 pub fn rewrite<W: Write>(log: &UlogReader, out: W) -> Result<W, UlogError> {
     let losses = log.gaps().len();
     if losses > 0 {

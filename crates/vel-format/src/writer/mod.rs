@@ -176,7 +176,7 @@ pub fn write_log(
 /// for i in 0..3 {
 ///     log.write(&NewMessage::raw(0x0001_806E, 100, 1000.0 * f64::from(i), vec![0; 8]))?;
 /// }
-/// let (written, file) = log.finish()?;
+/// let (file, written) = log.finish()?;
 /// assert_eq!((written.messages, written.index_entries), (3, 3600));
 /// # let log = vel_format::VelReader::new(file.into_inner().into(), &Default::default())?;
 /// # assert_eq!(log.messages().len(), 3);
@@ -240,10 +240,11 @@ impl<W: Write> VelWriter<W> {
     ///
     /// # Errors
     /// Where the output refuses.
-    pub fn finish_streaming(mut self) -> Result<(Written, W), VelError> {
+    pub fn finish_streaming(mut self) -> Result<(W, Written), VelError> {
         self.end()?;
         let entries = u64::from(self.options.reserve);
-        Ok((self.written(entries, false), self.out))
+        let written = self.written(entries, false);
+        Ok((self.out, written))
     }
 
     fn end(&mut self) -> Result<(), VelError> {
@@ -268,7 +269,7 @@ impl<W: Read + Write + Seek> VelWriter<W> {
     ///
     /// # Errors
     /// Where the output refuses.
-    pub fn finish(mut self) -> Result<(Written, W), VelError> {
+    pub fn finish(mut self) -> Result<(W, Written), VelError> {
         self.end()?;
         let (mut entries, cut) = index_entries(&self.places, self.options.origin);
         let reserve = self.options.reserve as usize;
@@ -285,7 +286,8 @@ impl<W: Read + Write + Seek> VelWriter<W> {
         self.put(&head(file_header(&self.options), &entries)?)?;
         self.out.seek(SeekFrom::End(0))?;
         self.out.flush()?;
-        Ok((self.written(entries.len() as u64, cut), self.out))
+        let written = self.written(entries.len() as u64, cut);
+        Ok((self.out, written))
     }
 
     /// Moves everything behind the index by so many bytes, from the end backwards.

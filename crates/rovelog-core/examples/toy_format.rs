@@ -1,0 +1,167 @@
+//! A whole format in one file, as small as it can be: `TOY1`, then records of a second and a number, 8 bytes each.
+//! `cargo run -p rovelog-core --example toy_format`
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
+
+use std::io::Write;
+use std::sync::Arc;
+
+use rovelog_core::usage::UsageTally;
+use rovelog_core::{
+    Bytes, Clock, Decode, Diagnostics, Error, ErrorKind, Field, FieldType, FormatInfo, Limits, LogInfo,
+    LogReader, Record, Records, RecoverOptions, Recovery, Result, Rule, Scalar, Schema, Select, Severity,
+    Signature, Sliced, State, Timestamp, Topic, TopicId, Usage, Value,
+};
+
+static INFO: FormatInfo = FormatInfo {
+    id: "toy",
+    name: "Toy",
+    about: "seconds and numbers",
+    extensions: &["toy"],
+    signatures: &[Signature(b"TOY1")],
+};
+static CUT: Rule = Rule {
+    code: "E-TOY-001",
+    name: "cut",
+    severity: Severity::DataLost,
+    meaning: "the file ends in a record",
+};
+const HEADER: usize = 4;
+const RECORD: usize = 8;
+
+struct ToyReader {
+    bytes: Bytes,
+    topics: Vec<Topic>,
+    info: LogInfo,
+    diagnostics: Diagnostics,
+}
+
+impl ToyReader {
+    fn new(bytes: Bytes) -> Result<Self> {
+        if !bytes.starts_with(b"TOY1") {
+            return Err(Error::new("toy", ErrorKind::NotThisFormat, Some(0), "this is no toy log"));
+        }
+        let size = bytes.len() as u64;
+        let number = Field::new("number", FieldType::Scalar(Scalar::UInt32), "u32");
+        let schema = Arc::new(Schema { name: "count".into(), fields: vec![number] });
+        let mut log = Self {
+            topics: vec![Topic::new(TopicId(0), "count".into(), "count".into(), Some(schema))],
+            info: LogInfo::new("1", size),
+            diagnostics: Diagnostics::new(&Limits::default()),
+            bytes,
+        };
+        let rest = log.rows().remainder().len() as u64;
+        if rest > 0 {
+            log.diagnostics.push(&CUT, size - rest..size, || format!("{rest} bytes of a record"));
+            (log.info.state, log.info.lost) = (State::Truncated, log.diagnostics.ledger().clone());
+        }
+        let count = log.rows().len() as u64;
+        (log.info.records, log.info.problems) = (count, log.diagnostics.total());
+        (log.info.start, log.info.end) = (log.rows().next().map(time), log.rows().next_back().map(time));
+        let topic = &mut log.topics[0];
+        (topic.count, topic.timed, topic.bytes) = (count, count, 4 * count);
+        (topic.first, topic.last) = (log.info.start, log.info.end);
+        Ok(log)
+    }
+
+    fn rows(&self) -> std::slice::ChunksExact<'_, u8> {
+        self.bytes[HEADER..].chunks_exact(RECORD)
+    }
+
+    fn write(&self, select: &Select, out: &mut dyn Write) -> Result<u64> {
+        let io = |error| Error::io("toy", error);
+        out.write_all(b"TOY1").map_err(io)?;
+        let kept = self
+            .rows()
+            .filter(|row| select.keeps_topic(&self.topics[0]) && select.keeps_time(time(row).nanos));
+        let mut records = 0;
+        for row in kept {
+            out.write_all(row).map_err(io)?;
+            records += 1;
+        }
+        Ok(records)
+    }
+}
+
+fn word(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+fn time(row: &[u8]) -> Timestamp {
+    Timestamp::new(i64::from(word(row)) * 1_000_000_000, Clock::LogStart)
+}
+
+impl Decode for ToyReader {
+    fn value(&self, _: &Topic, payload: &[u8]) -> Result<Value> {
+        Ok(Value::record([("number", Value::UInt(word(payload).into(), 32))]))
+    }
+}
+
+impl LogReader for ToyReader {
+    fn format(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn info(&self) -> &LogInfo {
+        &self.info
+    }
+
+    fn topics(&self) -> &[Topic] {
+        &self.topics
+    }
+
+    fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+
+    /// A toy's seconds never go back, so the order of the file is that of time.
+    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
+        let select = select.clone();
+        let topic = &self.topics[0];
+        let records = (0u64..).zip(self.rows()).map(move |(seq, row)| {
+            let offset = HEADER as u64 + seq * RECORD as u64;
+            Record::new(topic, Some(time(row)), offset, seq, &row[4..], self)
+        });
+        let kept = move |record: &Record<'a>| {
+            select.keeps_topic(topic) && record.time.is_none_or(|time| select.keeps_time(time.nanos))
+        };
+        Box::new(records.filter(kept).map(Ok))
+    }
+
+    fn usage(&self) -> Vec<Usage> {
+        let mut tally = UsageTally::default();
+        tally.add("header", None, HEADER as u64);
+        tally.add_all("data", Some(TopicId(0)), self.info.records, self.info.records * RECORD as u64);
+        tally.finish(self.info.size)
+    }
+
+    fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> Result<Recovery> {
+        let records = self.write(&Select::all(), out)?;
+        let lost = self.info.lost.ranges.clone();
+        let kept_bytes = self.info.size - self.info.lost.bytes;
+        Ok(Recovery { records, kept_bytes, unchanged: lost.is_empty(), lost, ..Recovery::default() })
+    }
+
+    fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced> {
+        let records = self.write(select, out)?;
+        let bytes = HEADER as u64 + records * RECORD as u64;
+        Ok(Sliced { records, topics: 1, bytes, ..Sliced::default() })
+    }
+}
+
+fn main() -> Result<()> {
+    let mut bytes = b"TOY1".to_vec();
+    for (second, number) in [(0_u32, 7_u32), (1, 8), (2, 9)] {
+        bytes.extend([second.to_le_bytes(), number.to_le_bytes()].concat());
+    }
+    bytes.pop();
+    let log = ToyReader::new(bytes.into())?;
+    for record in log.records(&Select::all()) {
+        let record = record?;
+        println!("{:?} {}", record.time.map(|time| time.seconds().to_string()), record.value()?.to_json());
+    }
+    println!("{}, {} bytes lost", log.info().state.name(), log.info().lost.bytes);
+    let mut sound = Vec::new();
+    let recovery = log.recover(&mut sound, &RecoverOptions::default())?;
+    println!("{} bytes kept of {}", recovery.kept_bytes, log.info().size);
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! What we depend on: under licences that ours allow, and each crate once unless there is a reason.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+/// Licences that let a user of ours do what MIT and Apache-2.0 let them.
+const LICENCES: &[&str] = &[
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "CC0-1.0",
+    "MIT",
+    "Unicode-3.0",
+    "Zlib",
+    // libbzip2's own, a BSD licence in other words.
+    "bzip2-1.0.6",
+];
+
+/// Crates that are in the lock file more than once, and why that has to be.
+const DUPLICATES: &[(&str, &str)] = &[
+    ("base64", "arrow-cast and parquet went ahead to 0.23"),
+    ("bzip2", "rosbag, which only our tests use, stays at 0.4"),
+    ("getrandom", "tempfile, ahash and const-random are each at another one"),
+    ("miniz_oxide", "flate2 went ahead to 0.9, png has 0.8"),
+    ("r-efi", "comes with getrandom, for firmware only"),
+    ("syn", "serde and clap went ahead to 3; it runs when building, and is in no program"),
+    ("zstd", "mcap went ahead to 0.14, parquet has 0.13; both wrap the same zstd-sys"),
+    ("zstd-safe", "as zstd"),
+];
+
+/// Licences that are not allowed, duplicates without a reason, and reasons without a duplicate. `packages` are
+/// those of `cargo metadata`, dependencies included.
+pub(super) fn check(packages: &[&Value]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for package in packages {
+        let text = |key: &str| package[key].as_str().unwrap_or_default();
+        let (name, version, licence) = (text("name"), text("version"), text("license"));
+        versions.entry(name).or_default().insert(version);
+        if !is_allowed(licence) {
+            found.push(format!(
+                "{name} {version}: licence `{licence}` is not in xtask/src/tidy/dependencies.rs"
+            ));
+        }
+    }
+    let tolerated = |name: &str| DUPLICATES.iter().any(|(known, _)| *known == name);
+    for (name, versions) in &versions {
+        let list = versions.iter().copied().collect::<Vec<_>>().join(" and ");
+        match (versions.len() > 1, tolerated(name)) {
+            (true, false) => found.push(format!("{name}: {list}; keep one, or say why not (cargo tree -d)")),
+            (false, true) => found.push(format!("{name}: {list} only; no reason is needed any more")),
+            _ => {}
+        }
+    }
+    let gone = DUPLICATES.iter().filter(|(name, _)| !versions.contains_key(name));
+    found.extend(gone.map(|(name, _)| format!("{name}: is gone; no reason is needed any more")));
+    found
+}
+
+/// Whether an SPDX expression can be met with allowed licences. `OR` binds weaker than `AND`; older manifests write
+/// `/` for `OR`. Brackets stand only where they change nothing for us: each side must be allowed by itself.
+fn is_allowed(expression: &str) -> bool {
+    let expression = expression.replace('/', " OR ");
+    let one_of = |part: &str| {
+        part.trim_matches(['(', ')']).split(" OR ").any(|licence| LICENCES.contains(&licence.trim()))
+    };
+    if expression.contains('(') {
+        expression.split(" AND ").all(|part| one_of(part.trim()))
+    } else {
+        expression.split(" OR ").any(|side| side.split(" AND ").all(one_of))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_are_met_or_not() {
+        for sound in ["MIT", "MIT/Apache-2.0", "GPL-2.0-only OR MIT", "(MIT OR GPL-2.0-only) AND Unicode-3.0"]
+        {
+            assert!(is_allowed(sound), "{sound}");
+        }
+        for other in ["", "GPL-3.0", "MIT AND GPL-3.0", "(MIT OR Zlib) AND GPL-3.0", "MPL-2.0 OR GPL-3.0"] {
+            assert!(!is_allowed(other), "{other}");
+        }
+    }
+
+    fn package(name: &str, version: &str, license: &str) -> Value {
+        serde_json::json!({ "name": name, "version": version, "license": license })
+    }
+
+    #[test]
+    fn a_new_duplicate_and_a_foreign_licence_are_named() {
+        let tolerated = DUPLICATES
+            .iter()
+            .flat_map(|(name, _)| [package(name, "1.0.0", "MIT"), package(name, "2.0.0", "MIT")]);
+        let mut packages: Vec<_> = tolerated.collect();
+        packages.extend([package("leftpad", "1.0.0", "MIT"), package("leftpad", "2.0.0", "AGPL-3.0")]);
+        let found = check(&packages.iter().collect::<Vec<_>>());
+        assert_eq!(
+            found,
+            [
+                "leftpad 2.0.0: licence `AGPL-3.0` is not in xtask/src/tidy/dependencies.rs",
+                "leftpad: 1.0.0 and 2.0.0; keep one, or say why not (cargo tree -d)",
+            ]
+        );
+        packages.remove(0);
+        let found = check(&packages.iter().collect::<Vec<_>>());
+        assert!(found.iter().any(|line| line.starts_with("base64: 2.0.0 only")), "{found:?}");
+    }
+}
