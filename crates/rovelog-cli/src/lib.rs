@@ -1,4 +1,4 @@
-//! The command line of Rovelog: look into, check and convert sensor logs.
+#![doc = include_str!("../README.md")]
 //!
 //! A library only so that more than one program can be this command line: the binary `rovelog`, and the Python
 //! package of the same name, which also takes from here how two logs differ.

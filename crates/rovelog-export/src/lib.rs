@@ -1,4 +1,6 @@
-//! Hands sensor logs on to the tools that people like.
+#![doc = include_str!("../README.md")]
+//!
+//! # Rooms
 //!
 //! - [`table`]: topics as Parquet, Arrow IPC and CSV, for pandas, polars, DuckDB, Spark and spreadsheets;
 //! - [`mcap`]: everything in one file, for Foxglove, Lichtblick, Rerun and PlotJuggler;
@@ -12,22 +14,6 @@
 //! - [`pcap`]: packets of a Velodyne as a capture of the network.
 //!
 //! Tables and records work through [`rovelog::LogReader`] alone, so they take a log of any format.
-//!
-//! ```no_run
-//! use rovelog::Select;
-//! use rovelog_export::table::{self, Kind, TableOptions};
-//! use rovelog_export::Provenance;
-//!
-//! let log = rovelog::open("flight.ulg")?;
-//! let topic = log.topic("vehicle_attitude").ok_or("no attitude")?;
-//! let outputs = vec![(topic, std::fs::File::create("attitude.parquet")?)];
-//! let how = (Kind::Parquet, &TableOptions::default());
-//! let (written, losses) =
-//!     table::write(&*log, outputs, &Select::all(), how, &Provenance::new("flight.ulg"), &mut |_| ())?;
-//! assert!(losses.is_empty());
-//! println!("{} rows", written[0].rows);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 #![forbid(unsafe_code)]
 
 pub mod bag2;
