@@ -241,7 +241,7 @@ def exported(path: pathlib.Path, out: pathlib.Path, *options: str) -> bytes:
 
 
 OPTIONS: list[tuple[str, str, dict[str, Any], list[str]]] = [
-    ("ulog/one-topic.ulg", "mcap", {"typed": False}, ["--no-typed"]),
+    ("ulog/one-topic+multi-id+sync+dropout+texts+appended.ulg", "mcap", {"typed": False}, ["--no-typed"]),
     ("ulog/one-topic.ulg", "mcap", {"keep_ned": True}, ["--keep-ned"]),
     ("ulog/nested-types.ulg", "csv", {"topics": "tree", "delimiter": ";", "names": "dot"}, ["--topics", "tree", "--delimiter", ";", "--names", "dot"]),
     ("ulog/nested-types.ulg", "csv", {"topics": "tree", "dialect": "pyulog"}, ["--topics", "tree", "--dialect", "pyulog"]),
