@@ -208,7 +208,7 @@ fn merged_currents_are_columns_of_their_own() {
             }
         }
     }
-    assert!(checked > 50, "only {checked} rows");
+    assert!(checked >= 50, "only {checked} rows");
 }
 
 #[test]
