@@ -208,7 +208,9 @@ fn merged_currents_are_columns_of_their_own() {
             }
         }
     }
-    assert!(checked >= 50, "only {checked} rows");
+    // The corpus alone has 50.
+    let least = if support::real().is_some() { 51 } else { 50 };
+    assert!(checked >= least, "only {checked} rows");
 }
 
 #[test]

@@ -4,7 +4,9 @@ mod support;
 
 use rovelog_core::{Align, LogReader, Merged, ReadOptions, Select};
 use support::{Log, corpus, logs_in, open, real};
+use ulog_format::message::Message;
 use ulog_format::reshape::{merge, slice};
+use ulog_format::wire::{FileHeader, MAGIC};
 use ulog_format::{FormatBuilder, UlogError, UlogReader, UlogWriter};
 
 fn merged(logs: &[&UlogReader], align: Align) -> Result<(UlogReader, Merged), UlogError> {
@@ -194,4 +196,21 @@ fn real_logs_of_different_boots_are_placed_by_their_utc() {
     let later = if ua.nanos > ub.nanos { &pa } else { &pb };
     let end = later.info().end.unwrap().nanos.unsigned_abs() + moved;
     assert_eq!(log.info().end.unwrap().nanos.unsigned_abs(), end);
+}
+
+#[test]
+fn a_subscription_that_no_log_defines_is_left_out_and_named() {
+    let header = FileHeader { magic: MAGIC, version: 1, timestamp: rovelog_core::wire::U64Le::new(0) };
+    let mut log = UlogWriter::copying(Vec::new(), &header).unwrap();
+    log.write_message(&Message::Format(b"t:uint64_t timestamp;int32_t x;")).unwrap();
+    for (msg_id, name) in [(0, b"t"), (1, b"u")] {
+        log.write_message(&Message::Subscription { multi_id: 0, msg_id, name }).unwrap();
+    }
+    log.write_message(&Message::Data { msg_id: 0, row: &[1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0] }).unwrap();
+    let log = UlogReader::new(log.finish().unwrap().into(), &ReadOptions::default()).unwrap();
+    assert_eq!(log.topics().len(), 2);
+    let (merged, report) = merged(&[&log], Align::AsIs).unwrap();
+    assert_eq!(report.left_out, ["subscription u: its format is not defined"]);
+    assert_eq!(merged.topics().iter().map(|topic| topic.name.as_str()).collect::<Vec<_>>(), ["t/0"]);
+    assert_eq!(merged.info().records, 1);
 }

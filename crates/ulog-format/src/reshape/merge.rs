@@ -371,7 +371,7 @@ impl<'a, W: Write> Merge<'a, W> {
         });
         Ok(Merged {
             records: self.records,
-            topics: self.topics.merged.len(),
+            topics: self.topics.merged.iter().filter(|topic| topic.defined).count(),
             bytes,
             left_out: self.left_out,
             details: vec![Detail::hidden("renamed_topics", Value::List(renamed.collect()))],
