@@ -61,7 +61,7 @@ macro_rules! stamp {
         #[pymethods]
         impl $class {
             #[new]
-            #[pyo3(signature = (secs=Seconds::Whole(0), nsecs=0))]
+            #[pyo3(signature = (secs=Seconds::Whole(0), nsecs=0), text_signature = "(secs=0, nsecs=0)")]
             fn new(secs: Seconds, nsecs: i64) -> PyResult<Self> {
                 let (secs, nsecs) = secs.with(nsecs)?;
                 Ok(Self { secs, nsecs })

@@ -1,12 +1,13 @@
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from typing import Any, final
+from typing import Any, final, overload
 
 from rovelog._types import BagConnection, EnergyFacts, ExportOptions, FieldFacts, Lost, Part, RldHeader, TopicFacts, UlogParameters
 
 __all__ = [
     "BagMessages",
     "Batches",
+    "Duration",
     "Leaf",
     "Memory",
     "Message",
@@ -14,6 +15,7 @@ __all__ = [
     "Reader",
     "Revolutions",
     "Table",
+    "Time",
     "__version__",
     "_panic_on_purpose",
     "bag_connections",
@@ -225,6 +227,7 @@ class Time:
     def __sub__(self, other: Time, /) -> Duration: ...
     @overload
     def __sub__(self, other: Duration, /) -> Time: ...
+    def __rsub__(self, other: Time, /) -> Duration: ...
 
 @final
 class Duration:
@@ -249,7 +252,9 @@ class Duration:
     def __add__(self, other: Time, /) -> Time: ...
     @overload
     def __add__(self, other: Duration, /) -> Duration: ...
+    def __radd__(self, other: Duration, /) -> Duration: ...
     def __sub__(self, other: Duration, /) -> Duration: ...
+    def __rsub__(self, other: Duration, /) -> Duration: ...
     def __neg__(self) -> Duration: ...
     def __abs__(self) -> Duration: ...
 

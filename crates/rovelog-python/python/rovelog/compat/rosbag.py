@@ -5,6 +5,7 @@ For bags of V1.2 and before, indexed, unindexed, crashed or damaged. Writing is 
 
 from __future__ import annotations
 
+import builtins
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -91,7 +92,7 @@ class _Connection(NamedTuple):
     definition: str
     messages: int
     maker: BagMaker
-    undecoded: type
+    undecoded: builtins.type
     """Of messages that no definition decodes: their bytes are in `raw`."""
 
     @property
@@ -118,7 +119,7 @@ class Bag:
         for index, (listed, (topic, kind, md5, _latched, definition, _nodes)) in enumerate(facts):
             definition = definition or ""
             maker = _maker(reader.fields(index), kind, md5, definition)
-            undecoded, _ = _maker([("raw", None, "uint8[]", None, None)], kind, md5, definition)
+            undecoded = _maker([("raw", None, "uint8[]", None, None)], kind, md5, definition)[0]
             self._connections.append(
                 _Connection(listed["name"], topic, kind, md5, definition, listed["count"], maker, undecoded)
             )
