@@ -1,15 +1,17 @@
 //! What the tests of the format crates share: where logs are, a neutral picture of a log in the form of
-//! the corpus' expected results, a slow pipe, and runs of the examples. Never published; panics are how it reports.
+//! the corpus' expected results, a slow pipe, runs of the examples, and checks of the tables of rules. Never published; panics are how it reports.
 #![forbid(unsafe_code)]
 #![expect(clippy::missing_panics_doc, reason = "only tests call it")]
 
 mod examples;
 mod logs;
 mod picture;
+mod rules;
 
 pub use examples::{Example, run_examples};
 pub use logs::{Log, corpus, expected, logs_in, real, root};
 pub use picture::{Overview, differences, json_of, nanos, record_json};
+pub use rules::check_rules;
 
 /// Gives at most as many bytes at once as `sizes` says, over and over.
 #[derive(Debug)]
