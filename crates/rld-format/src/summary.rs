@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rovelog_core::{Clock, Detail, Diagnostics, LogInfo, Severity, State, Timestamp, Topic, TopicId, Value};
+use rovelog_core::{Clock, Detail, Diagnostics, LogInfo, State, Timestamp, Topic, TopicId, Value};
 
 use crate::clock::{ClockReport, TRUE_SECOND};
 use crate::diagnostics as rules;
@@ -59,27 +59,18 @@ pub(crate) fn unix(nanos: i64) -> Timestamp {
     Timestamp::new(nanos, Clock::Unix)
 }
 
-/// The state that diagnostics tell.
-pub(crate) fn state(diagnostics: &Diagnostics, truncated: bool) -> State {
-    let lost = |code: &str| rules::ALL.iter().any(|r| r.code == code && r.severity == Severity::DataLost);
-    let damaged = diagnostics.counts().keys().any(|code| *code != rules::CUT.code && lost(code));
-    match (damaged, truncated) {
-        (true, _) => State::Damaged,
-        (_, true) => State::Truncated,
-        _ => State::Complete,
-    }
-}
-
 /// The summary.
 pub(crate) fn info(read: &Read<'_>) -> LogInfo {
     let mut info = LogInfo::new(read.judged.version.number.to_string(), read.size);
     info.dialect = Some("rocketlogger");
-    info.state = state(read.diagnostics, read.truncated);
+    info.judge(read.diagnostics, &rules::CUT);
+    // Rows that the header counts may be missing without a byte that is lost.
+    if info.state == State::Complete && read.truncated {
+        info.state = State::Truncated;
+    }
     info.start = read.first.map(unix);
     info.end = read.last.map(unix);
     info.records = read.rows;
-    info.problems = read.diagnostics.total();
-    info.lost = read.diagnostics.ledger().clone();
     info.details = details(read);
     info
 }
@@ -99,8 +90,8 @@ fn details(read: &Read<'_>) -> Vec<Detail> {
         Value::record([
             ("nominal_hz", Value::UInt(rate.into(), 16)),
             ("true_hz", Value::F64(true_rate(rate))),
-            ("period_ns_numerator", count(TRUE_SECOND.unsigned_abs())),
-            ("period_ns_denominator", count(rate.into())),
+            ("period_ns_numerator", Value::count(TRUE_SECOND.unsigned_abs())),
+            ("period_ns_denominator", Value::count(rate.into())),
         ]),
     ));
     let size = u64::from(lead_in.data_block_size.get());
@@ -114,7 +105,11 @@ fn details(read: &Read<'_>) -> Vec<Detail> {
     details.push(Detail::new(
         "blocks",
         text,
-        Value::record([("count", count(read.blocks)), ("rows", count(size)), ("last_rows", count(last))]),
+        Value::record([
+            ("count", Value::count(read.blocks)),
+            ("rows", Value::count(size)),
+            ("last_rows", Value::count(last)),
+        ]),
     ));
     let (gaps, nanos) = read.gaps;
     let gap_text = match gaps {
@@ -126,13 +121,13 @@ fn details(read: &Read<'_>) -> Vec<Detail> {
     };
     if read.parts > 1 {
         let how = if gaps == 0 { "gap-free" } else { "with gaps" };
-        details.push(Detail::new("parts", format!("{}, {how}", read.parts), count(read.parts as u64)));
+        details.push(Detail::new("parts", format!("{}, {how}", read.parts), Value::count(read.parts as u64)));
     }
     let missing = Value::Int(i64::try_from(nanos).unwrap_or(i64::MAX), 64);
     details.push(Detail::new(
         "gaps",
         gap_text,
-        Value::record([("count", count(gaps)), ("missing_ns", missing)]),
+        Value::record([("count", Value::count(gaps)), ("missing_ns", missing)]),
     ));
     details.push(channels(read.judged));
     let comment = read.judged.header.comment_text();
@@ -194,7 +189,7 @@ fn clock(report: &ClockReport) -> Detail {
         Value::record(pairs.map(|(name, ns)| (name, Value::Int(ns, 64))))
     });
     let value = Value::record([
-        ("segments", count(report.segments as u64)),
+        ("segments", Value::count(report.segments as u64)),
         ("slope_ppm", report.slope_ppm.map_or(Value::Null, Value::F64)),
         ("mismatch", Value::Bool(report.mismatch)),
         ("offset_ns", report.offset.map_or(Value::Null, |ns| Value::Int(ns, 64))),
@@ -203,8 +198,4 @@ fn clock(report: &ClockReport) -> Detail {
     ]);
     let text = if text.is_empty() { "one stamp".to_owned() } else { text.join(", ") };
     Detail::new("timing", text, value)
-}
-
-fn count(n: u64) -> Value {
-    Value::UInt(n, 64)
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::ops::Range;
 
-use rovelog_core::{Detail, LogReader, Recovery, Value};
+use rovelog_core::{Detail, LogReader, Recovery, Value, ranges};
 
 use crate::diagnostics as rules;
 use crate::error::BagError;
@@ -167,25 +167,16 @@ impl BagReader {
 
     /// What [`LogReader::recover`] does, with this crate's error.
     pub(crate) fn recover_into(&self, out: &mut dyn Write) -> Result<Recovery, BagError> {
-        let lost = self.index.lost().to_vec();
-        let lost_bytes: u64 = lost.iter().map(|range| range.end - range.start).sum();
-        let mut recovery = Recovery {
-            records: self.info().records,
-            kept_bytes: self.bytes.len() as u64 - lost_bytes,
-            lost,
-            unchanged: self.is_intact(),
-            ..Recovery::default()
-        };
-        if recovery.unchanged {
-            out.write_all(&self.bytes)?;
-            out.flush()?;
-            return Ok(recovery);
+        if self.is_intact() {
+            return Ok(Recovery::copied(self.info().records, &self.bytes, out)?);
         }
+        let lost = self.index.lost().to_vec();
+        let kept_bytes = self.bytes.len() as u64 - ranges::total(&lost);
         let output = self.whole();
-        recovery.records = output.records;
+        let records = output.records;
         output.write(out)?;
-        recovery.details = self.recovery_details();
-        Ok(recovery)
+        let details = self.recovery_details();
+        Ok(Recovery { records, kept_bytes, lost, details, ..Recovery::default() })
     }
 
     fn recovery_details(&self) -> Vec<Detail> {

@@ -17,6 +17,7 @@ pub mod error;
 pub mod info;
 pub mod limits;
 pub mod order;
+pub mod ranges;
 pub mod reader;
 pub mod record;
 pub mod rewrite;

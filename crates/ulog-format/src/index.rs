@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use rovelog_core::ranges;
+
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
 use crate::frame::{AHEAD, ROW_AT, plain_row, plain_time};
@@ -123,10 +125,7 @@ impl Index {
     }
 
     pub(crate) fn gap(&mut self, range: Range<u64>) {
-        match self.gaps.last_mut() {
-            Some(last) if last.end == range.start => last.end = range.end,
-            _ => self.gaps.push(range),
-        }
+        ranges::push(&mut self.gaps, range);
     }
 
     /// Bytes without sound messages, ascending.
