@@ -17,7 +17,7 @@ pub const SAMPLES: &str = "samples";
 pub const AMBIENT: &str = "ambient";
 
 /// What both readers know of a log when they have read it.
-pub(crate) struct Read<'a> {
+pub(crate) struct Known<'a> {
     pub(crate) judged: &'a Judged,
     pub(crate) size: u64,
     pub(crate) rows: u64,
@@ -60,18 +60,18 @@ pub(crate) fn unix(nanos: i64) -> Timestamp {
 }
 
 /// The summary.
-pub(crate) fn info(read: &Read<'_>) -> LogInfo {
-    let mut info = LogInfo::new(read.judged.version.number.to_string(), read.size);
+pub(crate) fn info(known: &Known<'_>) -> LogInfo {
+    let mut info = LogInfo::new(known.judged.version.number.to_string(), known.size);
     info.dialect = Some("rocketlogger");
-    info.judge(read.diagnostics, &rules::CUT);
+    info.judge(known.diagnostics, &rules::CUT);
     // Rows that the header counts may be missing without a byte that is lost.
-    if info.state == State::Complete && read.truncated {
+    if info.state == State::Complete && known.truncated {
         info.state = State::Truncated;
     }
-    info.start = read.first.map(unix);
-    info.end = read.last.map(unix);
-    info.records = read.rows;
-    info.details = details(read);
+    info.start = known.first.map(unix);
+    info.end = known.last.map(unix);
+    info.records = known.rows;
+    info.details = details(known);
     info
 }
 
@@ -80,8 +80,8 @@ pub(crate) fn true_rate(rate: u16) -> f64 {
     f64::from(rate) * 1e9 / TRUE_SECOND as f64
 }
 
-fn details(read: &Read<'_>) -> Vec<Detail> {
-    let lead_in = &read.judged.header.lead_in;
+fn details(known: &Known<'_>) -> Vec<Detail> {
+    let lead_in = &known.judged.header.lead_in;
     let mut details = Vec::new();
     let rate = lead_in.sample_rate.get();
     details.push(Detail::new(
@@ -95,9 +95,9 @@ fn details(read: &Read<'_>) -> Vec<Detail> {
         ]),
     ));
     let size = u64::from(lead_in.data_block_size.get());
-    let full = (read.blocks.saturating_sub(1)).saturating_mul(size);
-    let last = if read.parts == 1 { read.rows.saturating_sub(full) } else { size };
-    let text = match read.blocks {
+    let full = (known.blocks.saturating_sub(1)).saturating_mul(size);
+    let last = if known.parts == 1 { known.rows.saturating_sub(full) } else { size };
+    let text = match known.blocks {
         0 => "none".to_owned(),
         n if last == size => format!("{n} x {size}"),
         n => format!("{n} x {size}, last {last}"),
@@ -106,12 +106,12 @@ fn details(read: &Read<'_>) -> Vec<Detail> {
         "blocks",
         text,
         Value::record([
-            ("count", Value::count(read.blocks)),
+            ("count", Value::count(known.blocks)),
             ("rows", Value::count(size)),
             ("last_rows", Value::count(last)),
         ]),
     ));
-    let (gaps, nanos) = read.gaps;
+    let (gaps, nanos) = known.gaps;
     let gap_text = match gaps {
         0 => "none".to_owned(),
         n => format!(
@@ -119,9 +119,13 @@ fn details(read: &Read<'_>) -> Vec<Detail> {
             rovelog_core::time::Seconds(i64::try_from(nanos).unwrap_or(i64::MAX))
         ),
     };
-    if read.parts > 1 {
+    if known.parts > 1 {
         let how = if gaps == 0 { "gap-free" } else { "with gaps" };
-        details.push(Detail::new("parts", format!("{}, {how}", read.parts), Value::count(read.parts as u64)));
+        details.push(Detail::new(
+            "parts",
+            format!("{}, {how}", known.parts),
+            Value::count(known.parts as u64),
+        ));
     }
     let missing = Value::Int(i64::try_from(nanos).unwrap_or(i64::MAX), 64);
     details.push(Detail::new(
@@ -129,8 +133,8 @@ fn details(read: &Read<'_>) -> Vec<Detail> {
         gap_text,
         Value::record([("count", Value::count(gaps)), ("missing_ns", missing)]),
     ));
-    details.push(channels(read.judged));
-    let comment = read.judged.header.comment_text();
+    details.push(channels(known.judged));
+    let comment = known.judged.header.comment_text();
     let shown = comment.escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'");
     if !comment.is_empty() {
         details.push(Detail::new("comment", shown, Value::Text(comment)));
@@ -142,8 +146,8 @@ fn details(read: &Read<'_>) -> Vec<Detail> {
         // Often wrong by minutes in published logs, so it places nothing.
         details.push(Detail::hidden("start_time_ns", Value::Int(started, 64)));
     }
-    details.push(Detail::hidden("software", Value::Text(read.judged.version.software.to_owned())));
-    details.extend(read.report.map(clock));
+    details.push(Detail::hidden("software", Value::Text(known.judged.version.software.to_owned())));
+    details.extend(known.report.map(clock));
     details
 }
 

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use rovelog_core::order::{Blocks, InOrder, Place};
 use rovelog_core::reader::Texts;
+use rovelog_core::window::Window;
 use rovelog_core::{
     Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, Record, Records, RecoverOptions, Recovery, Select,
     Sliced, Timestamp, Topic, Usage,
@@ -21,7 +22,6 @@ use crate::sections::{Differences, Section, differences, index_entries};
 use crate::tables::{Connection, Tables, text_of};
 use crate::unpack;
 use crate::version::Version;
-use crate::window::Window;
 
 /// A bag, opened. Opening walks over the record headers once; messages are decoded when asked for.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl BagReader {
             unpack::note(what, &mut walk.diagnostics);
         }
         let mut index = Index::default();
-        let window = Window { data: &bytes, base: 0, eof: true };
+        let window = Window::whole(&bytes);
         let take = |index: &mut Index, met: crate::frame::Met, tables: &mut Tables| {
             let stats = &mut tables.connections[met.connection as usize].stats;
             index.message(met.at, met.connection, met.time, stats);

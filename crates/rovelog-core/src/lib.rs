@@ -29,6 +29,7 @@ pub mod time;
 pub mod topic;
 pub mod usage;
 pub mod value;
+pub mod window;
 pub mod wire;
 
 pub use bytes::Bytes;

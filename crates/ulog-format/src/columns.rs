@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
+use rovelog_core::window::Window;
 use rovelog_core::{LogReader, Select, Topic, TopicId};
 
 use crate::error::UlogError;
@@ -18,7 +19,6 @@ use crate::gather::{Gathering, plan};
 use crate::index::{Cursor, MetRow};
 use crate::reader::UlogReader;
 use crate::stream::UlogStream;
-use crate::window::Window;
 
 /// Rows from which a batch is handed out.
 const BATCH_ROWS: usize = 1024;

@@ -9,8 +9,7 @@ use crate::clock::{LogClock, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
 use crate::frame::{AHEAD, ROW_AT, plain_row, plain_time};
 use crate::summary::Stats;
-use crate::window::{FLAG_BITS_AT, HEADER_SIZE};
-use crate::wire::kind;
+use crate::wire::{FLAG_BITS_AT, HEADER_SIZE, kind};
 
 /// Bytes of file per block.
 const BLOCK: u64 = 4 << 20;

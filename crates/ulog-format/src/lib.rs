@@ -151,7 +151,6 @@ mod summary;
 pub mod typed;
 mod usage;
 mod utc;
-mod window;
 pub mod wire;
 pub mod writer;
 

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use rovelog_core::order::{Blocks, InOrder, Place};
 use rovelog_core::reader::Texts;
+use rovelog_core::window::Window;
 use rovelog_core::{
     Bytes, Diagnostics, FormatInfo, Limits, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions,
     Recovery, Select, Sliced, Text, Timestamp, Topic, TopicId, Usage, Value,
@@ -22,8 +23,7 @@ use crate::recover::recover;
 use crate::reshape;
 use crate::row::Row;
 use crate::summary::Summary;
-use crate::window::Window;
-use crate::wire::{FileHeader, FlagBits, kind};
+use crate::wire::{FileHeader, FlagBits, HEADER_SIZE, kind};
 
 /// A ULog, opened. What stands behind its header is walked over once, when something of it is first asked
 /// for; rows are decoded when asked for.
@@ -51,7 +51,7 @@ impl Walked {
         let mut summary = Summary::new();
         let mut index = Index::default();
         let mut described = Vec::new();
-        let window = Window { data: bytes, base: 0, eof: true };
+        let window = Window::whole(bytes);
         loop {
             walk.rows(window, |_, row| {
                 let stats = summary.stats(row.series);
@@ -278,7 +278,7 @@ impl UlogReader {
 /// The message at `at..end`, which the walk found sound.
 pub(crate) fn view(data: &[u8], at: u64, end: u64, msg_type: u8) -> Message<'_> {
     let index = |at: u64| usize::try_from(at).expect("within the bytes at hand");
-    let payload = &data[index(at) + size_of::<crate::wire::MessageHeader>()..index(end)];
+    let payload = &data[index(at) + HEADER_SIZE..index(end)];
     Message::view(msg_type, payload).expect("judged sound")
 }
 

@@ -19,8 +19,7 @@ use crate::message::Message;
 use crate::reader::UlogReader;
 use crate::schema::FormatText;
 use crate::stream::UlogStream;
-use crate::window::{FLAG_BITS_AT, HEADER_LEN};
-use crate::wire::{FileHeader, FlagBits, kind};
+use crate::wire::{FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, kind};
 
 /// Which bytes of a log to keep: ascending ranges behind the header, neighbours joined.
 #[derive(Default)]

@@ -144,6 +144,15 @@ fixed! {
     }
 }
 
+/// Bytes of a message's header.
+pub(crate) const HEADER_SIZE: usize = size_of::<MessageHeader>();
+
+/// The same as a length in the file.
+pub(crate) const HEADER_LEN: u64 = HEADER_SIZE as u64;
+
+/// Where a flag bits message stands, if there is one.
+pub(crate) const FLAG_BITS_AT: u64 = size_of::<FileHeader>() as u64;
+
 /// Declares messages of variable size: fields in order, the last one takes the rest of the payload.
 macro_rules! variable {
     ($( $(#[$doc:meta])* pub struct $name:ident {

@@ -187,6 +187,9 @@ fixed! {
     }
 }
 
+/// Bytes of a message's header.
+pub(crate) const HEADER_LEN: u64 = size_of::<MessageHeader>() as u64;
+
 /// The file's index (section 3.3). `left` is the number of bytes from its start to the end of the file.
 #[derive(BinRead, BinWrite, Clone, Debug, PartialEq, Eq)]
 #[brw(little)]
