@@ -153,7 +153,7 @@ use std::io::Write;
 use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Signature};
 
 #[cfg(feature = "arrow")]
-pub use columns::{ColumnBatches, TopicBatches};
+pub use columns::ColumnBatches;
 pub use definitions::{Definition, Source};
 pub use error::BagError;
 pub use options::BagOptions;

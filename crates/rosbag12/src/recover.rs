@@ -42,6 +42,24 @@ pub struct LostMessage {
 /// Lost messages that a report names; all are counted.
 const NAMED: usize = 1000;
 
+/// Writes the best sound bag that `bag` still holds. An intact bag is copied as it is; of any other all sound messages
+/// are written as [`BagReader::reindex`] does.
+///
+/// # Errors
+/// Where the output refuses.
+pub(crate) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, BagError> {
+    if bag.is_intact() {
+        return Ok(Recovery::copied(bag.info().records, &bag.bytes, out)?);
+    }
+    let lost = bag.index.lost().to_vec();
+    let kept_bytes = bag.bytes.len() as u64 - ranges::total(&lost);
+    let output = bag.whole();
+    let records = output.records;
+    output.write(out)?;
+    let details = bag.recovery_details();
+    Ok(Recovery { records, kept_bytes, lost, details, ..Recovery::default() })
+}
+
 impl BagReader {
     /// What each byte of the bag is: ranges that fill it from start to end.
     pub fn ledger(&self) -> Vec<(Part, Range<u64>)> {
@@ -163,20 +181,6 @@ impl BagReader {
             }
         }
         output
-    }
-
-    /// What [`LogReader::recover`] does, with this crate's error.
-    pub(crate) fn recover_into(&self, out: &mut dyn Write) -> Result<Recovery, BagError> {
-        if self.is_intact() {
-            return Ok(Recovery::copied(self.info().records, &self.bytes, out)?);
-        }
-        let lost = self.index.lost().to_vec();
-        let kept_bytes = self.bytes.len() as u64 - ranges::total(&lost);
-        let output = self.whole();
-        let records = output.records;
-        output.write(out)?;
-        let details = self.recovery_details();
-        Ok(Recovery { records, kept_bytes, lost, details, ..Recovery::default() })
     }
 
     fn recovery_details(&self) -> Vec<Detail> {

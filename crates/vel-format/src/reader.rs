@@ -269,7 +269,10 @@ impl VelReader {
         let from = select.start.map_or(0, |start| self.first_at(start));
         let to = select.end.map_or(self.entries.len(), |end| self.first_at(end)).max(from);
         let latched = match select.start {
-            Some(start) if select.latched => self.latched(start, &wanted),
+            Some(start) if select.latched => {
+                let topics = self.topics().iter();
+                self.latched(start, &topics.map(|topic| select.keeps_latched(topic)).collect::<Vec<_>>())
+            }
             _ => Vec::new(),
         };
         let kept =
