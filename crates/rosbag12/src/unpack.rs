@@ -162,3 +162,30 @@ pub(crate) fn failed(packed: Option<Packed>, error: io::Error) -> BagError {
         _ => error.into(),
     }
 }
+
+#[cfg(all(test, feature = "compressed"))]
+mod tests {
+    use super::*;
+    use crate::stream::BagStream;
+
+    /// What cannot be unpacked is called the same from a pipe as from a file.
+    #[test]
+    fn a_pipe_that_cannot_be_unpacked_says_why() {
+        for log in rovelog_testing::corpus("rosbag", "bag", 40) {
+            if Packed::of(&log.bytes).is_none() {
+                continue;
+            }
+            let few = BagOptions { unpacked: 10, ..BagOptions::default() };
+            let read = BagStream::new(&log.bytes[..], &few).map(drop);
+            assert!(
+                matches!(read, Err(BagError::UnpacksTooLarge { limit: 10, .. })),
+                "{}: {read:?}",
+                log.name
+            );
+            let mut noise = log.bytes.to_vec();
+            noise[4..].fill(0x55);
+            let read = BagStream::new(&noise[..], &BagOptions::default()).map(drop);
+            assert!(matches!(read, Err(BagError::Unpack { .. })), "{}: {read:?}", log.name);
+        }
+    }
+}
