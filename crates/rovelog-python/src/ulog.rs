@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use rovelog::core::LogReader as _;
 use rovelog::ulog_format::message::Message;
-use rovelog::ulog_format::{RecordPart, UlogReader, px4};
+use rovelog::ulog_format::{Part, UlogReader, px4};
 use rovelog::{AnyLog, Error, ErrorKind, Result, Select, Timestamp, Topic};
 
 use crate::errors::{self, Raise};
@@ -150,57 +150,117 @@ fn beside_rows(
     stamps: &HashMap<usize, (usize, usize, usize)>,
     definitions_only: bool,
 ) -> (Vec<Beside>, u64) {
-    let mut found = Vec::new();
-    let mut last = log.header().timestamp.get();
-    // By message id: where the timestamp stands, and the sizes of rows.
-    let mut rows: Vec<Option<(usize, usize, usize)>> = vec![None; 1 << 16];
-    let (mut subscription, mut in_data) = (0, false);
-    for (_, message) in log.messages() {
-        let (kind, payload) = match message {
-            Message::Data { msg_id, row } => {
-                in_data = true;
-                if let Some((at, least, most)) = rows[usize::from(msg_id)]
-                    && (least..=most).contains(&row.len())
-                    && let Some(time) = row.get(at..).and_then(|bytes| bytes.first_chunk())
-                {
-                    last = last.max(u64::from_le_bytes(*time));
-                }
-                continue;
-            }
-            Message::Subscription { msg_id, .. } => {
-                if definitions_only {
-                    break;
-                }
-                in_data = true;
-                rows[usize::from(msg_id)] = stamps.get(&subscription).copied();
-                subscription += 1;
-                continue;
-            }
-            Message::Format(text) => (b'F', text.to_vec()),
-            Message::Info(part) => (b'I', key_value(&part)),
-            Message::MultiInfo { continued, part } => {
-                (b'M', [&[u8::from(continued)], &*key_value(&part)].concat())
-            }
-            Message::Parameter(part) => (b'P', key_value(&part)),
-            Message::DefaultParameter { types, default } => {
-                (b'Q', [&[types], &*key_value(&default)].concat())
-            }
-            Message::Text { level, tag, timestamp, text } => {
-                in_data = true;
-                let tag = tag.map(u16::to_le_bytes);
-                let kind = if tag.is_some() { b'C' } else { b'L' };
-                let tag = tag.as_ref().map_or(&[][..], |tag| tag);
-                (kind, [&[level], tag, &timestamp.to_le_bytes(), text].concat())
-            }
-            Message::Dropout { millis } => (b'O', millis.to_le_bytes().to_vec()),
-            _ => continue,
+    let parts = if definitions_only { Vec::new() } else { log.parts(parallel::processors()) };
+    if parts.len() < 2 {
+        let mut whole = Besides::new(log, stamps, 0);
+        whole.take(log.messages(), definitions_only);
+        return (whole.found, whole.last);
+    }
+    let parts: Vec<Besides<'_>> = std::thread::scope(|scope| {
+        let walk = |part: Part<'_>| {
+            let mut besides = Besides::new(log, stamps, part.start());
+            besides.take(part.messages(), false);
+            besides
         };
-        if in_data && definitions_only {
-            break;
-        }
-        found.push((kind, payload, in_data, last));
+        let threads: Vec<_> = parts.into_iter().map(|part| scope.spawn(move || walk(part))).collect();
+        let walked = threads.into_iter().map(|thread| match thread.join() {
+            Ok(walked) => walked,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        walked.collect()
+    });
+    let (mut found, mut last) = (Vec::new(), 0);
+    for part in parts {
+        found.extend(
+            part.found
+                .into_iter()
+                .map(|(kind, payload, in_data, before)| (kind, payload, in_data, last.max(before))),
+        );
+        last = last.max(part.last);
     }
     (found, last)
+}
+
+/// What stands beside the rows of a part of a log.
+struct Besides<'a> {
+    stamps: &'a HashMap<usize, (usize, usize, usize)>,
+    found: Vec<Beside>,
+    last: u64,
+    /// By message id: where the timestamp stands, and the sizes of rows.
+    rows: Vec<Option<(usize, usize, usize)>>,
+    subscription: usize,
+    in_data: bool,
+}
+
+impl<'a> Besides<'a> {
+    /// For what begins at an offset, behind the subscriptions before it.
+    fn new(log: &UlogReader, stamps: &'a HashMap<usize, (usize, usize, usize)>, start: u64) -> Self {
+        let last = log.header().timestamp.get();
+        let mut new = Self {
+            stamps,
+            found: Vec::new(),
+            last,
+            rows: vec![None; 1 << 16],
+            subscription: 0,
+            in_data: false,
+        };
+        for before in log.definitions().subscriptions().iter().take_while(|before| before.offset < start) {
+            new.subscribe(before.msg_id);
+        }
+        new
+    }
+
+    fn subscribe(&mut self, msg_id: u16) {
+        self.in_data = true;
+        self.rows[usize::from(msg_id)] = self.stamps.get(&self.subscription).copied();
+        self.subscription += 1;
+    }
+
+    fn take<'b>(&mut self, messages: impl Iterator<Item = (u64, Message<'b>)>, definitions_only: bool) {
+        for (_, message) in messages {
+            let (kind, payload) = match message {
+                Message::Data { msg_id, row } => {
+                    self.in_data = true;
+                    if let Some((at, least, most)) = self.rows[usize::from(msg_id)]
+                        && (least..=most).contains(&row.len())
+                        && let Some(time) = row.get(at..).and_then(|bytes| bytes.first_chunk())
+                    {
+                        self.last = self.last.max(u64::from_le_bytes(*time));
+                    }
+                    continue;
+                }
+                Message::Subscription { msg_id, .. } => {
+                    if definitions_only {
+                        return;
+                    }
+                    self.subscribe(msg_id);
+                    continue;
+                }
+                Message::Format(text) => (b'F', text.to_vec()),
+                Message::Info(part) => (b'I', key_value(&part)),
+                Message::MultiInfo { continued, part } => {
+                    (b'M', [&[u8::from(continued)], &*key_value(&part)].concat())
+                }
+                Message::Parameter(part) => (b'P', key_value(&part)),
+                Message::DefaultParameter { types, default } => {
+                    (b'Q', [&[types], &*key_value(&default)].concat())
+                }
+                Message::Text { level, tag, timestamp, text } => {
+                    self.in_data = true;
+                    let tag = tag.map(u16::to_le_bytes);
+                    let kind = if tag.is_some() { b'C' } else { b'L' };
+                    let tag = tag.as_ref().map_or(&[][..], |tag| tag);
+                    (kind, [&[level], tag, &timestamp.to_le_bytes(), text].concat())
+                }
+                Message::Dropout { millis } => (b'O', millis.to_le_bytes().to_vec()),
+                _ => continue,
+            };
+            if self.in_data && definitions_only {
+                return;
+            }
+            self.found.push((kind, payload, self.in_data, self.last));
+        }
+    }
 }
 
 fn key_value(part: &rovelog::ulog_format::message::KeyValue<'_>) -> Vec<u8> {
@@ -237,10 +297,10 @@ fn gather(log: &UlogReader, sizes: &[(usize, usize)]) -> std::io::Result<Vec<Mma
     let mut found = found.collect::<std::io::Result<Vec<_>>>()?;
     // Each part fills its own stretch of each array.
     let mut rest: Vec<_> = found.iter_mut().map(|memory| &mut memory[..]).collect();
-    let parts = log.record_parts(parallel::processors());
+    let parts = log.parts(parallel::processors());
     std::thread::scope(|scope| {
         for (number, part) in parts.iter().enumerate() {
-            let next = parts.get(number + 1).map(RecordPart::first_rows);
+            let next = parts.get(number + 1).map(Part::first_rows);
             let mut mine: Vec<Option<(&mut [u8], usize)>> = topics.iter().map(|_| None).collect();
             for ((topic, size), rest) in sizes.iter().zip(&mut rest) {
                 let Some(place) = mine.get_mut(*topic) else { continue };
@@ -257,15 +317,15 @@ fn gather(log: &UlogReader, sizes: &[(usize, usize)]) -> std::io::Result<Vec<Mma
 }
 
 /// Copies the rows of a part behind each other, each topic's to its stretch, in rows of a size.
-fn copy(part: &RecordPart<'_>, stretches: &mut [Option<(&mut [u8], usize)>]) {
-    for record in part.records() {
-        let Some((stretch, size)) = &mut stretches[record.topic.id.index()] else { continue };
+fn copy(part: &Part<'_>, stretches: &mut [Option<(&mut [u8], usize)>]) {
+    part.scan(|_, topic, payload| {
+        let Some((stretch, size)) = &mut stretches[topic.id.index()] else { return };
         let (row, rest) = std::mem::take(stretch).split_at_mut(*size);
         // A row may lack padding at its end, which is zero then.
-        let len = row.len().min(record.payload.len());
-        row[..len].copy_from_slice(&record.payload[..len]);
+        let len = row.len().min(payload.len());
+        row[..len].copy_from_slice(&payload[..len]);
         *stretch = rest;
-    }
+    });
 }
 
 /// Adds the functions to the module.

@@ -206,6 +206,12 @@ impl<'a> Cursor<'a> {
         Self::from(data, index, definitions, first.start, end, LogClock::new(first.now))
     }
 
+    /// The same walk, begun where the first message stands; for one that begins with the first block.
+    pub(crate) fn after_the_header(self) -> Self {
+        let gap = self.index.gaps.partition_point(|gap| gap.end <= FLAG_BITS_AT);
+        Self { at: FLAG_BITS_AT, gap, ..self }
+    }
+
     fn from(
         data: &'a [u8],
         index: &'a Index,
