@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use rovelog::core::LogReader as _;
 use rovelog::ulog_format::message::Message;
-use rovelog::ulog_format::{Part, UlogReader, px4};
+use rovelog::ulog_format::{Part, Scanned, UlogReader, px4};
 use rovelog::{AnyLog, Error, ErrorKind, Result, Select, Timestamp, Topic};
 
 use crate::errors::{self, Raise};
@@ -145,66 +145,72 @@ pub(crate) fn ulog_messages<'py>(
 /// A message with what came before it.
 type Beside = (u8, Vec<u8>, bool, u64);
 
-fn beside_rows(
-    log: &UlogReader,
-    stamps: &HashMap<usize, (usize, usize, usize)>,
-    definitions_only: bool,
-) -> (Vec<Beside>, u64) {
+/// By subscription: where rows carry their timestamp, and the sizes they may have.
+type Stamps = HashMap<usize, (usize, usize, usize)>;
+
+fn beside_rows(log: &UlogReader, stamps: &Stamps, definitions_only: bool) -> (Vec<Beside>, u64) {
     let parts = if definitions_only { Vec::new() } else { log.parts(parallel::processors()) };
-    if parts.len() < 2 {
+    if parts.is_empty() {
         let mut whole = Besides::new(log, stamps, 0);
-        whole.take(log.messages(), definitions_only);
+        for (_, message) in log.messages() {
+            whole.take(message);
+            if definitions_only && whole.in_data {
+                whole.found.retain(|(_, _, in_data, _)| !in_data);
+                break;
+            }
+        }
         return (whole.found, whole.last);
     }
-    let parts: Vec<Besides<'_>> = std::thread::scope(|scope| {
-        let walk = |part: Part<'_>| {
-            let mut besides = Besides::new(log, stamps, part.start());
-            besides.take(part.messages(), false);
-            besides
-        };
-        let threads: Vec<_> = parts.into_iter().map(|part| scope.spawn(move || walk(part))).collect();
-        let walked = threads.into_iter().map(|thread| match thread.join() {
-            Ok(walked) => walked,
+    let walk = |part: Part<'_>| {
+        let mut besides = Besides::new(log, stamps, part.start());
+        part.scan(|_, met| match met {
+            Scanned::Record(topic, row) => besides.record(topic.id.index(), row),
+            Scanned::Message(message) => besides.take(message),
+        });
+        besides
+    };
+    let parts: Vec<Besides> = std::thread::scope(|scope| {
+        let walks: Vec<_> = parts.into_iter().map(|part| scope.spawn(move || walk(part))).collect();
+        let walked = walks.into_iter().map(|walk| match walk.join() {
+            Ok(besides) => besides,
             Err(panic) => std::panic::resume_unwind(panic),
         });
         walked.collect()
     });
     let (mut found, mut last) = (Vec::new(), 0);
     for part in parts {
-        found.extend(
-            part.found
-                .into_iter()
-                .map(|(kind, payload, in_data, before)| (kind, payload, in_data, last.max(before))),
-        );
+        let later = |(kind, payload, in_data, before): Beside| (kind, payload, in_data, last.max(before));
+        found.extend(part.found.into_iter().map(later));
         last = last.max(part.last);
     }
     (found, last)
 }
 
 /// What stands beside the rows of a part of a log.
-struct Besides<'a> {
-    stamps: &'a HashMap<usize, (usize, usize, usize)>,
+struct Besides {
+    /// By subscription.
+    stamps: Vec<Option<(usize, usize, usize)>>,
+    /// The subscriptions by message id.
+    subscribed: HashMap<u16, usize>,
+    subscriptions: usize,
     found: Vec<Beside>,
     last: u64,
-    /// By message id: where the timestamp stands, and the sizes of rows.
-    rows: Vec<Option<(usize, usize, usize)>>,
-    subscription: usize,
     in_data: bool,
 }
 
-impl<'a> Besides<'a> {
+impl Besides {
     /// For what begins at an offset, behind the subscriptions before it.
-    fn new(log: &UlogReader, stamps: &'a HashMap<usize, (usize, usize, usize)>, start: u64) -> Self {
-        let last = log.header().timestamp.get();
+    fn new(log: &UlogReader, stamps: &Stamps, start: u64) -> Self {
+        let subscriptions = log.definitions().subscriptions();
         let mut new = Self {
-            stamps,
+            stamps: (0..subscriptions.len()).map(|number| stamps.get(&number).copied()).collect(),
+            subscribed: HashMap::new(),
+            subscriptions: 0,
             found: Vec::new(),
-            last,
-            rows: vec![None; 1 << 16],
-            subscription: 0,
+            last: log.header().timestamp.get(),
             in_data: false,
         };
-        for before in log.definitions().subscriptions().iter().take_while(|before| before.offset < start) {
+        for before in subscriptions.iter().take_while(|before| before.offset < start) {
             new.subscribe(before.msg_id);
         }
         new
@@ -212,54 +218,51 @@ impl<'a> Besides<'a> {
 
     fn subscribe(&mut self, msg_id: u16) {
         self.in_data = true;
-        self.rows[usize::from(msg_id)] = self.stamps.get(&self.subscription).copied();
-        self.subscription += 1;
+        self.subscribed.insert(msg_id, self.subscriptions);
+        self.subscriptions += 1;
     }
 
-    fn take<'b>(&mut self, messages: impl Iterator<Item = (u64, Message<'b>)>, definitions_only: bool) {
-        for (_, message) in messages {
-            let (kind, payload) = match message {
-                Message::Data { msg_id, row } => {
-                    self.in_data = true;
-                    if let Some((at, least, most)) = self.rows[usize::from(msg_id)]
-                        && (least..=most).contains(&row.len())
-                        && let Some(time) = row.get(at..).and_then(|bytes| bytes.first_chunk())
-                    {
-                        self.last = self.last.max(u64::from_le_bytes(*time));
-                    }
-                    continue;
+    #[inline]
+    fn record(&mut self, subscription: usize, row: &[u8]) {
+        self.in_data = true;
+        if let Some(Some((at, least, most))) = self.stamps.get(subscription)
+            && (*least..=*most).contains(&row.len())
+            && let Some(time) = row.get(*at..).and_then(|bytes| bytes.first_chunk())
+        {
+            self.last = self.last.max(u64::from_le_bytes(*time));
+        }
+    }
+
+    fn take(&mut self, message: Message<'_>) {
+        let (kind, payload) = match message {
+            Message::Data { msg_id, row } => {
+                self.in_data = true;
+                if let Some(subscription) = self.subscribed.get(&msg_id) {
+                    self.record(*subscription, row);
                 }
-                Message::Subscription { msg_id, .. } => {
-                    if definitions_only {
-                        return;
-                    }
-                    self.subscribe(msg_id);
-                    continue;
-                }
-                Message::Format(text) => (b'F', text.to_vec()),
-                Message::Info(part) => (b'I', key_value(&part)),
-                Message::MultiInfo { continued, part } => {
-                    (b'M', [&[u8::from(continued)], &*key_value(&part)].concat())
-                }
-                Message::Parameter(part) => (b'P', key_value(&part)),
-                Message::DefaultParameter { types, default } => {
-                    (b'Q', [&[types], &*key_value(&default)].concat())
-                }
-                Message::Text { level, tag, timestamp, text } => {
-                    self.in_data = true;
-                    let tag = tag.map(u16::to_le_bytes);
-                    let kind = if tag.is_some() { b'C' } else { b'L' };
-                    let tag = tag.as_ref().map_or(&[][..], |tag| tag);
-                    (kind, [&[level], tag, &timestamp.to_le_bytes(), text].concat())
-                }
-                Message::Dropout { millis } => (b'O', millis.to_le_bytes().to_vec()),
-                _ => continue,
-            };
-            if self.in_data && definitions_only {
                 return;
             }
-            self.found.push((kind, payload, self.in_data, self.last));
-        }
+            Message::Subscription { msg_id, .. } => return self.subscribe(msg_id),
+            Message::Format(text) => (b'F', text.to_vec()),
+            Message::Info(part) => (b'I', key_value(&part)),
+            Message::MultiInfo { continued, part } => {
+                (b'M', [&[u8::from(continued)], &*key_value(&part)].concat())
+            }
+            Message::Parameter(part) => (b'P', key_value(&part)),
+            Message::DefaultParameter { types, default } => {
+                (b'Q', [&[types], &*key_value(&default)].concat())
+            }
+            Message::Text { level, tag, timestamp, text } => {
+                self.in_data = true;
+                let tag = tag.map(u16::to_le_bytes);
+                let kind = if tag.is_some() { b'C' } else { b'L' };
+                let tag = tag.as_ref().map_or(&[][..], |tag| tag);
+                (kind, [&[level], tag, &timestamp.to_le_bytes(), text].concat())
+            }
+            Message::Dropout { millis } => (b'O', millis.to_le_bytes().to_vec()),
+            _ => return,
+        };
+        self.found.push((kind, payload, self.in_data, self.last));
     }
 }
 
@@ -318,7 +321,8 @@ fn gather(log: &UlogReader, sizes: &[(usize, usize)]) -> std::io::Result<Vec<Mma
 
 /// Copies the rows of a part behind each other, each topic's to its stretch, in rows of a size.
 fn copy(part: &Part<'_>, stretches: &mut [Option<(&mut [u8], usize)>]) {
-    part.scan(|_, topic, payload| {
+    part.scan(|_, met| {
+        let Scanned::Record(topic, payload) = met else { return };
         let Some((stretch, size)) = &mut stretches[topic.id.index()] else { return };
         let (row, rest) = std::mem::take(stretch).split_at_mut(*size);
         // A row may lack padding at its end, which is zero then.

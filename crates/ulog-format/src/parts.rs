@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rovelog_core::{LogReader as _, Topic};
 
-use crate::index::{Cursor, row_bytes};
+use crate::index::{Cursor, Walked, row_bytes};
 use crate::message::Message;
 use crate::reader::UlogReader;
 
@@ -14,6 +14,15 @@ pub struct Part<'a> {
     reader: &'a UlogReader,
     blocks: Range<usize>,
     first_rows: Vec<u64>,
+}
+
+/// What [`Part::scan`] meets.
+#[derive(Clone, Copy, Debug)]
+pub enum Scanned<'a> {
+    /// A record: its topic and its payload.
+    Record(&'a Topic, &'a [u8]),
+    /// A message that is none.
+    Message(Message<'a>),
 }
 
 impl UlogReader {
@@ -46,20 +55,22 @@ impl<'a> Part<'a> {
         &self.first_rows
     }
 
-    /// Hands every record of this part in file order to `visit`: offset, topic, payload. The fastest way through a
+    /// Hands all sound messages of this part in file order to `visit`, each with its offset. The fastest way through a
     /// log.
-    pub fn scan(&self, mut visit: impl FnMut(u64, &'a Topic, &'a [u8])) {
+    pub fn scan(&self, mut visit: impl FnMut(u64, Scanned<'a>)) {
         let (data, topics) = (self.reader.bytes(), self.reader.topics());
-        self.cursor().rows(u64::MAX, |at, row| {
-            if let Some(payload) = row_bytes(data, at) {
-                visit(at, &topics[row.series as usize], payload);
+        self.cursor().walk(u64::MAX, |met| match met {
+            Walked::Row(at, row) => {
+                if let Some(payload) = row_bytes(data, at) {
+                    visit(at, Scanned::Record(&topics[row.series as usize], payload));
+                }
+            }
+            Walked::Other(met) => {
+                if let Some(message) = Message::view(met.msg_type, met.payload) {
+                    visit(met.at, Scanned::Message(message));
+                }
             }
         });
-    }
-
-    /// The sound messages of this part in file order, with the offset of each.
-    pub fn messages(&self) -> impl Iterator<Item = (u64, Message<'a>)> + use<'a> {
-        self.cursor().filter_map(|met| Some((met.at, Message::view(met.msg_type, met.payload)?)))
     }
 
     fn cursor(&self) -> Cursor<'a> {
