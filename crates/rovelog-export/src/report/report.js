@@ -19,7 +19,8 @@
   };
   const label = (value, digits) => {
     const size = Math.abs(value);
-    return size >= 1e6 || (size > 0 && size < 1e-4) ? value.toExponential(2) : value.toFixed(digits);
+    if (size >= 1e6 || (size > 0 && size < 1e-4)) return value.toExponential(2);
+    return value.toFixed(size === 0 && digits > 4 ? 0 : digits);
   };
   const clock = data.unix_ms === null ? null
     : seconds => new Date(data.unix_ms + seconds * 1000).toISOString().slice(11, 23);
@@ -126,6 +127,7 @@
     views.push({ draw, show });
   }
   const utc = document.getElementById("utc");
+  if (!utc) return;
   const zoom = (a, b) => {
     const least = (full[1] - full[0]) / 1e5;
     view = [Math.max(full[0], a), Math.min(full[1], b)];
