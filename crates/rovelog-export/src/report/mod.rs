@@ -315,6 +315,11 @@ fn parameters(parameters: &rovelog::ulog_format::Parameters, page: &mut Page) {
 /// The data of the plots and what draws them.
 fn foot(log: &AnyLog, span: (i64, i64), panels: &[Panel], page: &mut Page) {
     let base64 = |bytes: Vec<u8>| base64::engine::general_purpose::STANDARD.encode(bytes);
+    // A single late record would press all lines against the axis: the plots begin and end where lines do.
+    let length = (span.1.saturating_sub(span.0)).max(1) as f64 / 1e9;
+    let times = || panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
+    let drawn = times().fold((length, 0.0), |(from, to), (time, _)| (time.min(from), time.max(to)));
+    let drawn = if drawn.0 < drawn.1 { drawn } else { (0.0, length) };
     let series = |series: &crate::plot::Series| {
         let times = series.points.iter().flat_map(|(time, _)| time.to_le_bytes()).collect();
         #[expect(clippy::cast_possible_truncation, reason = "what a screen can show")]
@@ -329,8 +334,7 @@ fn foot(log: &AnyLog, span: (i64, i64), panels: &[Panel], page: &mut Page) {
         base @ TimeBase::Utc(_) => base.place(span.0).map(|nanos| nanos as f64 / 1e6),
         TimeBase::Own(_) => None,
     };
-    let length = (span.1.saturating_sub(span.0)).max(1) as f64 / 1e9;
-    let data = json!({"span": [0.0, length], "unix_ms": unix, "panels": panels});
+    let data = json!({"span": drawn, "unix_ms": unix, "panels": panels});
     // What could end the script early is written otherwise.
     let data = data.to_string().replace('<', "\\u003c");
     let _ = write!(

@@ -87,21 +87,23 @@ const MOST: usize = 12;
 const LINES: usize = 6;
 const SIGNALS: usize = 32;
 
-/// Ends of fields' names that tell about the record, not about what was measured.
+/// Ends of fields' names that tell about the record, or what the track shows better.
 const ABOUT: &[&str] = &[
     "seq",
     "version",
     "source",
     "width",
-    "height",
     "step",
     "is_bigendian",
+    "is_compressed",
     "hour",
     "minute",
     "second",
     "day",
     "month",
     "year",
+    "latitude",
+    "longitude",
 ];
 
 /// What is read, and how finely.

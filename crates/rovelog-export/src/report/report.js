@@ -71,7 +71,8 @@
       pen.save();
       pen.beginPath(); pen.rect(left, top, width - left - right, height - top - bottom); pen.clip();
       series.forEach((s, k) => {
-        pen.strokeStyle = colours[k % colours.length]; pen.beginPath();
+        // Wide enough that lines on each other show the last one, not a mixture.
+        pen.strokeStyle = colours[k % colours.length]; pen.lineWidth = 1.5; pen.beginPath();
         let down = false;
         for (let i = ranges[k][0]; i < ranges[k][1]; i++) {
           if (!isFinite(s.v[i])) { down = false; continue; }
@@ -81,7 +82,7 @@
         pen.stroke();
       });
       if (cursor !== null) {
-        pen.strokeStyle = "#888"; pen.beginPath(); pen.moveTo(x(cursor), top); pen.lineTo(x(cursor), height); pen.stroke();
+        pen.strokeStyle = "#888"; pen.lineWidth = 1; pen.beginPath(); pen.moveTo(x(cursor), top); pen.lineTo(x(cursor), height); pen.stroke();
       }
       if (drag) {
         pen.fillStyle = "rgba(0,114,178,.15)";

@@ -54,6 +54,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         (velodyne.unwrap_or_default(), velodyne.is_some(), "vel"),
         ("--raw", args.raw, "vel"),
         ("--full", args.full, "rld"),
+        ("--batch", args.batch.is_some(), "rld"),
         ("--ros2", args.ros2, "rosbag"),
         ("--modernize", args.modernize, "rosbag"),
     ] {
