@@ -16,6 +16,7 @@ use crate::error::BagError;
 use crate::frame::{Step, Walk};
 use crate::header::HeaderRef;
 use crate::index::{Cursor, Index, Message, Record as Met, payload};
+use crate::msg::Plan;
 use crate::options::BagOptions;
 use crate::sections::{Differences, Section, differences, index_entries};
 use crate::tables::{Connection, Tables, text_of};
@@ -187,6 +188,15 @@ impl BagReader {
     /// Where the payload is too short for its definition.
     pub fn decode(&self, record: &Record<'_>) -> Result<(rovelog_core::Value, usize), BagError> {
         self.walk.tables.decode(record.topic.id.index(), record.payload)
+    }
+
+    /// The plan by which a payload of a topic decodes, for decoders into types of one's own; none where
+    /// [`decode`](Self::decode) gives the bytes, because no definition is sure to fit.
+    ///
+    /// # Errors
+    /// Where the payload is too short for its definition.
+    pub fn plan(&self, topic: &Topic, payload: &[u8]) -> Result<Option<&Plan>, BagError> {
+        self.walk.tables.plan(topic.id.index(), payload)
     }
 
     /// Who published a message; nothing for most messages, because only those of latching publishers say.

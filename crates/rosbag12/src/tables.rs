@@ -8,7 +8,7 @@ use rovelog_core::{Clock, Decode, Result, Timestamp, Topic, TopicId, Value};
 
 use crate::definitions::{Definition, Definitions, Found};
 use crate::error::BagError;
-use crate::msg::{DefinitionError, Fit};
+use crate::msg::{DefinitionError, Fit, Plan};
 use crate::shapes::Shapes;
 
 /// Connections that a bag may have.
@@ -311,6 +311,18 @@ impl Tables {
                 why: error.to_string(),
             }),
             _ => Ok(raw()),
+        }
+    }
+}
+
+impl Tables {
+    /// The plan by which a payload decodes; none for what [`decode`](Self::decode) gives as bytes.
+    pub(crate) fn plan(&self, number: usize, payload: &[u8]) -> std::result::Result<Option<&Plan>, BagError> {
+        let definition = self.connections.get(number).and_then(Connection::definition);
+        match definition {
+            Some(found) if found.plan.decodes(payload, !found.is_guess()) => Ok(Some(&found.plan)),
+            // Short, or not to be decoded: this says which.
+            _ => self.decode(number, payload).map(|_| None),
         }
     }
 }

@@ -8,6 +8,7 @@
 
 mod errors;
 mod export;
+mod maker;
 mod matrix;
 mod memory;
 mod parallel;
@@ -17,6 +18,7 @@ mod records;
 mod rld;
 mod rosbag;
 mod select;
+mod stamp;
 mod stream;
 mod table;
 mod ulog;
@@ -49,6 +51,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rosbag::bag_connections, module)?)?;
     module.add_function(wrap_pyfunction!(rosbag::bag_messages, module)?)?;
     module.add_class::<rosbag::BagMessages>()?;
+    module.add_class::<stamp::Duration>()?;
+    module.add_class::<stamp::Time>()?;
     export::register(module)?;
     power::register(module)?;
     rld::register(module)?;

@@ -21,18 +21,19 @@ pub(crate) type Wanted = (usize, Option<(usize, usize)>);
 /// Rows below which a part is not worth a thread.
 const LEAST: usize = 1 << 16;
 
-/// The values row by row as 64-bit floats, and how many bytes they are.
+/// The values channel by channel as 64-bit floats, and how many bytes they are.
 pub(crate) fn matrix(log: &RldReader, wanted: &[Wanted]) -> Result<(MmapMut, usize)> {
     let rows = usize::try_from(log.rows())
         .map_err(|_| Error::new("rld", ErrorKind::LimitExceeded, None, "more rows than memory has bytes"))?;
-    let width = wanted.len() * size_of::<f64>();
-    let mut out = parallel::pages(rows * width).map_err(|error| Error::io("rld", error))?;
-    let mut rest = &mut out[..rows * width];
+    let height = rows * size_of::<f64>();
+    let mut out = parallel::pages(height * wanted.len()).map_err(|error| Error::io("rld", error))?;
+    // Each part fills its own stretch of each channel.
+    let mut rest: Vec<_> = out[..height * wanted.len()].chunks_mut(height.max(1)).collect();
     std::thread::scope(|scope| {
         let mut parts = Vec::new();
         for part in parallel::parts(rows, LEAST) {
-            let (mine, behind) = rest.split_at_mut(part.len() * width);
-            rest = behind;
+            let bytes = part.len() * size_of::<f64>();
+            let mine = rest.iter_mut().filter_map(|rest| rest.split_off_mut(..bytes)).collect();
             parts.push(scope.spawn(move || fill(log, wanted, &part, mine)));
         }
         parts.into_iter().try_for_each(|part| match part.join() {
@@ -40,11 +41,11 @@ pub(crate) fn matrix(log: &RldReader, wanted: &[Wanted]) -> Result<(MmapMut, usi
             Err(panic) => std::panic::resume_unwind(panic),
         })
     })?;
-    Ok((out, rows * width))
+    Ok((out, height * wanted.len()))
 }
 
-/// Fills the rows of a part.
-fn fill(log: &RldReader, wanted: &[Wanted], part: &Range<usize>, mut out: &mut [u8]) -> Result<()> {
+/// Fills the rows of a part, each channel's behind each other.
+fn fill(log: &RldReader, wanted: &[Wanted], part: &Range<usize>, mut out: Vec<&mut [u8]>) -> Result<()> {
     let channel = |index: usize| log.channels().get(index).ok_or_else(|| missing(index));
     let mut names = Vec::new();
     for (own, merged) in wanted {
@@ -54,15 +55,14 @@ fn fill(log: &RldReader, wanted: &[Wanted], part: &Range<usize>, mut out: &mut [
     }
     let select = Select::all().with_fields(names);
     let options = ColumnOptions::raw().with_times(None);
-    let width = wanted.len() * size_of::<f64>();
     for batch in log.batches(&select, &options)?.within(part.start as u64..part.end as u64) {
         let batch = batch.map_err(errors::columns)?;
         let columns = by_index(&batch);
         let column = |index: usize| columns.get(&index).copied().ok_or_else(|| missing(index));
-        let (rows, rest) = out.split_at_mut(batch.num_rows() * width);
-        for (place, (own, merged)) in wanted.iter().enumerate() {
-            let places = rows[place * size_of::<f64>()..].chunks_mut(width);
-            let places = places.filter_map(|place| place.first_chunk_mut::<8>());
+        for ((own, merged), out) in wanted.iter().zip(&mut out) {
+            let bytes = batch.num_rows() * size_of::<f64>();
+            let places = out.split_off_mut(..bytes).expect("a part has as many rows as it says");
+            let places = places.as_chunks_mut::<8>().0.iter_mut();
             let scale = channel(*own)?.scale;
             match merged {
                 None => put(column(*own)?, Scale::new(scale).ok_or_else(|| too_far(*own))?, places),
@@ -78,7 +78,6 @@ fn fill(log: &RldReader, wanted: &[Wanted], part: &Range<usize>, mut out: &mut [
                 }
             }
         }
-        out = rest;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use rovelog::core::LogReader as _;
 use rovelog::ulog_format::message::Message;
-use rovelog::ulog_format::{RecordPart, UlogReader, px4};
+use rovelog::ulog_format::{Part, Scanned, UlogReader, px4};
 use rovelog::{AnyLog, Error, ErrorKind, Result, Select, Timestamp, Topic};
 
 use crate::errors::{self, Raise};
@@ -145,37 +145,104 @@ pub(crate) fn ulog_messages<'py>(
 /// A message with what came before it.
 type Beside = (u8, Vec<u8>, bool, u64);
 
-fn beside_rows(
-    log: &UlogReader,
-    stamps: &HashMap<usize, (usize, usize, usize)>,
-    definitions_only: bool,
-) -> (Vec<Beside>, u64) {
-    let mut found = Vec::new();
-    let mut last = log.header().timestamp.get();
-    // By message id: where the timestamp stands, and the sizes of rows.
-    let mut rows: Vec<Option<(usize, usize, usize)>> = vec![None; 1 << 16];
-    let (mut subscription, mut in_data) = (0, false);
-    for (_, message) in log.messages() {
+/// By subscription: where rows carry their timestamp, and the sizes they may have.
+type Stamps = HashMap<usize, (usize, usize, usize)>;
+
+fn beside_rows(log: &UlogReader, stamps: &Stamps, definitions_only: bool) -> (Vec<Beside>, u64) {
+    let parts = if definitions_only { Vec::new() } else { log.parts(parallel::processors()) };
+    if parts.is_empty() {
+        let mut whole = Besides::new(log, stamps, 0);
+        for (_, message) in log.messages() {
+            whole.take(message);
+            if definitions_only && whole.in_data {
+                whole.found.retain(|(_, _, in_data, _)| !in_data);
+                break;
+            }
+        }
+        return (whole.found, whole.last);
+    }
+    let walk = |part: Part<'_>| {
+        let mut besides = Besides::new(log, stamps, part.start());
+        part.scan(|_, met| match met {
+            Scanned::Record(topic, row) => besides.record(topic.id.index(), row),
+            Scanned::Message(message) => besides.take(message),
+        });
+        besides
+    };
+    let parts: Vec<Besides> = std::thread::scope(|scope| {
+        let walks: Vec<_> = parts.into_iter().map(|part| scope.spawn(move || walk(part))).collect();
+        let walked = walks.into_iter().map(|walk| match walk.join() {
+            Ok(besides) => besides,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        walked.collect()
+    });
+    let (mut found, mut last) = (Vec::new(), 0);
+    for part in parts {
+        let later = |(kind, payload, in_data, before): Beside| (kind, payload, in_data, last.max(before));
+        found.extend(part.found.into_iter().map(later));
+        last = last.max(part.last);
+    }
+    (found, last)
+}
+
+/// What stands beside the rows of a part of a log.
+struct Besides {
+    /// By subscription.
+    stamps: Vec<Option<(usize, usize, usize)>>,
+    /// The subscriptions by message id.
+    subscribed: HashMap<u16, usize>,
+    subscriptions: usize,
+    found: Vec<Beside>,
+    last: u64,
+    in_data: bool,
+}
+
+impl Besides {
+    /// For what begins at an offset, behind the subscriptions before it.
+    fn new(log: &UlogReader, stamps: &Stamps, start: u64) -> Self {
+        let subscriptions = log.definitions().subscriptions();
+        let mut new = Self {
+            stamps: (0..subscriptions.len()).map(|number| stamps.get(&number).copied()).collect(),
+            subscribed: HashMap::new(),
+            subscriptions: 0,
+            found: Vec::new(),
+            last: log.header().timestamp.get(),
+            in_data: false,
+        };
+        for before in subscriptions.iter().take_while(|before| before.offset < start) {
+            new.subscribe(before.msg_id);
+        }
+        new
+    }
+
+    fn subscribe(&mut self, msg_id: u16) {
+        self.in_data = true;
+        self.subscribed.insert(msg_id, self.subscriptions);
+        self.subscriptions += 1;
+    }
+
+    #[inline]
+    fn record(&mut self, subscription: usize, row: &[u8]) {
+        self.in_data = true;
+        if let Some(Some((at, least, most))) = self.stamps.get(subscription)
+            && (*least..=*most).contains(&row.len())
+            && let Some(time) = row.get(*at..).and_then(|bytes| bytes.first_chunk())
+        {
+            self.last = self.last.max(u64::from_le_bytes(*time));
+        }
+    }
+
+    fn take(&mut self, message: Message<'_>) {
         let (kind, payload) = match message {
             Message::Data { msg_id, row } => {
-                in_data = true;
-                if let Some((at, least, most)) = rows[usize::from(msg_id)]
-                    && (least..=most).contains(&row.len())
-                    && let Some(time) = row.get(at..).and_then(|bytes| bytes.first_chunk())
-                {
-                    last = last.max(u64::from_le_bytes(*time));
+                self.in_data = true;
+                if let Some(subscription) = self.subscribed.get(&msg_id) {
+                    self.record(*subscription, row);
                 }
-                continue;
+                return;
             }
-            Message::Subscription { msg_id, .. } => {
-                if definitions_only {
-                    break;
-                }
-                in_data = true;
-                rows[usize::from(msg_id)] = stamps.get(&subscription).copied();
-                subscription += 1;
-                continue;
-            }
+            Message::Subscription { msg_id, .. } => return self.subscribe(msg_id),
             Message::Format(text) => (b'F', text.to_vec()),
             Message::Info(part) => (b'I', key_value(&part)),
             Message::MultiInfo { continued, part } => {
@@ -186,21 +253,17 @@ fn beside_rows(
                 (b'Q', [&[types], &*key_value(&default)].concat())
             }
             Message::Text { level, tag, timestamp, text } => {
-                in_data = true;
+                self.in_data = true;
                 let tag = tag.map(u16::to_le_bytes);
                 let kind = if tag.is_some() { b'C' } else { b'L' };
                 let tag = tag.as_ref().map_or(&[][..], |tag| tag);
                 (kind, [&[level], tag, &timestamp.to_le_bytes(), text].concat())
             }
             Message::Dropout { millis } => (b'O', millis.to_le_bytes().to_vec()),
-            _ => continue,
+            _ => return,
         };
-        if in_data && definitions_only {
-            break;
-        }
-        found.push((kind, payload, in_data, last));
+        self.found.push((kind, payload, self.in_data, self.last));
     }
-    (found, last)
 }
 
 fn key_value(part: &rovelog::ulog_format::message::KeyValue<'_>) -> Vec<u8> {
@@ -237,10 +300,10 @@ fn gather(log: &UlogReader, sizes: &[(usize, usize)]) -> std::io::Result<Vec<Mma
     let mut found = found.collect::<std::io::Result<Vec<_>>>()?;
     // Each part fills its own stretch of each array.
     let mut rest: Vec<_> = found.iter_mut().map(|memory| &mut memory[..]).collect();
-    let parts = log.record_parts(parallel::processors());
+    let parts = log.parts(parallel::processors());
     std::thread::scope(|scope| {
         for (number, part) in parts.iter().enumerate() {
-            let next = parts.get(number + 1).map(RecordPart::first_rows);
+            let next = parts.get(number + 1).map(Part::first_rows);
             let mut mine: Vec<Option<(&mut [u8], usize)>> = topics.iter().map(|_| None).collect();
             for ((topic, size), rest) in sizes.iter().zip(&mut rest) {
                 let Some(place) = mine.get_mut(*topic) else { continue };
@@ -257,15 +320,16 @@ fn gather(log: &UlogReader, sizes: &[(usize, usize)]) -> std::io::Result<Vec<Mma
 }
 
 /// Copies the rows of a part behind each other, each topic's to its stretch, in rows of a size.
-fn copy(part: &RecordPart<'_>, stretches: &mut [Option<(&mut [u8], usize)>]) {
-    for record in part.records() {
-        let Some((stretch, size)) = &mut stretches[record.topic.id.index()] else { continue };
+fn copy(part: &Part<'_>, stretches: &mut [Option<(&mut [u8], usize)>]) {
+    part.scan(|_, met| {
+        let Scanned::Record(topic, payload) = met else { return };
+        let Some((stretch, size)) = &mut stretches[topic.id.index()] else { return };
         let (row, rest) = std::mem::take(stretch).split_at_mut(*size);
         // A row may lack padding at its end, which is zero then.
-        let len = row.len().min(record.payload.len());
-        row[..len].copy_from_slice(&record.payload[..len]);
+        let len = row.len().min(payload.len());
+        row[..len].copy_from_slice(&payload[..len]);
         *stretch = rest;
-    }
+    });
 }
 
 /// Adds the functions to the module.

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import itertools
 import json
 import math
 import pathlib
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import REAL
+from conftest import CORPUS, REAL
 
+import rovelog
+from rovelog import RovelogError
 from rovelog.compat.rosbag import Bag, Duration, Message, ROSBagException, ROSBagFormatException, Time
 
 EXPECTED = sorted(REAL.glob("rosbag12/expected/*.json"))
@@ -34,7 +39,7 @@ def same(want: Any, got: Any) -> bool:
     if isinstance(got, (Time, Duration)):
         return want == {"sec": got.secs, "nsec": got.nsecs}
     if isinstance(got, Message):
-        return list(want) == list(got.__dict__) and all(same(want[name], value) for name, value in got.__dict__.items())
+        return list(want) == got.__slots__ and all(same(want[name], getattr(got, name)) for name in want)
     if isinstance(want, dict) and "hex" in want:
         return bytes.fromhex(want["hex"]) == got
     if isinstance(want, dict) and "sha256" in want:
@@ -83,8 +88,69 @@ def check_topic(bag: Bag, truth: dict[str, Any]) -> None:
         assert found.timestamp == Time(*want["time"])
         assert same(want["value"], found.message), (truth["topic"], end)
         assert found.message._type == truth["type"] and found.message._md5sum == truth["md5"]
-        assert list(found.message.__slots__) == list(vars(found.message))
         assert len(found.message._slot_types) == len(found.message.__slots__)
+
+
+def test_stamps() -> None:
+    first, last = Time(3, 1), Time(5, 999_999_999)
+    span = last - first
+    assert repr(span) == "Duration(2, 999999998)" and (span.secs, span.nsecs) == (2, 999_999_998)
+    assert first + span == last and last - span == first and span + first == last
+    assert repr(-span) == "Duration(-3, 2)" and abs(-span) == span and span - span == Duration()
+    assert repr(Time(1.5)) == "Time(1, 500000000)" and Time.from_sec(1.5) == Time(1.5) and str(Time(1.5)) == "1500000000"
+    assert Time(0, 10**9) == Time(1) and hash(Time(0, 10**9)) == hash(Time(1))
+    assert first < last and first != last and Time(1) != Duration(1) and Time(1) != 1
+    assert not Time() and Time().is_zero() and first
+    assert copy.deepcopy(last) == last and pickle.loads(pickle.dumps(span)) == span
+    last.secs = 7
+    assert last.to_sec() == 7.999999999 and last.to_nsec() == 7_999_999_999
+    wrong: list[tuple[Callable[[], Any], type[Exception]]] = [
+        (lambda: Time(1.5, 1), ValueError),
+        (lambda: Time(math.nan), ValueError),
+        (lambda: Time("1"), TypeError),  # type: ignore[arg-type]
+        (lambda: first < span, TypeError),  # type: ignore[operator]
+        (lambda: first + last, TypeError),  # type: ignore[operator]
+        (lambda: Time(10**15).to_nsec(), OverflowError),
+    ]
+    for make, error in wrong:
+        with pytest.raises(error):
+            make()
+
+
+@pytest.mark.parametrize("path", sorted(CORPUS.glob("rosbag/*.bag")), ids=lambda path: path.stem)
+def test_messages_are_the_payloads(path: pathlib.Path) -> None:
+    """Each payload is a message, or bytes where no definition decodes it, or an error of that message alone."""
+    try:
+        bag = Bag(path)
+    except (ROSBagFormatException, RovelogError):
+        return
+    messages = bag.read_messages()
+    records = rovelog.open(path).messages()
+    for topic, (_, payload, *_), stamp in bag.read_messages(raw=True):
+        try:
+            found = next(messages)
+        except RovelogError as error:
+            assert topic in str(error)
+            with pytest.raises(RovelogError):
+                next(records)
+            continue
+        record = next(records)
+        assert (found.topic, found.timestamp) == (topic, stamp)
+        assert found.message.__slots__ == list(record.fields())
+        assert all(alike(record[name], getattr(found.message, name)) for name in found.message.__slots__)
+        if found.message.__slots__ == ["raw"]:
+            assert found.message.raw == payload
+
+
+def alike(record: Any, message: Any) -> bool:
+    """Whether a value of a record is the one of the drop-in."""
+    if isinstance(message, (Time, Duration)):
+        return bool(record == {"sec": message.secs, "nsec": message.nsecs})
+    if isinstance(message, Message):
+        return all(alike(record[name], getattr(message, name)) for name in message.__slots__)
+    if isinstance(message, (list, tuple)):
+        return len(record) == len(message) and all(map(alike, record, message))
+    return bool(record == message) or (record != record and message != message)
 
 
 def test_filters() -> None:

@@ -176,6 +176,12 @@ pub(crate) struct Met<'a> {
     pub(crate) row: Option<MetRow>,
 }
 
+/// What a [`Cursor`] walks over: a row with its offset, or another message.
+pub(crate) enum Walked<'a> {
+    Row(u64, MetRow),
+    Other(Met<'a>),
+}
+
 /// What is known of a row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MetRow {
@@ -206,6 +212,12 @@ impl<'a> Cursor<'a> {
         let end = index.blocks.get(blocks.end).map_or(index.end, |next| next.start);
         let first = &index.blocks[blocks.start];
         Self::from(data, index, definitions, first.start, end, LogClock::new(first.now))
+    }
+
+    /// The same walk, begun where the first message stands; for one that begins with the first block.
+    pub(crate) fn after_the_header(self) -> Self {
+        let gap = self.index.gaps.partition_point(|gap| gap.end <= FLAG_BITS_AT);
+        Self { at: FLAG_BITS_AT, gap, ..self }
     }
 
     fn from(
@@ -292,6 +304,16 @@ impl<'a> Cursor<'a> {
     /// Hands all rows that begin before `until` to `sink`; false at the end of the walk.
     #[inline]
     pub(crate) fn rows(&mut self, until: u64, mut sink: impl FnMut(u64, MetRow)) -> bool {
+        self.walk(until, |met| {
+            if let Walked::Row(at, row) = met {
+                sink(at, row);
+            }
+        })
+    }
+
+    /// Hands all messages that begin before `until` to `visit`; false at the end of the walk.
+    #[inline]
+    pub(crate) fn walk(&mut self, until: u64, mut visit: impl FnMut(Walked<'a>)) -> bool {
         let until = until.min(self.end);
         loop {
             let stop = self.settle().min(until);
@@ -299,13 +321,14 @@ impl<'a> Cursor<'a> {
                 return self.at < self.end;
             }
             while self.at < stop {
-                self.plain_rows(stop, &mut sink);
+                self.plain_rows(stop, &mut |at, row| visit(Walked::Row(at, row)));
                 if self.at >= stop {
                     break;
                 }
                 let Some(met) = self.message() else { return false };
-                if let Some(row) = met.row {
-                    sink(met.at, row);
+                match met.row {
+                    Some(row) => visit(Walked::Row(met.at, row)),
+                    None => visit(Walked::Other(met)),
                 }
             }
         }

@@ -163,7 +163,7 @@ pub use definitions::{Definitions, Subscription};
 pub use dropouts::{Dropout, DropoutLoss};
 pub use error::UlogError;
 pub use parameters::{ParameterChange, Parameters};
-pub use parts::RecordPart;
+pub use parts::{Part, Scanned};
 pub use reader::UlogReader;
 pub use row::{Number, Place, Row};
 pub use stream::{StreamItem, UlogStream};

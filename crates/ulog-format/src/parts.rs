@@ -2,23 +2,33 @@
 
 use std::ops::Range;
 
-use rovelog_core::{LogReader as _, Record};
+use rovelog_core::{LogReader as _, Topic};
 
-use crate::index::Cursor;
+use crate::index::{Cursor, Walked, row_bytes};
+use crate::message::Message;
 use crate::reader::UlogReader;
 
-/// A part of a log's records.
+/// A part of a log.
 #[derive(Debug)]
-pub struct RecordPart<'a> {
+pub struct Part<'a> {
     reader: &'a UlogReader,
     blocks: Range<usize>,
     first_rows: Vec<u64>,
 }
 
+/// What [`Part::scan`] meets.
+#[derive(Clone, Copy, Debug)]
+pub enum Scanned<'a> {
+    /// A record: its topic and its payload.
+    Record(&'a Topic, &'a [u8]),
+    /// A message that is none.
+    Message(Message<'a>),
+}
+
 impl UlogReader {
-    /// The records in at most `parts` parts, one behind the other in the file, that can be walked at the same time;
-    /// none where there are no records.
-    pub fn record_parts(&self, parts: usize) -> Vec<RecordPart<'_>> {
+    /// The log in at most `parts` parts, one behind the other in the file, that can be walked at the same time. The
+    /// first begins behind the header, the others at a record; there is none where there are no records.
+    pub fn parts(&self, parts: usize) -> Vec<Part<'_>> {
         let blocks = self.index().blocks.len();
         let parts = parts.min(blocks);
         let bounds = |part: usize| part * blocks / parts..(part + 1) * blocks / parts;
@@ -27,22 +37,45 @@ impl UlogReader {
             let before = |block, series, count| self.index().topic_rows_before(block, series, count);
             let first_rows =
                 topics.map(|(series, topic)| before(blocks.start, series, topic.count)).collect();
-            RecordPart { reader: self, blocks, first_rows }
+            Part { reader: self, blocks, first_rows }
         };
         (0..parts).map(bounds).map(part).collect()
     }
 }
 
-impl<'a> RecordPart<'a> {
-    /// How many records of each topic are before this part: the number ([`Record::seq`]) of its first one.
+impl<'a> Part<'a> {
+    /// The offset where it begins.
+    pub fn start(&self) -> u64 {
+        self.cursor().at
+    }
+
+    /// How many records of each topic are before this part: the number ([`Record::seq`](rovelog_core::Record::seq)) of
+    /// its first one.
     pub fn first_rows(&self) -> &[u64] {
         &self.first_rows
     }
 
-    /// The records of this part in file order, as [`UlogReader::records_in_file_order`] has them.
-    pub fn records(&self) -> impl Iterator<Item = Record<'a>> + use<'a> {
-        let (reader, blocks) = (self.reader, self.blocks.clone());
-        let cursor = Cursor::blocks(reader.bytes(), reader.index(), &reader.walk().definitions, blocks);
-        reader.records_of(cursor, self.first_rows.clone())
+    /// Hands all sound messages of this part in file order to `visit`, each with its offset. The fastest way through a
+    /// log.
+    pub fn scan(&self, mut visit: impl FnMut(u64, Scanned<'a>)) {
+        let (data, topics) = (self.reader.bytes(), self.reader.topics());
+        self.cursor().walk(u64::MAX, |met| match met {
+            Walked::Row(at, row) => {
+                if let Some(payload) = row_bytes(data, at) {
+                    visit(at, Scanned::Record(&topics[row.series as usize], payload));
+                }
+            }
+            Walked::Other(met) => {
+                if let Some(message) = Message::view(met.msg_type, met.payload) {
+                    visit(met.at, Scanned::Message(message));
+                }
+            }
+        });
+    }
+
+    fn cursor(&self) -> Cursor<'a> {
+        let (data, index) = (self.reader.bytes(), self.reader.index());
+        let cursor = Cursor::blocks(data, index, &self.reader.walk().definitions, self.blocks.clone());
+        if self.blocks.start == 0 { cursor.after_the_header() } else { cursor }
     }
 }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use proptest::prelude::*;
 use rovelog_core::{LogReader, LogStream, ReadOptions, Select};
@@ -10,7 +10,7 @@ use rovelog_testing::Dribble;
 use support::{Log, common_of_reader, common_of_stream, corpus, logs_in, open, real};
 use ulog_format::message::Message;
 use ulog_format::wire::{FileHeader, MessageHeader, Payload};
-use ulog_format::{FormatBuilder, RecordPart, UlogReader, UlogStream, UlogWriter};
+use ulog_format::{FormatBuilder, Scanned, UlogReader, UlogStream, UlogWriter};
 use zerocopy::FromBytes;
 
 fn check_stream(log: &Log, sizes: &[usize]) {
@@ -217,17 +217,36 @@ fn long_log() -> Vec<u8> {
 }
 
 #[test]
-fn the_parts_of_a_log_are_its_records() {
-    let key = |record: &rovelog_core::Record<'_>| (record.topic.id, record.seq, record.offset, record.time);
+fn the_parts_of_a_log_are_the_log() {
     let logs = corpus().into_iter().map(|log| log.bytes).chain([long_log().into()]);
     let mut most = 0;
     for bytes in logs {
         let Ok(reader) = UlogReader::new(bytes, &ReadOptions::default()) else { continue };
-        let want: Vec<_> = reader.records_in_file_order().map(|record| key(&record)).collect();
+        let records: Vec<_> = reader.records_in_file_order().collect();
+        let rows: HashSet<_> = records.iter().map(|record| record.offset).collect();
+        let others: Vec<_> = reader.messages().filter(|(at, _)| !rows.contains(at)).collect();
         for parts in [1, 2, 3, 100] {
-            let parts = reader.record_parts(parts);
-            let got = parts.iter().flat_map(RecordPart::records).map(|record| key(&record));
-            assert!(got.eq(want.iter().copied()), "{} parts", parts.len());
+            let parts = reader.parts(parts);
+            let mut want = records.iter();
+            let mut got = Vec::new();
+            for part in &parts {
+                let mut rows = part.first_rows().to_vec();
+                part.scan(|at, met| match met {
+                    Scanned::Record(topic, payload) => {
+                        let (row, want) =
+                            (&mut rows[topic.id.index()], want.next().expect("no more records"));
+                        assert_eq!((want.offset, want.topic.id, want.seq), (at, topic.id, *row));
+                        assert_eq!(want.payload, payload);
+                        assert!(at >= part.start());
+                        *row += 1;
+                    }
+                    Scanned::Message(message) => got.push((at, message)),
+                });
+            }
+            assert_eq!(want.count(), 0, "{} parts", parts.len());
+            // Without records there are no parts.
+            assert!(parts.is_empty() == records.is_empty());
+            assert!(parts.is_empty() || got == others, "{} parts", parts.len());
             most = most.max(parts.len());
         }
     }

@@ -62,6 +62,9 @@ pub struct Meter {
     pub slack: Duration,
 }
 
+/// Recovered logs of more bytes are not written for others.
+const KEPT_BYTES: usize = 1 << 20;
+
 /// The logs in a folder that open, by name. What is refused undamaged is no subject, nor are logs that are
 /// compressed: where damage lies in them cannot be said.
 ///
@@ -85,8 +88,17 @@ pub fn subjects(folder: &Path) -> io::Result<Vec<Subject>> {
     Ok(subjects)
 }
 
-/// Damages every subject in every way with seeds from 0 to `seeds`.
-pub fn run(subjects: &[Subject], seeds: u64, meter: &Meter) -> BTreeMap<&'static str, Vec<Tally>> {
+/// Damages every subject in every way with seeds from 0 to `seeds`. What is recovered of the first damage of each kind
+/// is written to `keep`, in a folder for each format, for others to read.
+///
+/// # Panics
+/// Where `keep` cannot be written.
+pub fn run(
+    subjects: &[Subject],
+    seeds: u64,
+    meter: &Meter,
+    keep: Option<&Path>,
+) -> BTreeMap<&'static str, Vec<Tally>> {
     let mut tallies = BTreeMap::<_, Vec<Tally>>::new();
     for (number, subject) in subjects.iter().enumerate() {
         let others = || subjects.iter().cycle().skip(number + 1);
@@ -95,7 +107,16 @@ pub fn run(subjects: &[Subject], seeds: u64, meter: &Meter) -> BTreeMap<&'static
             tallies.entry(subject.format).or_insert_with(|| vec![Tally::default(); Operator::ALL.len()]);
         for (operator, tally) in Operator::ALL.into_iter().zip(tally) {
             for seed in 0..seeds {
-                one(subject, operator, seed, &other.bytes, meter, tally);
+                let recovered = one(subject, operator, seed, &other.bytes, meter, tally);
+                if let (Some(folder), 0, Some(recovered)) = (keep, seed, recovered)
+                    && recovered.len() <= KEPT_BYTES
+                {
+                    let folder = folder.join(subject.format);
+                    std::fs::create_dir_all(&folder).expect("the folder for recovered logs");
+                    let kind = operator.name().replace(' ', "-");
+                    std::fs::write(folder.join(format!("{kind}--{}", subject.name)), recovered)
+                        .expect("a recovered log");
+                }
             }
         }
     }
@@ -129,8 +150,15 @@ fn read(bytes: Bytes) -> rovelog::Result<(AnyLog, Places)> {
     Ok((log, places))
 }
 
-/// One damaged log.
-fn one(subject: &Subject, operator: Operator, seed: u64, other: &[u8], meter: &Meter, tally: &mut Tally) {
+/// One damaged log, and what recovery made of it.
+fn one(
+    subject: &Subject,
+    operator: Operator,
+    seed: u64,
+    other: &[u8],
+    meter: &Meter,
+    tally: &mut Tally,
+) -> Option<Vec<u8>> {
     let (log, want) = read(Bytes::copy_from_slice(&subject.bytes)).expect("a subject opens");
     let mut random = Random::of(&subject.name, operator, seed);
     let lengths = length_fields(subject.format, &*log);
@@ -146,13 +174,14 @@ fn one(subject: &Subject, operator: Operator, seed: u64, other: &[u8], meter: &M
     }));
     *tally = judged;
     match held {
-        Ok(Ok(())) => {}
+        Ok(Ok(recovered)) => return recovered,
         Ok(Err(why)) => tally.broken.push(format!("{}: {why}", case())),
         Err(_) => tally.broken.push(format!("{}: a panic", case())),
     }
+    None
 }
 
-/// All that must hold of a damaged log.
+/// All that must hold of a damaged log; what recovery made of it, where that holds records.
 fn judge(
     subject: &Subject,
     bytes: &Bytes,
@@ -161,7 +190,7 @@ fn judge(
     sound: Option<u64>,
     meter: &Meter,
     tally: &mut Tally,
-) -> Result<(), String> {
+) -> Result<Option<Vec<u8>>, String> {
     let start = Instant::now();
     let before = (meter.reset)();
     let opened = read(bytes.clone());
@@ -173,7 +202,7 @@ fn judge(
             return if lost {
                 Err(format!("records before the damage are refused: {error}"))
             } else {
-                Ok(())
+                Ok(None)
             };
         }
     };
@@ -215,7 +244,7 @@ fn judge(
         return Err(format!("{accounted} of {} bytes are accounted for", log.info().size));
     }
     if report.records == 0 {
-        return Ok(());
+        return Ok(None);
     }
     let mut out = Vec::new();
     log.recover(&mut out, &RecoverOptions::default()).map_err(|error| error.to_string())?;
@@ -232,5 +261,5 @@ fn judge(
         ));
     }
     tally.recovered += 1;
-    Ok(())
+    Ok(Some(out))
 }

@@ -25,7 +25,7 @@ fn every_corpus_log_damaged_once_in_each_way() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(format);
         let subjects = campaign::subjects(&folder).expect("the corpus is part of the repository");
         assert!(subjects.len() > 40, "{} logs of {format}", subjects.len());
-        let tallies = campaign::run(&subjects, 1, &METER);
+        let tallies = campaign::run(&subjects, 1, &METER, None);
         let broken: Vec<_> = tallies.values().flatten().flat_map(|tally| &tally.broken).collect();
         assert!(broken.is_empty(), "{broken:#?}");
         let cases: u64 = tallies.values().flatten().map(|tally| tally.cases).sum();

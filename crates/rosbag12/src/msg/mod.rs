@@ -17,6 +17,6 @@ pub(crate) use catalogue::name_of_sum;
 #[cfg(feature = "arrow")]
 pub(crate) use columns::RowBuilder;
 pub use md5::{Sum, SumMatch};
-pub use plan::{Fit, Plan};
+pub use plan::{Fit, Kind, Plan, Slot};
 pub use text::{Array, Constant, FieldText, FullText, MessageText, Primitive, SyntaxError};
 pub use types::{DefinitionError, Type, Types};

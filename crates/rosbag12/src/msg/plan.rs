@@ -31,21 +31,30 @@ pub struct Plan {
 
 /// One field.
 #[derive(Debug)]
-pub(super) struct Slot {
-    pub(super) name: Arc<str>,
-    pub(super) kind: Kind,
-    pub(super) array: Array,
+#[non_exhaustive]
+pub struct Slot {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What one element is.
+    pub kind: Kind,
+    /// How many elements there are.
+    pub array: Array,
 }
 
-/// What one element of a field is.
+/// What one element of a field is (section 6.3). All integers are little-endian.
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// A number.
     Scalar(Scalar),
-    /// An array of this is bytes.
+    /// A number of 8 bits without sign; an array of this is bytes.
     Byte,
+    /// Seconds and nanoseconds, each 32 bits without sign.
     Time,
+    /// Seconds and nanoseconds, each 32 bits with sign.
     Duration,
+    /// A length of 32 bits, and as many bytes, mostly UTF-8.
     Text,
+    /// The fields of another type.
     Nested(Arc<Plan>),
 }
 
@@ -223,9 +232,15 @@ impl Plan {
         }
     }
 
-    /// Whether a payload decodes, and to its last byte.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn decodes(&self, payload: &[u8], may_have_surplus: bool) -> bool {
+    /// The fields in the order of their bytes, for decoders into types of one's own. The elements of a field stand behind
+    /// each other; those of an [`Array::Any`] behind a count of 32 bits.
+    pub fn slots(&self) -> &[Slot] {
+        &self.fields
+    }
+
+    /// Whether a payload has the bytes of all fields, and, unless it may have a surplus, none behind them. A decoder
+    /// of such a payload runs against no end, and its lists have not more elements than the payload has room for.
+    pub fn decodes(&self, payload: &[u8], may_have_surplus: bool) -> bool {
         let fits = match self.fit(payload) {
             Fit::Exact => true,
             Fit::Surplus(_) => may_have_surplus,

@@ -83,17 +83,8 @@ class EnergyFacts(TypedDict):
     missing: dict[str, int]
 
 
-class BagPart(TypedDict):
-    """What the value of a field becomes."""
-
-    numbers: bool
-    many: bool
-    stamp: type | None
-    message: BagMaker | None
-
-
-BagMaker = tuple[type, list[tuple[str, BagPart]]]
-"""A class of messages, and its fields in order."""
+BagMaker = tuple[type, list[tuple[str, "BagMaker | None"]]]
+"""A class of messages, and its fields in order: name, and what makes the messages in it."""
 
 
 class BagConnection(TypedDict):
@@ -103,4 +94,5 @@ class BagConnection(TypedDict):
     kind: str
     md5: str
     maker: BagMaker
+    undecoded: type
     header: dict[str, str] | None

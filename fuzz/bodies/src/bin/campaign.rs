@@ -1,10 +1,11 @@
-//! The damage campaign over folders of logs, as tables: `campaign SEEDS FOLDER...`
+//! The damage campaign over folders of logs, as tables: `campaign SEEDS [--keep FOLDER] FOLDER...`. With `--keep`, what
+//! is recovered is written for other readers.
 
 #![forbid(unsafe_code)]
 // This is a terminal tool: printing is its job.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -24,11 +25,12 @@ const METER: Meter = Meter {
 };
 
 fn main() -> ExitCode {
-    let mut args = std::env::args().skip(1);
+    let mut args = std::env::args().skip(1).peekable();
     let Some(seeds) = args.next().and_then(|seeds| seeds.parse().ok()) else {
-        eprintln!("usage: campaign SEEDS FOLDER...");
+        eprintln!("usage: campaign SEEDS [--keep FOLDER] FOLDER...");
         return ExitCode::from(2);
     };
+    let keep = args.next_if(|arg| arg == "--keep").and_then(|_| args.next()).map(PathBuf::from);
     let mut subjects = Vec::new();
     for folder in args {
         match campaign::subjects(Path::new(&folder)) {
@@ -40,7 +42,7 @@ fn main() -> ExitCode {
         }
     }
     let mut broken = 0;
-    for (format, tallies) in campaign::run(&subjects, seeds, &METER) {
+    for (format, tallies) in campaign::run(&subjects, seeds, &METER, keep.as_deref()) {
         let logs = subjects.iter().filter(|subject| subject.format == format).count();
         println!("**{format}**, {logs} logs:\n");
         println!(

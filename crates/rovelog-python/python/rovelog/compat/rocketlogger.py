@@ -207,7 +207,7 @@ class RocketLoggerData:
         places = [_place(channel) for channel in channels]
         if self._factor == 1 and all(place is not None for place in places):
             memory = np.asarray(_core.rld_matrix(self._reader, [place for place in places if place is not None]))
-            return memory.view(np.float64).reshape(self._rows, len(channels))
+            return memory.view(np.float64).reshape(len(channels), self._rows).T
         data = np.empty((self._rows, len(channels)))
         for place, channel in enumerate(channels):
             data[:, place] = _scaled(self._values(channel), channel.scale)

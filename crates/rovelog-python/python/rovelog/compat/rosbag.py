@@ -5,19 +5,20 @@ For bags of V1.2 and before, indexed, unindexed, crashed or damaged. Writing is 
 
 from __future__ import annotations
 
+import builtins
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import total_ordering
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from rovelog import _core
+from rovelog._core import Duration, Time
 from rovelog._errors import NotALogError, UnreadableError
 from rovelog._log import Source, _open
-from rovelog._types import BagConnection, BagMaker, BagPart
+from rovelog._types import BagConnection, BagMaker
 
-ARRAY = re.compile(r"(.*)\[\d*\]")
+ARRAY = re.compile(r"\[\d*\]$")
 
 
 class ROSBagException(Exception):
@@ -28,67 +29,26 @@ class ROSBagFormatException(ROSBagException):
     """The file is no bag, or none that can be read."""
 
 
-@total_ordering
-class _Stamp:
-    """Seconds and nanoseconds."""
-
-    __slots__ = ("nsecs", "secs")
-
-    def __init__(self, secs: int = 0, nsecs: int = 0) -> None:
-        self.secs = secs
-        self.nsecs = nsecs
-
-    def to_sec(self) -> float:
-        """Seconds as a float, which is not exact."""
-        return self.secs + self.nsecs / 1e9
-
-    def to_nsec(self) -> int:
-        """Nanoseconds, exact."""
-        return self.secs * 10**9 + self.nsecs
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self.to_nsec() == other.to_nsec()
-
-    def __lt__(self, other: _Stamp) -> bool:
-        return self.to_nsec() < other.to_nsec()
-
-    def __hash__(self) -> int:
-        return hash(self.to_nsec())
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.secs}, {self.nsecs})"
-
-    def __str__(self) -> str:
-        return str(self.to_nsec())
-
-
-class Time(_Stamp):
-    """A point in time."""
-
-    __slots__ = ()
-
-
-class Duration(_Stamp):
-    """A span of time."""
-
-    __slots__ = ()
-
-
 class Message:
     """A message: its fields are attributes, their names in `__slots__`, their types in `_slot_types`. `_type`, `_md5sum` and
     `_full_text` say what it is."""
 
+    __slots__: Any = ()
+    _slot_types: Any = ()
     _type = ""
     _md5sum = ""
     _full_text = ""
 
+    def _fields(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Message) and self._type == other._type and self.__dict__ == other.__dict__
+        return isinstance(other, Message) and self._type == other._type and self._fields() == other._fields()
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return "\n".join(f"{name}: {value}" for name, value in self.__dict__.items())
+        return "\n".join(f"{name}: {value}" for name, value in self._fields().items())
 
 
 class BagMessage(NamedTuple):
@@ -132,6 +92,8 @@ class _Connection(NamedTuple):
     definition: str
     messages: int
     maker: BagMaker
+    undecoded: builtins.type
+    """Of messages that no definition decodes: their bytes are in `raw`."""
 
     @property
     def header(self) -> dict[str, str]:
@@ -155,9 +117,11 @@ class Bag:
         self._connections = []
         facts = zip(reader.topics(), _core.bag_connections(reader), strict=True)
         for index, (listed, (topic, kind, md5, _latched, definition, _nodes)) in enumerate(facts):
-            maker = _maker(reader.fields(index), kind, md5, definition or "")
+            definition = definition or ""
+            maker = _maker(reader.fields(index), kind, md5, definition)
+            undecoded = _maker([("raw", None, "uint8[]", None, None)], kind, md5, definition)[0]
             self._connections.append(
-                _Connection(listed["name"], topic, kind, md5, definition or "", listed["count"], maker)
+                _Connection(listed["name"], topic, kind, md5, definition, listed["count"], maker, undecoded)
             )
 
     @property
@@ -186,6 +150,7 @@ class Bag:
                 "kind": found.type,
                 "md5": found.md5,
                 "maker": found.maker,
+                "undecoded": found.undecoded,
                 "header": found.header if return_connection_header else None,
             }
             if found in chosen
@@ -198,7 +163,6 @@ class Bag:
             start=_nanos(start_time),
             end=None if end is None else end + 1,
             raw=raw,
-            time=Time,
             given=BagMessageWithConnectionHeader if return_connection_header else BagMessage,
         )
 
@@ -291,23 +255,17 @@ def _frequency(stamps: list[int]) -> float | None:
 
 def _maker(fields: list[Any], kind: str, md5: str, definition: str) -> BagMaker:
     """What messages of a type are made of; the class is made of names only, never of code."""
-    made = type(kind.rsplit("/", 1)[-1] or "Message", (Message,), {"_type": kind, "_md5sum": md5, "_full_text": definition})
-    # Only names, as scripts read them: set afterwards, they make no slots.
-    made.__slots__ = [name for name, *_ in fields]  # type: ignore[attr-defined]
-    made._slot_types = [source for _, _, source, *_ in fields]  # type: ignore[attr-defined]
-    return made, [(sys.intern(name), _part(source, inner)) for name, _, source, _, inner in fields]
+    names = [name for name, *_ in fields]
+    facts: dict[str, Any] = {"_type": kind, "_md5sum": md5, "_full_text": definition, "_slot_types": [source for _, _, source, *_ in fields]}
+    plain = all(name.isidentifier() and not name.startswith("__") and not hasattr(Message, name) for name in names)
+    # Names that Python has no slots for are kept as any attribute is.
+    facts["__slots__"] = names if plain else ("__dict__",)
+    made = type(kind.rsplit("/", 1)[-1] or "Message", (Message,), facts)
+    made.__slots__ = names  # type: ignore[attr-defined]
+    return made, [(sys.intern(name), _nested(source, inner)) for name, _, source, _, inner in fields]
 
 
-def _part(source: str, inner: list[Any] | None) -> BagPart:
-    """What a field's value becomes: numbers come as tuples, bytes as they are, texts as lists."""
-    array = ARRAY.fullmatch(source)
-    element = source if array is None else array[1]
-    stamp = {"time": Time, "duration": Duration}.get(element)
-    nested = None if inner is None or stamp else _maker(inner, element, "", "")
-    plain = stamp is None and nested is None
-    return {
-        "numbers": array is not None and plain and element != "string",
-        "many": array is not None and not plain,
-        "stamp": stamp,
-        "message": nested,
-    }
+def _nested(source: str, inner: list[Any] | None) -> BagMaker | None:
+    """What makes the messages in a field; none where a field has values."""
+    element = ARRAY.sub("", source)
+    return None if inner is None or element in ("time", "duration") else _maker(inner, element, "", "")
