@@ -58,18 +58,27 @@ impl Input {
         Ok(self.open_hashing(context, false)?.0)
     }
 
-    /// Opens the log, and says where it comes from: its name and the SHA-256 of its bytes.
-    pub(crate) fn open_with_provenance(&self, context: &Context) -> Result<(AnyLog, Provenance), Failure> {
-        let (log, stdin) = self.open_hashing(context, true)?;
+    /// Opens the log, and says where it comes from: its name and, where the output will hold that (`told`), the
+    /// SHA-256 of its bytes.
+    pub(crate) fn open_with_provenance(
+        &self,
+        context: &Context,
+        told: bool,
+    ) -> Result<(AnyLog, Provenance), Failure> {
+        let (log, stdin) = self.open_hashing(context, told)?;
         let name = if self.is_stdin() { None } else { self.path.file_name() };
         let name = name.map_or_else(|| "-".into(), |name| name.to_string_lossy());
+        let provenance = Provenance::new(name);
+        if !told {
+            return Ok((log, provenance));
+        }
         let sha256 = match stdin {
             Some(sha256) => sha256,
             None => std::fs::File::open(&self.path)
                 .and_then(rovelog_export::sha256)
                 .map_err(|error| Failure::from(Error::io("rovelog", error)).at(&self.path))?,
         };
-        Ok((log, Provenance::new(name).with_sha256(sha256)))
+        Ok((log, provenance.with_sha256(sha256)))
     }
 
     /// Opens the log; with `hash`, also the SHA-256 of what came from stdin.

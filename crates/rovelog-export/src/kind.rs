@@ -39,6 +39,15 @@ impl Kind {
             Self::Bag2 => "bag2",
         }
     }
+
+    /// Whether the output has a place for where the data come from.
+    pub const fn tells_source(self) -> bool {
+        match self {
+            Self::Table(table) => !matches!(table, table::Kind::Csv),
+            Self::Mcap => true,
+            Self::Ndjson | Self::Bag2 => false,
+        }
+    }
 }
 
 /// A part of a file name for each of `topics`, all different.

@@ -105,7 +105,7 @@ pub(crate) struct Bound {
     pub(crate) array: ArrayRef,
     stride: usize,
     offset: usize,
-    /// What contains the leaf and may be null: its nulls, stride and offset.
+    /// What may be null, the leaf itself and what contains it: its nulls, stride and offset.
     masks: Vec<(NullBuffer, usize, usize)>,
 }
 
@@ -115,10 +115,13 @@ impl Leaf {
         let mut array = Arc::clone(batch.column(self.column));
         let (mut stride, mut offset) = (1, 0);
         let mut masks = Vec::new();
-        for step in &self.steps {
+        let mut mask = |array: &ArrayRef, stride, offset| {
             if let Some(nulls) = array.nulls().filter(|nulls| nulls.null_count() > 0) {
                 masks.push((nulls.clone(), stride, offset));
             }
+        };
+        for step in &self.steps {
+            mask(&array, stride, offset);
             array = match *step {
                 Step::Child(i) => Arc::clone(array.as_struct().column(i)),
                 Step::Element(len, i) => {
@@ -127,6 +130,7 @@ impl Leaf {
                 }
             };
         }
+        mask(&array, stride, offset);
         Bound { array, stride, offset, masks }
     }
 }
@@ -135,10 +139,8 @@ impl Bound {
     /// Where the value of a row lies in the array; `None` where there is none.
     #[inline]
     pub(crate) fn at(&self, row: usize) -> Option<usize> {
-        let at = row * self.stride + self.offset;
-        let hidden = !self.masks.is_empty()
-            && self.masks.iter().any(|(nulls, stride, offset)| nulls.is_null(row * stride + offset));
-        (!hidden && self.array.is_valid(at)).then_some(at)
+        let there = self.masks.iter().all(|(nulls, stride, offset)| nulls.is_valid(row * stride + offset));
+        there.then_some(row * self.stride + self.offset)
     }
 }
 

@@ -125,6 +125,59 @@ fn samples_are_the_rows() {
     assert!(compared >= least, "{compared}");
 }
 
+/// The packed lists of a message by field.
+fn lists(message: &[u8]) -> BTreeMap<u64, &[u8]> {
+    let (mut found, mut at) = (BTreeMap::new(), 0);
+    while at < message.len() {
+        let key = varint(message, &mut at);
+        assert_eq!(key & 7, 2);
+        let len = usize::try_from(varint(message, &mut at)).unwrap();
+        found.insert(key >> 3, &message[at..][..len]);
+        at += len;
+    }
+    found
+}
+
+#[test]
+fn batches_hold_the_same_samples() {
+    let mut compared = 0;
+    for (name, log) in logs("rld") {
+        let report = rld(&log).clock_report();
+        if !report.backwards.is_empty() || !report.steps.is_empty() {
+            continue;
+        }
+        let (single, losses, _) = written(&log, |options| options.full = true);
+        let (batches, _, notes) = written(&log, |options| options.batch = Some(7));
+        let Some((_, single)) = single.get("/rld/samples").filter(|_| losses.is_empty()) else { continue };
+        let (schema, batches) = &batches["/rld/samples"];
+        assert!(notes.is_empty() && schema.as_deref() == Some("rld.Batch"), "{name}");
+        let mut single = single.iter();
+        for (start, batch) in batches {
+            let mut columns = lists(batch);
+            let (offsets, mut at) = (columns.pop_last().unwrap().1, 0);
+            let mut row = 0;
+            while at < offsets.len() {
+                let offset = varint(offsets, &mut at);
+                let (time, message) = single.next().unwrap();
+                assert_eq!(start + offset, *time, "{name}");
+                let message = numbers(message);
+                for (number, list) in &columns {
+                    // Truth values take a byte, numbers eight.
+                    let got = list.as_chunks::<8>().0.get(row).map(|bytes| f64::from_le_bytes(*bytes));
+                    let got = if list.len() < 8 { Some(f64::from(list[row])) } else { got };
+                    let want = message.get(number).copied().unwrap_or(0.0);
+                    assert!(same(got.unwrap(), want), "{name}, row {row}, field {number}");
+                    compared += 1;
+                }
+                row += 1;
+            }
+            assert!(row <= 7, "{name}");
+        }
+        assert!(single.next().is_none(), "{name}: rows that no batch holds");
+    }
+    assert!(compared > 2_000, "{compared}");
+}
+
 /// A log of 64 kSPS: 300 ms, and half a second of it missing behind the first 200.
 fn fast() -> RldReader {
     let mut spec = LogSpec::new(64_000);

@@ -226,6 +226,8 @@ fn one_point_is_a_point_and_none_is_an_error() {
     );
     assert!(text(&track, Format::Gpx).contains(r#"lat="0.0000000" lon="0.0000001""#));
     assert!(text(&track, Format::GeoJson).contains(r#"{"type":"Point","coordinates":[1e-7,0.0,47.25]}"#));
+    track.lines = vec![line(&[point(1.0, 0.0, 180.0, 0.0)])];
+    assert!(text(&track, Format::Gpx).contains(r#"lon="-180.0000000""#), "the schema ends below 180");
 }
 
 #[test]

@@ -148,7 +148,8 @@ pub(crate) fn export_tables(
         for (topic, path) in outputs {
             files.extend(chosen(reader, [topic]).into_iter().zip([create(&path, signals)?]));
         }
-        let (options, provenance) = (options.table(), provenance(reader)?);
+        let told = Kind::Table(kind).tells_source();
+        let (options, provenance) = (options.table(), provenance(reader, told)?);
         let how = (kind, &options);
         let (written, losses) = table::write(&**reader.log, files, &select, how, &provenance, &mut |_| ())?;
         let mut rows = Vec::new();
@@ -186,7 +187,7 @@ pub(crate) fn export_records(
         let mut file = create(&out, signals)?;
         let (records, losses) = match (kind, bag) {
             (Kind::Mcap, _) => {
-                let provenance = provenance(reader)?;
+                let provenance = provenance(reader, true)?;
                 let done = mcap::write(&reader.log, &select, &to_mcap, &provenance, &mut file, &mut |_| ())?;
                 (done.messages, done.losses)
             }
@@ -276,11 +277,12 @@ fn exported<T: Send>(
     })
 }
 
-/// Where the data come from: a name, and the SHA-256 of the bytes.
-fn provenance(reader: &Reader) -> rovelog::Result<Provenance> {
+/// Where the data come from: a name and, where the output will hold that (`told`), the SHA-256 of the bytes.
+fn provenance(reader: &Reader, told: bool) -> rovelog::Result<Provenance> {
     let path = reader.path.as_deref().map(Path::new);
     let name = path.and_then(Path::file_name).map_or_else(|| "-".into(), |name| name.to_string_lossy());
     let digits = match (&reader.memory, path) {
+        _ if !told => return Ok(Provenance::new(name)),
         (Some(bytes), _) => rovelog_export::sha256(&bytes[..]),
         (None, Some(path)) => File::open(path).and_then(rovelog_export::sha256),
         (None, None) => return Ok(Provenance::new(name)),

@@ -1,4 +1,4 @@
-//! What is exported, opened by what people use: pyarrow, polars, duckdb, mcap, laspy, and beside pyulog's own CSV.
+//! What is exported, opened by what people use: pyarrow, polars, duckdb, mcap, laspy, fastkml, gpxpy, and beside pyulog's own CSV.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,6 +21,9 @@ const REQUIREMENTS: &[&str] = &[
     "laspy[lazrs]==2.7.0",
 ];
 
+/// What looks at tracks.
+const OF_TRACKS: &[&str] = &["fastkml==1.4.0", "lxml==6.1.3", "gpxpy==1.6.2"];
+
 /// What the readers of bags need.
 const OF_BAGS: &[&str] = &["rosbags==0.11.9", "mcap==1.6.0", "mcap-ros2-support==0.6.0"];
 
@@ -35,6 +38,11 @@ pub(super) fn judge() -> Result<()> {
         if !status.success() {
             differ.push(name);
         }
+    }
+    let mut judge = script("export_tracks.py", "oracle-tracks", OF_TRACKS)?;
+    let judge = judge.arg(&binary).arg(&real).arg(root().join("corpus"));
+    if !judge.status().context("starting the script")?.success() {
+        differ.push("export_tracks.py");
     }
     for mode in ["bag2", "ros2"] {
         let mut judge = script("export_bags.py", "oracle-bags", OF_BAGS)?;

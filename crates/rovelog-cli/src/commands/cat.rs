@@ -1,8 +1,9 @@
 //! `rovelog cat`: the records of a log in the order of time.
 
+use std::cell::OnceCell;
 use std::path::PathBuf;
 
-use rovelog::{AnyLog, LogReader, Select, Topic};
+use rovelog::{AnyLog, LogInfo, LogReader, Select, Topic};
 
 use crate::args::{Context, Format};
 use crate::input::Input;
@@ -100,16 +101,29 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
         return Err(Failure::usage("--latched needs a file: a pipe cannot be read twice"));
     }
     let mut stream = input.stream(context)?;
-    // What the header says has to do: the log's UTC may only be known at its end, as that is itself.
+    // What the header and the first record say has to do: the log's UTC may only be known at its end, as that
+    // is itself.
     let mut info = stream.info();
     info.end = None;
-    let times = context.times(&info)?;
-    let window = args.window.resolve(&times, None)?;
-    let mut out = Records::new(context, format, &args.fields, &times, &input.path)?;
+    let times = OnceCell::new();
+    let settle = |info: &LogInfo| {
+        let known = context.times(info)?;
+        let times = times.get_or_init(|| known);
+        let window = args.window.resolve(times, None)?;
+        Ok::<_, Failure>((window, Records::new(context, format, &args.fields, times, &input.path)?))
+    };
+    let mut settled = None;
     let mut progress = Progress::new(context, None);
     let mut only: Option<Topic> = None;
     while let Some(record) = stream.next_record()? {
         progress.at(record.offset);
+        if settled.is_none() {
+            info.start = info.start.or(record.time);
+        }
+        let (window, out) = match &mut settled {
+            Some(settled) => settled,
+            none => none.insert(settle(&info)?),
+        };
         let inside = record.time.is_none_or(|time| window.keeps(time.nanos));
         if !inside || !args.topics.keeps(record.topic) {
             continue;
@@ -131,6 +145,7 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
         }
     }
     drop(progress);
+    let (_, out) = settled.map_or_else(|| settle(&info), Ok)?;
     let written = out.finish()?;
     input.refuse_damage(stream.diagnostics(), context)?;
     args.topics.demand(stream.topics())?;

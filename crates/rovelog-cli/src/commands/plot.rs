@@ -91,7 +91,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             .at(&args.file));
     }
     let input = Input::new(Some(&args.file))?;
-    let (log, provenance) = input.open_with_provenance(context)?;
+    let (log, provenance) = input.open_with_provenance(context, kind == Kind::Html)?;
     let here = |failure: Failure| failure.at(&input.path);
     let times = context.times(log.info()).map_err(here)?;
     let all = report::span(&log).ok_or_else(|| here(Failure::failed("nothing in this log has a time")))?;

@@ -44,7 +44,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         return Err(Failure::usage("a report is a page of HTML").next("name it so: -o report.html").at(path));
     }
     let input = Input::new(args.file.as_deref())?;
-    let (log, provenance) = input.open_with_provenance(context)?;
+    let (log, provenance) = input.open_with_provenance(context, true)?;
     let mut options = ReportOptions::default();
     options.redact = args.redact;
     let mut out = LogOut::create(path, "report.html", &[&input.path], args.out, context)?;

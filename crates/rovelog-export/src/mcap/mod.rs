@@ -44,6 +44,8 @@ pub struct McapOptions {
     pub raw: bool,
     /// RLD: every sample at any rate, instead of an envelope above 1000 in a second.
     pub full: bool,
+    /// RLD: every sample, so many in a message as lists; a message never reaches over a gap.
+    pub batch: Option<u32>,
     /// What records of ROS bags become.
     pub ros: RosForm,
     /// VEL: what the log does not tell of its Velodyne.
@@ -81,6 +83,7 @@ impl Default for McapOptions {
             keep_ned: false,
             raw: false,
             full: false,
+            batch: None,
             ros: RosForm::default(),
             velodyne: VelodyneOptions::default(),
         }

@@ -121,11 +121,21 @@ pub(super) struct FieldProto {
     pub(super) optional: bool,
     /// The full name of a message or an enum, with its leading point.
     pub(super) type_name: Option<String>,
+    /// What a reader of the schema is told beside it.
+    pub(super) comment: Option<String>,
 }
 
 impl FieldProto {
     pub(super) fn new(name: impl Into<String>, number: u32, ty: Type) -> Self {
-        Self { name: name.into(), number, ty, repeated: false, optional: false, type_name: None }
+        Self {
+            name: name.into(),
+            number,
+            ty,
+            repeated: false,
+            optional: false,
+            type_name: None,
+            comment: None,
+        }
     }
 
     pub(super) fn repeated(mut self) -> Self {
@@ -202,6 +212,27 @@ pub(super) struct FileProto<'a> {
     pub(super) messages: &'a [MessageProto],
 }
 
+/// The `SourceCodeInfo` with what is said of fields; places in a text that never was are all 0.
+fn comments(messages: &[MessageProto], out: &mut Vec<u8>) {
+    let mut info = Vec::new();
+    for (of_type, message_type) in (0..).zip(messages) {
+        for (of_field, field) in (0..).zip(&message_type.fields) {
+            let Some(comment) = &field.comment else { continue };
+            message(1, &mut info, |out| {
+                // The field in its message in its file, by the numbers of those in their descriptors.
+                message(1, out, |out| {
+                    for part in [4, of_type, 2, of_field] {
+                        varint(part, out);
+                    }
+                });
+                element(2, &[0; 3], out);
+                bytes(4, comment.as_bytes(), out);
+            });
+        }
+    }
+    bytes(9, &info, out);
+}
+
 /// A `FileDescriptorSet`: a file that others depend on comes before them.
 pub(super) fn descriptor_set(files: &[FileProto<'_>]) -> Vec<u8> {
     let mut set = Vec::new();
@@ -215,6 +246,7 @@ pub(super) fn descriptor_set(files: &[FileProto<'_>]) -> Vec<u8> {
             for message_type in file.messages {
                 message(4, out, |out| message_type.write(out));
             }
+            comments(file.messages, out);
             bytes(12, b"proto3", out);
         });
     }

@@ -16,7 +16,7 @@ use rovelog::rld_format::{AMBIENT, Channel, RldReader, diagnostics};
 use rovelog::{Diagnostic, Field, FieldType, LogReader as _, Scalar, Schema, Select, Severity, Topic};
 
 use super::foxglove::{self, WellKnown};
-use super::proto::{double, uint};
+use super::proto::{bytes, double, uint, varint};
 use super::{Carried, Extra, ExtraSchema, Extras, McapOptions};
 use crate::{ExportError, TimeBase};
 
@@ -53,15 +53,19 @@ impl<'a> Rld<'a> {
         options: &McapOptions,
     ) -> Result<Self, ExportError> {
         let rate = reader.header().lead_in.sample_rate.get();
-        let rows = if options.full { 1 } else { u64::from(rate.div_ceil(RATE)).max(1) };
+        let rows = match options.batch {
+            Some(rows) => u64::from(rows).max(1),
+            None if options.full => 1,
+            None => u64::from(rate.div_ceil(RATE)).max(1),
+        };
         let (mut series, mut digital) = (Vec::new(), None);
         for topic in reader.topics().iter().filter(|topic| topic.count > 0 && select.keeps_topic(topic)) {
             let file = if topic.id.index() == 0 { Some(reader) } else { reader.ambient() };
             let Some(file) = file else { continue };
             if topic.name == AMBIENT {
-                series.push(Series::new(file, Kind::Ambient, 1)?);
+                series.push(Series::new(file, Kind::Ambient, 1, false)?);
             } else {
-                series.push(Series::new(file, Kind::Samples, rows)?);
+                series.push(Series::new(file, Kind::Samples, rows, options.batch.is_some())?);
                 digital = Digital::new(file, rows > 1);
             }
         }
@@ -146,25 +150,31 @@ struct Series<'a> {
     sums: Accumulator<'a>,
     /// Rows of a message.
     rows: u64,
+    /// Whether a message of several rows holds all of them.
+    batch: bool,
     columns: Vec<Column>,
     schema: Arc<Schema>,
 }
 
 impl<'a> Series<'a> {
-    fn new(reader: &'a RldReader, kind: Kind, rows: u64) -> Result<Self, ExportError> {
+    fn new(reader: &'a RldReader, kind: Kind, rows: u64, batch: bool) -> Result<Self, ExportError> {
         let options = StatsOptions::default().with_powers(Vec::<String>::new());
         let sums = reader.accumulator(&options).map_err(rovelog::Error::from)?;
         let (mut columns, mut fields) = (Vec::new(), Vec::new());
+        let each = rows == 1 || batch;
+        let number = |scalar| match FieldType::Scalar(scalar) {
+            one if batch => FieldType::List(Box::new(one)),
+            one => one,
+        };
         let mut add = |column: Column, name: &str, unit: &str| {
             let numbers = match column {
-                Column::Valid(_) if rows == 1 => vec![(String::new(), Scalar::Bool)],
+                Column::Valid(_) if each => vec![(String::new(), Scalar::Bool)],
                 Column::Valid(_) => vec![(String::new(), Scalar::UInt32)],
-                _ if rows == 1 => vec![(String::new(), Scalar::Float64)],
+                _ if each => vec![(String::new(), Scalar::Float64)],
                 _ => ["_min", "_mean", "_max"].map(|end| (end.to_owned(), Scalar::Float64)).to_vec(),
             };
             for (end, scalar) in numbers {
-                fields
-                    .push(Field::new(format!("{name}{end}"), FieldType::Scalar(scalar), "").with_unit(unit));
+                fields.push(Field::new(format!("{name}{end}"), number(scalar), "").with_unit(unit));
             }
             columns.push(column);
         };
@@ -186,20 +196,26 @@ impl<'a> Series<'a> {
         for (bit, channel) in channels.iter().enumerate().filter(|(bit, _)| is_range(channels, *bit)) {
             add(Column::Valid(bit), &named(&channel.name, ""), "");
         }
-        if rows > 1 {
+        if batch {
+            fields.push(Field::new("offset_ns", number(Scalar::Int64), "").with_unit("ns"));
+        } else if rows > 1 {
             fields.push(Field::new("rows", FieldType::Scalar(Scalar::UInt32), ""));
         }
         let name = match kind {
             Kind::Ambient => "Ambient",
+            _ if batch => "Batch",
             _ if rows > 1 => "Envelope",
             _ => "Samples",
         };
         let schema = Arc::new(Schema { name: name.to_owned(), fields });
         let times = reader.record_times();
-        Ok(Self { reader, kind, times, sums, rows, columns, schema })
+        Ok(Self { reader, kind, times, sums, rows, batch, columns, schema })
     }
 
     fn message(&mut self, rows: Range<u64>) -> Vec<u8> {
+        if self.batch {
+            return self.rows_together(rows);
+        }
         let sums = self.sums.stats(rows);
         let (mut out, mut number) = (Vec::new(), 0);
         let mut next = || {
@@ -224,6 +240,34 @@ impl<'a> Series<'a> {
         }
         if self.rows > 1 {
             uint(next(), sums.rows, &mut out);
+        }
+        out
+    }
+
+    /// All values of rows, a list for each column, and behind those how long after the first row each one is.
+    fn rows_together(&mut self, rows: Range<u64>) -> Vec<u8> {
+        let mut lists = vec![Vec::new(); self.columns.len()];
+        let mut offsets = Vec::new();
+        let start = self.times.time(rows.start);
+        for row in rows {
+            let offset = self.times.time(row).zip(start).map_or(0, |(time, start)| time.wrapping_sub(start));
+            varint(offset.cast_unsigned(), &mut offsets);
+            let sums = self.sums.stats(row..row + 1);
+            for (column, list) in self.columns.iter().zip(&mut lists) {
+                let value = match column {
+                    Column::Valid(bit) => {
+                        varint(sums.ones[*bit], list);
+                        continue;
+                    }
+                    Column::Analog(i, scale) => sums.channels[*i].mean(*scale),
+                    Column::Current(i, scale) => sums.currents[*i].mean(*scale),
+                };
+                list.extend_from_slice(&value.unwrap_or(f64::NAN).to_le_bytes());
+            }
+        }
+        let mut out = Vec::new();
+        for (number, list) in (1..).zip(lists.iter().chain([&offsets])) {
+            bytes(number, list, &mut out);
         }
         out
     }
@@ -404,7 +448,8 @@ impl Extras for Rld<'_> {
     }
 
     fn notes(&self) -> Vec<String> {
-        let rows = self.series.iter().map(|series| series.rows).find(|rows| *rows > 1);
+        let thinned = self.series.iter().filter(|series| !series.batch);
+        let rows = thinned.map(|series| series.rows).find(|rows| *rows > 1);
         rows.into_iter()
             .map(|rows| {
                 format!(

@@ -77,6 +77,8 @@ impl Types<'_> {
             let name = unique(identifier(&field.name), &mut taken);
             let mut proto = FieldProto::new(name, number, ty);
             proto.repeated = repeated;
+            proto.comment =
+                field.unit.as_ref().filter(|unit| !unit.is_empty()).map(|unit| format!(" {unit}\n"));
             if let Some(name) = well_known {
                 self.google.insert(name);
                 proto = proto.of(format!(".google.protobuf.{name}"));
@@ -219,6 +221,23 @@ mod tests {
         want.extend(b"testing");
         want.extend([0x2d, 0, 0, 0x80, 0x3f, 0x3a, 3, 0x08, 0x96, 0x01]);
         assert_eq!(out, want);
+    }
+
+    #[test]
+    fn units_are_comments_of_the_schema() {
+        let number = FieldType::Scalar(Scalar::Float32);
+        let fields = vec![
+            Field::new("load", number.clone(), "float"),
+            Field::new("voltage", number, "float").with_unit("V"),
+        ];
+        let compiled = compile("px4", &Schema { name: "battery".to_owned(), fields }).unwrap();
+        // Of the file's field 9 the one place, `message_type[0].field[1]`: what stands behind it.
+        let info = b"\x4a\x12\x0a\x10\x0a\x04\x04\0\x02\x01\x12\x03\0\0\0\x22\x03 V\n";
+        assert!(
+            compiled.descriptor.windows(info.len()).any(|part| part == info),
+            "{:x?}",
+            compiled.descriptor
+        );
     }
 
     #[test]

@@ -28,7 +28,8 @@ pub(super) fn label(value: f64, digits: usize) -> String {
     if magnitude >= 1e6 || (magnitude > 0.0 && magnitude < 1e-4) {
         return format!("{value:.2e}");
     }
-    format!("{value:.digits$}")
+    // Beside numbers with exponents a long row of zeros would be all there is to read.
+    format!("{value:.*}", if magnitude == 0.0 && digits > 4 { 0 } else { digits })
 }
 
 /// The span of values with a little air; a flat line gets a span too.
@@ -52,6 +53,7 @@ mod tests {
         assert_eq!(ticks((-0.13, 0.12), 5).0, [-0.1, -0.05, 0.0, 0.05, 0.1].map(|v: f64| v));
         assert_eq!(ticks((3.0, 3.0), 5).0, [3.0]);
         assert_eq!(label(0.05, 2), "0.05");
+        assert_eq!((label(0.0, 2), label(0.0, 9)), ("0.00".to_owned(), "0".to_owned()));
         assert_eq!(label(2.5e7, 0), "2.50e7");
         assert!(ticks((f64::MIN, f64::MAX), 5).0.len() < 101);
     }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use rovelog::AnyLog;
 
+use super::Page;
 use crate::track::{self, TrackOptions, TrackPoint};
 use crate::xml::escape;
 
@@ -14,7 +15,7 @@ const MARGIN: f64 = 24.0;
 /// Metres of a degree of latitude.
 const DEGREE: f64 = 111_195.0;
 
-pub(super) fn section(log: &AnyLog, page: &mut String) {
+pub(super) fn section(log: &AnyLog, page: &mut Page) {
     let Ok((track, _)) = track::of(log, &TrackOptions::default()) else { return };
     let Some(line) = track.lines.first() else { return };
     let points = || line.segments.iter().flat_map(|segment| &segment.points);
@@ -33,7 +34,7 @@ pub(super) fn section(log: &AnyLog, page: &mut String) {
         let y = MARGIN - (north(point) - f64::midpoint(south, top)) * scale + (SIZE - 2.0 * MARGIN) / 2.0;
         (x, y)
     };
-    let _ = writeln!(page, "<h2 id=\"track\">Track ({})</h2>", escape(&line.source));
+    page.section("track", "Track", &format!("Track ({})", escape(&line.source)));
     let _ = writeln!(
         page,
         "<svg width=\"{SIZE}\" height=\"{SIZE}\" viewBox=\"0 0 {SIZE} {SIZE}\" role=\"img\" aria-label=\"track\">"

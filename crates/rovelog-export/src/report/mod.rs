@@ -67,8 +67,7 @@ pub fn write(
         let at = Span { times: span, zero: span.0, width: options.width };
         panels::panels(&**log, at, options.redact)?
     };
-    let mut page = String::new();
-    head(provenance, &mut page);
+    let mut page = Page::default();
     overview(log, provenance, options.redact, &mut page);
     problems(log, &mut page);
     if !options.redact {
@@ -81,27 +80,54 @@ pub fn write(
         parameters(&reader.parameters(), &mut page);
     }
     foot(log, span, &panels, &mut page);
-    Ok(out.write_all(page.as_bytes())?)
+    out.write_all(head(provenance, &page.sections).as_bytes())?;
+    Ok(out.write_all(page.text.as_bytes())?)
 }
 
-fn head(provenance: &Provenance, page: &mut String) {
+/// What stands on the page below its head, and the sections that one can jump to.
+#[derive(Default)]
+struct Page {
+    text: String,
+    sections: Vec<(&'static str, &'static str)>,
+}
+
+impl Page {
+    fn push_str(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Begins a section; `title` is escaped, and may say more than the link to it.
+    fn section(&mut self, id: &'static str, link: &'static str, title: &str) {
+        self.sections.push((id, link));
+        let _ = writeln!(self, "<h2 id=\"{id}\">{title}</h2>");
+    }
+}
+
+impl std::fmt::Write for Page {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.text.write_str(text)
+    }
+}
+
+fn head(provenance: &Provenance, sections: &[(&str, &str)]) -> String {
     let name = escape(&provenance.source_name);
-    let _ = write!(
-        page,
+    let links = sections.iter().map(|(id, link)| format!("<a href=\"#{id}\">{link}</a>"));
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
          http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
          script-src 'unsafe-inline'\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<meta \
          name=\"generator\" content=\"rovelog {}\">\n<title>{name}</title>\n<style>\n{}</style>\n</head>\n<body>\n\
-         <h1>{name}</h1>\n<nav><a href=\"#overview\">Overview</a><a href=\"#plots\">Plots</a><a \
-         href=\"#topics\">Topics</a><a href=\"#console\">Console</a></nav>\n",
+         <h1>{name}</h1>\n<nav>{}</nav>\n",
         env!("CARGO_PKG_VERSION"),
         include_str!("report.css"),
-    );
+        links.collect::<String>(),
+    )
 }
 
-fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut String) {
+fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page) {
     let info = log.info();
-    page.push_str("<h2 id=\"overview\">Overview</h2>\n<table>\n");
+    page.section("overview", "Overview", "Overview");
+    page.push_str("<table>\n");
     let mut fact = |key: &str, value: &str| {
         let _ = writeln!(page, "<tr><th>{}</th><td>{}</td></tr>", escape(key), escape(value));
     };
@@ -138,19 +164,20 @@ fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Stri
     page.push_str("</table>\n");
 }
 
-fn problems(log: &AnyLog, page: &mut String) {
+fn problems(log: &AnyLog, page: &mut Page) {
     let found = log.diagnostics();
     let lost = found.ledger();
-    let _ = writeln!(page, "<h2 id=\"problems\">Problems</h2>");
+    page.section("problems", "Problems", "Problems");
     if found.total() == 0 {
         page.push_str("<p class=\"note\">None: every byte was read.</p>\n");
         return;
     }
-    let _ = writeln!(
-        page,
-        "<p class=\"note\">{} bytes in {} places could not be read.</p>",
-        lost.bytes, lost.losses
-    );
+    let _ = match lost.losses {
+        0 => writeln!(page, "<p class=\"note\">Nothing was lost; what was noticed:</p>"),
+        losses => {
+            writeln!(page, "<p class=\"note\">{} bytes in {losses} places could not be read.</p>", lost.bytes)
+        }
+    };
     page.push_str("<div class=\"scroll\"><table>\n<tr><th>code</th><th>bytes</th><th>what</th></tr>\n");
     for problem in found.list().iter().take(MOST_ROWS) {
         let class = if problem.rule.severity == Severity::DataLost { "bad" } else { "note" };
@@ -166,15 +193,16 @@ fn problems(log: &AnyLog, page: &mut String) {
     page.push_str("</table></div>\n");
 }
 
-fn plots(panels: &[Panel], page: &mut String) {
-    page.push_str("<h2 id=\"plots\">Plots</h2>\n");
+fn plots(panels: &[Panel], page: &mut Page) {
+    page.section("plots", "Plots", "Plots");
     if panels.is_empty() {
         page.push_str("<p class=\"note\">Nothing that can be drawn.</p>\n");
+        return;
     }
     page.push_str(
-        "<p class=\"note\"><label><input type=\"checkbox\" id=\"utc\"> UTC</label> Drag across a plot to look \
-         closer, double-click for all of it; with the wheel while shift or ctrl is held; keys + - f and the \
-         arrows.</p>\n<noscript><p class=\"note\">The plots need JavaScript; everything else does not.</p></noscript>\n",
+        "<p class=\"note\">Seconds from the start of the log, or <label><input type=\"checkbox\" id=\"utc\"> in \
+         UTC</label>. Drag across a plot to look closer, double-click for all of it; with the wheel while shift or \
+         ctrl is held; keys + - f and the arrows.</p>\n<noscript><p class=\"note\">The plots need JavaScript; everything else does not.</p></noscript>\n",
     );
     for (i, panel) in panels.iter().enumerate() {
         let unit = panel.unit().map(|unit| format!(" [{}]", escape(unit))).unwrap_or_default();
@@ -194,9 +222,10 @@ fn plots(panels: &[Panel], page: &mut String) {
     }
 }
 
-fn topics(log: &AnyLog, page: &mut String) {
+fn topics(log: &AnyLog, page: &mut Page) {
+    page.section("topics", "Topics", "Topics");
     page.push_str(
-        "<h2 id=\"topics\">Topics</h2>\n<div class=\"scroll\"><table>\n<tr><th>topic</th><th>type</th>\
+        "<div class=\"scroll\"><table>\n<tr><th>topic</th><th>type</th>\
          <th>records</th><th>Hz</th><th>bytes</th></tr>\n",
     );
     for topic in log.topics().iter().filter(|topic| topic.count > 0) {
@@ -211,8 +240,8 @@ fn topics(log: &AnyLog, page: &mut String) {
     page.push_str("</table></div>\n");
 }
 
-fn console(log: &AnyLog, zero: i64, page: &mut String) {
-    page.push_str("<h2 id=\"console\">Console</h2>\n");
+fn console(log: &AnyLog, zero: i64, page: &mut Page) {
+    page.section("console", "Console", "Console");
     let lines: Vec<_> = log.texts().into_iter().flatten().take(MOST_ROWS).collect();
     if lines.is_empty() {
         page.push_str("<p class=\"note\">The log has no console lines.</p>\n");
@@ -238,7 +267,7 @@ fn console(log: &AnyLog, zero: i64, page: &mut String) {
     page.push_str("</table></div>\n");
 }
 
-fn parameters(parameters: &rovelog::ulog_format::Parameters, page: &mut String) {
+fn parameters(parameters: &rovelog::ulog_format::Parameters, page: &mut Page) {
     if parameters.initial.is_empty() && parameters.changed.is_empty() {
         return;
     }
@@ -246,7 +275,7 @@ fn parameters(parameters: &rovelog::ulog_format::Parameters, page: &mut String) 
     let default =
         |name: &str| parameters.setup_defaults.get(name).or_else(|| parameters.system_defaults.get(name));
     let known = !parameters.setup_defaults.is_empty() || !parameters.system_defaults.is_empty();
-    page.push_str("<h2 id=\"parameters\">Parameters</h2>\n");
+    page.section("parameters", "Parameters", "Parameters");
     let _ = writeln!(
         page,
         "<p class=\"note\">{} parameters, {} changes in the log{}.</p>",
@@ -284,8 +313,13 @@ fn parameters(parameters: &rovelog::ulog_format::Parameters, page: &mut String) 
 }
 
 /// The data of the plots and what draws them.
-fn foot(log: &AnyLog, span: (i64, i64), panels: &[Panel], page: &mut String) {
+fn foot(log: &AnyLog, span: (i64, i64), panels: &[Panel], page: &mut Page) {
     let base64 = |bytes: Vec<u8>| base64::engine::general_purpose::STANDARD.encode(bytes);
+    // A single late record would press all lines against the axis: the plots begin and end where lines do.
+    let length = (span.1.saturating_sub(span.0)).max(1) as f64 / 1e9;
+    let times = || panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
+    let drawn = times().fold((length, 0.0), |(from, to), (time, _)| (time.min(from), time.max(to)));
+    let drawn = if drawn.0 < drawn.1 { drawn } else { (0.0, length) };
     let series = |series: &crate::plot::Series| {
         let times = series.points.iter().flat_map(|(time, _)| time.to_le_bytes()).collect();
         #[expect(clippy::cast_possible_truncation, reason = "what a screen can show")]
@@ -300,8 +334,7 @@ fn foot(log: &AnyLog, span: (i64, i64), panels: &[Panel], page: &mut String) {
         base @ TimeBase::Utc(_) => base.place(span.0).map(|nanos| nanos as f64 / 1e6),
         TimeBase::Own(_) => None,
     };
-    let length = (span.1.saturating_sub(span.0)).max(1) as f64 / 1e9;
-    let data = json!({"span": [0.0, length], "unix_ms": unix, "panels": panels});
+    let data = json!({"span": drawn, "unix_ms": unix, "panels": panels});
     // What could end the script early is written otherwise.
     let data = data.to_string().replace('<', "\\u003c");
     let _ = write!(

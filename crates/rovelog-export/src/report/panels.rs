@@ -6,7 +6,7 @@ use std::f64::consts::PI;
 use arrow_array::Array as _;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float32Type, Int64Type};
-use rovelog::{LogReader, Select};
+use rovelog::{LogReader, Select, Topic};
 
 use crate::ExportError;
 use crate::leaf::{Names, leaves};
@@ -82,9 +82,29 @@ const PX4: &[Main] = &[
     main("Processor and memory", "", &[("cpuload", &["load", "ram_usage"])]),
 ];
 
-/// Panels of a report of any other log, and the fields of each.
+/// Panels of a report of any other log, the lines of each, and the signals of a topic that are looked at.
 const MOST: usize = 12;
-const FIELDS: usize = 4;
+const LINES: usize = 6;
+const SIGNALS: usize = 32;
+
+/// Ends of fields' names that tell about the record, or what the track shows better.
+const ABOUT: &[&str] = &[
+    "seq",
+    "version",
+    "source",
+    "width",
+    "step",
+    "is_bigendian",
+    "is_compressed",
+    "hour",
+    "minute",
+    "second",
+    "day",
+    "month",
+    "year",
+    "latitude",
+    "longitude",
+];
 
 /// What is read, and how finely.
 #[derive(Clone, Copy)]
@@ -102,20 +122,64 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
             panels.extend(self::panel(log, main, at)?);
         }
     }
-    if panels.is_empty() {
-        let mut topics: Vec<_> = log.topics().iter().filter(|topic| topic.count > 1).collect();
-        topics.sort_by_key(|topic| (std::cmp::Reverse(topic.count), topic.id));
-        for topic in topics.into_iter().take(MOST) {
-            let fields = numeric_fields(log, topic).into_iter().filter(|field| !field.contains("timestamp"));
-            let signal = |field| Signal { topic: topic.name.clone(), field };
-            let signals: Vec<_> = fields.take(FIELDS).map(signal).collect();
-            let series = read(log, &signals, at.times, at.width, at.zero)?;
-            if series.iter().any(|series| series.range().is_some()) {
-                panels.push(Panel::new(topic.name.clone(), short(series)));
+    if panels.is_empty() { any(log, at) } else { Ok(panels) }
+}
+
+/// What the busiest topics measure: a panel for each unit, or where there is none for each part of a record.
+fn any(log: &dyn LogReader, at: Span) -> Result<Vec<Panel>, ExportError> {
+    let mut panels = Vec::new();
+    let mut topics: Vec<_> = log.topics().iter().filter(|topic| topic.count > 1).collect();
+    topics.sort_by_key(|topic| (std::cmp::Reverse(topic.count), topic.id));
+    for topic in topics.into_iter().take(MOST) {
+        let fields = numeric_fields(log, topic).into_iter().filter(|field| measures(topic, field));
+        let signal = |field| Signal { topic: topic.name.clone(), field };
+        let signals: Vec<_> = fields.take(SIGNALS).map(signal).collect();
+        let mut groups: Vec<(String, Panel)> = Vec::new();
+        for mut series in short(read(log, &signals, at.times, at.width, at.zero)?) {
+            if series.range().is_none() {
+                continue;
+            }
+            let part = part(&series.name).to_owned();
+            let (group, title) = match &series.unit {
+                Some(unit) => (format!("[{unit}]"), topic.name.clone()),
+                None => (part.clone(), format!("{} {part}", topic.name).trim_end().to_owned()),
+            };
+            if series.unit.is_none() && !part.is_empty() {
+                let dot = series.name[part.len()..].starts_with('.');
+                series.name.drain(..part.len() + usize::from(dot));
+            }
+            match groups.iter_mut().find(|(known, _)| *known == group) {
+                Some((_, panel)) if panel.series.len() < LINES => panel.series.push(series),
+                Some(_) => {}
+                None => groups.push((group, Panel::new(title, vec![series]))),
             }
         }
+        panels.extend(groups.into_iter().map(|(_, panel)| panel));
     }
+    // What changes is looked at first, and what is measured before what is only on or off.
+    panels.sort_by_key(|panel| (panel.series.iter().all(is_flat), panel.unit() == Some("bit")));
+    panels.truncate(MOST);
     Ok(panels)
+}
+
+/// Whether a field is one of the log's own, and what it says is about the world.
+fn measures(topic: &Topic, field: &str) -> bool {
+    let path = |name: &str| name.split(['.', '[']).next().map(str::to_owned);
+    let own = topic.schema.as_ref().is_none_or(|schema| {
+        schema.fields.iter().any(|of_schema| path(field).as_deref() == Some(&of_schema.name))
+    });
+    let last = field.rsplit('.').next().unwrap_or(field);
+    let aside = ["timestamp", "covariance", "unused"].iter().any(|word| last.contains(word));
+    own && !aside && !ABOUT.contains(&last)
+}
+
+/// What a field without a unit is a part of: `pose.position` of `pose.position.x`, `q` of `q[0]`.
+fn part(field: &str) -> &str {
+    field.rfind(['.', '[']).map_or("", |end| &field[..end])
+}
+
+fn is_flat(series: &Series) -> bool {
+    series.range().is_none_or(|(low, high)| low >= high)
 }
 
 fn panel(log: &dyn LogReader, main: &Main, at: Span) -> Result<Option<Panel>, ExportError> {
@@ -195,6 +259,11 @@ fn euler([w, x, y, z]: [f64; 4]) -> [f64; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_are_parts_of_what_stands_before() {
+        assert_eq!(["pose.position.x", "q[3]", "speed"].map(part), ["pose.position", "q", ""]);
+    }
 
     #[test]
     fn angles_of_known_turns() {

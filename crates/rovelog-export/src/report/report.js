@@ -19,7 +19,8 @@
   };
   const label = (value, digits) => {
     const size = Math.abs(value);
-    return size >= 1e6 || (size > 0 && size < 1e-4) ? value.toExponential(2) : value.toFixed(digits);
+    if (size >= 1e6 || (size > 0 && size < 1e-4)) return value.toExponential(2);
+    return value.toFixed(size === 0 && digits > 4 ? 0 : digits);
   };
   const clock = data.unix_ms === null ? null
     : seconds => new Date(data.unix_ms + seconds * 1000).toISOString().slice(11, 23);
@@ -70,7 +71,8 @@
       pen.save();
       pen.beginPath(); pen.rect(left, top, width - left - right, height - top - bottom); pen.clip();
       series.forEach((s, k) => {
-        pen.strokeStyle = colours[k % colours.length]; pen.beginPath();
+        // Wide enough that lines on each other show the last one, not a mixture.
+        pen.strokeStyle = colours[k % colours.length]; pen.lineWidth = 1.5; pen.beginPath();
         let down = false;
         for (let i = ranges[k][0]; i < ranges[k][1]; i++) {
           if (!isFinite(s.v[i])) { down = false; continue; }
@@ -80,7 +82,7 @@
         pen.stroke();
       });
       if (cursor !== null) {
-        pen.strokeStyle = "#888"; pen.beginPath(); pen.moveTo(x(cursor), top); pen.lineTo(x(cursor), height); pen.stroke();
+        pen.strokeStyle = "#888"; pen.lineWidth = 1; pen.beginPath(); pen.moveTo(x(cursor), top); pen.lineTo(x(cursor), height); pen.stroke();
       }
       if (drag) {
         pen.fillStyle = "rgba(0,114,178,.15)";
@@ -126,6 +128,7 @@
     views.push({ draw, show });
   }
   const utc = document.getElementById("utc");
+  if (!utc) return;
   const zoom = (a, b) => {
     const least = (full[1] - full[0]) / 1e5;
     view = [Math.max(full[0], a), Math.min(full[1], b)];

@@ -103,22 +103,24 @@ impl<W: Write> Csv<W> {
 impl<W: Write> Sink<W> for Csv<W> {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError> {
         let bounds: Vec<_> = self.leaves.iter().map(|leaf| leaf.bind(batch)).collect();
-        let cells: Vec<_> =
-            bounds.iter().zip(&self.leaves).map(|(bound, leaf)| Cells::of(&bound.array, leaf)).collect();
+        let cells =
+            bounds.iter().zip(&self.leaves).map(|(bound, leaf)| (bound, Cells::of(&bound.array, leaf)));
+        let cells: Vec<_> = cells.collect();
         let nanos = batch.column(0).as_primitive::<Int64Type>();
         for row in 0..batch.num_rows() {
             if self.times {
                 self.times(nanos.is_valid(row).then(|| nanos.value(row)));
+                self.text.push(self.style.delimiter);
             }
-            for (i, (bound, cells)) in bounds.iter().zip(&cells).enumerate() {
-                if i > 0 || self.times {
-                    self.text.push(self.style.delimiter);
-                }
+            for (bound, cells) in &cells {
                 if let Some(at) = bound.at(row) {
                     let odd = cells.write(at, self.style, &mut self.numbers, &mut self.text)?;
                     self.odd_chars += u64::from(odd);
                 }
+                self.text.push(self.style.delimiter);
             }
+            // The end of the line stands where the delimiter behind the last cell would.
+            self.text.pop_if(|last| *last == self.style.delimiter);
             self.text.push(b'\n');
             if self.text.len() >= CHUNK {
                 self.out.write_all(&self.text)?;

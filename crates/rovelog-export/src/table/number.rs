@@ -17,14 +17,14 @@ impl Numbers {
     }
 
     pub(super) fn integer(&mut self, value: impl itoa::Integer, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.integer.format(value).as_bytes());
+        append(self.integer.format(value).as_bytes(), out);
     }
 
     /// The shortest digits that give the same number again at its width; `NaN`, `inf`, `-inf`.
     pub(super) fn float<F: zmij::Float + Into<f64> + Copy>(&mut self, value: F, out: &mut Vec<u8>) {
         let wide: f64 = value.into();
         if wide.is_finite() {
-            out.extend_from_slice(self.float.format_finite(value).as_bytes());
+            append(self.float.format_finite(value).as_bytes(), out);
         } else {
             out.extend_from_slice(if wide.is_nan() { b"NaN" } else { infinity(wide) });
         }
@@ -38,44 +38,21 @@ impl Numbers {
             out.extend_from_slice(if wide.is_nan() { b"nan" } else { infinity(wide) });
             return;
         }
-        if wide.is_sign_negative() {
-            out.push(b'-');
-        }
-        if wide == 0.0 {
-            out.extend_from_slice(b"0.0");
-            return;
-        }
-        let (digits, point) = digits(self.float.format_finite(value));
-        let digits = digits.as_slice();
+        let text = self.float.format_finite(value).as_bytes();
         let upper = if size_of::<F>() == 4 { 1e6 } else { 1e16 };
-        if !(1e-4..upper).contains(&wide.abs()) {
-            out.push(digits[0]);
-            if digits.len() > 1 {
-                out.push(b'.');
-                out.extend_from_slice(&digits[1..]);
+        let magnitude = wide.abs();
+        if (1e-4..upper).contains(&magnitude) || magnitude == 0.0 {
+            append(text, out);
+        } else {
+            let (mantissa, exponent) = scientific(text);
+            for part in mantissa {
+                append(part, out);
             }
-            let exponent = point - 1;
-            out.extend_from_slice(if exponent < 0 { b"e-" } else { b"e+" });
-            if exponent.abs() < 10 {
+            out.extend_from_slice(if magnitude < 1.0 { b"e-" } else { b"e+" });
+            if exponent < 10 {
                 out.push(b'0');
             }
-            self.integer(exponent.unsigned_abs(), out);
-            return;
-        }
-        match usize::try_from(point) {
-            Ok(point) if point > 0 => {
-                let whole = &digits[..point.min(digits.len())];
-                out.extend_from_slice(whole);
-                out.extend(std::iter::repeat_n(b'0', point - whole.len()));
-                out.push(b'.');
-                let part = &digits[whole.len()..];
-                out.extend_from_slice(if part.is_empty() { b"0" } else { part });
-            }
-            _ => {
-                out.extend_from_slice(b"0.");
-                out.extend(std::iter::repeat_n(b'0', point.unsigned_abs() as usize));
-                out.extend_from_slice(digits);
-            }
+            self.integer(exponent, out);
         }
     }
 
@@ -103,38 +80,41 @@ fn infinity(value: f64) -> &'static [u8] {
     if value > 0.0 { b"inf" } else { b"-inf" }
 }
 
-/// The digits of a number without its sign, and how many of them stand before the point.
-struct Digits {
-    bytes: [u8; 24],
-    len: usize,
+/// `-1.25e-7`, `0.00125` or `1250.0` in the pieces of its mantissa, `-1.25`, and the digits of its exponent.
+fn scientific(text: &[u8]) -> ([&[u8]; 5], u32) {
+    let (sign, text) = text.split_at(usize::from(text.starts_with(b"-")));
+    if let Some(e) = text.iter().position(|byte| *byte == b'e') {
+        let digits = text[e + 1..].iter().filter(|byte| byte.is_ascii_digit());
+        let exponent = digits.fold(0, |so_far, digit| so_far * 10 + u32::from(digit - b'0'));
+        return ([sign, &text[..e], b"", b"", b""], exponent);
+    }
+    let point = text.iter().position(|byte| *byte == b'.').unwrap_or(text.len());
+    let first = text.iter().position(|byte| !matches!(byte, b'0' | b'.')).unwrap_or(0);
+    let last = text.iter().rposition(|byte| !matches!(byte, b'0' | b'.')).unwrap_or(0);
+    let before = &text[first + 1..point.clamp(first + 1, last + 1)];
+    let behind = &text[(point + 1).clamp(first + 1, last + 1)..=last];
+    let dot: &[u8] = if last > first { b"." } else { b"" };
+    let exponent = if first < point { point - 1 } else { first - point };
+    ([sign, &text[first..=first], dot, before, behind], u32::try_from(exponent).unwrap_or(0))
 }
 
-impl Digits {
-    fn as_slice(&self) -> &[u8] {
-        &self.bytes[..self.len]
+/// Appends a few bytes; eight at a time and inline, which a call for so few is not.
+#[inline]
+fn append(text: &[u8], out: &mut Vec<u8>) {
+    let end = out.len() + text.len();
+    if let (Some(first), Some(last), 8..=16) = (text.first_chunk::<8>(), text.last_chunk::<8>(), text.len()) {
+        out.extend_from_slice(first);
+        out.truncate(end - 8);
+        out.extend_from_slice(last);
+    } else if let (Some(first), Some(last), 4..8) =
+        (text.first_chunk::<4>(), text.last_chunk::<4>(), text.len())
+    {
+        out.extend_from_slice(first);
+        out.truncate(end - 4);
+        out.extend_from_slice(last);
+    } else {
+        out.extend_from_slice(text);
     }
-}
-
-/// Takes `-1.25e-7`, `0.5` or `120.0` apart.
-fn digits(text: &str) -> (Digits, i32) {
-    let text = text.trim_start_matches('-');
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
-    let mut point: i32 = exponent.parse().unwrap_or(0);
-    let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let mut digits = Digits { bytes: [0; 24], len: 0 };
-    point += i32::try_from(whole.len()).unwrap_or(0);
-    for digit in whole.bytes().chain(part.bytes()) {
-        if digits.len == 0 && digit == b'0' {
-            point -= 1;
-        } else if digits.len < digits.bytes.len() {
-            digits.bytes[digits.len] = digit;
-            digits.len += 1;
-        }
-    }
-    while digits.len > 1 && digits.bytes[digits.len - 1] == b'0' {
-        digits.len -= 1;
-    }
-    (digits, point)
 }
 
 #[cfg(test)]
@@ -157,6 +137,9 @@ mod tests {
             (-1.5, "-1.5"),
             (0.0001, "0.0001"),
             (0.000_099, "9.9e-05"),
+            (-0.000_05, "-5e-05"),
+            (1.234_567_890_123_456_7e-5, "1.2345678901234568e-05"),
+            (-1.25e-7, "-1.25e-07"),
             (1e15, "1000000000000000.0"),
             (1e16, "1e+16"),
             (1.25e100, "1.25e+100"),
@@ -173,6 +156,12 @@ mod tests {
             (999_999.0, "999999.0"),
             (4e6, "4e+06"),
             (16_777_216.0, "1.6777216e+07"),
+            (1_234_567.5, "1.2345675e+06"),
+            (-1e10, "-1e+10"),
+            (1.5e12, "1.5e+12"),
+            (1e13, "1e+13"),
+            (-2.246_815_7e-7, "-2.2468157e-07"),
+            (1.25e-6, "1.25e-06"),
             (1e-4, "1e-04"),
             (1e-5, "1e-05"),
             (3.4e38, "3.4e+38"),

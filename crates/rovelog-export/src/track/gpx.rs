@@ -52,6 +52,8 @@ pub(super) fn write(track: &Track, out: &mut impl Write) -> io::Result<()> {
 /// `<trkpt lat=".." lon="..">` with its height above mean sea level.
 fn open(point: &TrackPoint, element: &str, out: &mut impl Write) -> io::Result<()> {
     let (latitude, longitude) = (degrees(point.latitude), degrees(point.longitude));
+    // The schema has no 180 degrees east.
+    let longitude = if longitude < 180.0 { longitude } else { -180.0 };
     write!(out, r#"<{element} lat="{latitude:.7}" lon="{longitude:.7}">"#)?;
     match point.altitude_msl {
         Some(altitude) => write!(out, "<ele>{:.3}</ele>", metres(altitude)),

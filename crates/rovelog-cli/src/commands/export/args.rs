@@ -18,7 +18,7 @@ const MORE: &str = "\
 Kinds: parquet, arrow and csv hold one topic per file: name a folder for several. ndjson and mcap hold all
 topics in one file; in mcap, positions, poses and console lines also stand as the types that Foxglove draws, and
 of VEL logs clouds, scans and images, the packets themselves with --raw; RLD logs of more than 1000 samples in
-a second become an envelope of a thousand, and all samples with --full. Bags of V1.2 and before become bags of
+a second become an envelope of a thousand, and all samples with --full or, many in a message, --batch. Bags of V1.2 and before become bags of
 V2.0 (bag2, .bag), which every reader of bags knows, or messages of ROS 2 in mcap (--ros2); payloads stay byte
 for byte in bag2, and in mcap without --ros2. A table begins with the columns t_ns (the log's clock,
 nanoseconds) and time (UTC, where the log tells it), then come the fields. What the output cannot carry is said, and the exit code is 3.
@@ -87,6 +87,9 @@ pub(crate) struct Args {
     /// mcap, RLD: every sample, however many there are in a second
     #[arg(long)]
     pub(super) full: bool,
+    /// mcap, RLD: every sample, N in a message
+    #[arg(long, value_name = "N", conflicts_with = "full", value_parser = clap::value_parser!(u32).range(2..=65536))]
+    pub(super) batch: Option<u32>,
     /// mcap of a ROS bag: messages of ROS 2 (CDR); headers lose their seq, which ROS 2 does not have
     #[arg(long)]
     pub(super) ros2: bool,
@@ -220,6 +223,7 @@ pub(super) fn fitting(args: &Args, kind: Kind, context: &Context) -> Result<(), 
         (velodyne.is_some(), viewers, velodyne.unwrap_or_default()),
         (args.raw, mcap, "--raw"),
         (args.full, mcap, "--full"),
+        (args.batch.is_some(), mcap, "--batch"),
         (args.ros2, mcap, "--ros2"),
         (args.modernize, (mcap && !args.ros2) || bag2, "--modernize"),
         (args.compression.is_some(), bag2, "--compression"),

@@ -99,7 +99,7 @@ impl Job<'_> {
         let mut options = McapOptions::default();
         options.velodyne = self.args.velodyne.options()?;
         (options.typed, options.keep_ned) = (!self.args.no_typed, self.args.keep_ned);
-        (options.raw, options.full) = (self.args.raw, self.args.full);
+        (options.raw, options.full, options.batch) = (self.args.raw, self.args.full, self.args.batch);
         options.ros = match (self.args.ros2, self.args.modernize) {
             (true, _) => RosForm::Ros2,
             (false, true) => RosForm::Modernized,

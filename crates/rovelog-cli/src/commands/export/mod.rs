@@ -47,13 +47,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let (kind, target) = target(args)?;
     fitting(args, kind, context)?;
     let input = Input::new(args.file.as_deref())?;
-    let (log, provenance) = input.open_with_provenance(context)?;
+    let (log, provenance) = input.open_with_provenance(context, kind.tells_source())?;
     let here = |failure: Failure| failure.at(&input.path);
     let velodyne = args.velodyne.chosen();
     for (option, chosen, id) in [
         (velodyne.unwrap_or_default(), velodyne.is_some(), "vel"),
         ("--raw", args.raw, "vel"),
         ("--full", args.full, "rld"),
+        ("--batch", args.batch.is_some(), "rld"),
         ("--ros2", args.ros2, "rosbag"),
         ("--modernize", args.modernize, "rosbag"),
     ] {
