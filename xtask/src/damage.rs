@@ -1,6 +1,7 @@
 //! `cargo xtask damage`: what becomes of damaged logs, and whether `docs/reliability.md` says so.
 
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
@@ -20,7 +21,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         [what] if what == "ulog" => {
             told("ulog", beside_others()?, "a peer finds more, or the plan could not be replayed")
         }
-        [what] if what == "all" => told("all", campaign(), "something that must hold does not"),
+        [what] if what == "all" => told("all", campaign(SEEDS, None), "something that must hold does not"),
         _ => bail!("usage: damage ulog (beside other readers) or damage all (the campaign over all logs)"),
     }
 }
@@ -33,10 +34,13 @@ fn beside_others() -> Result<Command> {
     Ok(script)
 }
 
-/// All damage to all logs of the corpus, and the real ones where they are.
-fn campaign() -> Command {
+/// All damage to all logs of the corpus, and the real ones where they are; with a folder for what is recovered.
+pub(crate) fn campaign(seeds: &str, keep: Option<&Path>) -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["run", "--release", "--quiet", "-p", "fuzz-bodies", "--bin", "campaign", "--", SEEDS]);
+    cargo.args(["run", "--release", "--quiet", "-p", "fuzz-bodies", "--bin", "campaign", "--", seeds]);
+    if let Some(folder) = keep {
+        cargo.arg("--keep").arg(folder);
+    }
     for format in ["rld", "rosbag", "ulog", "vel"] {
         cargo.arg(root().join("corpus").join(format));
     }

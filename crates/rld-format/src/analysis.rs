@@ -11,6 +11,7 @@ mod stats;
 mod windows;
 
 pub use accumulate::{Accumulator, PowerTerm, StatsOptions};
+#[cfg(feature = "arrow")]
 pub(crate) use currents::Merger;
 pub use currents::{Current, MARGIN_SETTLED, Source, currents};
 pub use events::{Event, Events, StateRun, StateRuns, Threshold};

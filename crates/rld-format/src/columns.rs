@@ -17,7 +17,7 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use rovelog_core::Select;
-use rovelog_core::columns::TIME_COLUMN;
+use rovelog_core::columns::{TIME_COLUMN, metadata};
 use rovelog_core::room::Room;
 use zerocopy::FromBytes;
 
@@ -168,7 +168,7 @@ impl RldReader {
                 (Some(slot), None) => (DataType::Int64, Store::Int64(slot, Room::with_bytes(0))),
             };
             let valid = channel.valid.filter(|_| options.nulls);
-            let metadata = metadata(i, channel, &table.channels, physical.is_some());
+            let metadata = metadata_of(i, channel, &table.channels, physical.is_some());
             fields.push(Field::new(&*channel.name, data_type, valid.is_some()).with_metadata(metadata));
             columns.push(Column { store, valid });
         }
@@ -220,11 +220,11 @@ impl RldReader {
             ("rld.start_nsec", lead_in.start_nsec.get().to_string()),
             ("rld.comment", self.header().comment_text()),
         ];
-        pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+        metadata(pairs)
     }
 }
 
-fn metadata(index: usize, channel: &Channel, all: &[Channel], physical: bool) -> HashMap<String, String> {
+fn metadata_of(index: usize, channel: &Channel, all: &[Channel], physical: bool) -> HashMap<String, String> {
     let mut pairs = vec![("rld.index", index.to_string()), ("rld.quantity", channel.unit.to_string())];
     if !channel.is_binary {
         pairs.push(("rld.scale", channel.scale.to_string()));
@@ -238,7 +238,7 @@ fn metadata(index: usize, channel: &Channel, all: &[Channel], physical: bool) ->
     if let Some(valid) = channel.valid.and_then(|bit| all.get(bit)) {
         pairs.push(("rld.valid_link", valid.name.to_string()));
     }
-    pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    metadata(pairs)
 }
 
 /// Record batches of a log's rows.

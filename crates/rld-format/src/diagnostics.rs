@@ -1,21 +1,6 @@
 //! Everything that can be noticed in an RLD file, in one table. Codes and names are stable.
 
-use rovelog_core::{Rule, Severity};
-
-macro_rules! rules {
-    ($( $ident:ident $code:literal $name:literal $severity:ident $meaning:literal )*) => {
-        $(
-            #[doc = concat!("`", $name, "`: ", $meaning, ".")]
-            pub static $ident: Rule =
-                Rule { code: $code, name: $name, severity: Severity::$severity, meaning: $meaning };
-        )*
-
-        /// All of them, by code.
-        pub static ALL: &[&Rule] = &[$( &$ident ),*];
-    };
-}
-
-rules! {
+rovelog_core::rules! {
     CUT "E-RLD-001" "cut" DataLost
         "a row or a block's stamps that the end of the file cuts"
     TRAILING_BYTES "E-RLD-003" "trailing_bytes" DataLost
@@ -89,27 +74,8 @@ rules! {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
-    fn every_rule_is_documented() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats/rld.md");
-        let text = std::fs::read_to_string(path).unwrap();
-        for rule in ALL {
-            let row = format!("| {} | `{}` | {} |", rule.code, rule.name, rule.meaning);
-            assert!(text.contains(&row), "docs/formats/rld.md lacks the row {row}");
-        }
-    }
-
-    #[test]
-    fn codes_and_names_are_unique_and_tell_the_severity() {
-        let mut names: Vec<_> = ALL.iter().map(|rule| rule.name).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), ALL.len());
-        assert!(ALL.windows(2).all(|pair| pair[0].code[6..] < pair[1].code[6..]));
-        for rule in ALL {
-            assert_eq!(rule.code.starts_with('E'), rule.severity == Severity::DataLost, "{}", rule.code);
-        }
+    fn rules_are_documented_distinct_and_in_order() {
+        rovelog_testing::check_rules(super::ALL, "docs/formats/rld.md");
     }
 }

@@ -1,5 +1,6 @@
 //! Why an RLD file could not be opened, measured or written. Damage is no error: it is a diagnostic.
 
+use rovelog_core::error::Meaning;
 use rovelog_core::{Error, ErrorKind};
 
 /// The errors of this crate, each with what a user needs to act on it.
@@ -94,40 +95,44 @@ impl RldError {
     }
 }
 
-impl From<RldError> for Error {
-    fn from(error: RldError) -> Self {
-        let (kind, offset, next) = match &error {
-            RldError::NotRld | RldError::NotCalibration { .. } => (ErrorKind::NotThisFormat, Some(0), None),
-            RldError::HeaderCut { len, .. } => {
+impl RldError {
+    fn meaning(&self) -> Meaning {
+        match self {
+            Self::NotRld | Self::NotCalibration { .. } => (ErrorKind::NotThisFormat, Some(0), None),
+            Self::HeaderCut { len, .. } => {
                 (ErrorKind::Truncated, Some(*len), Some("copy the log again from the logger"))
             }
-            RldError::UnknownVersion { .. } => {
+            Self::UnknownVersion { .. } => {
                 (ErrorKind::Unsupported, Some(4), Some("update rovelog, or report the log to its authors"))
             }
-            RldError::HeaderTooLarge { .. } => {
+            Self::HeaderTooLarge { .. } => {
                 (ErrorKind::LimitExceeded, Some(48), Some("the lead-in is damaged: copy the log again"))
             }
-            RldError::NoLayout { .. } => {
+            Self::NoLayout { .. } => {
                 (ErrorKind::Malformed, None, Some("see what is wrong with the header: rovelog check FILE"))
             }
-            RldError::NoChannel { .. } => {
+            Self::NoChannel { .. } => {
                 (ErrorKind::InvalidArgument, None, Some("see what there is: rovelog schema FILE"))
             }
-            RldError::Refused { .. } => (ErrorKind::InvalidArgument, None, None),
-            RldError::NotAPart { .. } => (
+            Self::NotAPart { .. } => (
                 ErrorKind::InvalidArgument,
                 None,
                 Some("name the files of one split recording, in order, or leave that part out"),
             ),
-            RldError::NotWritable { .. } | RldError::BadCsv { .. } => {
+            Self::Refused { .. } | Self::NotWritable { .. } | Self::BadCsv { .. } => {
                 (ErrorKind::InvalidArgument, None, None)
             }
-            RldError::Io(_) => (ErrorKind::Io, None, None),
-        };
-        let core = Error::new(crate::ID, kind, offset, error);
-        match next {
-            Some(next) => core.with_next(next),
-            None => core,
+            Self::Io(_) => (ErrorKind::Io, None, None),
+        }
+    }
+}
+
+impl From<RldError> for Error {
+    fn from(error: RldError) -> Self {
+        let meaning = error.meaning();
+        match error {
+            RldError::Io(error) => Self::io(crate::ID, error),
+            error => Self::explained(crate::ID, meaning, error),
         }
     }
 }

@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use rovelog_core::Rule;
+use rovelog_core::window::NeedMore;
 use zerocopy::FromBytes;
 
 use crate::clock;
@@ -21,10 +22,6 @@ const HEADER_MAX: u64 = 4 << 20;
 
 /// Bytes that a stream may keep to tell whether rows have an extra word.
 const LOOK_AHEAD: u64 = 1 << 20;
-
-/// The first bytes of the file must reach this far before anything can be said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NeedMore(pub(crate) u64);
 
 /// What a file's header says, and how it is understood.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use crate::error::RldError;
 use crate::frame::{Extent, Judged, judge};
 use crate::reader::{Part, RldReader};
 use crate::row::{Row, Table};
-use crate::summary::{self, AMBIENT, Read, unix};
+use crate::summary::{self, AMBIENT, Known, unix};
 use crate::watch::Watch;
 use crate::wire::{BlockStamps, STAMPS_LEN};
 
@@ -187,7 +187,7 @@ impl Opening {
         topic.bytes = rows * table.as_ref().map_or(0, |table| table.layout.row as u64);
         topic.timed = times.pieces.iter().map(|piece| piece.end - piece.start).sum();
         (topic.first, topic.last) = (first.map(unix), last.map(unix));
-        let read = Read {
+        let known = Known {
             judged: &judged,
             size,
             rows,
@@ -200,7 +200,7 @@ impl Opening {
             diagnostics: &diagnostics,
             report: Some(&report),
         };
-        let info = summary::info(&read);
+        let info = summary::info(&known);
         RldReader {
             parts,
             judged,

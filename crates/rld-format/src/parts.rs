@@ -4,7 +4,9 @@ use rovelog_core::reader::Companion;
 use rovelog_core::{Bytes, ReadOptions};
 
 use crate::error::RldError;
+use crate::opening::judged;
 use crate::reader::RldReader;
+use crate::summary::is_ambient;
 
 /// Parts that are looked for.
 const MOST_PARTS: usize = 100_000;
@@ -43,15 +45,15 @@ pub(crate) fn open(
     options: &ReadOptions,
 ) -> Result<RldReader, RldError> {
     // The parts of an ambient file that is opened itself are its own.
-    let is_ambient = RldReader::new(first.clone(), options)?.is_ambient();
+    let alone = is_ambient(&judged(&first)?);
     let (ambient, parts): (Vec<_>, Vec<_>) =
-        companions.into_iter().partition(|(name, _)| !is_ambient && name.contains("-ambient"));
+        companions.into_iter().partition(|(name, _)| !alone && name.contains("-ambient"));
     let mut left_out = Vec::new();
     let mut log = join(first, parts, options, &mut left_out)?;
     let mut ambient = ambient.into_iter();
     if let Some((name, first)) = ambient.next() {
         match join(first, ambient.collect(), options, &mut left_out) {
-            Ok(ambient) if ambient.is_ambient() => log = log.with_ambient(ambient),
+            Ok(ambient) if is_ambient(&ambient.judged) => log = log.with_ambient(ambient),
             Ok(_) => left_out.push((name, "its channels are not those of sensors".to_owned())),
             Err(error) => left_out.push((name, error.to_string())),
         }

@@ -21,7 +21,7 @@ use crate::recover::recover;
 use crate::reshape;
 use crate::row::{Row, Table};
 use crate::schema::Channel;
-use crate::summary::{self, AMBIENT, unix};
+use crate::summary::{AMBIENT, unix};
 use crate::wire::{BlockStamps, Header, LEAD_IN_LEN, STAMPS_LEN};
 
 /// How grave the comment of a log is: `info`, as it is for people to know.
@@ -121,11 +121,6 @@ impl RldReader {
             self.ambient = Some(Box::new(ambient));
         }
         self
-    }
-
-    /// Whether it is the file of sensors beside a log.
-    pub(crate) fn is_ambient(&self) -> bool {
-        summary::is_ambient(&self.judged)
     }
 
     /// Takes note of a file that is named like one of the log's and is none.
@@ -263,6 +258,23 @@ impl RldReader {
         places.filter_map(|(topic, seq)| self.record_at(self.place(topic, seq)))
     }
 
+    /// The last row before the window of each topic that `select` latches.
+    fn latched(&self, select: &Select) -> Vec<Place> {
+        let last = |topic: &Topic| {
+            let reader = if topic.id.0 == 0 { self } else { self.ambient()? };
+            Some(self.place(topic.id.0, reader.last_before(select.start?)?))
+        };
+        let latched = self.topics.iter().filter(|topic| select.keeps_latched(topic));
+        let mut places: Vec<Place> = latched.filter_map(last).collect();
+        places.sort_unstable();
+        places
+    }
+
+    /// The last row before a time.
+    pub(crate) fn last_before(&self, start: i64) -> Option<u64> {
+        self.times.rows_between(None, Some(start)).last().map(|rows| rows.end - 1)
+    }
+
     /// Where a row of a topic stands in the order of records.
     fn place(&self, topic: u32, row: u64) -> Place {
         let reader = if topic == 0 { self } else { self.ambient().unwrap_or(self) };
@@ -312,10 +324,7 @@ impl LogReader for RldReader {
     }
 
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        let wanted: Vec<bool> = self.topics.iter().map(|topic| select.keeps_topic(topic)).collect();
-        let selected = Selected::new(self, &wanted, select);
-        let latched = if select.latched { selected.latched() } else { Vec::new() };
-        let places = latched.into_iter().chain(InOrder::new(selected));
+        let places = self.latched(select).into_iter().chain(InOrder::new(Selected::new(self, select)));
         Box::new(places.filter_map(|place| self.record_at(place).map(Ok)))
     }
 
@@ -383,8 +392,6 @@ struct Selected<'a> {
     reader: &'a RldReader,
     /// Topic, rows, and the span of their times.
     groups: Vec<(u32, Range<u64>, RangeInclusive<i64>)>,
-    wanted: Vec<bool>,
-    start: Option<i64>,
 }
 
 /// The time by which a row is ordered: rows without one come first.
@@ -393,11 +400,11 @@ fn ordered(times: &TimeMap, row: u64) -> i64 {
 }
 
 impl<'a> Selected<'a> {
-    fn new(reader: &'a RldReader, wanted: &[bool], select: &Select) -> Self {
+    fn new(reader: &'a RldReader, select: &Select) -> Self {
         let mut groups = Vec::new();
-        let topics = [Some(reader), reader.ambient()];
-        for (topic, reader) in topics.into_iter().enumerate() {
-            let Some(reader) = reader.filter(|_| wanted.get(topic) == Some(&true)) else { continue };
+        let readers = [Some(reader), reader.ambient()].into_iter().flatten();
+        for (topic, of) in reader.topics.iter().zip(readers).filter(|(topic, _)| select.keeps_topic(topic)) {
+            let reader = of;
             for rows in reader.rows_selected(select) {
                 let mut from = rows.start;
                 while from < rows.end {
@@ -405,26 +412,12 @@ impl<'a> Selected<'a> {
                     let piece = reader.times.piece(from).map_or(rows.end, |piece| piece.end);
                     let to = rows.end.min(piece).min(from + ORDERED);
                     let span = ordered(&reader.times, from)..=ordered(&reader.times, to - 1);
-                    groups.push((u32::try_from(topic).expect("two topics"), from..to, span));
+                    groups.push((topic.id.0, from..to, span));
                     from = to;
                 }
             }
         }
-        Self { reader, groups, wanted: wanted.to_vec(), start: select.start }
-    }
-
-    /// Each topic's last row before the start.
-    fn latched(&self) -> Vec<Place> {
-        let Some(start) = self.start else { return Vec::new() };
-        let last =
-            (0..2u32).filter(|topic| self.wanted.get(*topic as usize) == Some(&true)).filter_map(|topic| {
-                let reader = if topic == 0 { self.reader } else { self.reader.ambient()? };
-                let before = reader.times.rows_between(None, Some(start));
-                before.last().map(|rows| self.reader.place(topic, rows.end - 1))
-            });
-        let mut places: Vec<Place> = last.collect();
-        places.sort_unstable();
-        places
+        Self { reader, groups }
     }
 }
 
@@ -437,7 +430,7 @@ impl OrderBlocks for Selected<'_> {
         self.groups.len()
     }
 
-    fn visit(&self, block: usize, visit: &mut dyn FnMut(Place)) {
+    fn visit(&self, block: usize, mut visit: impl FnMut(Place)) {
         let (topic, rows, _) = &self.groups[block];
         for row in rows.clone() {
             visit(self.reader.place(*topic, row));

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::ops::Range;
 
-use rovelog_core::{Detail, LogReader as _, Recovery, Severity, Value};
+use rovelog_core::{Detail, LogReader as _, Recovery, Severity, Value, ranges};
 
 use crate::clock::follows;
 use crate::diagnostics as rules;
@@ -26,17 +26,12 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
         changes(d.rule.severity) && !only_views || d.rule == &rules::ROWS_MISSING
     });
     if !rewritten && log.parts.len() == 1 {
-        let bytes = &log.parts[0].bytes;
-        out.write_all(bytes)?;
-        out.flush()?;
-        let kept_bytes = bytes.len() as u64;
-        return Ok(Recovery { records: log.rows(), kept_bytes, unchanged: true, ..Recovery::default() });
+        return Ok(Recovery::copied(log.rows(), &log.parts[0].bytes, out)?);
     }
     let whole = all_rows(log)?;
     let (log, rows) = whole.as_ref().map_or((log, log.rows()), |(all, rows)| (all, *rows));
     let size: u64 = log.parts.iter().map(|part| part.bytes.len() as u64).sum();
     let lost = lost(log, rows);
-    let lost_bytes: u64 = lost.iter().map(|range| range.end - range.start).sum();
     if rows == 0 || log.table.is_none() {
         out.write_all(&log.clean_header(0)?.to_bytes())?;
     } else {
@@ -54,7 +49,13 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
             Value::List(repaired),
         )]
     };
-    Ok(Recovery { records: rows, kept_bytes: size - lost_bytes, lost, details, ..Recovery::default() })
+    Ok(Recovery {
+        records: rows,
+        kept_bytes: size - ranges::total(&lost),
+        lost,
+        details,
+        ..Recovery::default()
+    })
 }
 
 /// The log read as if its header counted everything, where the last file goes on behind its counts; and the rows

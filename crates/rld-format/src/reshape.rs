@@ -138,10 +138,19 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
         && wanted(1)
         && let Some(ambient) = log.ambient()
     {
-        return slice(ambient, &Select::topic(AMBIENT).between(select.start, select.end), out);
+        let mut of_ambient = select.clone();
+        of_ambient.topics = Some(vec![AMBIENT.to_owned()]);
+        return slice(ambient, &of_ambient, out);
     }
     let mut details = Vec::new();
-    let ranges = if wanted(0) { log.rows_selected(select) } else { Vec::new() };
+    let mut ranges = if wanted(0) { log.rows_selected(select) } else { Vec::new() };
+    let latched = log.topics().first().filter(|topic| select.keeps_latched(topic)).and(select.start);
+    if let Some(row) = latched.and_then(|start| log.last_before(start)) {
+        match ranges.first_mut() {
+            Some(rows) if rows.start == row + 1 => rows.start = row,
+            _ => ranges.insert(0, row..row + 1),
+        }
+    }
     let rows = match &ranges[..] {
         [] => 0..0,
         [rows] => {

@@ -4,8 +4,9 @@
 //! before the end. The random-access reader's robust fit differs by how late that stamp was, at most half a
 //! millisecond in logs of the field.
 
-use std::io::Read as Input;
+use std::io::Read;
 
+use rovelog_core::window::Source;
 use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Topic};
 use zerocopy::FromBytes;
 
@@ -14,34 +15,23 @@ use crate::error::RldError;
 use crate::frame::{Judged, judge};
 use crate::row::{Row, Table};
 use crate::schema::Channel;
-use crate::summary::{self, Read, unix};
+use crate::summary::{self, Known, unix};
 use crate::watch::Watch;
 use crate::wire::{BlockStamps, Header, STAMPS_LEN};
 
-/// Bytes asked for at once.
-const CHUNK: usize = 256 << 10;
-
-/// The bytes at hand of an input.
+/// A pipe, and how far it is used.
 #[derive(Debug)]
-struct Source<R> {
-    input: R,
-    /// Room for bytes, those in `from..to` are read and not yet used.
-    buffer: Vec<u8>,
-    from: usize,
-    to: usize,
+struct Input<R> {
+    source: Source<R>,
     /// Offset of the first byte that is not yet used.
     at: u64,
-    eof: bool,
 }
 
-impl<R: Input> Source<R> {
+impl<R: Read> Input<R> {
+    /// The bytes at hand that are not yet used.
     fn ahead(&self) -> &[u8] {
-        &self.buffer[self.from..self.to]
-    }
-
-    fn skip(&mut self, bytes: usize) {
-        self.from += bytes;
-        self.at += bytes as u64;
+        let window = self.source.window();
+        &window.data[usize::try_from(self.at - window.base).expect("within the window")..]
     }
 
     /// Passes over so many bytes, or as many as there are.
@@ -49,38 +39,34 @@ impl<R: Input> Source<R> {
         let mut skipped = 0;
         while skipped < bytes && self.need(1)? {
             let ahead = (bytes - skipped).min(self.ahead().len() as u64);
-            self.skip(usize::try_from(ahead).unwrap_or(usize::MAX));
+            self.at += ahead;
             skipped += ahead;
         }
         Ok(skipped)
     }
 
     /// Reads until `bytes` are ahead; false where the input ends before.
-    fn need(&mut self, bytes: usize) -> std::io::Result<bool> {
-        while self.to - self.from < bytes && !self.eof {
-            if self.from > 0 {
-                self.buffer.copy_within(self.from..self.to, 0);
-                (self.from, self.to) = (0, self.to - self.from);
-            }
-            if self.to == self.buffer.len() {
-                // By no more than what has been read: a length in the header is only believed piece by piece.
-                self.buffer.resize((2 * self.to).max(CHUNK), 0);
-            }
-            match self.input.read(&mut self.buffer[self.to..]) {
-                Ok(0) => self.eof = true,
-                Ok(read) => self.to += read,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+    fn need(&mut self, bytes: u64) -> std::io::Result<bool> {
+        let until = self.at.saturating_add(bytes);
+        if self.source.window().end() < until {
+            self.source.fill(self.at, until)?;
         }
-        Ok(self.to - self.from >= bytes)
+        Ok(self.source.window().end() >= until)
+    }
+
+    /// The stamps of a block, if they are ahead and so many bytes of rows behind them.
+    fn stamps(&mut self, rows: u64) -> std::io::Result<Option<BlockStamps>> {
+        if !self.need(STAMPS_LEN + rows)? {
+            return Ok(None);
+        }
+        Ok(BlockStamps::ref_from_prefix(self.ahead()).ok().map(|(stamps, _)| *stamps))
     }
 }
 
 /// An RLD log that comes from a pipe. The buffer holds the header, or a chunk of rows.
 #[derive(Debug)]
 pub struct RldStream<R> {
-    source: Source<R>,
+    input: Input<R>,
     judged: Judged,
     table: Option<Table>,
     topics: [Topic; 1],
@@ -98,20 +84,18 @@ pub struct RldStream<R> {
     done: bool,
 }
 
-impl<R: Input> RldStream<R> {
+impl<R: Read> RldStream<R> {
     /// Reads the header of a log.
     ///
     /// # Errors
     /// Where the input cannot be read, is no RLD file, ends inside its header, or is of an unknown version.
     pub fn new(input: R, options: &ReadOptions) -> Result<Self, RldError> {
-        let mut source = Source { input, buffer: Vec::new(), from: 0, to: 0, at: 0, eof: false };
+        let mut source = Source::new(input);
         let judged = loop {
-            let head = source.ahead();
-            match judge(head, source.eof.then_some(head.len() as u64))? {
+            let head = source.window();
+            match judge(head.data, head.eof.then_some(head.end()))? {
                 Ok(judged) => break judged,
-                Err(need) => {
-                    source.need(usize::try_from(need.0).unwrap_or(usize::MAX))?;
-                }
+                Err(need) => source.fill(0, need.0)?,
             }
         };
         let mut diagnostics = Diagnostics::new(&options.limits);
@@ -119,9 +103,8 @@ impl<R: Input> RldStream<R> {
             diagnostics.push(rule, range.clone(), || text.clone());
         }
         let (table, topic) = summary::topic(&judged);
-        source.skip(usize::try_from(judged.header.len()).unwrap_or(usize::MAX));
         Ok(Self {
-            source,
+            input: Input { source, at: judged.header.len() },
             tracker: Tracker::new(&judged.header.lead_in),
             watch: Watch::new(&judged, table.as_ref()),
             stamps: None,
@@ -158,19 +141,14 @@ impl<R: Input> RldStream<R> {
             return Ok(false);
         }
         if !self.rows.is_multiple_of(layout.block_rows) {
-            return Ok(self.source.need(layout.row)?);
+            return Ok(self.input.need(layout.row as u64)?);
         }
         // Stamps without a row belong to nothing.
-        let stamps_len = usize::try_from(STAMPS_LEN).unwrap_or(usize::MAX);
-        if !self.source.need(stamps_len + layout.row)? {
-            return Ok(false);
-        }
-        let stamps = BlockStamps::read_from_bytes(&self.source.ahead()[..stamps_len]);
-        let stamps = stamps.map_err(|_| RldError::refused("stamps of another size"))?;
+        let Some(stamps) = self.input.stamps(layout.row as u64)? else { return Ok(false) };
         // How many rows the last block has is known only behind it, and matters to nothing then.
         let rows = layout.block_rows;
         let diagnostics = &mut self.diagnostics;
-        let noticed = self.tracker.block(self.source.at, &stamps, self.rows, rows, |rule, range, text| {
+        let noticed = self.tracker.block(self.input.at, &stamps, self.rows, rows, |rule, range, text| {
             diagnostics.push(rule, range, || text);
         });
         if let Noticed::Gap { nanos, .. } = noticed {
@@ -178,29 +156,26 @@ impl<R: Input> RldStream<R> {
         }
         self.blocks += 1;
         self.stamps = Some(stamps);
-        self.source.skip(stamps_len);
+        self.input.at += STAMPS_LEN;
         Ok(true)
     }
 
     /// The rows behind those that the header counts, in blocks whose stamps follow.
     fn behind(&mut self) -> Result<u64, RldError> {
         let Some(layout) = self.judged.counted() else { return Ok(0) };
-        let stamps_len = usize::try_from(STAMPS_LEN).unwrap_or(usize::MAX);
         let (block_rows, row) = (layout.block_rows, layout.row);
         let mut rows = 0;
         if self.judged.declared != Some(self.rows) {
             return Ok(rows);
         }
-        while self.source.need(stamps_len)? {
-            let stamps = BlockStamps::read_from_bytes(&self.source.ahead()[..stamps_len]);
-            let stamps = stamps.map_err(|_| RldError::refused("stamps of another size"))?;
+        while let Some(stamps) = self.input.stamps(0)? {
             if !self.stamps.map_or(is_plausible(&stamps), |before| follows(&before, &stamps)) {
                 break;
             }
             self.stamps = Some(stamps);
-            self.source.skip(stamps_len);
+            self.input.at += STAMPS_LEN;
             let bytes = block_rows * row as u64;
-            let there = self.source.skip_up_to(bytes)?;
+            let there = self.input.skip_up_to(bytes)?;
             rows += there / row as u64;
             if there < bytes {
                 break;
@@ -216,10 +191,10 @@ impl<R: Input> RldStream<R> {
         }
         self.done = true;
         let behind = self.behind()?;
-        self.source.skip_up_to(u64::MAX)?;
+        self.input.skip_up_to(u64::MAX)?;
         let diagnostics = &mut self.diagnostics;
         self.watch.end(|rule, range, text| diagnostics.push(rule, range, || text));
-        let extent = self.judged.extent(self.source.at, behind);
+        let extent = self.judged.extent(self.input.at, behind);
         debug_assert_eq!(extent.rows, self.rows, "the stream ends where the slice does");
         self.truncated = extent.truncated;
         for (rule, range, text) in extent.notes {
@@ -229,7 +204,7 @@ impl<R: Input> RldStream<R> {
     }
 }
 
-impl<R: Input + Send> LogStream for RldStream<R> {
+impl<R: Read + Send> LogStream for RldStream<R> {
     fn format(&self) -> &'static FormatInfo {
         &crate::INFO
     }
@@ -240,7 +215,7 @@ impl<R: Input + Send> LogStream for RldStream<R> {
             return Ok(None);
         }
         let Some(table) = &self.table else { return Ok(None) };
-        let (seq, at, len) = (self.rows, self.source.at, table.layout.row);
+        let (seq, at, len) = (self.rows, self.input.at, table.layout.row);
         let time = self.tracker.time(seq);
         self.rows += 1;
         if seq == 0 {
@@ -251,8 +226,8 @@ impl<R: Input + Send> LogStream for RldStream<R> {
         (topic.count, topic.bytes) = (self.rows, topic.bytes + len as u64);
         topic.timed += u64::from(time.is_some());
         (topic.first, topic.last) = (self.first.map(unix), self.last.map(unix));
-        self.source.skip(len);
-        let row = &self.source.buffer[self.source.from - len..self.source.from];
+        self.input.at += len as u64;
+        let row = self.input.source.bytes(at, self.input.at);
         if seq < self.watch.until {
             let diagnostics = &mut self.diagnostics;
             let note = |rule, range, text| diagnostics.push(rule, range, || text);
@@ -266,9 +241,9 @@ impl<R: Input + Send> LogStream for RldStream<R> {
     }
 
     fn info(&self) -> LogInfo {
-        summary::info(&Read {
+        summary::info(&Known {
             judged: &self.judged,
-            size: self.source.at + self.source.ahead().len() as u64,
+            size: self.input.source.window().end(),
             rows: self.rows,
             blocks: self.blocks,
             parts: 1,

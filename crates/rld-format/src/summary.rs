@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rovelog_core::{Clock, Detail, Diagnostics, LogInfo, Severity, State, Timestamp, Topic, TopicId, Value};
+use rovelog_core::{Clock, Detail, Diagnostics, LogInfo, State, Timestamp, Topic, TopicId, Value};
 
 use crate::clock::{ClockReport, TRUE_SECOND};
 use crate::diagnostics as rules;
@@ -17,7 +17,7 @@ pub const SAMPLES: &str = "samples";
 pub const AMBIENT: &str = "ambient";
 
 /// What both readers know of a log when they have read it.
-pub(crate) struct Read<'a> {
+pub(crate) struct Known<'a> {
     pub(crate) judged: &'a Judged,
     pub(crate) size: u64,
     pub(crate) rows: u64,
@@ -59,28 +59,19 @@ pub(crate) fn unix(nanos: i64) -> Timestamp {
     Timestamp::new(nanos, Clock::Unix)
 }
 
-/// The state that diagnostics tell.
-pub(crate) fn state(diagnostics: &Diagnostics, truncated: bool) -> State {
-    let lost = |code: &str| rules::ALL.iter().any(|r| r.code == code && r.severity == Severity::DataLost);
-    let damaged = diagnostics.counts().keys().any(|code| *code != rules::CUT.code && lost(code));
-    match (damaged, truncated) {
-        (true, _) => State::Damaged,
-        (_, true) => State::Truncated,
-        _ => State::Complete,
-    }
-}
-
 /// The summary.
-pub(crate) fn info(read: &Read<'_>) -> LogInfo {
-    let mut info = LogInfo::new(read.judged.version.number.to_string(), read.size);
+pub(crate) fn info(known: &Known<'_>) -> LogInfo {
+    let mut info = LogInfo::new(known.judged.version.number.to_string(), known.size);
     info.dialect = Some("rocketlogger");
-    info.state = state(read.diagnostics, read.truncated);
-    info.start = read.first.map(unix);
-    info.end = read.last.map(unix);
-    info.records = read.rows;
-    info.problems = read.diagnostics.total();
-    info.lost = read.diagnostics.ledger().clone();
-    info.details = details(read);
+    info.judge(known.diagnostics, &rules::CUT);
+    // Rows that the header counts may be missing without a byte that is lost.
+    if info.state == State::Complete && known.truncated {
+        info.state = State::Truncated;
+    }
+    info.start = known.first.map(unix);
+    info.end = known.last.map(unix);
+    info.records = known.rows;
+    info.details = details(known);
     info
 }
 
@@ -89,8 +80,8 @@ pub(crate) fn true_rate(rate: u16) -> f64 {
     f64::from(rate) * 1e9 / TRUE_SECOND as f64
 }
 
-fn details(read: &Read<'_>) -> Vec<Detail> {
-    let lead_in = &read.judged.header.lead_in;
+fn details(known: &Known<'_>) -> Vec<Detail> {
+    let lead_in = &known.judged.header.lead_in;
     let mut details = Vec::new();
     let rate = lead_in.sample_rate.get();
     details.push(Detail::new(
@@ -99,14 +90,14 @@ fn details(read: &Read<'_>) -> Vec<Detail> {
         Value::record([
             ("nominal_hz", Value::UInt(rate.into(), 16)),
             ("true_hz", Value::F64(true_rate(rate))),
-            ("period_ns_numerator", count(TRUE_SECOND.unsigned_abs())),
-            ("period_ns_denominator", count(rate.into())),
+            ("period_ns_numerator", Value::count(TRUE_SECOND.unsigned_abs())),
+            ("period_ns_denominator", Value::count(rate.into())),
         ]),
     ));
     let size = u64::from(lead_in.data_block_size.get());
-    let full = (read.blocks.saturating_sub(1)).saturating_mul(size);
-    let last = if read.parts == 1 { read.rows.saturating_sub(full) } else { size };
-    let text = match read.blocks {
+    let full = (known.blocks.saturating_sub(1)).saturating_mul(size);
+    let last = if known.parts == 1 { known.rows.saturating_sub(full) } else { size };
+    let text = match known.blocks {
         0 => "none".to_owned(),
         n if last == size => format!("{n} x {size}"),
         n => format!("{n} x {size}, last {last}"),
@@ -114,9 +105,13 @@ fn details(read: &Read<'_>) -> Vec<Detail> {
     details.push(Detail::new(
         "blocks",
         text,
-        Value::record([("count", count(read.blocks)), ("rows", count(size)), ("last_rows", count(last))]),
+        Value::record([
+            ("count", Value::count(known.blocks)),
+            ("rows", Value::count(size)),
+            ("last_rows", Value::count(last)),
+        ]),
     ));
-    let (gaps, nanos) = read.gaps;
+    let (gaps, nanos) = known.gaps;
     let gap_text = match gaps {
         0 => "none".to_owned(),
         n => format!(
@@ -124,18 +119,22 @@ fn details(read: &Read<'_>) -> Vec<Detail> {
             rovelog_core::time::Seconds(i64::try_from(nanos).unwrap_or(i64::MAX))
         ),
     };
-    if read.parts > 1 {
+    if known.parts > 1 {
         let how = if gaps == 0 { "gap-free" } else { "with gaps" };
-        details.push(Detail::new("parts", format!("{}, {how}", read.parts), count(read.parts as u64)));
+        details.push(Detail::new(
+            "parts",
+            format!("{}, {how}", known.parts),
+            Value::count(known.parts as u64),
+        ));
     }
     let missing = Value::Int(i64::try_from(nanos).unwrap_or(i64::MAX), 64);
     details.push(Detail::new(
         "gaps",
         gap_text,
-        Value::record([("count", count(gaps)), ("missing_ns", missing)]),
+        Value::record([("count", Value::count(gaps)), ("missing_ns", missing)]),
     ));
-    details.push(channels(read.judged));
-    let comment = read.judged.header.comment_text();
+    details.push(channels(known.judged));
+    let comment = known.judged.header.comment_text();
     let shown = comment.escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'");
     if !comment.is_empty() {
         details.push(Detail::new("comment", shown, Value::Text(comment)));
@@ -147,8 +146,8 @@ fn details(read: &Read<'_>) -> Vec<Detail> {
         // Often wrong by minutes in published logs, so it places nothing.
         details.push(Detail::hidden("start_time_ns", Value::Int(started, 64)));
     }
-    details.push(Detail::hidden("software", Value::Text(read.judged.version.software.to_owned())));
-    details.extend(read.report.map(clock));
+    details.push(Detail::hidden("software", Value::Text(known.judged.version.software.to_owned())));
+    details.extend(known.report.map(clock));
     details
 }
 
@@ -194,7 +193,7 @@ fn clock(report: &ClockReport) -> Detail {
         Value::record(pairs.map(|(name, ns)| (name, Value::Int(ns, 64))))
     });
     let value = Value::record([
-        ("segments", count(report.segments as u64)),
+        ("segments", Value::count(report.segments as u64)),
         ("slope_ppm", report.slope_ppm.map_or(Value::Null, Value::F64)),
         ("mismatch", Value::Bool(report.mismatch)),
         ("offset_ns", report.offset.map_or(Value::Null, |ns| Value::Int(ns, 64))),
@@ -203,8 +202,4 @@ fn clock(report: &ClockReport) -> Detail {
     ]);
     let text = if text.is_empty() { "one stamp".to_owned() } else { text.join(", ") };
     Detail::new("timing", text, value)
-}
-
-fn count(n: u64) -> Value {
-    Value::UInt(n, 64)
 }

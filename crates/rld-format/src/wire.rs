@@ -12,7 +12,6 @@ use std::io::Cursor;
 
 use binrw::{BinRead, BinResult, BinWrite, binrw};
 use rovelog_core::wire::{F64Le, I32Le, I64Le, U16Le, U32Le, U64Le};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The first four bytes of versions 2 to 4. "Lead-In", `0x444C5225`
 pub const MAGIC: [u8; 4] = *b"%RLD";
@@ -101,19 +100,7 @@ impl Version {
     }
 }
 
-/// Declares fixed-size structs for binrw and for zero-copy views at once.
-macro_rules! fixed {
-    ($( $(#[$doc:meta])* pub struct $name:ident[$size:literal] { $( $(#[$field_doc:meta])* pub $field:ident: $ty:ty, )* } )*) => { $(
-        $(#[$doc])*
-        #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, Debug, PartialEq, Eq)]
-        #[brw(little)]
-        #[repr(C)]
-        pub struct $name { $( $(#[$field_doc])* pub $field: $ty, )* }
-        const _: () = assert!(size_of::<$name>() == $size);
-    )* };
-}
-
-fixed! {
+rovelog_core::fixed! {
     /// The start of the file. "Lead-In"
     pub struct LeadIn[56] {
         /// [`MAGIC`], or [`MAGIC_V1`] in version 1.

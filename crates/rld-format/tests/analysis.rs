@@ -9,9 +9,9 @@ use rld_format::analysis::{
     Windows, currents,
 };
 use rld_format::clock::{TRUE_SECOND, TimeOptions};
-use rovelog_testing::Log;
+use rovelog_testing::{Log, sha256};
 use serde_json::Value as Json;
-use support::{corpus, int, json, open, real, real_logs, sha};
+use support::{corpus, int, json, open, real, real_logs};
 
 fn expected(name: &str) -> Json {
     json(&real().expect("a folder").join(format!("expected/{name}.rld.json")))
@@ -60,7 +60,7 @@ fn merged_currents_and_powers_equal_those_of_an_independent_parser() {
             for (_, value) in &values {
                 column.extend(value.to_le_bytes());
             }
-            assert_eq!(want["sha256_i64le"], sha(&column), "{} {name}", log.name);
+            assert_eq!(want["sha256_i64le"], sha256(&column), "{} {name}", log.name);
             assert_eq!(int(&want["scale"]), i128::from(list[number].scale));
             let low = values.iter().filter(|(source, _)| *source == Source::Low).count();
             assert_eq!(int(&want["rows_from_low"]), low as i128, "{} {name}", log.name);

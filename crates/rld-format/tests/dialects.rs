@@ -126,6 +126,8 @@ fn text_that_is_not_the_loggers_is_refused_with_its_line() {
     refuse(&format!("{head}1700000000.000000000,1\n"), "line 9");
     refuse(&format!("{head}1700000000.000000000,1,x\n"), "no integer");
     refuse(&format!("{head}1700000000.000000000,1,99999999999\n"), "4 bytes");
+    let far = head.replace("Sample Rate", "Start Time,Fri Jan  1 00:00:00 2500\nSample Rate");
+    refuse(&format!("{far}1700000000.000000000,1,5\n"), "past 64 bits");
     let good =
         import(format!("{head}1700000000.000000000,1,5\n,0,-6\n1700000000.002007040,1,7\n").as_bytes(), 0);
     let log = open(&good.expect("the logger's CSV").bytes.into());

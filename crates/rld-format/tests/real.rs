@@ -4,9 +4,9 @@ mod support;
 
 use rld_format::RldReader;
 use rovelog_core::{LogReader, ReadOptions, State};
-use rovelog_testing::logs_in;
+use rovelog_testing::{hex, logs_in, sha256};
 use serde_json::Value as Json;
-use support::{int, json, open, real, sha};
+use support::{int, json, open, real};
 
 fn check_header(what: &str, log: &RldReader, want: &Json) {
     let (lead_in, header) = (&want["lead_in"], log.header());
@@ -30,12 +30,12 @@ fn check_header(what: &str, log: &RldReader, want: &Json) {
     assert_eq!(int(&lead_in["start_time"][0]), i128::from(own.start_sec.get()), "{what}");
     assert_eq!(int(&lead_in["start_time"][1]), i128::from(own.start_nsec.get()), "{what}");
     assert_eq!(want["comment"]["text"], header.comment_text(), "{what}");
-    assert_eq!(want["comment"]["hex"], support::hex(&header.comment), "{what}");
+    assert_eq!(want["comment"]["hex"], hex(&header.comment), "{what}");
     let channels = want["channels"].as_array().expect("channels");
     assert_eq!(channels.len(), log.channels().len(), "{what}");
     for ((want, record), channel) in channels.iter().zip(&header.channels).zip(log.channels()) {
         assert_eq!(want["name"], &*channel.name, "{what}");
-        assert_eq!(want["name_hex"], support::hex(&record.name), "{what}");
+        assert_eq!(want["name_hex"], hex(&record.name), "{what}");
         assert_eq!(want["kind"] == "binary", channel.is_binary, "{what}");
         assert_eq!(int(&want["unit"]), i128::from(record.unit.get()), "{what}");
         assert_eq!(int(&want["scale"]), i128::from(record.scale.get()), "{what}");
@@ -92,7 +92,7 @@ fn check_values(what: &str, log: &RldReader, want: &Json) {
     let binary = log.channels().iter().filter(|channel| channel.is_binary).count();
     for (i, want) in want["binary"].as_array().into_iter().flatten().enumerate() {
         let bits: Vec<u8> = rows().map(|row| u8::from(row.bit(i).expect("a bit"))).collect();
-        assert_eq!(want["sha256_u8"], sha(&bits), "{what} {}", want["name"]);
+        assert_eq!(want["sha256_u8"], sha256(&bits), "{what} {}", want["name"]);
         assert_eq!(int(&want["ones"]), bits.iter().map(|bit| i128::from(*bit)).sum(), "{what}");
         let toggles = bits.windows(2).filter(|pair| pair[0] != pair[1]).count();
         assert_eq!(int(&want["toggles"]), toggles as i128, "{what} {}", want["name"]);
@@ -111,7 +111,7 @@ fn check_values(what: &str, log: &RldReader, want: &Json) {
         for value in &values {
             column.extend(i32::try_from(*value).expect("32 bits").to_le_bytes());
         }
-        assert_eq!(want["sha256_i32le"], sha(&column), "{what} {}", want["name"]);
+        assert_eq!(want["sha256_i32le"], sha256(&column), "{what} {}", want["name"]);
         assert_eq!(int(&want["sum"]), values.iter().map(|v| i128::from(*v)).sum(), "{what}");
         assert_eq!(int(&want["sum_sq"]), values.iter().map(|v| i128::from(*v).pow(2)).sum(), "{what}");
         assert_eq!(int(&want["count"]), values.len() as i128, "{what}");

@@ -3,11 +3,11 @@
 //! Rows come in file order; the first column, `t_ns`, is the stamp of the record. Messages that cannot be
 //! decoded have no row; they are in the diagnostics.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::collections::VecDeque;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use rovelog_core::columns::{OneTopic, metadata};
 use rovelog_core::{LogReader, Select, Topic, TopicId};
 
 use crate::definitions::Definition;
@@ -31,12 +31,16 @@ impl BagReader {
     ///
     /// # Errors
     /// Where nothing decodes the topic.
-    pub fn topic_batches(&self, topic: &Topic, select: &Select) -> Result<TopicBatches<'_>, BagError> {
+    pub fn topic_batches(
+        &self,
+        topic: &Topic,
+        select: &Select,
+    ) -> Result<OneTopic<ColumnBatches<'_>>, BagError> {
         let connection = &self.connections()[topic.id.index()];
         let definition = definition_of(topic, connection)?;
         let schema = builder(topic, connection, definition, select).schema();
         let wanted = self.topics().iter().map(|known| known.id == topic.id).collect();
-        Ok(TopicBatches { schema, batches: ColumnBatches::new(self, select, wanted) })
+        Ok(OneTopic::new(schema, ColumnBatches::new(self, select, wanted)))
     }
 
     /// All selected topics that can be decoded as record batches, in one pass over the bag.
@@ -59,7 +63,7 @@ fn builder(topic: &Topic, connection: &Connection, definition: &Definition, sele
     let constants = definition.types.constants().iter();
     let constants: Vec<_> = constants.map(|c| format!("{} {}={}", c.ty, c.name, c.value)).collect();
     let md5 = text_of(&connection.md5);
-    let metadata = [
+    let pairs = [
         ("rovelog.format", crate::ID),
         ("rovelog.topic", &topic.name),
         ("rovelog.type", &topic.type_name),
@@ -67,8 +71,7 @@ fn builder(topic: &Topic, connection: &Connection, definition: &Definition, sele
         ("rovelog.definition", definition.source.name()),
         ("rovelog.constants", &constants.join("\n")),
     ];
-    let metadata = metadata.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    RowBuilder::new(&definition.plan, select, HashMap::from(metadata))
+    RowBuilder::new(&definition.plan, select, metadata(pairs))
 }
 
 /// What is being collected of one topic.
@@ -166,9 +169,7 @@ impl<'a> ColumnBatches<'a> {
 
     fn is_wanted(&self, number: usize) -> bool {
         let block = &self.reader.index.blocks[number];
-        let before = self.select.end.is_some_and(|end| block.first >= end);
-        let behind = self.select.start.is_some_and(|start| block.last < start);
-        !before && !behind && self.reader.index.has_any(number, &self.wanted)
+        self.select.keeps_span(block.first, block.last) && self.reader.index.has_any(number, &self.wanted)
     }
 
     /// What is left in the columns when the walk is done.
@@ -195,25 +196,5 @@ impl Iterator for ColumnBatches<'_> {
                 self.flush();
             }
         }
-    }
-}
-
-/// Record batches of one topic.
-pub struct TopicBatches<'a> {
-    schema: SchemaRef,
-    batches: ColumnBatches<'a>,
-}
-
-impl Iterator for TopicBatches<'_> {
-    type Item = Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        Some(self.batches.next()?.map(|(_, batch)| batch))
-    }
-}
-
-impl RecordBatchReader for TopicBatches<'_> {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
     }
 }

@@ -1,5 +1,6 @@
 //! Why a bag could not be opened or written. Damage is no error: it is a diagnostic.
 
+use rovelog_core::error::Meaning;
 use rovelog_core::{Error, ErrorKind};
 
 use crate::msg::DefinitionError;
@@ -99,33 +100,33 @@ pub enum BagError {
     Io(#[from] std::io::Error),
 }
 
-impl From<BagError> for Error {
-    fn from(error: BagError) -> Self {
-        let (kind, offset, next) = match &error {
-            BagError::NotBag => (
+impl BagError {
+    fn meaning(&self) -> Meaning {
+        match self {
+            Self::NotBag => (
                 ErrorKind::NotThisFormat,
                 Some(0),
                 Some("a bag of before V1.0 has no version line; the library reads it on request (open_v0)"),
             ),
-            BagError::VersionLineCut { len } => {
+            Self::VersionLineCut { len } => {
                 (ErrorKind::Truncated, Some(*len), Some("copy the bag again from its source"))
             }
-            BagError::BadVersionLine => (
+            Self::BadVersionLine => (
                 ErrorKind::Malformed,
                 Some(0),
                 Some("look at its first 16 bytes; a V1.2 bag begins with #ROSRECORD V1.2 and a line feed"),
             ),
-            BagError::OtherVersion { version } if version.starts_with('2') => (
+            Self::OtherVersion { version } if version.starts_with('2') => (
                 ErrorKind::Unsupported,
                 Some(0),
                 Some("many tools read V2.0 bags; for example: mcap convert FILE out.mcap"),
             ),
-            BagError::OtherVersion { .. } => (
+            Self::OtherVersion { .. } => (
                 ErrorKind::Unsupported,
                 Some(0),
                 Some("no tool is known for this version; V1.0, V1.1 and V1.2 are read"),
             ),
-            BagError::Unpack { what, .. } => (
+            Self::Unpack { what, .. } => (
                 ErrorKind::Malformed,
                 None,
                 Some(if *what == "gzip" {
@@ -134,35 +135,40 @@ impl From<BagError> for Error {
                     "save the sound blocks: bzip2recover FILE, then unpack and join them"
                 }),
             ),
-            BagError::UnpacksTooLarge { .. } => (
+            Self::UnpacksTooLarge { .. } => (
                 ErrorKind::LimitExceeded,
                 None,
                 Some("if you trust the file, unpack it first with gzip -d or bzip2 -d"),
             ),
-            BagError::RecordTooLarge { at, .. } => {
+            Self::RecordTooLarge { at, .. } => {
                 (ErrorKind::LimitExceeded, Some(*at), Some("save the pipe as a file and open that"))
             }
-            BagError::Undecodable { .. } | BagError::NoDefinition { .. } => (
+            Self::Undecodable { .. } | Self::NoDefinition { .. } => (
                 ErrorKind::Malformed,
                 None,
                 Some("give the type's definition as a layout, or read the bytes of the messages"),
             ),
-            BagError::Payload { .. } => (ErrorKind::Malformed, None, None),
-            BagError::BadRecord { .. } => {
+            Self::Payload { .. } => (ErrorKind::Malformed, None, None),
+            Self::BadRecord { .. } => {
                 (ErrorKind::InvalidArgument, None, Some("see docs/formats/rosbag.md, section 7"))
             }
-            BagError::Clocks(_) => (
+            Self::Clocks(_) => (
                 ErrorKind::InvalidArgument,
                 None,
                 Some("if you know that they share a clock, merge them as they are"),
             ),
-            BagError::WriterFailed => (ErrorKind::Io, None, Some("begin again with a new output")),
-            BagError::Io(_) => (ErrorKind::Io, None, None),
-        };
-        let core = Error::new(crate::ID, kind, offset, error);
-        match next {
-            Some(next) => core.with_next(next),
-            None => core,
+            Self::WriterFailed => (ErrorKind::Io, None, Some("begin again with a new output")),
+            Self::Io(_) => (ErrorKind::Io, None, None),
+        }
+    }
+}
+
+impl From<BagError> for Error {
+    fn from(error: BagError) -> Self {
+        let meaning = error.meaning();
+        match error {
+            BagError::Io(error) => Self::io(crate::ID, error),
+            error => Self::explained(crate::ID, meaning, error),
         }
     }
 }

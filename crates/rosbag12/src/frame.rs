@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use rovelog_core::window::{NeedMore, Window};
 use rovelog_core::{Clock, Diagnostics, Rule};
 
 use crate::diagnostics as rules;
@@ -18,7 +19,6 @@ use crate::sections::{Section, index_entries};
 use crate::shapes::{Head, Matched};
 use crate::tables::{Tables, fit};
 use crate::version::{self, Version, VersionLine};
-use crate::window::{NeedMore, Window};
 use crate::wire::{BAG_HEADER_SIZE, op};
 
 /// What comes next in a bag.

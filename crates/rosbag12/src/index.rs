@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use rovelog_core::ranges;
+
 use crate::header::HeaderRef;
 use crate::old::head_len;
 use crate::shapes::{Head, Matched};
@@ -74,13 +76,13 @@ impl Index {
 
     /// Takes bytes outside of records.
     pub(crate) fn gap(&mut self, range: Range<u64>) {
-        extend(&mut self.gaps, range);
+        ranges::push(&mut self.gaps, range);
     }
 
     /// Takes bytes that cannot be read.
     pub(crate) fn lose(&mut self, range: Range<u64>) {
-        extend(&mut self.gaps, range.clone());
-        extend(&mut self.lost, range);
+        ranges::push(&mut self.gaps, range.clone());
+        ranges::push(&mut self.lost, range);
     }
 
     /// Bytes that cannot be read, ascending, neighbours joined; all of them.
@@ -102,13 +104,6 @@ impl Index {
     /// Whether any of these connections has messages in a block.
     pub(crate) fn has_any(&self, block: usize, wanted: &[bool]) -> bool {
         self.blocks[block].before.iter().any(|(connection, _)| wanted[*connection as usize])
-    }
-}
-
-fn extend(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
-    match ranges.last_mut() {
-        Some(last) if last.end == range.start => last.end = range.end,
-        _ => ranges.push(range),
     }
 }
 

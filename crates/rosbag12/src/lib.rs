@@ -145,7 +145,6 @@ mod tables;
 pub mod unpack;
 mod usage;
 mod version;
-mod window;
 pub mod wire;
 pub mod writer;
 
@@ -154,7 +153,7 @@ use std::io::Write;
 use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Signature};
 
 #[cfg(feature = "arrow")]
-pub use columns::{ColumnBatches, TopicBatches};
+pub use columns::ColumnBatches;
 pub use definitions::{Definition, Source};
 pub use error::BagError;
 pub use options::BagOptions;
@@ -187,14 +186,14 @@ impl Format for Rosbag {
         signatures: &[Signature(b"#ROSRECORD V1."), Signature(b"#ROSLOG V1."), Signature(b"#ROSBAG V1.")],
     };
     type Reader = BagReader;
-    type Stream = BagStream<'static, Box<dyn std::io::Read + Send>>;
+    type Stream = BagStream<Box<dyn std::io::Read + Send>>;
 
     fn open(bytes: Bytes, options: &ReadOptions) -> Result<BagReader> {
         Ok(BagReader::new(bytes, &BagOptions::from(options))?)
     }
 
     fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
-        Ok(stream::open(input, options)?)
+        Ok(BagStream::new(input, &BagOptions::from(options))?)
     }
 
     fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> Result<Merged> {

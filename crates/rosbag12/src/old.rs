@@ -1,7 +1,8 @@
 //! Bags of before V1.2: lines of text in front of each message, and no definitions (section 4).
 
+use rovelog_core::window::{NeedMore, Window};
+
 use crate::version::Version;
-use crate::window::{NeedMore, Window};
 
 /// Bytes of one line of text.
 const MAX_LINE: u64 = 64 << 10;

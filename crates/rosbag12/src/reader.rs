@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::RangeInclusive;
 
-use rovelog_core::order::{Blocks, InOrder, Place};
+use rovelog_core::order::{self, Blocks, Place};
 use rovelog_core::reader::Texts;
+use rovelog_core::window::Window;
 use rovelog_core::{
     Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, Record, Records, RecoverOptions, Recovery, Select,
     Sliced, Timestamp, Topic, Usage,
@@ -18,11 +19,12 @@ use crate::header::HeaderRef;
 use crate::index::{Cursor, Index, Message, Record as Met, payload};
 use crate::msg::Plan;
 use crate::options::BagOptions;
+use crate::recover::recover;
+use crate::reshape;
 use crate::sections::{Differences, Section, differences, index_entries};
 use crate::tables::{Connection, Tables, text_of};
 use crate::unpack;
 use crate::version::Version;
-use crate::window::Window;
 
 /// A bag, opened. Opening walks over the record headers once; messages are decoded when asked for.
 #[derive(Debug)]
@@ -65,7 +67,7 @@ impl BagReader {
             unpack::note(what, &mut walk.diagnostics);
         }
         let mut index = Index::default();
-        let window = Window { data: &bytes, base: 0, eof: true };
+        let window = Window::whole(&bytes);
         let take = |index: &mut Index, met: crate::frame::Met, tables: &mut Tables| {
             let stats = &mut tables.connections[met.connection as usize].stats;
             index.message(met.at, met.connection, met.time, stats);
@@ -229,14 +231,7 @@ impl BagReader {
 
     /// The places of the selected messages, in the order of time.
     pub(crate) fn places<'a>(&'a self, select: &Select) -> impl Iterator<Item = Place> + Send + use<'a> {
-        let selected = Selected {
-            reader: self,
-            topics: self.topics().iter().map(|topic| select.keeps_topic(topic)).collect(),
-            start: select.start,
-            end: select.end,
-        };
-        let latched = if select.latched { selected.latched() } else { Vec::new() };
-        latched.into_iter().chain(InOrder::new(selected))
+        order::selected(self.topics(), select, |wanted| MessagesOf { reader: self, wanted })
     }
 
     /// The message at a place that [`places`](Self::places) handed out.
@@ -300,12 +295,12 @@ impl LogReader for BagReader {
         crate::usage::usage(self)
     }
 
-    fn recover(&self, out: &mut dyn Write, _options: &RecoverOptions) -> rovelog_core::Result<Recovery> {
-        Ok(self.recover_into(out)?)
+    fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> rovelog_core::Result<Recovery> {
+        Ok(recover(self, out)?)
     }
 
     fn slice(&self, select: &Select, out: &mut dyn Write) -> rovelog_core::Result<Sliced> {
-        Ok(self.slice_into(select, out)?)
+        Ok(reshape::slice(self, select, out)?)
     }
 }
 
@@ -314,21 +309,28 @@ pub(crate) fn usize_of(at: u64) -> usize {
     usize::try_from(at).expect("within the bytes at hand")
 }
 
-/// The blocks of a bag, less what a selection leaves out.
-struct Selected<'a> {
+/// The messages of some topics, block by block.
+struct MessagesOf<'a> {
     reader: &'a BagReader,
-    topics: Vec<bool>,
-    start: Option<i64>,
-    end: Option<i64>,
+    wanted: Vec<bool>,
 }
 
-impl Selected<'_> {
-    fn places(&self, block: usize, mut visit: impl FnMut(Place)) {
+impl Blocks for MessagesOf<'_> {
+    fn span(&self, block: usize) -> Option<RangeInclusive<i64>> {
+        let block = &self.reader.index.blocks[block];
+        Some(block.first..=block.last)
+    }
+
+    fn count(&self) -> usize {
+        self.reader.index.blocks.len()
+    }
+
+    fn visit(&self, block: usize, mut visit: impl FnMut(Place)) {
         let reader = self.reader;
-        if !reader.index.has_any(block, &self.topics) {
+        if !reader.index.has_any(block, &self.wanted) {
             return;
         }
-        let mut counts = vec![0; self.topics.len()];
+        let mut counts = vec![0; self.wanted.len()];
         for (connection, before) in &reader.index.blocks[block].before {
             counts[*connection as usize] = *before;
         }
@@ -336,51 +338,11 @@ impl Selected<'_> {
         let mut cursor = Cursor::block(&reader.bytes, &reader.index, &walk.tables, walk.version, block);
         cursor.messages(u64::MAX, |offset, message| {
             let connection = message.connection as usize;
-            if self.topics[connection] {
+            if self.wanted[connection] {
                 let seq = counts[connection];
                 visit(Place { time: message.time, offset, topic: message.connection, seq });
             }
             counts[connection] += 1;
-        });
-    }
-
-    /// Each topic's last record before the start.
-    fn latched(&self) -> Vec<Place> {
-        let Some(start) = self.start else { return Vec::new() };
-        let mut last: BTreeMap<u32, Place> = BTreeMap::new();
-        let blocks = self.reader.index.blocks.iter().enumerate().filter(|(_, block)| block.first < start);
-        for (block, _) in blocks {
-            self.places(block, |place| {
-                if place.time < start {
-                    let known = last.entry(place.topic).or_insert(place);
-                    *known = place.max(*known);
-                }
-            });
-        }
-        let mut places: Vec<_> = last.into_values().collect();
-        places.sort_unstable();
-        places
-    }
-}
-
-impl Blocks for Selected<'_> {
-    fn span(&self, block: usize) -> Option<RangeInclusive<i64>> {
-        let block = &self.reader.index.blocks[block];
-        let outside = self.start.is_some_and(|start| block.last < start)
-            || self.end.is_some_and(|end| block.first >= end);
-        (!outside).then_some(block.first..=block.last)
-    }
-
-    fn count(&self) -> usize {
-        self.reader.index.blocks.len()
-    }
-
-    fn visit(&self, block: usize, visit: &mut dyn FnMut(Place)) {
-        let kept = |time: i64| self.start.is_none_or(|s| time >= s) && self.end.is_none_or(|e| time < e);
-        self.places(block, |place| {
-            if kept(place.time) {
-                visit(place);
-            }
         });
     }
 }

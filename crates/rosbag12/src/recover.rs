@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::ops::Range;
 
-use rovelog_core::{Detail, LogReader, Recovery, Value};
+use rovelog_core::{Detail, LogReader, Recovery, Value, ranges};
 
 use crate::diagnostics as rules;
 use crate::error::BagError;
@@ -41,6 +41,24 @@ pub struct LostMessage {
 
 /// Lost messages that a report names; all are counted.
 const NAMED: usize = 1000;
+
+/// Writes the best sound bag that `bag` still holds. An intact bag is copied as it is; of any other all sound messages
+/// are written as [`BagReader::reindex`] does.
+///
+/// # Errors
+/// Where the output refuses.
+pub(crate) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, BagError> {
+    if bag.is_intact() {
+        return Ok(Recovery::copied(bag.info().records, &bag.bytes, out)?);
+    }
+    let lost = bag.index.lost().to_vec();
+    let kept_bytes = bag.bytes.len() as u64 - ranges::total(&lost);
+    let output = bag.whole();
+    let records = output.records;
+    output.write(out)?;
+    let details = bag.recovery_details();
+    Ok(Recovery { records, kept_bytes, lost, details, ..Recovery::default() })
+}
 
 impl BagReader {
     /// What each byte of the bag is: ranges that fill it from start to end.
@@ -163,29 +181,6 @@ impl BagReader {
             }
         }
         output
-    }
-
-    /// What [`LogReader::recover`] does, with this crate's error.
-    pub(crate) fn recover_into(&self, out: &mut dyn Write) -> Result<Recovery, BagError> {
-        let lost = self.index.lost().to_vec();
-        let lost_bytes: u64 = lost.iter().map(|range| range.end - range.start).sum();
-        let mut recovery = Recovery {
-            records: self.info().records,
-            kept_bytes: self.bytes.len() as u64 - lost_bytes,
-            lost,
-            unchanged: self.is_intact(),
-            ..Recovery::default()
-        };
-        if recovery.unchanged {
-            out.write_all(&self.bytes)?;
-            out.flush()?;
-            return Ok(recovery);
-        }
-        let output = self.whole();
-        recovery.records = output.records;
-        output.write(out)?;
-        recovery.details = self.recovery_details();
-        Ok(recovery)
     }
 
     fn recovery_details(&self) -> Vec<Detail> {

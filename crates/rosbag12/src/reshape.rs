@@ -12,46 +12,48 @@ use crate::reader::BagReader;
 use crate::rewrite::Output;
 use crate::wire::op;
 
-impl BagReader {
-    /// What [`LogReader::slice`] does, with this crate's error.
-    pub(crate) fn slice_into(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced, BagError> {
-        let kept: Vec<bool> = self.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
-        // The last message of each topic before the window, by its place.
-        let mut latched: HashMap<u32, (i64, u64)> = HashMap::new();
-        if let Some(start) = select.start.filter(|_| select.latched) {
-            self.cursor().messages(u64::MAX, |at, message| {
-                if kept[message.connection as usize] && message.time < start {
-                    let place = latched.entry(message.connection).or_insert((message.time, at));
-                    *place = (*place).max((message.time, at));
-                }
-            });
-        }
-        let mut output = Output::new(&[self]);
-        for record in self.cursor() {
-            let Some(message) = &record.message else {
-                self.keep_other(&mut output, &record, &kept);
-                continue;
-            };
-            let is_latched = latched.get(&message.connection).is_some_and(|(_, at)| *at == record.at);
-            if kept[message.connection as usize] && (select.keeps_time(message.time) || is_latched) {
-                output.message(0, &record, message);
+/// Writes the part of `bag` that `select` names, as a bag of its own.
+///
+/// # Errors
+/// Where the output refuses.
+pub(crate) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Result<Sliced, BagError> {
+    let kept: Vec<bool> = bag.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
+    // The last message of each topic before the window, by its place.
+    let mut latched: HashMap<u32, (i64, u64)> = HashMap::new();
+    if let Some(start) = select.start.filter(|_| select.latched) {
+        let wanted: Vec<bool> = bag.topics().iter().map(|topic| select.keeps_latched(topic)).collect();
+        bag.cursor().messages(u64::MAX, |at, message| {
+            if wanted[message.connection as usize] && message.time < start {
+                let place = latched.entry(message.connection).or_insert((message.time, at));
+                *place = (*place).max((message.time, at));
             }
-        }
-        let (records, topics) = (output.records, output.topics());
-        let bytes = output.write(out)?;
-        Ok(Sliced { records, topics, bytes, ..Sliced::default() })
+        });
     }
-
-    /// Keeps records that are no messages: all of unknown kinds, definitions of topics that are kept.
-    fn keep_other<'a>(&'a self, output: &mut Output<'a>, record: &Record, kept: &[bool]) {
-        let bytes = &self.bytes[crate::reader::usize_of(record.at)..crate::reader::usize_of(record.end)];
-        let Some(header) = crate::rewrite::header_of(bytes) else { return };
-        let name = |part: Option<&'a [u8]>| part.unwrap_or_default();
-        let number = self.walk.tables.number(name(header.topic), name(header.ty), name(header.md5));
-        let wanted = number.is_none_or(|number| kept[number as usize]);
-        if header.op != op::DEFINITION || wanted {
-            output.other(0, record);
+    let mut output = Output::new(&[bag]);
+    for record in bag.cursor() {
+        let Some(message) = &record.message else {
+            keep_other(bag, &mut output, &record, &kept);
+            continue;
+        };
+        let is_latched = latched.get(&message.connection).is_some_and(|(_, at)| *at == record.at);
+        if kept[message.connection as usize] && (select.keeps_time(message.time) || is_latched) {
+            output.message(0, &record, message);
         }
+    }
+    let (records, topics) = (output.records, output.topics());
+    let bytes = output.write(out)?;
+    Ok(Sliced { records, topics, bytes, ..Sliced::default() })
+}
+
+/// Keeps records that are no messages: all of unknown kinds, definitions of topics that are kept.
+fn keep_other<'a>(bag: &'a BagReader, output: &mut Output<'a>, record: &Record, kept: &[bool]) {
+    let bytes = &bag.bytes[crate::reader::usize_of(record.at)..crate::reader::usize_of(record.end)];
+    let Some(header) = crate::rewrite::header_of(bytes) else { return };
+    let name = |part: Option<&'a [u8]>| part.unwrap_or_default();
+    let number = bag.walk.tables.number(name(header.topic), name(header.ty), name(header.md5));
+    let wanted = number.is_none_or(|number| kept[number as usize]);
+    if header.op != op::DEFINITION || wanted {
+        output.other(0, record);
     }
 }
 

@@ -1,8 +1,9 @@
 //! What stands at a place of a V1.2 bag, and where sound records begin again after damage (section 5).
 
+use rovelog_core::window::{NeedMore, Window};
+
 use crate::header::{HeaderRef, MAX_HEADER, is_beginning};
 use crate::version;
-use crate::window::{NeedMore, Window};
 
 /// Fields of a header that is found by searching.
 const FIELDS_SEARCHED: usize = 64;

@@ -2,25 +2,25 @@
 
 use std::io::{self, Chain, Cursor, Read};
 
-use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Timestamp, Topic};
+use rovelog_core::window::Source;
+use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, Record, Timestamp, Topic};
 
 use crate::error::BagError;
 use crate::frame::{Met, Step, Walk};
 use crate::options::BagOptions;
 use crate::tables::Connection;
-use crate::unpack::{self, Limited, Packed};
-use crate::window::Window;
+use crate::unpack::{self, Limited, Packed, Unpacked};
 
-/// Bytes asked for at once.
-const CHUNK: usize = 256 << 10;
+/// A pipe of which the first bytes were looked at.
+type Begun<R> = Chain<Cursor<Vec<u8>>, R>;
 
 /// Where bytes come from: as they are, or unpacked.
-enum Input<'a, R> {
-    Plain(Chain<Cursor<Vec<u8>>, R>),
-    Unpacked(Limited<Box<dyn Read + Send + 'a>>),
+enum Input<R> {
+    Plain(Begun<R>),
+    Unpacked(Box<Limited<Unpacked<Begun<R>>>>),
 }
 
-impl<R: Read> Read for Input<'_, R> {
+impl<R: Read> Read for Input<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(input) => input.read(out),
@@ -29,96 +29,53 @@ impl<R: Read> Read for Input<'_, R> {
     }
 }
 
-/// The bytes at hand of an input.
-struct Source<R> {
-    input: R,
-    /// Room for bytes, the first `filled` of them read. Never shrinks, so nothing is zeroed twice.
-    buffer: Vec<u8>,
-    filled: usize,
-    /// Offset of the first byte of the buffer.
-    base: u64,
-    eof: bool,
-    limit: u64,
-}
-
-impl<R: Read> Source<R> {
-    fn new(input: R, limit: u64) -> Self {
-        Self { input, buffer: vec![0; CHUNK], filled: 0, base: 0, eof: false, limit }
-    }
-
-    fn window(&self) -> Window<'_> {
-        Window { data: &self.buffer[..self.filled], base: self.base, eof: self.eof }
-    }
-
-    /// Lets go of what is before `keep_from` and reads until the buffer reaches `until`, or the input ends.
-    fn fill(&mut self, keep_from: u64, until: u64) -> Result<(), BagError> {
-        let keep_from = keep_from.clamp(self.base, self.window().end());
-        let done = usize::try_from(keep_from - self.base).expect("within the buffer");
-        self.buffer.copy_within(done..self.filled, 0);
-        self.filled -= done;
-        self.base = keep_from;
-        while !self.eof && self.window().end() < until {
-            if self.filled as u64 > self.limit {
-                let len = until - keep_from;
-                return Err(BagError::RecordTooLarge { at: keep_from, len, limit: self.limit });
-            }
-            if self.filled == self.buffer.len() {
-                self.buffer.resize(2 * self.filled, 0);
-            }
-            match self.input.read(&mut self.buffer[self.filled..]) {
-                Ok(0) => self.eof = true,
-                Ok(read) => self.filled += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-}
-
 /// A bag that comes from a pipe.
 ///
 /// The buffer holds one chunk and what the walk still looks at: a record and the header behind it. It does
 /// not grow with the bag.
-pub struct BagStream<'a, R> {
-    source: Source<Input<'a, R>>,
+pub struct BagStream<R> {
+    source: Source<Input<R>>,
+    packed: Option<Packed>,
+    /// Bytes of one record that are taken into memory.
+    limit: u64,
     walk: Walk,
 }
 
-impl<'a, R: Read + Send + 'a> BagStream<'a, R> {
+impl<R: Read> BagStream<R> {
     /// Reads the version line of a bag.
     ///
     /// # Errors
-    /// Where the input cannot be read, or is no bag of V1.2 or before.
+    /// Where the input cannot be read or unpacked, or is no bag of V1.2 or before.
     pub fn new(mut input: R, options: &BagOptions) -> Result<Self, BagError> {
-        let mut head = vec![0; 4];
-        let mut got = 0;
-        while got < head.len() {
-            match input.read(&mut head[got..]) {
-                Ok(0) => break,
-                Ok(read) => got += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        head.truncate(got);
+        let mut head = Vec::new();
+        input.by_ref().take(4).read_to_end(&mut head)?;
         let packed = Packed::of(&head);
         let input = Cursor::new(head).chain(input);
         let input = match packed {
             None => Input::Plain(input),
             Some(packed) => {
-                let input = unpack::reader(packed, input);
-                Input::Unpacked(Limited { input, left: options.unpacked })
+                Input::Unpacked(Box::new(Limited::new(unpack::reader(packed, input), options.unpacked)))
             }
         };
-        let mut source = Source::new(input, options.streamed_record);
-        source.fill(0, Walk::START as u64)?;
-        let head = &source.buffer[..source.filled.min(Walk::START)];
-        let mut walk = Walk::start(head, options)?;
+        let mut source = Source::new(input);
+        source.fill(0, Walk::START as u64).map_err(|error| unpack::failed(packed, error))?;
+        let mut walk = Walk::start(source.window().data, options)?;
         if let Some(packed) = packed {
             unpack::note(packed, &mut walk.diagnostics);
         }
-        Ok(Self { source, walk })
+        Ok(Self { source, packed, limit: options.streamed_record, walk })
+    }
+
+    /// Reads on until the window reaches `until`, if no record must be taken into memory for that which is too large.
+    fn fill(&mut self, until: u64) -> Result<(), BagError> {
+        let from = self.walk.needed_from();
+        let most = from.saturating_add(self.limit).saturating_add(1);
+        self.source.fill(from, until.min(most)).map_err(|error| unpack::failed(self.packed, error))?;
+        let window = self.source.window();
+        if window.eof || window.end() >= until {
+            return Ok(());
+        }
+        Err(BagError::RecordTooLarge { at: window.base, len: until - window.base, limit: self.limit })
     }
 
     /// The next message in file order; `None` at the end.
@@ -128,7 +85,7 @@ impl<'a, R: Read + Send + 'a> BagStream<'a, R> {
                 Ok(Step::Message(met)) => return Ok(Some(met)),
                 Ok(Step::End) => return Ok(None),
                 Ok(_) => {}
-                Err(need) => self.source.fill(self.walk.needed_from(), need.0)?,
+                Err(need) => self.fill(need.0)?,
             }
         }
     }
@@ -139,7 +96,7 @@ impl<'a, R: Read + Send + 'a> BagStream<'a, R> {
     }
 }
 
-impl<'a, R: Read + Send + 'a> LogStream for BagStream<'a, R> {
+impl<R: Read + Send> LogStream for BagStream<R> {
     fn format(&self) -> &'static FormatInfo {
         &crate::INFO
     }
@@ -151,8 +108,7 @@ impl<'a, R: Read + Send + 'a> LogStream for BagStream<'a, R> {
         self.walk.tables.publish(met.connection);
         let tables = &self.walk.tables;
         let topic = &tables.topics[met.connection as usize];
-        let payload = self.source.window().slice(met.payload_at, met.end).ok().flatten();
-        let payload = payload.expect("the walk has seen these bytes");
+        let payload = self.source.bytes(met.payload_at, met.end);
         let time = Timestamp::new(met.time, tables.clock);
         Ok(Some(Record::new(topic, Some(time), met.at, met.seq, payload, tables)))
     }
@@ -168,12 +124,4 @@ impl<'a, R: Read + Send + 'a> LogStream for BagStream<'a, R> {
     fn diagnostics(&self) -> &Diagnostics {
         &self.walk.diagnostics
     }
-}
-
-/// The stream that the facade opens, with the options of all formats.
-pub(crate) fn open(
-    input: Box<dyn Read + Send>,
-    options: &ReadOptions,
-) -> Result<BagStream<'static, Box<dyn Read + Send>>, BagError> {
-    BagStream::new(input, &BagOptions::from(options))
 }

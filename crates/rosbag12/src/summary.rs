@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rovelog_core::{Detail, LogInfo, Severity, State, Timestamp, Value};
+use rovelog_core::{Detail, LogInfo, Timestamp, Value};
 
 use crate::definitions::Source;
 use crate::diagnostics as rules;
@@ -19,16 +19,7 @@ impl Walk {
     /// The summary of what was passed of a file of `size` bytes.
     pub(crate) fn info(&self, size: u64) -> LogInfo {
         let mut info = LogInfo::new(self.version.name(), size);
-        let is_loss = |code: &&&str| {
-            rules::ALL.iter().any(|rule| rule.code == **code && rule.severity == Severity::DataLost)
-        };
-        info.state = self.diagnostics.counts().keys().filter(is_loss).fold(State::Complete, |state, code| {
-            match (*code == rules::CUT.code, state) {
-                (true, State::Complete) => State::Truncated,
-                (true, state) => state,
-                (false, _) => State::Damaged,
-            }
-        });
+        info.judge(&self.diagnostics, &rules::CUT);
         let spans = || self.tables.connections.iter().filter_map(Connection::span);
         // Stamps of 0 come before the clock of a simulation runs, and say nothing about when that was.
         let timed = self.tables.connections.iter().filter(|c| c.stats.timed > 0);
@@ -37,8 +28,6 @@ impl Walk {
         info.start = first.or_else(|| spans().map(|(min, _)| min).min()).map(time);
         info.end = spans().map(|(_, max)| max).max().map(time);
         info.records = self.tables.connections.iter().map(|c| c.stats.count).sum();
-        info.problems = self.diagnostics.total();
-        info.lost = self.diagnostics.ledger().clone();
         info.details = self.details();
         info
     }
@@ -49,7 +38,7 @@ impl Walk {
             details.push(self.index_detail());
         }
         if self.sections.len() > 1 {
-            let offsets = self.sections.iter().map(|section| Value::UInt(section.offset, 64)).collect();
+            let offsets = self.sections.iter().map(|section| Value::count(section.offset)).collect();
             details.push(Detail::new(
                 "sections",
                 format!("{} bags in one file", self.sections.len()),
@@ -61,10 +50,10 @@ impl Walk {
         details.extend(self.publishers_detail(&publishers));
         if self.going_back > 0 {
             let text = format!("{} messages are earlier than the one before", self.going_back);
-            details.push(Detail::new("order", text, Value::UInt(self.going_back, 64)));
+            details.push(Detail::new("order", text, Value::count(self.going_back)));
         }
         let ops = (0..=255u8).zip(*self.ops).filter(|(_, count)| *count > 0);
-        let ops = ops.map(|(op, count)| (op_name(op), Value::UInt(count, 64)));
+        let ops = ops.map(|(op, count)| (op_name(op), Value::count(count)));
         details.push(Detail::hidden("records_by_op", Value::record(ops)));
         let connections = (0..self.tables.topics.len()).zip(0u32..);
         let connections = connections.map(|(n, id)| self.connection(n, publishers.get(&id))).collect();
@@ -86,14 +75,14 @@ impl Walk {
             let topics = section.index_topics.iter().map(|topic| {
                 Value::record([
                     ("topic", Value::Text(text_of(&topic.topic))),
-                    ("entries", Value::UInt(topic.entries, 64)),
-                    ("in_scan", Value::UInt(topic.in_scan, 64)),
+                    ("entries", Value::count(topic.entries)),
+                    ("in_scan", Value::count(topic.in_scan)),
                     ("exact", Value::Bool(topic.exact)),
                 ])
             });
-            let number = |number: Option<u64>| number.map_or(Value::Null, |n| Value::UInt(n, 64));
+            let number = |number: Option<u64>| number.map_or(Value::Null, Value::count);
             Value::record([
-                ("offset", Value::UInt(section.offset, 64)),
+                ("offset", Value::count(section.offset)),
                 ("state", Value::Text(section.index.name().to_owned())),
                 ("index_pos", number(section.index_pos)),
                 ("raw_padding", number(section.raw_padding)),
@@ -120,8 +109,7 @@ impl Walk {
             *counts.entry(word).or_default() += 1;
         }
         let text: Vec<_> = counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
-        let value =
-            Value::record(counts.iter().map(|(word, count)| (word.as_str(), Value::UInt(*count, 64))));
+        let value = Value::record(counts.iter().map(|(word, count)| (word.as_str(), Value::count(*count))));
         (!counts.is_empty()).then(|| Detail::new("definitions", text.join(", "), value))
     }
 
@@ -149,11 +137,9 @@ impl Walk {
             })
             .collect();
         let value = Value::record(topics.iter().map(|(connection, (latched, callers))| {
-            let callers = callers.iter().map(|(name, count)| (name.as_str(), Value::UInt(*count, 64)));
-            let value = Value::record([
-                ("latched", Value::UInt(*latched, 64)),
-                ("callerids", Value::record(callers)),
-            ]);
+            let callers = callers.iter().map(|(name, count)| (name.as_str(), Value::count(*count)));
+            let value =
+                Value::record([("latched", Value::count(*latched)), ("callerids", Value::record(callers))]);
             (name(*connection), value)
         }));
         (!lines.is_empty()).then(|| Detail::new("latched", lines.join("\n"), value))
@@ -164,14 +150,14 @@ impl Walk {
         let text = |text: &str| Value::Text(text.to_owned());
         let definition = connection.definition();
         let callers = publishers.into_iter().flat_map(|(_, callers)| callers);
-        let callers = callers.map(|(name, count)| (name.as_str(), Value::UInt(*count, 64)));
+        let callers = callers.map(|(name, count)| (name.as_str(), Value::count(*count)));
         Value::record([
             ("topic", Value::Text(topic.name.clone())),
             ("type", Value::Text(text_of(&connection.ty))),
             ("md5", Value::Text(text_of(&connection.md5))),
             ("definition", definition.map_or(Value::Null, |d| text(d.source.name()))),
             ("md5_state", definition.map_or(Value::Null, |d| text(d.sum.name()))),
-            ("latched", Value::UInt(connection.latched(), 64)),
+            ("latched", Value::count(connection.latched())),
             ("callerids", Value::record(callers)),
         ])
     }

@@ -39,27 +39,47 @@ impl Packed {
 /// How many times its size a file may unpack to.
 const RATIO: u64 = 1000;
 
+/// What a compressed input holds.
+#[cfg(feature = "compressed")]
+pub(crate) enum Unpacked<R> {
+    Gzip(flate2::read::MultiGzDecoder<R>),
+    Bzip2(bzip2::read::MultiBzDecoder<R>),
+}
+
 /// Unpacks what `input` gives.
 #[cfg(feature = "compressed")]
-pub(crate) fn reader<'a>(packed: Packed, input: impl Read + Send + 'a) -> Box<dyn Read + Send + 'a> {
+pub(crate) fn reader<R: Read>(packed: Packed, input: R) -> Unpacked<R> {
     match packed {
-        Packed::Gzip => Box::new(flate2::read::MultiGzDecoder::new(input)),
-        Packed::Bzip2 => Box::new(bzip2::read::MultiBzDecoder::new(input)),
+        Packed::Gzip => Unpacked::Gzip(flate2::read::MultiGzDecoder::new(input)),
+        Packed::Bzip2 => Unpacked::Bzip2(bzip2::read::MultiBzDecoder::new(input)),
     }
 }
 
-#[cfg(not(feature = "compressed"))]
-pub(crate) fn reader<'a>(packed: Packed, _input: impl Read + Send + 'a) -> Box<dyn Read + Send + 'a> {
-    struct Refused(Packed);
-    impl Read for Refused {
-        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-            Err(io::Error::other(format!(
-                "built without feature `compressed`, which {} needs",
-                self.0.name()
-            )))
+#[cfg(feature = "compressed")]
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Gzip(input) => input.read(out),
+            Self::Bzip2(input) => input.read(out),
         }
     }
-    Box::new(Refused(packed))
+}
+
+/// A compressed input that this build cannot unpack.
+#[cfg(not(feature = "compressed"))]
+pub(crate) struct Unpacked<R>(Packed, std::marker::PhantomData<R>);
+
+#[cfg(not(feature = "compressed"))]
+pub(crate) fn reader<R>(packed: Packed, _input: R) -> Unpacked<R> {
+    Unpacked(packed, std::marker::PhantomData)
+}
+
+#[cfg(not(feature = "compressed"))]
+impl<R> Read for Unpacked<R> {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        let why = format!("built without feature `compressed`, which {} needs", self.0.name());
+        Err(io::Error::new(io::ErrorKind::Unsupported, why))
+    }
 }
 
 /// The first bytes of what a compressed file holds; fewer than `len` where it ends or is broken.
@@ -101,18 +121,71 @@ pub(crate) fn note(packed: Packed, diagnostics: &mut Diagnostics) {
     });
 }
 
-/// Fails with `InvalidData` once more than a limit was read.
+/// Fails once more than a limit was read.
 pub(crate) struct Limited<R> {
-    pub(crate) input: R,
-    pub(crate) left: u64,
+    input: R,
+    limit: u64,
+    left: u64,
+}
+
+/// More than this many bytes were read.
+#[derive(Debug, thiserror::Error)]
+#[error("more than {0} bytes")]
+struct TooMany(u64);
+
+impl<R> Limited<R> {
+    pub(crate) fn new(input: R, limit: u64) -> Self {
+        Self { input, limit, left: limit }
+    }
 }
 
 impl<R: Read> Read for Limited<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(out)?;
-        self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::InvalidData, "the compressed input unpacks to more than is allowed")
-        })?;
+        self.left =
+            self.left.checked_sub(read as u64).ok_or_else(|| io::Error::other(TooMany(self.limit)))?;
         Ok(read)
+    }
+}
+
+/// Why an input that is `packed` so could not be read.
+pub(crate) fn failed(packed: Option<Packed>, error: io::Error) -> BagError {
+    let Some(what) = packed.map(Packed::name) else { return error.into() };
+    if let Some(TooMany(limit)) = error.get_ref().and_then(|error| error.downcast_ref()) {
+        return BagError::UnpacksTooLarge { what, limit: *limit };
+    }
+    match error.kind() {
+        // What the decoders say of bytes that they cannot make sense of.
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
+            BagError::Unpack { what, why: error.to_string() }
+        }
+        _ => error.into(),
+    }
+}
+
+#[cfg(all(test, feature = "compressed"))]
+mod tests {
+    use super::*;
+    use crate::stream::BagStream;
+
+    /// What cannot be unpacked is called the same from a pipe as from a file.
+    #[test]
+    fn a_pipe_that_cannot_be_unpacked_says_why() {
+        for log in rovelog_testing::corpus("rosbag", "bag", 40) {
+            if Packed::of(&log.bytes).is_none() {
+                continue;
+            }
+            let few = BagOptions { unpacked: 10, ..BagOptions::default() };
+            let read = BagStream::new(&log.bytes[..], &few).map(drop);
+            assert!(
+                matches!(read, Err(BagError::UnpacksTooLarge { limit: 10, .. })),
+                "{}: {read:?}",
+                log.name
+            );
+            let mut noise = log.bytes.to_vec();
+            noise[4..].fill(0x55);
+            let read = BagStream::new(&noise[..], &BagOptions::default()).map(drop);
+            assert!(matches!(read, Err(BagError::Unpack { .. })), "{}: {read:?}", log.name);
+        }
     }
 }

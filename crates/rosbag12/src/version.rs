@@ -1,7 +1,8 @@
 //! The version line: `#ROSRECORD V1.2` and what else there was.
 
+use rovelog_core::window::{NeedMore, Window};
+
 use crate::error::BagError;
-use crate::window::{NeedMore, Window};
 
 /// Bytes within which a version line ends.
 pub(crate) const LINE_MAX: usize = 64;

@@ -7,7 +7,6 @@ use std::io::Cursor;
 
 use binrw::{BinRead, BinResult, BinWrite, Endian, binrw};
 use rovelog_core::wire::{U32Le, U64Le};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// "Format": the version line of the bags that this crate writes.
 pub const VERSION_LINE: &[u8; 16] = b"#ROSRECORD V1.2\n";
@@ -245,21 +244,17 @@ pub struct Index {
     pub count: u32,
 }
 
-/// "count repeating occurrences of timestamps and offsets".
-#[binrw]
-#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, Debug, PartialEq, Eq)]
-#[brw(little)]
-#[repr(C)]
-pub struct IndexEntry {
-    /// Time at which the message was received, seconds.
-    pub sec: U32Le,
-    /// The same, nanoseconds.
-    pub nsec: U32Le,
-    /// Offset of the record, from the start of the section. The topic's first entry points at its definition.
-    pub pos: U64Le,
+rovelog_core::fixed! {
+    /// "count repeating occurrences of timestamps and offsets".
+    pub struct IndexEntry[16] {
+        /// Time at which the message was received, seconds.
+        pub sec: U32Le,
+        /// The same, nanoseconds.
+        pub nsec: U32Le,
+        /// Offset of the record, from the start of the section. The topic's first entry points at its definition.
+        pub pos: U64Le,
+    }
 }
-
-const _: () = assert!(size_of::<IndexEntry>() == 16);
 
 impl Header {
     /// The head of a record with this header: fields in the byte order of their names, as recorders wrote them.

@@ -177,7 +177,8 @@ impl<W: Write + Seek> BagWriter<W> {
         payload: &[u8],
     ) -> Result<(), BagError> {
         let open = self.connections.get_mut(connection.0).expect("made by this writer");
-        let Definition { topic, md5, ty, .. } = open.definition.clone();
+        let Definition { topic, md5, ty, .. } = &open.definition;
+        let (topic, md5, ty) = (topic.clone(), md5.clone(), ty.clone());
         let refuse =
             |why| Err(BagError::BadRecord { what: format!("a message of {}", text_of(&topic)), why });
         if nsec >= 1_000_000_000 {

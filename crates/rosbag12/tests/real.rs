@@ -5,9 +5,10 @@ mod support;
 use rosbag12::msg::SumMatch;
 use rosbag12::{BagReader, IndexState, Version};
 use rovelog_core::{LogReader, Record, Topic, Value};
+use rovelog_testing::{hex, sha256};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
-use support::{Log, hex, logs_in, options, real, sha256};
+use support::{Log, logs_in, options, real};
 
 fn expected(log: &Log) -> Json {
     let file = log.path.file_name().unwrap().to_string_lossy().into_owned();

@@ -9,7 +9,7 @@ use rovelog_core::usage::UsageTally;
 use rovelog_core::{
     Bytes, Clock, Decode, Diagnostics, Error, ErrorKind, Field, FieldType, FormatInfo, Limits, LogInfo,
     LogReader, Record, Records, RecoverOptions, Recovery, Result, Rule, Scalar, Schema, Select, Severity,
-    Signature, Sliced, State, Timestamp, Topic, TopicId, Usage, Value,
+    Signature, Sliced, Timestamp, Topic, TopicId, Usage, Value,
 };
 
 static INFO: FormatInfo = FormatInfo {
@@ -52,10 +52,10 @@ impl ToyReader {
         let rest = log.rows().remainder().len() as u64;
         if rest > 0 {
             log.diagnostics.push(&CUT, size - rest..size, || format!("{rest} bytes of a record"));
-            (log.info.state, log.info.lost) = (State::Truncated, log.diagnostics.ledger().clone());
         }
+        log.info.judge(&log.diagnostics, &CUT);
         let count = log.rows().len() as u64;
-        (log.info.records, log.info.problems) = (count, log.diagnostics.total());
+        log.info.records = count;
         (log.info.start, log.info.end) = (log.rows().next().map(time), log.rows().next_back().map(time));
         let topic = &mut log.topics[0];
         (topic.count, topic.timed, topic.bytes) = (count, count, 4 * count);

@@ -14,14 +14,14 @@ use arrow_array::types::{
     UInt64Type,
 };
 use arrow_array::{
-    ArrayRef, BooleanArray, FixedSizeListArray, PrimitiveArray, RecordBatch, RecordBatchOptions, StringArray,
-    StructArray,
+    ArrayRef, BooleanArray, FixedSizeListArray, PrimitiveArray, RecordBatch, RecordBatchOptions,
+    RecordBatchReader, StringArray, StructArray,
 };
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 
-use crate::Scalar;
 use crate::room::Room;
+use crate::{Scalar, TopicId};
 
 /// The name of the column of times: nanoseconds of the log's clock, exact.
 pub const TIME_COLUMN: &str = "t_ns";
@@ -167,6 +167,41 @@ pub fn arrow_type(scalar: Scalar) -> DataType {
         Scalar::UInt64 => DataType::UInt64,
         Scalar::Float32 => DataType::Float32,
         Scalar::Float64 => DataType::Float64,
+    }
+}
+
+/// Pairs as the metadata of a schema or a field.
+pub fn metadata<'a, V: Into<String>>(
+    pairs: impl IntoIterator<Item = (&'a str, V)>,
+) -> HashMap<String, String> {
+    pairs.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect()
+}
+
+/// Record batches of one topic, out of batches that are all of it.
+#[derive(Debug)]
+pub struct OneTopic<I> {
+    schema: SchemaRef,
+    batches: I,
+}
+
+impl<I> OneTopic<I> {
+    /// `batches` of one topic, whose schema is `schema`.
+    pub fn new(schema: SchemaRef, batches: I) -> Self {
+        Self { schema, batches }
+    }
+}
+
+impl<I: Iterator<Item = Result<(TopicId, RecordBatch), ArrowError>>> Iterator for OneTopic<I> {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.batches.next()?.map(|(_, batch)| batch))
+    }
+}
+
+impl<I: Iterator<Item = Result<(TopicId, RecordBatch), ArrowError>>> RecordBatchReader for OneTopic<I> {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
     }
 }
 
@@ -414,7 +449,8 @@ fn push_text(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn numbers(scalar: Scalar, buffer: Buffer) -> ArrayRef {
+/// The array of the little-endian numbers in `buffer`.
+pub fn numbers(scalar: Scalar, buffer: Buffer) -> ArrayRef {
     macro_rules! array {
         ($ty:ty) => {
             Arc::new(PrimitiveArray::<$ty>::new(ScalarBuffer::from(buffer), None))

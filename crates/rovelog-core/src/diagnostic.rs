@@ -40,6 +40,33 @@ pub struct Rule {
     pub meaning: &'static str,
 }
 
+/// Declares the rules of a format, one after the other: name of the static, code, name, severity, meaning. `ALL` lists
+/// them by code.
+///
+/// ```
+/// rovelog_core::rules! {
+///     CUT "E-TOY-001" "cut" DataLost "a record that passes the end of the file"
+/// }
+/// assert_eq!((CUT.name, ALL.len()), ("cut", 1));
+/// ```
+#[macro_export]
+macro_rules! rules {
+    ($( $ident:ident $code:literal $name:literal $severity:ident $meaning:literal )*) => {
+        $(
+            #[doc = concat!("`", $name, "`: ", $meaning, ".")]
+            pub static $ident: $crate::Rule = $crate::Rule {
+                code: $code,
+                name: $name,
+                severity: $crate::Severity::$severity,
+                meaning: $meaning,
+            };
+        )*
+
+        /// All of them, by code.
+        pub static ALL: &[&$crate::Rule] = &[$( &$ident ),*];
+    };
+}
+
 /// One thing noticed in a log, with the bytes it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {

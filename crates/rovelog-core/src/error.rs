@@ -41,6 +41,10 @@ impl ErrorKind {
     }
 }
 
+/// What an error of a format crate means to whoever has no use for its details: the coarse kind, the offset of the byte
+/// that is to blame, and what the user can do next.
+pub type Meaning = (ErrorKind, Option<u64>, Option<&'static str>);
+
 /// An error with the format it came from, the byte where it arose and what to do next.
 #[derive(Debug)]
 pub struct Error {
@@ -66,7 +70,16 @@ impl Error {
         Self { format, kind, offset, next: None, source: source.into() }
     }
 
-    /// An operating-system error while reading `format`.
+    /// The error `source` of a format crate with what it means.
+    pub fn explained(
+        format: &'static str,
+        (kind, offset, next): Meaning,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self { next: next.map(Cow::Borrowed), ..Self::new(format, kind, offset, source) }
+    }
+
+    /// An operating-system error while reading `format`. It is the source itself, so that its kind can be asked for.
     pub fn io(format: &'static str, error: std::io::Error) -> Self {
         Self::new(format, ErrorKind::Io, None, error)
     }

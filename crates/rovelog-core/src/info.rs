@@ -1,6 +1,6 @@
 //! What a log says about itself: the summary behind `rovelog info`.
 
-use crate::{Ledger, Timestamp, UtcOffset, Value};
+use crate::{Diagnostics, Ledger, Rule, Timestamp, UtcOffset, Value};
 
 /// Whether all of a log could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,6 +70,18 @@ impl LogInfo {
         }
     }
 
+    /// Takes over what was noticed: state, problems and the bytes lost. `cut` is the rule of a recording that breaks
+    /// off: where all losses are of it, the log is truncated, else damaged.
+    pub fn judge(&mut self, diagnostics: &Diagnostics, cut: &Rule) {
+        self.lost = diagnostics.ledger().clone();
+        self.problems = diagnostics.total();
+        self.state = match (self.lost.losses, diagnostics.counts().get(cut.code)) {
+            (0, _) => State::Complete,
+            (losses, Some(cuts)) if losses == *cuts => State::Truncated,
+            _ => State::Damaged,
+        };
+    }
+
     /// From start to end, nanoseconds.
     pub fn duration(&self) -> Option<i64> {
         self.end?.nanos.checked_sub(self.start?.nanos)
@@ -96,5 +108,33 @@ impl Detail {
     /// A fact for machines only.
     pub fn hidden(key: &'static str, value: Value) -> Self {
         Self { key, text: None, value }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Limits, Severity};
+
+    static CUT: Rule = Rule { code: "E-T-1", name: "cut", severity: Severity::DataLost, meaning: "cut" };
+    static GAP: Rule = Rule { code: "E-T-2", name: "gap", severity: Severity::DataLost, meaning: "gap" };
+    static NOTE: Rule = Rule { code: "W-T-1", name: "note", severity: Severity::Note, meaning: "note" };
+
+    #[test]
+    fn the_state_is_told_by_all_losses_those_not_kept_included() {
+        let state = |rules: &[&'static Rule]| {
+            let limits = Limits { diagnostics_per_kind: 0, ..Limits::default() };
+            let mut diagnostics = Diagnostics::new(&limits);
+            for rule in rules {
+                diagnostics.push(rule, 0..1, String::new);
+            }
+            let mut info = LogInfo::new("1", 1);
+            info.judge(&diagnostics, &CUT);
+            (info.state, info.problems)
+        };
+        assert_eq!(state(&[&NOTE]), (State::Complete, 1));
+        assert_eq!(state(&[&CUT, &NOTE, &CUT]), (State::Truncated, 3));
+        assert_eq!(state(&[&CUT, &GAP]), (State::Damaged, 2));
+        assert_eq!(state(&[&GAP]), (State::Damaged, 1));
     }
 }

@@ -17,6 +17,7 @@ pub mod error;
 pub mod info;
 pub mod limits;
 pub mod order;
+pub mod ranges;
 pub mod reader;
 pub mod record;
 pub mod rewrite;
@@ -28,6 +29,7 @@ pub mod time;
 pub mod topic;
 pub mod usage;
 pub mod value;
+pub mod window;
 pub mod wire;
 
 pub use bytes::Bytes;

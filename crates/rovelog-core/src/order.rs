@@ -4,7 +4,12 @@
 //! again, the next hundred thousand places in the order of (time, offset) from those blocks alone that
 //! can hold them: nearly one pass over a log that is nearly in order, and no more memory for any other.
 
+use std::collections::BTreeMap;
+use std::iter::Chain;
 use std::ops::RangeInclusive;
+use std::vec::IntoIter;
+
+use crate::{Select, Topic};
 
 /// Places kept at once: 4 MiB of them, twice that while they are gathered.
 const KEPT: usize = 1 << 17;
@@ -31,7 +36,69 @@ pub trait Blocks {
     fn count(&self) -> usize;
 
     /// Visits the records of a block in file order.
-    fn visit(&self, block: usize, visit: &mut dyn FnMut(Place));
+    fn visit(&self, block: usize, visit: impl FnMut(Place));
+}
+
+/// Of some blocks what lies in the window of a selection.
+#[derive(Debug)]
+pub struct Within<B> {
+    blocks: B,
+    select: Select,
+}
+
+impl<B: Blocks> Blocks for Within<B> {
+    fn span(&self, block: usize) -> Option<RangeInclusive<i64>> {
+        self.blocks.span(block).filter(|span| self.select.keeps_span(*span.start(), *span.end()))
+    }
+
+    fn count(&self) -> usize {
+        self.blocks.count()
+    }
+
+    fn visit(&self, block: usize, mut visit: impl FnMut(Place)) {
+        self.blocks.visit(block, |place| {
+            if self.select.keeps_time(place.time) {
+                visit(place);
+            }
+        });
+    }
+}
+
+/// What [`selected`] gives: latched places, then those in the window.
+pub type Selected<B> = Chain<IntoIter<Place>, InOrder<Within<B>>>;
+
+/// The places that `select` keeps of a log with `topics`: of each topic that is latched the last one before the window,
+/// then all within it, both in the order of time. `of` gives the blocks that hold the places of the topics that are
+/// marked, and no other.
+pub fn selected<B: Blocks>(topics: &[Topic], select: &Select, of: impl Fn(Vec<bool>) -> B) -> Selected<B> {
+    let latched = match select.start {
+        Some(start) if select.latched => {
+            let wanted = topics.iter().map(|topic| select.keeps_latched(topic)).collect();
+            last_before(&of(wanted), start)
+        }
+        _ => Vec::new(),
+    };
+    let wanted = topics.iter().map(|topic| select.keeps_topic(topic)).collect();
+    let within = Within { blocks: of(wanted), select: select.clone() };
+    latched.into_iter().chain(InOrder::new(within))
+}
+
+/// The last place of each topic before `start`, in the order of time.
+fn last_before(blocks: &impl Blocks, start: i64) -> Vec<Place> {
+    let mut last: BTreeMap<u32, Place> = BTreeMap::new();
+    for block in 0..blocks.count() {
+        if blocks.span(block).is_some_and(|span| *span.start() < start) {
+            blocks.visit(block, |place| {
+                if place.time < start {
+                    let known = last.entry(place.topic).or_insert(place);
+                    *known = place.max(*known);
+                }
+            });
+        }
+    }
+    let mut places: Vec<_> = last.into_values().collect();
+    places.sort_unstable();
+    places
 }
 
 /// An iterator over places in the order of (time, offset).
@@ -40,7 +107,7 @@ pub struct InOrder<B> {
     blocks: B,
     /// Blocks that hold anything, by their first time.
     order: Vec<(i64, i64, usize)>,
-    ready: std::vec::IntoIter<Place>,
+    ready: IntoIter<Place>,
     last: Option<Place>,
     kept: usize,
     done: bool,
@@ -72,7 +139,7 @@ impl<B: Blocks> InOrder<B> {
             if bound.is_some_and(|bound| first > bound.time) {
                 break;
             }
-            self.blocks.visit(block, &mut |place| {
+            self.blocks.visit(block, |place| {
                 if Some(place) > after && bound.is_none_or(|bound| place < bound) {
                     found.push(place);
                     if found.len() == 2 * kept {
@@ -126,7 +193,7 @@ mod tests {
             self.0.len()
         }
 
-        fn visit(&self, block: usize, visit: &mut dyn FnMut(Place)) {
+        fn visit(&self, block: usize, mut visit: impl FnMut(Place)) {
             for (i, time) in self.0[block].iter().enumerate() {
                 visit(Place { time: *time, offset: (block * 1000 + i) as u64, topic: 0, seq: 0 });
             }
@@ -152,7 +219,7 @@ mod tests {
             let mut want = Vec::new();
             let all = Times(blocks.clone());
             for block in 0..all.count() {
-                all.visit(block, &mut |place| want.push(place));
+                all.visit(block, |place| want.push(place));
             }
             want.sort_unstable();
             let got: Vec<_> = InOrder::keeping(Times(blocks), kept).collect();

@@ -1,8 +1,9 @@
 //! Logs made of logs: what recovering, slicing and merging leave, the same for every format.
 
+use std::io::Write;
 use std::ops::Range;
 
-use crate::{Detail, Timestamp};
+use crate::{Detail, Timestamp, ranges};
 
 /// How to recover.
 #[derive(Clone, Debug, Default)]
@@ -44,9 +45,19 @@ pub struct Recovery {
 }
 
 impl Recovery {
+    /// Writes a sound log of so many records as it is.
+    ///
+    /// # Errors
+    /// Where the output refuses.
+    pub fn copied(records: u64, log: &[u8], out: &mut dyn Write) -> std::io::Result<Self> {
+        out.write_all(log)?;
+        out.flush()?;
+        Ok(Self { records, kept_bytes: log.len() as u64, unchanged: true, ..Self::default() })
+    }
+
     /// Bytes that no reader can use.
     pub fn lost_bytes(&self) -> u64 {
-        self.lost.iter().map(|range| range.end - range.start).sum()
+        ranges::total(&self.lost)
     }
 
     /// Whether all of the log is in the recovered one.

@@ -84,6 +84,11 @@ impl Select {
         self.topics.as_ref().is_none_or(|names| names.iter().any(|name| topic.answers_to(name)))
     }
 
+    /// Whether something between these times may lie in the window.
+    pub fn keeps_span(&self, first: i64, last: i64) -> bool {
+        self.start.is_none_or(|start| last >= start) && self.end.is_none_or(|end| first < end)
+    }
+
     /// Whether `nanos` lies in the window.
     pub fn keeps_time(&self, nanos: i64) -> bool {
         self.start.is_none_or(|start| nanos >= start) && self.end.is_none_or(|end| nanos < end)

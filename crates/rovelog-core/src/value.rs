@@ -49,6 +49,11 @@ impl Value {
         Self::Struct(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
     }
 
+    /// A count or an offset: 64 bits whatever its size, so that its JSON type does not change with the log.
+    pub const fn count(n: u64) -> Self {
+        Self::UInt(n, 64)
+    }
+
     /// Any number as `f64`, with the rounding of a cast; `None` for what is not a number.
     pub fn as_f64(&self) -> Option<f64> {
         match *self {

@@ -1,13 +1,52 @@
 //! Little-endian numbers that serve declarative parsing (binrw) and zero-copy views alike.
 //!
-//! A fixed-size wire struct built of them is declared once: derive binrw's and zerocopy's traits on it,
-//! and the same declaration reads, writes, and is viewed in place at any alignment.
+//! A fixed-size wire struct built of them is declared once, with [`fixed!`](crate::fixed): the same declaration reads,
+//! writes, and is viewed in place at any alignment.
 
 use std::fmt;
 use std::io::{Read, Seek, Write};
 
 use binrw::{BinRead, BinResult, BinWrite, Endian};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// Declares structs of fixed size, once for binrw and for zero-copy views: little endian, packed, at any alignment. The
+/// number of bytes in brackets is checked. The crate that uses it depends on `binrw` and `zerocopy`.
+///
+/// ```
+/// use rovelog_core::wire::{U16Le, U32Le};
+///
+/// rovelog_core::fixed! {
+///     /// Before each message.
+///     pub struct Header[6] {
+///         /// Bytes that follow.
+///         pub size: U32Le,
+///         /// Which kind of message.
+///         pub kind: U16Le,
+///     }
+/// }
+/// # fn main() {
+/// let header: &Header = zerocopy::FromBytes::ref_from_bytes(b"\x02\0\0\0\x07\0").unwrap();
+/// assert_eq!((header.size.get(), header.kind.get()), (2, 7));
+/// # }
+/// ```
+#[macro_export]
+macro_rules! fixed {
+    ($(
+        $(#[$doc:meta])*
+        pub struct $name:ident[$size:literal] { $( $(#[$field_doc:meta])* pub $field:ident: $ty:ty, )* }
+    )*) => { $(
+        $(#[$doc])*
+        #[derive(::binrw::BinRead, ::binrw::BinWrite)]
+        #[derive(::zerocopy::FromBytes, ::zerocopy::IntoBytes, ::zerocopy::KnownLayout)]
+        #[derive(::zerocopy::Immutable, ::zerocopy::Unaligned)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[brw(little)]
+        #[repr(C)]
+        pub struct $name { $( $(#[$field_doc])* pub $field: $ty, )* }
+
+        const _: () = assert!(size_of::<$name>() == $size);
+    )* };
+}
 
 macro_rules! le_ints {
     ($($(#[$doc:meta])* $name:ident($int:ty)),* $(,)?) => { $(

@@ -62,6 +62,12 @@ pub fn record_json(record: &Record<'_>) -> Json {
     })
 }
 
+/// Checks that `got` has every key of `want` as it is there.
+pub fn assert_alike(what: &str, want: &Json, got: &Json) {
+    let wrong = differences(what, want, got);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// The keys of `want` that `got` has otherwise, one text each.
 pub fn differences(name: &str, want: &Json, got: &Json) -> Vec<String> {
     let keys = want.as_object().expect("an object").iter().filter(|(key, want)| got[*key] != **want);

@@ -6,10 +6,11 @@
 //! column, `t_ns`, is the row's time, unwrapped where the log stores fewer than 64 bits.
 
 use std::io::Read;
-use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use rovelog_core::columns::OneTopic;
+use rovelog_core::window::Window;
 use rovelog_core::{LogReader, Select, Topic, TopicId};
 
 use crate::error::UlogError;
@@ -18,7 +19,6 @@ use crate::gather::{Gathering, plan};
 use crate::index::{Cursor, MetRow};
 use crate::reader::UlogReader;
 use crate::stream::UlogStream;
-use crate::window::Window;
 
 /// Rows from which a batch is handed out.
 const BATCH_ROWS: usize = 1024;
@@ -34,11 +34,15 @@ impl UlogReader {
     ///
     /// # Errors
     /// Where the topic cannot be decoded.
-    pub fn topic_batches(&self, topic: &Topic, select: &Select) -> Result<TopicBatches<'_>, UlogError> {
-        let layout = self.definitions().layout_of(topic)?;
+    pub fn topic_batches(
+        &self,
+        topic: &Topic,
+        select: &Select,
+    ) -> Result<OneTopic<ColumnBatches<'_>>, UlogError> {
+        let layout = self.definitions().layout(topic)?;
         let schema = plan(topic, layout, select).schema();
         let gathering = Gathering::new(select, Some(topic.id), BATCH_ROWS);
-        Ok(TopicBatches { schema, batches: ColumnBatches::new(self, gathering) })
+        Ok(OneTopic::new(schema, ColumnBatches::new(self, gathering)))
     }
 
     /// All selected topics that can be decoded as record batches, in one pass over the log.
@@ -190,29 +194,7 @@ impl Indexed<'_> {
 
     fn is_wanted(&self, number: usize, select: &Select) -> bool {
         let block = &self.reader.index().blocks[number];
-        let before = select.end.is_some_and(|end| block.first >= end);
-        let behind = select.start.is_some_and(|start| block.last < start);
-        !before && !behind && self.reader.index().has_any(number, &self.wanted)
-    }
-}
-
-/// Record batches of one topic.
-pub struct TopicBatches<'a> {
-    schema: SchemaRef,
-    batches: ColumnBatches<'a>,
-}
-
-impl Iterator for TopicBatches<'_> {
-    type Item = Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        Some(self.batches.next()?.map(|(_, batch)| batch))
-    }
-}
-
-impl RecordBatchReader for TopicBatches<'_> {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
+        select.keeps_span(block.first, block.last) && self.reader.index().has_any(number, &self.wanted)
     }
 }
 

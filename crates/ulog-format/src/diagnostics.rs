@@ -1,21 +1,6 @@
 //! Everything that can be noticed in a ULog, in one table. Codes and names are stable.
 
-use rovelog_core::{Rule, Severity};
-
-macro_rules! rules {
-    ($( $ident:ident $code:literal $name:literal $severity:ident $meaning:literal )*) => {
-        $(
-            #[doc = concat!("`", $name, "`: ", $meaning, ".")]
-            pub static $ident: Rule =
-                Rule { code: $code, name: $name, severity: Severity::$severity, meaning: $meaning };
-        )*
-
-        /// All of them, by code.
-        pub static ALL: &[&Rule] = &[$( &$ident ),*];
-    };
-}
-
-rules! {
+rovelog_core::rules! {
     GAP "E-ULOG-001" "gap" DataLost
         "bytes in which no message could be recognised, skipped up to the next sound one"
     CUT "E-ULOG-002" "cut" DataLost
@@ -67,29 +52,8 @@ rules! {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
-    fn every_rule_is_documented() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats/ulog.md");
-        let text = std::fs::read_to_string(path).unwrap();
-        for rule in ALL {
-            let row = format!("| {} | `{}` | {} |", rule.code, rule.name, rule.meaning);
-            assert!(text.contains(&row), "docs/formats/ulog.md lacks the row {row}");
-        }
-    }
-
-    #[test]
-    fn codes_and_names_are_unique_and_tell_the_severity() {
-        let mut codes: Vec<_> = ALL.iter().map(|rule| rule.code).collect();
-        let mut names: Vec<_> = ALL.iter().map(|rule| rule.name).collect();
-        codes.dedup();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!((codes.len(), names.len()), (ALL.len(), ALL.len()));
-        assert!(codes.is_sorted_by_key(|code| &code[7..]));
-        for rule in ALL {
-            assert_eq!(rule.code.starts_with('E'), rule.severity == Severity::DataLost, "{}", rule.code);
-        }
+    fn rules_are_documented_distinct_and_in_order() {
+        rovelog_testing::check_rules(super::ALL, "docs/formats/ulog.md");
     }
 }

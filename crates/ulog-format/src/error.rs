@@ -1,5 +1,6 @@
 //! Why a ULog could not be opened or written. Damage is no error: it is a diagnostic.
 
+use rovelog_core::error::Meaning;
 use rovelog_core::{Error, ErrorKind};
 
 /// The errors of this crate, each with what a user needs to act on it.
@@ -175,98 +176,99 @@ pub enum UlogError {
     Io(#[from] std::io::Error),
 }
 
-impl From<UlogError> for Error {
-    fn from(error: UlogError) -> Self {
-        let error = match error {
-            UlogError::Io(error) => return Error::io(crate::ID, error),
-            error => error,
-        };
-        let (kind, offset, next) = match &error {
-            UlogError::NotUlog => (ErrorKind::NotThisFormat, Some(0), None),
-            UlogError::HeaderCut { len } => {
+impl UlogError {
+    fn meaning(&self) -> Meaning {
+        match self {
+            Self::NotUlog => (ErrorKind::NotThisFormat, Some(0), None),
+            Self::HeaderCut { len } => {
                 (ErrorKind::Truncated, Some(*len), Some("copy the log again from its source"))
             }
-            UlogError::IncompatibleFlags { .. } => {
+            Self::IncompatibleFlags { .. } => {
                 (ErrorKind::Unsupported, Some(27), Some("update rovelog, or report the log to its authors"))
             }
-            UlogError::Encrypted { .. } => {
+            Self::Encrypted { .. } => {
                 (ErrorKind::Unsupported, Some(0), Some("decrypt it with the private key of its owner"))
             }
-            UlogError::NoSuchTopic { .. } => {
+            Self::NoSuchTopic { .. } => {
                 (ErrorKind::InvalidArgument, None, Some("`topics` lists those that it has"))
             }
-            UlogError::NoSuchField { .. } => {
+            Self::NoSuchField { .. } => {
                 (ErrorKind::InvalidArgument, None, Some("its `schema` lists the fields that it has"))
             }
-            UlogError::Undecodable { .. } | UlogError::RowSize { .. } => (ErrorKind::Malformed, None, None),
-            UlogError::BadFormat { .. } => {
+            Self::Undecodable { .. } | Self::RowSize { .. } => (ErrorKind::Malformed, None, None),
+            Self::BadFormat { .. } => {
                 (ErrorKind::InvalidArgument, None, Some("see 'F' messages in docs/formats/ulog.md"))
             }
-            UlogError::BadSubscription { .. } => (
+            Self::BadSubscription { .. } => (
                 ErrorKind::InvalidArgument,
                 None,
                 Some(
                     "define a format that begins with `uint64_t timestamp`, and subscribe each instance once",
                 ),
             ),
-            UlogError::DefinitionsClosed { .. } => (
+            Self::DefinitionsClosed { .. } => (
                 ErrorKind::InvalidArgument,
                 None,
                 Some("write it before the first subscription, row or text"),
             ),
-            UlogError::NotSubscribed { .. } => {
+            Self::NotSubscribed { .. } => {
                 (ErrorKind::InvalidArgument, None, Some("subscribe the topic with this writer first"))
             }
-            UlogError::BadValue { .. } => {
+            Self::BadValue { .. } => {
                 (ErrorKind::InvalidArgument, None, Some("give every field of the format a value of its type"))
             }
-            UlogError::BadKey { .. } => (
+            Self::BadKey { .. } => (
                 ErrorKind::InvalidArgument,
                 None,
                 Some("use a name of printable characters without spaces, once"),
             ),
-            UlogError::TooLong { .. } => {
+            Self::TooLong { .. } => {
                 (ErrorKind::LimitExceeded, None, Some("split it: `multi_info` does so by itself"))
             }
-            UlogError::BadMessage { .. } => (ErrorKind::InvalidArgument, None, None),
-            UlogError::WriterFailed => (ErrorKind::Io, None, Some("begin again with a new output")),
-            UlogError::Damaged { .. } => (
+            Self::BadMessage { .. } => (ErrorKind::InvalidArgument, None, None),
+            Self::WriterFailed => (ErrorKind::Io, None, Some("begin again with a new output")),
+            Self::Damaged { .. } => (
                 ErrorKind::Malformed,
                 None,
                 Some("use `recover`, which keeps what is sound and says what is lost"),
             ),
-            UlogError::CannotAppend { .. } => (
+            Self::CannotAppend { .. } => (
                 ErrorKind::Unsupported,
                 None,
                 Some("`recover` it first: that merges what was appended before"),
             ),
-            UlogError::TimesWouldMove { .. } => (
+            Self::TimesWouldMove { .. } => (
                 ErrorKind::Unsupported,
                 None,
                 Some("keep all topics and cut by time alone, or keep the whole time"),
             ),
-            UlogError::ClockUnknown { .. } => (
+            Self::ClockUnknown { .. } => (
                 ErrorKind::InvalidArgument,
                 None,
                 Some("say that all were recorded after one boot: --time-base boot"),
             ),
-            UlogError::ClocksDiffer { .. } => {
+            Self::ClocksDiffer { .. } => {
                 (ErrorKind::InvalidArgument, None, Some("place them by their UTC: --time-base utc"))
             }
-            UlogError::FormatsDiffer { .. } => (
+            Self::FormatsDiffer { .. } => (
                 ErrorKind::Unsupported,
                 None,
                 Some("one ULog cannot hold both; slice the logs to topics that they define alike"),
             ),
-            UlogError::NoInstanceLeft { .. } => {
+            Self::NoInstanceLeft { .. } => {
                 (ErrorKind::LimitExceeded, None, Some("merge fewer logs, or fewer topics of them"))
             }
-            UlogError::Io(_) => unreachable!("returned above"),
-        };
-        let core = Error::new(crate::ID, kind, offset, error);
-        match next {
-            Some(next) => core.with_next(next),
-            None => core,
+            Self::Io(_) => (ErrorKind::Io, None, None),
+        }
+    }
+}
+
+impl From<UlogError> for Error {
+    fn from(error: UlogError) -> Self {
+        let meaning = error.meaning();
+        match error {
+            UlogError::Io(error) => Self::io(crate::ID, error),
+            error => Self::explained(crate::ID, meaning, error),
         }
     }
 }

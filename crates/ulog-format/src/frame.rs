@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use rovelog_core::window::{NeedMore, Window};
 use rovelog_core::{Diagnostics, Limits, Rule};
 use zerocopy::FromBytes;
 
@@ -16,8 +17,9 @@ use crate::error::UlogError;
 use crate::index::MetRow;
 use crate::message::Message;
 use crate::plausible::{Judge, Scan, Verdict};
-use crate::window::{FLAG_BITS_AT, HEADER_LEN, HEADER_SIZE, NeedMore, Window};
-use crate::wire::{DataHead, FileHeader, FlagBits, MAGIC, MessageHeader, kind};
+use crate::wire::{
+    DataHead, FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, HEADER_SIZE, MAGIC, MessageHeader, kind,
+};
 
 /// What comes next in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,16 +3,15 @@
 //! A row is only noted when it is met; [`Gathering::copy`] copies what was noted column by column, while
 //! the rows are still in the processor's cache.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use rovelog_core::columns::{Columns, Plan, Source, SourceKind, Times};
+use rovelog_core::columns::{Columns, Plan, Source, SourceKind, Times, metadata};
 use rovelog_core::{Select, Topic, TopicId};
 
 use crate::definitions::Definitions;
-use crate::error::UlogError;
 use crate::frame::ROW_AT;
 use crate::index::MetRow;
 use crate::layout::{Layout, SlotKind, TimeWidth};
@@ -103,7 +102,7 @@ impl Gathering {
         let topic = &definitions.topics[series as usize];
         let filling = if self.wants(topic) {
             // What cannot be decoded has no rows either.
-            let layout = definitions.layout_of(topic).ok()?;
+            let layout = definitions.layout(topic).ok()?;
             Some(Filling::new(topic, layout, &self.select, rows))
         } else {
             None
@@ -183,21 +182,11 @@ impl Filling {
     }
 }
 
-impl Definitions {
-    pub(crate) fn layout_of(&self, topic: &Topic) -> Result<&Arc<Layout>, UlogError> {
-        self.subscriptions[topic.id.index()]
-            .layout
-            .as_ref()
-            .map_err(|why| UlogError::Undecodable { topic: topic.name.clone(), why: why.to_string() })
-    }
-}
-
 /// The decode plan of a topic for the selected fields.
 pub(crate) fn plan(topic: &Topic, layout: &Layout, select: &Select) -> Plan {
-    let metadata =
+    let pairs =
         [("rovelog.format", crate::ID), ("rovelog.topic", &topic.name), ("rovelog.type", &topic.type_name)];
-    let metadata = metadata.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned()));
-    Plan::new(&sources(layout, "", select), metadata.collect::<HashMap<_, _>>())
+    Plan::new(&sources(layout, "", select), metadata(pairs))
 }
 
 /// The fields of a layout under `path`, those that are selected.

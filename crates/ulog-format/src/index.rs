@@ -3,12 +3,13 @@
 
 use std::ops::Range;
 
+use rovelog_core::ranges;
+
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
 use crate::frame::{AHEAD, ROW_AT, plain_row, plain_time};
 use crate::summary::Stats;
-use crate::window::{FLAG_BITS_AT, HEADER_SIZE};
-use crate::wire::kind;
+use crate::wire::{FLAG_BITS_AT, HEADER_SIZE, kind};
 
 /// Bytes of file per block.
 const BLOCK: u64 = 4 << 20;
@@ -123,10 +124,7 @@ impl Index {
     }
 
     pub(crate) fn gap(&mut self, range: Range<u64>) {
-        match self.gaps.last_mut() {
-            Some(last) if last.end == range.start => last.end = range.end,
-            _ => self.gaps.push(range),
-        }
+        ranges::push(&mut self.gaps, range);
     }
 
     /// Bytes without sound messages, ascending.

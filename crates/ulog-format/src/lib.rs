@@ -151,14 +151,13 @@ mod summary;
 pub mod typed;
 mod usage;
 mod utc;
-mod window;
 pub mod wire;
 pub mod writer;
 
 use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Signature};
 
 #[cfg(feature = "arrow")]
-pub use columns::{ColumnBatches, StreamBatches, TopicBatches};
+pub use columns::{ColumnBatches, StreamBatches};
 pub use definitions::{Definitions, Subscription};
 pub use dropouts::{Dropout, DropoutLoss};
 pub use error::UlogError;

@@ -6,12 +6,13 @@
 
 use std::cell::Cell;
 
+use rovelog_core::window::{NeedMore, Window};
+
 use crate::definitions::Definitions;
 use crate::layout::Formats;
 use crate::message::{KeyValue, Message, level_number};
 use crate::schema::{Basic, FormatText, is_type_name};
-use crate::window::{HEADER_LEN, NeedMore, Window};
-use crate::wire::{MessageHeader, SYNC_MAGIC, kind};
+use crate::wire::{FLAG_BITS_AT, HEADER_LEN, MessageHeader, SYNC_MAGIC, kind};
 
 /// Unjudgeable messages that may stand between the fitting ones of a chain.
 const MAX_UNJUDGEABLE: usize = 64;
@@ -230,7 +231,7 @@ impl<'a> Judge<'a> {
             _ => {}
         }
         match *message {
-            Message::FlagBits(..) => fits(at == crate::window::FLAG_BITS_AT),
+            Message::FlagBits(..) => fits(at == FLAG_BITS_AT),
             Message::Format(text) => {
                 self.cost(text);
                 fits(FormatText::parse(text).is_some())

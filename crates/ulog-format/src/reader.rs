@@ -5,8 +5,9 @@ use std::io::Write;
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
-use rovelog_core::order::{Blocks, InOrder, Place};
+use rovelog_core::order::{self, Blocks, Place};
 use rovelog_core::reader::Texts;
+use rovelog_core::window::Window;
 use rovelog_core::{
     Bytes, Diagnostics, FormatInfo, Limits, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions,
     Recovery, Select, Sliced, Text, Timestamp, Topic, TopicId, Usage, Value,
@@ -22,8 +23,7 @@ use crate::recover::recover;
 use crate::reshape;
 use crate::row::Row;
 use crate::summary::Summary;
-use crate::window::Window;
-use crate::wire::{FileHeader, FlagBits, kind};
+use crate::wire::{FileHeader, FlagBits, HEADER_SIZE, kind};
 
 /// A ULog, opened. What stands behind its header is walked over once, when something of it is first asked
 /// for; rows are decoded when asked for.
@@ -51,7 +51,7 @@ impl Walked {
         let mut summary = Summary::new();
         let mut index = Index::default();
         let mut described = Vec::new();
-        let window = Window { data: bytes, base: 0, eof: true };
+        let window = Window::whole(bytes);
         loop {
             walk.rows(window, |_, row| {
                 let stats = summary.stats(row.series);
@@ -247,7 +247,7 @@ impl UlogReader {
         Record::new(topic, time, at, seq, payload, &self.walk().definitions)
     }
 
-    /// The record at a place that [`InOrder`] handed out.
+    /// The record at a place in the order of time.
     fn record_at(&self, place: Place) -> Record<'_> {
         let payload = row_bytes(&self.bytes, place.offset).expect("the index points at whole rows");
         let (shape, clock) = (self.index().shape(place.topic), self.walk().clock.clock);
@@ -278,7 +278,7 @@ impl UlogReader {
 /// The message at `at..end`, which the walk found sound.
 pub(crate) fn view(data: &[u8], at: u64, end: u64, msg_type: u8) -> Message<'_> {
     let index = |at: u64| usize::try_from(at).expect("within the bytes at hand");
-    let payload = &data[index(at) + size_of::<crate::wire::MessageHeader>()..index(end)];
+    let payload = &data[index(at) + HEADER_SIZE..index(end)];
     Message::view(msg_type, payload).expect("judged sound")
 }
 
@@ -296,19 +296,8 @@ impl LogReader for UlogReader {
     }
 
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        let selected = |keeps: &dyn Fn(&Topic) -> bool| Selected {
-            reader: self,
-            topics: self.topics().iter().map(keeps).collect(),
-            start: select.start,
-            end: select.end,
-        };
-        let latched = if select.latched {
-            selected(&|topic| select.keeps_latched(topic)).latched()
-        } else {
-            Vec::new()
-        };
-        let selected = selected(&|topic| select.keeps_topic(topic));
-        let places = latched.into_iter().chain(InOrder::new(selected));
+        let of = |wanted| RowsOf { reader: self, wanted };
+        let places = order::selected(self.topics(), select, of);
         Box::new(places.map(|place| Ok(self.record_at(place))))
     }
 
@@ -351,78 +340,40 @@ impl LogReader for UlogReader {
     }
 }
 
-/// The blocks of a log, less what a selection leaves out.
-struct Selected<'a> {
+/// The rows of some topics, block by block.
+struct RowsOf<'a> {
     reader: &'a UlogReader,
-    topics: Vec<bool>,
-    start: Option<i64>,
-    end: Option<i64>,
+    wanted: Vec<bool>,
 }
 
-impl Selected<'_> {
-    fn places(&self, block: usize, mut visit: impl FnMut(Place)) {
-        let reader = self.reader;
-        if !reader.index().has_any(block, &self.topics) {
-            return;
-        }
-        let mut rows = vec![0; self.topics.len()];
-        for (series, before) in reader.index().rows_before(block) {
-            rows[*series as usize] = *before;
-        }
-        let mut cursor =
-            Cursor::blocks(&reader.bytes, reader.index(), &reader.walk().definitions, block..block + 1);
-        cursor.rows(u64::MAX, |offset, row| {
-            let series = row.series as usize;
-            if self.topics[series] {
-                visit(Place {
-                    time: row.time.in_order(row.now),
-                    offset,
-                    topic: row.series,
-                    seq: rows[series],
-                });
-            }
-            rows[series] += 1;
-        });
-    }
-
-    /// Each topic's last record before the start.
-    fn latched(&self) -> Vec<Place> {
-        let Some(start) = self.start else { return Vec::new() };
-        let mut last: BTreeMap<u32, Place> = BTreeMap::new();
-        for (block, _) in
-            self.reader.index().blocks.iter().enumerate().filter(|(_, block)| block.first < start)
-        {
-            self.places(block, |place| {
-                if place.time < start {
-                    let known = last.entry(place.topic).or_insert(place);
-                    *known = place.max(*known);
-                }
-            });
-        }
-        let mut places: Vec<_> = last.into_values().collect();
-        places.sort_unstable();
-        places
-    }
-}
-
-impl Blocks for Selected<'_> {
+impl Blocks for RowsOf<'_> {
     fn span(&self, block: usize) -> Option<RangeInclusive<i64>> {
         let block = &self.reader.index().blocks[block];
-        let outside = self.start.is_some_and(|start| block.last < start)
-            || self.end.is_some_and(|end| block.first >= end);
-        (!outside).then_some(block.first..=block.last)
+        Some(block.first..=block.last)
     }
 
     fn count(&self) -> usize {
         self.reader.index().blocks.len()
     }
 
-    fn visit(&self, block: usize, visit: &mut dyn FnMut(Place)) {
-        let kept = |time: i64| self.start.is_none_or(|s| time >= s) && self.end.is_none_or(|e| time < e);
-        self.places(block, |place| {
-            if kept(place.time) {
-                visit(place);
+    fn visit(&self, block: usize, mut visit: impl FnMut(Place)) {
+        let reader = self.reader;
+        if !reader.index().has_any(block, &self.wanted) {
+            return;
+        }
+        let mut rows = vec![0; self.wanted.len()];
+        for (series, before) in reader.index().rows_before(block) {
+            rows[*series as usize] = *before;
+        }
+        let definitions = &reader.walk().definitions;
+        let mut cursor = Cursor::blocks(&reader.bytes, reader.index(), definitions, block..block + 1);
+        cursor.rows(u64::MAX, |offset, row| {
+            let series = row.series as usize;
+            if self.wanted[series] {
+                let time = row.time.in_order(row.now);
+                visit(Place { time, offset, topic: row.series, seq: rows[series] });
             }
+            rows[series] += 1;
         });
     }
 }

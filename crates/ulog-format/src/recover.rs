@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::{Read, Write};
 use std::ops::Range;
 
+use rovelog_core::ranges::{self, total};
 use rovelog_core::{Detail, LogReader, ReadOptions, RecoverOptions, Recovery, Stretch, Value};
 use zerocopy::IntoBytes;
 
@@ -18,8 +19,7 @@ use crate::message::Message;
 use crate::reader::UlogReader;
 use crate::schema::FormatText;
 use crate::stream::UlogStream;
-use crate::window::{FLAG_BITS_AT, HEADER_LEN};
-use crate::wire::{FileHeader, FlagBits, kind};
+use crate::wire::{FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, kind};
 
 /// Which bytes of a log to keep: ascending ranges behind the header, neighbours joined.
 #[derive(Default)]
@@ -36,20 +36,9 @@ impl Plan {
         self.lost.extend(gone);
         self.lost.sort_unstable_by_key(|range| range.start);
         let mut joined = Vec::new();
-        self.lost.drain(..).for_each(|range| extend(&mut joined, range));
+        self.lost.drain(..).for_each(|range| ranges::push(&mut joined, range));
         self.lost = joined;
     }
-}
-
-fn extend(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
-    match ranges.last_mut() {
-        Some(last) if last.end == range.start => last.end = range.end,
-        _ => ranges.push(range),
-    }
-}
-
-fn total(ranges: &[Range<u64>]) -> u64 {
-    ranges.iter().map(|range| range.end - range.start).sum()
 }
 
 /// Takes `gone`, ascending parts of `from`, out of it.
@@ -60,12 +49,12 @@ fn subtract(from: &[Range<u64>], gone: &[Range<u64>]) -> Vec<Range<u64>> {
         let mut at = range.start;
         while let Some(hole) = gone.next_if(|hole| hole.start < range.end) {
             if at < hole.start {
-                extend(&mut left, at..hole.start);
+                ranges::push(&mut left, at..hole.start);
             }
             at = hole.end;
         }
         if at < range.end {
-            extend(&mut left, at..range.end);
+            ranges::push(&mut left, at..range.end);
         }
     }
     left
@@ -111,7 +100,7 @@ pub(crate) fn recover(
     let head = if unchanged { log.header().as_bytes().to_vec() } else { head(log, &plan.kept) };
     std::io::copy(&mut Kept::new(log.bytes(), &head, &plan.kept), &mut out)?;
     out.flush()?;
-    let letter = |(letter, count): (u8, u64)| (letter.escape_ascii().to_string(), Value::UInt(count, 64));
+    let letter = |(letter, count): (u8, u64)| (letter.escape_ascii().to_string(), Value::count(count));
     Ok(Recovery {
         records,
         kept_bytes: FLAG_BITS_AT + total(&plan.kept),
@@ -138,7 +127,7 @@ fn plan(log: &UlogReader, stretches: &[Stretch]) -> Plan {
         while stretches.next_if(|stretch| stretch.range.end <= met.at).is_some() {}
         let stale = stretches.peek().is_some_and(|stretch| !stretch.in_time_order);
         if at < met.at {
-            extend(&mut plan.lost, at..met.at);
+            ranges::push(&mut plan.lost, at..met.at);
         }
         at = end;
         // Only what changes tables need be looked at.
@@ -151,11 +140,11 @@ fn plan(log: &UlogReader, stretches: &[Stretch]) -> Plan {
         } else {
             &mut plan.kept
         };
-        extend(to, met.at..end);
+        ranges::push(to, met.at..end);
     }
     let len = log.bytes().len() as u64;
     if at < len {
-        extend(&mut plan.lost, at..len);
+        ranges::push(&mut plan.lost, at..len);
     }
     plan
 }
@@ -213,7 +202,7 @@ fn unusable(log: &UlogReader, kept: &[Range<u64>]) -> Vec<Range<u64>> {
             && !usable.contains(&(multi_id, msg_id, name))
             && kept.has(met.at)
         {
-            extend(&mut gone, met.at..met.at + HEADER_LEN + met.payload.len() as u64);
+            ranges::push(&mut gone, met.at..met.at + HEADER_LEN + met.payload.len() as u64);
         }
     }
     gone
@@ -262,7 +251,7 @@ fn drop_unjudgeable(log: &UlogReader, plan: &mut Plan) {
             None => false,
         };
         if unjudgeable {
-            extend(&mut gone, met.at..met.at + HEADER_LEN + met.payload.len() as u64);
+            ranges::push(&mut gone, met.at..met.at + HEADER_LEN + met.payload.len() as u64);
         }
     }
     plan.lose(gone);
@@ -277,7 +266,7 @@ fn in_source(losses: &[Range<u64>], kept: &[Range<u64>]) -> Vec<Range<u64>> {
         let end = base + (range.end - range.start);
         while let Some(loss) = losses.peek().filter(|loss| loss.start < end) {
             let source = |at: u64| range.start + (at.clamp(base, end) - base);
-            extend(&mut found, source(loss.start)..source(loss.end));
+            ranges::push(&mut found, source(loss.start)..source(loss.end));
             if loss.end > end {
                 break;
             }

@@ -38,8 +38,7 @@ use crate::index::Met;
 use crate::message::{KeyValue, Message};
 use crate::parameters::Section;
 use crate::reader::UlogReader;
-use crate::window::{FLAG_BITS_AT, HEADER_LEN};
-use crate::wire::{FlagBits, MessageHeader, kind};
+use crate::wire::{FLAG_BITS_AT, FlagBits, HEADER_LEN, MessageHeader, kind};
 
 pub use merge::merge;
 

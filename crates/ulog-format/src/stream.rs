@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::ops::Range;
 
+use rovelog_core::window::Source;
 use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Topic};
 
 use crate::definitions::{Definitions, RowShape};
@@ -15,55 +16,6 @@ use crate::index::MetRow;
 use crate::message::Message;
 use crate::reader::view;
 use crate::summary::Summary;
-use crate::window::Window;
-
-/// Bytes asked for at once.
-const CHUNK: usize = 256 << 10;
-
-/// The bytes at hand of an input.
-struct Source<R> {
-    input: R,
-    /// Room for bytes, the first `filled` of them read. Never shrinks, so nothing is zeroed twice.
-    buffer: Vec<u8>,
-    filled: usize,
-    /// Offset of the first byte of the buffer.
-    base: u64,
-    eof: bool,
-}
-
-impl<R: Read> Source<R> {
-    fn new(input: R) -> Self {
-        Self { input, buffer: vec![0; CHUNK], filled: 0, base: 0, eof: false }
-    }
-
-    fn window(&self) -> Window<'_> {
-        Window { data: &self.buffer[..self.filled], base: self.base, eof: self.eof }
-    }
-
-    /// Lets go of what is before `keep_from` and reads until the buffer reaches `until`, or the input ends.
-    fn fill(&mut self, keep_from: u64, until: u64) -> std::io::Result<()> {
-        let done = usize::try_from(keep_from - self.base).expect("within the buffer");
-        self.buffer.copy_within(done..self.filled, 0);
-        self.filled -= done;
-        self.base = keep_from;
-        while !self.eof && self.window().end() < until {
-            if self.filled == self.buffer.len() {
-                self.buffer.resize(2 * self.filled, 0);
-            }
-            match self.input.read(&mut self.buffer[self.filled..]) {
-                Ok(0) => self.eof = true,
-                Ok(read) => self.filled += read,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    fn bytes(&self, from: u64, to: u64) -> &[u8] {
-        self.window().slice(from, to).ok().flatten().expect("the walk has seen these bytes")
-    }
-}
 
 /// A ULog that comes from a pipe.
 ///
@@ -93,8 +45,7 @@ impl<R: Read> UlogStream<R> {
     pub fn new(input: R, options: &ReadOptions) -> Result<Self, UlogError> {
         let mut source = Source::new(input);
         source.fill(0, Walk::START as u64)?;
-        let head = &source.buffer[..source.filled.min(Walk::START)];
-        let walk = Walk::start(head, &options.limits)?;
+        let walk = Walk::start(source.window().data, &options.limits)?;
         Ok(Self { source, walk, summary: Summary::new() })
     }
 

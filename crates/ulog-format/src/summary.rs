@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rovelog_core::{Detail, LogInfo, Severity, State, Timestamp, UtcOffset, Value};
+use rovelog_core::{Detail, LogInfo, Timestamp, UtcOffset, Value};
 
 use crate::definitions::{Definitions, RowShape};
 use crate::diagnostics as rules;
@@ -195,26 +195,11 @@ impl Summary {
     pub(crate) fn info(&self, walk: &Walk, size: u64) -> LogInfo {
         let mut info = LogInfo::new(walk.header.version.to_string(), size);
         info.dialect = (self.text("sys_name") == Some("PX4")).then_some("px4");
-        let losses = walk.diagnostics.counts().iter();
-        info.state = losses.fold(State::Complete, |state, (code, _)| match *code {
-            code if code == rules::CUT.code => {
-                if state == State::Damaged {
-                    state
-                } else {
-                    State::Truncated
-                }
-            }
-            code if rules::ALL.iter().any(|r| r.code == code && r.severity == Severity::DataLost) => {
-                State::Damaged
-            }
-            _ => state,
-        });
+        info.judge(&walk.diagnostics, &rules::CUT);
         info.start = Timestamp::from_micros(self.start(walk), walk.clock.clock);
         info.end = walk.clock.now();
         info.utc = self.utc(walk);
         info.records = self.stats.iter().map(|stats| stats.count).sum();
-        info.problems = walk.diagnostics.total();
-        info.lost = walk.diagnostics.ledger().clone();
         info.details = self.details(walk, info.records);
         info
     }
@@ -249,11 +234,11 @@ impl Summary {
         details.push(Detail::new(
             "params",
             text,
-            Value::record([("initial", count(initial)), ("changed", count(changed))]),
+            Value::record([("initial", Value::count(initial)), ("changed", Value::count(changed))]),
         ));
         details.push(self.console());
         if !walk.appended.is_empty() {
-            let offsets = walk.appended.iter().map(|offset| count(*offset)).collect();
+            let offsets = walk.appended.iter().map(|offset| Value::count(*offset)).collect();
             let text = match walk.appended.len() {
                 1 => "1 section".to_owned(),
                 n => format!("{n} sections"),
@@ -264,7 +249,7 @@ impl Summary {
         let types = kind::ALL.into_iter().chain(unknown);
         let by_type = types.filter_map(|msg_type| {
             let n = if msg_type == kind::DATA { rows } else { self.messages[usize::from(msg_type)] };
-            (n > 0).then(|| (msg_type.escape_ascii().to_string(), count(n)))
+            (n > 0).then(|| (msg_type.escape_ascii().to_string(), Value::count(n)))
         });
         details.push(Detail::hidden("message_types", Value::record(by_type.collect::<Vec<_>>())));
         details
@@ -276,12 +261,12 @@ impl Summary {
         if let Some(mav_type) = self.number("MAV_TYPE") {
             let name = i64::try_from(mav_type).ok().and_then(px4::vehicle_type);
             parts.push(name.map_or_else(|| format!("MAV_TYPE {mav_type}"), str::to_owned));
-            fields.push(("mav_type", count(mav_type)));
+            fields.push(("mav_type", Value::count(mav_type)));
             fields.push(("type", name.map_or(Value::Null, |name| Value::Text(name.to_owned()))));
         }
         if let Some(airframe) = self.number("SYS_AUTOSTART") {
             parts.push(format!("airframe {airframe}"));
-            fields.push(("airframe", count(airframe)));
+            fields.push(("airframe", Value::count(airframe)));
         }
         if let Some(id) = self.text("sys_uuid") {
             parts.push(format!("id {id}"));
@@ -346,9 +331,9 @@ impl Summary {
             "dropouts",
             text,
             Value::record([
-                ("count", count(self.dropouts)),
-                ("total_ms", count(self.dropped_millis)),
-                ("longest_ms", count(self.longest_millis.into())),
+                ("count", Value::count(self.dropouts)),
+                ("total_ms", Value::count(self.dropped_millis)),
+                ("longest_ms", Value::count(self.longest_millis.into())),
             ]),
         )
     }
@@ -358,7 +343,11 @@ impl Summary {
         let by_level: Vec<_> = names.iter().zip(self.levels).filter(|(_, n)| *n > 0).collect();
         let text: Vec<_> = by_level.iter().map(|(name, n)| format!("{n} {name}")).collect();
         let text = if text.is_empty() { "none".to_owned() } else { text.join(", ") };
-        Detail::new("messages", text, Value::record(by_level.iter().map(|(name, n)| (**name, count(*n)))))
+        Detail::new(
+            "messages",
+            text,
+            Value::record(by_level.iter().map(|(name, n)| (**name, Value::count(*n)))),
+        )
     }
 }
 
@@ -367,9 +356,4 @@ fn joined(key: &'static str, parts: &[(&'static str, &str)]) -> Option<Detail> {
     let text = parts.iter().map(|(_, text)| *text).collect::<Vec<_>>().join(", ");
     let value = parts.iter().map(|(name, text)| (*name, Value::Text((*text).to_owned())));
     (!parts.is_empty()).then(|| Detail::new(key, text, Value::record(value)))
-}
-
-/// A count as JSON: small ones as numbers would change their type with the log, so all are 64-bit.
-fn count(n: u64) -> Value {
-    Value::UInt(n, 64)
 }

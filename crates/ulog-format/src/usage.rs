@@ -4,8 +4,7 @@ use rovelog_core::usage::{Usage, UsageTally};
 use rovelog_core::{LogReader as _, TopicId};
 
 use crate::reader::UlogReader;
-use crate::window::{FLAG_BITS_AT, HEADER_SIZE};
-use crate::wire::kind;
+use crate::wire::{FLAG_BITS_AT, HEADER_SIZE, kind};
 
 pub(crate) fn usage(log: &UlogReader) -> Vec<Usage> {
     // Data is most of a log, and topics may be many: counted by their numbers.

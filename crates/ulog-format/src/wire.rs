@@ -12,7 +12,6 @@ use std::io::Cursor;
 use binrw::helpers::until_eof;
 use binrw::{BinRead, BinResult, BinWrite, binrw};
 use rovelog_core::wire::{U16Le, U64Le};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The first seven bytes of every ULog. "Header Section"
 pub const MAGIC: [u8; 7] = [0x55, 0x4c, 0x6f, 0x67, 0x01, 0x12, 0x35];
@@ -52,19 +51,7 @@ pub mod kind {
     pub const ALL: [u8; 13] = *b"BFIMPQARDLCSO";
 }
 
-/// Declares fixed-size structs for binrw and for zero-copy views at once.
-macro_rules! fixed {
-    ($( $(#[$doc:meta])* pub struct $name:ident[$size:literal] { $( $(#[$field_doc:meta])* pub $field:ident: $ty:ty, )* } )*) => { $(
-        $(#[$doc])*
-        #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, Debug, PartialEq, Eq)]
-        #[brw(little)]
-        #[repr(C)]
-        pub struct $name { $( $(#[$field_doc])* pub $field: $ty, )* }
-        const _: () = assert!(size_of::<$name>() == $size);
-    )* };
-}
-
-fixed! {
+rovelog_core::fixed! {
     /// The start of the file. "Header Section"
     pub struct FileHeader[16] {
         /// [`MAGIC`].
@@ -143,6 +130,15 @@ fixed! {
         pub duration: U16Le,
     }
 }
+
+/// Bytes of a message's header.
+pub(crate) const HEADER_SIZE: usize = size_of::<MessageHeader>();
+
+/// The same as a length in the file.
+pub(crate) const HEADER_LEN: u64 = HEADER_SIZE as u64;
+
+/// Where a flag bits message stands, if there is one.
+pub(crate) const FLAG_BITS_AT: u64 = size_of::<FileHeader>() as u64;
 
 /// Declares messages of variable size: fields in order, the last one takes the rest of the payload.
 macro_rules! variable {

@@ -73,8 +73,9 @@ pub use rewrite::rewrite;
 use crate::error::UlogError;
 use crate::layout::Layout;
 use crate::message::Message;
-use crate::window::FLAG_BITS_AT;
-use crate::wire::{self, DataHead, FileHeader, FlagBits, MAGIC, MessageHeader, SYNC_MAGIC, kind};
+use crate::wire::{
+    self, DataHead, FLAG_BITS_AT, FileHeader, FlagBits, MAGIC, MessageHeader, SYNC_MAGIC, kind,
+};
 use tables::Tables;
 
 /// The longest payload of a message.

@@ -5,10 +5,10 @@ mod support;
 use std::collections::BTreeMap;
 
 use rovelog_core::{LogReader, ReadOptions, Severity, Value};
-use rovelog_testing::json_of;
+use rovelog_testing::{hex, json_of, sha256};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
-use support::{Log, hex, logs_in, open, real};
+use support::{Log, logs_in, open, real};
 use ulog_format::UlogReader;
 use ulog_format::message::Message;
 
@@ -18,10 +18,6 @@ struct Column {
     source_type: String,
     values: Vec<Value>,
     wire: Vec<u8>,
-}
-
-fn sha(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
 }
 
 /// The bytes of a value as they stand in the file.
@@ -110,10 +106,10 @@ fn check_field(what: &str, want: &Json, column: &Column, rows: &[&[u8]]) {
         assert_eq!(true_count.as_u64(), Some(count as u64), "{what}");
     } else if column.source_type.starts_with("char") {
         // Text is cut at the NUL, so the bytes are compared through the rows themselves.
-        assert_eq!(want["sha256"], sha(&rows.concat()), "{what}");
+        assert_eq!(want["sha256"], sha256(&rows.concat()), "{what}");
     } else if want["sum"].is_string() {
         let floats: Vec<f64> = all().map(|v| v.as_f64().expect("a number")).collect();
-        assert_eq!(want["sha256"], sha(&column.wire), "{what}");
+        assert_eq!(want["sha256"], sha256(&column.wire), "{what}");
         let count = |test: fn(&f64) -> bool| floats.iter().filter(|v| test(v)).count() as u64;
         assert_eq!(want["nan"].as_u64().unwrap_or(0), count(|v| v.is_nan()), "{what}");
         assert_eq!(want["inf"].as_u64().unwrap_or(0), count(|v| v.is_infinite()), "{what}");
@@ -306,7 +302,12 @@ fn real_logs_equal_the_independent_readers() {
         let path = folder.join(format!("expected/{}.ulg.json", log.name));
         let expected = std::fs::read_to_string(&path).expect("expected values");
         let expected: Json = serde_json::from_str(&expected).expect("JSON");
-        assert_eq!(expected["sha256"], sha(&log.bytes), "{}: another file than the expected one", log.name);
+        assert_eq!(
+            expected["sha256"],
+            sha256(&log.bytes),
+            "{}: another file than the expected one",
+            log.name
+        );
         let reader = open(&log.bytes);
         check_topics(log, &reader, &expected);
         check_rest(log, &reader, &expected);

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use rovelog_core::wire::U64Le;
 use rovelog_core::{LogReader, ReadOptions, RecoverOptions, Recovery, Severity, Stretch, Value};
+use rovelog_testing::sha256;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
-use support::{corpus, hex, logs_in, open, real};
+use support::{corpus, logs_in, open, real};
 use ulog_format::UlogReader;
 use ulog_format::message::Message;
 
@@ -246,7 +247,7 @@ fn the_damage_plan_loses_no_more_than_the_reference() {
     let mut table: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for (name, file) in files {
         let bytes = damage(&base, file["edits"].as_array().expect("edits"));
-        let hash = hex(&Sha256::digest(&bytes));
+        let hash = sha256(&bytes);
         assert_eq!(file["sha256"], hash, "{name}: the replay differs");
         let len = bytes.len() as u64;
         let log = open(&bytes.into());

@@ -1,5 +1,6 @@
 //! Why a VEL log could not be opened, read or written. Damage is no error: it is a diagnostic.
 
+use rovelog_core::error::Meaning;
 use rovelog_core::{Error, ErrorKind};
 
 /// The errors of this crate, each with what a user needs to act on it.
@@ -114,55 +115,60 @@ pub enum VelError {
     Io(#[from] std::io::Error),
 }
 
-impl From<VelError> for Error {
-    fn from(error: VelError) -> Self {
+impl VelError {
+    fn meaning(&self) -> Meaning {
         use ErrorKind as Kind;
-        let (kind, offset, next) = match &error {
-            VelError::NotVel => (
+        match self {
+            Self::NotVel => (
                 Kind::NotThisFormat,
                 Some(0),
                 Some("if only the first bytes are damaged: rovelog recover FILE --input-format vel -o OUT"),
             ),
-            VelError::HeaderCut { len } => {
+            Self::HeaderCut { len } => {
                 (Kind::Truncated, Some(*len), Some("copy the log again from its source"))
             }
-            VelError::BadPayload { .. } => (Kind::Malformed, None, None),
-            VelError::Undescribed { .. } => (
+            Self::BadPayload { .. } => (Kind::Malformed, None, None),
+            Self::Undescribed { .. } => (
                 Kind::Unsupported,
                 None,
                 Some("declare its fields: docs/formats/vel.md, \"Own message types\""),
             ),
-            VelError::NotAscii { .. } => (Kind::InvalidArgument, None, Some("use ASCII letters and digits")),
-            VelError::BadDeclaration { .. } => (
+            Self::NotAscii { .. } => (Kind::InvalidArgument, None, Some("use ASCII letters and digits")),
+            Self::BadDeclaration { .. } => (
                 Kind::InvalidArgument,
                 None,
                 Some("write `message NAME VERSION`, then one `TYPE NAME` a line: docs/formats/vel.md"),
             ),
-            VelError::BadCalibration { .. } | VelError::CalibrationSize { .. } => {
+            Self::BadCalibration { .. } | Self::CalibrationSize { .. } => {
                 (Kind::InvalidArgument, None, Some("give the db.xml of the sensor, or the YAML made from it"))
             }
-            VelError::NoCalibration => {
+            Self::NoCalibration => {
                 (Kind::Unsupported, None, Some("give the db.xml that came with the sensor"))
             }
-            VelError::UnknownModel { .. } => (Kind::Unsupported, None, Some("name the model")),
-            VelError::BadImage { at, .. } => (Kind::Malformed, Some(*at), None),
-            VelError::ImageTooLarge { at, .. } => (Kind::LimitExceeded, Some(*at), None),
-            VelError::TooLong { .. } => (Kind::LimitExceeded, None, None),
-            VelError::BadValue { .. } => (Kind::InvalidArgument, None, None),
-            VelError::CannotMerge { .. } => (
+            Self::UnknownModel { .. } => (Kind::Unsupported, None, Some("name the model")),
+            Self::BadImage { at, .. } => (Kind::Malformed, Some(*at), None),
+            Self::ImageTooLarge { at, .. } => (Kind::LimitExceeded, Some(*at), None),
+            Self::TooLong { .. } => (Kind::LimitExceeded, None, None),
+            Self::BadValue { .. } => (Kind::InvalidArgument, None, None),
+            Self::CannotMerge { .. } => (
                 Kind::InvalidArgument,
                 None,
                 Some(
                     "bring them together by UTC: --time-base utc; or, if you know that they share a clock: --time-base boot",
                 ),
             ),
-            VelError::WriterFailed => (Kind::Io, None, Some("begin again with a new output")),
-            VelError::Io(_) => (Kind::Io, None, None),
-        };
-        let core = Error::new(crate::ID, kind, offset, error);
-        match next {
-            Some(next) => core.with_next(next),
-            None => core,
+            Self::WriterFailed => (Kind::Io, None, Some("begin again with a new output")),
+            Self::Io(_) => (Kind::Io, None, None),
+        }
+    }
+}
+
+impl From<VelError> for Error {
+    fn from(error: VelError) -> Self {
+        let meaning = error.meaning();
+        match error {
+            VelError::Io(error) => Self::io(crate::ID, error),
+            error => Self::explained(crate::ID, meaning, error),
         }
     }
 }

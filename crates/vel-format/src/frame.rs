@@ -5,15 +5,15 @@
 
 use std::sync::Arc;
 
+use rovelog_core::window::{NeedMore, Window};
 use rovelog_core::{Diagnostics, Limits, Rule};
 
 use crate::declared::Types;
 use crate::diagnostics as rules;
 use crate::locate::{Begin, INDEX_AT, Located, locate};
 use crate::message::{Fit, Message, SizeRule, nanos};
-use crate::plausible::{HEADER_LEN, Judge, Look, Seen};
-use crate::window::{NeedMore, Window};
-use crate::wire::{FileHeader, MAGIC, MARKER_INVALID, MessageHeader};
+use crate::plausible::{Judge, Look, Seen};
+use crate::wire::{FileHeader, HEADER_LEN, MAGIC, MARKER_INVALID, MessageHeader};
 
 /// What comes next in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -149,7 +149,6 @@ mod stream;
 mod summary;
 mod usage;
 pub mod velodyne;
-mod window;
 pub mod wire;
 pub mod writer;
 

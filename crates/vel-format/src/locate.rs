@@ -1,12 +1,13 @@
 //! Where the messages of a log begin: behind the index, where the index says, or where they are found.
 //! Sections 3 and 5 of docs/formats/vel.md.
 
+use rovelog_core::window::{NeedMore, Window};
+
 use crate::declared::Types;
 use crate::error::VelError;
 use crate::message::SizeRule;
-use crate::plausible::{Evidence, HEADER_LEN, Judge, Seen, size_rule};
-use crate::window::{NeedMore, Window};
-use crate::wire::{FileHeader, MAGIC, TERMINATOR};
+use crate::plausible::{Evidence, Judge, Seen, size_rule};
+use crate::wire::{FileHeader, HEADER_LEN, MAGIC, TERMINATOR};
 
 /// Entries beyond this are no index: 48 days, one entry a second.
 pub(crate) const MAX_ENTRIES: u64 = 1 << 22;

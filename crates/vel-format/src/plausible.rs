@@ -3,13 +3,11 @@
 
 use std::collections::HashSet;
 
+use rovelog_core::window::{NeedMore, Window};
+
 use crate::declared::Types;
 use crate::message::{Fit, SizeRule};
-use crate::window::{NeedMore, Window};
-use crate::wire::{MARKER_ASCII, MARKER_INVALID, MARKER_PRINTED, MessageHeader, TERMINATOR};
-
-/// Bytes of a message's header.
-pub(crate) const HEADER_LEN: u64 = size_of::<MessageHeader>() as u64;
+use crate::wire::{HEADER_LEN, MARKER_ASCII, MARKER_INVALID, MARKER_PRINTED, MessageHeader, TERMINATOR};
 
 /// The greatest message that is taken for one: 1 GiB.
 pub(crate) const MAX_DATA: u64 = 1 << 30;

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
+use rovelog_core::window::Window;
 use rovelog_core::{
     Bytes, Clock, Diagnostics, FormatInfo, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions,
     Recovery, Select, Sliced, Timestamp, Topic, Usage,
@@ -18,10 +19,8 @@ use crate::gps::Fix;
 use crate::indexing::IndexState;
 use crate::locate::Begin;
 use crate::message::{Kind, Message, Payload, SizeRule};
-use crate::plausible::HEADER_LEN;
 use crate::summary::{Meaning, Reading, Summary};
-use crate::window::Window;
-use crate::wire::FileHeader;
+use crate::wire::{FileHeader, HEADER_LEN};
 
 /// A message without a topic: its payload cannot be read.
 const NO_TOPIC: u32 = u32::MAX;
@@ -96,7 +95,7 @@ impl VelReader {
     ) -> Result<Self, VelError> {
         let types = Arc::new(Types::parse(&options.declarations)?);
         let rules = Rules { limits: options.limits.clone(), types, salvage, beyond_end };
-        let window = Window { data: &bytes, base: 0, eof: true };
+        let window = Window::whole(&bytes);
         let mut walk = match Walk::start(window, &rules) {
             Ok(walk) => walk,
             Err(Begin::Refused(error)) => return Err(error),
@@ -172,7 +171,7 @@ impl VelReader {
     }
 
     fn window(&self) -> Window<'_> {
-        Window { data: &self.bytes, base: 0, eof: true }
+        Window::whole(&self.bytes)
     }
 
     /// Where a message ends.
@@ -270,7 +269,10 @@ impl VelReader {
         let from = select.start.map_or(0, |start| self.first_at(start));
         let to = select.end.map_or(self.entries.len(), |end| self.first_at(end)).max(from);
         let latched = match select.start {
-            Some(start) if select.latched => self.latched(start, &wanted),
+            Some(start) if select.latched => {
+                let topics = self.topics().iter();
+                self.latched(start, &topics.map(|topic| select.keeps_latched(topic)).collect::<Vec<_>>())
+            }
             _ => Vec::new(),
         };
         let kept =

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::ops::Range;
 
-use rovelog_core::{Detail, LogReader, ReadOptions, Recovery, Value};
+use rovelog_core::{Detail, LogReader, ReadOptions, Recovery, Value, ranges};
 
 use crate::error::VelError;
 use crate::indexing::{IndexOrigin, IndexState};
@@ -34,15 +34,7 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
         && !matches!(log.index(), IndexState::Rebuilt(_))
         && beyond.as_ref().is_none_or(|beyond| beyond.entries.len() != log.entries.len());
     if sound {
-        out.write_all(&log.bytes)?;
-        out.flush()?;
-        let kept_bytes = log.bytes.len() as u64;
-        return Ok(Recovery {
-            records: log.info().records,
-            kept_bytes,
-            unchanged: true,
-            ..Recovery::default()
-        });
+        return Ok(Recovery::copied(log.info().records, &log.bytes, out)?);
     }
     let mut kept: Vec<(u64, u64, f64, bool)> = log
         .messages()
@@ -95,25 +87,20 @@ fn account(log: &VelReader, index_len: u64, messages: u64) -> Recovery {
         gaps.push(0..4);
     }
     for Part { range, what } in &log.parts {
-        if matches!(what, PartKind::Lost) {
-            match gaps.last_mut() {
-                Some(last) if last.end == range.start => last.end = range.end,
-                _ => gaps.push(range.clone()),
-            }
+        if *what == PartKind::Lost {
+            ranges::push(&mut gaps, range.clone());
         }
     }
     let size = log.bytes.len() as u64;
-    let gone: u64 = gaps.iter().map(|range| range.end - range.start).sum();
-    let count = |n: u64| Value::UInt(n, 64);
     let details = vec![
-        Detail::hidden("messages", count(log.entries.len() as u64)),
-        Detail::hidden("message_bytes", count(messages)),
-        Detail::hidden("index_bytes", count(index_len)),
+        Detail::hidden("messages", Value::count(log.entries.len() as u64)),
+        Detail::hidden("message_bytes", Value::count(messages)),
+        Detail::hidden("index_bytes", Value::count(index_len)),
     ];
     Recovery {
         records: log.info().records,
         // Header, index and end mark are kept in another form.
-        kept_bytes: size - gone,
+        kept_bytes: size - ranges::total(&gaps),
         lost: gaps,
         details,
         ..Recovery::default()

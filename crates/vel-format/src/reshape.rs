@@ -6,7 +6,6 @@ use rovelog_core::{Align, LogReader, Merged, Select, Sliced};
 
 use crate::error::VelError;
 use crate::indexing::{IndexOrigin, IndexState};
-
 use crate::reader::{PartKind, VelReader};
 use crate::writer::{NewMessage, WriteOptions, write_log};
 
@@ -100,14 +99,19 @@ fn shifts(logs: &[&VelReader], align: Align) -> Result<Vec<i64>, VelError> {
         utc.ok_or_else(|| VelError::CannotMerge { why: format!("log {} has no UTC", number + 1) })
     };
     let offsets = logs.iter().enumerate().map(offset).collect::<Result<Vec<i64>, _>>()?;
-    let (least, greatest) = (offsets.iter().min().copied(), offsets.iter().max().copied());
-    let (least, greatest) = (least.unwrap_or_default(), greatest.unwrap_or_default());
+    let least = offsets.iter().min().copied().unwrap_or_default();
+    let shifts: Option<Vec<i64>> = offsets.iter().map(|offset| offset.checked_sub(least)).collect();
+    let Some(shifts) = shifts else {
+        return Err(VelError::CannotMerge { why: "their clocks began more than 292 years apart".to_owned() });
+    };
     if align == Align::Utc {
-        return Ok(offsets.iter().map(|offset| offset - least).collect());
+        return Ok(shifts);
     }
-    if greatest - least > SAME_CLOCK {
-        let apart = rovelog_core::time::Seconds(greatest - least);
-        return Err(VelError::CannotMerge { why: format!("their clocks began {apart} s apart") });
+    match shifts.iter().max() {
+        Some(apart) if *apart > SAME_CLOCK => {
+            let apart = rovelog_core::time::Seconds(*apart);
+            Err(VelError::CannotMerge { why: format!("their clocks began {apart} s apart") })
+        }
+        _ => Ok(vec![0; logs.len()]),
     }
-    Ok(vec![0; logs.len()])
 }

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use rovelog_core::window::Source;
 use rovelog_core::{
     Clock, Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Timestamp, Topic,
 };
@@ -12,52 +13,6 @@ use crate::error::VelError;
 use crate::frame::{Rules, Step, Walk, view};
 use crate::locate::Begin;
 use crate::summary::Summary;
-use crate::window::Window;
-
-/// Bytes asked for at once.
-const CHUNK: usize = 256 << 10;
-
-/// The bytes at hand of an input.
-struct Source<R> {
-    input: R,
-    /// Room for bytes, the first `filled` of them read. Never shrinks, so nothing is zeroed twice.
-    buffer: Vec<u8>,
-    filled: usize,
-    /// Offset of the first byte of the buffer.
-    base: u64,
-    eof: bool,
-}
-
-impl<R: Read> Source<R> {
-    fn new(input: R) -> Self {
-        Self { input, buffer: vec![0; CHUNK], filled: 0, base: 0, eof: false }
-    }
-
-    fn window(&self) -> Window<'_> {
-        Window { data: &self.buffer[..self.filled], base: self.base, eof: self.eof }
-    }
-
-    /// Lets go of what is before `keep_from` and reads until the buffer reaches `until`, or the input ends.
-    /// The buffer grows with what is read, not with what is asked for.
-    fn fill(&mut self, keep_from: u64, until: u64) -> std::io::Result<()> {
-        let done = usize::try_from(keep_from - self.base).expect("within the buffer").min(self.filled);
-        self.buffer.copy_within(done..self.filled, 0);
-        self.filled -= done;
-        self.base += done as u64;
-        while !self.eof && self.window().end() < until {
-            if self.filled == self.buffer.len() {
-                self.buffer.resize(2 * self.filled, 0);
-            }
-            match self.input.read(&mut self.buffer[self.filled..]) {
-                Ok(0) => self.eof = true,
-                Ok(read) => self.filled += read,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-}
 
 /// A VEL log that comes from a pipe.
 ///

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rovelog_core::{Clock, Decode, Detail, LogInfo, Severity, State, Timestamp, Topic, TopicId, Value};
+use rovelog_core::{Clock, Decode, Detail, LogInfo, Timestamp, Topic, TopicId, Value};
 
 use crate::declared::Types;
 use crate::diagnostics as rules;
@@ -277,9 +277,7 @@ impl Summary {
         (info.start, info.end) = (self.span.map(|span| at(span.0)), self.span.map(|span| at(span.1)));
         info.utc = meaning.gps.utc.as_ref().map(gps::UtcFit::offset);
         info.records = self.topics.iter().map(|topic| topic.count).sum();
-        info.problems = walk.diagnostics.total();
-        info.lost = walk.diagnostics.ledger().clone();
-        info.state = state_of(walk);
+        info.judge(&walk.diagnostics, &rules::CUT);
         info.details = self.details(walk, state, meaning);
         info
     }
@@ -290,14 +288,13 @@ impl Summary {
     }
 
     fn details(&self, walk: &Walk, state: &IndexState, meaning: &Meaning) -> Vec<Detail> {
-        let count = |n: u64| Value::UInt(n, 64);
         let choices = self.choices(walk, state, meaning);
         let mut details = vec![explain::index_detail(walk, state), explain::choices_detail(&choices)];
         let counts = &self.counts;
-        details.push(Detail::hidden("messages", count(counts.messages)));
+        details.push(Detail::hidden("messages", Value::count(counts.messages)));
         if counts.invalid > 0 {
             let text = format!("{} marked as not valid", counts.invalid);
-            details.push(Detail::new("invalid", text, count(counts.invalid)));
+            details.push(Detail::new("invalid", text, Value::count(counts.invalid)));
         }
         if counts.terminated {
             let text = if counts.tail > 0 {
@@ -305,7 +302,11 @@ impl Summary {
             } else {
                 "end mark".to_owned()
             };
-            details.push(Detail::new("end", text, Value::record([("tail_bytes", count(counts.tail))])));
+            details.push(Detail::new(
+                "end",
+                text,
+                Value::record([("tail_bytes", Value::count(counts.tail))]),
+            ));
         }
         details.extend(self.unknown_detail());
         details.extend(self.velodyne_detail(meaning));
@@ -356,7 +357,7 @@ impl Summary {
         let value = Value::record([
             ("model", word(sensor.map(|sensor| sensor.model.name()))),
             ("returns", word(sensor.map(|sensor| sensor.mode.name()))),
-            ("packets", Value::UInt(packets, 64)),
+            ("packets", Value::count(packets)),
         ]);
         Some(Detail::new("velodyne", text, value))
     }
@@ -366,16 +367,5 @@ impl Summary {
         names.sort_unstable();
         let value = Value::List(names.iter().map(|name| Value::Text(name.clone())).collect());
         (!names.is_empty()).then(|| Detail::hidden("laser_scanners", value))
-    }
-}
-
-fn state_of(walk: &Walk) -> State {
-    let mut lost = walk.diagnostics.list().iter().filter(|d| d.rule.severity == Severity::DataLost);
-    if walk.diagnostics.ledger().losses == 0 {
-        State::Complete
-    } else if lost.all(|d| d.rule == &rules::CUT) {
-        State::Truncated
-    } else {
-        State::Damaged
     }
 }

@@ -6,7 +6,6 @@
 
 use binrw::{BinRead, BinWrite};
 use rovelog_core::wire::{F32Le, F64Le, I32Le, I64Le, U16Le, U32Le};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The first bytes of every log (section 3.2).
 pub const MAGIC: [u8; 4] = *b"\xa4VEL";
@@ -32,160 +31,150 @@ pub mod type_id {
     pub const LASER: u32 = 0x0003_0910;
 }
 
-macro_rules! fixed {
-    ($($(#[$doc:meta])* $name:ident[$size:literal] { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)* })*) => { $(
-        $(#[$doc])*
-        #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[brw(little)]
-        #[repr(C)]
-        pub struct $name { $($(#[$field_doc])* pub $field: $ty,)* }
-
-        const _: () = assert!(size_of::<$name>() == $size);
-    )* };
-}
-
-fixed! {
+rovelog_core::fixed! {
     /// The header of the file (section 3.2).
-    FileHeader[8] {
+    pub struct FileHeader[8] {
         /// [`MAGIC`].
-        magic: [u8; 4],
+        pub magic: [u8; 4],
         /// 1.
-        major: U16Le,
+        pub major: U16Le,
         /// 1.
-        minor: U16Le,
+        pub minor: U16Le,
     }
 
     /// The header of a message (section 3.4).
-    MessageHeader[21] {
+    pub struct MessageHeader[21] {
         /// Size of the message; what it counts is settled per file: [`SizeRule`](crate::SizeRule).
-        size: U32Le,
+        pub size: U32Le,
         /// [`MARKER_PRINTED`] or [`MARKER_ASCII`]; [`MARKER_INVALID`] for one that is not valid.
-        marker: u8,
+        pub marker: u8,
         /// Which type of message; a hash of its name.
-        type_id: U32Le,
+        pub type_id: U32Le,
         /// The version of the type, 100 for 1.00.
-        version: I32Le,
+        pub version: I32Le,
         /// Milliseconds since the recording program started.
-        timestamp: F64Le,
+        pub timestamp: F64Le,
     }
 
     /// `OBDDataM`, version 100 (section 3.4.1).
-    ObdData[28] {
+    pub struct ObdData[28] {
         /// km/h.
-        speed: I32Le,
+        pub speed: I32Le,
         /// Revolutions of the engine per minute.
-        rpm: I32Le,
+        pub rpm: I32Le,
         /// "unused".
-        unused0: F32Le,
+        pub unused0: F32Le,
         /// "unused".
-        unused1: I32Le,
+        pub unused1: I32Le,
         /// "unused".
-        unused2: I32Le,
+        pub unused2: I32Le,
         /// Position of the throttle; per cent, as the interface reports it.
-        throttle: F32Le,
+        pub throttle: F32Le,
         /// "unused".
-        unused3: I32Le,
+        pub unused3: I32Le,
     }
 
     /// `GPSDataM`, version 100 (section 3.4.2).
-    GpsData[80] {
+    pub struct GpsData[80] {
         /// UTC.
-        hour: I32Le,
+        pub hour: I32Le,
         /// UTC.
-        minute: I32Le,
+        pub minute: I32Le,
         /// UTC.
-        second: I32Le,
+        pub second: I32Le,
         /// "0 or 1".
-        warning: I32Le,
+        pub warning: I32Le,
         /// Degrees, unless the file says otherwise.
-        latitude: F64Le,
+        pub latitude: F64Le,
         /// Degrees, unless the file says otherwise.
-        longitude: F64Le,
+        pub longitude: F64Le,
         /// km/h.
-        speed: F32Le,
+        pub speed: F32Le,
         /// Degrees clockwise from true north.
-        course: F32Le,
+        pub course: F32Le,
         /// Day of the month, UTC.
-        day: I32Le,
+        pub day: I32Le,
         /// 1 to 12.
-        month: I32Le,
+        pub month: I32Le,
         /// Four digits, or two.
-        year: I32Le,
+        pub year: I32Le,
         /// "0=invalid, 1=gps, 2=dgps, 6=estimated".
-        quality: I32Le,
+        pub quality: I32Le,
         /// Number of satellites.
-        satellites: I32Le,
+        pub satellites: I32Le,
         /// Horizontal dilution of precision.
-        hdop: F32Le,
+        pub hdop: F32Le,
         /// Metres above mean sea level.
-        height: F32Le,
+        pub height: F32Le,
         /// Metres of the geoid above the ellipsoid.
-        geoid_height: F32Le,
+        pub geoid_height: F32Le,
         /// Vertical dilution of precision.
-        vdop: F32Le,
+        pub vdop: F32Le,
         /// Dilution of precision of the position.
-        pdop: F32Le,
+        pub pdop: F32Le,
     }
 
     /// `ImageM`, version 100, up to its data (section 3.4.3).
-    ImageHead[20] {
+    pub struct ImageHead[20] {
         /// Which camera.
-        source: I32Le,
+        pub source: I32Le,
         /// "currently always true": JPEG.
-        is_compressed: U32Le,
+        pub is_compressed: U32Le,
         /// Pixels.
-        width: I32Le,
+        pub width: I32Le,
         /// Pixels.
-        height: I32Le,
+        pub height: I32Le,
         /// Bytes of data that follow.
-        size: U32Le,
+        pub size: U32Le,
     }
 
     /// `RobotPoseM`, version 100 (section 3.4.4).
-    RobotPose[28] {
+    pub struct RobotPose[28] {
         /// The order of its components is settled from the file.
-        quaternion: [F32Le; 4],
+        pub quaternion: [F32Le; 4],
         /// m/s2, unless the file says otherwise.
-        acceleration: [F32Le; 3],
+        pub acceleration: [F32Le; 3],
     }
 
     /// One return of a laser: Velodyne manuals, "Data Packet".
-    LaserReturn[3] {
+    pub struct LaserReturn[3] {
         /// In units of the model: 2 or 4 mm. 0 is no return.
-        distance: U16Le,
+        pub distance: U16Le,
         /// 0 to 255.
-        intensity: u8,
+        pub intensity: u8,
     }
 
     /// One data block of a Velodyne packet.
-    VelodyneBlock[100] {
+    pub struct VelodyneBlock[100] {
         /// Which bank of lasers: `EEFF`, `DDFF`, `CCFF`, `BBFF`.
-        flag: U16Le,
+        pub flag: U16Le,
         /// Hundredths of a degree, clockwise from above.
-        azimuth: U16Le,
+        pub azimuth: U16Le,
         /// The returns in firing order.
-        returns: [LaserReturn; 32],
+        pub returns: [LaserReturn; 32],
     }
 
     /// A packet "exactly as received from the Velodyne scanner" (section 3.4.5).
-    VelodynePacket[1206] {
+    pub struct VelodynePacket[1206] {
         /// The data blocks.
-        blocks: [VelodyneBlock; 12],
+        pub blocks: [VelodyneBlock; 12],
         /// Microseconds since the top of the hour.
-        stamp: U32Le,
+        pub stamp: U32Le,
         /// Return mode, or the type of a status byte (HDL-64E).
-        return_mode: u8,
+        pub return_mode: u8,
         /// Product id, or the value of a status byte (HDL-64E).
-        product: u8,
+        pub product: u8,
     }
 
     /// `VelodyneRawDataM`, version 100, up to its packets (section 3.4.5).
-    VelodyneHead[4] {
+    pub struct VelodyneHead[4] {
         /// Packets that follow.
-        packets: U32Le,
+        pub packets: U32Le,
     }
 }
+
+/// Bytes of a message's header.
+pub(crate) const HEADER_LEN: u64 = size_of::<MessageHeader>() as u64;
 
 /// The file's index (section 3.3). `left` is the number of bytes from its start to the end of the file.
 #[derive(BinRead, BinWrite, Clone, Debug, PartialEq, Eq)]

@@ -6,10 +6,10 @@ use std::fs;
 
 use rovelog_core::wire::F32Le;
 use rovelog_core::{Error, LogReader, ReadOptions, RecoverOptions, Select, Severity, State};
-use rovelog_testing::Log;
+use rovelog_testing::{Log, hex, sha256};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
-use support::{hex, open, real};
+use support::{open, real};
 use vel_format::{IndexOrigin, IndexState, Kind, Payload, SizeRule, VelReader, simple_hash, writer};
 
 fn manifest() -> Option<Vec<(Json, Log)>> {
@@ -38,7 +38,7 @@ fn number(entry: &Json, key: &str) -> Option<u64> {
 fn every_log_reads_as_its_manifest_says() {
     for (entry, log) in manifest().into_iter().flatten() {
         let name = &log.name;
-        assert_eq!(hex(&Sha256::digest(&log.bytes)), entry["sha256"], "{name}");
+        assert_eq!(sha256(&log.bytes), entry["sha256"], "{name}");
         let opened = VelReader::new(log.bytes.clone(), &ReadOptions::default());
         if entry["strict_error"] == true {
             let error = Error::from(opened.expect_err(name));
@@ -251,7 +251,7 @@ fn every_field_of_the_base_log_is_right() {
                 near("source", image.head.source.get().into());
                 near("width", image.head.width.get().into());
                 near("height", image.head.height.get().into());
-                assert_eq!(fields["sha256"], hex(&Sha256::digest(image.data)), "{at}");
+                assert_eq!(fields["sha256"], sha256(image.data), "{at}");
             }
             Payload::Velodyne(packets) => {
                 assert_eq!(fields["packets"].as_u64(), Some(packets.len() as u64), "{at}: {fields}");

@@ -4,7 +4,8 @@ mod support;
 
 use rovelog_core::{Align, Format, LogReader, Select};
 use support::{corpus, open, real};
-use vel_format::{IndexState, Message, Vel, VelReader};
+use vel_format::writer::{NewMessage, WriteOptions, write_log};
+use vel_format::{IndexState, Kind, Message, Vel, VelReader};
 
 fn raw(message: &Message<'_>) -> (u8, u32, i32, u64, Vec<u8>) {
     let header = message.header;
@@ -109,4 +110,22 @@ fn clocks_are_brought_together_by_utc() {
     assert!(times.is_sorted() && times.contains(&25_000_000), "{times:?}");
     let none = open(&case("gps-no-date").bytes);
     assert!(Vel::merge(&[&a, &none], Align::Utc, &mut Vec::new()).is_err());
+}
+
+/// Clocks so far apart that nanoseconds cannot say how far.
+#[test]
+fn clocks_of_different_ages_of_the_world_are_refused() {
+    let log = open(&corpus().into_iter().find(|log| log.name == "gps-two-digit-years").unwrap().bytes);
+    let far = |millis: f64| {
+        let mut fix = NewMessage::copy(&log.payloads(Kind::Gps).next().expect("a position").0);
+        fix.millis = millis;
+        let mut out = Vec::new();
+        write_log(&[fix], &WriteOptions::default(), &mut out).expect("memory takes it");
+        open(&out.into())
+    };
+    let (early, late) = (far(-7e12), far(9.2e12));
+    for align in [Align::Utc, Align::Shared] {
+        let merged = Vel::merge(&[&early, &late], align, &mut Vec::new());
+        assert!(merged.unwrap_err().to_string().contains("more than 292 years apart"), "{align:?}");
+    }
 }

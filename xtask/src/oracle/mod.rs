@@ -4,6 +4,7 @@
 //! they share nothing with the readers they judge.
 
 mod export;
+mod recovered;
 mod rld;
 mod rosbag;
 pub(crate) mod ulog;
@@ -27,6 +28,7 @@ const JUDGES: &[(&str, Judge)] = &[
     ("rosbag", rosbag::judge),
     ("vel", vel::judge),
     ("export", export::judge),
+    ("recovered", recovered::judge),
 ];
 
 /// The subcommand.
@@ -37,7 +39,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     };
     let Some((_, judge)) = judge else {
         let names: Vec<_> = JUDGES.iter().map(|judge| judge.0).collect();
-        bail!("oracle needs the name of a format: {}", names.join(", "));
+        bail!("oracle needs what is to be judged: {}", names.join(", "));
     };
     judge()
 }

@@ -8,7 +8,7 @@ use super::{binary, real, script};
 use crate::{python, root};
 
 /// What the script needs; the versions are the ones the documents speak of.
-const REQUIREMENTS: &[&str] = &["rocketlogger==2.1.3", "numpy"];
+pub(super) const REQUIREMENTS: &[&str] = &["rocketlogger==2.1.3", "numpy"];
 
 /// Every raw value and stamp of real and corpus logs beside rocketlogger's; its source package has 21 real logs.
 pub(super) fn judge() -> Result<()> {

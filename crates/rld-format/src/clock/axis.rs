@@ -119,10 +119,7 @@ impl TimeMap {
             let from = start.map_or(piece.start, |start| piece.first_from(start));
             let to = end.map_or(piece.end, |end| piece.first_from(end));
             if from < to {
-                match ranges.last_mut() {
-                    Some(last) if last.end == from => last.end = to,
-                    _ => ranges.push(from..to),
-                }
+                rovelog_core::ranges::push(&mut ranges, from..to);
             }
         }
         ranges

@@ -1,6 +1,5 @@
 //! Merged currents as columns: the value, and where it comes from.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,6 +7,7 @@ use arrow_array::types::Int8Type;
 use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int8Array, Int64Array, StringArray};
 use arrow_schema::{DataType, Field};
 use rovelog_core::Select;
+use rovelog_core::columns::metadata;
 
 use super::Values;
 use crate::analysis::{Current, MARGIN_SETTLED, Merger, Source, currents};
@@ -85,10 +85,8 @@ impl MergedColumn {
             ("unit", unit),
             ("rld.margin", self.margin.to_string()),
         ];
-        let metadata: HashMap<String, String> =
-            pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
         let keys = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8));
-        let value = Field::new(&self.current.name, data_type, true).with_metadata(metadata);
+        let value = Field::new(&self.current.name, data_type, true).with_metadata(metadata(pairs));
         let source = Field::new(source_name(&self.current), keys, true);
         let both = [(self.wanted.0, value), (self.wanted.1, source)];
         both.into_iter().filter_map(|(wanted, field)| wanted.then_some(field)).collect()

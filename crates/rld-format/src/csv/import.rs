@@ -184,7 +184,9 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
             }
             "Start Time" => {
                 let seconds = date(value, zone).ok_or_else(|| refuse("a start time that is none"))?;
-                spec.start = seconds.saturating_mul(SECOND);
+                spec.start = seconds
+                    .checked_mul(SECOND)
+                    .ok_or_else(|| refuse("a start time past 64 bits of nanoseconds"))?;
             }
             "Comment" => comment = Some(value.to_owned()),
             // Counts come from the rows; the version says how stamps look, which is seen.

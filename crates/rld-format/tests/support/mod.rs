@@ -1,14 +1,12 @@
 //! What the tests share beside `rovelog-testing`.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use rld_format::{RldReader, RldStream};
 use rovelog_core::{Bytes, LogReader, LogStream, ReadOptions};
 use rovelog_testing::{Dribble, Log, Overview, record_json};
 use serde_json::{Value as Json, json};
-use sha2::{Digest, Sha256};
 
 /// Every log of the corpus.
 pub fn corpus() -> Vec<Log> {
@@ -91,17 +89,6 @@ fn sort_notes(json: &mut Json) {
         (offset, note["code"].as_str().expect("text").to_owned())
     };
     notes.sort_by_key(key);
-}
-
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-pub fn sha(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
 }
 
 pub fn json(path: &Path) -> Json {

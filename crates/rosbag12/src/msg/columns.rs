@@ -3,17 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::types::{
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
-};
+use arrow_array::types::Int64Type;
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, DurationNanosecondArray, FixedSizeListArray, ListArray,
     PrimitiveArray, RecordBatch, RecordBatchOptions, StringArray, StructArray, TimestampNanosecondArray,
 };
-use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
-use rovelog_core::columns::{TIME_COLUMN, arrow_type};
+use rovelog_core::columns::{TIME_COLUMN, arrow_type, metadata, numbers};
 use rovelog_core::{Scalar, Select};
 
 use super::plan::{Kind, Plan, Slot};
@@ -113,7 +110,7 @@ fn columns(plan: &Plan, path: &str, select: &Select, fields: &mut Vec<Arc<Field>
             return Column::Skipped;
         }
         let (data_type, store) = store(slot, &path, select);
-        let metadata = HashMap::from([("source_type".to_owned(), described.source_type.clone())]);
+        let metadata = metadata([("source_type", described.source_type.as_str())]);
         fields.push(Arc::new(Field::new(&*slot.name, data_type, false).with_metadata(metadata)));
         Column::Kept(store)
     };
@@ -330,25 +327,4 @@ impl Store {
 fn pairs(bytes: &[u8]) -> impl Iterator<Item = (u32, u32)> + '_ {
     let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
     bytes.chunks_exact(8).map(move |pair| (number(&pair[..4]), number(&pair[4..])))
-}
-
-fn numbers(scalar: Scalar, buffer: Buffer) -> ArrayRef {
-    macro_rules! array {
-        ($ty:ty) => {
-            Arc::new(PrimitiveArray::<$ty>::new(ScalarBuffer::from(buffer), None))
-        };
-    }
-    match scalar {
-        Scalar::Int8 => array!(Int8Type),
-        // Truth values have stores of their own.
-        Scalar::UInt8 | Scalar::Bool => array!(UInt8Type),
-        Scalar::Int16 => array!(Int16Type),
-        Scalar::UInt16 => array!(UInt16Type),
-        Scalar::Int32 => array!(Int32Type),
-        Scalar::UInt32 => array!(UInt32Type),
-        Scalar::Int64 => array!(Int64Type),
-        Scalar::UInt64 => array!(UInt64Type),
-        Scalar::Float32 => array!(Float32Type),
-        Scalar::Float64 => array!(Float64Type),
-    }
 }

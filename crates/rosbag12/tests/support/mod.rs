@@ -1,14 +1,12 @@
 //! What the tests share: where bags are, and one neutral picture of what a reader makes of a bag.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use rosbag12::{BagOptions, BagReader, BagStream};
 use rovelog_core::{Bytes, Diagnostics, LogInfo, LogReader, LogStream, Record, Topic, Value};
 use rovelog_testing::{Overview, json_of, nanos};
 use serde_json::{Value as Json, json};
-use sha2::{Digest, Sha256};
 
 pub use rovelog_testing::Log;
 
@@ -47,18 +45,6 @@ pub fn readable() -> Vec<(Log, BagReader)> {
     logs.extend(real().map(|folder| logs_in(&folder)).unwrap_or_default());
     let open = |log: Log| Some((BagReader::new(log.bytes.clone(), &options(&log.name)).ok()?, log));
     logs.into_iter().filter_map(open).map(|(bag, log)| (log, bag)).collect()
-}
-
-/// Lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-pub fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
 }
 
 /// A record with its fields; null where the payload is too short for them.

@@ -12,8 +12,7 @@ use super::{Stage, UlogWriter};
 use crate::error::UlogError;
 use crate::message::Message;
 use crate::stream::{StreamItem, UlogStream};
-use crate::window::{FLAG_BITS_AT, HEADER_LEN};
-use crate::wire::{FileHeader, FlagBits};
+use crate::wire::{FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN};
 
 /// Appends messages to the log in `file`, as is done with crash data after a flight.
 ///

@@ -1,11 +1,10 @@
 //! What the tests share: where logs are, and one neutral picture of what a reader makes of a log.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use rovelog_core::{Bytes, Diagnostics, LogInfo, LogReader, LogStream, ReadOptions, Topic, Value};
-use rovelog_testing::{Overview, json_of, nanos, record_json};
+use rovelog_testing::{Overview, hex, json_of, nanos, record_json};
 use serde_json::{Value as Json, json};
 use ulog_format::message::Message;
 use ulog_format::{StreamItem, UlogReader, UlogStream};
@@ -29,14 +28,6 @@ pub fn real() -> Option<PathBuf> {
 
 pub fn open(bytes: &Bytes) -> UlogReader {
     UlogReader::new(bytes.clone(), &ReadOptions::default()).expect("a log that opens")
-}
-
-/// Lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 fn detail<'a>(info: &'a LogInfo, key: &str) -> Option<&'a Value> {

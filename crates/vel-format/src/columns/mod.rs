@@ -153,5 +153,5 @@ impl RecordBatchReader for TopicBatches<'_> {
 
 fn metadata(topic: &str, type_name: &str) -> HashMap<String, String> {
     let pairs = [("rovelog.format", crate::ID), ("rovelog.topic", topic), ("rovelog.type", type_name)];
-    pairs.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    rovelog_core::columns::metadata(pairs)
 }

@@ -19,8 +19,8 @@ use crate::error::VelError;
 use crate::indexing::IndexOrigin;
 use crate::locate::INDEX_AT;
 use crate::message::SizeRule;
-use crate::plausible::{HEADER_LEN, MAX_DATA};
-use crate::wire::{FileHeader, FileIndex, MAGIC, MARKER_PRINTED, MessageHeader, TERMINATOR};
+use crate::plausible::MAX_DATA;
+use crate::wire::{FileHeader, FileIndex, HEADER_LEN, MAGIC, MARKER_PRINTED, MessageHeader, TERMINATOR};
 
 /// The conventions of a log that is written. The default is the literal text of the specification.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,6 @@
 //! What the tests share: where logs are, and one neutral picture of what a reader makes of a log.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
-use std::fmt::Write as _;
-
 use rovelog_core::{Bytes, LogReader, LogStream, ReadOptions};
 use rovelog_testing::{Log, Overview, json_of, record_json};
 use serde_json::{Value as Json, json};
@@ -20,14 +18,6 @@ pub fn real() -> Vec<Log> {
 
 pub fn open(bytes: &Bytes) -> VelReader {
     VelReader::new(bytes.clone(), &ReadOptions::default()).expect("a log that opens")
-}
-
-/// Lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Everything that the random-access reader makes of a log, in the form of the expected results.

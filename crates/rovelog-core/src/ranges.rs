@@ -1,0 +1,31 @@
+//! Ascending ranges of bytes, as ledgers and indices hold them.
+
+use std::ops::Range;
+
+/// Adds a range behind the others; where it begins at the end of the last one, both become one.
+pub fn push(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
+    match ranges.last_mut() {
+        Some(last) if last.end == range.start => last.end = range.end,
+        _ => ranges.push(range),
+    }
+}
+
+/// The bytes of all of them.
+pub fn total(ranges: &[Range<u64>]) -> u64 {
+    ranges.iter().map(|range| range.end - range.start).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_become_one() {
+        let mut ranges = Vec::new();
+        for range in [3..5, 5..9, 10..11] {
+            push(&mut ranges, range);
+        }
+        assert_eq!(ranges, [3..9, 10..11]);
+        assert_eq!(total(&ranges), 7);
+    }
+}

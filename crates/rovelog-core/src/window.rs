@@ -1,0 +1,214 @@
+//! The bytes of a file that are at hand: all of a log in memory, or what was read of a pipe so far. A walk over a
+//! [`Window`] says what comes next, or that it [needs more](NeedMore); a [`Source`] then reads on.
+
+use std::io::{ErrorKind, Read, Result as IoResult};
+
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
+
+/// Bytes asked for at once.
+const CHUNK: usize = 256 << 10;
+
+/// The bytes of a file that are at hand.
+#[derive(Clone, Copy, Debug)]
+pub struct Window<'a> {
+    /// The bytes.
+    pub data: &'a [u8],
+    /// Offset of the first byte within the file.
+    pub base: u64,
+    /// Whether the file ends with the window.
+    pub eof: bool,
+}
+
+/// The window must reach at least this offset before anything can be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NeedMore(pub u64);
+
+impl<'a> Window<'a> {
+    /// All of a file.
+    pub const fn whole(data: &'a [u8]) -> Self {
+        Self { data, base: 0, eof: true }
+    }
+
+    /// The offset behind the last byte.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.base + self.data.len() as u64
+    }
+
+    /// Whether the file goes on behind `at`.
+    ///
+    /// # Errors
+    /// Where that is not known yet.
+    #[inline]
+    pub fn has(&self, at: u64) -> Result<bool, NeedMore> {
+        if at < self.end() {
+            return Ok(true);
+        }
+        if self.eof { Ok(false) } else { Err(NeedMore(at + 1)) }
+    }
+
+    /// The bytes `from..to`; `None` where the file ends before `to`.
+    ///
+    /// # Errors
+    /// Where the window ends before `to`, and the file may go on.
+    #[inline]
+    pub fn slice(&self, from: u64, to: u64) -> Result<Option<&'a [u8]>, NeedMore> {
+        debug_assert!(from >= self.base, "bytes before the window were let go");
+        let index = |at: u64| usize::try_from(at - self.base).ok();
+        match index(from).zip(index(to)).and_then(|(from, to)| self.data.get(from..to)) {
+            None if !self.eof => Err(NeedMore(to)),
+            bytes => Ok(bytes),
+        }
+    }
+
+    /// The bytes from `from` on, at most `len`: fewer only where the file ends.
+    ///
+    /// # Errors
+    /// As [`slice`](Self::slice).
+    pub fn upto(&self, from: u64, len: u64) -> Result<&'a [u8], NeedMore> {
+        let to = from.saturating_add(len);
+        let to = if self.eof { to.min(self.end()) } else { to };
+        Ok(self.slice(from.min(to), to)?.unwrap_or_default())
+    }
+
+    /// The byte at `at`; `None` where the file ends before.
+    ///
+    /// # Errors
+    /// As [`slice`](Self::slice).
+    #[inline]
+    pub fn byte(&self, at: u64) -> Result<Option<u8>, NeedMore> {
+        Ok(self.slice(at, at + 1)?.map(|bytes| bytes[0]))
+    }
+
+    /// The little-endian number of 32 bits at `at`; `None` where the file ends before.
+    ///
+    /// # Errors
+    /// As [`slice`](Self::slice).
+    #[inline]
+    pub fn u32(&self, at: u64) -> Result<Option<u32>, NeedMore> {
+        let bytes = self.slice(at, at.saturating_add(4))?;
+        Ok(bytes.and_then(<[u8]>::first_chunk).map(|bytes| u32::from_le_bytes(*bytes)))
+    }
+
+    /// The bytes at `at` as a declared struct, in place; `None` where the file ends before.
+    ///
+    /// # Errors
+    /// As [`slice`](Self::slice).
+    #[inline]
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "the slice has the size of the struct, which needs no alignment"
+    )]
+    pub fn view<T>(&self, at: u64) -> Result<Option<&'a T>, NeedMore>
+    where
+        T: FromBytes + KnownLayout + Immutable + Unaligned,
+    {
+        let bytes = self.slice(at, at + size_of::<T>() as u64)?;
+        Ok(bytes.map(|bytes| T::ref_from_bytes(bytes).expect("unaligned, of this size")))
+    }
+}
+
+/// A pipe, with the bytes of it that are at hand.
+///
+/// The buffer grows with what is read, not with what is asked for, and never shrinks, so that nothing is zeroed twice.
+#[derive(Debug)]
+pub struct Source<R> {
+    input: R,
+    /// Room for bytes, the first `filled` of them read.
+    buffer: Vec<u8>,
+    filled: usize,
+    /// Offset of the first byte of the buffer.
+    base: u64,
+    eof: bool,
+}
+
+impl<R: Read> Source<R> {
+    /// A pipe of which nothing is read yet.
+    pub fn new(input: R) -> Self {
+        Self { input, buffer: vec![0; CHUNK], filled: 0, base: 0, eof: false }
+    }
+
+    /// The bytes at hand.
+    #[inline]
+    pub fn window(&self) -> Window<'_> {
+        Window { data: &self.buffer[..self.filled], base: self.base, eof: self.eof }
+    }
+
+    /// Lets go of what is before `keep_from` and reads until the window reaches `until`, or the input ends.
+    ///
+    /// # Errors
+    /// Where the input cannot be read.
+    #[expect(clippy::missing_panics_doc, reason = "what is let go lies in the buffer")]
+    pub fn fill(&mut self, keep_from: u64, until: u64) -> IoResult<()> {
+        let keep_from = keep_from.clamp(self.base, self.window().end());
+        let gone = usize::try_from(keep_from - self.base).expect("within the buffer");
+        self.buffer.copy_within(gone..self.filled, 0);
+        self.filled -= gone;
+        self.base = keep_from;
+        while !self.eof && self.window().end() < until {
+            if self.filled == self.buffer.len() {
+                self.buffer.resize(2 * self.filled, 0);
+            }
+            match self.input.read(&mut self.buffer[self.filled..]) {
+                Ok(0) => self.eof = true,
+                Ok(read) => self.filled += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes that a walk over the window has seen.
+    ///
+    /// # Panics
+    /// Where they are not at hand.
+    #[inline]
+    pub fn bytes(&self, from: u64, to: u64) -> &[u8] {
+        self.window().slice(from, to).ok().flatten().expect("the walk has seen these bytes")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_tells_the_end_of_the_file_from_its_own() {
+        let part = Window { data: b"abcd", base: 10, eof: false };
+        assert_eq!(part.slice(11, 13), Ok(Some(&b"bc"[..])));
+        assert_eq!(part.slice(11, 15), Err(NeedMore(15)));
+        assert_eq!((part.has(13), part.has(14)), (Ok(true), Err(NeedMore(15))));
+        let last = Window { eof: true, ..part };
+        assert_eq!((last.slice(11, 15), last.has(14)), (Ok(None), Ok(false)));
+        assert_eq!((last.upto(12, 9), last.upto(20, 9)), (Ok(&b"cd"[..]), Ok(&b""[..])));
+        assert_eq!(
+            (last.byte(13), last.u32(10), last.u32(11)),
+            (Ok(Some(b'd')), Ok(Some(0x6463_6261)), Ok(None))
+        );
+    }
+
+    /// Whatever is kept and however the input comes, the window holds the bytes of the file at its offsets.
+    #[test]
+    fn a_source_keeps_what_it_is_told_to() -> IoResult<()> {
+        struct Slow<'a>(&'a [u8]);
+        impl Read for Slow<'_> {
+            fn read(&mut self, out: &mut [u8]) -> IoResult<usize> {
+                let len = out.len().min(7001);
+                self.0.read(&mut out[..len])
+            }
+        }
+        let file: Vec<u8> = (0..2 * CHUNK).map(|i| (i % 251).to_le_bytes()[0]).collect();
+        let mut source = Source::new(Slow(&file));
+        for (keep_from, until) in [(0, 16), (0, 3), (10, 300_000), (250_000, 400_000), (400_000, u64::MAX)] {
+            source.fill(keep_from, until)?;
+            let window = source.window();
+            let end = file.len().min(usize::try_from(window.end()).unwrap());
+            assert_eq!(window.data, &file[usize::try_from(window.base).unwrap()..end]);
+            assert!(window.base <= keep_from && (window.eof || window.end() >= until));
+        }
+        assert!(source.window().eof);
+        assert_eq!(source.bytes(400_000, 400_002), &file[400_000..400_002]);
+        Ok(())
+    }
+}

@@ -1,0 +1,18 @@
+//! Sums by which expected results name bytes that are too many to list.
+
+use std::fmt::Write as _;
+
+use sha2::{Digest, Sha256};
+
+/// Lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a text takes all digits");
+        text
+    })
+}
+
+/// The SHA-256 sum in hexadecimal digits.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}

@@ -1,0 +1,73 @@
+//! What holds of every format alike, over the whole corpus.
+#![cfg(all(feature = "ulog", feature = "rld", feature = "rosbag", feature = "vel"))]
+
+use std::io::{self, Write};
+
+use rovelog::{AnyLog, ErrorKind, ReadOptions, RecoverOptions, Select};
+use rovelog_testing::corpus;
+
+/// The corpus logs that open, with their names.
+fn logs() -> impl Iterator<Item = (String, AnyLog)> {
+    let folders = [("ulog", "ulg"), ("rld", "rld"), ("rosbag", "bag"), ("vel", "vel")];
+    let all = folders.into_iter().flat_map(|(folder, extension)| corpus(folder, extension, 10));
+    all.filter_map(|log| Some((log.name, rovelog::from_bytes(log.bytes, &ReadOptions::default()).ok()?)))
+}
+
+#[test]
+fn only_topics_that_are_asked_for_are_latched() {
+    let mut met = 0;
+    for (name, log) in logs() {
+        let Some(span) = log.info().start.zip(log.info().end) else { continue };
+        let middle = span.0.nanos.midpoint(span.1.nanos);
+        let after = log.records(&Select::all().between(Some(middle), None)).count();
+        for topic in log.topics() {
+            let before = log.records(&Select::topic(&topic.name).between(None, Some(middle))).count();
+            let select = Select::all().between(Some(middle), None).with_latched_topics([&topic.name]);
+            let records: Vec<_> = log.records(&select).map(|record| record.expect("it is sound")).collect();
+            assert_eq!(records.len(), after + before.min(1), "{name}: {}", topic.name);
+            if before > 0 {
+                assert_eq!(records[0].topic.id, topic.id, "{name}");
+                met += 1;
+            }
+            let mut out = Vec::new();
+            // Rows before a gap stay with their block, and some parts cannot be a log: both are said.
+            if let Ok(sliced) = log.slice(&select, &mut out)
+                && sliced.details.iter().all(|detail| detail.text.is_none())
+            {
+                assert_eq!(sliced.records, records.len() as u64, "{name}: slice with {} latched", topic.name);
+            }
+        }
+    }
+    assert!(met > 100, "{met} topics begin before the middle of their log");
+}
+
+/// An output that is closed by whoever reads it.
+struct Closed;
+
+impl Write for Closed {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn an_output_that_refuses_is_told_from_all_other_errors() {
+    let mut refused = 0;
+    for (name, log) in logs() {
+        let recovered = log.recover(&mut Closed, &RecoverOptions::default()).map(drop);
+        let sliced = log.slice(&Select::all(), &mut Closed).map(drop);
+        for error in [recovered, sliced].into_iter().filter_map(Result::err) {
+            let Some(io) = error.get_ref().downcast_ref::<io::Error>() else {
+                assert_ne!(error.kind, ErrorKind::Io, "{name}: {error}");
+                continue;
+            };
+            assert_eq!((error.kind, io.kind()), (ErrorKind::Io, io::ErrorKind::BrokenPipe), "{name}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 400, "{refused} outputs refused");
+}

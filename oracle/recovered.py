@@ -1,0 +1,130 @@
+"""Opens what was recovered of damaged logs with the readers of others.
+
+usage: recovered.py FORMAT ROVELOG RECOVERED FOLDER...
+
+Each must open without complaint and have as many records of each topic as rovelog finds in it. Logs are left out that
+the reader refuses, or reads otherwise, undamaged: `cargo xtask oracle FORMAT` has these. FOLDERs have the undamaged logs.
+"""
+
+import collections
+import pathlib
+import resource
+import signal
+import sys
+import warnings
+
+import rovelog_cli
+
+
+def ulog(path):
+    """Rows by topic and instance, as pyulog has them."""
+    import pyulog
+
+    log = pyulog.ULog(str(path))
+    if log.file_corruption:
+        raise ValueError("pyulog calls it corrupt")
+    return {f"{data.name}/{data.multi_id}": len(data.data["timestamp"]) for data in log.data_list}
+
+
+def rld(path):
+    """Rows, as rocketlogger has them."""
+    from rocketlogger.data import RocketLoggerData
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return {"samples": RocketLoggerData(str(path), join_files=False).get_data().shape[0]}
+
+
+def rosbag(path):
+    """Messages by topic, as python3-rosbag has them."""
+    import rosbag_python
+
+    with rosbag_python.rosbag.Bag(str(path)) as bag:
+        return dict(collections.Counter(topic for topic, *_ in bag.read_messages(raw=True)))
+
+
+# A hostile log may keep a reader busy for ever: the signal ends it.
+SECONDS = 60
+
+READERS = {"ulog": ulog, "rld": rld, "rosbag": rosbag}
+
+
+# Words of a damage or of a verdict, and why a reader may say otherwise (rules of docs/formats/*.md).
+INTENDED = [
+    ("a-stretch-twice: fewer", "pyulog forgets the rows of a topic that is subscribed again"),
+    ("another-log-spliced-in: fewer", "pyulog forgets the rows of a topic that is subscribed again"),
+    ("another-log-spliced-in: ValueError: pyulog calls it corrupt", "pyulog knows one meaning of a format's name"),
+    ("a-stretch-twice: ValueError: pyulog calls it corrupt", "pyulog calls types of messages that it does not know corrupt"),
+    ("KeyError: 'timestamp'", "pyulog takes no topic whose timestamp lost its name"),
+    ("RocketLoggerDataWarning: Skipping incomplete data block", "rocketlogger leaves out a last block that is short (D14)"),
+    ("first UnicodeDecodeError", "text that is no UTF-8 or ASCII: python3-rosbag (B17) and rocketlogger (D4) refuse the log"),
+    ("KeyError: 'Undefined channel unit", "a unit that the damage made unknown (D3)"),
+]
+
+
+def ours(binary, path):
+    """Records by topic, topics of the same name together."""
+    found = collections.Counter()
+    for topic in rovelog_cli.document(binary, "topics", path)["topics"]:
+        found[topic["name"].split("#")[0]] += int(topic["count"])
+    return {topic: count for topic, count in found.items() if count}
+
+
+def stop(*_):
+    raise TimeoutError(f"not done after {SECONDS} s")
+
+
+def judged(read, binary, path):
+    """`same`, or what the reader says otherwise."""
+    signal.alarm(SECONDS)
+    try:
+        found = {topic: count for topic, count in read(path).items() if count}
+    except Exception as error:  # pylint: disable=broad-except
+        first = error
+        while first.__context__:
+            first = first.__context__
+        return f"{type(error).__name__}: {error}, first {type(first).__name__}: {first}"
+    finally:
+        signal.alarm(0)
+    want = ours(binary, path)
+    if found == want:
+        return "same"
+    fewer = all(count <= want.get(topic, 0) for topic, count in found.items())
+    return f"{'fewer' if fewer else 'other'}: {found}, ours {want}"
+
+
+def main():
+    name, binary, recovered, *folders = sys.argv[1:]
+    read = READERS[name]
+    # What a hostile log may cost the reader.
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+    signal.signal(signal.SIGALRM, stop)
+    if name == "rosbag":
+        import rosbag_python
+
+        rosbag_python.repair()
+    subjects = {path.name: path for folder in folders for path in pathlib.Path(folder).iterdir() if path.is_file()}
+    understood = {known for known, path in subjects.items() if judged(read, binary, path) == "same"}
+    counts, intended, wrong = collections.Counter(), collections.Counter(), []
+    for path in sorted((pathlib.Path(recovered) / name).iterdir()):
+        damage, subject = path.name.split("--", 1)
+        if subject not in understood:
+            counts["left out"] += 1
+            continue
+        verdict = judged(read, binary, path)
+        counts["same" if verdict == "same" else "otherwise"] += 1
+        if verdict != "same":
+            reason = next((why for words, why in INTENDED if words in f"{damage}: {verdict}"), None)
+            if reason:
+                intended[reason] += 1
+            else:
+                wrong.append(f"{path.name}: {verdict}")
+    print(f"{name}: {dict(counts)}")
+    for reason, count in intended.items():
+        print(f"  {count} as intended: {reason}")
+    for line in wrong:
+        print(f"  {line[:300]}")
+    sys.exit(1 if wrong else 0)
+
+
+main()
