@@ -103,9 +103,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     for (title, signals) in wanted(args, &log).map_err(here)? {
         let series = plot::read(&*log, &signals, (start, end), size.width as usize, start)
             .map_err(|error| here(error.into()))?;
-        if series.iter().any(|series| series.range().is_some()) {
-            panels.push(Panel::new(title, series));
-        }
+        let of_units = Panel::by_unit(&title, series);
+        panels.extend(
+            of_units.into_iter().filter(|panel| panel.series.iter().any(|line| line.range().is_some())),
+        );
     }
     if panels.is_empty() {
         return Err(here(

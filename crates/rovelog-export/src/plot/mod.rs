@@ -37,6 +37,18 @@ impl Panel {
         Self { title: title.into(), series }
     }
 
+    /// Panels of lines that share a unit: one for each unit, in the order of their first lines.
+    pub fn by_unit(title: &str, series: Vec<Series>) -> Vec<Self> {
+        let mut panels: Vec<Self> = Vec::new();
+        for line in series {
+            match panels.iter_mut().find(|panel| panel.series[0].unit == line.unit) {
+                Some(panel) => panel.series.push(line),
+                None => panels.push(Self::new(title, vec![line])),
+            }
+        }
+        panels
+    }
+
     /// The unit that all lines share, where they do.
     pub(crate) fn unit(&self) -> Option<&str> {
         let unit = self.series.first()?.unit.as_deref()?;

@@ -108,11 +108,12 @@ fn panel(panel: &Panel, span: (f64, f64), area: Area, surface: &mut impl Surface
         // The legend stands at the right, its last entry first.
         let mut end = area.right;
         for (i, series) in panel.series.iter().enumerate().rev() {
-            surface.text((end, area.top - 6.0), &series.name, Anchor::End, LINES[i % LINES.len()]);
-            end -= series.name.chars().count() as f64 * 6.5 + 14.0;
-            if end < area.left + title.chars().count() as f64 * 7.0 {
+            let width = series.name.chars().count() as f64 * 6.5 + 14.0;
+            if end - width < area.left + title.chars().count() as f64 * 7.0 {
                 break;
             }
+            surface.text((end, area.top - 6.0), &series.name, Anchor::End, LINES[i % LINES.len()]);
+            end -= width;
         }
     }
 }
