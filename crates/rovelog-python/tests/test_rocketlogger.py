@@ -57,7 +57,7 @@ def test_every_public_value(path: pathlib.Path) -> None:
     assert mine.get_header() == theirs.get_header()
     assert mine.get_unit() == theirs.get_unit()
     data = mine.get_data()
-    assert data.dtype == np.float64 and data.flags.writeable
+    assert data.dtype == np.float64 and data.flags.writeable and data.flags.f_contiguous
     assert close(data, theirs.get_data())
     assert np.array_equal(mine.get_validity(), theirs.get_validity())
     assert np.array_equal(mine.get_time(), theirs.get_time())
