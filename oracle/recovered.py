@@ -58,6 +58,9 @@ INTENDED = [
     ("KeyError: 'timestamp'", "pyulog takes no topic whose timestamp lost its name"),
     ("RocketLoggerDataWarning: Skipping incomplete data block", "rocketlogger leaves out a last block that is short (D14)"),
     ("first UnicodeDecodeError", "text that is no UTF-8 or ASCII: python3-rosbag (B17) and rocketlogger (D4) refuse the log"),
+    ("1-to-5-bits-flipped--extremes.rld", "a channel's unit was damaged to one of the other kind, which rocketlogger takes for another size of row"),
+    ("two-stretches-exchanged--clock-step.rld", "channels were exchanged with others of another kind, likewise"),
+    ("a-stretch-zeroed--stamps-garbage.rld", "channels were zeroed: rocketlogger has no values of no bytes"),
     ("KeyError: 'Undefined channel unit", "a unit that the damage made unknown (D3)"),
 ]
 
@@ -114,7 +117,7 @@ def main():
         verdict = judged(read, binary, path)
         counts["same" if verdict == "same" else "otherwise"] += 1
         if verdict != "same":
-            reason = next((why for words, why in INTENDED if words in f"{damage}: {verdict}"), None)
+            reason = next((why for words, why in INTENDED if words in f"{path.name}: {damage}: {verdict}"), None)
             if reason:
                 intended[reason] += 1
             else:
