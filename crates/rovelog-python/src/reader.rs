@@ -49,6 +49,20 @@ impl Reader {
         self.log.topics().get(index).ok_or_else(|| Raise::new("RovelogError", "no such topic").raise(py))
     }
 
+    /// The reader of the one format that has what is asked for, or an error that names the log's own.
+    pub(crate) fn only<'a, T>(
+        &'a self,
+        py: Python<'_>,
+        what: &str,
+        of_format: impl FnOnce(&'a AnyLog) -> Option<&'a T>,
+    ) -> PyResult<&'a T> {
+        of_format(&self.log).ok_or_else(|| {
+            let format = self.log.format();
+            let message = format!("this log is no {what}, it is {}", format.name);
+            Raise::new("UnsupportedError", message).of(format.id, self.path.as_deref()).raise(py)
+        })
+    }
+
     pub(crate) fn raise(&self, py: Python<'_>, error: &Error) -> PyErr {
         errors::raise(py, error, self.path.as_deref())
     }

@@ -15,18 +15,13 @@ use rovelog::rld_format::clock::{TimeAxis, TimeBase, TimeOptions};
 use rovelog::rld_format::{ColumnOptions, RldReader};
 use rovelog::{AnyLog, Error, ErrorKind, ReadOptions, Result, Select};
 
-use crate::errors::{self, Raise};
+use crate::errors;
 use crate::matrix::{Wanted, matrix};
 use crate::memory::Memory;
 use crate::reader::Reader;
 
 pub(crate) fn rld<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a RldReader> {
-    if let AnyLog::Rld(log) = &*reader.log {
-        return Ok(log);
-    }
-    let format = reader.log.format();
-    let message = format!("this log is no RLD log, it is {}", format.name);
-    Err(Raise::new("UnsupportedError", message).of(format.id, reader.path.as_deref()).raise(py))
+    reader.only(py, "RLD log", |log| if let AnyLog::Rld(log) = log { Some(log) } else { None })
 }
 
 /// Opens parts of a split recording, in order, as one log.

@@ -10,19 +10,14 @@ use rovelog::core::LogReader as _;
 use rovelog::rosbag12::BagReader;
 use rovelog::{AnyLog, Select, Value};
 
-use crate::errors::{self, Raise};
+use crate::errors;
 use crate::maker::Maker;
 use crate::reader::Reader;
 use crate::records::Messages;
 use crate::stamp::Time;
 
 fn bag<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a BagReader> {
-    if let AnyLog::Rosbag(bag) = &*reader.log {
-        return Ok(bag);
-    }
-    let format = reader.log.format();
-    let message = format!("this log is no ROS bag, it is {}", format.name);
-    Err(Raise::new("UnsupportedError", message).of(format.id, reader.path.as_deref()).raise(py))
+    reader.only(py, "ROS bag", |log| if let AnyLog::Rosbag(bag) = log { Some(bag) } else { None })
 }
 
 /// The connections, parallel to the topics: topic, type and md5 sum as they stand in the bag, how many messages are

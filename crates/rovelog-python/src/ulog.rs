@@ -11,7 +11,7 @@ use rovelog::ulog_format::message::Message;
 use rovelog::ulog_format::{Part, Scanned, UlogReader, px4};
 use rovelog::{AnyLog, Error, ErrorKind, Result, Select, Timestamp, Topic};
 
-use crate::errors::{self, Raise};
+use crate::errors;
 use crate::memory::Memory;
 use crate::parallel;
 use crate::reader::Reader;
@@ -28,12 +28,7 @@ pub(crate) fn table(log: &AnyLog, topic: &Topic, select: &Select) -> Option<Resu
 }
 
 fn ulog<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a UlogReader> {
-    if let AnyLog::Ulog(log) = &*reader.log {
-        return Ok(log);
-    }
-    let format = reader.log.format();
-    let message = format!("this log is no ULog, it is {}", format.name);
-    Err(Raise::new("UnsupportedError", message).of(format.id, reader.path.as_deref()).raise(py))
+    reader.only(py, "ULog", |log| if let AnyLog::Ulog(log) = log { Some(log) } else { None })
 }
 
 fn nanos(time: Option<Timestamp>) -> Option<i64> {

@@ -14,7 +14,7 @@ use rovelog::vel_format::{Payload, VelReader};
 use rovelog::{AnyLog, Error, ErrorKind, ReadOptions, Result, Select};
 use self_cell::self_cell;
 
-use crate::errors::{self, Raise};
+use crate::errors;
 use crate::reader::Reader;
 use crate::table::Table;
 
@@ -43,12 +43,7 @@ pub(crate) fn declaring(py: Python<'_>, types: Option<PathBuf>) -> PyResult<Read
 }
 
 fn vel<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a VelReader> {
-    if let AnyLog::Vel(log) = &*reader.log {
-        return Ok(log);
-    }
-    let format = reader.log.format();
-    let message = format!("this log is no VEL log, it is {}", format.name);
-    Err(Raise::new("UnsupportedError", message).of(format.id, reader.path.as_deref()).raise(py))
+    reader.only(py, "VEL log", |log| if let AnyLog::Vel(log) = log { Some(log) } else { None })
 }
 
 /// The images of a time window, in file order: offset of the message, and topic.
