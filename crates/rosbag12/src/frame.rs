@@ -14,7 +14,7 @@ use crate::header::HeaderRef;
 use crate::msg::Fit;
 use crate::old::{self, OldProbe, OldRecord, TableTopic};
 use crate::options::BagOptions;
-use crate::resync::{Probe, Search, Sound, follows, probe};
+use crate::plausible::{Probe, Search, Sound, follows, probe};
 use crate::sections::{Section, index_entries};
 use crate::shapes::{Head, Matched};
 use crate::tables::{Tables, fit};

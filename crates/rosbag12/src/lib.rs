@@ -110,7 +110,7 @@
 //!
 //! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
 //! - [`header`]: a record's header as a borrowed view.
-//! - `frame`, `resync`, `shapes`, `old` (private): one walk over the records of sound and damaged bags.
+//! - `frame`, `plausible`, `shapes`, `old` (private): one walk over the records of sound and damaged bags.
 //! - [`msg`]: message definitions, their sums, and plans that decode payloads; it knows no bag.
 //! - [`BagReader`]: random access to a bag in memory or in a mapped file; [`BagStream`]: one pass over a
 //!   pipe, in bounded memory. Both hand out [`Record`](rovelog_core::Record)s.
@@ -132,11 +132,11 @@ pub mod msg;
 mod notes;
 mod old;
 mod options;
+mod output;
+mod plausible;
 mod reader;
 pub mod recover;
 mod reshape;
-mod resync;
-mod rewrite;
 mod sections;
 mod shapes;
 mod stream;

@@ -7,8 +7,8 @@ use rovelog_core::{Detail, LogReader, Recovery, Value, ranges};
 
 use crate::diagnostics as rules;
 use crate::error::BagError;
+use crate::output::{Output, header_of};
 use crate::reader::{BagReader, usize_of};
-use crate::rewrite::{Output, header_of};
 use crate::sections::{IndexState, index_entries};
 use crate::tables::{nanos, text_of};
 use crate::version::Version;

@@ -8,8 +8,8 @@ use rovelog_core::{Align, Clock, LogReader, Merged, Select, Sliced};
 
 use crate::error::BagError;
 use crate::index::Record;
+use crate::output::Output;
 use crate::reader::BagReader;
-use crate::rewrite::Output;
 use crate::wire::op;
 
 /// Writes the part of `bag` that `select` names, as a bag of its own.
@@ -48,7 +48,7 @@ pub(crate) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Re
 /// Keeps records that are no messages: all of unknown kinds, definitions of topics that are kept.
 fn keep_other<'a>(bag: &'a BagReader, output: &mut Output<'a>, record: &Record, kept: &[bool]) {
     let bytes = &bag.bytes[crate::reader::usize_of(record.at)..crate::reader::usize_of(record.end)];
-    let Some(header) = crate::rewrite::header_of(bytes) else { return };
+    let Some(header) = crate::output::header_of(bytes) else { return };
     let name = |part: Option<&'a [u8]>| part.unwrap_or_default();
     let number = bag.walk.tables.number(name(header.topic), name(header.ty), name(header.md5));
     let wanted = number.is_none_or(|number| kept[number as usize]);

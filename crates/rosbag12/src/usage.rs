@@ -4,9 +4,9 @@ use rovelog_core::LogReader as _;
 use rovelog_core::TopicId;
 use rovelog_core::usage::{Usage, UsageTally};
 
+use crate::output::header_of;
 use crate::reader::BagReader;
 use crate::recover::Part;
-use crate::rewrite::header_of;
 use crate::wire::op;
 
 pub(crate) fn usage(bag: &BagReader) -> Vec<Usage> {

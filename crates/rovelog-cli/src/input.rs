@@ -3,12 +3,26 @@
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
-use rovelog::{AnyLog, Diagnostics, Error, FormatInfo, LogInfo, LogStream, Severity, Topic};
+use rovelog::{AnyLog, Diagnostics, Error, FormatInfo, LogInfo, LogStream, ReadOptions, Severity, Topic};
 use rovelog_export::Provenance;
 
-use crate::args::Context;
+use crate::context::Context;
+use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::report::Failure;
+
+/// The log that a command is about.
+#[derive(clap::Args)]
+pub(crate) struct LogArg {
+    /// A log; - is stdin
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+impl LogArg {
+    pub(crate) fn input(&self) -> Result<Input, Failure> {
+        Input::new(self.file.as_deref())
+    }
+}
 
 /// The FILE of a command.
 pub(crate) struct Input {
@@ -55,7 +69,14 @@ impl Input {
 
     /// Opens the log; stdin is read into memory.
     pub(crate) fn open(&self, context: &Context) -> Result<AnyLog, Failure> {
-        Ok(self.open_hashing(context, false)?.0)
+        Ok(self.open_hashing(context, &context.options, false)?.0)
+    }
+
+    /// Opens this one file, without those that continue it.
+    pub(crate) fn open_alone(&self, context: &Context) -> Result<AnyLog, Failure> {
+        let mut options = context.options.clone();
+        options.alone = true;
+        Ok(self.open_hashing(context, &options, false)?.0)
     }
 
     /// Opens the log, and says where it comes from: its name and, where the output will hold that (`told`), the
@@ -65,7 +86,7 @@ impl Input {
         context: &Context,
         told: bool,
     ) -> Result<(AnyLog, Provenance), Failure> {
-        let (log, stdin) = self.open_hashing(context, told)?;
+        let (log, stdin) = self.open_hashing(context, &context.options, told)?;
         let name = if self.is_stdin() { None } else { self.path.file_name() };
         let name = name.map_or_else(|| "-".into(), |name| name.to_string_lossy());
         let provenance = Provenance::new(name);
@@ -82,8 +103,12 @@ impl Input {
     }
 
     /// Opens the log; with `hash`, also the SHA-256 of what came from stdin.
-    fn open_hashing(&self, context: &Context, hash: bool) -> Result<(AnyLog, Option<String>), Failure> {
-        let options = &context.options;
+    fn open_hashing(
+        &self,
+        context: &Context,
+        options: &ReadOptions,
+        hash: bool,
+    ) -> Result<(AnyLog, Option<String>), Failure> {
         let mut sha256 = None;
         let opened = match (self.is_stdin(), format(context)) {
             (false, None) => rovelog::open_with(&self.path, options),
@@ -104,6 +129,13 @@ impl Input {
         let log = opened.map_err(|error| Failure::from(error).at(&self.path))?;
         self.refuse_damage(log.diagnostics(), context)?;
         Ok((log, sha256))
+    }
+
+    /// The failure of a command that is for another format than this log's.
+    pub(crate) fn of_another_format(&self, log: &AnyLog, wanted: &str) -> Failure {
+        Failure::usage(format!("this is {}, not {wanted}", log.format().name))
+            .next("see what it has: rovelog info FILE")
+            .at(&self.path)
     }
 
     /// Reads stdin as a stream.

@@ -6,14 +6,19 @@
 
 mod args;
 mod commands;
+mod context;
+mod failure;
 mod input;
 mod machine;
+mod notices;
 mod outfile;
 mod output;
 mod progress;
 mod records;
-mod report;
 mod select;
+mod table;
+mod text;
+mod times;
 mod velodyne;
 mod when;
 
@@ -28,7 +33,7 @@ pub fn run(args: Vec<OsString>) -> u8 {
     rovelog::end_on_shortened_log();
     commands::completion::answer();
     let cli = args::parse(args);
-    let mut context = args::Context::new(cli.global);
+    let mut context = context::Context::new(cli.global);
     let outcome = context.declare().and_then(|()| commands::run(cli.command, &context));
-    context.report.finish(outcome)
+    context.notices.finish(outcome)
 }

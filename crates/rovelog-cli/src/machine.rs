@@ -4,7 +4,7 @@
 use rovelog::{Detail, Diagnostic, FormatInfo, Ledger, LogInfo, Topic};
 use serde::{Serialize, Serializer};
 
-use crate::when::Times;
+use crate::times::Times;
 
 /// A format, as `info` and `check` name it.
 #[derive(Serialize)]

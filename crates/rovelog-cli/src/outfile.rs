@@ -4,9 +4,9 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::args::{Context, Format};
+use crate::context::{Context, Format};
+use crate::failure::Failure;
 use crate::output::Out;
-use crate::report::Failure;
 
 /// The option of commands that write a file.
 #[derive(Clone, Copy, Default, clap::Args)]
@@ -83,14 +83,69 @@ impl OutFile {
     }
 }
 
-/// Where a command writes a log: a file, or stdout where that is no terminal.
-pub(crate) enum LogOut {
+impl Write for OutFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for OutFile {
+    fn drop(&mut self) {
+        if let Some((partial, _)) = &self.pending {
+            // Whatever failed has been said; a part of a file helps nobody.
+            let _ = fs::remove_file(partial);
+        }
+    }
+}
+
+/// The options of commands that write one file, which may go to stdout.
+#[derive(clap::Args)]
+pub(crate) struct OutputArgs {
+    /// The file to write; - is stdout, where that is a pipe or a file
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    out: OutArgs,
+}
+
+impl OutputArgs {
+    /// Begins the file; `example` is a fitting name for one.
+    pub(crate) fn create(
+        &self,
+        example: &str,
+        inputs: &[&Path],
+        context: &Context,
+    ) -> Result<Destination, Failure> {
+        Destination::create(self.path(), example, inputs, self.out, context)
+    }
+
+    /// The path that was named, if it is not that of stdout.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| *path != Path::new("-"))
+    }
+
+    /// The name that machines get.
+    pub(crate) fn name(&self) -> String {
+        self.path().unwrap_or(Path::new("-")).to_string_lossy().into_owned()
+    }
+}
+
+/// Where a command writes what is not for a terminal: a file, or stdout.
+pub(crate) enum Destination {
     File(Box<OutFile>),
     Stdout(Out),
 }
 
-impl LogOut {
-    /// Begins the log at `path`; `-` or none is stdout. `example` is a fitting file name.
+impl Destination {
+    /// Begins the output at `path`; none is stdout. `example` is a fitting file name.
     pub(crate) fn create(
         path: Option<&Path>,
         example: &str,
@@ -98,31 +153,38 @@ impl LogOut {
         args: OutArgs,
         context: &Context,
     ) -> Result<Self, Failure> {
-        if let Some(path) = path.filter(|path| *path != Path::new("-")) {
+        if let Some(path) = path {
             return Ok(Self::File(Box::new(OutFile::create(path, inputs, args)?)));
         }
         if context.global.format != Format::Text {
-            return Err(Failure::usage("the log and the report cannot both go to stdout")
-                .next(format!("write the log to a file: -o {example}")));
+            return Err(Failure::usage("the output and the report cannot both go to stdout")
+                .next(format!("write the output to a file: -o {example}")));
         }
         let out = context.out();
         if out.terminal {
-            return Err(Failure::usage("a log is binary, and stdout is a terminal")
+            return Err(Failure::usage("stdout is a terminal, and the output is not for one")
                 .next(format!("write it to a file: -o {example}, or into a pipe")));
         }
         Ok(Self::Stdout(out))
     }
 
-    /// Completes the log.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
+    /// Completes the output; the path of the file, if it is one.
+    pub(crate) fn finish(self) -> Result<Option<PathBuf>, Failure> {
         match self {
-            Self::File(file) => file.finish(),
-            Self::Stdout(mut out) => Ok(out.flush()?),
+            Self::File(file) => {
+                let path = file.path.clone();
+                file.finish()?;
+                Ok(Some(path))
+            }
+            Self::Stdout(mut out) => {
+                out.flush()?;
+                Ok(None)
+            }
         }
     }
 }
 
-impl Write for LogOut {
+impl Write for Destination {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::File(file) => file.write(bytes),
@@ -173,29 +235,6 @@ fn same(_: &Path, a: &Metadata, _: &Path, b: &Metadata) -> bool {
 #[cfg(not(unix))]
 fn same(a: &Path, _: &Metadata, b: &Path, _: &Metadata) -> bool {
     matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
-}
-
-impl Write for OutFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
-    }
-
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-impl Drop for OutFile {
-    fn drop(&mut self) {
-        if let Some((partial, _)) = &self.pending {
-            // Whatever failed has been said; a part of a file helps nobody.
-            let _ = fs::remove_file(partial);
-        }
-    }
 }
 
 #[cfg(test)]

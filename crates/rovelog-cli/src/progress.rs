@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::args::Context;
+use crate::context::Context;
 
 /// A command that is done sooner shows no bar.
 const PATIENCE: Duration = Duration::from_millis(500);

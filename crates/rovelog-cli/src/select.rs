@@ -1,11 +1,14 @@
 //! Selection: topics by name or regular expression, fields by glob, and near names for what is not there.
 
-use clap_complete::ArgValueCompleter;
+use std::ffi::OsStr;
+use std::path::Path;
+
+use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use regex::Regex;
+use rovelog::core::select::field_path;
 use rovelog::{FieldType, Schema, Select, Topic};
 
-use crate::commands::completion::topic_names;
-use crate::report::Failure;
+use crate::failure::Failure;
 
 /// Which topics a command looks at.
 #[derive(Clone, Default, clap::Args)]
@@ -103,6 +106,17 @@ impl TopicArgs {
         }
         Ok(())
     }
+}
+
+/// What a shell offers for `--topics`: the topics of the log that the words so far name.
+fn topic_names(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(current) = current.to_str() else { return Vec::new() };
+    // Behind `--` stands the line, the program's name first.
+    let words = std::env::args_os().skip_while(|word| word != "--").skip(2);
+    let log = words.filter(|word| Path::new(word).is_file()).find_map(|path| rovelog::open(path).ok());
+    let topics = log.iter().flat_map(|log| log.topics());
+    let names = topics.map(|topic| topic.name.clone()).filter(|name| name.starts_with(current));
+    names.map(CompletionCandidate::new).collect()
 }
 
 /// The error for a topic that is not there.
@@ -207,10 +221,7 @@ impl FieldArgs {
             return Some(Keep::All);
         }
         let schema = schema?;
-        let kept: Vec<bool> = leaves(schema)
-            .iter()
-            .map(|name| self.fields.iter().any(|glob| glob.regex.is_match(name)))
-            .collect();
+        let kept: Vec<bool> = leaves(schema).iter().map(|name| self.keeps(name)).collect();
         kept.contains(&true).then_some(Keep::Leaves(kept))
     }
 
@@ -226,8 +237,8 @@ impl FieldArgs {
             return None;
         }
         let names = topics.iter().filter_map(|topic| topic.schema.as_deref()).flat_map(leaves);
-        let wanted = names.filter(|name| self.fields.iter().any(|glob| glob.regex.is_match(name)));
-        let mut paths: Vec<_> = wanted.map(|name| without_indices(&name)).collect();
+        let wanted = names.filter(|name| self.keeps(name));
+        let mut paths: Vec<_> = wanted.map(|name| field_path(&name)).collect();
         paths.sort();
         paths.dedup();
         Some(paths)
@@ -235,27 +246,23 @@ impl FieldArgs {
 
     /// An error where a glob fits no field of `topics`.
     pub(crate) fn demand(&self, topics: &[&Topic]) -> Result<(), Failure> {
-        let schemas = || topics.iter().filter_map(|topic| topic.schema.as_deref());
-        for glob in &self.fields {
-            if !schemas().any(|schema| leaves(schema).iter().any(|name| glob.regex.is_match(name))) {
-                let names: Vec<_> = schemas().flat_map(leaves).collect();
-                let near = did_you_mean(&nearest(&glob.text, names.iter().map(String::as_str)));
-                return Err(Failure::usage(format!("no selected topic has a field {}", glob.text))
-                    .next(format!("{near} All of them: rovelog schema FILE")));
-            }
-        }
-        Ok(())
+        let schemas = topics.iter().filter_map(|topic| topic.schema.as_deref());
+        self.demand_of(&schemas.flat_map(leaves).collect::<Vec<_>>())
     }
-}
 
-/// `esc[3].rpm` as `esc.rpm`.
-fn without_indices(name: &str) -> String {
-    let mut parts = name.split('[');
-    let mut path = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        path.push_str(part.split_once(']').map_or("", |(_, rest)| rest));
+    /// An error where a glob fits none of `names`.
+    pub(crate) fn demand_of(&self, names: &[String]) -> Result<(), Failure> {
+        let missing = |glob: &&Glob| !names.iter().any(|name| glob.regex.is_match(name));
+        let Some(glob) = self.fields.iter().find(missing) else { return Ok(()) };
+        let near = did_you_mean(&nearest(&glob.text, names.iter().map(String::as_str)));
+        Err(Failure::usage(format!("no selected topic has a field {}", glob.text))
+            .next(format!("{near} All of them: rovelog schema FILE")))
     }
-    path
+
+    /// Whether the field of this flat name is wanted.
+    pub(crate) fn keeps(&self, name: &str) -> bool {
+        self.fields.is_empty() || self.fields.iter().any(|glob| glob.regex.is_match(name))
+    }
 }
 
 /// The flat names of all leaves in the order of a record's values: `pos.x`, `q[0]`.

@@ -7,7 +7,7 @@ use rovelog::Error;
 use rovelog::vel_format::velodyne::{Calibration, Model, OffsetModel};
 use rovelog_export::mcap::VelodyneOptions;
 
-use crate::report::Failure;
+use crate::failure::Failure;
 
 /// The sensor and how its points are made.
 #[derive(clap::Args)]

@@ -3,62 +3,15 @@
 mod common;
 
 use std::fs;
-use std::process::Output;
 
-use common::{corpus, rovelog, run_with, stdout};
+use common::{Place, corpus, run_with, snapshot, stdout};
 
 const RICH: &str = "one-topic+multi-id+sync+dropout+texts+appended.ulg";
 
-/// Runs in a folder of its own, so that outputs have short names.
-struct Place(tempfile::TempDir);
-
-impl Place {
-    fn new(logs: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for log in logs {
-            fs::copy(corpus().join(log), folder.path().join(log)).unwrap();
-        }
-        Self(folder)
-    }
-
-    fn run(&self, line: &str) -> Output {
-        rovelog().current_dir(self.0.path()).args(line.split(' ')).output().unwrap()
-    }
-
-    /// What a run looked like; binary output is not shown.
-    fn shown(&self, line: &str) -> String {
-        let output = self.run(line);
-        let text = String::from_utf8(output.stdout).unwrap_or_else(|_| "[binary]\n".to_owned());
-        let said = String::from_utf8(output.stderr).unwrap();
-        let errors = if said.is_empty() { "" } else { "[stderr]\n" };
-        format!("$ rovelog {line}\n{text}{errors}{said}[exit {}]\n", output.status.code().unwrap())
-    }
-
-    fn names(&self, folder: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.0.path().join(folder)).unwrap();
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.0.path().join(name)).unwrap()
-    }
-}
-
-macro_rules! snapshot {
-    ($name:literal, $runs:expr) => {
-        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
-            insta::assert_snapshot!($name, $runs);
-        });
-    };
-}
-
 #[test]
 fn export_tables() {
-    let place = Place::new(&[RICH, "nested-types.ulg", "utc-gps-double.ulg", "cut-in-payload.ulg"]);
-    fs::rename(place.0.path().join(RICH), place.0.path().join("rich.ulg")).unwrap();
+    let place = Place::new("ulog", &[RICH, "nested-types.ulg", "utc-gps-double.ulg", "cut-in-payload.ulg"]);
+    fs::rename(place.path(RICH), place.path("rich.ulg")).unwrap();
     let runs = [
         "export rich.ulg -o csv --to csv",
         "export rich.ulg -o parquet/ --to parquet",
@@ -80,9 +33,9 @@ fn export_tables() {
 
 #[test]
 fn export_errors() {
-    let place = Place::new(&[RICH, "one-topic.ulg", "header-only.ulg"]);
-    fs::rename(place.0.path().join(RICH), place.0.path().join("rich.ulg")).unwrap();
-    fs::write(place.0.path().join("there.csv"), "old").unwrap();
+    let place = Place::new("ulog", &[RICH, "one-topic.ulg", "header-only.ulg"]);
+    fs::rename(place.path(RICH), place.path("rich.ulg")).unwrap();
+    fs::write(place.path("there.csv"), "old").unwrap();
     let runs = [
         "export rich.ulg",
         "export rich.ulg -o rich.xlsx",
@@ -138,7 +91,7 @@ fn logs_come_from_a_pipe_and_tables_go_into_one() {
 
 #[test]
 fn existing_files_stay_unless_forced() {
-    let place = Place::new(&["one-topic.ulg"]);
+    let place = Place::new("ulog", &["one-topic.ulg"]);
     assert_eq!(place.run("export one-topic.ulg -o out --to csv").status.code(), Some(0));
     let names = place.names("out");
     let before = place.read(&format!("out/{}", names[0]));

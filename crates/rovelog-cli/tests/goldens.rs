@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{run_in, shown_in};
+use common::{run_in, shown_in, snapshot};
 use serde_json::Value;
 
 /// The folder of the corpus, a small log, one with damage, and a signal to draw.
@@ -38,9 +38,7 @@ macro_rules! goldens {
     ($($name:ident)*) => { $(
         #[test]
         fn $name() {
-            insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
-                insta::assert_snapshot!(concat!("golden_", stringify!($name)), golden(stringify!($name)));
-            });
+            snapshot!(concat!("golden_", stringify!($name)), golden(stringify!($name)));
         }
     )* };
 }

@@ -4,24 +4,12 @@
 
 mod common;
 
-use common::{shown, shown_with};
-
-/// One snapshot of several runs, so that a reader sees them beside each other.
-macro_rules! runs {
-    ($($name:ident: $($line:literal),+ $(,)?;)*) => { $(
-        #[test]
-        fn $name() {
-            let runs = [$($line),+].map(shown).join("\n");
-            insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
-                insta::assert_snapshot!(stringify!($name), runs);
-            });
-        }
-    )* };
-}
+use common::{runs, shown_with, snapshot};
 
 const RICH: &str = "one-topic+multi-id+sync+dropout+texts+appended.ulg";
 
 runs! {
+    in "ulog";
     info_text:
         "info one-topic+multi-id+sync+dropout+texts+appended.ulg",
         "info utc-gps-int32.ulg",
@@ -203,7 +191,5 @@ fn from_a_pipe() {
         "check -",
     ];
     let runs = lines.map(|line| shown_with(line, &log)).join("\n");
-    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
-        insta::assert_snapshot!("from_a_pipe", runs);
-    });
+    snapshot!("from_a_pipe", runs);
 }

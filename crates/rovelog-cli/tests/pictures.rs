@@ -4,22 +4,10 @@ mod common;
 
 use std::fs;
 
-use common::{corpus, rovelog, run_with, shown};
-
-/// One snapshot of several runs, so that a reader sees them beside each other.
-macro_rules! runs {
-    ($($name:ident: $($line:literal),+ $(,)?;)*) => { $(
-        #[test]
-        fn $name() {
-            let runs = [$($line),+].map(shown).join("\n");
-            insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
-                insta::assert_snapshot!(stringify!($name), runs);
-            });
-        }
-    )* };
-}
+use common::{Place, corpus, run_with, runs};
 
 runs! {
+    in "ulog";
     plot:
         "plot utc-gps-int32.ulg vehicle_gps_position.lat --height 6 --width 60",
         "plot timestamps-zero+equal+falling.ulg --all --height 4 --width 50",
@@ -41,10 +29,10 @@ runs! {
 
 #[test]
 fn pictures_are_written_whole_and_never_over_the_log() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::copy(corpus().join("utc-gps-int32.ulg"), folder.path().join("flight.ulg")).unwrap();
+    let place = Place::new("ulog", &["utc-gps-int32.ulg"]);
+    fs::rename(place.path("utc-gps-int32.ulg"), place.path("flight.ulg")).unwrap();
     let run = |line: &str| {
-        let output = rovelog().current_dir(folder.path()).args(line.split(' ')).output().unwrap();
+        let output = place.run(line);
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     };
     for (line, magic) in [
@@ -58,13 +46,13 @@ fn pictures_are_written_whole_and_never_over_the_log() {
         assert_eq!(code, 0, "{line}: {said}");
         assert!(said.starts_with("wrote "), "{line}: {said}");
         let name = line.split(' ').skip_while(|word| *word != "-o").nth(1).unwrap();
-        let bytes = fs::read(folder.path().join(name)).unwrap();
+        let bytes = place.read(name);
         assert!(bytes.starts_with(magic), "{line}");
         let (code, said) = run(line);
         assert!(code == 2 && said.contains("exists already"), "{line}: {said}");
         let (code, said) = run(&format!("{line} --force -q"));
         assert!((code, said.as_str()) == (0, ""), "{line}: {said}");
-        assert!(fs::read(folder.path().join(name)).unwrap() == bytes, "{line}: other bytes the second time");
+        assert!(place.read(name) == bytes, "{line}: other bytes the second time");
     }
     let (code, said) = run("plot flight.ulg --all -o flight.ulg --to svg --force");
     assert!(code == 2 && said.contains("the output is the input"), "{said}");

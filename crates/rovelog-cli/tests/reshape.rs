@@ -3,47 +3,8 @@
 mod common;
 
 use std::fs;
-use std::process::Output;
 
-use common::{corpus, rovelog, run, run_with};
-
-/// Runs in a folder of its own, so that outputs have short names. `LOG` stands for a log of the corpus.
-struct Place(tempfile::TempDir);
-
-impl Place {
-    fn new(logs: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for log in logs {
-            fs::copy(corpus().join(log), folder.path().join(log)).unwrap();
-        }
-        Self(folder)
-    }
-
-    fn run(&self, line: &str) -> Output {
-        rovelog().current_dir(self.0.path()).args(line.split(' ')).output().unwrap()
-    }
-
-    /// What a run looked like; binary output is not shown.
-    fn shown(&self, line: &str) -> String {
-        let output = self.run(line);
-        let text = String::from_utf8(output.stdout).unwrap_or_else(|_| "[binary]\n".to_owned());
-        let said = String::from_utf8(output.stderr).unwrap();
-        let errors = if said.is_empty() { "" } else { "[stderr]\n" };
-        format!("$ rovelog {line}\n{text}{errors}{said}[exit {}]\n", output.status.code().unwrap())
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.0.path().join(name)).unwrap()
-    }
-}
-
-macro_rules! snapshot {
-    ($name:literal, $runs:expr) => {
-        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
-            insta::assert_snapshot!($name, $runs);
-        });
-    };
-}
+use common::{Place, corpus, run, run_with, snapshot};
 
 fn corpus_logs() -> Vec<String> {
     let names = fs::read_dir(corpus()).unwrap().map(|entry| entry.unwrap().file_name());
@@ -54,7 +15,8 @@ fn corpus_logs() -> Vec<String> {
 
 #[test]
 fn recover() {
-    let place = Place::new(&["one-topic.ulg", "damaged+three-places+sync+cut.ulg", "cut-in-payload.ulg"]);
+    let place =
+        Place::new("ulog", &["one-topic.ulg", "damaged+three-places+sync+cut.ulg", "cut-in-payload.ulg"]);
     let runs = [
         "recover one-topic.ulg -o copy.ulg",
         "recover damaged+three-places+sync+cut.ulg -o fixed.ulg",
@@ -71,7 +33,7 @@ fn recover() {
     let runs = runs.map(|line| place.shown(line)).join("\n");
     snapshot!("recover", runs);
     assert_eq!(place.read("copy.ulg"), place.read("one-topic.ulg"));
-    assert!(!place.0.path().join("strict.ulg").exists());
+    assert!(!place.path("strict.ulg").exists());
 }
 
 /// A recovered log is sound, to recover it again changes nothing, and the exit code says what was lost.
@@ -98,8 +60,8 @@ fn recovered_logs_are_sound() {
 #[test]
 fn slice() {
     let rich = "one-topic+multi-id+sync+dropout+texts+appended.ulg";
-    let place = Place::new(&[rich, "one-topic.ulg", "parameters+changes.ulg", "cut-in-payload.ulg"]);
-    fs::rename(place.0.path().join(rich), place.0.path().join("rich.ulg")).unwrap();
+    let place = Place::new("ulog", &[rich, "one-topic.ulg", "parameters+changes.ulg", "cut-in-payload.ulg"]);
+    fs::rename(place.path(rich), place.path("rich.ulg")).unwrap();
     let runs = [
         "slice rich.ulg -o all.ulg",
         "slice rich.ulg -o t.ulg --topics t/1,u -S +20ms -E +50ms",
@@ -120,15 +82,17 @@ fn slice() {
     ];
     let runs = runs.map(|line| place.shown(line)).join("\n");
     snapshot!("slice", runs);
-    assert!(!place.0.path().join("none.ulg").exists() && !place.0.path().join("none.ulg.partial").exists());
+    assert!(!place.path("none.ulg").exists() && !place.path("none.ulg.partial").exists());
     let piped = place.run("slice one-topic.ulg").stdout;
     assert_eq!(piped, place.read("one-topic.ulg"));
 }
 
 #[test]
 fn merge() {
-    let place =
-        Place::new(&["one-topic.ulg", "utc-gps-int32.ulg", "cut-in-payload.ulg", "format-redefined.ulg"]);
+    let place = Place::new(
+        "ulog",
+        &["one-topic.ulg", "utc-gps-int32.ulg", "cut-in-payload.ulg", "format-redefined.ulg"],
+    );
     let runs = [
         "split one-topic.ulg -o parts --every 20ms",
         "merge parts/one-topic_1.ulg parts/one-topic_2.ulg -o whole.ulg",
@@ -145,7 +109,7 @@ fn merge() {
     ];
     let runs = runs.map(|line| place.shown(line)).join("\n");
     snapshot!("merge", runs);
-    assert!(!place.0.path().join("none.ulg").exists());
+    assert!(!place.path("none.ulg").exists());
 }
 
 #[test]
@@ -180,8 +144,8 @@ fn a_log_does_not_differ_from_itself() {
 #[test]
 fn split() {
     let rich = "one-topic+multi-id+sync+dropout+texts+appended.ulg";
-    let place = Place::new(&[rich, "name-with-slash-and-dash.ulg", "cut-in-payload.ulg"]);
-    fs::rename(place.0.path().join(rich), place.0.path().join("rich.ulg")).unwrap();
+    let place = Place::new("ulog", &[rich, "name-with-slash-and-dash.ulg", "cut-in-payload.ulg"]);
+    fs::rename(place.path(rich), place.path("rich.ulg")).unwrap();
     let runs = [
         "split rich.ulg -o parts --every 50ms",
         "info parts/rich_1.ulg parts/rich_2.ulg parts/rich_3.ulg --get records",
@@ -201,5 +165,5 @@ fn split() {
     ];
     let runs = runs.map(|line| place.shown(line)).join("\n");
     snapshot!("split", runs);
-    assert!(!place.0.path().join("other").exists());
+    assert!(!place.path("other").exists());
 }

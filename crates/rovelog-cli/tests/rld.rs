@@ -2,30 +2,18 @@
 
 mod common;
 
-use common::{rovelog, run_in, shown_in};
-
-/// One snapshot of several runs in the folder of RLD logs.
-macro_rules! runs {
-    ($($name:ident: $($line:literal),+ $(,)?;)*) => { $(
-        #[test]
-        fn $name() {
-            let runs = [$($line),+].map(|line| shown_in("rld", line, b"")).join("\n");
-            insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
-                insta::assert_snapshot!(concat!("rld_", stringify!($name)), runs);
-            });
-        }
-    )* };
-}
+use common::{Place, run_in, runs, shown_in, snapshot};
 
 runs! {
-    info:
+    in "rld";
+    rld_info:
         "info v4.rld",
         "info v1.rld",
         "info gap.rld",
         "info cut-in-row.rld",
         "info block-size-0.rld",
         "info ambient.rld -f json";
-    tables:
+    rld_tables:
         "topics v4.rld",
         "schema v4.rld",
         "cat range-switches.rld",
@@ -34,13 +22,13 @@ runs! {
         "check header-behind.rld -f json",
         "check header-behind+cut.rld",
         "cat header-behind.rld --topics samples -f csv -q";
-    faults:
+    rld_faults:
         "check current-wraps.rld",
         "check means-of-negatives.rld",
         "check validity-untrusted.rld",
         "stats validity-untrusted.rld --energy --settle 0 --fields I1",
         "stats validity-untrusted.rld --energy --settle 0 --fields I1 --ranges values";
-    stats:
+    rld_stats:
         "stats range-switches.rld --energy --power V1*I1",
         "stats range-switches.rld --energy --settle 0 --by I1L_valid --fields I1",
         "stats v4.rld --window 10ms --fields V1,DI1 -f csv",
@@ -54,10 +42,8 @@ runs! {
 /// An envelope is said, and no loss.
 #[test]
 fn export_mcap() {
-    let folder = tempfile::tempdir().unwrap();
-    for log in ["rate-64000.rld", "range-switches.rld", "cut-in-row.rld", "no-times-at-all.rld"] {
-        std::fs::copy(rovelog_testing::root().join("corpus/rld").join(log), folder.path().join(log)).unwrap();
-    }
+    let place =
+        Place::new("rld", &["rate-64000.rld", "range-switches.rld", "cut-in-row.rld", "no-times-at-all.rld"]);
     let runs = [
         "export rate-64000.rld -o envelope.mcap",
         "export rate-64000.rld -o full.mcap --full",
@@ -66,14 +52,7 @@ fn export_mcap() {
         "export no-times-at-all.rld -o times.mcap",
         "export range-switches.rld -o none.mcap --raw",
     ];
-    let shown = runs.map(|line| {
-        let output = rovelog().current_dir(folder.path()).args(line.split(' ')).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        format!("$ rovelog {line}\n{said}[exit {}]\n", output.status.code().unwrap())
-    });
-    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
-        insta::assert_snapshot!("rld_export_mcap", shown.join("\n"));
-    });
+    snapshot!("rld_export_mcap", runs.map(|line| place.shown(line)).join("\n"));
 }
 
 /// Standard output, where the run ends with this code.
@@ -144,9 +123,7 @@ fn export_as_the_logger() {
         "export ../ulog/one-topic.ulg --to csv --dialect rocketlogger",
     ];
     let shown = runs.map(|line| shown_in("rld", line, b"")).join("\n");
-    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
-        insta::assert_snapshot!("rld_export_logger_csv", shown);
-    });
+    snapshot!("rld_export_logger_csv", shown);
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("x.csv");
     let line = format!("export v4.rld -o {} --dialect rocketlogger -f json", path.display());

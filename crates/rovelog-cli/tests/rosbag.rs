@@ -2,21 +2,10 @@
 
 mod common;
 
-use common::{run_in, shown_in};
-
-macro_rules! runs {
-    ($($name:ident: $($line:literal),+ $(,)?;)*) => { $(
-        #[test]
-        fn $name() {
-            let runs = [$($line),+].map(|line| shown_in("rosbag", line, b"")).join("\n");
-            insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
-                insta::assert_snapshot!(stringify!($name), runs);
-            });
-        }
-    )* };
-}
+use common::{run_in, runs, shown_in, snapshot};
 
 runs! {
+    in "rosbag";
     rosbag_info:
         "info recorded+two-topics.bag",
         "info latched+two-publishers.bag",
@@ -99,9 +88,7 @@ fn rosbag_export() {
         "export ../ulog/one-topic.ulg -o OUT/none.bag",
         "export ../ulog/one-topic.ulg -o OUT/none.mcap --ros2",
     ];
-    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
-        insta::assert_snapshot!("rosbag_export", runs.map(shown).join("\n"));
-    });
+    snapshot!("rosbag_export", runs.map(shown).join("\n"));
     let piped = run_in("rosbag", "export recorded+two-topics.bag --to bag2", b"");
     assert!(piped.stdout == std::fs::read(folder.path().join("new.bag")).unwrap());
     let modern = std::fs::read(folder.path().join("modern.bag")).unwrap();
@@ -126,9 +113,7 @@ fn rosbag_from_a_pipe() {
         shown_in("rosbag", "check", &read("damaged-zeros.bag")),
     ]
     .join("\n");
-    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
-        insta::assert_snapshot!("rosbag_from_a_pipe", runs);
-    });
+    snapshot!("rosbag_from_a_pipe", runs);
 }
 
 /// What is written opens, is sound, and holds what it should.

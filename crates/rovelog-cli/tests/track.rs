@@ -4,23 +4,11 @@ mod common;
 
 use std::fs;
 
-use common::{corpus, rovelog, run, shown, stdout};
+use common::{Place, corpus, run, runs, stdout};
 use serde_json::Value;
 
-/// One snapshot of several runs, so that a reader sees them beside each other.
-macro_rules! runs {
-    ($($name:ident: $($line:literal),+ $(,)?;)*) => { $(
-        #[test]
-        fn $name() {
-            let runs = [$($line),+].map(shown).join("\n");
-            insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
-                insta::assert_snapshot!(stringify!($name), runs);
-            });
-        }
-    )* };
-}
-
 runs! {
+    in "ulog";
     track_formats:
         "track utc-gps-int32.ulg --to kml",
         "track utc-gps-int32.ulg --to kml --altitude relative --min-fix 4",
@@ -53,54 +41,43 @@ runs! {
 
 #[test]
 fn a_track_is_written_whole_or_not_at_all() {
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("flight.ulg");
-    fs::copy(corpus().join("utc-gps-int32.ulg"), &log).unwrap();
-    let track = |arguments: &[&str]| {
-        let mut command = rovelog();
-        let output = command.current_dir(folder.path()).arg("track").args(arguments).output().unwrap();
+    let place = Place::new("ulog", &["utc-gps-int32.ulg", "one-topic.ulg"]);
+    fs::rename(place.path("utc-gps-int32.ulg"), place.path("flight.ulg")).unwrap();
+    let track = |arguments: &str| {
+        let output = place.run(&format!("track {arguments}"));
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     };
-    let (code, said) = track(&["flight.ulg", "-o", "flight.gpx"]);
+    let (code, said) = track("flight.ulg -o flight.gpx");
     assert_eq!(code, 0, "{said}");
     assert!(said.starts_with("wrote flight.gpx: "), "{said}");
-    let gpx = fs::read_to_string(folder.path().join("flight.gpx")).unwrap();
+    let gpx = String::from_utf8(place.read("flight.gpx")).unwrap();
     let document = roxmltree::Document::parse(&gpx).unwrap();
     assert!(
         document.descendants().any(|node| node.has_tag_name(("http://www.topografix.com/GPX/1/1", "trkpt")))
     );
     assert_eq!(gpx, stdout("track utc-gps-int32.ulg --to gpx").replace("utc-gps-int32", "flight"));
 
-    let (code, said) = track(&["flight.ulg", "-o", "flight.gpx"]);
+    let (code, said) = track("flight.ulg -o flight.gpx");
     assert_eq!(code, 2);
     assert!(said.contains("exists already") && said.contains("--force"), "{said}");
-    assert_eq!(track(&["flight.ulg", "-o", "flight.gpx", "--force", "-q"]), (0, String::new()));
+    assert_eq!(track("flight.ulg -o flight.gpx --force -q"), (0, String::new()));
 
     // The log itself is never written, whatever it is called.
-    for options in [
-        &["flight.ulg", "-o", "flight.ulg", "--to", "kml", "--force"][..],
-        &["flight.ulg", "-o", "./flight.ulg", "--to", "kml"],
-    ] {
+    for options in ["flight.ulg -o flight.ulg --to kml --force", "flight.ulg -o ./flight.ulg --to kml"] {
         let (code, said) = track(options);
         assert_eq!(code, 2, "{said}");
         assert!(said.contains("the output is the input"), "{said}");
     }
-    assert_eq!(fs::read(&log).unwrap(), fs::read(corpus().join("utc-gps-int32.ulg")).unwrap());
+    assert_eq!(place.read("flight.ulg"), fs::read(corpus().join("utc-gps-int32.ulg")).unwrap());
 
     // A failure leaves nothing behind.
-    fs::copy(corpus().join("one-topic.ulg"), folder.path().join("bench.ulg")).unwrap();
-    let (code, _) = track(&["bench.ulg", "-o", "empty.kml"]);
+    let (code, _) = track("one-topic.ulg -o empty.kml");
     assert_eq!(code, 1);
-    let (code, _) = track(&["absent.ulg", "-o", "empty.kml"]);
+    let (code, _) = track("absent.ulg -o empty.kml");
     assert_eq!(code, 1);
-    let (code, said) = track(&["flight.ulg", "-o", "nowhere/track.kml"]);
+    let (code, said) = track("flight.ulg -o nowhere/track.kml");
     assert_eq!(code, 1, "{said}");
-    let mut names: Vec<_> = fs::read_dir(folder.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    assert_eq!(names, ["bench.ulg", "flight.gpx", "flight.ulg"]);
+    assert_eq!(place.names("."), ["flight.gpx", "flight.ulg", "one-topic.ulg"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{shown, stdout};
+use common::{shown, snapshot, stdout};
 use serde_json::Value;
 
 #[test]
@@ -18,9 +18,7 @@ fn ulog() {
         "ulog gps-dump one-topic.ulg -o dump.ubx".to_owned(),
         "ulog".to_owned(),
     ];
-    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
-        insta::assert_snapshot!("ulog", runs.map(|line| shown(&line)).join("\n"));
-    });
+    snapshot!("ulog", runs.map(|line| shown(&line)).join("\n"));
 }
 
 #[test]

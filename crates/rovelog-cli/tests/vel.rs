@@ -4,53 +4,54 @@ mod common;
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 
-use assert_cmd::Command;
-use common::{run_in, shown_in};
+use common::{Place, run_in, runs, snapshot};
 
-macro_rules! snapshot {
-    ($name:literal, $runs:expr) => {
-        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
-            insta::assert_snapshot!($name, $runs);
-        });
-    };
-}
-
-fn shown(lines: &[&str]) -> String {
-    lines.iter().map(|line| shown_in("vel", line, b"")).collect::<Vec<_>>().join("\n")
-}
-
-/// Runs in a folder of its own, with these logs of the corpus.
-struct Place(tempfile::TempDir);
-
-impl Place {
-    fn new(logs: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for log in logs {
-            let from = rovelog_testing::root().join("corpus/vel").join(log);
-            fs::copy(from, folder.path().join(log)).unwrap();
-        }
-        Self(folder)
-    }
-
-    fn run(&self, line: &str) -> Output {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rovelog"));
-        command.current_dir(self.0.path()).env_remove("NO_COLOR").env("COLUMNS", "100");
-        command.args(line.split(' ')).output().unwrap()
-    }
-
-    fn shown(&self, line: &str) -> String {
-        let output = self.run(line);
-        let text = String::from_utf8(output.stdout).unwrap_or_else(|_| "[binary]\n".to_owned());
-        let said = String::from_utf8(output.stderr).unwrap();
-        let errors = if said.is_empty() { "" } else { "[stderr]\n" };
-        format!("$ rovelog {line}\n{text}{errors}{said}[exit {}]\n", output.status.code().unwrap())
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.0.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-    }
+runs! {
+    in "vel";
+    vel_info:
+        "info all-kinds.vel",
+        "info all-kinds+inclusive.vel --explain",
+        "info velodyne-vlp16.vel --explain",
+        "info damaged+two-places.vel",
+        "info index+descending.vel",
+        "info unknown-type.vel end-mark+tail.vel",
+        "info index-absent.vel -f json",
+        "info cut-in-index.vel",
+        "info bad-magic.vel",
+        "info bad-magic.vel --input-format vel";
+    vel_topics:
+        "topics all-kinds.vel",
+        "topics laser-latin-1.vel -f csv",
+        "schema all-kinds.vel GPSDataM",
+        "schema all-kinds.vel LaserRange2DDataM/front --raw",
+        "schema unknown-type.vel 0x0001806E",
+        "topics all-kinds.vel -f json";
+    vel_cat_check:
+        "cat gps-late-fixes.vel --topics GPSDataM",
+        "cat all-kinds.vel --topics OBDDataM -f ndjson",
+        "cat pose-at-rest.vel --topics RobotPoseM -f csv",
+        "cat images-of-three-sources.vel --topics ImageM/1 -f ndjson",
+        "cat damaged+garbage.vel --topics OBDDataM -f csv",
+        "check all-kinds.vel",
+        "check damaged+two-places.vel",
+        "check image-size-differs.vel -v",
+        "check short-laser.vel -f json",
+        "check damaged+garbage.vel --strict";
+    vel_hash:
+        "params all-kinds.vel",
+        "messages all-kinds.vel",
+        "vel hash CompassM OBDDataM VelodyneGridMapM",
+        "vel hash LaserCloudM CloudLaserM",
+        "vel hash CompassM --log unknown-type.vel -f json",
+        "vel hash Straße";
+    vel_track:
+        "track gps-degrees.vel --to geojson",
+        "track gps-ddmm.vel -f csv",
+        "track gps-quality.vel --to gpx",
+        "track gps-no-date.vel --to geojson",
+        "track one-message.vel --to gpx",
+        "track all-kinds.vel --topic OBDDataM --to gpx";
 }
 
 /// All files below a folder, by name.
@@ -71,74 +72,14 @@ fn files(folder: &Path) -> Vec<String> {
     found
 }
 
-#[test]
-fn info() {
-    let runs = shown(&[
-        "info all-kinds.vel",
-        "info all-kinds+inclusive.vel --explain",
-        "info velodyne-vlp16.vel --explain",
-        "info damaged+two-places.vel",
-        "info index+descending.vel",
-        "info unknown-type.vel end-mark+tail.vel",
-        "info index-absent.vel -f json",
-        "info cut-in-index.vel",
-        "info bad-magic.vel",
-        "info bad-magic.vel --input-format vel",
-    ]);
-    snapshot!("vel_info", runs);
-}
-
-#[test]
-fn topics_and_schemas() {
-    let runs = shown(&[
-        "topics all-kinds.vel",
-        "topics laser-latin-1.vel -f csv",
-        "schema all-kinds.vel GPSDataM",
-        "schema all-kinds.vel LaserRange2DDataM/front --raw",
-        "schema unknown-type.vel 0x0001806E",
-        "topics all-kinds.vel -f json",
-    ]);
-    snapshot!("vel_topics", runs);
-}
-
-#[test]
-fn cat_and_check() {
-    let runs = shown(&[
-        "cat gps-late-fixes.vel --topics GPSDataM",
-        "cat all-kinds.vel --topics OBDDataM -f ndjson",
-        "cat pose-at-rest.vel --topics RobotPoseM -f csv",
-        "cat images-of-three-sources.vel --topics ImageM/1 -f ndjson",
-        "cat damaged+garbage.vel --topics OBDDataM -f csv",
-        "check all-kinds.vel",
-        "check damaged+two-places.vel",
-        "check image-size-differs.vel -v",
-        "check short-laser.vel -f json",
-        "check damaged+garbage.vel --strict",
-    ]);
-    snapshot!("vel_cat_check", runs);
-}
-
-#[test]
-fn what_another_format_has() {
-    let runs = shown(&[
-        "params all-kinds.vel",
-        "messages all-kinds.vel",
-        "vel hash CompassM OBDDataM VelodyneGridMapM",
-        "vel hash LaserCloudM CloudLaserM",
-        "vel hash CompassM --log unknown-type.vel -f json",
-        "vel hash Straße",
-    ]);
-    snapshot!("vel_hash", runs);
-}
-
 /// Own message types print like built-in ones, and are written like them.
 #[test]
 fn own_types() {
-    let place = Place::new(&["own-type.vel", "all-kinds.vel"]);
+    let place = Place::new("vel", &["own-type.vel", "all-kinds.vel"]);
     let compass = "# a compass\nmessage CompassM 100\n  float heading deg\n  unsigned int n\n  float samples[n] uT\n  \
                    string name\n";
-    fs::write(place.0.path().join("own.types"), compass).unwrap();
-    fs::write(place.0.path().join("bad.types"), "message CompassM 100\n  flaot heading\n").unwrap();
+    fs::write(place.path("own.types"), compass).unwrap();
+    fs::write(place.path("bad.types"), "message CompassM 100\n  flaot heading\n").unwrap();
     let runs = [
         "topics own-type.vel",
         "info own-type.vel --types own.types",
@@ -160,7 +101,8 @@ fn own_types() {
 
 #[test]
 fn logs_that_are_made_of_logs() {
-    let place = Place::new(&["all-kinds.vel", "damaged+garbage.vel", "end-mark+tail.vel", "gps-degrees.vel"]);
+    let place =
+        Place::new("vel", &["all-kinds.vel", "damaged+garbage.vel", "end-mark+tail.vel", "gps-degrees.vel"]);
     let runs = [
         "recover damaged+garbage.vel -o fixed.vel",
         "check fixed.vel",
@@ -180,12 +122,10 @@ fn logs_that_are_made_of_logs() {
 
 #[test]
 fn extract() {
-    let place = Place::new(&[
-        "all-kinds.vel",
-        "image-uncompressed.vel",
-        "velodyne-vlp16.vel",
-        "velodyne-hdl64-s2.vel",
-    ]);
+    let place = Place::new(
+        "vel",
+        &["all-kinds.vel", "image-uncompressed.vel", "velodyne-vlp16.vel", "velodyne-hdl64-s2.vel"],
+    );
     let runs = [
         "extract all-kinds.vel -o all",
         "extract all-kinds.vel -o all",
@@ -203,18 +143,18 @@ fn extract() {
     ];
     let runs = runs.map(|line| place.shown(line)).join("\n");
     let lists = ["all", "raw", "clouds", "ply", "npz", "laz", "kitti", "packets"].map(|folder| {
-        let listed = files(&place.0.path().join(folder)).join("\n");
+        let listed = files(&place.path(folder)).join("\n");
         let index = String::from_utf8(place.read(&format!("{folder}/index.csv"))).unwrap();
         format!("{folder}:\n{listed}\n\n{index}")
     });
     snapshot!("vel_extract", format!("{runs}\n{}", lists.join("\n")));
     // Verbatim: the bytes are in the log.
     let log = place.read("all-kinds.vel");
-    let jpeg = files(&place.0.path().join("all")).into_iter().find(|name| name.contains(".jpg")).unwrap();
+    let jpeg = files(&place.path("all")).into_iter().find(|name| name.contains(".jpg")).unwrap();
     let jpeg = place.read(&format!("all/{jpeg}"));
     assert!(jpeg.starts_with(&[0xFF, 0xD8]) && log.windows(jpeg.len()).any(|window| window == jpeg));
     // Both formats hold the same points.
-    let list = files(&place.0.path().join("clouds"));
+    let list = files(&place.path("clouds"));
     let cloud = |extension: &str| {
         place.read(&format!("clouds/{}", list.iter().find(|n| n.ends_with(extension)).unwrap()))
     };
@@ -229,13 +169,16 @@ fn extract() {
 /// What viewers cannot be given is a loss, unless the bytes are there.
 #[test]
 fn export_mcap() {
-    let place = Place::new(&[
-        "all-kinds.vel",
-        "image-no-jpeg.vel",
-        "own-type.vel",
-        "velodyne-few-packets.vel",
-        "velodyne-vlp16.vel",
-    ]);
+    let place = Place::new(
+        "vel",
+        &[
+            "all-kinds.vel",
+            "image-no-jpeg.vel",
+            "own-type.vel",
+            "velodyne-few-packets.vel",
+            "velodyne-vlp16.vel",
+        ],
+    );
     let runs = [
         "export all-kinds.vel -o all.mcap",
         "export all-kinds.vel -o raw.mcap --raw",
@@ -254,13 +197,13 @@ fn export_mcap() {
 /// An HDL-64E whose log lacks its calibration has clouds with that of a file.
 #[test]
 fn export_mcap_with_a_calibration() {
-    let place = Place::new(&["velodyne-hdl64-s2.vel", "velodyne-vlp16.vel"]);
+    let place = Place::new("vel", &["velodyne-hdl64-s2.vel", "velodyne-vlp16.vel"]);
     let laser = |id: i32| {
         format!("<item><px><id_>{id}</id_><vertCorrection_>{}</vertCorrection_></px></item>", id / 3 - 20)
     };
     let lasers: String = (0..64).map(laser).collect();
-    fs::write(place.0.path().join("db.xml"), format!("<DB><points_>{lasers}</points_></DB>")).unwrap();
-    fs::write(place.0.path().join("half.xml"), format!("<DB><points_>{}</points_></DB>", laser(1))).unwrap();
+    fs::write(place.path("db.xml"), format!("<DB><points_>{lasers}</points_></DB>")).unwrap();
+    fs::write(place.path("half.xml"), format!("<DB><points_>{}</points_></DB>", laser(1))).unwrap();
     let runs = [
         "export velodyne-hdl64-s2.vel -o without.mcap",
         "export velodyne-hdl64-s2.vel -o with.mcap --calibration db.xml",
@@ -275,19 +218,6 @@ fn export_mcap_with_a_calibration() {
     ];
     snapshot!("vel_export_mcap_calibration", runs.map(|line| place.shown(line)).join("\n"));
     assert!(place.read("with.mcap").len() > place.read("without.mcap").len());
-}
-
-#[test]
-fn track() {
-    let runs = shown(&[
-        "track gps-degrees.vel --to geojson",
-        "track gps-ddmm.vel -f csv",
-        "track gps-quality.vel --to gpx",
-        "track gps-no-date.vel --to geojson",
-        "track one-message.vel --to gpx",
-        "track all-kinds.vel --topic OBDDataM --to gpx",
-    ]);
-    snapshot!("vel_track", runs);
 }
 
 /// Through a pipe a log is the same.

@@ -94,3 +94,13 @@ impl Select {
         self.start.is_none_or(|start| nanos >= start) && self.end.is_none_or(|end| nanos < end)
     }
 }
+
+/// The path by which columns are selected of a field's flat name: `esc.rpm` of `esc[3].rpm`.
+pub fn field_path(flat_name: &str) -> String {
+    let mut parts = flat_name.split('[');
+    let mut path = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        path.push_str(part.split_once(']').map_or("", |(_, rest)| rest));
+    }
+    path
+}

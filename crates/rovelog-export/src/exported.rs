@@ -1,6 +1,6 @@
-//! What a file of messages came to.
+//! What an export came to, and what it could not carry.
 
-use crate::Loss;
+use rovelog::Topic;
 
 /// A file of messages that was written.
 #[derive(Debug)]
@@ -14,4 +14,35 @@ pub struct Exported<W> {
     pub losses: Vec<Loss>,
     /// What is different by design, and costs nothing that the other side has a place for.
     pub notes: Vec<String>,
+}
+
+impl Exported<()> {
+    /// The same with where it was written.
+    pub(crate) fn with_out<W>(self, out: W) -> Exported<W> {
+        let Self { messages, losses, notes, .. } = self;
+        Exported { out, messages, losses, notes }
+    }
+}
+
+/// Values that the output could not carry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// The topic.
+    pub topic: String,
+    /// The column; empty where it is about all of the topic.
+    pub column: String,
+    /// What happened to how many values, as a predicate: `holds bytes, which csv cannot carry`.
+    pub why: String,
+}
+
+impl Loss {
+    /// All records of a topic that cannot be decoded.
+    pub fn undecodable(topic: &Topic) -> Self {
+        Self::new(&topic.name, "", format!("{} records cannot be decoded", topic.count))
+    }
+
+    pub(crate) fn new(topic: &str, column: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { topic: topic.to_owned(), column: column.into(), why: why.into() }
+    }
 }

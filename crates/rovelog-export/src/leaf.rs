@@ -110,6 +110,12 @@ pub(crate) struct Bound {
 }
 
 impl Leaf {
+    /// The same leaf where its column stands at another place.
+    pub(crate) fn in_column(mut self, column: usize) -> Self {
+        self.column = column;
+        self
+    }
+
     /// Finds the leaf in `batch`, which has the schema that the leaf was made of.
     pub(crate) fn bind(&self, batch: &RecordBatch) -> Bound {
         let mut array = Arc::clone(batch.column(self.column));
@@ -141,13 +147,5 @@ impl Bound {
     pub(crate) fn at(&self, row: usize) -> Option<usize> {
         let there = self.masks.iter().all(|(nulls, stride, offset)| nulls.is_valid(row * stride + offset));
         there.then_some(row * self.stride + self.offset)
-    }
-}
-
-impl Leaf {
-    /// The same leaf where its column stands at another place.
-    pub(crate) fn in_column(mut self, column: usize) -> Self {
-        self.column = column;
-        self
     }
 }

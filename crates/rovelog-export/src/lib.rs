@@ -36,7 +36,6 @@ pub mod track;
 mod xml;
 
 pub use error::ExportError;
-pub use exported::Exported;
+pub use exported::{Exported, Loss};
 pub use kind::{Kind, topic_names};
 pub use provenance::{Provenance, TimeBase, sha256};
-pub use table::Loss;

@@ -1,7 +1,7 @@
 //! Records as NDJSON: one object per line, in the order of time, all topics in one stream. The lines are those of
 //! `rovelog cat -f ndjson`.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use rovelog::{LogReader, Record, Select, Timestamp};
 
@@ -29,18 +29,9 @@ pub fn write(
             undecodable[record.topic.id.index()] += 1;
             continue;
         };
-        let time = |time: Timestamp| time.to_unix(utc).and_then(Timestamp::rfc3339);
-        match record.time.and_then(time) {
-            Some(time) => write!(out, "{{\"time\":\"{time}\"")?,
-            None => out.write_all(b"{\"time\":null")?,
-        }
-        match record.time {
-            Some(time) => write!(out, ",\"t_ns\":\"{}\"", time.nanos)?,
-            None => out.write_all(b",\"t_ns\":null")?,
-        }
-        let Record { topic, seq, offset, .. } = record;
-        let name = &names[topic.id.index()];
-        write!(out, ",\"topic\":{name},\"seq\":{seq},\"offset\":{offset},\"data\":")?;
+        let time = record.time.and_then(|time| time.to_unix(utc)).and_then(Timestamp::rfc3339);
+        let t_ns = record.time.map(|time| time.nanos);
+        head(time.as_deref(), t_ns, &names[record.topic.id.index()], &record, &mut out)?;
         serde_json::to_writer(&mut out, &value).map_err(|error| ExportError::Io(error.into()))?;
         out.write_all(b"}\n")?;
         lines += 1;
@@ -49,4 +40,27 @@ pub fn write(
     let losses =
         losses.map(|(topic, count)| Loss::new(&topic.name, "", format!("{count} records cannot be decoded")));
     Ok((lines, losses.collect()))
+}
+
+/// Writes what stands in an object before its data, up to the colon; `topic` is the name as JSON.
+///
+/// # Errors
+/// Where the output refuses.
+pub fn head(
+    time: Option<&str>,
+    t_ns: Option<i64>,
+    topic: &str,
+    record: &Record<'_>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    match time {
+        Some(time) => write!(out, "{{\"time\":\"{time}\"")?,
+        None => out.write_all(b"{\"time\":null")?,
+    }
+    match t_ns {
+        Some(nanos) => write!(out, ",\"t_ns\":\"{nanos}\"")?,
+        None => out.write_all(b",\"t_ns\":null")?,
+    }
+    let Record { seq, offset, .. } = record;
+    write!(out, ",\"topic\":{topic},\"seq\":{seq},\"offset\":{offset},\"data\":")
 }

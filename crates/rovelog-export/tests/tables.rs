@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array as _, RecordBatch};
-use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_array::{Array as _, RecordBatch, downcast_primitive_array};
 use arrow_schema::DataType;
 use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -99,7 +98,12 @@ fn cell(array: &dyn arrow_array::Array, row: usize) -> String {
                 fields.map(|(field, array)| format!("{}: {}", field.name(), cell(array, row))).collect();
             format!("{{{}}}", fields.join(", "))
         }
-        _ => ArrayFormatter::try_new(array, &FormatOptions::default()).unwrap().value(row).to_string(),
+        DataType::Boolean => array.as_boolean().value(row).to_string(),
+        DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
+        _ => downcast_primitive_array!(
+            array => array.value(row).to_string(),
+            other => panic!("{other}"),
+        ),
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn choices(
         });
     }
     let pose = &meaning.pose;
-    if !pose.unit_evidence.is_empty() && pose.unit_evidence != "no acceleration" {
+    if !pose.unit_evidence.is_empty() {
         let reading = format!("{} {}", pose.order.name(), pose.direction.name());
         choices.push(Choice::new("quaternion", reading, pose.evidence.clone(), pose.assumed));
         let unit = pose.unit.name();

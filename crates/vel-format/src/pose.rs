@@ -89,7 +89,7 @@ pub struct PoseMeaning {
     pub assumed: bool,
     /// Unit of the acceleration.
     pub unit: AccelerationUnit,
-    /// What the unit rests on.
+    /// What the unit rests on; empty where no pose tells an acceleration.
     pub unit_evidence: String,
     /// Whether the unit is the default because the file does not tell.
     pub unit_assumed: bool,
@@ -186,7 +186,6 @@ fn unit(poses: &[RobotPose], meaning: &mut PoseMeaning) {
     lengths.sort_by(f64::total_cmp);
     let Some(median) = lengths.get(lengths.len() / 2) else {
         meaning.unit_assumed = true;
-        "no acceleration".clone_into(&mut meaning.unit_evidence);
         return;
     };
     (meaning.unit, meaning.unit_assumed) = match median {

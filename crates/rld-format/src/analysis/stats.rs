@@ -136,9 +136,6 @@ impl Stats {
     }
 
     /// Adds what was summed over other rows of the same log.
-    ///
-    /// # Panics
-    /// Never for statistics of one plan.
     pub fn merge(&mut self, other: &Self) {
         self.rows += other.rows;
         let add = |to: &mut Vec<Sums>, from: &[Sums]| {

@@ -1,14 +1,14 @@
 //! `rovelog bag`: what only ROS bags have.
 
-use std::path::PathBuf;
-
 use clap::Subcommand;
 use rovelog::{AnyLog, Error, LogReader as _};
 
-use crate::args::{Context, Format};
-use crate::input::Input;
-use crate::outfile::{LogOut, OutArgs};
-use crate::report::{Failure, Outcome, count, note};
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome};
+use crate::input::LogArg;
+use crate::notices::note;
+use crate::outfile::OutputArgs;
+use crate::text::count;
 
 /// What only ROS bags have
 #[derive(clap::Args)]
@@ -35,14 +35,10 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 struct ReindexArgs {
-    /// A bag; - is stdin
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
-    /// The bag to write; - is stdout, where that is a pipe or a file
-    #[arg(short, long, value_name = "OUT")]
-    output: Option<PathBuf>,
     #[command(flatten)]
-    out: OutArgs,
+    log: LogArg,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -53,14 +49,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 
 fn reindex(args: &ReindexArgs, context: &Context) -> Outcome {
     context.format(&[Format::Text])?;
-    let input = Input::new(args.file.as_deref())?;
+    let input = args.log.input()?;
     let example = input.name_for("indexed");
-    let mut out = LogOut::create(args.output.as_deref(), &example, &[&input.path], args.out, context)?;
+    let mut out = args.output.create(&example, &[&input.path], context)?;
     let log = input.open(context)?;
     let AnyLog::Rosbag(bag) = &log else {
-        return Err(Failure::usage(format!("this is {}, not a ROS bag", log.format().name))
-            .next("see what it has: rovelog info FILE")
-            .at(&input.path));
+        return Err(input.of_another_format(&log, "a ROS bag"));
     };
     let bytes = bag.reindex(&mut out).map_err(|error| Failure::from(Error::from(error)))?;
     out.finish()?;
@@ -68,5 +62,5 @@ fn reindex(args: &ReindexArgs, context: &Context) -> Outcome {
         let messages = count(bag.info().records, "message");
         note(&format!("indexed {messages} in {}", count(bytes, "byte")));
     }
-    Ok(context.report.loss(&bag.info().lost, &input.path))
+    Ok(context.notices.loss(&bag.info().lost, &input.path))
 }

@@ -3,15 +3,15 @@
 use std::cell::OnceCell;
 use std::path::PathBuf;
 
-use rovelog::{AnyLog, LogInfo, LogReader, Select, Topic};
+use rovelog::{AnyLog, LogInfo, Select, Topic};
 
-use crate::args::{Context, Format};
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome, Status};
 use crate::input::Input;
 use crate::progress::Progress;
 use crate::records::Records;
-use crate::report::{Failure, Outcome, Status};
 use crate::select::{FieldArgs, LatchedArgs, TopicArgs};
-use crate::when::WindowArgs;
+use crate::when::{WindowArgs, span};
 
 const MORE: &str = "\
 CSV needs exactly one topic. Where bytes of the log or values were lost, the exit code is 3.
@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     let log = input.open(context)?;
     let written = file(args, &log, &input, format, context).map_err(|failure| failure.at(&input.path))?;
-    Ok(written.max(context.report.loss(&log.info().lost, &input.path)))
+    Ok(written.max(context.notices.loss(&log.info().lost, &input.path)))
 }
 
 /// From a file: by time.
@@ -76,15 +76,6 @@ fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Cont
     }
     drop(progress);
     out.finish()
-}
-
-/// What the records of a log cover: a topic may hold older values than the log's start.
-pub(super) fn span(log: &dyn LogReader) -> Option<(i64, i64)> {
-    let times = || {
-        let topics = log.topics().iter().flat_map(|topic| [topic.first, topic.last]);
-        topics.chain([log.info().start, log.info().end]).flatten().map(|time| time.nanos)
-    };
-    Some((times().min()?, times().max()?))
 }
 
 fn one_topic(topics: &[&Topic]) -> Failure {
@@ -152,5 +143,5 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
     args.fields
         .demand(&stream.topics().iter().filter(|topic| args.topics.keeps(topic)).collect::<Vec<_>>())?;
     let lost = stream.diagnostics().ledger().clone();
-    Ok(written.max(context.report.loss(&lost, &input.path)).max(Status::Done))
+    Ok(written.max(context.notices.loss(&lost, &input.path)).max(Status::Done))
 }

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use rovelog::Severity;
 use serde::Serialize;
 
-use crate::args::{Context, Format};
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, Survey};
 use crate::machine::{FormatDoc, LostDoc, ProblemDoc};
-use crate::output::{Out, escape};
-use crate::report::{Failure, Outcome, Status, count};
+use crate::output::Out;
+use crate::text::{count, escape};
 
 const MORE: &str = "\
 The exit code is 0 where a log is sound and 1 where bytes of it cannot be read. With -v, what each kind
@@ -87,11 +88,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     })?;
     if format == Format::Json {
         let documents: Vec<_> = done.iter().map(|(name, survey)| Document::new(name, survey)).collect();
-        match documents.as_slice() {
-            [] if inputs.len() == 1 => {}
-            [document] if inputs.len() == 1 => out.document(document)?,
-            documents => out.document(documents)?,
-        }
+        out.documents(&documents, inputs.len())?;
     }
     out.flush()?;
     Ok(status)

@@ -1,16 +1,14 @@
 //! `rovelog completion`: what a shell offers when a word is half typed, topics of the named log included.
 
-use std::ffi::OsStr;
 use std::io::Write as _;
-use std::path::Path;
 
 use clap::CommandFactory as _;
 use clap::builder::PossibleValuesParser;
-use clap_complete::CompletionCandidate;
 use clap_complete::env::{CompleteEnv, Shells};
 
-use crate::args::{Cli, Context, Format};
-use crate::report::{Failure, Outcome, Status};
+use crate::args::Cli;
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome, Status};
 
 /// The variable by which a shell's script asks.
 const ASKED: &str = "ROVELOG_COMPLETE";
@@ -46,15 +44,4 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 /// Answers a shell that asks how a word may go on, and ends the process; returns where none asks.
 pub(crate) fn answer() {
     CompleteEnv::with_factory(Cli::command).var(ASKED).complete();
-}
-
-/// The topics of the log that the words so far name.
-pub(crate) fn topic_names(current: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(current) = current.to_str() else { return Vec::new() };
-    // Behind `--` stands the line, the program's name first.
-    let words = std::env::args_os().skip_while(|word| word != "--").skip(2);
-    let log = words.filter(|word| Path::new(word).is_file()).find_map(|path| rovelog::open(path).ok());
-    let topics = log.iter().flat_map(|log| log.topics());
-    let names = topics.map(|topic| topic.name.clone()).filter(|name| name.starts_with(current));
-    names.map(CompletionCandidate::new).collect()
 }

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use rovelog::{AnyLog, Schema, Topic, Value};
 use serde::Serialize;
 
-use super::params::{is_calibration, parameters, same, shown};
+use super::params::model::{is_calibration, parameters, same, shown};
 use super::topics::rate;
-use crate::args::{Context, Format};
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, natural};
-use crate::output::{Out, escape};
-use crate::report::{Failure, Outcome, Status};
+use crate::output::Out;
+use crate::text::escape;
 
 const MORE: &str = "\
 - is only in A, + only in B, ~ differs. Rates differ where they are more than 1 % apart. Formats are
@@ -137,8 +138,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         _ => text(&mut out, &document)?,
     }
     out.flush()?;
-    let lost = context.report.loss(&log_a.info().lost, &a.path);
-    let lost = lost.max(context.report.loss(&log_b.info().lost, &b.path));
+    let lost = context.notices.loss(&log_a.info().lost, &a.path);
+    let lost = lost.max(context.notices.loss(&log_b.info().lost, &b.path));
     Ok(if different && args.exit_code { Status::Failed } else { lost })
 }
 

@@ -1,15 +1,15 @@
 //! `rovelog du`: where the bytes of a log are.
 
 use std::io::Write as _;
-use std::path::PathBuf;
 
 use rovelog::Usage;
 use serde::Serialize;
 
-use crate::args::{Context, Format};
-use crate::input::Input;
-use crate::output::{Align, Table, size};
-use crate::report::{Outcome, Status};
+use crate::context::{Context, Format};
+use crate::failure::{Outcome, Status};
+use crate::input::LogArg;
+use crate::table::{Align, Table};
+use crate::text::size;
 
 const EXAMPLES: &str = "\
 Every byte of the log is of some kind, so the sum is its size. Data stand by topic, with what frames them.
@@ -23,9 +23,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A log; - is stdin
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArg,
 }
 
 /// Bytes of one kind.
@@ -48,7 +47,7 @@ struct Document<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
-    let input = Input::new(args.file.as_deref())?;
+    let input = args.log.input()?;
     let log = input.open(context)?;
     let mut usage = log.usage();
     // Stable: what is alike stays in the order of the log.

@@ -2,18 +2,19 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
 
 use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::{self, Change, Event};
 use rovelog::{AnyLog, Timestamp};
 use serde::Serialize;
 
-use crate::args::{Context, Format};
-use crate::input::Input;
-use crate::output::{Out, escape};
-use crate::report::{Failure, Outcome};
-use crate::when::{Times, WindowArgs};
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome};
+use crate::input::LogArg;
+use crate::output::Out;
+use crate::text::escape;
+use crate::times::Times;
+use crate::when::WindowArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,9 +26,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A log; - is stdin
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArg,
     /// Also events that are not for people: reports of checks, and what the protocol needs
     #[arg(long)]
     all: bool,
@@ -71,7 +71,7 @@ struct Document<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
-    let input = Input::new(args.file.as_deref())?;
+    let input = args.log.input()?;
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
     let times = context.times(log.info()).map_err(here)?;
@@ -112,18 +112,18 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
                 [time, t_ns, line.kind.to_owned(), level.to_owned(), name.to_owned(), line.text.clone()]
             });
             out.csv(["time", "t_ns", "kind", "level", "name", "text"], rows)?;
-            return Ok(context.report.loss(&log.info().lost, &input.path));
+            return Ok(context.notices.loss(&log.info().lost, &input.path));
         }
     }
     out.flush()?;
-    Ok(context.report.loss(&log.info().lost, &input.path))
+    Ok(context.notices.loss(&log.info().lost, &input.path))
 }
 
 /// All that happened, in the order of time.
 fn lines(reader: &UlogReader, all: bool, context: &Context) -> Vec<Line> {
     let found = px4::events(reader);
     if let Some(problem) = &found.problem {
-        context.report.warn("definitions of events", &format!("{problem}; events are shown by their ids"));
+        context.notices.warn("definitions of events", &format!("{problem}; events are shown by their ids"));
     }
     let mut lines: Vec<Line> = found
         .list

@@ -8,15 +8,16 @@ use rovelog::{Clock, Ledger, LogInfo, State, Timestamp, Topic, Value};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::args::{Context, Format};
 use crate::commands::topics;
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, Survey};
 use crate::machine::{ClockDoc, DetailsDoc, FormatDoc, LostDoc, ProblemDoc, TopicDoc};
-use crate::output::{Out, escape, size};
+use crate::output::Out;
 use crate::records::plain;
-use crate::report::{Failure, Outcome, Status, count, with_file};
 use crate::select::{did_you_mean, nearest};
-use crate::when::{Times, span_text};
+use crate::text::{count, escape, size, with_file};
+use crate::times::{Times, span_text};
 
 const MORE: &str = "\
 Reads no more than it has to: a log of any size takes a moment. A damaged log is described all the same.
@@ -67,7 +68,7 @@ impl<'a> Document<'a> {
     fn new(file: &'a str, survey: &'a Survey) -> Result<Self, Failure> {
         let info = &survey.info;
         // The contract does not switch: options of time are for people.
-        let times = Times::new(info, crate::args::TimeArgs::default())?;
+        let times = Times::new(info, crate::times::TimeArgs::default())?;
         Ok(Self {
             schema: "rovelog.info/1",
             file,
@@ -119,11 +120,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if format == Format::Json && args.get.is_none() {
         let documents = done.iter().map(|(name, survey)| Document::new(name, survey));
         let documents = documents.collect::<Result<Vec<_>, _>>()?;
-        match documents.as_slice() {
-            [] if inputs.len() == 1 => {}
-            [document] if inputs.len() == 1 => out.document(document)?,
-            documents => out.document(documents)?,
-        }
+        out.documents(&documents, inputs.len())?;
     }
     if let Err(error) = out.flush() {
         status = Err(error.into());

@@ -1,16 +1,18 @@
 //! `rovelog merge`: several logs as one, in the order of time.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rovelog::Align;
 use serde::Serialize;
 
-use crate::args::{Context, Format};
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome, Status};
 use crate::input::Input;
 use crate::machine::DetailsDoc;
-use crate::outfile::{LogOut, OutArgs};
-use crate::report::{Failure, Outcome, Status, count, note};
-use crate::when::TimeBase;
+use crate::notices::note;
+use crate::outfile::OutputArgs;
+use crate::text::{count, wrote};
+use crate::times::TimeBase;
 
 const MORE: &str = "\
 The logs are of one format. They must show that they share a clock; where they do not, say which one
@@ -29,11 +31,8 @@ pub(crate) struct Args {
     /// The logs; - is stdin
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// The log to write; - is stdout, where that is a pipe or a file
-    #[arg(short, long, value_name = "OUT")]
-    output: Option<PathBuf>,
     #[command(flatten)]
-    out: OutArgs,
+    output: OutputArgs,
 }
 
 /// The document `rovelog.merge/1`.
@@ -67,16 +66,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let inputs = Input::all(&args.files)?;
     let paths: Vec<_> = inputs.iter().map(|input| input.path.as_path()).collect();
     let example = inputs.first().map_or_else(String::new, |input| input.name_for("merged"));
-    let mut out = LogOut::create(args.output.as_deref(), &example, &paths, args.out, context)?;
+    let mut out = args.output.create(&example, &paths, context)?;
     let logs = inputs.iter().map(|input| input.open(context)).collect::<Result<Vec<_>, _>>()?;
     let report = rovelog::merge(&logs, align, &mut out)?;
-    let written = matches!(out, LogOut::File(_));
-    out.finish()?;
+    let written = out.finish()?;
     if format == Format::Json {
         context.out().document(&Document {
             schema: "rovelog.merge/1",
             files: inputs.iter().map(Input::name).collect(),
-            output: args.output.as_deref().unwrap_or(Path::new("-")).to_string_lossy().into_owned(),
+            output: args.output.name(),
             records: report.records.to_string(),
             topics: report.topics,
             bytes: report.bytes.to_string(),
@@ -85,23 +83,20 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         })?;
     }
     for what in &report.left_out {
-        context.report.warn("values left out", &format!("left out {what}"));
+        context.notices.warn("values left out", &format!("left out {what}"));
     }
     if !context.global.quiet {
-        let mut text = format!(
-            "merged {} with {} on {} ({})",
+        note(&format!(
+            "merged {} with {} on {} ({}){}",
             count(logs.len() as u64, "log"),
             count(report.records, "record"),
             count(report.topics as u64, "topic"),
             count(report.bytes, "byte"),
-        );
-        if let Some(path) = args.output.as_deref().filter(|_| written) {
-            text = format!("{text}; wrote {}", path.display());
-        }
-        note(&text);
+            wrote(written.as_deref()),
+        ));
     }
     let losses =
-        inputs.iter().zip(&logs).map(|(input, log)| context.report.loss(&log.info().lost, &input.path));
+        inputs.iter().zip(&logs).map(|(input, log)| context.notices.loss(&log.info().lost, &input.path));
     let kept = if report.left_out.is_empty() { Status::Done } else { Status::Lost };
     Ok(losses.fold(kept, Status::max))
 }

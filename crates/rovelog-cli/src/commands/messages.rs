@@ -1,18 +1,19 @@
 //! `rovelog messages`: what the device printed while it recorded.
 
 use std::io::Write as _;
-use std::path::PathBuf;
 
 use regex::Regex;
 use rovelog::{Text, Timestamp};
 use serde::Serialize;
 
-use crate::args::{Context, Format};
-use crate::input::Input;
-use crate::output::{Out, escape};
-use crate::report::{Failure, Outcome};
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome};
+use crate::input::LogArg;
+use crate::output::Out;
 use crate::select::part;
-use crate::when::{Times, WindowArgs};
+use crate::text::escape;
+use crate::times::Times;
+use crate::when::WindowArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,9 +25,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A log; - is stdin
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArg,
     /// Only lines as grave as this or worse: emergency, alert, critical, error, warning, notice, info, debug
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     level: Option<u8>,
@@ -74,7 +74,7 @@ struct Document<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
-    let input = Input::new(args.file.as_deref())?;
+    let input = args.log.input()?;
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
     let Some(texts) = log.texts() else {
@@ -117,11 +117,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
                 [time, t_ns.unwrap_or_default(), level.to_owned(), source, text.text.clone()]
             });
             out.csv(head, rows)?;
-            return Ok(context.report.loss(&log.info().lost, &input.path));
+            return Ok(context.notices.loss(&log.info().lost, &input.path));
         }
     }
     out.flush()?;
-    Ok(context.report.loss(&log.info().lost, &input.path))
+    Ok(context.notices.loss(&log.info().lost, &input.path))
 }
 
 fn machine<'a>(text: &'a Text, times: &Times) -> Line<'a> {

@@ -28,8 +28,8 @@ mod vel;
 
 use clap::Subcommand;
 
-use crate::args::Context;
-use crate::report::Outcome;
+use crate::context::Context;
+use crate::failure::Outcome;
 
 /// What the command line can do.
 #[derive(Subcommand)]

@@ -6,10 +6,11 @@ use rovelog::{AnyLog, Timestamp, Topic};
 use rovelog_export::plot::{self, Panel, Plot, Signal, Size};
 use rovelog_export::report::{self, ReportOptions};
 
-use crate::args::{Context, Format};
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome};
 use crate::input::Input;
-use crate::outfile::{LogOut, OutArgs};
-use crate::report::{Failure, Outcome, note};
+use crate::notices::note;
+use crate::outfile::{Destination, OutArgs};
 use crate::select::{did_you_mean, glob, nearest, unknown_topic};
 use crate::when::WindowArgs;
 
@@ -127,9 +128,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         let height = args.height.unwrap_or(12) as usize;
         std::io::Write::write_all(&mut out, plot::braille(&plot, size.width as usize, height).as_bytes())?;
         std::io::Write::flush(&mut out)?;
-        return Ok(context.report.loss(&log.info().lost, &input.path));
+        return Ok(context.notices.loss(&log.info().lost, &input.path));
     }
-    let mut out = LogOut::create(path, "plot.svg", &[&input.path], args.out, context)?;
+    let mut out = Destination::create(path, "plot.svg", &[&input.path], args.out, context)?;
     match kind {
         Kind::Svg => plot::svg(&plot, grown(args, size, &plot), &mut out)?,
         Kind::Png => plot::png(&plot, grown(args, size, &plot), &mut out)?,
@@ -144,12 +145,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             report::write(&log, &provenance, &options, &mut out)?;
         }
     }
-    out.finish()?;
-    if let (Some(path), false) = (path, context.global.quiet) {
+    if let (Some(path), false) = (out.finish()?, context.global.quiet) {
         let values: u64 = plot.panels.iter().flat_map(|panel| &panel.series).map(|series| series.count).sum();
         note(&format!("wrote {values} values to {}", path.display()));
     }
-    Ok(context.report.loss(&log.info().lost, &input.path))
+    Ok(context.notices.loss(&log.info().lost, &input.path))
 }
 
 /// The size that was asked for, or one that fits.

@@ -1,16 +1,18 @@
 //! `rovelog recover`: the best sound log that a damaged one still holds.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rovelog::{RecoverOptions, Recovery, Stretch};
 use serde::Serialize;
 
-use crate::args::{Context, Format};
-use crate::input::Input;
+use crate::context::{Context, Format};
+use crate::failure::{Outcome, Status};
+use crate::input::LogArg;
 use crate::machine::DetailsDoc;
-use crate::outfile::{LogOut, OutArgs};
-use crate::report::{Outcome, Status, count, note};
-use crate::when::Times;
+use crate::notices::note;
+use crate::outfile::OutputArgs;
+use crate::text::{count, wrote};
+use crate::times::Times;
 
 const MORE: &str = "\
 Every sound message is kept byte for byte and in its order; what no reader can use is left out and
@@ -26,17 +28,13 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// A log; - is stdin
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
-    /// The log to write; - is stdout, where that is a pipe or a file
-    #[arg(short, long, value_name = "OUT")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArg,
+    #[command(flatten)]
+    output: OutputArgs,
     /// Leave out what stands in stretches of another time, as damaged cards bring it back
     #[arg(long)]
     drop_stale: bool,
-    #[command(flatten)]
-    out: OutArgs,
 }
 
 /// The document `rovelog.recover/1`.
@@ -83,23 +81,21 @@ struct StretchDoc {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
-    let input = Input::new(args.file.as_deref())?;
+    let input = args.log.input()?;
     let example = input.name_for("recovered");
-    let mut out = LogOut::create(args.output.as_deref(), &example, &[&input.path], args.out, context)?;
+    let mut out = args.output.create(&example, &[&input.path], context)?;
     let log = input.open(context)?;
     let options = RecoverOptions::default();
     let options = if args.drop_stale { options.dropping_stale() } else { options };
     let report = log.recover(&mut out, &options)?;
-    let in_file = matches!(out, LogOut::File(_));
-    out.finish()?;
+    let written = out.finish()?;
     if format == Format::Json {
         let times = context.times(log.info()).map_err(|failure| failure.at(&input.path))?;
-        let output = args.output.as_deref().unwrap_or(Path::new("-")).to_string_lossy().into_owned();
-        context.out().document(&document(&report, input.name(), output, &times))?;
+        context.out().document(&document(&report, input.name(), args.output.name(), &times))?;
     }
     let complete = report.is_complete();
     if !(complete && context.global.quiet) {
-        say(&report, args.output.as_deref().filter(|_| in_file));
+        say(&report, written.as_deref());
     }
     Ok(if complete { Status::Done } else { Status::Lost })
 }
@@ -127,10 +123,7 @@ fn say(report: &Recovery, written: Option<&Path>) {
     if report.lost.is_empty() {
         text.truncate(text.len() - " in ".len() - ranges.len());
     }
-    if let Some(path) = written {
-        text = format!("{text}; wrote {}", path.display());
-    }
-    note(&text);
+    note(&(text + &wrote(written)));
 }
 
 fn document<'a>(report: &'a Recovery, file: String, output: String, times: &Times) -> Document<'a> {

@@ -1,16 +1,19 @@
 //! `rovelog rld`: what only power logs of the RocketLogger need.
 
-use std::path::{Path, PathBuf};
+use std::io::{Read, Write as _};
+use std::path::PathBuf;
 
-use rovelog::rld_format::RldReader;
 use rovelog::rld_format::csv::{self, CsvStyle};
 use rovelog::rld_format::scrub::Scrub;
-use rovelog::{AnyLog, Error, LogReader, ReadOptions};
+use rovelog::rld_format::{RldError, RldReader};
+use rovelog::{AnyLog, Error, LogReader as _};
 
-use crate::args::{Context, Format};
-use crate::input::Input;
-use crate::outfile::{LogOut, OutArgs};
-use crate::report::{Failure, Outcome, Status, count, note};
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome, Status};
+use crate::input::{Input, LogArg};
+use crate::notices::note;
+use crate::outfile::OutputArgs;
+use crate::text::count;
 
 /// What only RocketLogger logs need: scrub, csv, import
 #[derive(clap::Args)]
@@ -22,7 +25,7 @@ pub(crate) struct Args {
 #[derive(clap::Subcommand)]
 enum Command {
     Scrub(ScrubArgs),
-    Csv(FileArgs),
+    Csv(CsvArgs),
     Import(ImportArgs),
 }
 
@@ -30,7 +33,9 @@ enum Command {
 #[derive(clap::Args)]
 struct ScrubArgs {
     #[command(flatten)]
-    file: FileArgs,
+    log: LogArg,
+    #[command(flatten)]
+    output: OutputArgs,
     /// Keep the comment
     #[arg(long)]
     keep_comment: bool,
@@ -41,22 +46,21 @@ struct ScrubArgs {
 
 /// Write a log as the logger's own CSV, byte for byte
 #[derive(clap::Args)]
-struct FileArgs {
-    /// A log; - is stdin
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
-    /// The file to write; - is stdout, where that is a pipe or a file
-    #[arg(short, long, value_name = "OUT")]
-    output: Option<PathBuf>,
+struct CsvArgs {
     #[command(flatten)]
-    out: OutArgs,
+    log: LogArg,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Make a log of the logger's own CSV
 #[derive(clap::Args)]
 struct ImportArgs {
+    /// A table that the logger wrote; - is stdin
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
     #[command(flatten)]
-    file: FileArgs,
+    output: OutputArgs,
     /// Seconds by which the clock that wrote the start time was ahead of UTC
     #[arg(long, value_name = "SECONDS", default_value_t = 0, allow_negative_numbers = true)]
     zone: i32,
@@ -72,31 +76,21 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 }
 
 /// The one file that was named: what is scrubbed or told in CSV is a file, not a set.
-fn open(path: &Path) -> Result<RldReader, Failure> {
-    let mut options = ReadOptions::default();
-    options.alone = true;
-    let log = rovelog::open_with(path, &options).map_err(|error| Failure::from(error).at(path))?;
-    let format = log.format().name;
-    let AnyLog::Rld(log) = log else {
-        return Err(Failure::usage(format!("this is a log of {format}, not of RLD"))
-            .next("name an RLD file")
-            .at(path));
-    };
-    Ok(log)
+fn open(input: &Input, context: &Context) -> Result<RldReader, Failure> {
+    match input.open_alone(context)? {
+        AnyLog::Rld(log) => Ok(log),
+        other => Err(input.of_another_format(&other, "RLD")),
+    }
 }
 
-fn create(args: &FileArgs, what: &str, context: &Context) -> Result<LogOut, Failure> {
-    let input = Input::new(Some(&args.file))?;
-    LogOut::create(args.output.as_deref(), &input.name_for(what), &[&args.file], args.out, context)
-}
-
-fn failed(error: rovelog::rld_format::RldError) -> Failure {
+fn failed(error: RldError) -> Failure {
     Failure::from(Error::from(error))
 }
 
 fn scrub(args: &ScrubArgs, context: &Context) -> Outcome {
-    let log = open(&args.file.file)?;
-    let mut out = create(&args.file, "scrubbed", context)?;
+    let input = args.log.input()?;
+    let mut out = args.output.create(&input.name_for("scrubbed"), &[&input.path], context)?;
+    let log = open(&input, context)?;
     log.scrub(0, Scrub { mac: !args.keep_mac, comment: !args.keep_comment }, &mut out).map_err(failed)?;
     out.finish()?;
     if !context.global.quiet {
@@ -105,24 +99,30 @@ fn scrub(args: &ScrubArgs, context: &Context) -> Outcome {
     Ok(Status::Done)
 }
 
-fn to_csv(args: &FileArgs, context: &Context) -> Outcome {
-    let log = open(&args.file)?;
-    let mut out = create(args, "logger", context)?;
+fn to_csv(args: &CsvArgs, context: &Context) -> Outcome {
+    let input = args.log.input()?;
+    let mut out = args.output.create(&input.name_for("logger"), &[&input.path], context)?;
+    let log = open(&input, context)?;
     let written = log.write_logger_csv(CsvStyle::default(), &mut out).map_err(failed)?;
     out.finish()?;
     for why in &written.lost {
-        context.report.warn("what import would not find", why);
+        context.notices.warn("what import would not find", why);
     }
     let lost = if written.lost.is_empty() { Status::Done } else { Status::Lost };
-    Ok(lost.max(context.report.loss(&log.info().lost, &args.file)))
+    Ok(lost.max(context.notices.loss(&log.info().lost, &input.path)))
 }
 
 fn import(args: &ImportArgs, context: &Context) -> Outcome {
-    let file = std::fs::File::open(&args.file.file)
-        .map_err(|error| Failure::from(Error::io("rovelog", error)).at(&args.file.file))?;
-    let imported = csv::import(file, args.zone).map_err(|error| failed(error).at(&args.file.file))?;
-    let mut out = create(&args.file, "imported", context)?;
-    std::io::Write::write_all(&mut out, &imported.bytes)?;
+    let input = Input::new(args.file.as_deref())?;
+    let mut out = args.output.create(&input.name_for("imported"), &[&input.path], context)?;
+    let table: Box<dyn Read> = if input.is_stdin() {
+        Box::new(std::io::stdin())
+    } else {
+        let file = std::fs::File::open(&input.path);
+        Box::new(file.map_err(|error| Failure::from(Error::io("rovelog", error)).at(&input.path))?)
+    };
+    let imported = csv::import(table, args.zone).map_err(|error| failed(error).at(&input.path))?;
+    out.write_all(&imported.bytes)?;
     out.finish()?;
     if !context.global.quiet {
         imported.remarks.iter().for_each(|remark| note(remark));

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::path::PathBuf;
 
 use rovelog::{AnyLog, Field, Schema, Topic};
 use serde::Serialize;
 
-use crate::args::{Context, Format};
-use crate::input::{Input, natural};
-use crate::output::{Align, Out, Table, escape};
-use crate::report::{Failure, Outcome, Status};
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome, Status};
+use crate::input::{LogArg, natural};
+use crate::output::Out;
 use crate::select::unknown_topic;
+use crate::table::{Align, Table};
+use crate::text::escape;
 
 const MORE: &str = "\
 Topics of one type are shown together. Nested fields stand under their flat names, esc[].rpm.
@@ -25,9 +26,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// A log; - is stdin
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArg,
     /// Only this topic; the instance /0 may be left out
     topic: Option<String>,
     /// The definition as the log holds it
@@ -83,7 +83,7 @@ impl<'a> FieldDoc<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
-    let input = Input::new(args.file.as_deref())?;
+    let input = args.log.input()?;
     let log = input.open(context)?;
     let kinds = kinds(&log, args.topic.as_deref()).map_err(|failure| failure.at(&input.path))?;
     let mut out = context.out();

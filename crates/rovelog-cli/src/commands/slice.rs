@@ -1,18 +1,17 @@
 //! `rovelog slice`: a part of a log, by time and by topic, as a log of its own.
 
-use std::path::{Path, PathBuf};
-
 use rovelog::Select;
 use serde::Serialize;
 
-use crate::args::{Context, Format};
-use crate::commands::cat::span;
-use crate::input::Input;
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome};
+use crate::input::LogArg;
 use crate::machine::DetailsDoc;
-use crate::outfile::{LogOut, OutArgs};
-use crate::report::{Failure, Outcome, count, note};
+use crate::notices::note;
+use crate::outfile::OutputArgs;
 use crate::select::{LatchedArgs, TopicArgs};
-use crate::when::WindowArgs;
+use crate::text::{count, wrote};
+use crate::when::{WindowArgs, span};
 
 const MORE: &str = "\
 What is kept is kept byte for byte, in the order of the file. All definitions and information stay,
@@ -30,20 +29,16 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// A log; - is stdin
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
-    /// The log to write; - is stdout, where that is a pipe or a file
-    #[arg(short, long, value_name = "OUT")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArg,
+    #[command(flatten)]
+    output: OutputArgs,
     #[command(flatten)]
     topics: TopicArgs,
     #[command(flatten)]
     window: WindowArgs,
     #[command(flatten)]
     latched: LatchedArgs,
-    #[command(flatten)]
-    out: OutArgs,
 }
 
 /// The document `rovelog.slice/1`.
@@ -66,9 +61,9 @@ struct Document<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
-    let input = Input::new(args.file.as_deref())?;
+    let input = args.log.input()?;
     let example = input.name_for("part");
-    let mut out = LogOut::create(args.output.as_deref(), &example, &[&input.path], args.out, context)?;
+    let mut out = args.output.create(&example, &[&input.path], context)?;
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
     let topics = args.topics.pick(log.topics()).map_err(here)?;
@@ -80,14 +75,13 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     let select = args.latched.add_to(select, &topics);
     let report = log.slice(&select, &mut out).map_err(|error| here(error.into()))?;
-    let written = matches!(out, LogOut::File(_));
-    out.finish()?;
+    let written = out.finish()?;
     let (of_records, of_topics) = (log.info().records, log.topics().len());
     if format == Format::Json {
         context.out().document(&Document {
             schema: "rovelog.slice/1",
             file: input.name(),
-            output: args.output.as_deref().unwrap_or(Path::new("-")).to_string_lossy().into_owned(),
+            output: args.output.name(),
             records: report.records.to_string(),
             of_records: of_records.to_string(),
             topics: report.topics,
@@ -99,18 +93,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         })?;
     }
     if !context.global.quiet {
-        let mut text = format!(
-            "kept {} of {} on {} of {} ({})",
+        note(&format!(
+            "kept {} of {} on {} of {} ({}){}",
             report.records,
             count(of_records, "record"),
             report.topics,
             count(of_topics as u64, "topic"),
             count(report.bytes, "byte"),
-        );
-        if let Some(path) = args.output.as_deref().filter(|_| written) {
-            text = format!("{text}; wrote {}", path.display());
-        }
-        note(&text);
+            wrote(written.as_deref()),
+        ));
     }
-    Ok(context.report.loss(&log.info().lost, &input.path))
+    Ok(context.notices.loss(&log.info().lost, &input.path))
 }

@@ -1,18 +1,18 @@
 //! `rovelog topics`: the named streams of a log.
 
 use std::io::Write as _;
-use std::path::PathBuf;
 
 use clap::ValueEnum;
 use rovelog::Topic;
 use serde::Serialize;
 
-use crate::args::{Context, Format};
-use crate::input::{Input, Survey};
+use crate::context::{Context, Format};
+use crate::failure::{Outcome, Status};
+use crate::input::{LogArg, Survey};
 use crate::machine::TopicDoc;
-use crate::output::{Align, Table, size};
-use crate::report::{Outcome, Status};
 use crate::select::TopicArgs;
+use crate::table::{Align, Table};
+use crate::text::size;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,9 +24,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A log; - is stdin
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArg,
     #[command(flatten)]
     topics: TopicArgs,
     /// Order of the topics; numbers come largest first
@@ -52,7 +51,7 @@ struct Document<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
-    let input = Input::new(args.file.as_deref())?;
+    let input = args.log.input()?;
     let survey = Survey::new(&input, context)?;
     let mut topics = args.topics.pick(&survey.topics).map_err(|failure| failure.at(&input.path))?;
     // Stable: topics that are alike stay in the order of their names.

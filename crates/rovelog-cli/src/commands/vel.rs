@@ -9,10 +9,10 @@ use rovelog::vel_format::{VelReader, hash, simple_hash};
 use rovelog::{AnyLog, Error};
 use serde::Serialize;
 
-use crate::args::{Context, Format};
+use crate::context::{Context, Format};
+use crate::failure::{Outcome, Status};
 use crate::input::Input;
-use crate::output::escape;
-use crate::report::{Outcome, Status};
+use crate::text::escape;
 
 /// What only VEL logs have
 #[derive(clap::Args)]
@@ -72,11 +72,13 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     let log = match &args.log {
         None => None,
-        Some(path) => Some(Input::new(Some(path))?.open(context)?),
-    };
-    let reader = match &log {
-        Some(AnyLog::Vel(reader)) => Some(reader),
-        _ => None,
+        Some(path) => {
+            let input = Input::new(Some(path))?;
+            match input.open(context)? {
+                AnyLog::Vel(reader) => Some(reader),
+                other => return Err(input.of_another_format(&other, "VEL")),
+            }
+        }
     };
     let types = Types::parse(&context.options.declarations).map_err(Error::from)?;
     let mut names = Vec::new();
@@ -87,7 +89,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         let declared = declared.map(|declared| declared.name().to_owned());
         let collides = published.is_some_and(|other| other != name)
             || declared.as_ref().is_some_and(|other| other != name);
-        let records = reader.map(|reader| records(reader, id));
+        let records = log.as_ref().map(|log| records(log, id));
         names.push((
             id,
             NameDoc {

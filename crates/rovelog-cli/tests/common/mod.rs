@@ -1,8 +1,9 @@
 //! Runs the command line on the corpus, where every path is short.
 // Each test file is a crate of its own and uses its part.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports, unused_macros)]
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use assert_cmd::Command;
@@ -19,24 +20,43 @@ pub(crate) fn corpus() -> PathBuf {
     folder(ULOG)
 }
 
-/// The command line, in the corpus of a format, with nothing of the tester's terminal.
-fn rovelog_in(format: &str) -> Command {
+/// The command line, in a folder, with nothing of the tester's terminal.
+fn rovelog_at(folder: &Path) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rovelog"));
-    command.current_dir(folder(format)).env_remove("NO_COLOR").env("COLUMNS", "100");
+    command.current_dir(folder).env_remove("NO_COLOR").env("COLUMNS", "100");
     command
 }
 
 pub(crate) fn rovelog() -> Command {
-    rovelog_in(ULOG)
+    rovelog_at(&corpus())
 }
 
 /// Runs a line as a shell would split it at blanks; a part in quotes holds together.
-pub(crate) fn run_in(format: &str, line: &str, stdin: &[u8]) -> Output {
+fn run_at(folder: &Path, line: &str, stdin: &[u8]) -> Output {
     let arguments = line.split('\'').enumerate().flat_map(|(i, part)| {
         let blank = |c: char| i % 2 == 0 && c == ' ';
         part.split(blank).filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>()
     });
-    rovelog_in(format).args(arguments).write_stdin(stdin).output().unwrap()
+    rovelog_at(folder).args(arguments).write_stdin(stdin).output().unwrap()
+}
+
+/// What a run looked like: the line, both outputs, the exit code; binary output is not shown.
+fn shown_at(folder: &Path, line: &str, stdin: &[u8]) -> String {
+    let output = run_at(folder, line, stdin);
+    let text = String::from_utf8(output.stdout).unwrap_or_else(|_| "[binary]\n".to_owned());
+    let said = String::from_utf8(output.stderr).unwrap();
+    let errors = if said.is_empty() { "" } else { "[stderr]\n" };
+    format!("$ rovelog {line}\n{text}{errors}{said}[exit {}]\n", output.status.code().unwrap())
+}
+
+/// A run in the corpus of a format.
+pub(crate) fn run_in(format: &str, line: &str, stdin: &[u8]) -> Output {
+    run_at(&folder(format), line, stdin)
+}
+
+/// What a run in the corpus of a format looked like.
+pub(crate) fn shown_in(format: &str, line: &str, stdin: &[u8]) -> String {
+    shown_at(&folder(format), line, stdin)
 }
 
 pub(crate) fn run(line: &str) -> Output {
@@ -45,15 +65,6 @@ pub(crate) fn run(line: &str) -> Output {
 
 pub(crate) fn run_with(line: &str, stdin: &[u8]) -> Output {
     run_in(ULOG, line, stdin)
-}
-
-/// What a run looked like: the line, both outputs, the exit code.
-pub(crate) fn shown_in(format: &str, line: &str, stdin: &[u8]) -> String {
-    let output = run_in(format, line, stdin);
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    let errors = if output.stderr.is_empty() { "" } else { "[stderr]\n" };
-    let (out, said, code) = (text(&output.stdout), text(&output.stderr), output.status.code().unwrap());
-    format!("$ rovelog {line}\n{out}{errors}{said}[exit {code}]\n")
 }
 
 pub(crate) fn shown(line: &str) -> String {
@@ -75,3 +86,63 @@ pub(crate) fn stdout(line: &str) -> String {
 pub(crate) fn code(line: &str) -> i32 {
     run(line).status.code().unwrap()
 }
+
+/// A folder of its own for runs that write, with some logs of the corpus: outputs have short names.
+pub(crate) struct Place(tempfile::TempDir);
+
+impl Place {
+    pub(crate) fn new(format: &str, logs: &[&str]) -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        for log in logs {
+            fs::copy(folder(format).join(log), place.path(log)).unwrap();
+        }
+        place
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn run(&self, line: &str) -> Output {
+        run_at(self.0.path(), line, b"")
+    }
+
+    pub(crate) fn shown(&self, line: &str) -> String {
+        shown_at(self.0.path(), line, b"")
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// The names in a folder.
+    pub(crate) fn names(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(folder)).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// A snapshot under its own name.
+macro_rules! snapshot {
+    ($name:expr, $runs:expr) => {
+        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!($name, $runs);
+        });
+    };
+}
+pub(crate) use snapshot;
+
+/// One snapshot of several runs in the corpus of a format, so that a reader sees them beside each other.
+macro_rules! runs {
+    (in $format:literal; $($name:ident: $($line:literal),+ $(,)?;)*) => { $(
+        #[test]
+        fn $name() {
+            let runs = [$($line),+].map(|line| $crate::common::shown_in($format, line, b"")).join("\n");
+            $crate::common::snapshot!(stringify!($name), runs);
+        }
+    )* };
+}
+pub(crate) use runs;

@@ -50,9 +50,19 @@ pub fn write<W: Write>(
     bag: &BagReader,
     select: &Select,
     options: Bag2Options,
-    out: W,
+    mut out: W,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Exported<W>, ExportError> {
+    Ok(write_all(bag, select, options, &mut out, progress)?.with_out(out))
+}
+
+fn write_all(
+    bag: &BagReader,
+    select: &Select,
+    options: Bag2Options,
+    out: &mut dyn Write,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Exported<()>, ExportError> {
     let selected =
         bag.topics().iter().map(|topic| (select.keeps_topic(topic) && topic.count > 0).then_some(topic));
     let lines: Vec<_> =
@@ -63,30 +73,24 @@ pub fn write<W: Write>(
         return Err(ExportError::Format(why.to_owned()));
     }
     let size = bag.info().size;
-    let (totals, ..) = lay(
-        bag,
-        select,
-        &lines,
-        Writer::new(io::sink(), options.compression, Totals::default())?,
-        &mut |at| {
-            progress(at / 2);
-        },
-    )?;
+    let mut nowhere = io::sink();
+    let writer = Writer::new(&mut nowhere, options.compression, Totals::default())?;
+    let (totals, ..) = lay(bag, select, &lines, writer, &mut |at| progress(at / 2))?;
     let writer = Writer::new(out, options.compression, totals)?;
-    let (_, out, messages, tallies) =
+    let (_, messages, tallies) =
         lay(bag, select, &lines, writer, &mut |at| progress(u64::midpoint(size, at)))?;
-    Ok(Exported { out, messages, losses: losses(bag, &lines, &tallies), notes: Vec::new() })
+    Ok(Exported { out: (), messages, losses: losses(bag, &lines, &tallies), notes: Vec::new() })
 }
 
 type Lines<'a> = [Option<Result<Line<'a>, Loss>>];
 
-fn lay<'a, W: Write>(
+fn lay<'a>(
     bag: &BagReader,
     select: &Select,
     lines: &'a Lines<'a>,
-    mut writer: Writer<'a, W>,
+    mut writer: Writer<'a>,
     progress: &mut dyn FnMut(u64),
-) -> Result<(Totals, W, u64, Vec<Tally>), ExportError> {
+) -> Result<(Totals, u64, Vec<Tally>), ExportError> {
     let mut connections = ByPublisher::new(bag);
     let mut tallies = vec![Tally::default(); lines.len()];
     let mut messages = 0;
@@ -113,8 +117,7 @@ fn lay<'a, W: Write>(
             tally.too_large += 1;
         }
     }
-    let (totals, out) = writer.finish()?;
-    Ok((totals, out, messages, tallies))
+    Ok((writer.finish()?, messages, tallies))
 }
 
 fn losses(bag: &BagReader, lines: &Lines<'_>, tallies: &[Tally]) -> Vec<Loss> {

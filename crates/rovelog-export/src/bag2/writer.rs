@@ -58,8 +58,9 @@ struct Chunk {
     counts: Vec<(u32, u32)>,
 }
 
-pub(super) struct Writer<'a, W> {
-    out: W,
+/// One type for all outputs, so that writing is compiled once.
+pub(super) struct Writer<'a> {
+    out: &'a mut dyn Write,
     at: u64,
     compression: Compression,
     connections: Vec<Connection<'a>>,
@@ -69,9 +70,13 @@ pub(super) struct Writer<'a, W> {
     chunks: Vec<Chunk>,
 }
 
-impl<'a, W: Write> Writer<'a, W> {
+impl<'a> Writer<'a> {
     /// Begins a bag; the totals are those that an earlier [`finish`](Self::finish) of the same gave.
-    pub(super) fn new(out: W, compression: Compression, totals: Totals) -> Result<Self, ExportError> {
+    pub(super) fn new(
+        out: &'a mut dyn Write,
+        compression: Compression,
+        totals: Totals,
+    ) -> Result<Self, ExportError> {
         let chunk = Vec::with_capacity(CHUNK_SIZE);
         let mut writer =
             Self { out, at: 0, compression, connections: Vec::new(), chunk, span: None, chunks: Vec::new() };
@@ -178,7 +183,7 @@ impl<'a, W: Write> Writer<'a, W> {
     }
 
     /// Writes what is left, and what the first record should have said.
-    pub(super) fn finish(mut self) -> Result<(Totals, W), ExportError> {
+    pub(super) fn finish(mut self) -> Result<Totals, ExportError> {
         self.close_chunk()?;
         let index_pos = self.at;
         // Never more than there are bytes in a file of chunks.
@@ -205,7 +210,7 @@ impl<'a, W: Write> Writer<'a, W> {
         let totals =
             Totals { index_pos, connections: number(connections.len()), chunks: number(chunks.len()) };
         self.out.flush()?;
-        Ok((totals, self.out))
+        Ok(totals)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use rovelog::{AnyLog, Text};
 
+use super::extras::{Extra, ExtraSchema, Extras};
 use super::foxglove::{self, WellKnown};
-use super::{Extra, ExtraSchema, Extras, McapOptions, RosForm};
+use super::{McapOptions, RosForm};
 use crate::TimeBase;
 
 pub(super) struct Plain<'a> {

@@ -1,13 +1,13 @@
 //! Records of ROS bags: in their own bytes, or as ROS 2 has them.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 
 use ::mcap::records::MessageHeader;
 use rovelog::rosbag12::{BagReader, Publisher};
 use rovelog::{LogReader as _, Record, Topic};
 
-use super::{File, RosForm};
+use super::RosForm;
+use super::file::{File, sequence};
 use crate::ros::cdr::Code;
 use crate::ros::{ByPublisher, Line, ros2};
 use crate::{ExportError, Loss};
@@ -48,9 +48,9 @@ impl<'a> Ros<'a> {
     }
 
     /// Writes a record that was logged at `times`: when, and as it says itself.
-    pub(super) fn record<W: Write>(
+    pub(super) fn record(
         &mut self,
-        file: &mut File<'_, W>,
+        file: &mut File<'_>,
         record: &Record<'_>,
         (log_time, publish_time): (u64, u64),
     ) -> Result<(), ExportError> {
@@ -80,10 +80,7 @@ impl<'a> Ros<'a> {
         let channel_id = *channels.of(bag, record, |publisher| {
             file.writer.add_channel(*schema, &line.topic, encoding, &metadata(line, publisher))
         })?;
-        file.write(
-            MessageHeader { channel_id, sequence: super::sequence(record), log_time, publish_time },
-            data,
-        )
+        file.write(MessageHeader { channel_id, sequence: sequence(record), log_time, publish_time }, data)
     }
 
     /// What was not carried, and what is different by design.
@@ -119,11 +116,11 @@ impl<'a> Ros<'a> {
 }
 
 impl<'a> Messages<'a> {
-    fn begin<W: Write>(
+    fn begin(
         bag: &'a BagReader,
         form: RosForm,
         topic: &Topic,
-        file: &mut File<'_, W>,
+        file: &mut File<'_>,
     ) -> Result<Result<Self, Loss>, ExportError> {
         let line = match Line::new(bag, topic, form != RosForm::Recorded) {
             Ok(line) => line,

@@ -11,8 +11,9 @@ use rovelog::vel_format::wire::RobotPose;
 use rovelog::vel_format::{Kind, VelReader};
 use rovelog::{FieldType, LogReader as _, Record, Select, Topic, TopicId, Value};
 
+use super::McapOptions;
+use super::extras::{Carried, Extra, ExtraSchema, Extras};
 use super::foxglove::{self, NOWHERE, Pose, WellKnown};
-use super::{Carried, Extra, ExtraSchema, Extras, McapOptions};
 use crate::cloud::{CloudPoint, FIELDS, POINT};
 use crate::track::vel::place;
 use crate::{ExportError, Loss, TimeBase};
@@ -65,7 +66,7 @@ impl<'a> Vel<'a> {
         };
         let packets = reader.topics().iter().find(|topic| kind(topic) == Some(Kind::Velodyne));
         if let Some(topic) = packets.filter(|topic| options.typed && select.keeps_topic(topic))
-            && has_packets(reader)
+            && reader.has_packets()
         {
             let how = &options.velodyne;
             let sensor = how.model.map(|model| reader.sensor_named(model));
@@ -227,13 +228,6 @@ fn is_unknown(topic: &Topic) -> bool {
     topic.type_name == topic.name
         && (topic.name.starts_with("0x") || topic.name.contains('@'))
         && topic.schema.as_deref().is_none_or(bytes)
-}
-
-fn has_packets(reader: &VelReader) -> bool {
-    reader.payloads(Kind::Velodyne).any(|(_, payload)| match payload {
-        Payload::Velodyne(packets) => !packets.is_empty(),
-        _ => false,
-    })
 }
 
 /// Scanners and cameras, each kind counted through the log.

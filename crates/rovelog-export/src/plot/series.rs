@@ -1,13 +1,16 @@
 //! Reading series, thinned while they are read: memory depends on the width of the plot alone.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Float64Type, Int64Type};
-use arrow_array::{Array as _, RecordBatch};
-use arrow_cast::cast;
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
+use arrow_array::{Array as _, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
+use rovelog::core::select::field_path;
 use rovelog::{LogReader, Select, Topic};
 
 use crate::ExportError;
@@ -60,7 +63,7 @@ pub fn numeric_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
 }
 
 fn drawable(leaf: &Leaf) -> bool {
-    leaf.data_type.is_numeric() || leaf.data_type == DataType::Boolean
+    leaf.data_type.is_integer() || leaf.data_type.is_floating() || leaf.data_type == DataType::Boolean
 }
 
 /// One column of pixels: the first, the least, the greatest and the last value, with their times.
@@ -165,7 +168,7 @@ pub fn read(
     let mut found: Vec<Option<Series>> = vec![None; signals.len()];
     for (name, wanted) in by_topic {
         let Some(topic) = log.topic(name) else { continue };
-        let fields = wanted.iter().map(|i| without_indices(&signals[*i].field));
+        let fields = wanted.iter().map(|i| field_path(&signals[*i].field));
         let select = Select::topic(topic.name.clone())
             .between(Some(span.0), span.1.checked_add(1))
             .with_fields(fields);
@@ -182,7 +185,7 @@ pub fn read(
         for batch in columns {
             let batch = batch?;
             for (_, leaf, thin) in &mut thin {
-                take(&batch, leaf, thin)?;
+                take(&batch, leaf, thin);
             }
         }
         for (i, leaf, thin) in thin {
@@ -202,14 +205,9 @@ fn short(topic: &str) -> &str {
     topic.strip_suffix("/0").unwrap_or(topic)
 }
 
-fn take(batch: &RecordBatch, leaf: &Leaf, thin: &mut Thin) -> Result<(), ExportError> {
+fn take(batch: &RecordBatch, leaf: &Leaf, thin: &mut Thin) {
     let bound = leaf.bind(batch);
-    let array = if bound.array.data_type() == &DataType::Float64 {
-        Arc::clone(&bound.array)
-    } else {
-        cast(&bound.array, &DataType::Float64)?
-    };
-    let values = array.as_primitive::<Float64Type>().values();
+    let values = numbers(&bound.array);
     let times = batch.column(0).as_primitive::<Int64Type>();
     for row in 0..batch.num_rows() {
         let time = times.value(row);
@@ -218,16 +216,32 @@ fn take(batch: &RecordBatch, leaf: &Leaf, thin: &mut Thin) -> Result<(), ExportE
         }
         thin.push(time, bound.at(row).map_or(f64::NAN, |at| values[at]));
     }
-    Ok(())
 }
 
-fn without_indices(name: &str) -> String {
-    let mut parts = name.split('[');
-    let mut path = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        path.push_str(part.split_once(']').map_or("", |(_, rest)| rest));
+/// The values of a leaf that can be drawn; what is neither number nor truth value has none.
+fn numbers(array: &ArrayRef) -> Cow<'_, [f64]> {
+    macro_rules! wide {
+        ($ty:ty, $value:ident => $wide:expr) => {
+            array.as_primitive::<$ty>().values().iter().map(|$value| $wide).collect()
+        };
     }
-    path
+    match array.data_type() {
+        DataType::Float64 => return Cow::Borrowed(array.as_primitive::<Float64Type>().values()),
+        DataType::Float32 => wide!(Float32Type, value => f64::from(*value)),
+        DataType::Int8 => wide!(Int8Type, value => f64::from(*value)),
+        DataType::Int16 => wide!(Int16Type, value => f64::from(*value)),
+        DataType::Int32 => wide!(Int32Type, value => f64::from(*value)),
+        DataType::Int64 => wide!(Int64Type, value => *value as f64),
+        DataType::UInt8 => wide!(UInt8Type, value => f64::from(*value)),
+        DataType::UInt16 => wide!(UInt16Type, value => f64::from(*value)),
+        DataType::UInt32 => wide!(UInt32Type, value => f64::from(*value)),
+        DataType::UInt64 => wide!(UInt64Type, value => *value as f64),
+        DataType::Boolean => {
+            array.as_boolean().values().iter().map(|value| f64::from(u8::from(value))).collect()
+        }
+        _ => vec![f64::NAN; array.len()],
+    }
+    .into()
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! Which signals a report shows: what people look at first in a PX4 log, and of any other log the first fields of
 //! its busiest topics.
 
-use std::f64::consts::PI;
-
 use arrow_array::Array as _;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float32Type, Int64Type};
+use rovelog::ulog_format::px4::roll_pitch_yaw;
 use rovelog::{LogReader, Select, Topic};
 
 use crate::ExportError;
@@ -232,11 +231,11 @@ fn attitude(log: &dyn LogReader, at: Span) -> Result<Option<Panel>, ExportError>
         for row in (0..batch.num_rows()).filter(|row| times.is_valid(*row) && times.value(*row) != 0) {
             let part = |i: usize| {
                 let at = bound[i].at(row);
-                at.map_or(f64::NAN, |at| f64::from(bound[i].array.as_primitive::<Float32Type>().value(at)))
+                at.map_or(f32::NAN, |at| bound[i].array.as_primitive::<Float32Type>().value(at))
             };
-            let degrees = euler([part(0), part(1), part(2), part(3)]);
-            for (thin, degrees) in angles.iter_mut().zip(degrees) {
-                thin.push(times.value(row), degrees);
+            let radians = roll_pitch_yaw([part(0), part(1), part(2), part(3)]);
+            for (thin, radians) in angles.iter_mut().zip(radians) {
+                thin.push(times.value(row), f64::from(radians).to_degrees());
             }
         }
     }
@@ -248,14 +247,6 @@ fn attitude(log: &dyn LogReader, at: Span) -> Result<Option<Panel>, ExportError>
     Ok(Some(Panel::new("Attitude (vehicle_attitude)", series.collect())))
 }
 
-/// Roll, pitch and yaw of a quaternion w, x, y, z, in degrees (axes forward, right, down).
-fn euler([w, x, y, z]: [f64; 4]) -> [f64; 3] {
-    let roll = (2.0 * (w * x + y * z)).atan2(1.0 - 2.0 * (x * x + y * y));
-    let pitch = (2.0 * (w * y - z * x)).clamp(-1.0, 1.0).asin();
-    let yaw = (2.0 * (w * z + x * y)).atan2(1.0 - 2.0 * (y * y + z * z));
-    [roll, pitch, yaw].map(|angle| angle * 180.0 / PI)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,15 +254,5 @@ mod tests {
     #[test]
     fn fields_are_parts_of_what_stands_before() {
         assert_eq!(["pose.position.x", "q[3]", "speed"].map(part), ["pose.position", "q", ""]);
-    }
-
-    #[test]
-    fn angles_of_known_turns() {
-        let half = (PI / 8.0).sin_cos();
-        let near = |got: [f64; 3], want: [f64; 3]| got.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-9);
-        assert!(near(euler([1.0, 0.0, 0.0, 0.0]), [0.0; 3]));
-        assert!(near(euler([half.1, half.0, 0.0, 0.0]), [45.0, 0.0, 0.0]));
-        assert!(near(euler([half.1, 0.0, half.0, 0.0]), [0.0, 45.0, 0.0]));
-        assert!(near(euler([half.1, 0.0, 0.0, half.0]), [0.0, 0.0, 45.0]));
     }
 }

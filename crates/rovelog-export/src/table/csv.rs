@@ -1,26 +1,25 @@
 //! A topic as comma-separated values: columns fixed by the schema, RFC 4180.
 
-use std::io::Write;
-
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
     DurationNanosecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch, StringArray};
-use arrow_cast::display::array_value_to_string;
 use arrow_schema::{DataType, Schema, TimeUnit};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 
 use super::number::Numbers;
-use super::{Dialect, Job, Loss, Sink};
+use super::{Dialect, Job, Out, Sink};
 use crate::leaf::{Leaf, leaves};
-use crate::{ExportError, TimeBase};
+use crate::{ExportError, Loss, TimeBase};
 
 /// Bytes that are collected before they are written.
 const CHUNK: usize = 1 << 16;
 
-pub(super) struct Csv<W: Write> {
-    out: W,
+pub(super) struct Csv<'w> {
+    out: Out<'w>,
     text: Vec<u8>,
     leaves: Vec<Leaf>,
     /// Whether the two columns of times stand before the leaves.
@@ -41,15 +40,15 @@ struct Style {
     delimiter: u8,
 }
 
-impl<W: Write> Csv<W> {
-    pub(super) fn new(job: &Job<'_>, read: &Schema, out: W) -> Self {
+impl<'w> Csv<'w> {
+    pub(super) fn new(job: &Job<'_>, read: &Schema, out: Out<'w>) -> Self {
         let pyulog = job.options.dialect == Dialect::Pyulog;
         let style = Style { pyulog, delimiter: job.options.delimiter };
         let mut losses = Vec::new();
         let mut leaves = leaves(read, job.options.names);
         leaves.remove(0);
         leaves.retain(|leaf| {
-            let bytes = holds_bytes(&leaf.data_type);
+            let bytes = is_bytes(&leaf.data_type);
             if bytes {
                 losses.push(Loss::new(&job.topic.name, &leaf.name, "holds bytes, which csv cannot carry"));
             }
@@ -100,12 +99,12 @@ impl<W: Write> Csv<W> {
     }
 }
 
-impl<W: Write> Sink<W> for Csv<W> {
+impl Sink for Csv<'_> {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError> {
         let bounds: Vec<_> = self.leaves.iter().map(|leaf| leaf.bind(batch)).collect();
-        let cells =
-            bounds.iter().zip(&self.leaves).map(|(bound, leaf)| (bound, Cells::of(&bound.array, leaf)));
-        let cells: Vec<_> = cells.collect();
+        let cells = bounds.iter().zip(&self.leaves);
+        let cells = cells.map(|(bound, leaf)| Ok((bound, Cells::of(&bound.array, leaf)?)));
+        let cells: Vec<_> = cells.collect::<Result<_, ExportError>>()?;
         let nanos = batch.column(0).as_primitive::<Int64Type>();
         for row in 0..batch.num_rows() {
             if self.times {
@@ -138,24 +137,20 @@ impl<W: Write> Sink<W> for Csv<W> {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, losses: &mut Vec<Loss>) -> Result<W, ExportError> {
+    fn finish(mut self: Box<Self>, losses: &mut Vec<Loss>) -> Result<(), ExportError> {
         self.out.write_all(&self.text)?;
         losses.append(&mut self.losses);
         if self.odd_chars > 0 {
             let why = format!("{} characters beyond ASCII, left empty", self.odd_chars);
             losses.push(Loss::new(&self.topic, "", why));
         }
-        Ok(self.out)
+        Ok(())
     }
 }
 
-fn holds_bytes(data_type: &DataType) -> bool {
-    use DataType::{Binary, BinaryView, FixedSizeBinary, LargeBinary};
-    match data_type {
-        Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => true,
-        DataType::List(item) | DataType::LargeList(item) => holds_bytes(item.data_type()),
-        _ => false,
-    }
+/// Bytes by themselves. In a list they are text of its JSON.
+fn is_bytes(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Binary | DataType::FixedSizeBinary(_))
 }
 
 /// The values of a leaf, seen once per batch and not once per cell.
@@ -176,12 +171,11 @@ enum Cells<'a> {
     /// A single character, which pyulog takes for a number.
     Char(&'a StringArray),
     Json(&'a ArrayRef),
-    Other(&'a ArrayRef),
 }
 
 impl<'a> Cells<'a> {
-    fn of(array: &'a ArrayRef, leaf: &Leaf) -> Self {
-        match array.data_type() {
+    fn of(array: &'a ArrayRef, leaf: &Leaf) -> Result<Self, ExportError> {
+        Ok(match array.data_type() {
             DataType::Boolean => Self::Bool(array.as_boolean()),
             DataType::Int8 => Self::I8(array.as_primitive::<Int8Type>().values()),
             DataType::Int16 => Self::I16(array.as_primitive::<Int16Type>().values()),
@@ -205,8 +199,8 @@ impl<'a> Cells<'a> {
                 if char { Self::Char(array) } else { Self::Text(array) }
             }
             DataType::List(_) => Self::Json(array),
-            _ => Self::Other(array),
-        }
+            other => return Err(ExportError::Format(format!("csv has no form for values of type {other}"))),
+        })
     }
 
     /// Writes a cell; whether its value could not be carried.
@@ -250,7 +244,6 @@ impl<'a> Cells<'a> {
                 self::json(array, at, numbers, &mut json)?;
                 quoted(&String::from_utf8_lossy(&json), style.delimiter, out);
             }
-            Self::Other(array) => quoted(&array_value_to_string(array, at)?, style.delimiter, out),
         }
         Ok(false)
     }
@@ -272,7 +265,7 @@ fn quoted(text: &str, delimiter: u8, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// A list as JSON, the way `cat` writes it: 64-bit integers, NaN and the infinities are strings.
+/// A list as JSON, the way `cat` writes it: 64-bit integers, NaN and the infinities are strings, bytes are base64.
 fn json(array: &ArrayRef, at: usize, numbers: &mut Numbers, out: &mut Vec<u8>) -> Result<(), ExportError> {
     if array.is_null(at) {
         out.extend_from_slice(b"null");
@@ -291,12 +284,14 @@ fn json(array: &ArrayRef, at: usize, numbers: &mut Numbers, out: &mut Vec<u8>) -
             out.extend_from_slice(if fields.is_empty() { b"{}" } else { b"}" });
             Ok(())
         }
+        DataType::Binary => base64(array.as_binary::<i32>().value(at), out),
+        DataType::FixedSizeBinary(_) => base64(array.as_fixed_size_binary().value(at), out),
         _ => {
             let field = arrow_schema::Field::new("", array.data_type().clone(), true);
             let schema = Schema::new(vec![field]);
             let leaf = &leaves(&schema, crate::leaf::Names::Bracket)[0];
             let mut cell = Vec::new();
-            Cells::of(array, leaf).write(at, Style { pyulog: false, delimiter: 0 }, numbers, &mut cell)?;
+            Cells::of(array, leaf)?.write(at, Style { pyulog: false, delimiter: 0 }, numbers, &mut cell)?;
             let plain = matches!(
                 array.data_type(),
                 DataType::Boolean
@@ -334,4 +329,33 @@ fn elements(array: &ArrayRef, numbers: &mut Numbers, out: &mut Vec<u8>) -> Resul
 
 fn text(text: &str, out: &mut Vec<u8>) -> Result<(), ExportError> {
     serde_json::to_writer(out, text).map_err(|error| ExportError::Io(error.into()))
+}
+
+fn base64(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), ExportError> {
+    text(&BASE64.encode(bytes), out)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{BinaryArray, ListArray, StructArray};
+    use arrow_buffer::OffsetBuffer;
+    use arrow_schema::{Field, Fields};
+
+    use super::*;
+
+    /// As a record's value has them, `Value::to_json`.
+    #[test]
+    fn bytes_in_a_list_are_base64() {
+        let fields = Fields::from(vec![Field::new("b", DataType::Binary, false)]);
+        let bytes: ArrayRef = Arc::new(BinaryArray::from_vec(vec![b"\x00\xff"]));
+        let structs = StructArray::new(fields, vec![bytes], None);
+        let item = Arc::new(Field::new_list_field(structs.data_type().clone(), false));
+        let list: ArrayRef =
+            Arc::new(ListArray::new(item, OffsetBuffer::from_lengths([1]), Arc::new(structs), None));
+        let mut out = Vec::new();
+        json(&list, 0, &mut Numbers::new(), &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), r#"[{"b":"AP8="}]"#);
+    }
 }

@@ -1,7 +1,5 @@
 //! A topic as Apache Arrow, the IPC file format.
 
-use std::io::Write;
-
 use arrow_array::RecordBatch;
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
@@ -9,24 +7,24 @@ use arrow_schema::Schema;
 use arrow_select::concat::concat_batches;
 
 use super::vocabulary::Vocabulary;
-use super::{Job, Kind, Loss, Sink};
-use crate::ExportError;
+use super::{Job, Kind, Out, Sink};
+use crate::{ExportError, Loss};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 64 << 10;
 /// Bytes that end one earlier.
 const BATCH_BYTES: usize = 8 << 20;
 
-pub(super) struct Ipc<W: Write> {
+pub(super) struct Ipc<'w> {
     vocabulary: Vocabulary,
-    writer: FileWriter<W>,
+    writer: FileWriter<Out<'w>>,
     held: Vec<RecordBatch>,
     rows: usize,
     bytes: usize,
 }
 
-impl<W: Write> Ipc<W> {
-    pub(super) fn new(job: &Job<'_>, read: &Schema, out: W) -> Result<Self, ExportError> {
+impl<'w> Ipc<'w> {
+    pub(super) fn new(job: &Job<'_>, read: &Schema, out: Out<'w>) -> Result<Self, ExportError> {
         let vocabulary = Vocabulary::new(job, Kind::Arrow, read);
         let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::ZSTD))?;
         let writer = FileWriter::try_new_with_options(out, vocabulary.schema(), options)?;
@@ -48,7 +46,7 @@ impl<W: Write> Ipc<W> {
     }
 }
 
-impl<W: Write> Sink<W> for Ipc<W> {
+impl Sink for Ipc<'_> {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError> {
         let batch = self.vocabulary.convert(batch)?;
         let bytes = batch.get_array_memory_size();
@@ -69,10 +67,9 @@ impl<W: Write> Sink<W> for Ipc<W> {
         self.put()
     }
 
-    fn finish(mut self: Box<Self>, losses: &mut Vec<Loss>) -> Result<W, ExportError> {
+    fn finish(mut self: Box<Self>, losses: &mut Vec<Loss>) -> Result<(), ExportError> {
         self.put()?;
         self.vocabulary.finish(losses);
-        self.writer.finish()?;
-        Ok(self.writer.into_inner()?)
+        Ok(self.writer.finish()?)
     }
 }

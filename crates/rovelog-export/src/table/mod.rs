@@ -15,7 +15,7 @@ use rovelog::{LogReader, Select, Topic};
 pub use crate::leaf::Names;
 pub use vocabulary::TimeUnit;
 
-use crate::{ExportError, Provenance};
+use crate::{ExportError, Loss, Provenance};
 
 /// A kind of file that holds a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,29 +100,6 @@ impl Default for TableOptions {
     }
 }
 
-/// Values that the output could not carry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Loss {
-    /// The topic.
-    pub topic: String,
-    /// The column; empty where it is about all of the topic.
-    pub column: String,
-    /// What happened to how many values, as a predicate: `holds bytes, which csv cannot carry`.
-    pub why: String,
-}
-
-impl Loss {
-    /// All records of a topic that cannot be decoded.
-    pub fn undecodable(topic: &Topic) -> Self {
-        Self::new(&topic.name, "", format!("{} records cannot be decoded", topic.count))
-    }
-
-    pub(crate) fn new(topic: &str, column: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { topic: topic.to_owned(), column: column.into(), why: why.into() }
-    }
-}
-
 /// A table that was written.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -133,8 +110,11 @@ pub struct Written<W> {
     pub rows: u64,
 }
 
+/// Where a table goes. One type for all outputs, so that the writers of tables are compiled once.
+type Out<'w> = &'w mut (dyn Write + Send);
+
 /// Writes batches of one topic as one table.
-trait Sink<W> {
+trait Sink {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError>;
 
     /// Bytes that are kept until they can be written.
@@ -144,7 +124,7 @@ trait Sink<W> {
     fn relieve(&mut self) -> Result<(), ExportError>;
 
     /// Ends the table; values that could not be carried go to `losses`.
-    fn finish(self: Box<Self>, losses: &mut Vec<Loss>) -> Result<W, ExportError>;
+    fn finish(self: Box<Self>, losses: &mut Vec<Loss>) -> Result<(), ExportError>;
 }
 
 /// What all tables together may keep in memory before the largest is written out.
@@ -163,6 +143,22 @@ pub fn write<W: Write + Send>(
     provenance: &Provenance,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Vec<Written<W>>, Vec<Loss>), ExportError> {
+    let (topics, mut outs): (Vec<&Topic>, Vec<W>) = outputs.into_iter().unzip();
+    let lent = topics.into_iter().zip(outs.iter_mut().map(|out| out as Out<'_>)).collect();
+    let (rows, losses) = write_all(log, lent, select, (kind, options), provenance, progress)?;
+    let written = outs.into_iter().zip(rows).map(|(out, rows)| Written { out, rows });
+    Ok((written.collect(), losses))
+}
+
+/// The same for outputs of any kind: the rows of each.
+fn write_all(
+    log: &dyn LogReader,
+    outputs: Vec<(&Topic, Out<'_>)>,
+    select: &Select,
+    (kind, options): (Kind, &TableOptions),
+    provenance: &Provenance,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(Vec<u64>, Vec<Loss>), ExportError> {
     let names = outputs.iter().map(|(topic, _)| topic.name.clone());
     let mut select = select.clone();
     (select.topics, select.latched) = (Some(names.collect()), false);
@@ -172,12 +168,12 @@ pub fn write<W: Write + Send>(
     } else {
         order::Order::look(log, &select)?
     };
-    let mut tables: Vec<Option<Table<'_, W>>> = log.topics().iter().map(|_| None).collect();
+    let mut tables: Vec<Option<Table<'_>>> = log.topics().iter().map(|_| None).collect();
     let mut ids = Vec::new();
     for (topic, out) in outputs {
         let job = Job { log, topic, options, provenance, sorted: order.is_sorted(topic.id) };
         let schema = log.columns(topic, &select)?.schema();
-        let sink: Box<dyn Sink<W> + '_> = match kind {
+        let sink: Box<dyn Sink + '_> = match kind {
             Kind::Parquet => Box::new(parquet::Parquet::new(&job, &schema, out)?),
             Kind::Arrow => Box::new(ipc::Ipc::new(&job, &schema, out)?),
             Kind::Csv => Box::new(csv::Csv::new(&job, &schema, out)),
@@ -207,12 +203,13 @@ pub fn write<W: Write + Send>(
         })?;
     }
     let mut losses = Vec::new();
-    let mut written = Vec::new();
+    let mut rows = Vec::new();
     for id in ids {
         let Some(table) = tables[id.index()].take() else { continue };
-        written.push(Written { rows: table.rows, out: table.sink.finish(&mut losses)? });
+        rows.push(table.rows);
+        table.sink.finish(&mut losses)?;
     }
-    Ok((written, losses))
+    Ok((rows, losses))
 }
 
 /// What a sink has to know besides the columns.
@@ -225,12 +222,12 @@ struct Job<'a> {
     sorted: bool,
 }
 
-struct Table<'a, W> {
-    sink: Box<dyn Sink<W> + 'a>,
+struct Table<'a> {
+    sink: Box<dyn Sink + 'a>,
     rows: u64,
 }
 
-impl<W> Table<'_, W> {
+impl Table<'_> {
     fn write(&mut self, batch: &RecordBatch, progress: &mut dyn FnMut(u64)) -> Result<(), ExportError> {
         self.rows += batch.num_rows() as u64;
         progress(batch.num_rows() as u64);
@@ -246,7 +243,7 @@ struct Held {
 }
 
 impl Held {
-    fn after<W>(&mut self, index: usize, tables: &mut [Option<Table<'_, W>>]) -> Result<(), ExportError> {
+    fn after(&mut self, index: usize, tables: &mut [Option<Table<'_>>]) -> Result<(), ExportError> {
         self.by_topic.resize(tables.len(), 0);
         self.set(index, tables);
         while self.total > HELD {
@@ -266,7 +263,7 @@ impl Held {
         Ok(())
     }
 
-    fn set<W>(&mut self, index: usize, tables: &[Option<Table<'_, W>>]) {
+    fn set(&mut self, index: usize, tables: &[Option<Table<'_>>]) {
         let now = tables[index].as_ref().map_or(0, |table| table.sink.held());
         self.total = self.total - self.by_topic[index] + now;
         self.by_topic[index] = now;

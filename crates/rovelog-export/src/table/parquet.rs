@@ -1,6 +1,5 @@
 //! A topic as Apache Parquet.
 
-use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -12,20 +11,20 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
 use super::vocabulary::Vocabulary;
-use super::{Job, Kind, Loss, Sink};
-use crate::ExportError;
+use super::{Job, Kind, Out, Sink};
+use crate::{ExportError, Loss};
 
 /// Rows of a row group, and the bytes that end one earlier.
 const GROUP_ROWS: usize = 128 << 10;
 const GROUP_BYTES: usize = 64 << 20;
 
-pub(super) struct Parquet<W: Write + Send> {
+pub(super) struct Parquet<'w> {
     vocabulary: Vocabulary,
-    writer: ArrowWriter<W>,
+    writer: ArrowWriter<Out<'w>>,
 }
 
-impl<W: Write + Send> Parquet<W> {
-    pub(super) fn new(job: &Job<'_>, read: &Schema, out: W) -> Result<Self, ExportError> {
+impl<'w> Parquet<'w> {
+    pub(super) fn new(job: &Job<'_>, read: &Schema, out: Out<'w>) -> Result<Self, ExportError> {
         let vocabulary = Vocabulary::new(job, Kind::Parquet, read);
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
@@ -77,7 +76,7 @@ fn paths(schema: &Schema) -> Vec<(ColumnPath, DataType)> {
     found
 }
 
-impl<W: Write + Send> Sink<W> for Parquet<W> {
+impl Sink for Parquet<'_> {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError> {
         let batch = self.vocabulary.convert(batch)?;
         Ok(self.writer.write(&batch)?)
@@ -91,8 +90,9 @@ impl<W: Write + Send> Sink<W> for Parquet<W> {
         Ok(self.writer.flush()?)
     }
 
-    fn finish(self: Box<Self>, losses: &mut Vec<Loss>) -> Result<W, ExportError> {
+    fn finish(self: Box<Self>, losses: &mut Vec<Loss>) -> Result<(), ExportError> {
         self.vocabulary.finish(losses);
-        Ok(self.writer.into_inner()?)
+        self.writer.into_inner()?;
+        Ok(())
     }
 }

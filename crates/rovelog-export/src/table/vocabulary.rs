@@ -16,9 +16,9 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit as ArrowUnit};
 use arrow_select::take::take;
 
-use super::{Job, Kind, Loss};
+use super::{Job, Kind};
 use crate::leaf::{Leaf, leaves};
-use crate::{ExportError, TimeBase};
+use crate::{ExportError, Loss, TimeBase};
 
 /// The unit of times in Parquet. Spark refuses nanoseconds; `t_ns` holds them in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

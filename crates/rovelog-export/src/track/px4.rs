@@ -12,7 +12,7 @@ use rovelog::{Error, ErrorKind, LogReader as _, Select, Timestamp, Topic, TopicI
 use super::{Fix, LineBuilder, Mark, MarkKind, Phase, Tally, Track, TrackOptions, TrackPoint};
 
 /// A fix in three dimensions.
-const MIN_FIX: u8 = 3;
+pub(crate) const MIN_FIX: u8 = 3;
 
 /// How far from a mark in time its place may be known.
 const NEAR: u64 = 10_000_000_000;

@@ -3,7 +3,7 @@
 use rovelog::rosbag12::BagReader;
 use rovelog::{Error, ErrorKind, LogReader as _, Select, Topic, Value};
 
-use super::{Fix, LineBuilder, Tally, Track, TrackOptions, TrackPoint};
+use super::{Fix, LineBuilder, Tally, Track, TrackOptions, TrackPoint, is_on_earth};
 
 const TYPE: &str = "sensor_msgs/NavSatFix";
 
@@ -33,15 +33,12 @@ pub(super) fn track(bag: &BagReader, options: &TrackOptions) -> Result<(Track, T
             let status = value.get("status").and_then(|status| status.get("status")?.as_f64());
             let fix = status.and_then(quality);
             // A receiver that reports to ROS has a fix in three dimensions, or none.
-            if fix.is_none_or(|fix| level(fix) < options.min_fix.unwrap_or(3)) {
+            if fix.is_none_or(|fix| fix.level() < options.min_fix.unwrap_or(3)) {
                 tally.without_fix += 1;
                 continue;
             }
             let place = number("latitude").zip(number("longitude"));
-            let on_earth = |(north, east): &(f64, f64)| {
-                north.abs() <= 90.0 && east.abs() <= 180.0 && (*north != 0.0 || *east != 0.0)
-            };
-            let Some((latitude, longitude)) = place.filter(on_earth) else {
+            let Some((latitude, longitude)) = place.filter(|(north, east)| is_on_earth(*north, *east)) else {
                 tally.implausible += 1;
                 continue;
             };
@@ -67,9 +64,4 @@ fn quality(status: f64) -> Option<Fix> {
         1.0 | 2.0 => Some(Fix::Differential),
         _ => None,
     }
-}
-
-/// The same as a number of `--min-fix`.
-fn level(fix: Fix) -> u8 {
-    if fix == Fix::Differential { 4 } else { 3 }
 }

@@ -4,7 +4,7 @@ use rovelog::vel_format::VelReader;
 use rovelog::vel_format::gps::{AngleUnit, Fix as VelFix};
 use rovelog::{Clock, Error, ErrorKind, LogReader as _, Timestamp};
 
-use super::{Fix, LineBuilder, Tally, Track, TrackOptions, TrackPoint};
+use super::{Fix, LineBuilder, Tally, Track, TrackOptions, TrackPoint, is_on_earth};
 
 /// The only topic with positions.
 const TOPIC: &str = "GPSDataM";
@@ -29,7 +29,7 @@ pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track
         tally.rows += 1;
         let data = &fix.data;
         let quality = quality(data.quality.get());
-        if !fix.is_usable() || quality.is_some_and(|quality| level(quality) < options.min_fix.unwrap_or(2)) {
+        if !fix.is_usable() || quality.is_some_and(|quality| quality.level() < options.min_fix.unwrap_or(2)) {
             tally.without_fix += 1;
             continue;
         }
@@ -64,9 +64,7 @@ pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track
 pub(crate) fn place(fix: &VelFix, unit: AngleUnit) -> Option<(f64, f64)> {
     let (latitude, longitude) =
         (unit.degrees(fix.data.latitude.get()), unit.degrees(fix.data.longitude.get()));
-    let nowhere = latitude == 0.0 && longitude == 0.0;
-    let sound = fix.is_usable() && latitude.abs() <= 90.0 && longitude.abs() <= 180.0 && !nowhere;
-    sound.then_some((latitude, longitude))
+    (fix.is_usable() && is_on_earth(latitude, longitude)).then_some((latitude, longitude))
 }
 
 /// What NMEA's number says; a receiver that reports one has a height too.
@@ -78,16 +76,5 @@ fn quality(quality: i32) -> Option<Fix> {
         5 => Some(Fix::RtkFloat),
         6 => Some(Fix::Extrapolated),
         _ => None,
-    }
-}
-
-/// The same as a number of `--min-fix`.
-fn level(fix: Fix) -> u8 {
-    match fix {
-        Fix::RtkFixed => 6,
-        Fix::RtkFloat => 5,
-        Fix::Differential => 4,
-        Fix::ThreeD => 3,
-        _ => 2,
     }
 }

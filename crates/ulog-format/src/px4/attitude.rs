@@ -15,3 +15,22 @@ pub fn roll_pitch_yaw([w, x, y, z]: [f32; 4]) -> [f32; 3] {
     let yaw = (2.0 * (w * z + x * y)).atan2(1.0 - 2.0 * (y * y + z * z));
     [roll, pitch, yaw]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn angles_of_known_turns() {
+        let (sin, cos) = (std::f32::consts::PI / 8.0).sin_cos();
+        for (turn, want) in [
+            ([1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0]),
+            ([cos, sin, 0.0, 0.0], [45.0, 0.0, 0.0]),
+            ([cos, 0.0, sin, 0.0], [0.0, 45.0, 0.0]),
+            ([cos, 0.0, 0.0, sin], [0.0, 0.0, 45.0]),
+        ] {
+            let angles = roll_pitch_yaw(turn).map(f32::to_degrees);
+            assert!(angles.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-4), "{turn:?}: {angles:?}");
+        }
+    }
+}

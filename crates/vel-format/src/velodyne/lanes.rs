@@ -10,11 +10,11 @@ use crate::wire::VelodyneBlock;
 /// Shots of a block.
 pub(super) const LANES: usize = 32;
 
-/// Below this distance, metres, the second point of an HDL-64E's calibration counts.
-const NEAR: f64 = 25.04;
-
 /// Where they begin in it.
 const SHOTS_AT: usize = 4;
+
+/// Below this distance, metres, the second point of an HDL-64E's calibration counts.
+const NEAR: f64 = 25.04;
 
 type Row = [f32; LANES];
 

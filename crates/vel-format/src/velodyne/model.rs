@@ -91,7 +91,7 @@ impl Model {
         }
     }
 
-    /// Nominal microseconds from one packet to the next; twice that in dual return mode.
+    /// Nominal microseconds from one packet to the next; half of that in dual return mode.
     pub const fn packet_micros(self) -> f64 {
         match self {
             Self::Hdl64S1 => 297.7,

@@ -56,7 +56,7 @@ pub struct Revolutions<'a> {
 }
 
 impl VelReader {
-    /// What the Velodyne's packets tell about it, and its calibration from its status bytes, if it needs one.
+    /// The calibration of an HDL-64E that the status bytes of its packets hold; `None` for models that need none.
     pub fn velodyne_calibration(&self) -> Option<Calibration> {
         let sensor = self.meaning().velodyne.as_ref()?;
         if !sensor.model.is_hdl64() {
@@ -73,6 +73,12 @@ impl VelReader {
     pub fn sensor_named(&self, model: Model) -> Sensor {
         let mode = self.meaning().velodyne.as_ref().map_or(ReturnMode::Strongest, |sensor| sensor.mode);
         Sensor::named(model, mode)
+    }
+
+    /// Whether the log holds any packet of a Velodyne.
+    pub fn has_packets(&self) -> bool {
+        self.payloads(Kind::Velodyne)
+            .any(|(_, payload)| matches!(payload, Payload::Velodyne(packets) if !packets.is_empty()))
     }
 
     /// How packets are placed on the log's clock.

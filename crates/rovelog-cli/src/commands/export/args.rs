@@ -7,9 +7,10 @@ use rovelog::rld_format::csv::CsvStyle;
 use rovelog_export::Kind;
 use rovelog_export::table::Kind as Table;
 
-use crate::args::Context;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::input::LogArg;
 use crate::outfile::OutArgs;
-use crate::report::Failure;
 use crate::select::{FieldArgs, TopicArgs};
 use crate::velodyne::VelodyneArgs;
 use crate::when::WindowArgs;
@@ -39,9 +40,8 @@ Examples:
 #[command(after_help = MORE)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
-    /// A log; - is stdin
-    #[arg(value_name = "FILE")]
-    pub(super) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) log: LogArg,
     /// The file to write, its extension says the kind; a folder for a file per topic
     #[arg(short, long, value_name = "OUT")]
     pub(super) output: Option<PathBuf>,

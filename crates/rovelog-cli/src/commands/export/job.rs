@@ -12,11 +12,11 @@ use rovelog_export::{ExportError, Exported, Loss, Provenance, logger_csv, ndjson
 
 use super::FileDoc;
 use super::args::{Args, Habits, NameStyle, Packing, Profile, Target, Unit};
-use crate::args::Context;
+use crate::context::Context;
+use crate::failure::Failure;
 use crate::input::Input;
-use crate::outfile::{LogOut, OutFile};
+use crate::outfile::{Destination, OutFile};
 use crate::progress::Progress;
-use crate::report::Failure;
 use crate::when::Window;
 
 /// Tables that are open at the same time.
@@ -28,11 +28,6 @@ pub(super) struct Done {
     pub(super) files: Vec<FileDoc>,
     pub(super) losses: Vec<Loss>,
     pub(super) notes: Vec<String>,
-}
-
-/// The refusal of something that is there for ROS bags only.
-fn for_bags(what: &str, log: &AnyLog) -> Failure {
-    Failure::usage(format!("{what} is for ROS bags, and this is {}", log.format().name))
 }
 
 pub(super) struct Job<'a> {
@@ -112,7 +107,8 @@ impl Job<'_> {
 
     pub(super) fn bag2(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
         let AnyLog::Rosbag(bag) = self.log else {
-            return Err(for_bags("bag2", self.log)
+            let format = self.log.format().name;
+            return Err(Failure::usage(format!("bag2 is for ROS bags, and this is {format}"))
                 .next("write MCAP, which the same viewers open: -o log.mcap")
                 .at(&self.input.path));
         };
@@ -163,10 +159,10 @@ impl Job<'_> {
         &self,
         target: &Target<'_>,
         example: &str,
-        write: impl FnOnce(LogOut, &mut dyn FnMut(u64)) -> Result<Exported<LogOut>, Failure>,
+        write: impl FnOnce(Destination, &mut dyn FnMut(u64)) -> Result<Exported<Destination>, Failure>,
     ) -> Result<Done, Failure> {
         let mut progress = self.progress();
-        let out = LogOut::create(target.path(), example, &self.inputs(), self.args.out, self.context)?;
+        let out = Destination::create(target.path(), example, &self.inputs(), self.args.out, self.context)?;
         let written = write(out, &mut |at| progress.at(at))?;
         written.out.finish()?;
         let files = target.path().map(|path| file(path, None, written.messages)).into_iter().collect();
@@ -206,7 +202,8 @@ impl Job<'_> {
                     written[0].rows
                 } else {
                     let example = format!("topic.{}", kind.name());
-                    let out = LogOut::create(path, &example, &self.inputs(), self.args.out, self.context)?;
+                    let out =
+                        Destination::create(path, &example, &self.inputs(), self.args.out, self.context)?;
                     let mut written = self.write(kind, vec![(*topic, out)], &mut done.losses, &mut step)?;
                     let written = written.remove(0);
                     written.out.finish()?;

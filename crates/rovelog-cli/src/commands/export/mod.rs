@@ -9,11 +9,11 @@ use serde::Serialize;
 pub(crate) use self::args::Args;
 use self::args::{Target, fitting, target};
 use self::job::{Done, Job};
-use crate::args::{Context, Format};
-use crate::commands::cat::span;
-use crate::input::Input;
-use crate::output::escape;
-use crate::report::{Failure, Outcome, Status, count, note};
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome, Status};
+use crate::notices::note;
+use crate::text::{count, escape};
+use crate::when::span;
 
 /// A file that was written.
 #[derive(Serialize)]
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     let (kind, target) = target(args)?;
     fitting(args, kind, context)?;
-    let input = Input::new(args.file.as_deref())?;
+    let input = args.log.input()?;
     let (log, provenance) = input.open_with_provenance(context, kind.tells_source())?;
     let here = |failure: Failure| failure.at(&input.path);
     let velodyne = args.velodyne.chosen();
@@ -87,7 +87,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     for loss in &done.losses {
         let column = if loss.column.is_empty() { String::new() } else { format!(", field {}", loss.column) };
         context
-            .report
+            .notices
             .warn("fields or records could not be carried", &format!("{}{column}: {}", loss.topic, loss.why));
     }
     for line in done.notes.iter().filter(|_| !context.global.quiet) {
@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     report(&job, kind, &target, format, &done)?;
     let lost = if done.losses.is_empty() { Status::Done } else { Status::Lost };
-    Ok(lost.max(context.report.loss(&log.info().lost, &input.path)))
+    Ok(lost.max(context.notices.loss(&log.info().lost, &input.path)))
 }
 
 /// The paths of many files on stdout, and a line about all on stderr; or all of it as JSON.

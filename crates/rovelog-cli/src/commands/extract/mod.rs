@@ -13,12 +13,15 @@ use rovelog::AnyLog;
 use rovelog_export::cloud;
 use serde::Serialize;
 
-use crate::args::{Context, Format};
-use crate::input::Input;
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome, Status};
+use crate::input::{Input, LogArg};
+use crate::notices::note;
 use crate::outfile::{OutArgs, OutFile};
-use crate::report::{Failure, Outcome, Status, count, note};
+use crate::text::count;
+use crate::times::Times;
 use crate::velodyne::VelodyneArgs;
-use crate::when::{Times, WindowArgs};
+use crate::when::WindowArgs;
 
 const MORE: &str = "\
 Pictures are copied as they lie in the log, never decoded; only raw ones become PNG. Of a Velodyne every
@@ -37,9 +40,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// A log; - is stdin
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArg,
     /// The folder for the files; it is made where it is missing
     #[arg(short, long, value_name = "DIR", required = true)]
     output: PathBuf,
@@ -154,7 +156,7 @@ fn make_folder(folder: &Path) -> Result<(), Failure> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
-    let input = Input::new(args.file.as_deref())?;
+    let input = args.log.input()?;
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
     if !matches!(log, AnyLog::Vel(_) | AnyLog::Rosbag(_)) {
@@ -229,5 +231,5 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             index: args.output.join("index.csv").to_string_lossy().into_owned(),
         })?;
     }
-    Ok(context.report.loss(&log.info().lost, &input.path).max(done.status))
+    Ok(context.notices.loss(&log.info().lost, &input.path).max(done.status))
 }

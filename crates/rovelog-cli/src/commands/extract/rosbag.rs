@@ -9,7 +9,7 @@ use rovelog_export::picture::{self, Layout};
 use rovelog_export::topic_names;
 
 use super::{Extraction, Row, free};
-use crate::report::{Failure, Status};
+use crate::failure::{Failure, Status};
 use crate::when::Window;
 
 const COMPRESSED: &str = "sensor_msgs/CompressedImage";
@@ -98,7 +98,7 @@ impl Extraction<'_> {
 
     fn left_out(&mut self, offset: u64, why: &str) {
         self.context
-            .report
+            .notices
             .warn("images that cannot be written", &format!("the image at byte {offset}: {why}"));
         self.status = Status::Lost;
     }

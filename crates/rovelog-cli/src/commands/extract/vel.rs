@@ -13,7 +13,7 @@ use rovelog_export::cloud::{self, CloudPoint};
 use rovelog_export::pcap::PcapWriter;
 
 use super::{Extraction, Row, free};
-use crate::report::{Failure, Status};
+use crate::failure::{Failure, Status};
 use crate::when::Window;
 
 impl Extraction<'_> {
@@ -69,7 +69,7 @@ impl Extraction<'_> {
             Encoding::Jpeg => Ok((None, "jpg")),
             Encoding::Unknown => {
                 let at = message.offset;
-                self.context.report.warn(
+                self.context.notices.warn(
                     "images of an unknown layout",
                     &format!(
                         "the image at byte {at} fits no known layout; its bytes are written as they are"
@@ -83,11 +83,7 @@ impl Extraction<'_> {
 
     /// Every revolution as a cloud.
     pub(super) fn clouds(&mut self, reader: &VelReader, window: &Window) -> Result<(), Failure> {
-        let has_packets = reader.payloads(Kind::Velodyne).any(|(_, payload)| match payload {
-            Payload::Velodyne(packets) => !packets.is_empty(),
-            _ => false,
-        });
-        if !has_packets {
+        if !reader.has_packets() {
             return Ok(());
         }
         let args = self.args;
@@ -102,7 +98,7 @@ impl Extraction<'_> {
                     return Err(failure);
                 }
                 // The images are there; the clouds are missing, and that is said.
-                self.context.report.failure(&failure);
+                self.context.notices.failure(&failure);
                 self.status = Status::Lost;
                 return Ok(());
             }
@@ -145,7 +141,7 @@ impl Extraction<'_> {
         })?;
         if displaced > 0 {
             let why = format!("{displaced} packets have times that a capture cannot hold");
-            self.context.report.warn("times that a capture cannot hold", &why);
+            self.context.notices.warn("times that a capture cannot hold", &why);
             self.status = Status::Lost;
         }
         self.packets = count;

@@ -5,9 +5,9 @@ use std::io;
 use rovelog::{LogReader, Select};
 use rovelog_export::topic_names;
 
-use crate::commands::cat::span;
-use crate::output::size as shown;
-use crate::report::Failure;
+use crate::failure::Failure;
+use crate::text::size as shown;
+use crate::when::span;
 
 /// The most parts of one log.
 const MOST: usize = 10_000;

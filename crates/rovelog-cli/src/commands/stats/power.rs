@@ -12,9 +12,10 @@ use rovelog::rld_format::{RldError, RldReader};
 use rovelog::{Clock, Error, LogReader, Timestamp};
 
 use super::{Line, Section};
-use crate::args::Context;
-use crate::report::Failure;
-use crate::when::{Times, duration};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::times::Times;
+use crate::when::span_of_time;
 
 /// What decides whether a low value counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -42,7 +43,7 @@ pub(super) struct PowerArgs {
     #[arg(long, value_enum, value_name = "BY", default_value_t = Ranges::Bits)]
     ranges: Ranges,
     /// Power logs: a section for each span of this length, from the first row: 1s, 500ms, 1m
-    #[arg(long, value_name = "SPAN", value_parser = span, conflicts_with_all = ["by", "above"])]
+    #[arg(long, value_name = "SPAN", value_parser = span_of_time, conflicts_with_all = ["by", "above"])]
     window: Option<i64>,
     /// Windows begin at whole spans of the clock, not with the first row
     #[arg(long, requires = "window")]
@@ -56,13 +57,6 @@ pub(super) struct PowerArgs {
     /// Power logs: a section for each stretch at or above a value, until below a second one: I1=0.005,0.004
     #[arg(long, value_name = "NAME=ENTER[,LEAVE]")]
     above: Option<String>,
-}
-
-fn span(text: &str) -> Result<i64, String> {
-    match duration(text)? {
-        0 => Err("a window cannot be without length".to_owned()),
-        nanos => Ok(nanos),
-    }
 }
 
 impl PowerArgs {
@@ -207,7 +201,7 @@ impl Shown {
                 }
                 None => "no energy: this log has no current in amperes".to_owned(),
             };
-            context.report.warn("no energy", &what);
+            context.notices.warn("no energy", &what);
         }
         Ok(Self {
             topic: log.topics().first().map_or_else(String::new, |topic| topic.name.clone()),

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use rovelog::{LogReader, Select, Value};
+use rovelog::{LogReader, Select, Topic, Value};
 
 use super::{Line, Section};
-use crate::report::Failure;
+use crate::failure::Failure;
 
 /// Sums of a field, by Welford's method: floats of any size do not cancel.
 #[derive(Default)]
@@ -36,14 +36,15 @@ impl Running {
     }
 }
 
-/// The whole log: every number of every topic, in the order of topics and fields.
-pub(super) fn section(log: &dyn LogReader) -> Result<Section, Failure> {
+/// The whole log: every number of these topics, in the order of topics and fields.
+pub(super) fn section(log: &dyn LogReader, topics: &[&Topic]) -> Result<Section, Failure> {
+    let select = Select::topics(topics.iter().map(|topic| topic.name.clone()));
     // By topic: the flat names in order, and what is summed of each.
-    let mut topics: Vec<(Vec<String>, HashMap<String, Running>)> = Vec::new();
-    topics.resize_with(log.topics().len(), Default::default);
-    for record in log.records(&Select::all()) {
+    let mut fields: Vec<(Vec<String>, HashMap<String, Running>)> = Vec::new();
+    fields.resize_with(log.topics().len(), Default::default);
+    for record in log.records(&select) {
         let record = record?;
-        let (names, sums) = &mut topics[record.topic.id.index()];
+        let (names, sums) = &mut fields[record.topic.id.index()];
         record.value()?.flatten(&mut |name, value| {
             let number = match value {
                 Value::Bool(bit) => Some(f64::from(u8::from(*bit))),
@@ -60,8 +61,8 @@ pub(super) fn section(log: &dyn LogReader) -> Result<Section, Failure> {
             sums.insert(name.to_owned(), running);
         });
     }
-    let mut fields = Vec::new();
-    for (topic, (names, sums)) in log.topics().iter().zip(&topics) {
+    let mut lines = Vec::new();
+    for (topic, (names, sums)) in log.topics().iter().zip(&fields) {
         let unit = |name: &str| {
             let schema = topic.schema.as_ref()?;
             schema.fields.iter().find(|field| &*field.name == name)?.unit.clone()
@@ -69,7 +70,7 @@ pub(super) fn section(log: &dyn LogReader) -> Result<Section, Failure> {
         for name in names {
             let sums = &sums[name];
             let some = sums.count > 0;
-            fields.push(Line {
+            lines.push(Line {
                 topic: topic.name.clone(),
                 field: name.clone(),
                 unit: unit(name),
@@ -83,5 +84,5 @@ pub(super) fn section(log: &dyn LogReader) -> Result<Section, Failure> {
             });
         }
     }
-    Ok(Section { fields, ..Section::default() })
+    Ok(Section { fields: lines, ..Section::default() })
 }

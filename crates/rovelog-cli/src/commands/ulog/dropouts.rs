@@ -1,15 +1,14 @@
 //! `rovelog ulog dropouts`: when the logger could not write, and which topics lost how much by it.
 
 use std::io::Write as _;
-use std::path::PathBuf;
 
 use serde::Serialize;
 
 use super::ulog;
-use crate::args::{Context, Format};
-use crate::input::Input;
-use crate::output::escape;
-use crate::report::{Outcome, count};
+use crate::context::{Context, Format};
+use crate::failure::Outcome;
+use crate::input::LogArg;
+use crate::text::{count, escape};
 
 const MORE: &str = "\
 A topic that is logged at a steady rate tells what it lost: so many periods fit into the gap between
@@ -23,9 +22,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(super) struct Args {
-    /// A log; - is stdin
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArg,
 }
 
 /// The document `rovelog.dropouts/1`.
@@ -56,7 +54,7 @@ struct LossDoc {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
-    let input = Input::new(args.file.as_deref())?;
+    let input = args.log.input()?;
     let log = input.open(context)?;
     let ulog = ulog(&log, &input)?;
     let times = context.times(log.info()).map_err(|failure| failure.at(&input.path))?;
@@ -78,7 +76,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         });
         let dropouts = dropouts.collect();
         out.document(&Document { schema: "rovelog.dropouts/1", file: input.name(), dropouts })?;
-        return Ok(context.report.loss(&log.info().lost, &input.path));
+        return Ok(context.notices.loss(&log.info().lost, &input.path));
     }
     for (number, dropout) in dropouts.iter().enumerate() {
         let mut time = String::new();
@@ -95,5 +93,5 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         writeln!(out, "no dropouts")?;
     }
     out.flush()?;
-    Ok(context.report.loss(&log.info().lost, &input.path))
+    Ok(context.notices.loss(&log.info().lost, &input.path))
 }

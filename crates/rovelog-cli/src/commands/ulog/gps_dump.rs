@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use rovelog::ulog_format::px4::gps_dump;
 
 use super::ulog;
-use crate::args::{Context, Format};
-use crate::input::Input;
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome};
+use crate::input::LogArg;
+use crate::notices::note;
 use crate::outfile::{OutArgs, OutFile};
-use crate::report::{Failure, Outcome, count, note};
+use crate::text::count;
 
 const MORE: &str = "\
 The bytes are those of the receiver's own protocol (UBX, NMEA, RTCM), as the topic gps_dump has them.
@@ -22,9 +24,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(super) struct Args {
-    /// A log; - is stdin
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArg,
     /// The file to write
     #[arg(short, long, value_name = "OUT", required = true)]
     output: PathBuf,
@@ -40,7 +41,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     context.format(&[Format::Text])?;
-    let input = Input::new(args.file.as_deref())?;
+    let input = args.log.input()?;
     let mut out = OutFile::create(&args.output, &[&input.path], args.out)?;
     let log = input.open(context)?;
     let mut bytes = 0;
@@ -62,5 +63,5 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if !context.global.quiet {
         note(&format!("wrote {} to {}", count(bytes, "byte"), args.output.display()));
     }
-    Ok(context.report.loss(&log.info().lost, &input.path))
+    Ok(context.notices.loss(&log.info().lost, &input.path))
 }

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::path::PathBuf;
 
 use rovelog::Value;
 use serde::Serialize;
 
 use super::ulog;
-use crate::args::{Context, Format};
-use crate::input::Input;
-use crate::output::escape;
-use crate::report::Outcome;
+use crate::context::{Context, Format};
+use crate::failure::Outcome;
+use crate::input::LogArg;
+use crate::text::escape;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,9 +21,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// A log; - is stdin
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArg,
 }
 
 /// The document `rovelog.infos/1`.
@@ -39,7 +37,7 @@ struct Document<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
-    let input = Input::new(args.file.as_deref())?;
+    let input = args.log.input()?;
     let log = input.open(context)?;
     let ulog = ulog(&log, &input)?;
     let (infos, lists) = (ulog.infos(), ulog.multi_infos());
@@ -60,7 +58,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
         out.flush()?;
     }
-    Ok(context.report.loss(&log.info().lost, &input.path))
+    Ok(context.notices.loss(&log.info().lost, &input.path))
 }
 
 /// Text without quotes; everything else as JSON.

@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 use rovelog::{LogReader, Select, Sliced};
 use serde::Serialize;
 
-use crate::args::{Context, Format};
-use crate::input::Input;
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome};
+use crate::input::{Input, LogArg};
+use crate::notices::note;
 use crate::outfile::{OutArgs, OutFile};
 use crate::output::Out;
-use crate::report::{Failure, Outcome, count, note};
-use crate::when::duration;
+use crate::text::count;
+use crate::when::span_of_time;
 use plan::Part;
 
 const MORE: &str = "\
@@ -31,14 +33,13 @@ Examples:
 #[command(after_help = MORE)]
 #[command(group(clap::ArgGroup::new("how").required(true).args(["every", "size", "by_topic"])))]
 pub(crate) struct Args {
-    /// A log; - is stdin
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArg,
     /// The folder for the parts; it is made where it is missing
     #[arg(short, long, value_name = "DIR", required = true)]
     output: PathBuf,
     /// A part for each span of this length, from the start of the log: 60s, 5m, 500ms
-    #[arg(long, value_name = "SPAN", value_parser = every)]
+    #[arg(long, value_name = "SPAN", value_parser = span_of_time)]
     every: Option<i64>,
     /// Parts by time of at most this many bytes: 1GB, 500MB, 64KiB
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
@@ -48,13 +49,6 @@ pub(crate) struct Args {
     by_topic: bool,
     #[command(flatten)]
     out: OutArgs,
-}
-
-fn every(text: &str) -> Result<i64, String> {
-    match duration(text)? {
-        0 => Err("a part cannot be without length".to_owned()),
-        nanos => Ok(nanos),
-    }
 }
 
 /// `1GB`, `64KiB`, `1000`.
@@ -95,7 +89,7 @@ struct Document {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
-    let input = Input::new(args.file.as_deref())?;
+    let input = args.log.input()?;
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
     let stem = if input.is_stdin() { None } else { input.path.file_stem() };
@@ -159,12 +153,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if format == Format::Json {
         out.document(&Document { schema: "rovelog.split/1", file: input.name(), parts: docs })?;
     }
-    Ok(context.report.loss(&log.info().lost, &input.path))
+    Ok(context.notices.loss(&log.info().lost, &input.path))
 }
 
 fn path_line(out: &mut Out, path: &Path) -> std::io::Result<()> {
     use std::io::Write as _;
-    writeln!(out, "{}", crate::output::escape(&path.to_string_lossy()))
+    writeln!(out, "{}", crate::text::escape(&path.to_string_lossy()))
 }
 
 /// Writes a part; `None` where there is nothing in it.

@@ -1,19 +1,20 @@
 //! `rovelog track`: where the vehicle went, for maps.
 
+mod table;
+
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use rovelog_export::track::{
-    self, Altitude, Tally, Track, TrackOptions, TrackPoint, WriteError, WriteOptions,
-};
-use serde::Serialize;
+use rovelog_export::track::{self, Altitude, Tally, Track, TrackOptions, WriteError, WriteOptions};
 
-use crate::args::{Context, Format};
-use crate::input::Input;
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome};
+use crate::input::LogArg;
+use crate::notices::note;
 use crate::outfile::{OutArgs, OutFile};
-use crate::report::{Failure, Outcome, count, note};
 use crate::select::unknown_topic;
-use crate::when::{Times, WindowArgs};
+use crate::text::count;
+use crate::when::WindowArgs;
 
 const MORE: &str = "\
 Without --topic, all instances of the first of these that has a fix are taken: vehicle_gps_position,
@@ -30,9 +31,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// A log; - is stdin
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArg,
     /// The file to write; its extension says which format
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -78,7 +78,7 @@ enum Target<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let target = target(args, context)?;
-    let input = Input::new(args.file.as_deref())?;
+    let input = args.log.input()?;
     // Before the log is read: whoever has to name another file learns it at once.
     let file = match target {
         Target::File(_, path) => Some(OutFile::create(path, &[&input.path], args.out)?),
@@ -113,9 +113,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         (Target::Stdout(format) | Target::File(format, _), _) => {
             write(&track, format, args, &mut context.out())?;
         }
-        (Target::Table(format), _) => table(&track, format, &times, &input, context)?,
+        (Target::Table(format), _) => table::write(&track, format, &times, &input, context)?,
     }
-    Ok(context.report.loss(&log.info().lost, &input.path))
+    Ok(context.notices.loss(&log.info().lost, &input.path))
 }
 
 /// What the arguments ask for, before anything is read.
@@ -215,145 +215,4 @@ fn summary(path: &Path, track: &Track, tally: &Tally) -> String {
         text = format!("{text}; left out: {left_out}");
     }
     text
-}
-
-/// A point in a table.
-#[derive(Serialize)]
-struct Row<'a> {
-    time: Option<String>,
-    t_ns: Option<String>,
-    topic: &'a str,
-    segment: usize,
-    latitude_deg: f64,
-    longitude_deg: f64,
-    altitude_msl_m: Option<f64>,
-    altitude_ellipsoid_m: Option<f64>,
-    fix: Option<&'static str>,
-    satellites: Option<u8>,
-    hdop: Option<f32>,
-    speed_m_s: Option<f32>,
-    course_deg: Option<f32>,
-    mode: Option<&'a str>,
-}
-
-/// What happened on the way.
-#[derive(Serialize)]
-struct MarkDoc<'a> {
-    time: Option<String>,
-    t_ns: Option<String>,
-    kind: &'static str,
-    name: &'a str,
-    latitude_deg: Option<f64>,
-    longitude_deg: Option<f64>,
-}
-
-/// The document `rovelog.track/1`.
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    file: String,
-    points: Vec<Row<'a>>,
-    marks: Vec<MarkDoc<'a>>,
-}
-
-fn row<'a>(track: &'a Track, topic: &'a str, segment: usize, point: &TrackPoint, times: &Times) -> Row<'a> {
-    Row {
-        time: times.machine(Some(point.time)),
-        t_ns: times.t_ns(Some(point.time)).map(|nanos| nanos.to_string()),
-        topic,
-        segment,
-        latitude_deg: point.latitude,
-        longitude_deg: point.longitude,
-        altitude_msl_m: point.altitude_msl,
-        altitude_ellipsoid_m: point.altitude_ellipsoid,
-        fix: point.fix.map(track::Fix::name),
-        satellites: point.satellites,
-        hdop: point.hdop,
-        speed_m_s: point.speed,
-        course_deg: point.course,
-        mode: track.phase_at(point.time).map(|phase| phase.name.as_str()),
-    }
-}
-
-fn table(
-    track: &Track,
-    format: Format,
-    times: &Times,
-    input: &Input,
-    context: &Context,
-) -> Result<(), Failure> {
-    let rows = track.lines.iter().flat_map(|line| {
-        line.segments.iter().enumerate().flat_map(move |(number, segment)| {
-            segment
-                .points
-                .iter()
-                .map(move |point| (point.time, row(track, &line.source, number, point, times)))
-        })
-    });
-    let mut out = context.out();
-    match format {
-        Format::Csv => {
-            let head = [
-                "time",
-                "t_ns",
-                "topic",
-                "segment",
-                "latitude_deg",
-                "longitude_deg",
-                "altitude_msl_m",
-                "altitude_ellipsoid_m",
-                "fix",
-                "satellites",
-                "hdop",
-                "speed_m_s",
-                "course_deg",
-                "mode",
-            ];
-            let rows = rows.map(|(at, row)| {
-                let mut time = String::new();
-                times.push_csv(Some(at), &mut time);
-                [
-                    time,
-                    row.t_ns.unwrap_or_default(),
-                    row.topic.to_owned(),
-                    row.segment.to_string(),
-                    row.latitude_deg.to_string(),
-                    row.longitude_deg.to_string(),
-                    cell(row.altitude_msl_m),
-                    cell(row.altitude_ellipsoid_m),
-                    cell(row.fix),
-                    cell(row.satellites),
-                    cell(row.hdop),
-                    cell(row.speed_m_s),
-                    cell(row.course_deg),
-                    cell(row.mode),
-                ]
-            });
-            out.csv(head, rows)
-        }
-        Format::Ndjson => {
-            for (_, row) in rows {
-                out.line(&row)?;
-                out.end_record()?;
-            }
-            Ok(std::io::Write::flush(&mut out)?)
-        }
-        _ => {
-            let marks = track.marks.iter().map(|mark| MarkDoc {
-                time: times.machine(Some(mark.time)),
-                t_ns: times.t_ns(Some(mark.time)).map(|nanos| nanos.to_string()),
-                kind: mark.kind.name(),
-                name: &mark.name,
-                latitude_deg: mark.place.map(|place| place.latitude),
-                longitude_deg: mark.place.map(|place| place.longitude),
-            });
-            let points = rows.map(|(_, row)| row).collect();
-            let marks = marks.collect();
-            Ok(out.document(&Document { schema: "rovelog.track/1", file: input.name(), points, marks })?)
-        }
-    }
-}
-
-fn cell(value: Option<impl ToString>) -> String {
-    value.map(|value| value.to_string()).unwrap_or_default()
 }

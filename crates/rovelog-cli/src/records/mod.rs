@@ -1,17 +1,25 @@
 //! Writing records: a line of text, a JSON object or a row of CSV each. Memory does not grow with the log.
 
+mod leaves;
+mod plain;
+
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use rovelog::{FieldType, Record, Schema, Topic, Value};
+use rovelog::{Record, Schema, Topic, Value};
+use rovelog_export::ndjson;
 
-use crate::args::{Context, Format};
-use crate::output::{Out, escape};
-use crate::report::{Failure, Status};
-use crate::select::{FieldArgs, Keep, leaves};
-use crate::when::Times;
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Status};
+use crate::output::Out;
+use crate::select::{FieldArgs, Keep};
+use crate::text::escape;
+use crate::times::Times;
+use leaves::{cells, count, flatten, flatten_under};
+use plain::entry;
+pub(crate) use plain::{cell, plain};
 
 /// Where records go.
 enum Sink {
@@ -109,7 +117,9 @@ impl<'a> Records<'a> {
         let keep = self.fields.keep(Some(schema)).unwrap_or(Keep::All);
         csv.write_field("time")?;
         csv.write_field("t_ns")?;
-        for (_, name) in leaves(schema).iter().enumerate().filter(|(place, _)| keep.leaf(*place)) {
+        for (_, name) in
+            crate::select::leaves(schema).iter().enumerate().filter(|(place, _)| keep.leaf(*place))
+        {
             csv.write_field(name)?;
         }
         csv.write_record(None::<&[u8]>)?;
@@ -140,7 +150,7 @@ impl<'a> Records<'a> {
             Sink::Csv(csv) => {
                 if row(csv, record, &value, schema, plan, self.times, &mut self.line)? {
                     let text = format!("{} has bytes, which CSV cannot carry", record.topic.name);
-                    self.context.report.warn("records with bytes", &text);
+                    self.context.notices.warn("records with bytes", &text);
                     self.status = Status::Lost;
                 }
             }
@@ -180,7 +190,7 @@ impl<'a> Records<'a> {
         };
         let width = name.chars().count();
         let schema = topic.schema.clone();
-        let leaves = schema.as_deref().map(|schema| leaves(schema).len());
+        let leaves = schema.as_deref().map(|schema| crate::select::leaves(schema).len());
         Ok(Plan::Write(Layout { keep, name, width, schema, leaves }))
     }
 
@@ -193,7 +203,7 @@ impl<'a> Records<'a> {
         if self.context.global.strict {
             return Err(Failure::failed(text).at(self.file));
         }
-        self.context.report.warn("records cannot be decoded", &text);
+        self.context.notices.warn("records cannot be decoded", &text);
         self.status = Status::Lost;
         Ok(())
     }
@@ -220,17 +230,6 @@ fn is_raw(value: &Value, schema: &Schema) -> bool {
         && !matches!(&schema.fields[..], [field] if &*field.name == "raw")
 }
 
-/// Leaves in `value`: values without parts, and lists that have another length in each record.
-fn count(value: &Value, schema: Option<&Schema>) -> usize {
-    let mut leaves = 0;
-    cells(value, schema, &mut |_| {
-        leaves += 1;
-        Ok::<(), std::convert::Infallible>(())
-    })
-    .unwrap_or_default();
-    leaves
-}
-
 /// `time=1 q=[1.0, 0.0] pos={x=1.0}`; single leaves by their flat names where not all is wanted.
 fn text(value: &Value, schema: Option<&Schema>, keep: &Keep, line: &mut String) {
     let start = line.len();
@@ -250,71 +249,6 @@ fn text(value: &Value, schema: Option<&Schema>, keep: &Keep, line: &mut String) 
     });
 }
 
-fn entry(before: &str, name: &str, value: &Value, line: &mut String) {
-    line.push_str(before);
-    line.push_str(&escape(name));
-    line.push('=');
-    plain(value, line);
-}
-
-/// A value as a person reads it.
-pub(crate) fn plain(value: &Value, line: &mut String) {
-    match value {
-        Value::Text(text) => {
-            let _ = write!(line, "\"{}\"", escape(text).replace('"', "\\\""));
-        }
-        Value::List(items) => {
-            for (i, item) in items.iter().enumerate() {
-                line.push_str(if i == 0 { "[" } else { ", " });
-                plain(item, line);
-            }
-            line.push_str(if items.is_empty() { "[]" } else { "]" });
-        }
-        Value::Struct(fields) => {
-            for (i, (name, value)) in fields.iter().enumerate() {
-                entry(if i == 0 { "{" } else { " " }, name, value, line);
-            }
-            line.push_str(if fields.is_empty() { "{}" } else { "}" });
-        }
-        Value::Null => line.push_str("null"),
-        leaf => {
-            cell(leaf, line);
-        }
-    }
-}
-
-/// A leaf without quotes, as CSV has it; `false` where it has no text form.
-pub(crate) fn cell(value: &Value, line: &mut String) -> bool {
-    let _ = match value {
-        Value::Null => Ok(()),
-        Value::Bool(v) => write!(line, "{v}"),
-        Value::Int(v, _) => write!(line, "{v}"),
-        Value::UInt(v, _) => write!(line, "{v}"),
-        Value::F32(v) if v.is_finite() => float(v, line),
-        Value::F64(v) if v.is_finite() => float(v, line),
-        Value::F32(v) => write!(line, "{v}"),
-        Value::F64(v) => write!(line, "{v}"),
-        Value::Text(v) => write!(line, "{v}"),
-        Value::Bytes(v) => {
-            let _ = write!(line, "<{} bytes>", v.len());
-            return false;
-        }
-        _ => return false,
-    };
-    true
-}
-
-/// A finite float in the shortest digits that give the same number again, at the width of the field: as in
-/// JSON, and several times as fast as `fmt`.
-fn float(value: &impl serde::Serialize, line: &mut String) -> std::fmt::Result {
-    let mut digits = [0; 32];
-    let mut rest = digits.as_mut_slice();
-    serde_json::to_writer(&mut rest, value).map_err(|_| std::fmt::Error)?;
-    let len = 32 - rest.len();
-    line.push_str(std::str::from_utf8(&digits[..len]).map_err(|_| std::fmt::Error)?);
-    Ok(())
-}
-
 /// The JSON object of a record.
 fn json(
     record: &Record<'_>,
@@ -324,16 +258,8 @@ fn json(
     times: &Times,
     line: &mut Vec<u8>,
 ) -> Result<(), Failure> {
-    match times.machine(record.time) {
-        Some(time) => write!(line, "{{\"time\":\"{time}\"")?,
-        None => line.extend_from_slice(b"{\"time\":null"),
-    }
-    match times.t_ns(record.time) {
-        Some(nanos) => write!(line, ",\"t_ns\":\"{nanos}\"")?,
-        None => line.extend_from_slice(b",\"t_ns\":null"),
-    }
-    let Record { seq, offset, .. } = record;
-    write!(line, ",\"topic\":{},\"seq\":{seq},\"offset\":{offset},\"data\":", plan.name)?;
+    let (time, t_ns) = (times.machine(record.time), times.t_ns(record.time));
+    ndjson::head(time.as_deref(), t_ns, &plan.name, record, line)?;
     match (&plan.keep, value) {
         (Keep::Leaves(_), Value::Struct(fields)) => some_fields(fields, schema, &plan.keep, line)?,
         _ => serde_json::to_writer(&mut *line, value)?,
@@ -419,76 +345,4 @@ fn row(
         csv.flush()?;
     }
     Ok(bytes)
-}
-
-/// The leaves of a value, without the cost of their names.
-fn cells<E>(
-    value: &Value,
-    schema: Option<&Schema>,
-    visit: &mut dyn FnMut(&Value) -> Result<(), E>,
-) -> Result<(), E> {
-    match (value, schema) {
-        (Value::Struct(fields), Some(schema)) if fields.len() == schema.fields.len() => fields
-            .iter()
-            .zip(&schema.fields)
-            .try_for_each(|((_, value), field)| cells_of(value, Some(&field.ty), visit)),
-        _ => cells_of(value, None, visit),
-    }
-}
-
-fn cells_of<E>(
-    value: &Value,
-    ty: Option<&FieldType>,
-    visit: &mut dyn FnMut(&Value) -> Result<(), E>,
-) -> Result<(), E> {
-    match (value, ty) {
-        (list, Some(FieldType::List(_))) => visit(list),
-        (Value::Struct(_), Some(FieldType::Struct(schema))) => cells(value, Some(schema), visit),
-        (Value::Struct(fields), _) => fields.iter().try_for_each(|(_, value)| cells_of(value, None, visit)),
-        (Value::List(items), ty) => {
-            let element = if let Some(FieldType::Array(element, _)) = ty { Some(&**element) } else { None };
-            items.iter().try_for_each(|value| cells_of(value, element, visit))
-        }
-        (leaf, _) => visit(leaf),
-    }
-}
-
-/// The leaves of a value with their flat names; a list of any length is one.
-fn flatten(value: &Value, schema: Option<&Schema>, visit: &mut dyn FnMut(&str, &Value)) {
-    let Value::Struct(fields) = value else { return value.flatten(visit) };
-    for (number, (name, value)) in fields.iter().enumerate() {
-        let ty = schema.and_then(|schema| schema.fields.get(number)).map(|field| &field.ty);
-        flatten_under(&mut name.to_string(), value, ty, visit);
-    }
-}
-
-fn flatten_under(
-    path: &mut String,
-    value: &Value,
-    ty: Option<&FieldType>,
-    visit: &mut dyn FnMut(&str, &Value),
-) {
-    let len = path.len();
-    match (value, ty) {
-        (list, Some(FieldType::List(_))) => visit(path, list),
-        (Value::Struct(fields), ty) => {
-            let nested = if let Some(FieldType::Struct(schema)) = ty { Some(schema) } else { None };
-            for (number, (name, value)) in fields.iter().enumerate() {
-                let ty = nested.and_then(|schema| schema.fields.get(number)).map(|field| &field.ty);
-                path.push('.');
-                path.push_str(name);
-                flatten_under(path, value, ty, visit);
-                path.truncate(len);
-            }
-        }
-        (Value::List(items), ty) => {
-            let element = if let Some(FieldType::Array(element, _)) = ty { Some(&**element) } else { None };
-            for (i, value) in items.iter().enumerate() {
-                let _ = write!(path, "[{i}]");
-                flatten_under(path, value, element, visit);
-                path.truncate(len);
-            }
-        }
-        (leaf, _) => visit(path, leaf),
-    }
 }

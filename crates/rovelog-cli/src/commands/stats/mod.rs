@@ -5,15 +5,17 @@ mod records;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
 
 use rovelog::AnyLog;
 use serde::Serialize;
 
-use crate::args::{Context, Format};
-use crate::input::Input;
-use crate::output::{Align, Out, Table, escape};
-use crate::report::{Failure, Outcome, Status};
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome, Status};
+use crate::input::LogArg;
+use crate::output::Out;
+use crate::select::{FieldArgs, TopicArgs};
+use crate::table::{Align, Table};
+use crate::text::escape;
 
 const MORE: &str = "\
 One pass. In a power log (RLD) a current of two ranges is one field, settled beside switches; sums are
@@ -30,15 +32,12 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// A log
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
-    /// Only these topics
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    topics: Option<Vec<String>>,
-    /// Only these fields; channels, currents and powers of a power log
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    fields: Option<Vec<String>>,
+    #[command(flatten)]
+    log: LogArg,
+    #[command(flatten)]
+    topics: TopicArgs,
+    #[command(flatten)]
+    fields: FieldArgs,
     #[command(flatten)]
     power: power::PowerArgs,
 }
@@ -90,24 +89,23 @@ struct Document<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
-    let input = Input::new(Some(&args.file))?;
+    let input = args.log.input()?;
     let log = input.open(context)?;
-    input.refuse_damage(log.diagnostics(), context)?;
+    let here = |failure: Failure| failure.at(&input.path);
+    let topics = args.topics.pick(log.topics()).map_err(here)?;
     let mut sections = match &log {
         AnyLog::Rld(reader) => power::sections(reader, &args.power, context)?,
         other if args.power.is_asked() => {
             let what = format!("{} logs have no charge and energy", other.format().name);
             return Err(Failure::usage(what).next("leave out --energy, --power, --window, --by and --above"));
         }
-        other => vec![records::section(&**other)?],
+        other => vec![records::section(&**other, &topics)?],
     };
+    let lines = sections.iter().flat_map(|section| &section.fields);
+    args.fields.demand_of(&lines.map(|line| line.field.clone()).collect::<Vec<_>>()).map_err(here)?;
+    let picked = |name: &str| topics.iter().any(|topic| topic.name == name);
     for section in &mut sections {
-        section.fields.retain(|line| {
-            let topic = args.topics.as_ref().is_none_or(|names| {
-                names.iter().any(|name| line.topic == *name || line.topic.strip_suffix("/0") == Some(name))
-            });
-            topic && args.fields.as_ref().is_none_or(|names| names.contains(&line.field))
-        });
+        section.fields.retain(|line| picked(&line.topic) && args.fields.keeps(&line.field));
     }
     let out = context.out();
     match format {
@@ -120,7 +118,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         Format::Csv => csv(out, &sections)?,
         _ => text(out, &sections)?,
     }
-    Ok(context.report.loss(&log.info().lost, &input.path).max(Status::Done))
+    Ok(context.notices.loss(&log.info().lost, &input.path).max(Status::Done))
 }
 
 fn ndjson(mut out: Out, sections: &[Section]) -> Result<(), Failure> {

@@ -8,9 +8,9 @@ use clap::Subcommand;
 use rovelog::AnyLog;
 use rovelog::ulog_format::UlogReader;
 
-use crate::args::Context;
+use crate::context::Context;
+use crate::failure::{Failure, Outcome};
 use crate::input::Input;
-use crate::report::{Failure, Outcome};
 
 /// What only a ULog has: dropouts, information messages, the talk with the GPS
 #[derive(clap::Args)]
@@ -37,9 +37,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 /// The log as a ULog; others are refused.
 fn ulog<'a>(log: &'a AnyLog, input: &Input) -> Result<&'a UlogReader, Failure> {
     let AnyLog::Ulog(ulog) = log else {
-        return Err(Failure::usage(format!("this is {}, not ULog", log.format().name))
-            .next("see what it has: rovelog info FILE")
-            .at(&input.path));
+        return Err(input.of_another_format(log, "ULog"));
     };
     Ok(ulog)
 }

@@ -1,0 +1,75 @@
+//! How the parameters of two logs differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+use std::path::Path;
+
+use rovelog::Value;
+use serde::Serialize;
+
+use super::model::{Param, same, shown};
+use crate::context::{Context, Format};
+use crate::failure::Failure;
+use crate::text::escape;
+
+/// The document `rovelog.params_diff/1`.
+#[derive(Serialize)]
+struct DiffDocument<'a> {
+    schema: &'static str,
+    a: String,
+    b: String,
+    differences: Vec<Difference<'a>>,
+}
+
+#[derive(Serialize)]
+struct Difference<'a> {
+    name: &'a str,
+    a: Option<&'a Value>,
+    b: Option<&'a Value>,
+}
+
+pub(super) fn compare(
+    a: (&Path, &BTreeMap<String, Param>),
+    b: (&Path, &BTreeMap<String, Param>),
+    format: Format,
+    context: &Context,
+) -> Result<(), Failure> {
+    let names: BTreeSet<&String> = a.1.keys().chain(b.1.keys()).collect();
+    let value = |params: &'_ BTreeMap<String, Param>, name: &String| -> Option<Value> {
+        params.get(name).and_then(|param| param.value.clone())
+    };
+    let pairs: Vec<_> = names
+        .into_iter()
+        .map(|name| (name, value(a.1, name), value(b.1, name)))
+        .filter(|(_, a, b)| !same(a.as_ref(), b.as_ref()))
+        .collect();
+    let differences = pairs.iter().map(|(name, a, b)| Difference { name, a: a.as_ref(), b: b.as_ref() });
+    let mut out = context.out();
+    match format {
+        Format::Text | Format::Qgc | Format::Octave => {
+            let width = pairs.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or_default();
+            for (name, a, b) in &pairs {
+                let name = format!("{:width$}", escape(name));
+                let (a, b) = (a.as_ref(), b.as_ref());
+                match (a, b) {
+                    (Some(_), Some(_)) => writeln!(out, "~ {name}  {} -> {}", shown(a), shown(b))?,
+                    (None, _) => writeln!(out, "+ {name}  {}", shown(b))?,
+                    (_, None) => writeln!(out, "- {name}  {}", shown(a))?,
+                }
+            }
+        }
+        Format::Json => out.document(&DiffDocument {
+            schema: "rovelog.params_diff/1",
+            a: a.0.to_string_lossy().into_owned(),
+            b: b.0.to_string_lossy().into_owned(),
+            differences: differences.collect(),
+        })?,
+        Format::Ndjson => differences.into_iter().try_for_each(|difference| out.line(&difference))?,
+        Format::Csv => {
+            let rows =
+                pairs.iter().map(|(name, a, b)| [(*name).clone(), shown(a.as_ref()), shown(b.as_ref())]);
+            return out.csv(["name", "a", "b"], rows);
+        }
+    }
+    Ok(out.flush()?)
+}

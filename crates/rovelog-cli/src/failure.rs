@@ -1,0 +1,135 @@
+//! How a command ends: its status, or why it could not be done, with the next step.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rovelog::{Error, ErrorKind};
+
+/// How a command ended; the greater, the worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Status {
+    /// Done.
+    Done,
+    /// Done, but data was lost.
+    Lost,
+    /// Some input failed, and that was said.
+    Failed,
+}
+
+/// What every command gives back.
+pub(crate) type Outcome = Result<Status, Failure>;
+
+/// Why a command could not be done.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Whoever read the results has seen enough.
+    Closed,
+    /// Said on stderr.
+    Said(Box<Said>),
+}
+
+/// A failure in words.
+#[derive(Debug)]
+pub(crate) struct Said {
+    /// Bad arguments, not a failure of the work.
+    pub(crate) usage: bool,
+    pub(crate) cause: String,
+    pub(crate) next: Option<String>,
+    pub(crate) file: Option<PathBuf>,
+    /// What lies behind the cause, for `-v`.
+    pub(crate) behind: Vec<String>,
+}
+
+impl Failure {
+    fn new(usage: bool, cause: String) -> Self {
+        Self::Said(Box::new(Said { usage, cause, next: None, file: None, behind: Vec::new() }))
+    }
+
+    /// The work failed: exit 1.
+    pub(crate) fn failed(cause: impl Into<String>) -> Self {
+        Self::new(false, cause.into())
+    }
+
+    /// The arguments ask for what cannot be: exit 2.
+    pub(crate) fn usage(cause: impl Into<String>) -> Self {
+        Self::new(true, cause.into())
+    }
+
+    /// The same failure with the next step; `FILE` stands for the path.
+    pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
+        if let Self::Said(said) = &mut self {
+            said.next = Some(next.into());
+        }
+        self
+    }
+
+    /// The same failure with the file that it is about.
+    pub(crate) fn at(mut self, file: &Path) -> Self {
+        if let Self::Said(said) = &mut self {
+            said.file.get_or_insert_with(|| file.to_owned());
+        }
+        self
+    }
+
+    /// Whether further inputs are pointless: bad arguments stay bad, a closed pipe stays closed.
+    pub(crate) fn ends_the_run(&self) -> bool {
+        match self {
+            Self::Closed => true,
+            Self::Said(said) => said.usage,
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        // A log is written from memory, so only the output can be a closed pipe.
+        let io = error.get_ref().downcast_ref::<io::Error>();
+        if io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            return Self::Closed;
+        }
+        let mut behind = Vec::new();
+        let mut source = std::error::Error::source(&error);
+        while let Some(error) = source {
+            behind.push(error.to_string());
+            source = error.source();
+        }
+        let usage = error.kind == ErrorKind::InvalidArgument;
+        let next = error.next.as_deref().map(str::to_owned);
+        Self::Said(Box::new(Said { usage, cause: error.to_string(), next, file: None, behind }))
+    }
+}
+
+/// Errors of writing results.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::Closed;
+        }
+        Self::failed(format!("cannot write the results: {error}"))
+    }
+}
+
+impl From<rovelog_export::ExportError> for Failure {
+    fn from(error: rovelog_export::ExportError) -> Self {
+        match error {
+            rovelog_export::ExportError::Log(error) => error.into(),
+            rovelog_export::ExportError::Io(error) => error.into(),
+            error => Self::failed(error.to_string()),
+        }
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        io::Error::from(error).into()
+    }
+}
+
+impl From<csv::Error> for Failure {
+    fn from(error: csv::Error) -> Self {
+        match error.into_kind() {
+            csv::ErrorKind::Io(error) => error.into(),
+            other => Self::failed(format!("cannot write the results: {other:?}")),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What goes to stderr, and the exit code: failures with their next step, losses, repeated warnings counted.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use rovelog::Ledger;
+
+use crate::failure::{Failure, Outcome, Status};
+use crate::text::{Paint, count, escape, with_file};
+
+/// Warnings of one kind that are printed; the rest is counted.
+const PRINTED: u64 = 5;
+
+/// What a command has to say beside its results.
+pub(crate) struct Notices {
+    verbose: bool,
+    paint: Paint,
+    warned: RefCell<BTreeMap<&'static str, u64>>,
+}
+
+impl Notices {
+    pub(crate) fn new(verbose: bool, paint: Paint) -> Self {
+        Self { verbose, paint, warned: RefCell::default() }
+    }
+
+    /// A warning; after the fifth of a `kind` they are only counted. `kind` reads on after "3 more": a plural.
+    pub(crate) fn warn(&self, kind: &'static str, text: &str) {
+        let mut warned = self.warned.borrow_mut();
+        let count = warned.entry(kind).or_default();
+        *count += 1;
+        if *count <= PRINTED {
+            say(&format!("{} {}", self.paint.yellow("warning:"), escape(text)));
+        }
+    }
+
+    /// One line about bytes that could not be read, where there are any.
+    pub(crate) fn loss(&self, lost: &Ledger, file: &Path) -> Status {
+        if lost.losses == 0 {
+            return Status::Done;
+        }
+        let (bytes, places) = (count(lost.bytes, "byte"), count(lost.losses, "place"));
+        let check = if file == Path::new("-") { String::new() } else { " (see: rovelog check FILE)".into() };
+        let text =
+            format!("{bytes} in {places} could not be read{}: {}", with_file(&check, file), shown(file));
+        self.warn("damaged logs", &text);
+        Status::Lost
+    }
+
+    /// A failure, with its next step.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        let Failure::Said(said) = failure else { return };
+        let mut text = format!("{} {}", self.paint.red("error:"), escape(&said.cause));
+        if let Some(file) = &said.file {
+            let _ = write!(text, ": {}", escape(&shown(file)));
+        }
+        if self.verbose {
+            for cause in &said.behind {
+                let _ = write!(text, "\n  caused by: {}", escape(cause));
+            }
+        }
+        if let Some(next) = &said.next {
+            let next = said.file.as_deref().map_or_else(|| next.clone(), |file| with_file(next, file));
+            let _ = write!(text, "\n  {} {}", self.paint.bold("next:"), escape(&next));
+        }
+        say(&text);
+    }
+
+    /// Says what is left to say; the exit code.
+    pub(crate) fn finish(&self, outcome: Outcome) -> u8 {
+        for (kind, count) in &*self.warned.borrow() {
+            if let Some(more) = count.checked_sub(PRINTED).filter(|more| *more > 0) {
+                say(&format!("{} {more} more {kind}", self.paint.yellow("warning:")));
+            }
+        }
+        match outcome {
+            Ok(Status::Done) | Err(Failure::Closed) => 0,
+            Ok(Status::Failed) => 1,
+            Ok(Status::Lost) => 3,
+            Err(failure) => {
+                self.failure(&failure);
+                let usage = matches!(&failure, Failure::Said(said) if said.usage);
+                if usage { 2 } else { 1 }
+            }
+        }
+    }
+}
+
+/// A line about what was done, for people.
+pub(crate) fn note(text: &str) {
+    say(&escape(text));
+}
+
+/// One line on stderr. Where that is closed, there is nobody to tell.
+fn say(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// A path as people read it.
+fn shown(file: &Path) -> Cow<'_, str> {
+    if file == Path::new("-") { Cow::Borrowed("stdin") } else { file.to_string_lossy() }
+}

@@ -1,0 +1,73 @@
+//! Values as a person reads them.
+
+use std::fmt::Write as _;
+
+use rovelog::Value;
+
+use crate::text::escape;
+
+/// `name=value`.
+pub(super) fn entry(before: &str, name: &str, value: &Value, line: &mut String) {
+    line.push_str(before);
+    line.push_str(&escape(name));
+    line.push('=');
+    plain(value, line);
+}
+
+/// A value as a person reads it.
+pub(crate) fn plain(value: &Value, line: &mut String) {
+    match value {
+        Value::Text(text) => {
+            let _ = write!(line, "\"{}\"", escape(text).replace('"', "\\\""));
+        }
+        Value::List(items) => {
+            for (i, item) in items.iter().enumerate() {
+                line.push_str(if i == 0 { "[" } else { ", " });
+                plain(item, line);
+            }
+            line.push_str(if items.is_empty() { "[]" } else { "]" });
+        }
+        Value::Struct(fields) => {
+            for (i, (name, value)) in fields.iter().enumerate() {
+                entry(if i == 0 { "{" } else { " " }, name, value, line);
+            }
+            line.push_str(if fields.is_empty() { "{}" } else { "}" });
+        }
+        Value::Null => line.push_str("null"),
+        leaf => {
+            cell(leaf, line);
+        }
+    }
+}
+
+/// A leaf without quotes, as CSV has it; `false` where it has no text form.
+pub(crate) fn cell(value: &Value, line: &mut String) -> bool {
+    let _ = match value {
+        Value::Null => Ok(()),
+        Value::Bool(v) => write!(line, "{v}"),
+        Value::Int(v, _) => write!(line, "{v}"),
+        Value::UInt(v, _) => write!(line, "{v}"),
+        Value::F32(v) if v.is_finite() => float(v, line),
+        Value::F64(v) if v.is_finite() => float(v, line),
+        Value::F32(v) => write!(line, "{v}"),
+        Value::F64(v) => write!(line, "{v}"),
+        Value::Text(v) => write!(line, "{v}"),
+        Value::Bytes(v) => {
+            let _ = write!(line, "<{} bytes>", v.len());
+            return false;
+        }
+        _ => return false,
+    };
+    true
+}
+
+/// A finite float in the shortest digits that give the same number again, at the width of the field: as in
+/// JSON, and several times as fast as `fmt`.
+fn float(value: &impl serde::Serialize, line: &mut String) -> std::fmt::Result {
+    let mut digits = [0; 32];
+    let mut rest = digits.as_mut_slice();
+    serde_json::to_writer(&mut rest, value).map_err(|_| std::fmt::Error)?;
+    let len = 32 - rest.len();
+    line.push_str(std::str::from_utf8(&digits[..len]).map_err(|_| std::fmt::Error)?);
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! Words for people: colours, sizes, counts, paths, and text that cannot steer a terminal.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Colours, or none.
+#[derive(Clone, Copy)]
+pub(crate) struct Paint(pub(crate) bool);
+
+impl Paint {
+    fn with(self, code: &str, text: &str) -> String {
+        if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.with("1", text)
+    }
+
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.with("2", text)
+    }
+
+    pub(crate) fn red(self, text: &str) -> String {
+        self.with("1;31", text)
+    }
+
+    pub(crate) fn yellow(self, text: &str) -> String {
+        self.with("1;33", text)
+    }
+}
+
+/// `text` with control characters written out: what a log says may not steer the terminal it is shown on.
+/// Marks that turn the direction of writing count as such; a tab does not.
+pub(crate) fn escape(text: &str) -> Cow<'_, str> {
+    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t');
+    if text.bytes().all(plain) || !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            c if steers(c) && u32::from(c) < 0x100 => {
+                let _ = write!(escaped, "\\x{:02x}", u32::from(c));
+            }
+            c if steers(c) => {
+                let _ = write!(escaped, "\\u{{{:x}}}", u32::from(c));
+            }
+            c => escaped.push(c),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+pub(crate) fn steers(c: char) -> bool {
+    (c.is_control() && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A size for people: `512 B`, `92 kB`, `7.9 MB`. Decimal, as disks and `ls -h --si` count.
+pub(crate) fn size(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    let mut unit = "B";
+    for next in ["kB", "MB", "GB", "TB"] {
+        // What would be rounded up to 1000 belongs to the next unit.
+        if value < 999.5 {
+            break;
+        }
+        value /= 1000.0;
+        unit = next;
+    }
+    let whole = unit == "B" || (unit == "kB" && value >= 9.95);
+    if whole { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
+}
+
+/// `1 byte`, `118 bytes`.
+pub(crate) fn count(n: u64, word: &str) -> String {
+    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
+}
+
+/// `; wrote flight.ulg` where there is a file.
+pub(crate) fn wrote(path: Option<&Path>) -> String {
+    path.map_or_else(String::new, |path| format!("; wrote {}", path.display()))
+}
+
+/// `text` with the path in place of the word `FILE`, quoted where a shell needs it.
+pub(crate) fn with_file(text: &str, file: &Path) -> String {
+    let path = file.to_string_lossy();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=:@,%".contains(c);
+    let quoted = if !path.is_empty() && path.chars().all(plain) {
+        path.into_owned()
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''"))
+    };
+    text.replace("FILE", &quoted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_cannot_steer_the_terminal() {
+        assert_eq!(escape("plain\ttab, größe"), "plain\ttab, größe");
+        assert_eq!(escape("\x1b[2J\x07\r\n\u{9b}1m\u{202e}"), "\\x1b[2J\\x07\\r\\n\\x9b1m\\u{202e}");
+    }
+
+    #[test]
+    fn sizes_are_decimal_and_short() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1.0 kB"),
+            (92_004, "92 kB"),
+            (999_499, "999 kB"),
+            (999_500, "1.0 MB"),
+            (7_903_440, "7.9 MB"),
+            (44_761_206, "44.8 MB"),
+            (3_200_000_000, "3.2 GB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn a_path_is_quoted_where_a_shell_needs_it() {
+        assert_eq!(with_file("see FILE", Path::new("logs/a_1.ulg")), "see logs/a_1.ulg");
+        assert_eq!(with_file("see FILE", Path::new("my log's.ulg")), r"see 'my log'\''s.ulg'");
+    }
+}

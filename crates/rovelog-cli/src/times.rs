@@ -1,0 +1,319 @@
+//! How times are written: the format, and what they count from.
+
+use std::cell::RefCell;
+use std::fmt::Write as _;
+
+use chrono::DateTime;
+use clap::ValueEnum;
+use rovelog::{Clock, LogInfo, Timestamp};
+
+use crate::failure::Failure;
+
+const SECOND: i64 = 1_000_000_000;
+/// 2000-01-01: no vehicle has been up since, and no log is older.
+const YEAR_2000: i64 = 946_684_800 * SECOND;
+
+/// How times are written.
+#[derive(Clone, Copy, Default, clap::Args)]
+pub(crate) struct TimeArgs {
+    /// How times are written: auto, rfc3339, seconds or nanoseconds
+    #[arg(long, global = true, value_enum, value_name = "FORMAT", hide_possible_values = true)]
+    pub(crate) time_format: Option<TimeFormat>,
+    /// What times count from: utc, boot or relative (to the start)
+    #[arg(long, global = true, value_enum, value_name = "BASE", hide_possible_values = true)]
+    pub(crate) time_base: Option<TimeBase>,
+}
+
+/// How times are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TimeFormat {
+    Auto,
+    Rfc3339,
+    Seconds,
+    Nanoseconds,
+}
+
+/// What times count from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TimeBase {
+    Utc,
+    Boot,
+    Relative,
+}
+
+/// Digits behind the second.
+#[derive(Clone, Copy)]
+enum Digits {
+    /// As many as the value needs: 0, 3, 6 or 9.
+    Needed,
+    /// Six, so that columns align; nine where microseconds do not do.
+    Aligned,
+    /// Always nine.
+    Nine,
+}
+
+/// How the times of one log are written; decided once.
+pub(crate) struct Times {
+    /// Unix time minus log time, where the log can be placed.
+    pub(crate) offset: Option<i64>,
+    pub(crate) start: Option<i64>,
+    pub(crate) end: Option<i64>,
+    clock: Clock,
+    pub(crate) base: TimeBase,
+    format: TimeFormat,
+    asked: TimeArgs,
+    /// What the longest time takes in text.
+    width: usize,
+    /// The last whole second that was written as a date, and its text: records come in time order.
+    second: RefCell<(i64, String)>,
+}
+
+impl Times {
+    pub(crate) fn new(info: &LogInfo, asked: TimeArgs) -> Result<Self, Failure> {
+        let nanos = |time: Option<Timestamp>| time.map(|time| time.nanos);
+        let clock = info.start.or(info.end).map_or(Clock::Boot, |time| time.clock);
+        let offset = if clock == Clock::Unix { Some(0) } else { info.utc.as_ref().map(|utc| utc.nanos) };
+        let base = asked.time_base.unwrap_or(if offset.is_some() { TimeBase::Utc } else { TimeBase::Boot });
+        if base == TimeBase::Utc && offset.is_none() {
+            return Err(Failure::usage("this log has no UTC, so --time-base utc cannot be used")
+                .next("use --time-base boot or --time-base relative"));
+        }
+        let mut times = Self {
+            offset,
+            start: nanos(info.start),
+            end: nanos(info.end),
+            clock,
+            base,
+            format: TimeFormat::Seconds,
+            asked,
+            width: 0,
+            second: RefCell::new((i64::MIN, String::new())),
+        };
+        times.format = match asked.time_format.unwrap_or(TimeFormat::Auto) {
+            TimeFormat::Auto => {
+                let first = times.start.and_then(|start| times.in_base(start));
+                let dated = first.is_some_and(|first| first >= YEAR_2000);
+                if dated { TimeFormat::Rfc3339 } else { TimeFormat::Seconds }
+            }
+            format => format,
+        };
+        for end in [times.start, times.end] {
+            let mut text = String::new();
+            times.push_text(end.map(|nanos| Timestamp::new(nanos, clock)), &mut text);
+            times.width = times.width.max(text.len());
+        }
+        Ok(times)
+    }
+
+    /// Whether the user chose how times are written.
+    pub(crate) fn format_was_chosen(&self) -> bool {
+        self.asked.time_format.is_some_and(|format| format != TimeFormat::Auto)
+    }
+
+    /// Whether text shows UTC.
+    pub(crate) fn shows_utc(&self) -> bool {
+        self.base == TimeBase::Utc
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Where a time of the log's clock stands in the base; `None` past the range of nanoseconds.
+    fn in_base(&self, nanos: i64) -> Option<i64> {
+        match self.base {
+            TimeBase::Utc => nanos.checked_add(self.offset?),
+            TimeBase::Boot => Some(nanos),
+            TimeBase::Relative => nanos.checked_sub(self.start.unwrap_or(0)),
+        }
+    }
+
+    /// Writes a time for people, in a width that aligns; `-` where there is none.
+    pub(crate) fn push_text(&self, time: Option<Timestamp>, text: &mut String) {
+        let start = text.len();
+        match time.and_then(|time| self.in_base(time.nanos)) {
+            Some(nanos) => self.push(nanos, Digits::Aligned, text),
+            None => text.push('-'),
+        }
+        for _ in text.len() - start..self.width {
+            text.insert(start, ' ');
+        }
+    }
+
+    /// A time for people, as short as it is exact.
+    pub(crate) fn brief(&self, time: Timestamp) -> String {
+        let mut text = String::new();
+        match self.in_base(time.nanos) {
+            Some(nanos) => self.push(nanos, Digits::Needed, &mut text),
+            None => text.push('-'),
+        }
+        if self.format == TimeFormat::Seconds {
+            text.push_str(" s");
+        }
+        text
+    }
+
+    /// Seconds on the Unix clock, for `-v`.
+    pub(crate) fn epoch(&self, time: Timestamp) -> Option<String> {
+        Some(Timestamp::new(time.nanos.checked_add(self.offset?)?, Clock::Unix).seconds().to_string())
+    }
+
+    /// The key `time` of machine formats: RFC 3339, nothing without UTC, or what the user insists on.
+    pub(crate) fn push_machine(&self, time: Option<Timestamp>, text: &mut String) -> bool {
+        self.push_machine_digits(time, Digits::Needed, text)
+    }
+
+    /// The same with nine digits, as CSV has it.
+    pub(crate) fn push_csv(&self, time: Option<Timestamp>, text: &mut String) -> bool {
+        self.push_machine_digits(time, Digits::Nine, text)
+    }
+
+    fn push_machine_digits(&self, time: Option<Timestamp>, digits: Digits, text: &mut String) -> bool {
+        let Some(time) = time else { return false };
+        if self.format_was_chosen() {
+            let Some(nanos) = self.in_base(time.nanos) else { return false };
+            self.push(nanos, digits, text);
+            return true;
+        }
+        let Some(nanos) = self.offset.and_then(|offset| time.nanos.checked_add(offset)) else { return false };
+        self.push_rfc3339(nanos, digits, text);
+        true
+    }
+
+    /// The key `time` of machine formats as an owned string.
+    pub(crate) fn machine(&self, time: Option<Timestamp>) -> Option<String> {
+        let mut text = String::new();
+        self.push_machine(time, &mut text).then_some(text)
+    }
+
+    /// The key `t_ns` of machine formats: the log's clock, or the base that the user insists on.
+    pub(crate) fn t_ns(&self, time: Option<Timestamp>) -> Option<i64> {
+        let nanos = time?.nanos;
+        if self.asked.time_base.is_some() { self.in_base(nanos) } else { Some(nanos) }
+    }
+
+    /// Time since the log began, `+00:02:33.2`.
+    pub(crate) fn since_start(&self, time: Timestamp) -> Option<String> {
+        let nanos = time.nanos.checked_sub(self.start?)?;
+        let tenths = nanos.unsigned_abs() / 100_000_000;
+        let sign = if nanos < 0 && tenths > 0 { '-' } else { '+' };
+        let (seconds, tenth) = (tenths / 10, tenths % 10);
+        Some(format!("{sign}{:02}:{:02}:{:02}.{tenth}", seconds / 3600, seconds / 60 % 60, seconds % 60))
+    }
+
+    fn push(&self, nanos: i64, digits: Digits, text: &mut String) {
+        match self.format {
+            TimeFormat::Auto | TimeFormat::Rfc3339 => self.push_rfc3339(nanos, digits, text),
+            TimeFormat::Nanoseconds => {
+                let _ = write!(text, "{nanos}");
+            }
+            TimeFormat::Seconds => {
+                let seconds = Timestamp::new(nanos, Clock::Boot).seconds();
+                let _ = match digits {
+                    Digits::Needed => write!(text, "{seconds}"),
+                    Digits::Aligned | Digits::Nine => {
+                        let width = if matches!(digits, Digits::Nine) || nanos % 1000 != 0 { 9 } else { 6 };
+                        let sign = if nanos < 0 { "-" } else { "" };
+                        let (whole, part) =
+                            (nanos.unsigned_abs() / 1_000_000_000, nanos.unsigned_abs() % 1_000_000_000);
+                        let part = if width == 6 { part / 1000 } else { part };
+                        write!(text, "{sign}{whole}.{part:0width$}")
+                    }
+                };
+            }
+        }
+    }
+
+    fn push_rfc3339(&self, nanos: i64, digits: Digits, text: &mut String) {
+        let (second, part) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
+        let mut cached = self.second.borrow_mut();
+        if cached.0 != second {
+            let date = DateTime::from_timestamp(second, 0).unwrap_or_default();
+            *cached = (second, date.format("%Y-%m-%dT%H:%M:%S").to_string());
+        }
+        text.push_str(&cached.1);
+        let width = match digits {
+            Digits::Needed if part == 0 => 0,
+            Digits::Needed if part % 1_000_000 == 0 => 3,
+            Digits::Needed | Digits::Aligned if part % 1000 == 0 => 6,
+            _ => 9,
+        };
+        if width > 0 {
+            let _ = write!(text, ".{:0width$}", part / 10_i64.pow(9 - u32::try_from(width).unwrap_or(9)));
+        }
+        text.push('Z');
+    }
+
+    /// The log's span, for messages about windows that miss it.
+    pub(crate) fn span(&self) -> Option<String> {
+        let at = |nanos| self.brief(Timestamp::new(nanos, self.clock));
+        Some(format!("{} to {}", at(self.start?), at(self.end?)))
+    }
+}
+
+/// `9m 8.883s`.
+pub(crate) fn span_text(nanos: i64) -> String {
+    let sign = if nanos < 0 { "-" } else { "" };
+    let nanos = nanos.unsigned_abs();
+    let (minutes, rest) = (nanos / 60_000_000_000, nanos % 60_000_000_000);
+    let seconds = Timestamp::new(i64::try_from(rest).unwrap_or_default(), Clock::Boot).seconds();
+    match (minutes / 60, minutes % 60) {
+        (0, 0) => format!("{sign}{seconds}s"),
+        (0, minutes) => format!("{sign}{minutes}m {seconds}s"),
+        (hours, minutes) => format!("{sign}{hours}h {minutes}m {seconds}s"),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use rovelog::UtcOffset;
+
+    use super::*;
+
+    /// A log from boot 112.417 s to 661.3 s; with UTC it begins at 2026-05-20T11:58:32.104821Z.
+    pub(crate) fn times(utc: bool, asked: TimeArgs) -> Times {
+        let mut info = LogInfo::new("1", 0);
+        info.start = Some(Timestamp::new(112_417_000_000, Clock::Boot));
+        info.end = Some(Timestamp::new(661_300_000_000, Clock::Boot));
+        info.utc =
+            utc.then(|| UtcOffset { nanos: 1_779_278_199_687_821_000, rule: "gps", evidence: String::new() });
+        Times::new(&info, asked).ok().unwrap()
+    }
+
+    #[test]
+    fn times_are_written_in_the_base_and_the_format() {
+        let time = Timestamp::new(112_417_000_000, Clock::Boot);
+        let text = |times: &Times| {
+            let mut text = String::new();
+            times.push_text(Some(time), &mut text);
+            (text, times.brief(time), times.machine(Some(time)))
+        };
+        let asked = |time_format, time_base| TimeArgs { time_format, time_base };
+        let utc = "2026-05-20T11:58:32.104821Z".to_owned();
+        let auto = times(true, TimeArgs::default());
+        assert_eq!(text(&auto), (utc.clone(), utc.clone(), Some(utc.clone())));
+        assert_eq!(auto.t_ns(Some(time)), Some(112_417_000_000));
+        let no_utc = times(false, TimeArgs::default());
+        assert_eq!(text(&no_utc), ("112.417000".into(), "112.417 s".into(), None));
+        let relative = times(true, asked(None, Some(TimeBase::Relative)));
+        assert_eq!(text(&relative), ("  0.000000".into(), "0.0 s".into(), Some(utc)));
+        assert_eq!(relative.t_ns(Some(time)), Some(0));
+        let nanos = times(true, asked(Some(TimeFormat::Nanoseconds), Some(TimeBase::Boot)));
+        let chosen = "112417000000".to_owned();
+        assert_eq!(text(&nanos), (chosen.clone(), chosen.clone(), Some(chosen)));
+        assert_eq!(auto.since_start(Timestamp::new(265_700_000_000, Clock::Boot)).unwrap(), "+00:02:33.2");
+        assert!(Times::new(&LogInfo::new("1", 0), asked(None, Some(TimeBase::Utc))).is_err());
+    }
+
+    #[test]
+    fn spans_of_time_are_short() {
+        for (nanos, text) in [
+            (548_883_000_000, "9m 8.883s"),
+            (0, "0.0s"),
+            (3_600_000_000_000, "1h 0m 0.0s"),
+            (-1, "-0.000000001s"),
+        ] {
+            assert_eq!(span_text(nanos), text);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The file as it is written: its channels, its messages, and what it could not hold.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+use std::iter::Peekable;
+
+use ::mcap::records::MessageHeader;
+use ::mcap::write::{Metadata, NoSeek};
+use ::mcap::{Compression, WriteOptions, Writer};
+use rovelog::{AnyLog, Record, Topic, Value};
+
+use super::extras::{Carried, Extra, ExtraSchema, Extras};
+use super::types;
+use crate::provenance::name_and_instance;
+use crate::{ExportError, Exported, Loss, TimeBase};
+
+/// What became of the records of a topic.
+#[derive(Clone, Default)]
+pub(super) struct Tally {
+    pub(super) undecodable: u64,
+    nulls: u64,
+    pub(super) out_of_range: u64,
+    too_deep: bool,
+}
+
+/// One type for all outputs, so that writing is compiled once.
+pub(super) struct File<'a> {
+    log: &'a AnyLog,
+    pub(super) writer: Writer<NoSeek<&'a mut dyn Write>>,
+    pub(super) base: TimeBase,
+    package: &'static str,
+    instance_key: &'static str,
+    /// By topic: its channel.
+    channels: Vec<Option<u16>>,
+    /// By topic name: the channel and its next number.
+    beside: HashMap<String, (u16, u32)>,
+    tallies: Vec<Tally>,
+    /// By topic: how its records stand in the file, and the name of its channel.
+    pub(super) carried: Vec<Carried>,
+    names: Vec<String>,
+    /// Messages beside the records whose times the file cannot hold, by topic.
+    unplaced: BTreeMap<String, u64>,
+    messages: u64,
+}
+
+impl<'a> File<'a> {
+    pub(super) fn create(
+        log: &'a AnyLog,
+        extras: &dyn Extras,
+        out: &'a mut dyn Write,
+    ) -> Result<Self, ExportError> {
+        let writer = WriteOptions::new()
+            .compression(Some(Compression::Zstd))
+            .compression_threads(0)
+            .chunk_size(Some(1 << 20))
+            .profile(extras.profile())
+            .library(concat!("rovelog ", env!("CARGO_PKG_VERSION")))
+            .disable_seeking(true)
+            .create(NoSeek::new(out))?;
+        let topics = log.topics().len();
+        Ok(Self {
+            log,
+            writer,
+            base: TimeBase::of(&**log),
+            package: extras.profile(),
+            instance_key: extras.instance_key(),
+            channels: vec![None; topics],
+            beside: HashMap::new(),
+            tallies: vec![Tally::default(); topics],
+            carried: log.topics().iter().map(|topic| extras.carried(topic)).collect(),
+            names: log.topics().iter().map(|topic| extras.channel_name(topic)).collect(),
+            unplaced: BTreeMap::new(),
+            messages: 0,
+        })
+    }
+
+    pub(super) fn metadata(
+        &mut self,
+        name: &str,
+        metadata: BTreeMap<String, String>,
+    ) -> Result<(), ExportError> {
+        Ok(self.writer.write_metadata(&Metadata { name: name.to_owned(), metadata })?)
+    }
+
+    pub(super) fn tally(&mut self, topic: &Topic) -> &mut Tally {
+        &mut self.tallies[topic.id.index()]
+    }
+
+    /// Writes what does not come from records, up to a time on the log's clock; all that is left without one.
+    pub(super) fn catch_up(
+        &mut self,
+        extras: &mut dyn Extras,
+        beside: &mut Peekable<impl Iterator<Item = Extra>>,
+        until: Option<i64>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), ExportError> {
+        while let Some(due) = extras.next_due(until)? {
+            while let Some(extra) = beside.next_if(|extra| extra.nanos <= due.nanos) {
+                self.extra(&extra)?;
+            }
+            extras.offset().into_iter().for_each(&mut *progress);
+            self.extra(&due)?;
+        }
+        while let Some(extra) = beside.next_if(|extra| until.is_none_or(|until| extra.nanos <= until)) {
+            self.extra(&extra)?;
+        }
+        Ok(())
+    }
+
+    /// The channel of a topic; `None` where its type cannot be said.
+    fn channel(&mut self, topic: &Topic) -> Result<Option<u16>, ExportError> {
+        if let Some(channel) = self.channels[topic.id.index()] {
+            return Ok(Some(channel));
+        }
+        let mut metadata = BTreeMap::new();
+        if let Some(instance) = name_and_instance(&topic.name).1 {
+            metadata.insert(self.instance_key.to_owned(), instance.to_owned());
+        }
+        let name = &self.names[topic.id.index()];
+        let channel = if self.carried[topic.id.index()] == Carried::Bytes {
+            // By the specification: no schema, and an encoding of nobody else.
+            self.writer.add_channel(0, name, &format!("x-{}", self.package), &metadata)?
+        } else {
+            let compiled = topic.schema.as_ref().and_then(|schema| types::compile(self.package, schema));
+            let Some(compiled) = compiled else { return Ok(None) };
+            let schema = self.writer.add_schema(&compiled.name, "protobuf", &compiled.descriptor)?;
+            self.writer.add_channel(schema, name, "protobuf", &metadata)?
+        };
+        self.channels[topic.id.index()] = Some(channel);
+        Ok(Some(channel))
+    }
+
+    pub(super) fn record(
+        &mut self,
+        record: &Record<'_>,
+        value: Option<&Value>,
+        nanos: i64,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), ExportError> {
+        if self.carried[record.topic.id.index()] == Carried::Otherwise {
+            return Ok(());
+        }
+        let Some(channel_id) = self.channel(record.topic)? else {
+            let known = record.topic.schema.is_some();
+            let tally = self.tally(record.topic);
+            tally.too_deep |= known;
+            tally.undecodable += u64::from(!known);
+            return Ok(());
+        };
+        let Some((log_time, publish_time)) = self.times(record, nanos) else {
+            self.tally(record.topic).out_of_range += 1;
+            return Ok(());
+        };
+        let header = MessageHeader { channel_id, sequence: sequence(record), log_time, publish_time };
+        let Some(value) = value else { return self.write(header, record.payload) };
+        types::encode(value, buffer);
+        self.tally(record.topic).nulls += nulls(value);
+        self.write(header, buffer)
+    }
+
+    pub(super) fn write(&mut self, header: MessageHeader, data: &[u8]) -> Result<(), ExportError> {
+        self.messages += 1;
+        Ok(self.writer.write_to_known_channel(&header, data)?)
+    }
+
+    /// The times of a record that stands at `nanos`: when it was logged, and what it says itself.
+    pub(super) fn times(&self, record: &Record<'_>, nanos: i64) -> Option<(u64, u64)> {
+        let log_time = self.time(nanos)?;
+        // 0 where it has no time.
+        let own = record.time.and_then(|time| self.time(time.nanos));
+        Some((log_time, own.unwrap_or(log_time)))
+    }
+
+    fn time(&self, nanos: i64) -> Option<u64> {
+        u64::try_from(self.base.place(nanos)?).ok()
+    }
+
+    pub(super) fn extra(&mut self, extra: &Extra) -> Result<(), ExportError> {
+        let Some(log_time) = self.time(extra.nanos) else {
+            *self.unplaced.entry(extra.topic.to_string()).or_default() += 1;
+            return Ok(());
+        };
+        if !self.beside.contains_key(&*extra.topic) {
+            let (name, descriptor) = match &extra.schema {
+                ExtraSchema::WellKnown(kind) => (kind.name().to_owned(), kind.descriptor()),
+                ExtraSchema::Own(schema) => match types::compile(self.package, schema) {
+                    Some(compiled) => (compiled.name, compiled.descriptor),
+                    None => return Ok(()),
+                },
+            };
+            let schema = self.writer.add_schema(&name, "protobuf", &descriptor)?;
+            let id = self.writer.add_channel(schema, &extra.topic, "protobuf", &BTreeMap::new())?;
+            self.beside.insert(extra.topic.to_string(), (id, 0));
+        }
+        let Some(channel) = self.beside.get_mut(&*extra.topic) else { return Ok(()) };
+        let (channel_id, sequence) = *channel;
+        channel.1 = sequence.wrapping_add(1);
+        let header = MessageHeader { channel_id, sequence, log_time, publish_time: log_time };
+        self.write(header, &extra.bytes)
+    }
+
+    pub(super) fn finish(mut self, extras: &dyn Extras) -> Result<Exported<()>, ExportError> {
+        self.writer.finish()?;
+        let mut losses = extras.losses();
+        losses.extend(self.unplaced.iter().map(|(topic, count)| {
+            Loss::new(topic, "", format!("{count} messages have times that mcap cannot hold"))
+        }));
+        for (topic, tally) in self.log.topics().iter().zip(&self.tallies) {
+            let mut lost = |count: u64, what: &str| {
+                if count > 0 {
+                    losses.push(Loss::new(&topic.name, "", format!("{count} {what}")));
+                }
+            };
+            lost(tally.undecodable, "records cannot be decoded");
+            lost(tally.out_of_range, "records have times that mcap cannot hold");
+            lost(tally.nulls, "missing values read as 0 or empty in protobuf");
+            if tally.too_deep {
+                losses.push(Loss::new(
+                    &topic.name,
+                    "",
+                    "its type is nested deeper than readers of protobuf take",
+                ));
+            }
+        }
+        Ok(Exported { out: (), messages: self.messages, losses, notes: extras.notes() })
+    }
+}
+
+/// The number of a record among those of its topic.
+#[expect(clippy::cast_possible_truncation, reason = "a number that may begin again")]
+pub(super) fn sequence(record: &Record<'_>) -> u32 {
+    record.seq as u32
+}
+
+/// Missing values in a record: protobuf has no word for them.
+fn nulls(value: &Value) -> u64 {
+    match value {
+        Value::Null => 1,
+        Value::List(items) => items.iter().map(nulls).sum(),
+        Value::Struct(fields) => fields.iter().map(|(_, value)| nulls(value)).sum(),
+        _ => 0,
+    }
+}

@@ -1,0 +1,205 @@
+//! Rows as messages: every one, many in one, or the least, the mean and the greatest of many.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rovelog::rld_format::RldReader;
+use rovelog::rld_format::analysis::{Accumulator, Current, StatsOptions};
+use rovelog::rld_format::clock::TimeMap;
+use rovelog::rld_format::unit::{Scale, Unit};
+use rovelog::{Field, FieldType, Scalar, Schema, Select};
+
+use super::digital::is_range;
+use crate::ExportError;
+use crate::mcap::proto::{bytes, double, uint, varint};
+
+/// What a message is made of; also the order of messages of one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Samples,
+    Digital,
+    Ambient,
+}
+
+/// How a column of messages comes from sums over rows.
+enum Column {
+    /// The range bit with this number.
+    Valid(usize),
+    /// The analog channel with this number.
+    Analog(usize, Scale),
+    /// The merged current with this number.
+    Current(usize, Scale),
+}
+
+/// Rows as messages.
+pub(super) struct Series<'a> {
+    pub(super) reader: &'a RldReader,
+    pub(super) kind: Kind,
+    pub(super) times: &'a TimeMap,
+    sums: Accumulator<'a>,
+    /// Rows of a message.
+    pub(super) rows: u64,
+    /// Whether a message of several rows holds all of them.
+    pub(super) batch: bool,
+    columns: Vec<Column>,
+    pub(super) schema: Arc<Schema>,
+}
+
+impl<'a> Series<'a> {
+    pub(super) fn new(
+        reader: &'a RldReader,
+        kind: Kind,
+        rows: u64,
+        batch: bool,
+    ) -> Result<Self, ExportError> {
+        let options = StatsOptions::default().with_powers(Vec::<String>::new());
+        let sums = reader.accumulator(&options).map_err(rovelog::Error::from)?;
+        let (mut columns, mut fields) = (Vec::new(), Vec::new());
+        let each = rows == 1 || batch;
+        let number = |scalar| match FieldType::Scalar(scalar) {
+            one if batch => FieldType::List(Box::new(one)),
+            one => one,
+        };
+        let mut add = |column: Column, name: &str, unit: &str| {
+            let numbers = match column {
+                Column::Valid(_) if each => vec![(String::new(), Scalar::Bool)],
+                Column::Valid(_) => vec![(String::new(), Scalar::UInt32)],
+                _ if each => vec![(String::new(), Scalar::Float64)],
+                _ => ["_min", "_mean", "_max"].map(|end| (end.to_owned(), Scalar::Float64)).to_vec(),
+            };
+            for (end, scalar) in numbers {
+                fields.push(Field::new(format!("{name}{end}"), number(scalar), "").with_unit(unit));
+            }
+            columns.push(column);
+        };
+        let channels = reader.channels();
+        for (i, channel) in channels.iter().filter(|channel| !channel.is_binary).enumerate() {
+            // What has no physical value stays as it was stored.
+            let (unit, scale) = match channel.physical() {
+                Some(scale) => (suffix(channel.unit), Some(scale)),
+                None => ("raw", Scale::new(0)),
+            };
+            let Some(scale) = scale else { continue };
+            add(Column::Analog(i, scale), &named(&channel.name, unit), unit);
+        }
+        for (number, current) in sums.currents().iter().enumerate() {
+            if let Some(scale) = Scale::new(current.scale).filter(|_| is_merged(current)) {
+                add(Column::Current(number, scale), &named(&current.name, "A"), "A");
+            }
+        }
+        for (bit, channel) in channels.iter().enumerate().filter(|(bit, _)| is_range(channels, *bit)) {
+            add(Column::Valid(bit), &named(&channel.name, ""), "");
+        }
+        if batch {
+            fields.push(Field::new("offset_ns", number(Scalar::Int64), "").with_unit("ns"));
+        } else if rows > 1 {
+            fields.push(Field::new("rows", FieldType::Scalar(Scalar::UInt32), ""));
+        }
+        let name = match kind {
+            Kind::Ambient => "Ambient",
+            _ if batch => "Batch",
+            _ if rows > 1 => "Envelope",
+            _ => "Samples",
+        };
+        let schema = Arc::new(Schema { name: name.to_owned(), fields });
+        let times = reader.record_times();
+        Ok(Self { reader, kind, times, sums, rows, batch, columns, schema })
+    }
+
+    pub(super) fn message(&mut self, rows: Range<u64>) -> Vec<u8> {
+        if self.batch {
+            return self.rows_together(rows);
+        }
+        let sums = self.sums.stats(rows);
+        let (mut out, mut number) = (Vec::new(), 0);
+        let mut next = || {
+            number += 1;
+            number
+        };
+        for column in &self.columns {
+            let (sums, scale) = match column {
+                Column::Valid(bit) => {
+                    uint(next(), sums.ones[*bit], &mut out);
+                    continue;
+                }
+                Column::Analog(i, scale) => (&sums.channels[*i], *scale),
+                Column::Current(i, scale) => (&sums.currents[*i], *scale),
+            };
+            let values = [sums.min(scale), sums.mean(scale), sums.max(scale)];
+            // Of one row they are the same.
+            for value in &values[..if self.rows == 1 { 1 } else { 3 }] {
+                // Out of range is no number, so that plots have a gap there.
+                double(next(), value.unwrap_or(f64::NAN), &mut out);
+            }
+        }
+        if self.rows > 1 {
+            uint(next(), sums.rows, &mut out);
+        }
+        out
+    }
+
+    /// All values of rows, a list for each column, and behind those how long after the first row each one is.
+    fn rows_together(&mut self, rows: Range<u64>) -> Vec<u8> {
+        let mut lists = vec![Vec::new(); self.columns.len()];
+        let mut offsets = Vec::new();
+        let start = self.times.time(rows.start);
+        for row in rows {
+            let offset = self.times.time(row).zip(start).map_or(0, |(time, start)| time.wrapping_sub(start));
+            varint(offset.cast_unsigned(), &mut offsets);
+            let sums = self.sums.stats(row..row + 1);
+            for (column, list) in self.columns.iter().zip(&mut lists) {
+                let value = match column {
+                    Column::Valid(bit) => {
+                        varint(sums.ones[*bit], list);
+                        continue;
+                    }
+                    Column::Analog(i, scale) => sums.channels[*i].mean(*scale),
+                    Column::Current(i, scale) => sums.currents[*i].mean(*scale),
+                };
+                list.extend_from_slice(&value.unwrap_or(f64::NAN).to_le_bytes());
+            }
+        }
+        let mut out = Vec::new();
+        for (number, list) in (1..).zip(lists.iter().chain([&offsets])) {
+            bytes(number, list, &mut out);
+        }
+        out
+    }
+}
+
+/// Rows whose times only grow; without a gap between them where several make a message.
+pub(super) fn stretches(series: &Series<'_>, select: &Select) -> Vec<Range<u64>> {
+    let mut found: Vec<Range<u64>> = Vec::new();
+    for rows in series.reader.rows_selected(select) {
+        let mut row = rows.start;
+        while row < rows.end {
+            let end = series.times.stretch(row).map_or(rows.end, |stretch| stretch.end.min(rows.end));
+            let grows = |before: u64| series.times.time(before) <= series.times.time(row);
+            match found.last_mut() {
+                Some(last) if series.rows == 1 && last.end == row && grows(row - 1) => last.end = end,
+                _ => found.push(row..end),
+            }
+            row = end;
+        }
+    }
+    found
+}
+
+/// Whether a current has more than the one channel that is written anyway.
+fn is_merged(current: &Current) -> bool {
+    current.low.is_some() && current.high.is_some()
+}
+
+/// `V1` in volts is `v1_V`.
+fn named(name: &str, unit: &str) -> String {
+    let name = name.to_lowercase();
+    if unit.is_empty() { name } else { format!("{name}_{unit}") }
+}
+
+/// The symbol of a unit as a part of a name.
+fn suffix(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Percent => "percent",
+        unit => unit.symbol(),
+    }
+}
