@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array as _, RecordBatch, downcast_primitive_array};
+use arrow_array::{Array as _, RecordBatch, downcast_integer_array};
 use arrow_schema::DataType;
 use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -100,7 +100,7 @@ fn cell(array: &dyn arrow_array::Array, row: usize) -> String {
         }
         DataType::Boolean => array.as_boolean().value(row).to_string(),
         DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
-        _ => downcast_primitive_array!(
+        _ => downcast_integer_array!(
             array => array.value(row).to_string(),
             other => panic!("{other}"),
         ),
