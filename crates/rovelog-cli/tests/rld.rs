@@ -35,6 +35,8 @@ runs! {
         "stats v4.rld --energy",
         "stats v4.rld --above V1=0.00001021 --fields V1",
         "stats v4.rld --power V9*I1",
+        "stats v4.rld --fields V9",
+        "stats v4.rld --topics sample",
         "stats ../ulog/one-topic.ulg",
         "stats ../ulog/one-topic.ulg --energy";
 }
@@ -95,11 +97,14 @@ fn scrubbing_leaves_the_rows() {
 #[test]
 fn csv_of_the_logger_comes_back_as_a_log() {
     let csv = bytes("rld csv v4.rld", b"", 0);
+    let log = std::fs::read(rovelog_testing::root().join("corpus/rld/v4.rld")).expect("a log");
+    assert!(bytes("rld csv -", &log, 0) == csv, "from a pipe");
     assert!(csv.starts_with(b"RocketLogger CSV File\nFile Version,4\n"));
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("log.csv");
     std::fs::write(&path, &csv).expect("a writable folder");
     let log = bytes(&format!("rld import {} -q", path.display()), b"", 0);
+    assert!(bytes("rld import -q", &csv, 0) == log, "from a pipe");
     let back = folder.path().join("back.rld");
     std::fs::write(&back, &log).expect("a writable folder");
     assert_eq!(bytes(&format!("rld csv {}", back.display()), b"", 0), csv);

@@ -44,6 +44,7 @@ runs! {
         "vel hash CompassM OBDDataM VelodyneGridMapM",
         "vel hash LaserCloudM CloudLaserM",
         "vel hash CompassM --log unknown-type.vel -f json",
+        "vel hash CompassM --log ../ulog/one-topic.ulg",
         "vel hash Straße";
     vel_track:
         "track gps-degrees.vel --to geojson",
