@@ -319,14 +319,14 @@ _COMPARED = (
 def _open(log_file: str | os.PathLike[str] | IO[bytes]) -> _core.Reader:
     try:
         if isinstance(log_file, (str, os.PathLike)):
-            reader = _core.Reader.open(os.fspath(log_file), None)
+            reader = _core.Reader.open(os.fspath(log_file))
         else:
             with log_file:
-                reader = _core.Reader.from_bytes(log_file.read(), None, None)
+                reader = _core.Reader.from_bytes(log_file.read())
     except UnsupportedError as error:
-        raise _same(ULogIncompatibleFlagException, error) from error
+        raise _as(ULogIncompatibleFlagException, error) from error
     except (NotALogError, UnreadableError) as error:
-        raise _same(ULogException, error) from error
+        raise _as(ULogException, error) from error
     except MissingFileError as error:
         raise FileNotFoundError(2, "No such file or directory", os.fspath(log_file)) from error  # type: ignore[arg-type]
     if reader.info()["format"] != "ulog":
@@ -334,7 +334,5 @@ def _open(log_file: str | os.PathLike[str] | IO[bytes]) -> _core.Reader:
     return reader
 
 
-def _same(kind: type[ULogException], error: RovelogError) -> ULogException:
-    return kind(
-        str(error.args[0]), offset=error.offset, format=error.format, path=error.path, next=error.next
-    )
+def _as(kind: type[ULogException], error: RovelogError) -> ULogException:
+    return kind(str(error.args[0]), offset=error.offset, format=error.format, path=error.path, next=error.next)
