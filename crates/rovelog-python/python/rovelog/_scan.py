@@ -30,7 +30,7 @@ def scan(
     import polars as pl
     from polars.io.plugins import register_io_source
 
-    if not isinstance(logs, (str, os.PathLike, bytes, bytearray, memoryview)) and hasattr(logs, "read"):
+    if not isinstance(logs, os.PathLike) and hasattr(logs, "read"):
         # It can be read once, and the log is opened for each query.
         logs = logs.read()
     one = isinstance(logs, (str, os.PathLike, bytes, bytearray, memoryview))
