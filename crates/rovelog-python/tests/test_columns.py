@@ -121,7 +121,10 @@ def test_parts_of_fields(real_log: rl.Log) -> None:
     assert frame.columns == ["t_ns", "time", "q[3]", "q[0]", "quat_reset_counter"]
     whole = topic.numpy()
     assert np.array_equal(frame["q[3]"].to_numpy(), whole["q"][:, 3])
-    assert list(topic.numpy(fields=["q"])) == ["t_ns", "time", "q"]
+    assert list(topic.numpy(fields=["q"])) == list(topic.table().numpy(fields=["q"])) == ["t_ns", "time", "q"]
+    for columns in (topic, topic.table()):
+        with pytest.raises(rl.FieldNotFound):
+            columns.numpy(fields=["nothing"])
     with pytest.raises(rl.FieldNotFound) as caught:
         topic.select("quat_reset")
     assert "quat_reset_counter" in caught.value.suggestions

@@ -9,21 +9,18 @@ import warnings
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from rovelog import _core, _html, _source, _times
+from rovelog._bag import BagExtras
 from rovelog._errors import CorruptError, DataLossWarning, RovelogError, UnsupportedError
 from rovelog._facts import Info, Problem, Recovered, Sliced, Text
 from rovelog._files import whole
+from rovelog._rld import RldExtras
 from rovelog._source import Source
 from rovelog._times import Moment
 from rovelog._topic import Topic, Topics
-
-if TYPE_CHECKING:
-    from rovelog._bag import BagExtras
-    from rovelog._rld import RldExtras
-    from rovelog._ulog import UlogExtras
-    from rovelog._vel import VelExtras
+from rovelog._ulog import UlogExtras
+from rovelog._vel import VelExtras
 
 
 def open(
@@ -214,29 +211,21 @@ class Log:
     @cached_property
     def ulog(self) -> UlogExtras:
         """What only a ULog has: parameters, information, dropouts, events, modes. UnsupportedError for other formats."""
-        from rovelog._ulog import UlogExtras
-
         return UlogExtras(self._of("ulog", "ULog"))
 
     @cached_property
     def rld(self) -> RldExtras:
         """What only a power log has: currents, charge and energy. UnsupportedError for other formats."""
-        from rovelog._rld import RldExtras
-
         return RldExtras(self._of("rld", "RLD log"), self._info)
 
     @cached_property
     def vel(self) -> VelExtras:
         """What only a VEL log has: images, revolutions of its Velodyne. UnsupportedError for other formats."""
-        from rovelog._vel import VelExtras
-
         return VelExtras(self._of("vel", "VEL log"), self._info)
 
     @cached_property
     def bag(self) -> BagExtras:
         """What only a ROS bag has: its connections. UnsupportedError for other formats."""
-        from rovelog._bag import BagExtras
-
         return BagExtras(self._of("rosbag", "ROS bag"))
 
     def _of(self, format: str, name: str) -> _core.Reader:

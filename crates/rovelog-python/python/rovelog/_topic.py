@@ -35,7 +35,8 @@ class Topic(Columns):
         self._info = info
         self._index = index
         self._facts = facts
-        self._part: Part = (fields, window)
+        self._fields = fields
+        self._window = window
 
     @property
     def name(self) -> str:
@@ -89,7 +90,7 @@ class Topic(Columns):
         """
         for field in fields:
             _demand(self, field)
-        return self._narrower(list(fields), self._part[1])
+        return self._narrower(list(fields), self._window)
 
     def between(self, start: Moment | None = None, end: Moment | None = None) -> Topic:
         """The same topic from `start` until before `end`.
@@ -99,10 +100,14 @@ class Topic(Columns):
 
         Raises ValueError for what is no time, NoUtcError for a time in UTC where the log does not tell its own.
         """
-        return self._narrower(self._part[0], _times.window(start, end, self._info))
+        return self._narrower(self._fields, _times.window(start, end, self._info))
 
     def _narrower(self, fields: list[str] | None, window: Window) -> Topic:
         return Topic(self._reader, self._info, self._index, self._facts, fields, window)
+
+    @property
+    def _part(self) -> Part:
+        return (self._fields, self._window)
 
     def _table(self) -> _core.Table:
         return self._reader.table(self._index, self._part)
@@ -117,7 +122,7 @@ class Topic(Columns):
 
     def messages(self) -> _core.Messages:
         """The records in the order of time, with all their fields; see `Log.messages`."""
-        return self._reader.messages([self.name], self._part[1])
+        return self._reader.messages([self.name], self._window)
 
     def __arrow_c_schema__(self) -> object:
         """The schema as a capsule, for libraries that take Arrow data."""

@@ -20,7 +20,7 @@ use crate::errors::of_arrow;
 pub(crate) type Wanted = (usize, Option<(usize, usize)>);
 
 /// Rows below which a part is not worth a thread.
-const LEAST: usize = 1 << 16;
+const LEAST_ROWS: usize = 1 << 16;
 
 /// The values channel by channel as 64-bit floats, and how many bytes they are.
 pub(crate) fn matrix(log: &RldReader, wanted: &[Wanted]) -> Result<(MmapMut, usize)> {
@@ -31,7 +31,7 @@ pub(crate) fn matrix(log: &RldReader, wanted: &[Wanted]) -> Result<(MmapMut, usi
     let mut rest: Vec<_> = out[..height * wanted.len()].chunks_mut(height.max(1)).collect();
     std::thread::scope(|scope| {
         let mut parts = Vec::new();
-        for part in parallel::parts(rows, LEAST) {
+        for part in parallel::parts(rows, LEAST_ROWS) {
             let bytes = part.len() * size_of::<f64>();
             let mine = rest.iter_mut().filter_map(|rest| rest.split_off_mut(..bytes)).collect();
             parts.push(scope.spawn(move || fill(log, wanted, &part, mine)));

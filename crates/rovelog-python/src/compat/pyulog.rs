@@ -57,7 +57,7 @@ pub(crate) fn ulog_messages<'py>(
 }
 
 /// A message with what came before it.
-type Beside = (u8, Vec<u8>, bool, u64);
+type Found = (u8, Vec<u8>, bool, u64);
 
 /// Where rows carry their timestamp, and the least and the greatest size that they may have.
 type Stamp = (usize, usize, usize);
@@ -66,10 +66,10 @@ fn beside_rows(
     log: &UlogReader,
     stamps: &HashMap<usize, Stamp>,
     definitions_only: bool,
-) -> (Vec<Beside>, u64) {
+) -> (Vec<Found>, u64) {
     let parts = if definitions_only { Vec::new() } else { log.parts(parallel::processors()) };
     if parts.is_empty() {
-        let mut whole = Besides::new(log, stamps, 0);
+        let mut whole = Beside::new(log, stamps, 0);
         for (_, message) in log.messages() {
             whole.take(message);
             if definitions_only && whole.in_data {
@@ -80,24 +80,24 @@ fn beside_rows(
         return (whole.found, whole.last);
     }
     let walk = |part: Part<'_>| {
-        let mut besides = Besides::new(log, stamps, part.start());
+        let mut beside = Beside::new(log, stamps, part.start());
         part.scan(|_, met| match met {
-            Scanned::Record(topic, row) => besides.record(topic.id.index(), row),
-            Scanned::Message(message) => besides.take(message),
+            Scanned::Record(topic, row) => beside.record(topic.id.index(), row),
+            Scanned::Message(message) => beside.take(message),
         });
-        besides
+        beside
     };
-    let parts: Vec<Besides> = std::thread::scope(|scope| {
+    let parts: Vec<Beside> = std::thread::scope(|scope| {
         let walks: Vec<_> = parts.into_iter().map(|part| scope.spawn(move || walk(part))).collect();
         let walked = walks.into_iter().map(|walk| match walk.join() {
-            Ok(besides) => besides,
+            Ok(beside) => beside,
             Err(panic) => std::panic::resume_unwind(panic),
         });
         walked.collect()
     });
     let (mut found, mut last) = (Vec::new(), 0);
     for part in parts {
-        let later = |(kind, payload, in_data, before): Beside| (kind, payload, in_data, last.max(before));
+        let later = |(kind, payload, in_data, before): Found| (kind, payload, in_data, last.max(before));
         found.extend(part.found.into_iter().map(later));
         last = last.max(part.last);
     }
@@ -105,18 +105,18 @@ fn beside_rows(
 }
 
 /// What stands beside the rows of a part of a log.
-struct Besides {
+struct Beside {
     /// By subscription.
     stamps: Vec<Option<Stamp>>,
     /// The subscriptions by message id.
     subscribed: HashMap<u16, usize>,
     subscriptions: usize,
-    found: Vec<Beside>,
+    found: Vec<Found>,
     last: u64,
     in_data: bool,
 }
 
-impl Besides {
+impl Beside {
     /// For what begins at an offset, behind the subscriptions before it.
     fn new(log: &UlogReader, stamps: &HashMap<usize, Stamp>, start: u64) -> Self {
         let subscriptions = log.definitions().subscriptions();
