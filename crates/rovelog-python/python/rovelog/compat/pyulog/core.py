@@ -85,10 +85,10 @@ class ULog:
         if self._header_only:
             return self._definitions, self._start
         stamps = {}
-        for index, data in self._series:
+        for data in self._series:
             offset = data._timestamp_offset
             if offset is not None:
-                stamps[index] = (offset, data._dtype.itemsize, data._max_size)
+                stamps[data._index] = (offset, data._dtype.itemsize, data._max_size)
         found, last = _core.ulog_messages(self._reader, stamps, False)
         return Beside(found, self._errors), last
 
@@ -98,7 +98,7 @@ class ULog:
         return self._beside_and_last[0]
 
     @cached_property
-    def _series(self) -> list[tuple[int, ULog.Data]]:
+    def _series(self) -> list[ULog.Data]:
         """The datasets with rows, in pyulog's order."""
         if self._header_only:
             return []
@@ -114,15 +114,14 @@ class ULog:
                 found, _ = _core.ulog_messages(self._reader, {}, False)
                 formats = Beside(found, self._errors).formats
                 fields = flatten(name, formats)
-            series.append((index, ULog.Data(self, index, name, multi_id, msg_id, fields)))
-        series.sort(key=lambda found: (found[1].name, found[1].multi_id))
-        return series
+            series.append(ULog.Data(self, index, name, multi_id, msg_id, fields))
+        return sorted(series, key=lambda data: (data.name, data.multi_id))
 
     def _rows(self, data: ULog.Data) -> Any:
         """The rows of a dataset; those of all the others with it, where the script seems to want all."""
         wanted = [data]
         if self._touched >= ONE_BY_ONE:
-            wanted = [other for _, other in self._series if other._rows is None]
+            wanted = [other for other in self._series if other._rows is None]
         self._touched += 1
         sizes = [(other._index, other._dtype.itemsize) for other in wanted]
         for other, memory in zip(wanted, _core.ulog_rows(self._reader, sizes), strict=True):
@@ -186,7 +185,7 @@ class ULog:
     @cached_property
     def data_list(self) -> list[ULog.Data]:
         """The datasets with rows, by name and instance."""
-        return [data for _, data in self._series]
+        return list(self._series)
 
     @property
     def has_data_appended(self) -> int:
