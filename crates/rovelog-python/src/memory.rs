@@ -90,7 +90,7 @@ fn collect(
     mut shape: Vec<usize>,
     found: &mut Vec<Py<Leaf>>,
 ) -> PyResult<()> {
-    let named = Leaf { name: (*name).to_owned(), pattern: (*pattern).to_owned(), ..Leaf::default() };
+    let bare = Leaf { name: (*name).to_owned(), pattern: (*pattern).to_owned(), ..Leaf::default() };
     let leaf = match array.data_type() {
         DataType::Struct(fields) => {
             for (field, column) in fields.iter().zip(array.as_struct().columns()) {
@@ -104,12 +104,12 @@ fn collect(
             let pattern = format!("{pattern}[]");
             return collect(py, &[name, &pattern], array.as_fixed_size_list().values(), shape, found);
         }
-        DataType::List(_) => lists::<i32>(py, named, array)?,
-        DataType::LargeList(_) => lists::<i64>(py, named, array)?,
+        DataType::List(_) => lists::<i32>(py, bare, array)?,
+        DataType::LargeList(_) => lists::<i64>(py, bare, array)?,
         DataType::Boolean => {
             let valid = valid(py, array.nulls(), &shape)?;
             let truths = Memory::truths(array.as_boolean().values().iter(), shape);
-            Leaf { data: Some(Py::new(py, truths)?), valid, ..named }
+            Leaf { data: Some(Py::new(py, truths)?), valid, ..bare }
         }
         other => match number(other) {
             Some(kind) => {
@@ -117,23 +117,23 @@ fn collect(
                 let buffer = data.buffers()[0].slice_with_length(data.offset() * width, data.len() * width);
                 let valid = valid(py, array.nulls(), &shape)?;
                 let numbers = Memory::shared(buffer, shape, kind);
-                Leaf { data: Some(Py::new(py, numbers)?), valid, ..named }
+                Leaf { data: Some(Py::new(py, numbers)?), valid, ..bare }
             }
-            None => Leaf { objects: Some(objects(py, array)?), ..named },
+            None => Leaf { objects: Some(objects(py, array)?), ..bare },
         },
     };
     found.push(Py::new(py, leaf)?);
     Ok(())
 }
 
-fn lists<O: OffsetSizeTrait>(py: Python<'_>, named: Leaf, array: &ArrayRef) -> PyResult<Leaf> {
+fn lists<O: OffsetSizeTrait>(py: Python<'_>, bare: Leaf, array: &ArrayRef) -> PyResult<Leaf> {
     let lists = array.as_list::<O>();
     let kind = if O::IS_LARGE { "<i8" } else { "<i4" };
     let offsets = lists.offsets();
     let memory = Memory::shared(offsets.inner().inner().clone(), vec![offsets.len()], kind);
-    let inner = leaves(py, &named.name, lists.values())?;
+    let inner = leaves(py, &bare.name, lists.values())?;
     let valid = valid(py, array.nulls(), &[array.len()])?;
-    Ok(Leaf { inner, offsets: Some(Py::new(py, memory)?), valid, ..named })
+    Ok(Leaf { inner, offsets: Some(Py::new(py, memory)?), valid, ..bare })
 }
 
 /// Texts and bytes as Python has them; nothing else comes without a type of numpy's.

@@ -169,7 +169,7 @@ impl Messages {
     }
 }
 
-/// One record: `m["q"]`, `m["q[0]"]`, `m["pos.x"]` are fields, KeyError where there is no such field.
+/// One record: `m["q"]`, `m["q[0]"]`, `m["pos.x"]` are fields, `KeyError` where there is no such field.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Message {
     /// The name of its topic.

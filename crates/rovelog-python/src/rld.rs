@@ -52,7 +52,7 @@ type EnergyRow<'py> = (
     Option<Bound<'py, PyDict>>,
     Option<i64>,
     u64,
-    i64,
+    i128,
     Bound<'py, PyDict>,
     Bound<'py, PyDict>,
     Bound<'py, PyDict>,

@@ -94,7 +94,7 @@ type BoxedBatches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + S
 /// An iterator over columns, a table at a time.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Batches {
-    batches: Mutex<BoxedBatches>,
+    left: Mutex<BoxedBatches>,
     format: &'static str,
     path: Option<String>,
 }
@@ -106,7 +106,7 @@ impl Batches {
         batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
     ) -> Self {
         let format = reader.log.format().id;
-        Self { batches: Mutex::new(Box::new(batches)), format, path: reader.path.clone() }
+        Self { left: Mutex::new(Box::new(batches)), format, path: reader.path.clone() }
     }
 }
 
@@ -119,7 +119,7 @@ impl Batches {
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
         py.check_signals()?;
         let batch = errors::run_on(py, self.path.as_deref(), || {
-            let next = self.batches.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let next = self.left.lock().unwrap_or_else(PoisonError::into_inner).next();
             next.transpose().map_err(of_arrow(self.format))
         })?;
         Ok(batch.map(|batch| Table { batch }))
