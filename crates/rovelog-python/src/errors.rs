@@ -6,7 +6,7 @@ use arrow_schema::ArrowError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rovelog::{Error, ErrorKind};
+use rovelog::{Error, ErrorKind, Result};
 
 /// Runs `work` without the interpreter's lock; a panic becomes an exception.
 pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
@@ -17,6 +17,15 @@ pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> P
         let why = format!("an internal error, a defect of rovelog: {why}");
         Raise::new("RovelogError", why).next("please report it, with the log if you can").raise(py)
     })
+}
+
+/// The same for work on the log at `path`, whose error becomes the exception of its kind.
+pub(crate) fn run_on<T: Send>(
+    py: Python<'_>,
+    path: Option<&str>,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> PyResult<T> {
+    run(py, work)?.map_err(|error| raise(py, &error, path))
 }
 
 /// What the handler of a signal raised, if one came.
@@ -76,13 +85,21 @@ impl<'a> Raise<'a> {
     }
 }
 
-/// An error of Arrow's as the library's.
-pub(crate) fn columns(error: ArrowError) -> Error {
-    Error::new("rovelog", ErrorKind::InvalidArgument, None, error)
+/// An error of Arrow's as the library's; `format` is the log's.
+pub(crate) fn of_arrow(format: &'static str) -> impl Fn(ArrowError) -> Error {
+    move |error| Error::new(format, ErrorKind::InvalidArgument, None, error)
+}
+
+/// What the handler of a signal raised, on its way through the library.
+pub(crate) fn of_signal(raised: PyErr) -> Error {
+    Error::new("rovelog", ErrorKind::Io, None, raised)
 }
 
 /// An error of the library as the exception of its kind.
 pub(crate) fn raise(py: Python<'_>, error: &Error, path: Option<&str>) -> PyErr {
+    if let Some(raised) = error.get_ref().downcast_ref::<PyErr>() {
+        return raised.clone_ref(py);
+    }
     let missing = |path: &str| !std::path::Path::new(path).exists();
     let class = match error.kind {
         ErrorKind::Io if path.is_some_and(missing) => "MissingFileError",

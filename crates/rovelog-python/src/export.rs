@@ -1,23 +1,22 @@
-//! Logs handed on to other tools, as `rovelog export` does it, and how two logs differ.
+//! Logs handed on to other tools, as `rovelog export` does it.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use rovelog::rld_format::csv::CsvStyle;
 use rovelog::vel_format::velodyne::Model;
 use rovelog::{AnyLog, Error, Select, Topic};
-use rovelog_cli::Ignored;
 use rovelog_export::bag2::{self, Bag2Options, Compression};
 use rovelog_export::mcap::{self, McapOptions, RosForm};
 use rovelog_export::table::{self, Dialect, Names, TableOptions, TimeUnit};
-use rovelog_export::{ExportError, Kind, Loss, Provenance, logger_csv, ndjson, topic_names};
+use rovelog_export::{Kind, Loss, Provenance, logger_csv, ndjson, topic_names};
 
 use crate::errors::{self, Raise};
-use crate::reader::Reader;
+use crate::output;
+use crate::reader::{Reader, Window};
+use crate::rld::rld;
 use crate::vel::calibration_of;
 
 /// Topics, each with a part of a file name.
@@ -25,9 +24,6 @@ type Named = Vec<(usize, String)>;
 
 /// What could not be carried: topic, field, why.
 type Lost = (String, Option<String>, String);
-
-/// Time between two looks at the signals.
-const LOOK: Duration = Duration::from_millis(100);
 
 fn lost(losses: Vec<Loss>) -> Vec<Lost> {
     let row = |loss: Loss| (loss.topic, Some(loss.column).filter(|column| !column.is_empty()), loss.why);
@@ -135,18 +131,18 @@ pub(crate) fn export_tables(
     reader: &Reader,
     kind: &str,
     outputs: Vec<(usize, PathBuf)>,
-    window: (Option<i64>, Option<i64>),
+    window: Window,
     options: Options,
 ) -> PyResult<(Vec<u64>, Vec<Lost>)> {
     let Some(Kind::Table(kind)) = Kind::by_name(kind) else {
         return Err(unknown(py, kind));
     };
     let out = outputs.first().map_or_else(PathBuf::new, |(_, path)| path.clone());
-    let select = Select::all().between(window.0, window.1);
-    exported(py, reader, &out, |signals| {
+    let select = window.of(Select::all());
+    output::write(py, reader, &out, |signals| {
         let mut files = Vec::new();
         for (topic, path) in outputs {
-            files.extend(chosen(reader, [topic]).into_iter().zip([create(&path, signals)?]));
+            files.extend(chosen(reader, [topic]).into_iter().zip([output::create(&path, signals)?]));
         }
         let told = Kind::Table(kind).tells_source();
         let (options, provenance) = (options.table(), provenance(reader, told)?);
@@ -169,11 +165,11 @@ pub(crate) fn export_records(
     kind: &str,
     out: PathBuf,
     topics: Vec<usize>,
-    window: (Option<i64>, Option<i64>),
+    window: Window,
     options: Options,
 ) -> PyResult<(u64, Vec<Lost>)> {
     let names = chosen(reader, topics).into_iter().map(|topic| topic.name.clone());
-    let select = Select::topics(names).between(window.0, window.1);
+    let select = window.of(Select::topics(names));
     let kind = Kind::by_name(kind)
         .filter(|kind| !matches!(kind, Kind::Table(_)))
         .ok_or_else(|| unknown(py, kind))?;
@@ -183,8 +179,8 @@ pub(crate) fn export_records(
         return Err(Raise::new("UnsupportedError", what).raise(py));
     }
     let to_mcap = if kind == Kind::Mcap { options.mcap(py)? } else { McapOptions::default() };
-    exported(py, reader, &out, |signals| {
-        let mut file = create(&out, signals)?;
+    output::write(py, reader, &out, |signals| {
+        let mut file = output::create(&out, signals)?;
         let (records, losses) = match (kind, bag) {
             (Kind::Mcap, _) => {
                 let provenance = provenance(reader, true)?;
@@ -211,32 +207,13 @@ pub(crate) fn export_logger_csv(
     out: PathBuf,
     dates: bool,
 ) -> PyResult<(u64, Vec<Lost>)> {
-    let AnyLog::Rld(log) = &*reader.log else {
-        let what = format!("the logger's CSV is for RLD logs, and this is {}", reader.log.format().name);
-        return Err(Raise::new("UnsupportedError", what).next("leave the dialect out").raise(py));
-    };
+    let log = rld(py, reader)?;
     let style = if dates { CsvStyle::Dates } else { CsvStyle::Nanoseconds };
-    exported(py, reader, &out, |signals| {
-        let mut written = logger_csv::write(log, style, create(&out, signals)?)?;
+    output::write(py, reader, &out, |signals| {
+        let mut written = logger_csv::write(log, style, output::create(&out, signals)?)?;
         written.out.flush()?;
         Ok((written.messages, lost(written.losses)))
     })
-}
-
-/// How two logs differ, as the JSON document of the command `diff`.
-#[pyfunction]
-pub(crate) fn diff(
-    py: Python<'_>,
-    a: &Reader,
-    b: &Reader,
-    counts: bool,
-    calibration: bool,
-) -> PyResult<String> {
-    let name = |reader: &Reader| reader.path.clone().unwrap_or_else(|| "-".to_owned());
-    let (name_a, name_b) = (name(a), name(b));
-    let ignored = Ignored { counts, calibration };
-    let document = errors::run(py, || rovelog_cli::diff((&name_a, &a.log), (&name_b, &b.log), ignored))?;
-    document.map_err(|error| Raise::new("RovelogError", error.to_string()).raise(py))
 }
 
 /// The topics with these numbers.
@@ -246,35 +223,6 @@ fn chosen(reader: &Reader, topics: impl IntoIterator<Item = usize>) -> Vec<&Topi
 
 fn unknown(py: Python<'_>, kind: &str) -> PyErr {
     Raise::new("UnsupportedError", format!("nothing is known of the kind {kind}")).raise(py)
-}
-
-/// Runs an export; what fails becomes the exception of its kind, a signal the one of its handler.
-fn exported<T: Send>(
-    py: Python<'_>,
-    reader: &Reader,
-    out: &Path,
-    work: impl FnOnce(&Arc<Signals>) -> Result<T, ExportError> + Send,
-) -> PyResult<T> {
-    let signals = Arc::new(Signals(Mutex::new((Instant::now(), None))));
-    let outcome = errors::run(py, || work(&signals))?;
-    if let Some(signal) = signals.lock().1.take() {
-        return Err(signal);
-    }
-    py.check_signals()?;
-    outcome.map_err(|error| match error {
-        ExportError::Log(error) => reader.raise(py, &error),
-        ExportError::Io(error) => {
-            let missing = error.kind() == io::ErrorKind::NotFound;
-            let class = if missing { "MissingFileError" } else { "ReadError" };
-            let path = out.to_string_lossy();
-            let raise = Raise::new(class, format!("cannot write the output: {error}"));
-            raise.of(reader.log.format().id, Some(path.trim_end_matches(".partial"))).raise(py)
-        }
-        error => {
-            let raise = Raise::new("RovelogError", error.to_string());
-            raise.of(reader.log.format().id, reader.path.as_deref()).raise(py)
-        }
-    })
 }
 
 /// Where the data come from: a name and, where the output will hold that (`told`), the SHA-256 of the bytes.
@@ -288,55 +236,4 @@ fn provenance(reader: &Reader, told: bool) -> rovelog::Result<Provenance> {
         (None, None) => return Ok(Provenance::new(name)),
     };
     Ok(Provenance::new(name).with_sha256(digits.map_err(|error| Error::io("rovelog", error))?))
-}
-
-fn create(path: &Path, signals: &Arc<Signals>) -> io::Result<BufWriter<Watched>> {
-    let file = File::create_new(path)?;
-    Ok(BufWriter::with_capacity(1 << 16, Watched { file, signals: Arc::clone(signals) }))
-}
-
-/// When the signals were looked at last, and what their handler raised.
-struct Signals(Mutex<(Instant, Option<PyErr>)>);
-
-impl Signals {
-    fn lock(&self) -> std::sync::MutexGuard<'_, (Instant, Option<PyErr>)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// An error once a signal's handler has raised.
-    fn look(&self) -> io::Result<()> {
-        let mut state = self.lock();
-        if state.1.is_none() && state.0.elapsed() > LOOK {
-            state.1 = errors::signal();
-            state.0 = Instant::now();
-        }
-        if state.1.is_some() { Err(io::Error::other("interrupted")) } else { Ok(()) }
-    }
-}
-
-/// A file that is not written on after a signal.
-struct Watched {
-    file: File,
-    signals: Arc<Signals>,
-}
-
-impl Write for Watched {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.signals.look()?;
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-/// Adds the functions to the module.
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(export_kind, module)?)?;
-    module.add_function(wrap_pyfunction!(export_names, module)?)?;
-    module.add_function(wrap_pyfunction!(export_tables, module)?)?;
-    module.add_function(wrap_pyfunction!(export_records, module)?)?;
-    module.add_function(wrap_pyfunction!(export_logger_csv, module)?)?;
-    module.add_function(wrap_pyfunction!(diff, module)?)
 }

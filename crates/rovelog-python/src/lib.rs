@@ -6,56 +6,58 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "Python hands arguments over by value")]
 
+mod cli;
+mod compat;
 mod errors;
 mod export;
-mod maker;
-mod matrix;
 mod memory;
-mod parallel;
-mod power;
+mod output;
 mod reader;
 mod records;
 mod rld;
 mod rosbag;
 mod select;
-mod stamp;
 mod stream;
 mod table;
 mod ulog;
 mod values;
 mod vel;
 
-use std::ffi::OsString;
+/// Everything that Python sees; `_core.pyi` has the same list with its types.
+#[pyo3::pymodule]
+mod _core {
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "the name is Python's")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
 
-use pyo3::prelude::*;
-
-/// Runs the command line; the exit code.
-#[pyfunction]
-fn main(py: Python<'_>, args: Vec<OsString>) -> PyResult<u8> {
-    errors::run(py, || rovelog_cli::run(args))
-}
-
-#[pymodule]
-fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_class::<memory::Memory>()?;
-    module.add_class::<memory::Leaf>()?;
-    module.add_class::<reader::Reader>()?;
-    module.add_class::<records::Message>()?;
-    module.add_class::<records::Messages>()?;
-    module.add_class::<table::Batches>()?;
-    module.add_class::<table::Table>()?;
-    module.add_function(wrap_pyfunction!(main, module)?)?;
-    module.add_function(wrap_pyfunction!(errors::panic_on_purpose, module)?)?;
-    module.add_function(wrap_pyfunction!(reader::formats, module)?)?;
-    module.add_function(wrap_pyfunction!(rosbag::bag_connections, module)?)?;
-    module.add_function(wrap_pyfunction!(rosbag::bag_messages, module)?)?;
-    module.add_class::<rosbag::BagMessages>()?;
-    module.add_class::<stamp::Duration>()?;
-    module.add_class::<stamp::Time>()?;
-    export::register(module)?;
-    power::register(module)?;
-    rld::register(module)?;
-    ulog::register(module)?;
-    vel::register(module)
+    #[pymodule_export]
+    use crate::cli::{diff, main};
+    #[pymodule_export]
+    use crate::compat::pyulog::{ulog_header, ulog_messages, ulog_rows, ulog_subscriptions};
+    #[pymodule_export]
+    use crate::compat::rocketlogger::{rld_header, rld_join, rld_matrix, rld_raw, rld_times};
+    #[pymodule_export]
+    use crate::compat::rosbag::{BagMessages, bag_messages};
+    #[pymodule_export]
+    use crate::compat::stamp::{Duration, Time};
+    #[pymodule_export]
+    use crate::errors::panic_on_purpose;
+    #[pymodule_export]
+    use crate::export::{export_kind, export_logger_csv, export_names, export_records, export_tables};
+    #[pymodule_export]
+    use crate::memory::{Leaf, Memory};
+    #[pymodule_export]
+    use crate::reader::{Reader, formats};
+    #[pymodule_export]
+    use crate::records::{Message, Messages};
+    #[pymodule_export]
+    use crate::rld::{rld_currents, rld_energy, rld_merged};
+    #[pymodule_export]
+    use crate::rosbag::bag_connections;
+    #[pymodule_export]
+    use crate::table::{Batches, Table};
+    #[pymodule_export]
+    use crate::ulog::{ulog_dropouts, ulog_events, ulog_infos, ulog_modes, ulog_parameters};
+    #[pymodule_export]
+    use crate::vel::{vel_image, vel_images, vel_revolutions};
 }

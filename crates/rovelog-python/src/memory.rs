@@ -57,6 +57,7 @@ impl Memory {
 }
 
 /// A column, or a part of one that numpy can hold.
+#[derive(Default)]
 #[pyclass(frozen, get_all, module = "rovelog._core")]
 pub(crate) struct Leaf {
     /// The flat name: `esc.rpm`.
@@ -89,61 +90,50 @@ fn collect(
     mut shape: Vec<usize>,
     found: &mut Vec<Py<Leaf>>,
 ) -> PyResult<()> {
-    let mut leaf = Leaf {
-        name: (*name).to_owned(),
-        pattern: (*pattern).to_owned(),
-        data: None,
-        valid: None,
-        objects: None,
-        offsets: None,
-        inner: Vec::new(),
-    };
-    if let Some(kind) = number(array.data_type()) {
-        let data = array.to_data();
-        let width: usize = kind[2..3].parse().unwrap_or(1);
-        let buffer = data.buffers()[0].slice_with_length(data.offset() * width, data.len() * width);
-        leaf.valid = valid(py, array.nulls(), &shape)?;
-        leaf.data = Some(Py::new(py, Memory::shared(buffer, shape, kind))?);
-        found.push(Py::new(py, leaf)?);
-        return Ok(());
-    }
-    match array.data_type() {
-        DataType::Boolean => {
-            leaf.valid = valid(py, array.nulls(), &shape)?;
-            let truths = Memory::truths(array.as_boolean().values().iter(), shape);
-            leaf.data = Some(Py::new(py, truths)?);
-            found.push(Py::new(py, leaf)?);
-        }
+    let bare = Leaf { name: (*name).to_owned(), pattern: (*pattern).to_owned(), ..Leaf::default() };
+    let leaf = match array.data_type() {
         DataType::Struct(fields) => {
             for (field, column) in fields.iter().zip(array.as_struct().columns()) {
                 let names = [name, pattern].map(|outer| format!("{outer}.{}", field.name()));
                 collect(py, &names.each_ref().map(String::as_str), column, shape.clone(), found)?;
             }
+            return Ok(());
         }
         DataType::FixedSizeList(_, size) => {
             shape.push(usize::try_from(*size).unwrap_or(0));
             let pattern = format!("{pattern}[]");
-            collect(py, &[name, &pattern], array.as_fixed_size_list().values(), shape, found)?;
+            return collect(py, &[name, &pattern], array.as_fixed_size_list().values(), shape, found);
         }
-        DataType::List(_) => found.push(Py::new(py, lists::<i32>(py, leaf, array)?)?),
-        DataType::LargeList(_) => found.push(Py::new(py, lists::<i64>(py, leaf, array)?)?),
-        _ => {
-            leaf.objects = Some(objects(py, array)?);
-            found.push(Py::new(py, leaf)?);
+        DataType::List(_) => lists::<i32>(py, bare, array)?,
+        DataType::LargeList(_) => lists::<i64>(py, bare, array)?,
+        DataType::Boolean => {
+            let valid = valid(py, array.nulls(), &shape)?;
+            let truths = Memory::truths(array.as_boolean().values().iter(), shape);
+            Leaf { data: Some(Py::new(py, truths)?), valid, ..bare }
         }
-    }
+        other => match number(other) {
+            Some(kind) => {
+                let (data, width) = (array.to_data(), other.primitive_width().unwrap_or(1));
+                let buffer = data.buffers()[0].slice_with_length(data.offset() * width, data.len() * width);
+                let valid = valid(py, array.nulls(), &shape)?;
+                let numbers = Memory::shared(buffer, shape, kind);
+                Leaf { data: Some(Py::new(py, numbers)?), valid, ..bare }
+            }
+            None => Leaf { objects: Some(objects(py, array)?), ..bare },
+        },
+    };
+    found.push(Py::new(py, leaf)?);
     Ok(())
 }
 
-fn lists<O: OffsetSizeTrait>(py: Python<'_>, mut leaf: Leaf, array: &ArrayRef) -> PyResult<Leaf> {
+fn lists<O: OffsetSizeTrait>(py: Python<'_>, bare: Leaf, array: &ArrayRef) -> PyResult<Leaf> {
     let lists = array.as_list::<O>();
     let kind = if O::IS_LARGE { "<i8" } else { "<i4" };
     let offsets = lists.offsets();
     let memory = Memory::shared(offsets.inner().inner().clone(), vec![offsets.len()], kind);
-    leaf.inner = leaves(py, &leaf.name, lists.values())?;
-    leaf.offsets = Some(Py::new(py, memory)?);
-    leaf.valid = valid(py, array.nulls(), &[array.len()])?;
-    Ok(leaf)
+    let inner = leaves(py, &bare.name, lists.values())?;
+    let valid = valid(py, array.nulls(), &[array.len()])?;
+    Ok(Leaf { inner, offsets: Some(Py::new(py, memory)?), valid, ..bare })
 }
 
 /// Texts and bytes as Python has them; nothing else comes without a type of numpy's.

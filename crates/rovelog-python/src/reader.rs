@@ -1,29 +1,23 @@
 //! An open log: what it says about itself, its topics, and the ways into its data.
 
-use std::fs::OpenOptions;
-use std::io::{BufWriter, Write as _};
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
-use arrow_select::concat::concat_batches;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 use pyo3_arrow::ffi::to_schema_pycapsule;
-use rovelog::{
-    AnyLog, Bytes, Error, RecoverOptions, Recovery, Result, Schema, Select, Sliced, Timestamp, Topic,
-};
+use rovelog::{AnyLog, Bytes, Error, ErrorKind, RecoverOptions, Result, Schema, Select, Timestamp, Topic};
+use rovelog_export::ExportError;
 
-use crate::errors::{self, Raise, columns};
+use crate::errors::{self, Raise, of_arrow};
 use crate::records::Messages;
 use crate::select::Shape;
 use crate::stream::{self, TopicStream};
-use crate::table::{Batches, Table};
-use crate::ulog;
+use crate::table::{self, Batches, Table};
 use crate::values::to_python;
-use crate::vel;
+use crate::{output, ulog, vel};
 
 /// The formats that are built in: id, name, what it is.
 #[pyfunction]
@@ -40,9 +34,20 @@ pub(crate) struct Reader {
     pub(crate) memory: Option<Bytes>,
 }
 
-/// What part of a topic is wanted: fields or parts of them, and a time window of the log's clock.
-#[derive(Clone, Debug, FromPyObject)]
-struct Part(Option<Vec<String>>, Option<i64>, Option<i64>);
+/// From the first time until before the second, nanoseconds of the log's clock; none leaves a side open.
+#[derive(Clone, Copy, FromPyObject)]
+pub(crate) struct Window(Option<i64>, Option<i64>);
+
+impl Window {
+    /// The selection within the window.
+    pub(crate) fn of(self, select: Select) -> Select {
+        select.between(self.0, self.1)
+    }
+}
+
+/// What part of a topic is wanted: fields or parts of them, and a window.
+#[derive(FromPyObject)]
+struct Part(Option<Vec<String>>, Window);
 
 impl Reader {
     fn topic(&self, py: Python<'_>, index: usize) -> PyResult<&Topic> {
@@ -63,6 +68,15 @@ impl Reader {
         })
     }
 
+    /// Runs work on the log, whose error becomes the exception of its kind.
+    pub(crate) fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce() -> Result<T> + Send,
+    ) -> PyResult<T> {
+        errors::run_on(py, self.path.as_deref(), work)
+    }
+
     pub(crate) fn raise(&self, py: Python<'_>, error: &Error) -> PyErr {
         errors::raise(py, error, self.path.as_deref())
     }
@@ -77,9 +91,9 @@ impl Reader {
 
     /// How columns are shaped, and what the format's reader has to decode for that.
     fn part(&self, topic: &Topic, part: Part) -> (Shape, Select) {
-        let Part(paths, start, end) = part;
+        let Part(paths, window) = part;
         let shape = self.shape(paths, topic.first);
-        let mut select = Select::topic(&topic.name).between(start, end);
+        let mut select = window.of(Select::topic(&topic.name));
         select.fields = shape.fields();
         (shape, select)
     }
@@ -87,12 +101,26 @@ impl Reader {
     fn topic_stream(&self, py: Python<'_>, topic: usize, part: Part) -> PyResult<TopicStream> {
         let topic = self.topic(py, topic)?;
         let (shape, select) = self.part(topic, part);
-        let mean = topic.bytes / topic.count.max(1);
-        let log = Arc::clone(&self.log);
-        let stream = errors::run(py, || {
-            TopicStream::new(log, shape, mean, |log| log.columns(&log.topics()[topic.id.index()], &select))
-        })?;
-        stream.map_err(|error| self.raise(py, &error))
+        self.run(py, || TopicStream::new(Arc::clone(&self.log), topic.id, shape, &select))
+    }
+
+    /// Writes a new log made of this one.
+    fn rewrite<T: Send>(
+        &self,
+        py: Python<'_>,
+        out: &Path,
+        write: impl FnOnce(&mut dyn Write) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        output::write(py, self, out, |signals| {
+            let mut file = output::create(out, signals)?;
+            let done = write(&mut file).map_err(|error| match error.kind {
+                // The log lies in memory, so it is the output that refuses.
+                ErrorKind::Io => ExportError::Io(io::Error::other(error)),
+                _ => ExportError::Log(error),
+            })?;
+            file.flush()?;
+            Ok(done)
+        })
     }
 }
 
@@ -112,11 +140,10 @@ impl Reader {
         let name = path.to_string_lossy().into_owned();
         let mut options = vel::declaring(py, types)?;
         options.alone = alone;
-        let opened = errors::run(py, || match &format {
+        let log = errors::run_on(py, Some(&name), || match &format {
             None => rovelog::open_with(&path, &options),
             Some(format) => rovelog::open_as(format, &path, &options),
         })?;
-        let log = opened.map_err(|error| errors::raise(py, &error, Some(&name)))?;
         Ok(Self { log: Arc::new(log), path: Some(name), memory: None })
     }
 
@@ -132,11 +159,10 @@ impl Reader {
     ) -> PyResult<Self> {
         let (bytes, options) = (Bytes::from_owner(data), vel::declaring(py, types)?);
         let memory = Some(bytes.clone());
-        let opened = errors::run(py, || match &format {
+        let log = errors::run_on(py, name.as_deref(), || match &format {
             None => rovelog::from_bytes(bytes, &options),
             Some(format) => rovelog::from_bytes_as(format, bytes, &options),
         })?;
-        let log = opened.map_err(|error| errors::raise(py, &error, name.as_deref()))?;
         Ok(Self { log: Arc::new(log), path: name, memory })
     }
 
@@ -244,43 +270,20 @@ impl Reader {
     fn table(&self, py: Python<'_>, topic: usize, part: Part) -> PyResult<Table> {
         let topic = self.topic(py, topic)?;
         let (shape, select) = self.part(topic, part);
-        let mut pieces = Pieces::default();
-        let mut interrupted = None;
-        let read = || -> Result<()> {
-            if let Some(batch) = ulog::table(&self.log, topic, &select).transpose()? {
-                pieces.batches.push(batch);
-                return Ok(());
-            }
-            let mut batches = self.log.columns(topic, &select)?;
-            pieces.schema = Some(batches.schema());
-            // A look at the signals now and then, not for each of thousands of small batches.
-            let mut bytes = 0;
-            while let Some(batch) = batches.next().transpose().map_err(columns)? {
-                bytes += batch.get_array_memory_size();
-                pieces.batches.push(batch);
-                if bytes > SIGNAL_BYTES {
-                    bytes = 0;
-                    interrupted = errors::signal();
-                    if interrupted.is_some() {
-                        break;
-                    }
-                }
-            }
-            Ok(())
-        };
-        let read = errors::run(py, read)?;
-        if let Some(signal) = interrupted {
-            return Err(signal);
-        }
+        let batch = self.run(py, || {
+            let batch = match ulog::table(&self.log, topic, &select)? {
+                Some(batch) => batch,
+                None => table::joined(self.log.format().id, self.log.columns(topic, &select)?)?,
+            };
+            shape.apply(&batch).map_err(of_arrow(self.log.format().id))
+        })?;
         py.check_signals()?;
-        read.map_err(|error| self.raise(py, &error))?;
-        let batch = errors::run(py, || pieces.join().and_then(|batch| shape.apply(&batch)).map_err(columns))?;
-        Ok(Table { batch: batch.map_err(|error| self.raise(py, &error))? })
+        Ok(Table { batch })
     }
 
     /// A topic's columns a piece at a time.
     fn batches(&self, py: Python<'_>, topic: usize, part: Part) -> PyResult<Batches> {
-        Ok(Batches::new(self.topic_stream(py, topic, part)?, self.path.clone()))
+        Ok(Batches::new(self, self.topic_stream(py, topic, part)?))
     }
 
     /// A topic as a stream of batches; a fresh one per call.
@@ -304,27 +307,26 @@ impl Reader {
     }
 
     /// Records in the order of time.
-    #[pyo3(signature = (topics, start, end, latched, raw=false))]
+    #[pyo3(signature = (topics, window, *, latched=false, raw=false))]
     fn messages(
         &self,
         py: Python<'_>,
         topics: Option<Vec<String>>,
-        start: Option<i64>,
-        end: Option<i64>,
+        window: Window,
         latched: bool,
         raw: bool,
     ) -> PyResult<Messages> {
-        let mut select = Select::all().between(start, end);
+        let mut select = window.of(Select::all());
         select.topics = topics;
         select.latched = latched;
-        Messages::new(py, &self.log, &select, self.path.clone(), raw)
+        Messages::new(py, self, &select, raw)
     }
 
     /// Writes the best sound log that this one still holds to a new file.
     fn recover<'py>(&self, py: Python<'py>, out: PathBuf, drop_stale: bool) -> PyResult<Bound<'py, PyDict>> {
         let options = RecoverOptions::default();
         let options = if drop_stale { options.dropping_stale() } else { options };
-        let found: Recovery = written(py, &out, |file| self.log.recover(file, &options))?;
+        let found = self.rewrite(py, &out, |file| self.log.recover(file, &options))?;
         let dict = PyDict::new(py);
         dict.set_item("records", found.records)?;
         dict.set_item("kept_bytes", found.kept_bytes)?;
@@ -343,58 +345,17 @@ impl Reader {
         py: Python<'py>,
         out: PathBuf,
         topics: Option<Vec<String>>,
-        start: Option<i64>,
-        end: Option<i64>,
+        window: Window,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let mut select = Select::all().between(start, end);
+        let mut select = window.of(Select::all());
         select.topics = topics;
-        let sliced: Sliced = written(py, &out, |file| self.log.slice(&select, file))?;
+        let sliced = self.rewrite(py, &out, |file| self.log.slice(&select, file))?;
         let dict = PyDict::new(py);
         dict.set_item("records", sliced.records)?;
         dict.set_item("others", sliced.others)?;
         dict.set_item("topics", sliced.topics)?;
         dict.set_item("bytes", sliced.bytes)?;
         Ok(dict)
-    }
-}
-
-/// Bytes of columns between two looks at the signals.
-const SIGNAL_BYTES: usize = 64 << 20;
-
-/// Writes a new file; what fails leaves none behind.
-fn written<T: Send>(
-    py: Python<'_>,
-    out: &PathBuf,
-    write: impl FnOnce(&mut dyn std::io::Write) -> Result<T> + Send,
-) -> PyResult<T> {
-    let io = |error| Error::io("rovelog", error);
-    let outcome = errors::run(py, || -> Result<T> {
-        let file = OpenOptions::new().write(true).create_new(true).open(out).map_err(io)?;
-        let mut file = BufWriter::with_capacity(1 << 20, file);
-        let done = write(&mut file).and_then(|done| file.flush().map_err(io).map(|()| done));
-        if done.is_err() {
-            // The error that is reported is the one of the writing.
-            let _ = std::fs::remove_file(out);
-        }
-        done
-    })?;
-    outcome.map_err(|error| errors::raise(py, &error, Some(&out.to_string_lossy())))
-}
-
-/// Batches to be joined.
-#[derive(Default)]
-pub(crate) struct Pieces {
-    pub(crate) schema: Option<arrow_schema::SchemaRef>,
-    pub(crate) batches: Vec<RecordBatch>,
-}
-
-impl Pieces {
-    pub(crate) fn join(mut self) -> std::result::Result<RecordBatch, ArrowError> {
-        match (self.batches.len(), self.schema) {
-            (1, _) => Ok(self.batches.remove(0)),
-            (_, Some(schema)) => concat_batches(&schema, &self.batches),
-            (_, None) => Err(ArrowError::InvalidArgumentError("no batches".to_owned())),
-        }
     }
 }
 

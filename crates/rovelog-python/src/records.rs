@@ -11,6 +11,8 @@ use rovelog::{AnyLog, Records, Select, Value};
 use self_cell::self_cell;
 
 use crate::errors;
+use crate::reader::Reader;
+use crate::select::{Step, steps};
 use crate::values::to_python;
 
 /// Records that are decoded at once, without the interpreter's lock.
@@ -84,39 +86,33 @@ impl Decoder {
     }
 }
 
-enum State {
-    /// Nothing was asked for yet.
-    New(Decoder),
-    Running(Receiver<Piece>),
-    Ended,
-}
-
 struct Reading {
     ready: Piece,
-    state: State,
+    /// Until something is asked for.
+    decoder: Option<Decoder>,
+    /// From then on, until the records end.
+    pieces: Option<Receiver<Piece>>,
 }
 
 impl Reading {
     /// Waits for the next piece; it is empty at the end.
     fn wait(&mut self) {
-        if let State::New(_) = self.state {
+        if let Some(decoder) = self.decoder.take() {
             let (send, receive) = mpsc::sync_channel(AHEAD);
-            let State::New(decoder) = std::mem::replace(&mut self.state, State::Running(receive)) else {
-                return;
-            };
             std::thread::spawn(move || decoder.run(&send));
+            self.pieces = Some(receive);
         }
-        if let State::Running(pieces) = &self.state {
+        if let Some(pieces) = &self.pieces {
             // A decoder that does not even send the end has panicked.
             self.ready = pieces.recv().expect("the decoder has panicked");
             if self.ready.is_empty() {
-                self.state = State::Ended;
+                self.pieces = None;
             }
         }
     }
 }
 
-/// An iterator over records.
+/// Records in the order of (time, place in the file).
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Messages {
     reading: Mutex<Reading>,
@@ -125,18 +121,13 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    pub(crate) fn new(
-        py: Python<'_>,
-        log: &Arc<AnyLog>,
-        select: &Select,
-        path: Option<String>,
-        raw: bool,
-    ) -> PyResult<Self> {
+    /// The records that `select` wants; with `raw` their payloads as they are.
+    pub(crate) fn new(py: Python<'_>, reader: &Reader, select: &Select, raw: bool) -> PyResult<Self> {
+        let log = Arc::clone(&reader.log);
         let names = log.topics().iter().map(|topic| PyString::new(py, &topic.name).unbind()).collect();
-        let log = Arc::clone(log);
         let cell = errors::run(py, || Cell::new(log, |log| log.records(select)))?;
-        let reading = Reading { ready: Piece::new(), state: State::New(Decoder { cell, raw }) };
-        Ok(Self { reading: Mutex::new(reading), names, path })
+        let reading = Reading { ready: Piece::new(), decoder: Some(Decoder { cell, raw }), pieces: None };
+        Ok(Self { reading: Mutex::new(reading), names, path: reader.path.clone() })
     }
 
     /// The next record.
@@ -178,15 +169,19 @@ impl Messages {
     }
 }
 
-/// One record.
+/// One record: `m["q"]`, `m["q[0]"]`, `m["pos.x"]` are fields, `KeyError` where there is no such field.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Message {
+    /// The name of its topic.
     #[pyo3(get)]
     topic: Py<PyString>,
+    /// When, int ns of the log's clock; None where it carries no time.
     #[pyo3(get)]
     t_ns: Option<i64>,
+    /// Its first byte in the file.
     #[pyo3(get)]
     offset: u64,
+    /// Its number within the topic, in file order from 0.
     #[pyo3(get)]
     seq: u64,
     value: Value,
@@ -194,11 +189,12 @@ pub(crate) struct Message {
 
 #[pymethods]
 impl Message {
-    /// All fields; the payload's bytes where raw records were asked for.
+    /// All fields as a dict: name -> int, float, str, bytes, list or dict.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.value)
     }
 
+    /// The names of the fields.
     fn keys(&self) -> Vec<String> {
         match &self.value {
             Value::Struct(fields) => fields.iter().map(|(name, _)| name.to_string()).collect(),
@@ -228,14 +224,9 @@ impl Message {
 
 /// The value at `pos.x`, `q[0]`.
 fn find<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
-    let mut value = value;
-    for piece in path.split('.') {
-        let (name, elements) = piece.split_once('[').unwrap_or((piece, ""));
-        value = value.get(name)?;
-        for element in elements.split('[').filter(|text| !text.is_empty()) {
-            let Value::List(items) = value else { return None };
-            value = items.get(element.strip_suffix(']')?.parse::<usize>().ok()?)?;
-        }
-    }
-    Some(value)
+    steps(path).try_fold(value, |value, step| match (step?, value) {
+        (Step::Field(name), value) => value.get(name),
+        (Step::Element(element), Value::List(items)) => items.get(element),
+        (Step::Element(_), _) => None,
+    })
 }

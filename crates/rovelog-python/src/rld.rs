@@ -1,136 +1,223 @@
-//! What only an RLD log has, as far as the drop-in for rocketlogger needs it: header, raw columns, a matrix of
-//! physical values, times by the stamps of blocks.
+//! What only an RLD log has: charge and energy, currents of two ranges as one; `log.rld`.
 
-use std::fs;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::ops::Range;
 
-use arrow_array::Array as _;
-use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Int32Type, Int64Type};
-use arrow_schema::DataType;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
-use rovelog::rld_format::clock::{TimeAxis, TimeBase, TimeOptions};
-use rovelog::rld_format::{ColumnOptions, RldReader};
-use rovelog::{AnyLog, Error, ErrorKind, ReadOptions, Result, Select};
+use pyo3::types::PyDict;
+use rovelog::rld_format::analysis::{
+    Accumulator, Phase, StateRuns, Stats, StatsOptions, Sums, Windows, currents,
+};
+use rovelog::rld_format::clock::TimeOptions;
+use rovelog::rld_format::unit::Scale;
+use rovelog::rld_format::{ColumnOptions, Merging, RldReader};
+use rovelog::{AnyLog, Error, Select};
 
-use crate::errors;
-use crate::matrix::{Wanted, matrix};
-use crate::memory::Memory;
-use crate::reader::Reader;
+use crate::errors::{self, Raise, of_arrow};
+use crate::reader::{Reader, Window};
+use crate::table::{self, Table};
 
 pub(crate) fn rld<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a RldReader> {
     reader.only(py, "RLD log", |log| if let AnyLog::Rld(log) = log { Some(log) } else { None })
 }
 
-/// Opens parts of a split recording, in order, as one log.
+/// The currents of a log: name, the channels of the low and the high range, the voltage of the same number.
 #[pyfunction]
-pub(crate) fn rld_join(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Reader> {
-    let path = paths.first().map(|path| path.to_string_lossy().into_owned());
-    let log = errors::run(py, || -> Result<RldReader> {
-        let parts = paths.iter().map(|path| fs::read(path).map(Into::into));
-        let parts = parts.collect::<std::io::Result<Vec<_>>>().map_err(|error| Error::io("rld", error))?;
-        Ok(RldReader::join(parts, &ReadOptions::default())?)
-    })?;
-    let log = log.map_err(|error| errors::raise(py, &error, path.as_deref()))?;
-    Ok(Reader { log: Arc::new(AnyLog::Rld(log)), path, memory: None })
+#[expect(clippy::type_complexity, reason = "a row of a table")]
+pub(crate) fn rld_currents(
+    py: Python<'_>,
+    reader: &Reader,
+) -> PyResult<Vec<(String, Option<String>, Option<String>, Option<String>)>> {
+    let channels = rld(py, reader)?.channels();
+    let name = |index: Option<usize>| Some(channels.get(index?)?.name.to_string());
+    let rows = currents(channels).into_iter();
+    Ok(rows
+        .map(|found| (found.name.clone(), name(found.low), name(found.high), name(found.voltage)))
+        .collect())
 }
 
-/// The header of the first file, and the rows of all.
-#[pyfunction]
-pub(crate) fn rld_header<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Bound<'py, PyDict>> {
-    let log = rld(py, reader)?;
-    let header = log.header();
-    let lead_in = &header.lead_in;
-    let dict = PyDict::new(py);
-    dict.set_item("file_version", lead_in.file_version.get())?;
-    dict.set_item("data_block_size", lead_in.data_block_size.get())?;
-    dict.set_item("sample_rate", lead_in.sample_rate.get())?;
-    dict.set_item("mac_address", lead_in.mac_text())?;
-    dict.set_item("start_sec", lead_in.start_sec.get())?;
-    dict.set_item("start_nsec", lead_in.start_nsec.get())?;
-    dict.set_item("comment", PyBytes::new(py, &header.comment))?;
-    dict.set_item("rows", log.rows())?;
-    let channels = log.channels().iter().zip(&header.channels).map(|(channel, record)| {
-        (&*channel.name, record.unit.get(), channel.scale, channel.size, channel.valid, channel.is_binary)
-    });
-    dict.set_item("channels", channels.collect::<Vec<_>>())?;
-    Ok(dict)
+/// Some rows and what was summed over them.
+struct Section {
+    window: Option<u64>,
+    state: Option<u64>,
+    /// The first row, where the rows are of one place.
+    first: Option<u64>,
+    stats: Stats,
 }
 
-/// Physical values of some channels, row by row: memory of 64-bit floats that may be written.
-#[pyfunction]
-pub(crate) fn rld_matrix(py: Python<'_>, reader: &Reader, wanted: Vec<Wanted>) -> PyResult<Memory> {
-    let log = rld(py, reader)?;
-    let values = errors::run(py, || matrix(log, &wanted))?;
-    let (values, len) = values.map_err(|error| reader.raise(py, &error))?;
-    Ok(Memory::owned(values, len))
-}
+/// Number of the window, state of the binary channels, first time, rows, nanoseconds; and by name: charge of the currents,
+/// energy of the powers, rows that do not count.
+type EnergyRow<'py> = (
+    Option<u64>,
+    Option<Bound<'py, PyDict>>,
+    Option<i64>,
+    u64,
+    i128,
+    Bound<'py, PyDict>,
+    Bound<'py, PyDict>,
+    Bound<'py, PyDict>,
+);
 
-/// The raw values of a channel: 64-bit integers for analog ones, bytes of 0 and 1 for binary ones.
+/// Charge and energy: of the whole log, of windows of so many nanoseconds, of the states of binary channels, or of
+/// states within windows.
 #[pyfunction]
-pub(crate) fn rld_raw(py: Python<'_>, reader: &Reader, channel: usize) -> PyResult<Memory> {
+#[expect(clippy::too_many_arguments, reason = "each is an option of its own")]
+pub(crate) fn rld_energy<'py>(
+    py: Python<'py>,
+    reader: &Reader,
+    window: Option<i64>,
+    clock: bool,
+    by: Vec<String>,
+    powers: Option<Vec<String>>,
+    settle: u64,
+    derive: bool,
+) -> PyResult<Vec<EnergyRow<'py>>> {
     let log = rld(py, reader)?;
-    let name = log.channels().get(channel).map(|channel| channel.name.to_string());
-    let options = ColumnOptions::raw().with_times(None);
-    let values = errors::run(py, || -> Result<Vec<u8>> {
-        let name = name.ok_or_else(|| missing(channel))?;
-        let select = Select::all().with_fields([name]);
-        let mut out = Vec::new();
-        for batch in log.batches(&select, &options)? {
-            let batch = batch.map_err(errors::columns)?;
-            let column = batch.columns().first().ok_or_else(|| missing(channel))?;
-            match column.data_type() {
-                DataType::Boolean => out.extend(column.as_boolean().values().iter().map(u8::from)),
-                DataType::Int32 => {
-                    let values = column.as_primitive::<Int32Type>().values().iter();
-                    out.extend(values.flat_map(|value| i64::from(*value).to_ne_bytes()));
-                }
-                _ => {
-                    let values = column.as_primitive::<Int64Type>().values().iter();
-                    out.extend(values.flat_map(|value| value.to_ne_bytes()));
-                }
+    let failed = |error| reader.raise(py, &error);
+    let mut options = StatsOptions::default().with_margin(settle);
+    if derive {
+        options = options.deriving_ranges();
+    }
+    if let Some(powers) = powers {
+        options = options.with_powers(powers);
+    }
+    let mut sums = log.accumulator(&options).map_err(Error::from).map_err(failed)?;
+    if sums.powers().is_empty() {
+        return Err(no_power(py, reader, &sums));
+    }
+    let bits = by.iter().map(|name| log.channel(name)).collect::<std::result::Result<Vec<_>, _>>();
+    let bits = bits.map_err(Error::from).map_err(failed)?;
+    if let Some(analog) = bits.iter().find(|bit| !log.channels()[**bit].is_binary) {
+        let what = format!("{} is no binary channel", log.channels()[*analog].name);
+        let raise = Raise::new("RovelogError", what).of("rld", reader.path.as_deref());
+        return Err(raise.next("by= takes binary channels, bool in log[\"samples\"].fields").raise(py));
+    }
+    let phase = if clock { Phase::Clock } else { Phase::Start };
+    let sections = errors::run(py, || sections(log, &mut sums, window.map(|nanos| (nanos, phase)), &bits))?;
+    py.check_signals()?;
+    let times = log.times(TimeOptions::default());
+    let rate = log.header().lead_in.sample_rate.get();
+    let rows = sections.into_iter().map(|section| {
+        let Section { window, state, first, stats } = section;
+        let bits = |state: u64| {
+            let bits = PyDict::new(py);
+            for (bit, name) in by.iter().enumerate() {
+                bits.set_item(name, state >> bit & 1)?;
             }
+            PyResult::Ok(bits)
+        };
+        let integral = |sums: &Sums, scale: i32| {
+            Scale::new(scale).filter(|_| sums.count > 0).map(|scale| sums.integral(scale, rate))
+        };
+        let (charge, energy, missing) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
+        for (current, found) in sums.currents().iter().zip(&stats.currents) {
+            charge.set_item(&current.name, integral(found, current.scale))?;
+            missing.set_item(&current.name, stats.rows - found.count)?;
         }
-        Ok(out)
-    })?;
-    let values = values.map_err(|error| reader.raise(py, &error))?;
-    let len = values.len();
-    Ok(Memory::owned(values, len))
+        for (power, found) in sums.powers().iter().zip(&stats.powers) {
+            energy.set_item(&power.name, integral(found, power.scale))?;
+            missing.set_item(&power.name, stats.rows - found.count)?;
+        }
+        let (state, start) = (state.map(bits).transpose()?, first.and_then(|row| times.time(row)));
+        Ok((window, state, start, stats.rows, stats.duration(rate), charge, energy, missing))
+    });
+    rows.collect()
 }
 
-/// The times of all rows on straight lines between the stamps of blocks, nanoseconds: of the clock that is set from
-/// the network, or of the one that nobody sets. The second value says whether every row has one.
+fn no_power(py: Python<'_>, reader: &Reader, sums: &Accumulator<'_>) -> PyErr {
+    let raise = match sums.currents().first() {
+        Some(first) => Raise::new("RovelogError", "nothing says which voltage belongs to which current")
+            .next(format!("say it: power=\"V1*{}\"", first.name)),
+        None => Raise::new("UnsupportedError", "this log has no current in amperes"),
+    };
+    raise.of("rld", reader.path.as_deref()).raise(py)
+}
+
+fn sections<'a>(
+    log: &'a RldReader,
+    sums: &mut Accumulator<'a>,
+    window: Option<(i64, Phase)>,
+    bits: &[usize],
+) -> Vec<Section> {
+    let rows = log.rows();
+    let Some((nanos, phase)) = window else {
+        if bits.is_empty() {
+            return vec![Section { window: None, state: None, first: Some(0), stats: sums.stats(0..rows) }];
+        }
+        let mut totals: BTreeMap<u64, Stats> = BTreeMap::new();
+        for run in StateRuns::new(log, sums, bits) {
+            totals.entry(run.state).or_default().merge(&run.stats);
+        }
+        let section = |(state, stats)| Section { window: None, state: Some(state), first: None, stats };
+        return totals.into_iter().map(section).collect();
+    };
+    let (times, rate) = (log.times(TimeOptions::default()), log.header().lead_in.sample_rate.get());
+    let windows = Windows::new(sums, nanos, phase, &times, (rows, rate));
+    if bits.is_empty() {
+        let section = |window: rovelog::rld_format::analysis::Window| Section {
+            window: Some(window.number),
+            state: None,
+            first: Some(window.rows.start).filter(|_| !window.rows.is_empty()),
+            stats: window.stats,
+        };
+        return windows.map(section).collect();
+    }
+    let windows: Vec<(u64, Range<u64>)> = windows.map(|window| (window.number, window.rows)).collect();
+    let runs: Vec<_> = StateRuns::new(log, sums, bits).map(|run| (run.state, run.rows)).collect();
+    states_in_windows(sums, &windows, runs)
+}
+
+/// The runs of states, cut where windows end, gathered by window and state.
+fn states_in_windows(
+    sums: &mut Accumulator<'_>,
+    windows: &[(u64, Range<u64>)],
+    runs: Vec<(u64, Range<u64>)>,
+) -> Vec<Section> {
+    let mut windows = windows.iter().peekable();
+    let mut totals: BTreeMap<(u64, u64), (u64, Stats)> = BTreeMap::new();
+    for (state, rows) in runs {
+        let mut from = rows.start;
+        while from < rows.end {
+            while windows.next_if(|(_, window)| window.end <= from).is_some() {}
+            let Some((number, window)) = windows.peek() else { break };
+            let end = rows.end.min(window.end);
+            let (_, stats) =
+                totals.entry((*number, state)).or_insert_with(|| (window.start, Stats::default()));
+            stats.merge(&sums.stats(from..end));
+            from = end;
+        }
+    }
+    let section = |((window, state), (first, stats))| Section {
+        window: Some(window),
+        state: Some(state),
+        first: Some(first),
+        stats,
+    };
+    totals.into_iter().map(section).collect()
+}
+
+/// Merged currents in amperes, and where each value comes from.
 #[pyfunction]
-pub(crate) fn rld_times(py: Python<'_>, reader: &Reader, network: bool) -> PyResult<(Memory, bool)> {
+pub(crate) fn rld_merged(
+    py: Python<'_>,
+    reader: &Reader,
+    settle: u64,
+    derive: bool,
+    window: Window,
+) -> PyResult<Table> {
     let log = rld(py, reader)?;
-    let base = if network { TimeBase::Unix } else { TimeBase::Monotonic };
-    let times = errors::run(py, || -> Result<(Vec<u8>, bool)> {
-        let map = log.times(TimeOptions::new(TimeAxis::BlockInterp, base));
-        let mut times = vec![0; rows(log)?];
-        let complete = map.fill(0..log.rows(), &mut times);
-        Ok((times.into_iter().flat_map(i64::to_ne_bytes).collect(), complete))
+    let mut merging = Merging::instant();
+    merging.margin = settle.min(10_000);
+    if derive {
+        merging = merging.deriving();
+    }
+    let names = currents(log.channels()).into_iter().map(|current| current.name);
+    let select = window.of(Select::all()).with_fields(names);
+    let options = ColumnOptions::physical().with_merged(merging);
+    let batch = reader.run(py, || {
+        let batch = table::joined("rld", log.batches(&select, &options)?)?;
+        reader.shape(None, None).apply(&batch).map_err(of_arrow("rld"))
     })?;
-    let (times, complete) = times.map_err(|error| reader.raise(py, &error))?;
-    let len = times.len();
-    Ok((Memory::owned(times, len), complete))
-}
-
-fn rows(log: &RldReader) -> Result<usize> {
-    usize::try_from(log.rows())
-        .map_err(|_| Error::new("rld", ErrorKind::LimitExceeded, None, "more rows than memory has bytes"))
-}
-
-fn missing(channel: usize) -> Error {
-    Error::new("rld", ErrorKind::InvalidArgument, None, format!("there is no channel {channel}"))
-}
-
-/// Adds the functions to the module.
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(rld_join, module)?)?;
-    module.add_function(wrap_pyfunction!(rld_header, module)?)?;
-    module.add_function(wrap_pyfunction!(rld_matrix, module)?)?;
-    module.add_function(wrap_pyfunction!(rld_raw, module)?)?;
-    module.add_function(wrap_pyfunction!(rld_times, module)?)
+    py.check_signals()?;
+    Ok(Table { batch })
 }

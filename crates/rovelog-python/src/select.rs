@@ -19,10 +19,19 @@ pub(crate) struct Shape {
     offset: Option<i64>,
 }
 
-/// One step into a column.
-enum Step<'a> {
+/// One step into a column or a record.
+pub(crate) enum Step<'a> {
     Field(&'a str),
     Element(usize),
+}
+
+/// The steps of a path; none in the place of what is no step.
+pub(crate) fn steps(path: &str) -> impl Iterator<Item = Option<Step<'_>>> {
+    path.split('.').flat_map(|piece| {
+        let (name, elements) = piece.split_at(piece.find('[').unwrap_or(piece.len()));
+        let element = |text: &str| Some(Step::Element(text.strip_suffix(']')?.parse().ok()?));
+        std::iter::once(Some(Step::Field(name))).chain(elements.split('[').skip(1).map(element))
+    })
 }
 
 impl Shape {
@@ -33,9 +42,8 @@ impl Shape {
     /// The names that the format's reader has to decode: those of the paths, elements left out.
     pub(crate) fn fields(&self) -> Option<Vec<String>> {
         let plain = |path: &String| {
-            let steps = steps(path);
-            let names = steps.iter().filter_map(|step| match step {
-                Step::Field(name) => Some(*name),
+            let names = steps(path).filter_map(|step| match step? {
+                Step::Field(name) => Some(name),
                 Step::Element(_) => None,
             });
             names.collect::<Vec<_>>().join(".")
@@ -93,34 +101,23 @@ fn wall(t_ns: &ArrayRef, offset: i64) -> ArrayRef {
     )
 }
 
-fn steps(path: &str) -> Vec<Step<'_>> {
-    let mut steps = Vec::new();
-    for piece in path.split('.') {
-        let (name, elements) = piece.split_once('[').unwrap_or((piece, ""));
-        steps.push(Step::Field(name));
-        let elements = elements.split('[').filter_map(|text| text.strip_suffix(']')?.parse().ok());
-        steps.extend(elements.map(Step::Element));
-    }
-    steps
-}
-
 /// The part of a batch at `path`, under that name.
 fn part(batch: &RecordBatch, path: &str) -> Result<(FieldRef, ArrayRef), ArrowError> {
     let missing = || ArrowError::InvalidArgumentError(format!("there is no field {path}"));
     let schema = batch.schema();
-    let steps = steps(path);
-    let Some((Step::Field(name), rest)) = steps.split_first() else { return Err(missing()) };
+    let mut steps = steps(path);
+    let Some(Some(Step::Field(name))) = steps.next() else { return Err(missing()) };
     let (index, field) = schema.column_with_name(name).ok_or_else(missing)?;
     let (mut field, mut column) = (Arc::new(field.clone()), Arc::clone(batch.column(index)));
-    for step in rest {
-        (field, column) = match (step, column.data_type().clone()) {
+    for step in steps {
+        (field, column) = match (step.ok_or_else(missing)?, column.data_type().clone()) {
             (Step::Field(name), DataType::Struct(fields)) => {
                 let (index, field) = fields.find(name).ok_or_else(missing)?;
                 (Arc::clone(field), Arc::clone(column.as_struct().column(index)))
             }
             (Step::Element(element), DataType::FixedSizeList(item, size)) => {
                 let size = u64::try_from(size).unwrap_or(0);
-                let element = u64::try_from(*element).ok().filter(|e| *e < size).ok_or_else(missing)?;
+                let element = u64::try_from(element).ok().filter(|e| *e < size).ok_or_else(missing)?;
                 let rows = column.len() as u64;
                 let places: UInt64Array = (0..rows).map(|row| row * size + element).collect();
                 let taken = arrow_select::take::take(column.as_fixed_size_list().values(), &places, None)?;

@@ -9,10 +9,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3_arrow::PySchema;
 use pyo3_arrow::ffi::{ArrayIterator, to_stream_pycapsule};
-use rovelog::AnyLog;
 use rovelog::core::Batches;
+use rovelog::{AnyLog, Select, TopicId};
 use self_cell::self_cell;
 
+use crate::errors::of_arrow;
 use crate::select::Shape;
 
 /// Rows that a batch has at most.
@@ -21,16 +22,25 @@ const ROWS: usize = 64 << 10;
 const BYTES: u64 = 16 << 20;
 
 self_cell!(
-    struct Cell {
+    /// Batches that keep their log alive.
+    pub(crate) struct LogBatches {
         owner: Arc<AnyLog>,
         #[not_covariant]
         dependent: Batches,
     }
 );
 
+impl Iterator for LogBatches {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.with_dependent_mut(|_, batches| batches.next())
+    }
+}
+
 /// The batches of a topic in their final shape, larger than the format's reader hands them out.
 pub(crate) struct TopicStream {
-    cell: Cell,
+    batches: LogBatches,
     shape: Shape,
     schema: SchemaRef,
     gathered: BatchCoalescer,
@@ -38,24 +48,26 @@ pub(crate) struct TopicStream {
 }
 
 impl TopicStream {
-    /// A stream over what `open` opens; a topic's records have `mean` bytes.
     pub(crate) fn new(
         log: Arc<AnyLog>,
+        topic: TopicId,
         shape: Shape,
-        mean: u64,
-        open: impl for<'a> FnOnce(&'a AnyLog) -> rovelog::Result<Batches<'a>>,
+        select: &Select,
     ) -> rovelog::Result<Self> {
-        let cell = Cell::try_new(log, |log| open(log))?;
-        let inner = cell.with_dependent(|_, batches| batches.schema());
-        let schema = shape.schema(&inner).map_err(crate::errors::columns)?;
+        let format = log.format().id;
+        let known = &log.topics()[topic.index()];
+        let mean = known.bytes / known.count.max(1);
+        let batches = LogBatches::try_new(log, |log| log.columns(&log.topics()[topic.index()], select))?;
+        let inner = batches.with_dependent(|_, batches| batches.schema());
+        let schema = shape.schema(&inner).map_err(of_arrow(format))?;
         let rows = usize::try_from(BYTES / mean.max(1)).map_or(ROWS, |rows| rows.clamp(1, ROWS));
         let gathered = BatchCoalescer::new(Arc::clone(&schema), rows);
-        Ok(Self { cell, shape, schema, gathered, ended: false })
+        Ok(Self { batches, shape, schema, gathered, ended: false })
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         while !self.gathered.has_completed_batch() && !self.ended {
-            if let Some(batch) = self.cell.with_dependent_mut(|_, batches| batches.next()) {
+            if let Some(batch) = self.batches.next() {
                 self.gathered.push_batch(self.shape.apply(&batch?)?)?;
             } else {
                 self.gathered.finish_buffered_batch()?;

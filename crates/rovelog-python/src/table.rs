@@ -1,16 +1,22 @@
-//! A topic's columns in memory: one batch, handed on without copies.
+//! Columns in memory: one batch, handed on without copies; and batches one after the other.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::{RecordBatch, RecordBatchIterator};
+use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::ArrowError;
+use arrow_select::concat::concat_batches;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3_arrow::ffi::to_schema_pycapsule;
+use rovelog::Result;
 
-use crate::errors;
+use crate::errors::{self, of_arrow};
 use crate::memory::{self, Leaf};
-use crate::stream::{self, TopicStream};
+use crate::reader::Reader;
+use crate::stream;
+
+/// Bytes of columns between two looks at the signals.
+const LOOK_BYTES: usize = 64 << 20;
 
 /// Columns in memory.
 #[pyclass(frozen, module = "rovelog._core")]
@@ -64,16 +70,43 @@ impl Table {
     }
 }
 
-/// An iterator over the pieces of a topic.
+/// All batches of a log of `format` as one.
+pub(crate) fn joined(format: &'static str, batches: impl RecordBatchReader) -> Result<RecordBatch> {
+    let schema = batches.schema();
+    let (mut joined, mut unwatched) = (Vec::new(), 0);
+    for batch in batches {
+        let batch = batch.map_err(of_arrow(format))?;
+        unwatched += batch.get_array_memory_size();
+        joined.push(batch);
+        // A look at the signals now and then, not for each of thousands of small batches.
+        if unwatched > LOOK_BYTES {
+            unwatched = 0;
+            if let Some(raised) = errors::signal() {
+                return Err(errors::of_signal(raised));
+            }
+        }
+    }
+    concat_batches(&schema, &joined).map_err(of_arrow(format))
+}
+
+type BoxedBatches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+
+/// An iterator over columns, a table at a time.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Batches {
-    stream: Mutex<TopicStream>,
+    left: Mutex<BoxedBatches>,
+    format: &'static str,
     path: Option<String>,
 }
 
 impl Batches {
-    pub(crate) fn new(stream: TopicStream, path: Option<String>) -> Self {
-        Self { stream: Mutex::new(stream), path }
+    /// Batches of the reader's log.
+    pub(crate) fn new(
+        reader: &Reader,
+        batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
+    ) -> Self {
+        let format = reader.log.format().id;
+        Self { left: Mutex::new(Box::new(batches)), format, path: reader.path.clone() }
     }
 }
 
@@ -85,10 +118,10 @@ impl Batches {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
         py.check_signals()?;
-        let next = || self.stream.lock().unwrap_or_else(PoisonError::into_inner).next().transpose();
-        match errors::run(py, next)? {
-            Ok(batch) => Ok(batch.map(|batch| Table { batch })),
-            Err(error) => Err(errors::raise(py, &errors::columns(error), self.path.as_deref())),
-        }
+        let batch = errors::run_on(py, self.path.as_deref(), || {
+            let next = self.left.lock().unwrap_or_else(PoisonError::into_inner).next();
+            next.transpose().map_err(of_arrow(self.format))
+        })?;
+        Ok(batch.map(|batch| Table { batch }))
     }
 }

@@ -1,11 +1,19 @@
-"""Where logs are. Real ones are in the folder that ROVELOG_REAL names; tests that need them say so when they skip."""
+"""Where logs are, and what several tests do. Real logs are in the folder that ROVELOG_REAL names; tests that need them say so
+when they skip."""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -15,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 CORPUS = pathlib.Path(os.environ.get("ROVELOG_CORPUS", ROOT / "corpus"))
 REAL = pathlib.Path(os.environ.get("ROVELOG_REAL", ROOT / "../shared/real"))
 CASES = sorted(path for path in CORPUS.glob("expected/*/*.json"))
-REAL_ULOGS = sorted(REAL.glob("ulog/*.ulg"))
+NO_LOGS = f"SKIPPED: no real logs in {REAL} (set ROVELOG_REAL)"
 
 
 def case_log(case: pathlib.Path) -> pathlib.Path:
@@ -24,11 +32,23 @@ def case_log(case: pathlib.Path) -> pathlib.Path:
     return next(path for path in folder.iterdir() if path.name.rsplit(".", 1)[0] == case.stem)
 
 
+def over(paths: Iterable[pathlib.Path]) -> list[object]:
+    """Parameters for a test over these real logs; one that skips where there are none."""
+    found = [pytest.param(path, id=path.stem) for path in paths]
+    return found or [pytest.param(None, marks=pytest.mark.skip(reason=NO_LOGS))]
+
+
 def real_ulogs() -> list[object]:
-    """Parameters for a test over all real ULogs; one that skips where there are none."""
-    if REAL_ULOGS:
-        return [pytest.param(path, id=path.stem) for path in REAL_ULOGS]
-    return [pytest.param(None, marks=pytest.mark.skip(reason=f"SKIPPED: no real logs in {REAL} (set ROVELOG_REAL)"))]
+    """Parameters for a test over all real ULogs."""
+    return over(sorted(REAL.glob("ulog/*.ulg")))
+
+
+def real_file(name: str) -> pathlib.Path:
+    """A real log, or what belongs to one."""
+    path = REAL / name
+    if not path.exists():
+        pytest.skip(NO_LOGS)
+    return path
 
 
 @pytest.fixture
@@ -40,10 +60,7 @@ def flight() -> pathlib.Path:
 @pytest.fixture
 def real() -> pathlib.Path:
     """A real flight, with UTC."""
-    path = REAL / "ulog/sample_log_small.ulg"
-    if not path.exists():
-        pytest.skip(f"SKIPPED: no real logs in {REAL} (set ROVELOG_REAL)")
-    return path
+    return real_file("ulog/sample_log_small.ulg")
 
 
 @pytest.fixture
@@ -52,3 +69,50 @@ def real_log(real: pathlib.Path) -> Iterator[rl.Log]:
         warnings.simplefilter("ignore", rl.DataLossWarning)
         with rl.open(real) as log:
             yield log
+
+
+def command(*args: str | pathlib.Path) -> subprocess.CompletedProcess[str]:
+    """A run of the command line."""
+    return subprocess.run([sys.executable, "-m", "rovelog", *args], capture_output=True, text=True)
+
+
+@contextlib.contextmanager
+def another_thread_gets_on() -> Iterator[None]:
+    """The interpreter's lock is free meanwhile: another thread takes its steps."""
+    ended = threading.Event()
+    steps = itertools.count()
+
+    def count() -> None:
+        while not ended.is_set():
+            next(steps)
+            time.sleep(0)
+
+    other = threading.Thread(target=count)
+    other.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        other.join()
+    assert next(steps) > 100
+
+
+BUSY = """
+import sys, rovelog as rl
+log = rl.open(sys.argv[1])
+try:
+    print("ready", flush=True)
+    while True:
+        {work}
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def stops_at_ctrl_c(work: str, *args: pathlib.Path) -> None:
+    """`work`, done over and over with the `log` that is the first argument, ends with a KeyboardInterrupt."""
+    script = [sys.executable, "-c", BUSY.format(work=work), *map(str, args)]
+    with subprocess.Popen(script, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None and child.stdout.readline() == "ready\n"
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.read() == "stopped\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import pathlib
+import re
 from typing import Any
 
 import duckdb
@@ -120,12 +121,17 @@ def test_parts_of_fields(real_log: rl.Log) -> None:
     assert frame.columns == ["t_ns", "time", "q[3]", "q[0]", "quat_reset_counter"]
     whole = topic.numpy()
     assert np.array_equal(frame["q[3]"].to_numpy(), whole["q"][:, 3])
-    assert list(topic.numpy(fields=["q"])) == ["t_ns", "time", "q"]
+    assert list(topic.numpy(fields=["q"])) == list(topic.table().numpy(fields=["q"])) == ["t_ns", "time", "q"]
+    for columns in (topic, topic.table()):
+        with pytest.raises(rl.FieldNotFound):
+            columns.numpy(fields=["nothing"])
     with pytest.raises(rl.FieldNotFound) as caught:
         topic.select("quat_reset")
     assert "quat_reset_counter" in caught.value.suggestions
-    with pytest.raises(rl.RovelogError, match="there is no field q\\[9\\]"):
-        topic.select("q[9]").to_polars()
+    for name in ("q[9]", "q[x]", "q["):
+        with pytest.raises(rl.RovelogError, match=f"there is no field {re.escape(name)}") as missing:
+            topic.select(name).to_polars()
+        assert missing.value.format == "ulog"
 
 
 def test_windows(real_log: rl.Log) -> None:

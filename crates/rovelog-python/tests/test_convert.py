@@ -6,11 +6,6 @@ import hashlib
 import json
 import os
 import pathlib
-import signal
-import subprocess
-import sys
-import threading
-import time
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +13,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
-from conftest import CORPUS
+from conftest import CORPUS, another_thread_gets_on, command, stops_at_ctrl_c
 from mcap.reader import make_reader
 
 import rovelog as rl
@@ -115,26 +110,14 @@ def test_messages_of_a_bag_keep_their_bytes(tmp_path: pathlib.Path) -> None:
         reader = make_reader(file, validate_crcs=True)
         found = [(c.topic, s.name if s else None, c.message_encoding, m.data) for s, c, m in reader.iter_messages() if c.message_encoding == "ros1"]
     kinds = {connection.topic: connection.type for connection in log.bag.connections}
-    raw = log._reader.messages(None, None, None, False, True)
+    raw = log._reader.messages(None, (None, None), raw=True)
     assert found == [(m.topic, kinds[m.topic], "ros1", m.fields()) for m in raw] and done.records >= len(found) > 0
 
 
 def test_others_run_while_it_is_written(real: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    steps, ended = 0, threading.Event()
-
-    def count() -> None:
-        nonlocal steps
-        while not ended.is_set():
-            steps += 1
-            time.sleep(0)
-
     log = rl.open(real)
-    other = threading.Thread(target=count)
-    other.start()
-    rl.convert(log, tmp_path / "a.mcap")
-    ended.set()
-    other.join()
-    assert steps > 100
+    with another_thread_gets_on():
+        rl.convert(log, tmp_path / "a.mcap")
 
 
 def test_what_is_written_is_the_command_s(tmp_path: pathlib.Path) -> None:
@@ -142,11 +125,9 @@ def test_what_is_written_is_the_command_s(tmp_path: pathlib.Path) -> None:
     for name in ("rld/v4.rld", "vel/all-kinds.vel", "rosbag/recorded+two-topics.bag", "ulog/nested-types.ulg"):
         path = CORPUS / name
         for kind in ("mcap", "ndjson"):
-            ours, theirs = tmp_path / f"ours.{kind}", tmp_path / f"theirs.{kind}"
+            ours = tmp_path / f"ours.{kind}"
             rl.convert(path, ours, force=True)
-            command = [sys.executable, "-m", "rovelog", "export", str(path), "-o", str(theirs), "--force"]
-            assert subprocess.run(command, capture_output=True).returncode in (0, 3)
-            assert ours.read_bytes() == theirs.read_bytes(), (path.name, kind)
+            assert ours.read_bytes() == exported(path, tmp_path / f"theirs.{kind}"), (path.name, kind)
 
 
 def test_what_is_lost_is_said(tmp_path: pathlib.Path) -> None:
@@ -183,31 +164,15 @@ def test_errors_are_exceptions(flight: pathlib.Path, tmp_path: pathlib.Path) -> 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "a.ulg"]
 
 
-BUSY = """
-import sys, rovelog as rl
-log = rl.open(sys.argv[1])
-try:
-    print("ready", flush=True)
-    while True:
-        rl.convert(log, sys.argv[2], force=True)
-except KeyboardInterrupt:
-    print("stopped")
-"""
-
-
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")
-def test_ctrl_c_leaves_no_part_behind(real: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    command = [sys.executable, "-c", BUSY, str(real), str(tmp_path / "a.mcap")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None and child.stdout.readline() == "ready\n"
-        child.send_signal(signal.SIGINT)
-        assert child.stdout.read() == "stopped\n"
+@pytest.mark.parametrize("work", ["rl.convert(log, sys.argv[2], force=True)", "log.recover(sys.argv[2], force=True)"])
+def test_ctrl_c_leaves_no_part_behind(work: str, real: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    stops_at_ctrl_c(work, real, tmp_path / "a.mcap")
     assert not list(tmp_path.glob("*.partial"))
 
 
 def command_s_diff(*args: str) -> dict[str, Any]:
-    done = subprocess.run([sys.executable, "-m", "rovelog", "diff", *args, "-f", "json"], capture_output=True, text=True)
-    document: dict[str, Any] = json.loads(done.stdout)
+    document: dict[str, Any] = json.loads(command("diff", *args, "-f", "json").stdout)
     return document
 
 
@@ -235,8 +200,8 @@ def test_an_old_bag_becomes_one_of_v2(tmp_path: pathlib.Path) -> None:
 
 def exported(path: pathlib.Path, out: pathlib.Path, *options: str) -> bytes:
     """What the command writes."""
-    command = [sys.executable, "-m", "rovelog", "export", str(path), "-o", str(out), "--force", *options]
-    assert subprocess.run(command, capture_output=True).returncode in (0, 3), command
+    done = command("export", path, "-o", out, "--force", *options)
+    assert done.returncode in (0, 3), done.args
     return out.read_bytes()
 
 

@@ -32,12 +32,6 @@ def same(want: Any, got: Any, kind: str, fields: list[rl.Field] | None) -> bool:
     return bool(want == got)
 
 
-def columns_of(topic: rl.Topic) -> list[dict[str, Any]]:
-    """The rows of a topic, by way of Arrow."""
-    rows: list[dict[str, Any]] = topic.to_arrow().to_pylist()
-    return rows
-
-
 def depth(fields: list[rl.Field] | None) -> int:
     """Levels of nested fields."""
     return 1 + max((depth(field.fields) for field in fields), default=0) if fields else 0
@@ -87,7 +81,7 @@ def test_case(case: pathlib.Path, tmp_path: pathlib.Path) -> None:
 def check_places(log: rl.Log, records: list[dict[str, Any]]) -> None:
     """Records stand where the truth has them; how values are written there is each format's own matter."""
     wanted = [(want["topic"], int(want["offset"]), int(want["seq"])) for want in records]
-    assert sorted((m.topic, m.offset, m.seq) for m in log._reader.messages(None, None, None, False, True)) == sorted(wanted)
+    assert sorted((m.topic, m.offset, m.seq) for m in log._reader.messages(None, (None, None), raw=True)) == sorted(wanted)
 
 
 def check_rows(log: rl.Log, records: list[dict[str, Any]]) -> None:
@@ -111,7 +105,7 @@ def check_rows(log: rl.Log, records: list[dict[str, Any]]) -> None:
         if depth(topic.fields) > 60:
             # pyarrow refuses types of more than 64 levels.
             continue
-        columns = columns_of(topic)
+        columns = topic.to_arrow().to_pylist()
         assert len(columns) == len(wanted)
         for want, got in zip(wanted, columns, strict=True):
             for field in topic.fields:

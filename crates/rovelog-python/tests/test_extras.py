@@ -9,19 +9,12 @@ import pathlib
 
 import numpy as np
 import pytest
-from conftest import CORPUS, REAL
+from conftest import CORPUS, case_log, real_file
 
 import rovelog as rl
 
 TRUE_SECOND = 1.00352
 """Seconds that a nominal second of a RocketLogger lasts."""
-
-
-def real_file(name: str) -> pathlib.Path:
-    path = REAL / name
-    if not path.exists():
-        pytest.skip(f"SKIPPED: no real logs in {REAL} (set ROVELOG_REAL)")
-    return path
 
 
 @pytest.mark.parametrize("name", ["test_full.rld", "test_unsupported.rld"])
@@ -146,8 +139,7 @@ def test_connections_of_the_corpus(case: pathlib.Path) -> None:
     if truth["open"] == "refused" or "connections" not in truth.get("rosbag", {}):
         # Cases that are about how a bag is opened.
         return
-    path = next(path for path in (CORPUS / "rosbag").iterdir() if path.name.rsplit(".", 1)[0] == case.stem)
-    log = rl.open(path)
+    log = rl.open(case_log(case))
     got = log.bag.connections
     assert [found.name for found in got] == list(log.topics)
     want = truth["rosbag"]["connections"]

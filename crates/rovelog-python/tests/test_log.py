@@ -6,14 +6,13 @@ import datetime as dt
 import io
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import threading
-import time
 import tracemalloc
 
 import pytest
+from conftest import another_thread_gets_on, command, stops_at_ctrl_c
 
 import rovelog as rl
 from rovelog import _core
@@ -67,8 +66,9 @@ def test_records_come_in_the_order_of_time(real_log: rl.Log) -> None:
     one = next(iter(real_log.messages("vehicle_attitude")))
     assert one["q[1]"] == one["q"][1] and "q" in one and "p" not in one
     assert one.fields().keys() == set(one.keys())
-    with pytest.raises(KeyError):
-        one["nothing"]
+    for name in ("nothing", "q[4]", "q[", "q[x]", "q.x"):
+        with pytest.raises(KeyError):
+            one[name]
     first = real_log["vehicle_attitude"].first_ns
     assert first is not None
     start, end = first + 10**9, first + 2 * 10**9
@@ -78,10 +78,12 @@ def test_records_come_in_the_order_of_time(real_log: rl.Log) -> None:
     assert window == [t for t in every if start <= t < end]
 
 
-def test_only_some_topics(real: pathlib.Path) -> None:
+def test_only_some_topics(real: pathlib.Path, tmp_path: pathlib.Path) -> None:
     log = rl.open(real, topics=["vehicle_attitude"])
     assert list(log.topics) == ["vehicle_attitude/0"]
     assert {m.topic for m in log.messages()} == {"vehicle_attitude/0"}
+    assert log.slice(tmp_path / "part.ulg").records == log["vehicle_attitude"].count
+    assert [topic.name for topic in rl.open(tmp_path / "part.ulg").topics.values() if topic.count] == ["vehicle_attitude/0"]
 
 
 def test_damage_warns_once_and_is_told(flight: pathlib.Path) -> None:
@@ -112,6 +114,9 @@ def test_recover_and_slice(flight: pathlib.Path, tmp_path: pathlib.Path) -> None
     log = rl.open(flight)
     part = log.slice(tmp_path / "part.ulg", topics=[next(iter(log.topics))])
     assert rl.open(tmp_path / "part.ulg").records == part.records > 0
+    with pytest.raises(rl.MissingFileError, match="cannot write") as nowhere:
+        log.slice(tmp_path / "no/part.ulg")
+    assert nowhere.value.path == str(tmp_path / "no/part.ulg")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fixed.ulg", "part.ulg"]
 
 
@@ -146,49 +151,19 @@ def test_a_panic_is_an_exception(capfd: pytest.CaptureFixture[str]) -> None:
     assert "on purpose" in capfd.readouterr().err
 
 
-BUSY = """
-import signal, sys, rovelog as rl
-log = rl.open(sys.argv[1])
-try:
-    print("ready", flush=True)
-    while True:
-        for m in log.messages():
-            pass
-except KeyboardInterrupt:
-    print("stopped")
-"""
-
-
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")
 def test_ctrl_c_stops_a_loop(flight: pathlib.Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", BUSY, str(flight)], stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None and child.stdout.readline() == "ready\n"
-        child.send_signal(signal.SIGINT)
-        assert child.stdout.read() == "stopped\n"
+    stops_at_ctrl_c("for m in log.messages(): pass", flight)
 
 
 def test_others_run_while_we_decode(real: pathlib.Path) -> None:
-    """The interpreter's lock is free while a log is read: another thread gets on."""
     data = real.read_bytes()
-    steps = 0
-    ended = threading.Event()
-
-    def count() -> None:
-        nonlocal steps
-        while not ended.is_set():
-            steps += 1
-            time.sleep(0)
-
-    other = threading.Thread(target=count)
-    other.start()
-    for _ in range(20):
-        log = rl.open(data)
-        for topic in log.topics.values():
-            if topic.count:
-                topic.table()
-    ended.set()
-    other.join()
-    assert steps > 100
+    with another_thread_gets_on():
+        for _ in range(20):
+            log = rl.open(data)
+            for topic in log.topics.values():
+                if topic.count:
+                    topic.table()
 
 
 def test_a_loop_over_records_keeps_little(real_log: rl.Log) -> None:
@@ -206,14 +181,11 @@ def test_import_brings_nothing_along() -> None:
 
 
 def test_the_command_line_is_on_board(flight: pathlib.Path) -> None:
-    def run(*args: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-m", "rovelog", *args], capture_output=True, text=True)
-
-    done = run("info", str(flight), "--get", "format.id")
+    done = command("info", flight, "--get", "format.id")
     assert (done.returncode, done.stdout) == (0, "ulog\n")
-    assert run("info", "no-such-file.ulg").returncode == 1
-    assert run("no-such-command").returncode == 2
-    assert run("cat", str(flight.parent / "bad-data+short.ulg")).returncode == 3
+    assert command("info", "no-such-file.ulg").returncode == 1
+    assert command("no-such-command").returncode == 2
+    assert command("cat", flight.parent / "bad-data+short.ulg").returncode == 3
 
 
 def test_notebooks_get_tables(real_log: rl.Log) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import REAL
+from conftest import REAL, over, real_file
 
 import rovelog as rl
 
@@ -24,17 +24,11 @@ DIFFERENT = {"test_unsupported", "test_truncated", "v4_partial"}
 
 def real_logs(names: set[str] | None = None) -> list[object]:
     """Parameters for a test over the logs that both read the same."""
-    found = [path for path in LOGS if path.stem not in DIFFERENT and (names is None or path.stem in names)]
-    if found:
-        return [pytest.param(path, id=path.stem) for path in found]
-    return [pytest.param(None, marks=pytest.mark.skip(reason=f"SKIPPED: no real logs in {REAL} (set ROVELOG_REAL)"))]
+    return over(path for path in LOGS if path.stem not in DIFFERENT and (names is None or path.stem in names))
 
 
 def log(name: str) -> pathlib.Path:
-    path = REAL / "rld" / f"{name}.rld"
-    if not path.exists():
-        pytest.skip(f"SKIPPED: no real logs in {REAL} (set ROVELOG_REAL)")
-    return path
+    return real_file(f"rld/{name}.rld")
 
 
 def read(module: Any, path: pathlib.Path, **named: Any) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import CORPUS, REAL
+from conftest import CORPUS, REAL, over, real_file
 
 import rovelog
 from rovelog import RovelogError
@@ -24,10 +24,7 @@ EXPECTED = sorted(REAL.glob("rosbag12/expected/*.json"))
 
 def bags() -> list[object]:
     """Parameters for a test over all bags of V1.2."""
-    found = [path for path in EXPECTED if json.loads(path.read_text())["version"] == "1.2"]
-    if found:
-        return [pytest.param(path, id=path.stem) for path in found]
-    return [pytest.param(None, marks=pytest.mark.skip(reason=f"SKIPPED: no real logs in {REAL} (set ROVELOG_REAL)"))]
+    return over(path for path in EXPECTED if json.loads(path.read_text())["version"] == "1.2")
 
 
 def bag_of(expected: pathlib.Path) -> pathlib.Path:
@@ -159,12 +156,9 @@ def alike(record: Any, message: Any) -> bool:
 
 
 def test_filters() -> None:
-    path = REAL / "rosbag12"
-    if not path.is_dir():
-        pytest.skip(f"SKIPPED: no real logs in {REAL} (set ROVELOG_REAL)")
     # Indexed, not indexed, crashed: rosbag fails on the first and passes over the filters on the second.
     for name in ("indexed.bag", "unindexed.bag", "crashed_indexpos0.bag"):
-        bag = Bag(path / name)
+        bag = Bag(real_file(f"rosbag12/{name}"))
         topic = max(bag.get_type_and_topic_info().topics.items(), key=lambda item: item[1].message_count)[0]
         every = [stamp for _, _, stamp in bag.read_messages(topic)]
         start, end = every[2], every[-3]

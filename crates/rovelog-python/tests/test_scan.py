@@ -6,6 +6,7 @@ import inspect
 import pathlib
 
 import polars as pl
+import pytest
 from polars.io.plugins import register_io_source
 from polars.testing import assert_frame_equal
 
@@ -29,6 +30,20 @@ def test_many_logs(real: pathlib.Path) -> None:
     frame = rl.scan([real, real], "vehicle_local_position", path_column="path").collect()
     assert frame["path"].unique().to_list() == [str(real)]
     assert len(frame) == 2 * rl.open(real)["vehicle_local_position"].count
+
+
+def test_every_kind_of_source(real: pathlib.Path) -> None:
+    want = rl.scan(real, "vehicle_attitude").collect()
+    with real.open("rb") as file:
+        for source in (str(real), real.read_bytes(), file):
+            lazy = rl.scan(source, "vehicle_attitude")
+            for _ in range(2):
+                assert_frame_equal(lazy.collect(), want)
+    with pytest.raises(rl.TopicNotFound, match="vehicle_attitude"):
+        rl.scan(real, "vehicle_atitude")
+    assert rl.scan([real, real], "nothing").collect().is_empty()
+    with pytest.raises(ValueError, match="no log to scan"):
+        rl.scan([], "vehicle_attitude")
 
 
 def test_predicates_become_windows() -> None:

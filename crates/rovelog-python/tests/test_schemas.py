@@ -10,9 +10,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-from conftest import REAL
+from conftest import REAL, ROOT
 
-ROOT = pathlib.Path(__file__).parents[3]
 SCHEMA = json.loads((ROOT / "docs/schemas/rovelog.schema.json").read_text())
 ROVELOG = pathlib.Path(sys.executable).with_name("rovelog")
 

@@ -9,22 +9,24 @@ from rovelog import _core
 
 
 class Connection(NamedTuple):
-    """All messages of one topic with one type and md5 sum."""
+    """All messages of one topic with one type and md5 sum.
+
+    name            the topic in `log.topics`; a second type on the same topic has a name of its own there
+    topic           the topic as it stands in the bag
+    type            `sensor_msgs/LaserScan`
+    md5sum          the md5 sum of the type: 32 characters, or `*`
+    latched         how many of its messages are of a latching publisher
+    callerids       the nodes that sent latched messages -> how many; the bags tell them of no others
+    definition      the text of the type's definition, where the bag has one
+    """
 
     name: str
-    """The topic in `log.topics`; a second type on the same topic has a name of its own there."""
     topic: str
-    """The topic as it stands in the bag."""
     type: str
-    """`sensor_msgs/LaserScan`."""
     md5sum: str
-    """The md5 sum of the type: 32 characters, or `*`."""
     latched: int
-    """How many of its messages are of a latching publisher."""
     callerids: dict[str, int]
-    """The nodes that sent latched messages -> how many; the bags tell them of no others."""
     definition: str | None
-    """The text of the type's definition, where the bag has one."""
 
     @property
     def latching(self) -> bool:
@@ -42,7 +44,4 @@ class BagExtras:
     def connections(self) -> list[Connection]:
         """The connections, in the order of `log.topics`. On the command line: `rovelog info FILE`."""
         rows = zip(self._reader.topics(), _core.bag_connections(self._reader), strict=True)
-        return [
-            Connection(listed["name"], topic, kind, md5, latched, nodes, definition)
-            for listed, (topic, kind, md5, latched, definition, nodes) in rows
-        ]
+        return [Connection(topic["name"], *row) for topic, row in rows]

@@ -9,38 +9,44 @@ from typing import Literal, NamedTuple
 
 from rovelog import _core, _times
 from rovelog._errors import DataLossWarning, ReadError, RovelogError, UnsupportedError
-from rovelog._log import Log, Source, open
-from rovelog._rewrite import demand_free, partials
+from rovelog._files import demand_free, partials
+from rovelog._log import Log, opened
+from rovelog._source import Source
 from rovelog._times import Moment
-from rovelog._types import ExportOptions
+from rovelog._types import ExportOptions, Window
 
 OPEN = 200
 """Tables that are open at the same time."""
 
 
 class Loss(NamedTuple):
-    """Something that a kind of file could not carry."""
+    """Something that a kind of file could not carry.
+
+    topic           whose it is
+    field           which; None where it is about all of the topic
+    why             what happened to how many values: `holds bytes, which csv cannot carry`
+    """
 
     topic: str
     field: str | None
-    """None where it is about all of the topic."""
     why: str
-    """What happened to how many values: `holds bytes, which csv cannot carry`."""
 
 
 class Converted(NamedTuple):
-    """What was written."""
+    """What was written.
+
+    kind            `parquet`, `arrow`, `csv`, `ndjson`, `mcap` or `bag2`
+    records         rows or messages; in mcap, those of the types that viewers draw count too
+    topics          the topics whose records were written
+    files           the files, for tables in the order of the topics
+    lost            what could not be carried; empty where nothing was lost
+    """
 
     kind: str
-    """`parquet`, `arrow`, `csv`, `ndjson`, `mcap` or `bag2`."""
     records: int
-    """Rows or messages. In mcap, those of the types that viewers draw count too."""
     topics: list[str]
-    """The topics whose records were written."""
     files: list[str]
-    """The files, for tables in the order of the topics."""
     lost: list[Loss]
-    """What could not be carried; empty where nothing was lost."""
 
 
 def convert(
@@ -71,11 +77,11 @@ def convert(
 ) -> Converted:
     """Writes a log as Parquet, Arrow, CSV, NDJSON or MCAP, an old ROS bag also as one of V2.0.
 
-    `kind` is one of `parquet`, `arrow`, `csv`, `ndjson`, `mcap`, `bag2` (extension `.bag`); without it, the extension of `dst`
-    says it. Tables hold one
-    topic per file: for several, `dst` is a folder, which need not exist. In mcap, positions, poses and console lines also
-    stand as the types that viewers draw. `topics` are names, without them all topics with records. `start` is inclusive,
-    `end` is not; see `Topic.between`. `force` replaces files that are there.
+    `src` is a log, or what `open` takes. `kind` is one of `parquet`, `arrow`, `csv`, `ndjson`, `mcap`, `bag2` (extension
+    `.bag`); without it, the extension of `dst` says it. Tables hold one topic per file: for several, `dst` is a folder, which
+    need not exist. In mcap, positions, poses and console lines also stand as the types that viewers draw. `topics` are names,
+    without them all topics with records. `start` is inclusive, `end` is not; see `Topic.between`. `force` replaces files that
+    are there.
 
     Of mcap: `typed=False` leaves out the types that viewers draw, `keep_ned` keeps poses in the vehicle's axes; of VEL logs
     `raw` writes packets, ranges and images as they lie there, `calibration` is the file of an HDL-64E and `model` the
@@ -87,12 +93,12 @@ def convert(
     version 2, with dates for stamps).
 
     What could not be carried is in `lost`, and one `DataLossWarning` says so. Files are whole or not there.
-    Raises UnsupportedError for a kind that is not known and for options that it does not have, TopicNotFound, ReadError where a file cannot be written.
+    Raises UnsupportedError for a kind that is not known and for options that it does not have, TopicNotFound, ReadError where
+    a file cannot be written.
     On the command line: `rovelog export FILE -o OUT`.
     """
     path = os.fspath(dst)
-    extension = os.path.splitext(path)[1][1:]
-    name, table = _kind(kind, extension, path)
+    name, table = _kind(kind, path)
     options: ExportOptions = {
         "typed": typed,
         "keep_ned": keep_ned,
@@ -112,11 +118,13 @@ def convert(
         "blobs": blobs,
     }
     _fitting(name, options, topics is None and start is None and end is None)
-    if isinstance(src, Log):
-        done = _convert(src, path, extension, name, table, topics, start, end, force, options)
-    else:
-        with open(src) as log:
-            done = _convert(log, path, extension, name, table, topics, start, end, force, options)
+    with opened(src) as log:
+        if dialect.startswith("rocketlogger"):
+            done = _logger_csv(log, path, force, dialect != "rocketlogger")
+        else:
+            chosen, window = _chosen(log, topics), _times.window(start, end, log.info)
+            write = _tables if table else _one_file
+            done = write(log, path, name, chosen, window, force, options)
     if done.lost:
         first = done.lost[0]
         what = first.topic if first.field is None else f"{first.topic}, field {first.field}"
@@ -125,8 +133,13 @@ def convert(
     return done
 
 
-def _kind(kind: str | None, extension: str, path: str) -> tuple[str, bool]:
-    found = _core.export_kind(extension if kind is None else kind)
+def _extension(path: str) -> str:
+    return os.path.splitext(path)[1][1:]
+
+
+def _kind(kind: str | None, path: str) -> tuple[str, bool]:
+    """The name of a kind of file, and whether such a file holds one topic."""
+    found = _core.export_kind(_extension(path) if kind is None else kind)
     if found is None:
         kinds = "parquet, arrow, csv, ndjson, mcap or bag2"
         what = f"there is no kind {kind}" if kind is not None else "the name does not say what to write"
@@ -134,47 +147,45 @@ def _kind(kind: str | None, extension: str, path: str) -> tuple[str, bool]:
     return found
 
 
-CHOICES: dict[str, tuple[str | None, ...]] = {
-    "compression": ("none", "bz2"),
-    "names": ("bracket", "dot"),
-    "dialect": ("plain", "pyulog", "rocketlogger", "rocketlogger-v2"),
-    "time_unit": ("us", "ns"),
-    "profile": (None, "spark"),
-}
-"""Options that are one of a few words; the first is what they are where nothing was said."""
+class Option(NamedTuple):
+    """An option of `convert`."""
 
-USUAL: dict[str, object] = {"typed": True, "delimiter": ",", "calibration": None, "model": None}
-"""What other options are where nothing was said, if not False."""
+    kinds: tuple[str, ...]
+    """The kinds of file that it has a meaning for."""
+    usual: object = False
+    """What it is where nothing was said."""
+    choices: tuple[object, ...] | None = None
+    """What it may be, where that is one of a few words."""
 
-KINDS: dict[str, tuple[str, ...]] = {
-    "typed": ("mcap",),
-    "keep_ned": ("mcap",),
-    "raw": ("mcap",),
-    "full": ("mcap",),
-    "ros2": ("mcap",),
-    "modernize": ("mcap", "bag2"),
-    "compression": ("bag2",),
-    "calibration": ("mcap",),
-    "model": ("mcap",),
-    "flatten": ("parquet", "arrow"),
-    "names": ("csv", "parquet", "arrow"),
-    "dialect": ("csv",),
-    "delimiter": ("csv",),
-    "time_unit": ("parquet",),
-    "profile": ("parquet",),
-    "blobs": ("parquet",),
+
+OPTIONS = {
+    "typed": Option(("mcap",), True),
+    "keep_ned": Option(("mcap",)),
+    "raw": Option(("mcap",)),
+    "full": Option(("mcap",)),
+    "ros2": Option(("mcap",)),
+    "modernize": Option(("mcap", "bag2")),
+    "compression": Option(("bag2",), "none", ("none", "bz2")),
+    "calibration": Option(("mcap",), None),
+    "model": Option(("mcap",), None),
+    "flatten": Option(("parquet", "arrow")),
+    "names": Option(("csv", "parquet", "arrow"), "bracket", ("bracket", "dot")),
+    "dialect": Option(("csv",), "plain", ("plain", "pyulog", "rocketlogger", "rocketlogger-v2")),
+    "delimiter": Option(("csv",), ","),
+    "time_unit": Option(("parquet",), "us", ("us", "ns")),
+    "profile": Option(("parquet",), None, (None, "spark")),
+    "blobs": Option(("parquet",)),
 }
-"""The kinds that an option has a meaning for."""
 
 
 def _fitting(kind: str, options: ExportOptions, whole: bool) -> None:
     """Options that would have no meaning are refused, so that nobody believes they had."""
     for name, value in options.items():
-        words = CHOICES.get(name)
-        if words is not None and value not in words:
-            raise UnsupportedError(f"{name} is not {value!r}", next=f"it is one of {', '.join(map(repr, words))}")
-        usual = words[0] if words is not None else USUAL.get(name, False)
-        if value != usual and kind not in KINDS[name]:
+        known = OPTIONS[name]
+        if known.choices is not None and value not in known.choices:
+            words = ", ".join(map(repr, known.choices))
+            raise UnsupportedError(f"{name} is not {value!r}", next=f"it is one of {words}")
+        if value != known.usual and kind not in known.kinds:
             raise UnsupportedError(f"{name} has no meaning for {kind}", next="leave it out")
     delimiter = options["delimiter"]
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
@@ -184,63 +195,67 @@ def _fitting(kind: str, options: ExportOptions, whole: bool) -> None:
         raise UnsupportedError(what, next="leave topics, start, end, delimiter and names out; slice() makes a part of a log")
 
 
-def _convert(
-    log: Log,
-    path: str,
-    extension: str,
-    kind: str,
-    table: bool,
-    topics: str | Iterable[str] | None,
-    start: Moment | None,
-    end: Moment | None,
-    force: bool,
-    options: ExportOptions,
-) -> Converted:
-    if options["dialect"].startswith("rocketlogger"):
-        if log.format != "rld":
-            what = f"the logger's CSV is for RLD logs, and this is one of {log.format}"
-            raise UnsupportedError(what, path=log.path, next="leave the dialect out")
-        with partials([path], log.path, force) as parts:
-            records, rows = _core.export_logger_csv(log._reader, parts[0], options["dialect"] != "rocketlogger")
-        return Converted(kind, records, [next(iter(log.topics))], [path], [Loss(*row) for row in rows])
+def _chosen(log: Log, topics: str | Iterable[str] | None) -> dict[str, int]:
+    """The topics to write, those with records: name -> number."""
     names = [topics] if isinstance(topics, str) else log.topics if topics is None else topics
     chosen = {log.topics[name].name: log.topics[name]._index for name in names if log.topics[name].count}
     if not chosen:
         raise RovelogError("the selected topics have no records", path=log.path, next="see them: log.topics")
-    window = (_times.resolve(start, log.info), _times.resolve(end, log.info))
-    if not table:
-        with partials([path], log.path, force) as parts:
-            records, rows = _core.export_records(log._reader, kind, parts[0], [*chosen.values()], window, options)
-        return Converted(kind, records, [*chosen], [path], [Loss(*row) for row in rows])
-    named, undecodable = _core.export_names(log._reader, [*chosen.values()])
-    lost = [Loss(*row) for row in undecodable]
-    in_folder = path.endswith(("/", os.sep)) or os.path.isdir(path) or not extension
+    return chosen
+
+
+def _logger_csv(log: Log, path: str, force: bool, dates: bool) -> Converted:
+    if log.format != "rld":
+        what = f"the logger's CSV is for RLD logs, and this is one of {log.format}"
+        raise UnsupportedError(what, path=log.path, next="leave the dialect out")
+    with partials([path], log.path, force) as parts:
+        records, lost = _core.export_logger_csv(log._reader, parts[0], dates)
+    return Converted("csv", records, [next(iter(log.topics))], [path], [Loss(*row) for row in lost])
+
+
+def _one_file(
+    log: Log, path: str, kind: str, chosen: dict[str, int], window: Window, force: bool, options: ExportOptions
+) -> Converted:
+    with partials([path], log.path, force) as parts:
+        records, lost = _core.export_records(log._reader, kind, parts[0], [*chosen.values()], window, options)
+    return Converted(kind, records, [*chosen], [path], [Loss(*row) for row in lost])
+
+
+def _tables(
+    log: Log, path: str, kind: str, chosen: dict[str, int], window: Window, force: bool, options: ExportOptions
+) -> Converted:
+    named, lost = _core.export_names(log._reader, [*chosen.values()])
+    in_folder = path.endswith(("/", os.sep)) or os.path.isdir(path) or not _extension(path)
     if not in_folder and len(named) != 1:
         raise RovelogError(
             f"{kind} holds one topic per file, and {len(named)} are selected",
             path=path,
             next=f"name a folder and kind={kind!r}, or one topic: topics={next(iter(chosen))!r}",
         )
-    paths = [path]
-    if in_folder:
-        if os.path.isfile(path.rstrip("/" + os.sep)):
-            raise RovelogError("the output is a file, not a folder", path=path, next="name a folder, which need not exist")
-        stem = "log" if log.path is None else os.path.splitext(os.path.basename(log.path))[0]
-        paths = [os.path.join(path, f"{stem}_{name.lstrip('_')}.{kind}") for _, name in named]
-        # Whoever has to name another folder finds this one as it was.
-        for file in paths:
-            demand_free(file, log.path, force)
-        try:
-            os.makedirs(path, exist_ok=True)
-        except OSError as error:
-            raise ReadError(f"cannot make the folder: {error.strerror}", path=path, next="name another folder") from error
+    paths = _paths_in_folder(log, path, kind, [name for _, name in named], force) if in_folder else [path]
     records = 0
     numbers = [number for number, _ in named]
     for at in range(0, len(paths), OPEN):
         with partials(paths[at : at + OPEN], log.path, force) as parts:
             outputs = list(zip(numbers[at : at + OPEN], parts, strict=True))
-            rows_of, found = _core.export_tables(log._reader, kind, outputs, window, options)
-        records += sum(rows_of)
-        lost += [Loss(*row) for row in found]
+            rows, found = _core.export_tables(log._reader, kind, outputs, window, options)
+        records += sum(rows)
+        lost += found
     by_number = {number: name for name, number in chosen.items()}
-    return Converted(kind, records, [by_number[number] for number in numbers], paths, lost)
+    return Converted(kind, records, [by_number[number] for number in numbers], paths, [Loss(*row) for row in lost])
+
+
+def _paths_in_folder(log: Log, folder: str, kind: str, names: list[str], force: bool) -> list[str]:
+    """Makes the folder for files of these names; their paths."""
+    if os.path.isfile(folder.rstrip("/" + os.sep)):
+        raise RovelogError("the output is a file, not a folder", path=folder, next="name a folder, which need not exist")
+    stem = "log" if log.path is None else os.path.splitext(os.path.basename(log.path))[0]
+    paths = [os.path.join(folder, f"{stem}_{name.lstrip('_')}.{kind}") for name in names]
+    # Whoever has to name another folder finds this one as it was.
+    for path in paths:
+        demand_free(path, log.path, force)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise ReadError(f"cannot make the folder: {error.strerror}", path=folder, next="name another folder") from error
+    return paths

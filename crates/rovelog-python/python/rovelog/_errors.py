@@ -87,4 +87,4 @@ class MissingFileError(ReadError, FileNotFoundError):
 
 
 class DataLossWarning(UserWarning):
-    """Some bytes of a log could not be read; `log.problems` says which."""
+    """Data are missing: bytes that could not be read (`log.problems`), or what a kind of file could not carry (`Converted.lost`)."""

@@ -1,4 +1,4 @@
-"""What a log says about itself, as small immutable records."""
+"""Small immutable records: what a log says about itself, and what was made of it."""
 
 from __future__ import annotations
 
@@ -6,42 +6,44 @@ from typing import Any, NamedTuple
 
 
 class Info(NamedTuple):
-    """The summary of a log. Times are integers, nanoseconds of the log's own clock."""
+    """The summary of a log. Times are integers, nanoseconds of the log's own clock.
+
+    format          id of the format: `ulog`
+    format_name     its name: `ULog`
+    version         its version
+    dialect         what wrote the log, where that is evident: `px4`
+    size            bytes of the file
+    state           `complete`, `truncated` or `damaged`
+    clock           what times count from: `unix`, `boot` or `log_start`
+    start_ns        the beginning, ns of the log's clock
+    end_ns          the end, ns of the log's clock
+    utc_offset_ns   Unix time minus log time, ns; None where nothing in the log tells
+    utc_rule        how that was found: `gps`
+    utc_evidence    what it rests on, in words
+    records         records on all topics
+    problems        how many things were noticed in the bytes
+    lost_bytes      bytes that could not be read
+    lost            their ranges: (first byte, byte behind the last)
+    details         what only this format has: key -> (line for people, value)
+    """
 
     format: str
-    """Id of the format: `ulog`."""
     format_name: str
-    """Name of the format: `ULog`."""
     version: str
-    """Version of the format."""
     dialect: str | None
-    """What wrote it, where that is evident: `px4`."""
     size: int
-    """Bytes of the file."""
     state: str
-    """`complete`, `truncated` or `damaged`."""
     clock: str | None
-    """What times count from: `unix`, `boot` or `log_start`."""
     start_ns: int | None
-    """The beginning, ns of the log's clock."""
     end_ns: int | None
-    """The end, ns of the log's clock."""
     utc_offset_ns: int | None
-    """Unix time minus log time, ns; None where nothing in the log tells."""
     utc_rule: str | None
-    """How that was found: `gps`."""
     utc_evidence: str | None
-    """What it rests on, in words."""
     records: int
-    """Records on all topics."""
     problems: int
-    """How many things were noticed in the bytes."""
     lost_bytes: int
-    """Bytes that could not be read."""
     lost: list[tuple[int, int]]
-    """Their ranges."""
     details: dict[str, tuple[str | None, Any]]
-    """What only this format has: key -> (line for people, value)."""
 
     @property
     def duration_ns(self) -> int | None:
@@ -50,37 +52,41 @@ class Info(NamedTuple):
 
 
 class Field(NamedTuple):
-    """A field of a topic."""
+    """A field of a topic.
+
+    name            its name
+    type            its type, in Arrow's words: `float32[4]`, `uint64`, `text`
+    source_type     its type as the log spells it: `float[4]`
+    unit            its unit, where the format gives one
+    fields          the fields inside, where it has some
+    """
 
     name: str
-    """Its name."""
     type: str
-    """Its type, in Arrow's words: `float32[4]`, `uint64`, `text`."""
     source_type: str
-    """Its type as the log spells it: `float[4]`."""
     unit: str | None
-    """Its unit, where the format gives one."""
     fields: list[Field] | None
-    """The fields inside, where it has some."""
 
 
 class Problem(NamedTuple):
-    """Something that was noticed in the bytes of a log."""
+    """Something that was noticed in the bytes of a log.
+
+    code            stable, for machines: `E-ULOG-002`
+    name            stable, for people: `cut`
+    severity        `note`, `repaired` or `data_lost`
+    start           first byte it is about
+    end             the byte behind the last
+    message         the particulars
+    meaning         what this kind of problem means
+    """
 
     code: str
-    """Stable, for machines: `E-ULOG-002`."""
     name: str
-    """Stable, for people: `cut`."""
     severity: str
-    """`note`, `repaired` or `data_lost`."""
     start: int
-    """First byte it is about."""
     end: int
-    """The byte behind the last."""
     message: str
-    """The particulars."""
     meaning: str
-    """What this kind of problem means."""
 
     @property
     def fix(self) -> str:
@@ -91,58 +97,55 @@ class Problem(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A line of the log's console."""
+    """A line of the log's console.
+
+    t_ns            when, ns of the log's clock
+    level           0 emergency to 7 debug, as in syslog
+    level_name      `warning`
+    source          who printed it
+    text            the line
+    offset          its first byte in the file
+    """
 
     t_ns: int | None
-    """When, ns of the log's clock."""
     level: int
-    """0 emergency to 7 debug, as in syslog."""
     level_name: str
-    """`warning`."""
     source: str | None
-    """Who printed it."""
     text: str
     offset: int
-    """Its first byte in the file."""
 
 
-class Dropout(NamedTuple):
-    """A stretch of time from which records are missing, as the logger itself reports it."""
+class Recovered(NamedTuple):
+    """What became of the bytes of a damaged log; kept, lost and stale bytes together are its length.
 
-    t_ns: int | None
-    """The log's time at its place, ns."""
-    duration_ms: int
-    offset: int
-    """Its first byte in the file."""
+    records         records of the recovered log
+    kept_bytes      bytes that it has of the damaged one
+    lost_bytes      bytes that no reader can use
+    lost            their ranges: (first byte, byte behind the last)
+    stale_bytes     sound bytes left out because they are of another time
+    stale_records   records in them
+    unchanged       whether the log was sound, so that the recovered one is a copy
+    """
 
-
-class ParameterChange(NamedTuple):
-    """A parameter that was set while the log ran."""
-
-    t_ns: int | None
-    """The log's time at its place, ns."""
-    name: str
-    value: int | float
-
-
-class ModeChange(NamedTuple):
-    """A flight mode that holds from a time on."""
-
-    t_ns: int
-    """From when, ns of the log's clock."""
-    name: str
-    """`Position`."""
-    number: int
-    """`vehicle_status.nav_state`."""
+    records: int
+    kept_bytes: int
+    lost_bytes: int
+    lost: list[tuple[int, int]]
+    stale_bytes: int
+    stale_records: int
+    unchanged: bool
 
 
-class Event(NamedTuple):
-    """What the autopilot told its users."""
+class Sliced(NamedTuple):
+    """What the part of a log holds.
 
-    t_ns: int
-    """When, ns of the log's clock."""
-    level: str
-    """`warning`."""
-    message: str
-    name: str | None
-    """The name that the firmware gives it; None where the log carries no definitions."""
+    records         its records
+    others          what else has a time: texts, dropouts, changes of parameters
+    topics          how many topics it has
+    bytes           its length
+    """
+
+    records: int
+    others: int
+    topics: int
+    bytes: int

@@ -14,36 +14,41 @@ from rovelog._times import Moment
 
 
 class Current(NamedTuple):
-    """A current that was measured in up to two ranges."""
+    """A current that was measured in up to two ranges.
+
+    name            its name without the range: `I1`
+    low             the channel of the low range: `I1L`
+    high            the channel of the high range: `I1H`
+    voltage         the voltage of the same number: `V1`
+    """
 
     name: str
-    """Its name without the range: `I1`."""
     low: str | None
-    """The channel of the low range: `I1L`."""
     high: str | None
-    """The channel of the high range: `I1H`."""
     voltage: str | None
-    """The voltage of the same number: `V1`."""
 
 
 class Energy(NamedTuple):
-    """Charge and energy of some rows of a log. All sums are exact before they are rounded once."""
+    """Charge and energy of some rows of a log. All sums are exact before they are rounded once.
+
+    window          the number of the window, from 0; None without windows
+    state           the binary channels and their values, 0 or 1; None without `by`
+    start_ns        the first row, or that of its window, ns of the log's clock; None where rows of a state are in many places
+    rows            how many rows
+    duration_ns     how long the rows last, ns
+    charge          current -> coulombs; None where no row counts
+    energy          power -> joules; None where no row counts
+    missing         current or power -> rows that do not count, because neither range holds
+    """
 
     window: int | None
-    """The number of the window, from 0."""
     state: dict[str, int] | None
-    """The binary channels and their values."""
     start_ns: int | None
-    """The first row, or that of its window, ns of the log's clock; None where rows of a state are in many places."""
     rows: int
     duration_ns: int
-    """How long the rows last."""
     charge: dict[str, float | None]
-    """Current -> coulombs; None where no row counts."""
     energy: dict[str, float | None]
-    """Power -> joules; None where no row counts."""
     missing: dict[str, int]
-    """Current or power -> rows that do not count, because neither range holds."""
 
 
 class RldExtras:
@@ -76,7 +81,10 @@ class RldExtras:
         it, it must go without saying: one voltage, one current. Windows begin with the first row, with `clock` at whole spans
         of the Unix clock. `settle` is the number of rows beside a switch of ranges whose low samples do not count. `ranges`
         is what decides whether a low value counts: `"bits"` of the row, or `"values"` where `log.problems` says that bits are
-        not to be trusted. On the command line: `rovelog stats FILE --energy`.
+        not to be trusted.
+
+        Raises RovelogError where it has to be said which voltage belongs to which current, and for channels that are not
+        there or not binary; ValueError for windows without length. On the command line: `rovelog stats FILE --energy`.
         """
         if isinstance(window, str):
             window = _times.duration_ns(window)
@@ -87,10 +95,7 @@ class RldExtras:
         bits = [by] if isinstance(by, str) else list(by or [])
         powers = [power] if isinstance(power, str) else None if power is None else list(power)
         rows = _core.rld_energy(self._reader, window, clock, bits, powers, _settle(settle), _derives(ranges))
-        return [
-            Energy(**{**row, "state": None if row["state"] is None else dict(row["state"])})  # type: ignore[arg-type]
-            for row in rows
-        ]
+        return [Energy(*row) for row in rows]
 
     def merged(
         self, start: Moment | None = None, end: Moment | None = None, *, settle: int = 5, ranges: str = "bits"
@@ -99,8 +104,8 @@ class RldExtras:
         neither range holds) and where the value comes from (`I1_source`: `low`, `high`, or `transition` for a high value
         because the low one has not settled). `settle` and `ranges` as for `energy`; `start` and `end` as `Topic.between`.
         """
-        window = (_times.resolve(start, self._info), _times.resolve(end, self._info))
-        return Table(_core.rld_merged(self._reader, _settle(settle), _derives(ranges), *window))
+        window = _times.window(start, end, self._info)
+        return Table(_core.rld_merged(self._reader, _settle(settle), _derives(ranges), window))
 
 
 def _settle(rows: int) -> int:

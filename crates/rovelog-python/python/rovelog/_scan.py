@@ -7,7 +7,10 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from rovelog._log import Source, Topic, open
+from rovelog._log import open
+from rovelog._source import Source
+from rovelog._topic import Topic
+from rovelog._types import Window
 
 if TYPE_CHECKING:
     import polars
@@ -18,20 +21,29 @@ def scan(
 ) -> polars.LazyFrame:
     """A topic of one or many logs as a `polars.LazyFrame`: only the columns and the time that a query needs are decoded.
 
-    The schema is that of the first log; columns that another log does not have are null there. `path_column` names a
-    column to add with the path of the log. Logs without the topic give no rows.
+    `logs` is what `open` takes, or paths. The columns are those of `to_polars`, with the schema of the first log that has the
+    topic; columns that another log does not have are null there. `path_column` names a column to add with the path of the
+    log. Logs without the topic give no rows.
+
+    Raises TopicNotFound where a single log has no such topic, ValueError where there is no log, and what `open` raises.
     """
     import polars as pl
     from polars.io.plugins import register_io_source
 
-    one = isinstance(logs, (str, os.PathLike, bytes, bytearray, memoryview)) or hasattr(logs, "read")
+    if not isinstance(logs, os.PathLike) and hasattr(logs, "read"):
+        # It can be read once, and the log is opened for each query.
+        logs = logs.read()
+    one = isinstance(logs, (str, os.PathLike, bytes, bytearray, memoryview))
     sources: list[Any] = [logs] if one else list(logs)  # type: ignore[arg-type]
-    first = next((found for found in (_topic(source, topic) for source in sources) if found is not None), None)
-    if first is None:
-        # Of one log, the error says what it has instead.
-        for source in sources:
-            return scan(source, open(source)[topic].name) if one else pl.LazyFrame()
+    if not sources:
         raise ValueError("there is no log to scan")
+    if one:
+        # The error says what the log has instead.
+        first: Topic | None = open(sources[0])[topic]
+    else:
+        first = next((found for found in (_topic(source, topic) for source in sources) if found is not None), None)
+    if first is None:
+        return pl.LazyFrame()
     schema: dict[str, Any] = dict(pl.DataFrame(first.between(0, 0)).schema)
     if path_column is not None:
         schema = {path_column: pl.String(), **schema}
@@ -43,14 +55,14 @@ def scan(
         batch_size: int | None,
     ) -> Iterator[polars.DataFrame]:
         # A limit counts the rows before the filter, so both together leave no window.
-        start, end = window(predicate) if n_rows is None else (None, None)
+        limits = window(predicate) if n_rows is None else (None, None)
         wanted = list(schema) if with_columns is None else with_columns
         left = n_rows
         for source in sources:
             found = _topic(source, topic)
             if found is None:
                 continue
-            for frame in _frames(found, source, schema, wanted, path_column, start, end, pl):
+            for frame in _frames(found.between(*limits), source, schema, wanted, path_column):
                 # What comes before the filter counts, so the limit is applied first.
                 if left is not None:
                     frame = frame.head(left)
@@ -75,17 +87,13 @@ def _frames(
     schema: dict[str, Any],
     wanted: list[str],
     path_column: str | None,
-    start: int | None,
-    end: int | None,
-    pl: Any,
-) -> Iterator[Any]:
+) -> Iterator[polars.DataFrame]:
     """Batches of one log with the wanted columns in the schema's types."""
+    import polars as pl
+
     there = {"t_ns", "time", *(field.name for field in topic.fields)}
     fields = [name for name in wanted if name in there and name not in ("t_ns", "time", path_column)]
-    part = topic.select(*fields)
-    if start is not None or end is not None:
-        part = part.between(start, end)
-    for batch in part.batches():
+    for batch in topic.select(*fields).batches():
         frame = pl.DataFrame(batch)
         columns = []
         for name in wanted:
@@ -98,7 +106,7 @@ def _frames(
         yield frame.select(columns)
 
 
-def window(predicate: Any) -> tuple[int | None, int | None]:
+def window(predicate: Any) -> Window:
     """The window of `t_ns` (ns) outside of which a predicate holds for no row; open where that is not evident.
 
     The predicate is applied to what was read in any case, so a form that is not understood costs time only.
@@ -111,7 +119,7 @@ def window(predicate: Any) -> tuple[int | None, int | None]:
         return None, None
 
 
-def _window(node: Any) -> tuple[int | None, int | None]:
+def _window(node: Any) -> Window:
     binary = node.get("BinaryExpr") if isinstance(node, dict) else None
     if binary is None:
         return None, None

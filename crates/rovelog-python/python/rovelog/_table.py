@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rovelog import _core, _numpy
+from rovelog._errors import FieldNotFound
+from rovelog._near import hint, near
 
 if TYPE_CHECKING:
     import pandas
@@ -46,7 +48,7 @@ class Columns:
         """
         import pandas
 
-        frame = pandas.DataFrame(_numpy.flat(self._table().leaves(None)), copy=False)
+        frame = pandas.DataFrame(_numpy.flat(self._table().leaves()), copy=False)
         if "time" in frame.columns and frame["time"].dtype.kind == "M":
             frame["time"] = frame["time"].dt.tz_localize("UTC")
         return frame if index is None else frame.set_index(index)
@@ -57,9 +59,18 @@ class Columns:
         `t_ns` is int64, ns of the log's clock; `time`, where the log tells its UTC, datetime64[ns]. Fields keep their type
         and unit. A field of 4 elements has shape (n, 4), fields of nested types have flat names (`pos.x`), texts are
         arrays of str. Arrays share the decoded memory and are read-only; only truth values, texts and columns with gaps
-        are copied. A gap is NaN in floats and masked in all others.
+        are copied. A gap is NaN in floats and masked in all others. With `fields`, only these columns and the times;
+        FieldNotFound where there is no such column.
         """
-        return _numpy.arrays(self._table().leaves(None if fields is None else ["t_ns", "time", *fields]))
+        table = self._table()
+        if fields is None:
+            return _numpy.arrays(table.leaves())
+        wanted = list(fields)
+        for name in wanted:
+            if name not in table.names:
+                found = near(name, table.names)
+                raise FieldNotFound(f"there is no column {name}", suggestions=found, next=hint(found, "see column_names"))
+        return _numpy.arrays(table.leaves(["t_ns", "time", *wanted]))
 
 
 class Table(Columns):

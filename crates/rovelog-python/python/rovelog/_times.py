@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from rovelog._errors import NoUtcError, RovelogError
 from rovelog._facts import Info
+from rovelog._types import Window
 
 UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
-DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)(ns|us|ms|s|m|h))+")
-PIECE = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h)")
+PIECE = re.compile(rf"(\d+(?:\.\d+)?)({'|'.join(UNITS)})")
+DURATION = re.compile(f"(?:{PIECE.pattern})+")
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
 Moment = int | str | dt.datetime | dt.timedelta
@@ -23,10 +24,7 @@ def duration_ns(text: str) -> int:
     """`1m30s`, `1.5s`, `250ms`: exact ns."""
     if not DURATION.fullmatch(text):
         raise ValueError(f"`{text}` is no duration: write 10s, 250ms, 1m30s")
-    try:
-        return sum(int(Decimal(number) * UNITS[unit]) for number, unit in PIECE.findall(text))
-    except InvalidOperation as error:
-        raise ValueError(f"`{text}` is no duration") from error
+    return sum(int(Decimal(number) * UNITS[unit]) for number, unit in PIECE.findall(text))
 
 
 def of_timedelta(delta: dt.timedelta) -> int:
@@ -37,6 +35,11 @@ def of_timedelta(delta: dt.timedelta) -> int:
 def to_datetime(unix_ns: int) -> dt.datetime:
     """UTC, floored to microseconds, which is as fine as a datetime gets."""
     return EPOCH + dt.timedelta(microseconds=unix_ns // 1000)
+
+
+def window(start: Moment | None, end: Moment | None, info: Info) -> Window:
+    """From one time until before another; None leaves a side open."""
+    return (resolve(start, info), resolve(end, info))
 
 
 def resolve(moment: Moment | None, info: Info) -> int | None:

@@ -6,8 +6,10 @@ from typing import Optional, TypedDict
 
 FieldFacts = tuple[str, str, str, Optional[str], Optional[list["FieldFacts"]]]
 """Name, type, the log's own type, unit, the fields inside."""
-Part = tuple[Optional[list[str]], Optional[int], Optional[int]]
-"""Fields, and a window of times, ns of the log's clock."""
+Window = tuple[Optional[int], Optional[int]]
+"""From a time until before another, ns of the log's clock; None leaves a side open."""
+Part = tuple[Optional[list[str]], Window]
+"""Fields, or None for all, and a window."""
 Lost = tuple[str, Optional[str], str]
 """Topic, field, why it could not be carried."""
 
@@ -46,15 +48,6 @@ class ExportOptions(TypedDict):
     blobs: bool
 
 
-class UlogParameters(TypedDict):
-    """The parameters of a ULog."""
-
-    initial: dict[str, int | float]
-    changed: list[tuple[int | None, str, int | float]]
-    system_defaults: dict[str, int | float]
-    setup_defaults: dict[str, int | float]
-
-
 class RldHeader(TypedDict):
     """The header of an RLD log, and the rows of all its files."""
 
@@ -68,19 +61,6 @@ class RldHeader(TypedDict):
     rows: int
     channels: list[tuple[str, int, int, int, int | None, bool]]
     """Name, code of the unit, scale, bytes, index of the channel that says whether values are valid, whether it is binary."""
-
-
-class EnergyFacts(TypedDict):
-    """Charge and energy of some rows."""
-
-    window: int | None
-    state: list[tuple[str, int]] | None
-    start_ns: int | None
-    rows: int
-    duration_ns: int
-    charge: dict[str, float | None]
-    energy: dict[str, float | None]
-    missing: dict[str, int]
 
 
 BagMaker = tuple[type, list[tuple[str, "BagMaker | None"]]]

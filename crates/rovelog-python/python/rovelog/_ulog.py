@@ -6,20 +6,75 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from rovelog import _core
-from rovelog._facts import Dropout, Event, ModeChange, ParameterChange
+
+
+class ParameterChange(NamedTuple):
+    """A parameter that was set while the log ran.
+
+    t_ns            the log's time at its place, ns of the log's clock
+    name            its name
+    value           its new value
+    """
+
+    t_ns: int | None
+    name: str
+    value: int | float
 
 
 class Parameters(NamedTuple):
-    """The parameters of a flight; a value is an int, or a float of 32 bits."""
+    """The parameters of a flight: name -> value, an int or a float of 32 bits.
+
+    initial         in force when the data began
+    changed         set while the log ran, in file order
+    system_defaults system-wide defaults, where they differ from the value
+    setup_defaults  defaults of the airframe, where they differ from the value
+    """
 
     initial: dict[str, int | float]
-    """In force when the data began."""
     changed: list[ParameterChange]
-    """Set while the log ran, in file order."""
     system_defaults: dict[str, int | float]
-    """System-wide defaults, where they differ from the value."""
     setup_defaults: dict[str, int | float]
-    """Defaults of the airframe, where they differ from the value."""
+
+
+class Dropout(NamedTuple):
+    """A stretch of time from which records are missing, as the logger itself reports it.
+
+    t_ns            the log's time at its place, ns of the log's clock
+    duration_ms     how long it was, ms
+    offset          its first byte in the file
+    """
+
+    t_ns: int | None
+    duration_ms: int
+    offset: int
+
+
+class Event(NamedTuple):
+    """What the autopilot told its users.
+
+    t_ns            when, ns of the log's clock
+    level           `warning`
+    message         the words
+    name            the name that the firmware gives it; None where the log carries no definitions
+    """
+
+    t_ns: int
+    level: str
+    message: str
+    name: str | None
+
+
+class ModeChange(NamedTuple):
+    """A flight mode that holds from a time on.
+
+    t_ns            from when, ns of the log's clock
+    name            `Position`
+    number          `vehicle_status.nav_state`
+    """
+
+    t_ns: int
+    name: str
+    number: int
 
 
 class UlogExtras:
@@ -31,9 +86,8 @@ class UlogExtras:
     @cached_property
     def parameters(self) -> Parameters:
         """The parameters. On the command line: `rovelog params FILE`."""
-        facts = _core.ulog_parameters(self._reader)
-        changed = [ParameterChange(*row) for row in facts["changed"]]
-        return Parameters(facts["initial"], changed, facts["system_defaults"], facts["setup_defaults"])
+        initial, changed, system, setup = _core.ulog_parameters(self._reader)
+        return Parameters(initial, [ParameterChange(*row) for row in changed], system, setup)
 
     @cached_property
     def infos(self) -> dict[str, Any]:
@@ -42,7 +96,7 @@ class UlogExtras:
 
     @cached_property
     def dropouts(self) -> list[Dropout]:
-        """Stretches of time from which records are missing, as the logger reports them."""
+        """Stretches of time from which records are missing. On the command line: `rovelog ulog dropouts FILE`."""
         return [Dropout(*row) for row in _core.ulog_dropouts(self._reader)]
 
     @cached_property
@@ -52,5 +106,5 @@ class UlogExtras:
 
     @cached_property
     def modes(self) -> list[ModeChange]:
-        """The flight modes, each with the time from which it holds."""
+        """The flight modes, each with the time from which it holds. On the command line: `rovelog events FILE`."""
         return [ModeChange(*row) for row in _core.ulog_modes(self._reader)]

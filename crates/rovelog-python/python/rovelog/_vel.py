@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from rovelog import _core, _times
@@ -13,22 +13,24 @@ from rovelog._times import Moment
 
 
 class Image(NamedTuple):
-    """An image as it lies in the log."""
+    """An image as it lies in the log.
+
+    t_ns            when, ns of the log's clock
+    data            its bytes: a JPEG, as a rule; see `encoding`
+    name            its topic, which ends with the number of the camera: `ImageM/0`
+    encoding        `jpeg`, `mono8`, `yuyv`, `rgb8` (whether red or blue comes first is not known) or `unknown`
+    width           pixels, as the message says
+    height          pixels, as the message says
+    offset          the first byte of its message in the file
+    """
 
     t_ns: int
-    """When, ns of the log's clock."""
     data: bytes
-    """Its bytes: a JPEG, as a rule; see `encoding`."""
     name: str
-    """Its topic, which ends with the number of the camera: `ImageM/0`."""
     encoding: str
-    """`jpeg`, `mono8`, `yuyv`, `rgb8` (whether red or blue comes first is not known) or `unknown`."""
     width: int
-    """Pixels, as the message says."""
     height: int
-    """Pixels, as the message says."""
     offset: int
-    """The first byte of its message in the file."""
 
 
 class VelExtras:
@@ -43,8 +45,7 @@ class VelExtras:
 
         On the command line: `rovelog extract FILE -o DIR`.
         """
-        window = (_times.resolve(start, self._info), _times.resolve(end, self._info))
-        return self._images(_core.vel_images(self._reader, *window))
+        return self._images(_core.vel_images(self._reader, _times.window(start, end, self._info)))
 
     def _images(self, places: list[tuple[int, str]]) -> Iterator[Image]:
         for offset, name in places:
@@ -71,6 +72,5 @@ class VelExtras:
         Raises UnreadableError where the packets do not tell the model, or an HDL-64E has no calibration.
         On the command line: `rovelog extract FILE -o DIR`.
         """
-        window = (_times.resolve(start, self._info), _times.resolve(end, self._info))
-        wanted = None if not fields else list(fields)
-        return map(Table, _core.vel_revolutions(self._reader, wanted, calibration, *window))
+        window = _times.window(start, end, self._info)
+        return map(Table, _core.vel_revolutions(self._reader, list(fields) or None, calibration, window))

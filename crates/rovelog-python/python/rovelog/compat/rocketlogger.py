@@ -372,7 +372,7 @@ def _open(path: str, join_files: bool, exclude_part: int | Iterable[int] | None)
         # The parts of a file of ambient sensors belong to each other, too.
         apart = join_files and base.endswith("-ambient")
         if not excluded and not apart:
-            reader = _core.Reader.open(path, None, not join_files)
+            reader = _core.Reader.open(path, alone=not join_files)
         else:
             parts = []
             number = 0

@@ -1,6 +1,6 @@
 """Reads old bags with the surface of rosbag: `from rovelog.compat.rosbag import Bag`. No ROS, and nothing of the bag is run.
 
-For bags of V1.2 and before, indexed, unindexed, crashed or damaged. Writing is what `rovelog convert` is for.
+For bags of V1.2 and before, indexed, unindexed, crashed or damaged. Writing is what `rovelog.convert` is for.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from rovelog import _core
+from rovelog import _core, _source
+from rovelog._bag import BagExtras
 from rovelog._core import Duration, Time
 from rovelog._errors import NotALogError, UnreadableError
-from rovelog._log import Source, _open
+from rovelog._source import Source
 from rovelog._types import BagConnection, BagMaker
 
 ARRAY = re.compile(r"\[\d*\]$")
@@ -107,7 +108,7 @@ class Bag:
         if mode != "r":
             raise ROSBagException("this reads bags only: to write its messages for other tools: rovelog.convert")
         try:
-            reader = _open(f, None)
+            reader = _source.reader(f)
         except (NotALogError, UnreadableError) as error:
             raise ROSBagFormatException(str(error)) from error
         if reader.info()["format"] != "rosbag":
@@ -115,13 +116,13 @@ class Bag:
         self._open_reader: _core.Reader | None = reader
         self.filename = reader.path
         self._connections = []
-        facts = zip(reader.topics(), _core.bag_connections(reader), strict=True)
-        for index, (listed, (topic, kind, md5, _latched, definition, _nodes)) in enumerate(facts):
-            definition = definition or ""
+        both = zip(reader.topics(), BagExtras(reader).connections, strict=True)
+        for index, (topic, found) in enumerate(both):
+            kind, md5, definition = found.type, found.md5sum, found.definition or ""
             maker = _maker(reader.fields(index), kind, md5, definition)
             undecoded = _maker([("raw", None, "uint8[]", None, None)], kind, md5, definition)[0]
             self._connections.append(
-                _Connection(listed["name"], topic, kind, md5, definition, listed["count"], maker, undecoded)
+                _Connection(found.name, found.topic, kind, md5, definition, topic["count"], maker, undecoded)
             )
 
     @property
@@ -143,7 +144,7 @@ class Bag:
         (type, bytes, md5 sum, place in the file, None) for each message; `connection_filter` is asked with topic, type,
         md5 sum, definition and header."""
         chosen = self._chosen(topics, connection_filter)
-        end = _nanos(end_time)
+        start, end = _nanos(start_time), _nanos(end_time)
         connections: list[BagConnection | None] = [
             {
                 "topic": found.topic,
@@ -160,8 +161,7 @@ class Bag:
         return _core.bag_messages(
             self._reader,
             connections,
-            start=_nanos(start_time),
-            end=None if end is None else end + 1,
+            (start, None if end is None else end + 1),
             raw=raw,
             given=BagMessageWithConnectionHeader if return_connection_header else BagMessage,
         )
@@ -192,7 +192,7 @@ class Bag:
         for found in chosen:
             types[found.type] = found.md5
         names = {found.name: found.topic for found in chosen}
-        for record in self._reader.messages(list(names), None, None, False, True):
+        for record in self._reader.messages(list(names), (None, None), raw=True):
             times.setdefault(names[record.topic], []).append(record.t_ns or 0)
         for found in chosen:
             stamps = times.get(found.topic, [])

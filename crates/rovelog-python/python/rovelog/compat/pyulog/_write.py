@@ -35,7 +35,7 @@ def _parameter(name: str, value: float) -> bytes:
 
 def write(log: ULog, out: IO[bytes]) -> None:
     """Header, definitions, subscriptions, and all that has a time in its order; nothing is marked as appended."""
-    out.write(header(log))
+    out.write(log.HEADER_BYTES + bytes([log._file_version]) + struct.pack("<Q", log.start_timestamp))
     incompat = bytes([log._incompat[0] & 0xFE, *log._incompat[1:]])
     out.write(message("B", bytes(log._compat) + incompat + bytes(24)))
     for format in log.message_formats.values():
@@ -58,11 +58,6 @@ def write(log: ULog, out: IO[bytes]) -> None:
         out.write(message("A", struct.pack("<BH", data.multi_id, data.msg_id) + data.name.encode()))
     for _, part in sorted(_timed(log), key=lambda item: item[0]):
         out.write(part)
-
-
-def header(log: ULog) -> bytes:
-    """The first 16 bytes."""
-    return log.HEADER_BYTES + bytes([log._file_version]) + struct.pack("<Q", log.start_timestamp)
 
 
 def _timed(log: ULog) -> list[tuple[int, bytes]]:

@@ -85,10 +85,10 @@ class ULog:
         if self._header_only:
             return self._definitions, self._start
         stamps = {}
-        for index, data in self._series:
+        for data in self._series:
             offset = data._timestamp_offset
             if offset is not None:
-                stamps[index] = (offset, data._dtype.itemsize, data._max_size)
+                stamps[data._index] = (offset, data._dtype.itemsize, data._max_size)
         found, last = _core.ulog_messages(self._reader, stamps, False)
         return Beside(found, self._errors), last
 
@@ -98,7 +98,7 @@ class ULog:
         return self._beside_and_last[0]
 
     @cached_property
-    def _series(self) -> list[tuple[int, ULog.Data]]:
+    def _series(self) -> list[ULog.Data]:
         """The datasets with rows, in pyulog's order."""
         if self._header_only:
             return []
@@ -114,15 +114,14 @@ class ULog:
                 found, _ = _core.ulog_messages(self._reader, {}, False)
                 formats = Beside(found, self._errors).formats
                 fields = flatten(name, formats)
-            series.append((index, ULog.Data(self, index, name, multi_id, msg_id, fields)))
-        series.sort(key=lambda found: (found[1].name, found[1].multi_id))
-        return series
+            series.append(ULog.Data(self, index, name, multi_id, msg_id, fields))
+        return sorted(series, key=lambda data: (data.name, data.multi_id))
 
     def _rows(self, data: ULog.Data) -> Any:
         """The rows of a dataset; those of all the others with it, where the script seems to want all."""
         wanted = [data]
         if self._touched >= ONE_BY_ONE:
-            wanted = [other for _, other in self._series if other._rows is None]
+            wanted = [other for other in self._series if other._rows is None]
         self._touched += 1
         sizes = [(other._index, other._dtype.itemsize) for other in wanted]
         for other, memory in zip(wanted, _core.ulog_rows(self._reader, sizes), strict=True):
@@ -186,7 +185,7 @@ class ULog:
     @cached_property
     def data_list(self) -> list[ULog.Data]:
         """The datasets with rows, by name and instance."""
-        return [data for _, data in self._series]
+        return list(self._series)
 
     @property
     def has_data_appended(self) -> int:
@@ -319,14 +318,14 @@ _COMPARED = (
 def _open(log_file: str | os.PathLike[str] | IO[bytes]) -> _core.Reader:
     try:
         if isinstance(log_file, (str, os.PathLike)):
-            reader = _core.Reader.open(os.fspath(log_file), None)
+            reader = _core.Reader.open(os.fspath(log_file))
         else:
             with log_file:
-                reader = _core.Reader.from_bytes(log_file.read(), None, None)
+                reader = _core.Reader.from_bytes(log_file.read())
     except UnsupportedError as error:
-        raise _same(ULogIncompatibleFlagException, error) from error
+        raise _as(ULogIncompatibleFlagException, error) from error
     except (NotALogError, UnreadableError) as error:
-        raise _same(ULogException, error) from error
+        raise _as(ULogException, error) from error
     except MissingFileError as error:
         raise FileNotFoundError(2, "No such file or directory", os.fspath(log_file)) from error  # type: ignore[arg-type]
     if reader.info()["format"] != "ulog":
@@ -334,7 +333,5 @@ def _open(log_file: str | os.PathLike[str] | IO[bytes]) -> _core.Reader:
     return reader
 
 
-def _same(kind: type[ULogException], error: RovelogError) -> ULogException:
-    return kind(
-        str(error.args[0]), offset=error.offset, format=error.format, path=error.path, next=error.next
-    )
+def _as(kind: type[ULogException], error: RovelogError) -> ULogException:
+    return kind(str(error.args[0]), offset=error.offset, format=error.format, path=error.path, next=error.next)

@@ -52,7 +52,7 @@ macro_rules! stamp {
                 i128::from(self.secs) * i128::from(NANOS) + i128::from(self.nsecs)
             }
 
-            fn carried(secs: i64, nsecs: i64) -> Self {
+            pub(crate) fn carried(secs: i64, nsecs: i64) -> Self {
                 let (secs, nsecs) = carried(secs, nsecs);
                 Self { secs, nsecs }
             }

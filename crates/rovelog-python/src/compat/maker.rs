@@ -5,7 +5,7 @@ use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple, Py
 use rovelog::core::Scalar;
 use rovelog::rosbag12::msg::{Array, Kind, Plan, Slot};
 
-use crate::stamp::{Duration, Time};
+use crate::compat::stamp::{Duration, Time};
 
 /// Arrays of more bytes are not kept for the next message.
 const KEPT_BYTES: usize = 1024;

@@ -12,26 +12,26 @@ use rovelog::rld_format::unit::Scale;
 use rovelog::rld_format::{ColumnOptions, RldReader};
 use rovelog::{Error, ErrorKind, Result, Select};
 
-use crate::{errors, parallel};
+use crate::compat::parallel;
+use crate::errors::of_arrow;
 
 /// A channel: its index, and for a merged current the channel of the high range and the one that says whether the
 /// low one is valid.
 pub(crate) type Wanted = (usize, Option<(usize, usize)>);
 
 /// Rows below which a part is not worth a thread.
-const LEAST: usize = 1 << 16;
+const LEAST_ROWS: usize = 1 << 16;
 
 /// The values channel by channel as 64-bit floats, and how many bytes they are.
 pub(crate) fn matrix(log: &RldReader, wanted: &[Wanted]) -> Result<(MmapMut, usize)> {
-    let rows = usize::try_from(log.rows())
-        .map_err(|_| Error::new("rld", ErrorKind::LimitExceeded, None, "more rows than memory has bytes"))?;
+    let rows = rows(log)?;
     let height = rows * size_of::<f64>();
     let mut out = parallel::pages(height * wanted.len()).map_err(|error| Error::io("rld", error))?;
     // Each part fills its own stretch of each channel.
     let mut rest: Vec<_> = out[..height * wanted.len()].chunks_mut(height.max(1)).collect();
     std::thread::scope(|scope| {
         let mut parts = Vec::new();
-        for part in parallel::parts(rows, LEAST) {
+        for part in parallel::parts(rows, LEAST_ROWS) {
             let bytes = part.len() * size_of::<f64>();
             let mine = rest.iter_mut().filter_map(|rest| rest.split_off_mut(..bytes)).collect();
             parts.push(scope.spawn(move || fill(log, wanted, &part, mine)));
@@ -56,7 +56,7 @@ fn fill(log: &RldReader, wanted: &[Wanted], part: &Range<usize>, mut out: Vec<&m
     let select = Select::all().with_fields(names);
     let options = ColumnOptions::raw().with_times(None);
     for batch in log.batches(&select, &options)?.within(part.start as u64..part.end as u64) {
-        let batch = batch.map_err(errors::columns)?;
+        let batch = batch.map_err(of_arrow("rld"))?;
         let columns = by_index(&batch);
         let column = |index: usize| columns.get(&index).copied().ok_or_else(|| missing(index));
         for ((own, merged), out) in wanted.iter().zip(&mut out) {
@@ -82,7 +82,13 @@ fn fill(log: &RldReader, wanted: &[Wanted], part: &Range<usize>, mut out: Vec<&m
     Ok(())
 }
 
-fn missing(channel: usize) -> Error {
+/// The rows of a log, where an array can have as many.
+pub(crate) fn rows(log: &RldReader) -> Result<usize> {
+    usize::try_from(log.rows())
+        .map_err(|_| Error::new("rld", ErrorKind::LimitExceeded, None, "more rows than memory has bytes"))
+}
+
+pub(crate) fn missing(channel: usize) -> Error {
     Error::new("rld", ErrorKind::InvalidArgument, None, format!("there is no channel {channel}"))
 }
 

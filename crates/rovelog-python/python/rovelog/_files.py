@@ -1,40 +1,13 @@
-"""Logs made of logs: what recovering and slicing leave."""
+"""New files: whole or not there, never the input, and no file is replaced unasked."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from rovelog._errors import ReadError
-
-
-class Recovered(NamedTuple):
-    """What became of the bytes of a damaged log; kept, lost and stale bytes together are its length."""
-
-    records: int
-    """Records of the recovered log."""
-    kept_bytes: int
-    lost_bytes: int
-    """Bytes that no reader can use."""
-    lost: list[tuple[int, int]]
-    """Their ranges."""
-    stale_bytes: int
-    """Sound bytes left out because they are of another time."""
-    stale_records: int
-    unchanged: bool
-    """Whether the log was sound, so that the recovered one is a copy."""
-
-
-class Sliced(NamedTuple):
-    """What the part of a log holds."""
-
-    records: int
-    others: int
-    """What else has a time: texts, dropouts, changes of parameters."""
-    topics: int
-    bytes: int
 
 
 def demand_free(path: str, source: str | None, force: bool) -> None:
@@ -73,6 +46,6 @@ def _remove(paths: list[str]) -> None:
 def whole(
     out: str | os.PathLike[str], source: str | None, force: bool, write: Callable[[str], dict[str, Any]]
 ) -> dict[str, Any]:
-    """A file that is whole or not there, never the input, and replaces nothing unasked."""
+    """One new file, written under the name that `write` is given; what `write` returns."""
     with partials([os.fspath(out)], source, force) as parts:
         return write(parts[0])

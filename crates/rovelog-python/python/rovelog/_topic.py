@@ -1,0 +1,198 @@
+"""Topics of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from rovelog import _core, _html, _times
+from rovelog._errors import FieldNotFound, TopicNotFound
+from rovelog._facts import Field, Info
+from rovelog._near import hint, near
+from rovelog._table import Columns, Table
+from rovelog._times import Moment
+from rovelog._types import FieldFacts, Part, TopicFacts, Window
+
+
+class Topic(Columns):
+    """One named stream of a log: its fields, and its records as columns.
+
+    Nothing is decoded before one of `table`, `batches`, `numpy`, `to_*` is called or a library takes it as Arrow data.
+    `select` and `between` give narrower topics.
+    """
+
+    def __init__(
+        self,
+        reader: _core.Reader,
+        info: Info,
+        index: int,
+        facts: TopicFacts,
+        fields: list[str] | None = None,
+        window: Window = (None, None),
+    ) -> None:
+        self._reader = reader
+        self._info = info
+        self._index = index
+        self._facts = facts
+        self._fields = fields
+        self._window = window
+
+    @property
+    def name(self) -> str:
+        """The name, unique in the log: `vehicle_attitude/0`."""
+        return self._facts["name"]
+
+    @property
+    def type(self) -> str:
+        """The name of the type of its records: `vehicle_attitude`."""
+        return self._facts["type"]
+
+    @property
+    def count(self) -> int:
+        """Records of the whole topic."""
+        return self._facts["count"]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the records of the whole topic in the file."""
+        return self._facts["bytes"]
+
+    @property
+    def rate_hz(self) -> float | None:
+        """Mean rate in Hz of the whole topic; None below two records."""
+        return self._facts["rate_hz"]
+
+    @property
+    def first_ns(self) -> int | None:
+        """Time of the first record, ns of the log's clock."""
+        return self._facts["first_ns"]
+
+    @property
+    def last_ns(self) -> int | None:
+        """Time of the last record, ns of the log's clock."""
+        return self._facts["last_ns"]
+
+    @cached_property
+    def fields(self) -> list[Field]:
+        """The fields with types and units; empty where the log's definitions do not allow decoding."""
+        return _fields(self._reader.fields(self._index))
+
+    @property
+    def definition(self) -> str | None:
+        """The definition of the type as the log holds it. On the command line: `rovelog schema FILE TOPIC`."""
+        return self._reader.definition(self._index)
+
+    def select(self, *fields: str) -> Topic:
+        """The same topic with these fields only: `q`, `q[0]`, `pos.x`. Others are not decoded.
+
+        Raises FieldNotFound, whose `suggestions` has the names that look most like it.
+        """
+        for field in fields:
+            _demand(self, field)
+        return self._narrower(list(fields), self._window)
+
+    def between(self, start: Moment | None = None, end: Moment | None = None) -> Topic:
+        """The same topic from `start` until before `end`.
+
+        Times are ints (ns of the log's clock), `"+10s"` from the start of the log, `"-30s"` from its end, `"112.5s"` of its
+        clock, RFC 3339 texts or datetimes with a zone, timedeltas from the start.
+
+        Raises ValueError for what is no time, NoUtcError for a time in UTC where the log does not tell its own.
+        """
+        return self._narrower(self._fields, _times.window(start, end, self._info))
+
+    def _narrower(self, fields: list[str] | None, window: Window) -> Topic:
+        return Topic(self._reader, self._info, self._index, self._facts, fields, window)
+
+    @property
+    def _part(self) -> Part:
+        return (self._fields, self._window)
+
+    def _table(self) -> _core.Table:
+        return self._reader.table(self._index, self._part)
+
+    def table(self) -> Table:
+        """The columns in memory, decoded once: polars, pyarrow, numpy then share them."""
+        return Table(self._table())
+
+    def batches(self) -> Iterator[Table]:
+        """The columns a piece at a time, at most 65536 rows or about 16 MB each."""
+        return map(Table, self._reader.batches(self._index, self._part))
+
+    def messages(self) -> _core.Messages:
+        """The records in the order of time, with all their fields; see `Log.messages`."""
+        return self._reader.messages([self.name], self._window)
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema as a capsule, for libraries that take Arrow data."""
+        return self._reader.schema(self._index, self._part)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The columns as a stream that decodes as it is read; a fresh one per call."""
+        return self._reader.stream(self._index, self._part, requested_schema)
+
+    def numpy(self, fields: Iterable[str] | None = None) -> dict[str, Any]:
+        """Name -> array, one entry per record along the first axis; with `fields`, only these are decoded.
+
+        `t_ns` is int64, ns of the log's clock; more in `Table.numpy`. Raises FieldNotFound.
+        """
+        return super().numpy() if fields is None else self.select(*fields).numpy()
+
+    def __repr__(self) -> str:
+        rate = "" if self.rate_hz is None else f", {self.rate_hz:.1f} Hz"
+        return f"<rovelog.Topic {self.name}: {self.count} records{rate}>"
+
+    def _repr_html_(self) -> str:
+        return _html.topic(self._facts, self.fields, lambda field: self.numpy([field])[field])
+
+
+def _fields(rows: list[FieldFacts]) -> list[Field]:
+    return [
+        Field(name, type, source, unit, None if inner is None else _fields(inner))
+        for name, type, source, unit, inner in rows
+    ]
+
+
+def _demand(topic: Topic, path: str) -> None:
+    """Raises where the topic has no such field."""
+    fields: list[Field] | None = topic.fields
+    for piece in path.split("."):
+        name = piece.split("[")[0]
+        inner = {field.name: field.fields for field in fields or []}
+        if name not in inner:
+            found = near(name, inner)
+            raise FieldNotFound(
+                f"topic {topic.name} has no field {path}", suggestions=found, next=hint(found, "see topic.fields")
+            )
+        fields = inner[name]
+
+
+class Topics(Mapping[str, Topic]):
+    """Topics by name; the instance `/0` may be left out. TopicNotFound where there is no such topic."""
+
+    def __init__(self, topics: Iterable[Topic]) -> None:
+        self._topics = {topic.name: topic for topic in topics}
+
+    def __getitem__(self, name: str) -> Topic:
+        found = self._topics.get(name) or self._topics.get(f"{name}/0")
+        if found is None:
+            names = near(name, self._topics)
+            raise TopicNotFound(
+                f"there is no topic {name} in this log",
+                suggestions=names,
+                next=hint(names, "log.topics has all of them"),
+            )
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._topics or f"{name}/0" in self._topics
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._topics)
+
+    def __len__(self) -> int:
+        return len(self._topics)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{topic.name}  {topic.count}" for topic in self._topics.values())

@@ -1,0 +1,31 @@
+//! The command line, which is on board: all of it, and what its `diff` finds.
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+use rovelog_cli::Ignored;
+
+use crate::errors::{self, Raise};
+use crate::reader::Reader;
+
+/// Runs the command line; the exit code.
+#[pyfunction]
+pub(crate) fn main(py: Python<'_>, args: Vec<OsString>) -> PyResult<u8> {
+    errors::run(py, || rovelog_cli::run(args))
+}
+
+/// How two logs differ, as the JSON document of the command `diff`.
+#[pyfunction]
+pub(crate) fn diff(
+    py: Python<'_>,
+    a: &Reader,
+    b: &Reader,
+    counts: bool,
+    calibration: bool,
+) -> PyResult<String> {
+    let name = |reader: &Reader| reader.path.clone().unwrap_or_else(|| "-".to_owned());
+    let (name_a, name_b) = (name(a), name(b));
+    let ignored = Ignored { counts, calibration };
+    let document = errors::run(py, || rovelog_cli::diff((&name_a, &a.log), (&name_b, &b.log), ignored))?;
+    document.map_err(|error| Raise::new("RovelogError", error.to_string()).raise(py))
+}

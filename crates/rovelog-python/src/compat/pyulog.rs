@@ -1,0 +1,248 @@
+//! What the drop-in for pyulog needs of a ULog: header, subscriptions, all that stands beside the rows, rows as they lie.
+
+use std::collections::HashMap;
+use std::io;
+
+use memmap2::MmapMut;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use rovelog::Error;
+use rovelog::core::LogReader as _;
+use rovelog::ulog_format::message::{KeyValue, Message};
+use rovelog::ulog_format::{Part, Scanned, UlogReader};
+
+use crate::compat::parallel;
+use crate::errors;
+use crate::memory::Memory;
+use crate::reader::Reader;
+use crate::ulog::ulog;
+
+/// The header and the flag bits: version, start in microseconds, compatible and incompatible flags.
+#[pyfunction]
+pub(crate) fn ulog_header(py: Python<'_>, reader: &Reader) -> PyResult<(u8, u64, [u8; 8], [u8; 8])> {
+    let log = ulog(py, reader)?;
+    let header = log.header();
+    let flags = log.flag_bits();
+    let compat = flags.map_or([0; 8], |flags| flags.compat_flags);
+    let incompat = flags.map_or([0; 8], |flags| flags.incompat_flags);
+    Ok((header.version, header.timestamp.get(), compat, incompat))
+}
+
+/// The subscriptions, parallel to the topics: message id, instance, name of the format, rows.
+#[pyfunction]
+pub(crate) fn ulog_subscriptions(py: Python<'_>, reader: &Reader) -> PyResult<Vec<(u16, u8, String, u64)>> {
+    let log = ulog(py, reader)?;
+    let both = log.definitions().subscriptions().iter().zip(log.topics());
+    Ok(both.map(|(sub, topic)| (sub.msg_id, sub.multi_id, topic.type_name.clone(), topic.count)).collect())
+}
+
+/// What stands in a log beside its rows, in file order: type of message, payload, whether the data section has
+/// begun, and the greatest timestamp of the rows before it, microseconds.
+///
+/// Rows of subscriptions that are not in `stamps` do not move that time. With `definitions_only` it ends where the data section begins.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "a row of a table")]
+pub(crate) fn ulog_messages<'py>(
+    py: Python<'py>,
+    reader: &Reader,
+    stamps: HashMap<usize, Stamp>,
+    definitions_only: bool,
+) -> PyResult<(Vec<(u8, Bound<'py, PyBytes>, bool, u64)>, u64)> {
+    let log = ulog(py, reader)?;
+    let (found, last) = errors::run(py, || beside_rows(log, &stamps, definitions_only))?;
+    let found = found
+        .into_iter()
+        .map(|(kind, payload, in_data, last)| (kind, PyBytes::new(py, &payload), in_data, last));
+    Ok((found.collect(), last))
+}
+
+/// A message with what came before it.
+type Found = (u8, Vec<u8>, bool, u64);
+
+/// Where rows carry their timestamp, and the least and the greatest size that they may have.
+type Stamp = (usize, usize, usize);
+
+fn beside_rows(
+    log: &UlogReader,
+    stamps: &HashMap<usize, Stamp>,
+    definitions_only: bool,
+) -> (Vec<Found>, u64) {
+    let parts = if definitions_only { Vec::new() } else { log.parts(parallel::processors()) };
+    if parts.is_empty() {
+        let mut whole = Beside::new(log, stamps, 0);
+        for (_, message) in log.messages() {
+            whole.take(message);
+            if definitions_only && whole.in_data {
+                whole.found.retain(|(_, _, in_data, _)| !in_data);
+                break;
+            }
+        }
+        return (whole.found, whole.last);
+    }
+    let walk = |part: Part<'_>| {
+        let mut beside = Beside::new(log, stamps, part.start());
+        part.scan(|_, met| match met {
+            Scanned::Record(topic, row) => beside.record(topic.id.index(), row),
+            Scanned::Message(message) => beside.take(message),
+        });
+        beside
+    };
+    let parts: Vec<Beside> = std::thread::scope(|scope| {
+        let walks: Vec<_> = parts.into_iter().map(|part| scope.spawn(move || walk(part))).collect();
+        let walked = walks.into_iter().map(|walk| match walk.join() {
+            Ok(beside) => beside,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        walked.collect()
+    });
+    let (mut found, mut last) = (Vec::new(), 0);
+    for part in parts {
+        let later = |(kind, payload, in_data, before): Found| (kind, payload, in_data, last.max(before));
+        found.extend(part.found.into_iter().map(later));
+        last = last.max(part.last);
+    }
+    (found, last)
+}
+
+/// What stands beside the rows of a part of a log.
+struct Beside {
+    /// By subscription.
+    stamps: Vec<Option<Stamp>>,
+    /// The subscriptions by message id.
+    subscribed: HashMap<u16, usize>,
+    subscriptions: usize,
+    found: Vec<Found>,
+    last: u64,
+    in_data: bool,
+}
+
+impl Beside {
+    /// For what begins at an offset, behind the subscriptions before it.
+    fn new(log: &UlogReader, stamps: &HashMap<usize, Stamp>, start: u64) -> Self {
+        let subscriptions = log.definitions().subscriptions();
+        let mut new = Self {
+            stamps: (0..subscriptions.len()).map(|number| stamps.get(&number).copied()).collect(),
+            subscribed: HashMap::new(),
+            subscriptions: 0,
+            found: Vec::new(),
+            last: log.header().timestamp.get(),
+            in_data: false,
+        };
+        for before in subscriptions.iter().take_while(|before| before.offset < start) {
+            new.subscribe(before.msg_id);
+        }
+        new
+    }
+
+    fn subscribe(&mut self, msg_id: u16) {
+        self.in_data = true;
+        self.subscribed.insert(msg_id, self.subscriptions);
+        self.subscriptions += 1;
+    }
+
+    #[inline]
+    fn record(&mut self, subscription: usize, row: &[u8]) {
+        self.in_data = true;
+        if let Some(Some((at, least, most))) = self.stamps.get(subscription)
+            && (*least..=*most).contains(&row.len())
+            && let Some(time) = row.get(*at..).and_then(|bytes| bytes.first_chunk())
+        {
+            self.last = self.last.max(u64::from_le_bytes(*time));
+        }
+    }
+
+    fn take(&mut self, message: Message<'_>) {
+        let (kind, payload) = match message {
+            Message::Data { msg_id, row } => {
+                self.in_data = true;
+                if let Some(subscription) = self.subscribed.get(&msg_id) {
+                    self.record(*subscription, row);
+                }
+                return;
+            }
+            Message::Subscription { msg_id, .. } => return self.subscribe(msg_id),
+            Message::Format(text) => (b'F', text.to_vec()),
+            Message::Info(part) => (b'I', key_value(&part)),
+            Message::MultiInfo { continued, part } => {
+                (b'M', [&[u8::from(continued)], &*key_value(&part)].concat())
+            }
+            Message::Parameter(part) => (b'P', key_value(&part)),
+            Message::DefaultParameter { types, default } => {
+                (b'Q', [&[types], &*key_value(&default)].concat())
+            }
+            Message::Text { level, tag, timestamp, text } => {
+                self.in_data = true;
+                let tag = tag.map(u16::to_le_bytes);
+                let kind = if tag.is_some() { b'C' } else { b'L' };
+                let tag = tag.as_ref().map_or(&[][..], |tag| tag);
+                (kind, [&[level], tag, &timestamp.to_le_bytes(), text].concat())
+            }
+            Message::Dropout { millis } => (b'O', millis.to_le_bytes().to_vec()),
+            _ => return,
+        };
+        self.found.push((kind, payload, self.in_data, self.last));
+    }
+}
+
+fn key_value(part: &KeyValue<'_>) -> Vec<u8> {
+    // A key's length stood in one byte.
+    let len = u8::try_from(part.key.len()).unwrap_or(u8::MAX);
+    [&[len], part.key, part.value].concat()
+}
+
+/// The rows of some subscriptions, each one's behind each other in file order, the first `size` bytes of each
+/// row: memory for structured arrays that may be written.
+#[pyfunction]
+pub(crate) fn ulog_rows(
+    py: Python<'_>,
+    reader: &Reader,
+    sizes: Vec<(usize, usize)>,
+) -> PyResult<Vec<Memory>> {
+    let log = ulog(py, reader)?;
+    let rows = reader.run(py, || gather(log, &sizes).map_err(|error| Error::io("ulog", error)))?;
+    py.check_signals()?;
+    Ok(rows.into_iter().map(|(memory, len)| Memory::owned(memory, len)).collect())
+}
+
+/// The memory of each topic's rows, and how many bytes they are.
+fn gather(log: &UlogReader, sizes: &[(usize, usize)]) -> io::Result<Vec<(MmapMut, usize)>> {
+    let topics = log.topics();
+    let rows = |topic: usize| topics.get(topic).map_or(0, |known| usize::try_from(known.count).unwrap_or(0));
+    let found = sizes.iter().map(|(topic, size)| {
+        let bytes = rows(*topic) * size;
+        Ok((parallel::pages(bytes)?, bytes))
+    });
+    let mut found = found.collect::<io::Result<Vec<_>>>()?;
+    // Each part fills its own stretch of each array.
+    let mut rest: Vec<_> = found.iter_mut().map(|(memory, _)| &mut memory[..]).collect();
+    let parts = log.parts(parallel::processors());
+    std::thread::scope(|scope| {
+        for (number, part) in parts.iter().enumerate() {
+            let next = parts.get(number + 1).map(Part::first_rows);
+            let mut mine: Vec<Option<(&mut [u8], usize)>> = topics.iter().map(|_| None).collect();
+            for ((topic, size), rest) in sizes.iter().zip(&mut rest) {
+                let Some(place) = mine.get_mut(*topic) else { continue };
+                let end = next.map_or(topics[*topic].count, |next| next[*topic]);
+                let count = usize::try_from(end - part.first_rows()[*topic]).unwrap_or(0);
+                let (stretch, behind) = std::mem::take(rest).split_at_mut(count * size);
+                *rest = behind;
+                *place = Some((stretch, *size));
+            }
+            scope.spawn(move || copy(part, &mut mine));
+        }
+    });
+    Ok(found)
+}
+
+/// Copies the rows of a part behind each other, each topic's to its stretch, in rows of a size.
+fn copy(part: &Part<'_>, stretches: &mut [Option<(&mut [u8], usize)>]) {
+    part.scan(|_, met| {
+        let Scanned::Record(topic, payload) = met else { return };
+        let Some((stretch, size)) = &mut stretches[topic.id.index()] else { return };
+        let (row, rest) = std::mem::take(stretch).split_at_mut(*size);
+        // A row may lack padding at its end, which is zero then.
+        let len = row.len().min(payload.len());
+        row[..len].copy_from_slice(&payload[..len]);
+        *stretch = rest;
+    });
+}

@@ -1,0 +1,111 @@
+//! What the drop-in for rocketlogger needs of an RLD log: header, raw columns, a matrix of physical values, times by the
+//! stamps of blocks.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::Array as _;
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_schema::DataType;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use rovelog::rld_format::clock::{TimeAxis, TimeBase, TimeOptions};
+use rovelog::rld_format::{ColumnOptions, RldReader};
+use rovelog::{AnyLog, Error, ReadOptions, Select};
+
+use crate::compat::matrix::{Wanted, matrix, missing, rows};
+use crate::errors::{self, of_arrow};
+use crate::memory::Memory;
+use crate::reader::Reader;
+use crate::rld::rld;
+
+/// Opens parts of a split recording, in order, as one log.
+#[pyfunction]
+pub(crate) fn rld_join(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Reader> {
+    let path = paths.first().map(|path| path.to_string_lossy().into_owned());
+    let log = errors::run_on(py, path.as_deref(), || {
+        let parts = paths.iter().map(|path| fs::read(path).map(Into::into));
+        let parts = parts.collect::<std::io::Result<Vec<_>>>().map_err(|error| Error::io("rld", error))?;
+        Ok(RldReader::join(parts, &ReadOptions::default())?)
+    })?;
+    Ok(Reader { log: Arc::new(AnyLog::Rld(log)), path, memory: None })
+}
+
+/// The header of the first file, and the rows of all.
+#[pyfunction]
+pub(crate) fn rld_header<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Bound<'py, PyDict>> {
+    let log = rld(py, reader)?;
+    let header = log.header();
+    let lead_in = &header.lead_in;
+    let dict = PyDict::new(py);
+    dict.set_item("file_version", lead_in.file_version.get())?;
+    dict.set_item("data_block_size", lead_in.data_block_size.get())?;
+    dict.set_item("sample_rate", lead_in.sample_rate.get())?;
+    dict.set_item("mac_address", lead_in.mac_text())?;
+    dict.set_item("start_sec", lead_in.start_sec.get())?;
+    dict.set_item("start_nsec", lead_in.start_nsec.get())?;
+    dict.set_item("comment", PyBytes::new(py, &header.comment))?;
+    dict.set_item("rows", log.rows())?;
+    let channels = log.channels().iter().zip(&header.channels).map(|(channel, record)| {
+        (&*channel.name, record.unit.get(), channel.scale, channel.size, channel.valid, channel.is_binary)
+    });
+    dict.set_item("channels", channels.collect::<Vec<_>>())?;
+    Ok(dict)
+}
+
+/// Physical values of some channels, row by row: memory of 64-bit floats that may be written.
+#[pyfunction]
+pub(crate) fn rld_matrix(py: Python<'_>, reader: &Reader, wanted: Vec<Wanted>) -> PyResult<Memory> {
+    let log = rld(py, reader)?;
+    let (values, len) = reader.run(py, || matrix(log, &wanted))?;
+    Ok(Memory::owned(values, len))
+}
+
+/// The raw values of a channel: 64-bit integers for analog ones, bytes of 0 and 1 for binary ones.
+#[pyfunction]
+pub(crate) fn rld_raw(py: Python<'_>, reader: &Reader, channel: usize) -> PyResult<Memory> {
+    let log = rld(py, reader)?;
+    let name = log.channels().get(channel).map(|channel| channel.name.to_string());
+    let options = ColumnOptions::raw().with_times(None);
+    let values = reader.run(py, || {
+        let name = name.ok_or_else(|| missing(channel))?;
+        let select = Select::all().with_fields([name]);
+        let mut out = Vec::new();
+        for batch in log.batches(&select, &options)? {
+            let batch = batch.map_err(of_arrow("rld"))?;
+            let column = batch.columns().first().ok_or_else(|| missing(channel))?;
+            match column.data_type() {
+                DataType::Boolean => out.extend(column.as_boolean().values().iter().map(u8::from)),
+                DataType::Int32 => {
+                    let values = column.as_primitive::<Int32Type>().values().iter();
+                    out.extend(values.flat_map(|value| i64::from(*value).to_ne_bytes()));
+                }
+                _ => {
+                    let values = column.as_primitive::<Int64Type>().values().iter();
+                    out.extend(values.flat_map(|value| value.to_ne_bytes()));
+                }
+            }
+        }
+        Ok(out)
+    })?;
+    let len = values.len();
+    Ok(Memory::owned(values, len))
+}
+
+/// The times of all rows on straight lines between the stamps of blocks, nanoseconds: of the clock that is set from
+/// the network, or of the one that nobody sets. The second value says whether every row has one.
+#[pyfunction]
+pub(crate) fn rld_times(py: Python<'_>, reader: &Reader, network: bool) -> PyResult<(Memory, bool)> {
+    let log = rld(py, reader)?;
+    let base = if network { TimeBase::Unix } else { TimeBase::Monotonic };
+    let (times, complete): (Vec<u8>, bool) = reader.run(py, || {
+        let map = log.times(TimeOptions::new(TimeAxis::BlockInterp, base));
+        let mut times = vec![0; rows(log)?];
+        let complete = map.fill(0..log.rows(), &mut times);
+        Ok((times.into_iter().flat_map(i64::to_ne_bytes).collect(), complete))
+    })?;
+    let len = times.len();
+    Ok((Memory::owned(times, len), complete))
+}

@@ -1,0 +1,89 @@
+//! New files: what fails is said of the file that was asked for, and a signal ends the writing.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use rovelog_export::ExportError;
+
+use crate::errors::{self, Raise};
+use crate::reader::Reader;
+
+/// Time between two looks at the signals.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Runs work that writes `out`, made of the reader's log; what fails becomes the exception of its kind, a signal the one
+/// of its handler.
+pub(crate) fn write<T: Send>(
+    py: Python<'_>,
+    reader: &Reader,
+    out: &Path,
+    work: impl FnOnce(&Arc<Signals>) -> Result<T, ExportError> + Send,
+) -> PyResult<T> {
+    let signals = Arc::new(Signals(Mutex::new((Instant::now(), None))));
+    let outcome = errors::run(py, || work(&signals))?;
+    if let Some(signal) = signals.lock().1.take() {
+        return Err(signal);
+    }
+    py.check_signals()?;
+    outcome.map_err(|error| match error {
+        ExportError::Log(error) => reader.raise(py, &error),
+        ExportError::Io(error) => {
+            let missing = error.kind() == io::ErrorKind::NotFound;
+            let class = if missing { "MissingFileError" } else { "ReadError" };
+            let path = out.to_string_lossy();
+            let raise = Raise::new(class, format!("cannot write the output: {error}"));
+            // The file gets its own name once it is whole.
+            raise.of(reader.log.format().id, Some(path.trim_end_matches(".partial"))).raise(py)
+        }
+        error => {
+            let raise = Raise::new("RovelogError", error.to_string());
+            raise.of(reader.log.format().id, reader.path.as_deref()).raise(py)
+        }
+    })
+}
+
+/// A new file that is not written on after a signal.
+pub(crate) fn create(path: &Path, signals: &Arc<Signals>) -> io::Result<BufWriter<Watched>> {
+    let file = File::create_new(path)?;
+    Ok(BufWriter::with_capacity(1 << 16, Watched { file, signals: Arc::clone(signals) }))
+}
+
+/// When the signals were looked at last, and what their handler raised.
+pub(crate) struct Signals(Mutex<(Instant, Option<PyErr>)>);
+
+impl Signals {
+    fn lock(&self) -> MutexGuard<'_, (Instant, Option<PyErr>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An error once a signal's handler has raised.
+    fn look(&self) -> io::Result<()> {
+        let mut state = self.lock();
+        if state.1.is_none() && state.0.elapsed() > LOOK {
+            state.1 = errors::signal();
+            state.0 = Instant::now();
+        }
+        if state.1.is_some() { Err(io::Error::other("interrupted")) } else { Ok(()) }
+    }
+}
+
+/// A file, and the signals that end the writing.
+pub(crate) struct Watched {
+    file: File,
+    signals: Arc<Signals>,
+}
+
+impl Write for Watched {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.signals.look()?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
