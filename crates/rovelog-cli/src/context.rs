@@ -1,7 +1,7 @@
 //! What every command has: the options that all take, how results and logs are asked for, and the notices.
 
 use std::fs::File;
-use std::io::{IsTerminal as _, Read as _};
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -13,9 +13,6 @@ use crate::notices::Notices;
 use crate::output::Out;
 use crate::text::Paint;
 use crate::times::{TimeArgs, Times};
-
-/// Bytes of a file of declarations at most.
-const DECLARATIONS: u64 = 1 << 20;
 
 /// The options that every command takes.
 #[derive(clap::Args)]
@@ -100,15 +97,10 @@ impl Context {
     /// wrong with them is not said of a log.
     pub(crate) fn declare(&mut self) -> Result<(), Failure> {
         let Some(path) = &self.global.types else { return Ok(()) };
-        let mut text = String::new();
-        File::open(path)
-            .and_then(|file| file.take(DECLARATIONS + 1).read_to_string(&mut text))
+        let file = File::open(path)
             .map_err(|error| Failure::failed(format!("cannot read the declarations: {error}")).at(path))?;
-        if text.len() as u64 > DECLARATIONS {
-            return Err(Failure::failed("declarations are not longer than 1 MiB").at(path));
-        }
-        Types::parse(&text).map_err(|error| Failure::from(Error::from(error)).at(path))?;
-        self.options.declarations = text;
+        let types = Types::read(file).map_err(|error| Failure::from(Error::from(error)).at(path))?;
+        types.declarations().clone_into(&mut self.options.declarations);
         Ok(())
     }
 

@@ -1,7 +1,6 @@
 //! What only a VEL log has: images as they lie in it, and the revolutions of its Velodyne; `log.vel`.
 
 use std::fs::{self, File};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,15 +9,12 @@ use pyo3::types::PyBytes;
 use rovelog::vel_format::declared::Types;
 use rovelog::vel_format::velodyne::{Calibration, PointOptions};
 use rovelog::vel_format::{Payload, VelReader};
-use rovelog::{AnyLog, Error, ErrorKind, ReadOptions, Result, Select};
+use rovelog::{AnyLog, Error, ReadOptions, Result, Select};
 
 use crate::errors;
 use crate::reader::{Reader, Window};
 use crate::stream::LogBatches;
 use crate::table::Batches;
-
-/// Bytes of a file of declarations at most.
-const DECLARATIONS: u64 = 1 << 20;
 
 /// Options with the message types that a file declares. They are checked before any log is opened, so that what is
 /// wrong with them is not said of a log.
@@ -26,15 +22,8 @@ pub(crate) fn declaring(py: Python<'_>, types: Option<PathBuf>) -> PyResult<Read
     let mut options = ReadOptions::default();
     let Some(path) = types else { return Ok(options) };
     options.declarations = errors::run_on(py, Some(&path.to_string_lossy()), || {
-        let mut text = String::new();
-        let file = File::open(&path).and_then(|file| file.take(DECLARATIONS + 1).read_to_string(&mut text));
-        file.map_err(|error| Error::io("vel", error))?;
-        if text.len() as u64 > DECLARATIONS {
-            let what = "declarations are not longer than 1 MiB";
-            return Err(Error::new("vel", ErrorKind::LimitExceeded, None, what));
-        }
-        Types::parse(&text)?;
-        Ok(text)
+        let file = File::open(&path).map_err(|error| Error::io("vel", error))?;
+        Ok(Types::read(file)?.declarations().to_owned())
     })?;
     Ok(options)
 }

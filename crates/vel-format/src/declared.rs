@@ -12,6 +12,7 @@
 //! ```
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::sync::Arc;
 
 use rovelog_core::{Field, FieldType, Scalar, Schema, Value};
@@ -19,6 +20,9 @@ use rovelog_core::{Field, FieldType, Scalar, Schema, Value};
 use crate::error::VelError;
 use crate::hash::simple_hash;
 use crate::message::{Fit, Kind, text};
+
+/// Bytes of a file of declarations at most.
+const FILE_LIMIT: u64 = 1 << 20;
 
 /// The data types of section 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -314,6 +318,20 @@ pub struct Types {
 }
 
 impl Types {
+    /// Reads declarations from a file.
+    ///
+    /// # Errors
+    /// Where it cannot be read or is longer than 1 MiB, and those of [`parse`](Self::parse).
+    pub fn read(file: impl Read) -> Result<Self, VelError> {
+        let mut text = String::new();
+        file.take(FILE_LIMIT + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > FILE_LIMIT {
+            let why = "declarations are not longer than 1 MiB".to_owned();
+            return Err(VelError::BadDeclaration { line: text.lines().count(), why });
+        }
+        Self::parse(&text)
+    }
+
     /// Reads declarations.
     ///
     /// # Errors
@@ -378,8 +396,8 @@ impl Types {
         Ok(())
     }
 
-    /// The text that they were read from.
-    pub(crate) fn declarations(&self) -> &str {
+    /// The text that they were read from: what [`ReadOptions`](rovelog_core::ReadOptions) takes.
+    pub fn declarations(&self) -> &str {
         &self.text
     }
 
