@@ -21,7 +21,6 @@ const LICENCES: &[&str] = &[
 
 /// Crates that are in the lock file more than once, and why that has to be.
 const DUPLICATES: &[(&str, &str)] = &[
-    ("base64", "parquet went ahead to 0.23"),
     ("bzip2", "rosbag, which only our tests use, stays at 0.4"),
     ("getrandom", "tempfile, ahash and const-random are each at another one"),
     ("miniz_oxide", "flate2 went ahead to 0.9, png has 0.8"),
