@@ -26,9 +26,9 @@ pub fn check_corpus(logs: &Logs, read: impl Fn(&Log, &mut Json) -> rovelog_core:
     assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Holds the order of `log`'s records to a plain sort of `records`, which are all of them with the times they are ordered
-/// by, `i64::MIN` for those without one: memory is bounded, so places are gathered in rounds. The same for windows, before which the last record of each
-/// topic comes where that is asked for.
+/// Holds the order of `log`'s records to a plain sort of `records`: memory is bounded, so the reader gathers places in
+/// rounds. `records` are all of them with the times they are ordered by, `i64::MIN` for those without one. The same for
+/// windows, before which the last record of each topic comes where that is asked for.
 pub fn check_order<'a>(name: &str, log: &'a dyn LogReader, records: impl Iterator<Item = (i64, Record<'a>)>) {
     let key = |record: Record<'a>| (record.offset, record.seq, record.topic.id, record.payload);
     let mut want: Vec<_> = records.map(|(time, record)| (time, key(record))).collect();
