@@ -60,15 +60,21 @@ pub fn rosbag_read(data: &[u8]) {
 }
 
 /// The stream gives what the slice gives, however its input is split. Damage in a bag with an index is told
-/// apart with its help, which a pipe does not have.
+/// apart with its help, which a pipe does not have; of a compressed bag that is damaged a pipe gives less.
 pub fn rosbag_stream(data: &[u8]) {
     let stream = BagStream::new(Pieces(data), &options());
+    if Packed::of(data).is_some() {
+        return stream.into_iter().for_each(read_to_the_end);
+    }
     let Some((bag, mut stream)) = both(open(data), stream) else { return };
-    if Packed::of(data).is_some() || bag.sections().iter().any(|section| section.index_pos.unwrap_or(0) > 0) {
-        while let Ok(Some(_)) = stream.next_record() {}
-        return;
+    if bag.sections().iter().any(|section| section.index_pos.unwrap_or(0) > 0) {
+        return read_to_the_end(stream);
     }
     stream_is_slice(&mut stream, &bag, bag.records_in_file_order(), |record| record.time);
+}
+
+fn read_to_the_end(mut stream: impl LogStream) {
+    while let Ok(Some(_)) = stream.next_record() {}
 }
 
 /// What is recovered is sound and holds every message; to recover it again changes nothing.
