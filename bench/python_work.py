@@ -9,6 +9,8 @@ import pathlib
 import sys
 import time
 
+import measured
+
 try:
     import numpy as np
 except ImportError:
@@ -71,10 +73,7 @@ def power(package, log):
 def messages(package, log):
     """All messages of a bag as objects, by their times."""
     if package.__name__ == "rosbag":
-        # The class for indexed V1.2 bags takes fewer arguments than the final releases hand it.
-        reader = package.bag._BagReader102_Indexed
-        read = reader.read_messages
-        reader.read_messages = lambda self, *args: read(self, *args[:5])
+        measured.repair(package)
     count, times = 0, 0
     with package.Bag(log) as bag:
         for _topic, message, time in bag.read_messages():

@@ -1,9 +1,8 @@
-"""One measured piece of work per run, with rocketlogger: rld_work.py WORK LOG. Prints CPU seconds, peak MB, what it counted."""
+"""Works with rocketlogger: rld_work.py WORK LOG."""
 
-import resource
-import sys
 import time
 
+import measured
 import numpy as np
 from rocketlogger.data import RocketLoggerData
 
@@ -51,9 +50,5 @@ WORKS = {
     "py-rocketlogger-energy-only": lambda log: energy(log, False),
 }
 
-started = time.process_time()
-counted, _kept = WORKS[sys.argv[1]](sys.argv[2])
-seconds = time.process_time() - started
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
 # Without the start of Python and its imports: the file is what is measured.
-print(f"{seconds:.4f} s {peak:.0f} MB {counted}")
+measured.main(WORKS, since=time.process_time())

@@ -1,9 +1,9 @@
-"""One measured piece of work per run, with velodyne-decoder: vel_work.py WORK LOG. Prints CPU seconds, peak MB, what it counted."""
+"""Works with velodyne-decoder: vel_work.py WORK LOG."""
 
-import resource
 import struct
 import sys
-import time
+
+import measured
 
 
 def messages(data):
@@ -36,7 +36,7 @@ def points(log):
         scan = decoder.decode(millis / 1000, packet, False)
         if scan is not None:
             count += scan[1].shape[0]
-    return f"{count} points"
+    return f"{count} points", None
 
 
 def recorded(log):
@@ -49,6 +49,4 @@ def recorded(log):
 
 WORKS = {"pyvelodyne-points": points, "py-recorded": recorded}
 
-counted = WORKS[sys.argv[1]](sys.argv[2])
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-print(f"{time.process_time():.4f} s {peak:.0f} MB {counted}")
+measured.main(WORKS)

@@ -10,13 +10,14 @@ What a reader says otherwise has to be in `INTENDED`; what stands there and does
 import base64
 import collections
 import dataclasses
-import json
 import math
 import pathlib
 import struct
 import subprocess
 import sys
 import tempfile
+
+import rovelog_cli
 
 # Where a reader cannot take what the old bag holds: the first words of what it says.
 INTENDED = {
@@ -59,10 +60,7 @@ def export(binary, path, out, *options):
 def records(binary, path):
     """Topic -> time -> values, in the order of the file."""
     found = collections.defaultdict(list)
-    done = subprocess.run([binary, "cat", "-q", "-f", "ndjson", str(path)], capture_output=True, check=False)
-    assert done.returncode in (0, 3), done.stderr.decode()
-    for line in done.stdout.splitlines():
-        record = json.loads(line)
+    for record in rovelog_cli.records(binary, path):
         if list(record["data"]) != ["raw"]:
             found[record["topic"].split("#")[0], int(record["t_ns"])].append(record["data"])
     return found

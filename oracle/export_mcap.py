@@ -3,8 +3,6 @@
     python export_mcap.py ROVELOG REAL_FOLDER
 """
 
-import contextlib
-import io
 import subprocess
 import sys
 import tempfile
@@ -13,10 +11,9 @@ from pathlib import Path
 import numpy as np
 from mcap.reader import make_reader
 from mcap_protobuf.decoder import DecoderFactory
-from pyulog import ULog
 
-# A damaged log of which pyulog reads fewer rows: its rows must be among ours.
-FEWER = {"px4-ulog-rs__corrupt_unregistered_msg_id.ulg"}
+import pyulog_columns
+from pyulog_columns import FEWER
 
 WIDTHS = {
     "int8_t": np.int8, "uint8_t": np.uint8, "int16_t": np.int16, "uint16_t": np.uint16, "int32_t": np.int32,
@@ -67,20 +64,10 @@ def one_per_text(fields):
     return [field for field, char in zip(fields, chars) if not char]
 
 
-def texts(data, field):
-    """A column of texts, up to the first NUL."""
-    base = field.removesuffix("[0]")
-    size = sum(1 for name in data.data if name.startswith(f"{base}[") or name == base)
-    columns = [data.data[f"{base}[{i}]" if field.endswith("[0]") else base] for i in range(size)]
-    rows = zip(*(column.astype(np.uint8) for column in columns))
-    return np.array([bytes(row).split(b"\0")[0].decode("utf-8", "replace") for row in rows], object)
-
-
 def compare_topic(name, topic, data, offset):
     schema, log_times, _, messages = topic
     assert schema == f"px4.{data.name}", schema
-    fields = [f for f in data.field_data if not f.field_name.split(".")[-1].startswith("_padding")]
-    fields = one_per_text(fields)
+    fields = one_per_text(pyulog_columns.shown(data))
     columns = list(zip(*(leaves(message) for message in messages)))
     assert len(columns) == len(fields), f"{name}: {len(columns)} leaves, not {len(fields)}"
     stamp = next(i for i, field in enumerate(fields) if field.field_name == "timestamp")
@@ -91,21 +78,13 @@ def compare_topic(name, topic, data, offset):
     assert np.array_equal(np.array(log_times, np.int64)[timed], want), f"{name}: log times"
     # Both sides by time; a row without one stays where it was.
     stamps = data.data["timestamp"]
-    seen = np.maximum.accumulate(np.where(stamps == 0, 0, 1) * np.arange(1, len(stamps) + 1))
-    order = np.argsort(np.concatenate([[0], stamps])[seen], kind="stable")
-    if len(ours) != len(stamps):
-        assert len(ours) > len(stamps), name
-        places, at = [], 0
-        for time in stamps[order]:
-            while ours[at] != time:
-                at += 1
-            places.append(at)
-            at += 1
-    else:
-        places = slice(None)
+    assert len(ours) >= len(stamps), name
+    order = pyulog_columns.ordered(stamps)
+    places = pyulog_columns.rows_of(stamps[order], ours)
     for column, field in zip(columns, fields):
         if field.type_str == "char":
-            assert list(np.array(column, object)[places]) == list(texts(data, field.field_name)[order]), f"{name}.{field.field_name}"
+            texts = pyulog_columns.texts_of(data, field.field_name.removesuffix("[0]"))
+            assert [column[place] for place in places] == [texts[i] for i in order], f"{name}.{field.field_name}"
             continue
         width = WIDTHS[field.type_str]
         got = np.array(column, dtype=np.float64 if width in (np.float32, np.float64) else None).astype(width)[places]
@@ -122,8 +101,7 @@ def compare(binary, log):
         done = subprocess.run([binary, "export", "-q", log, "-o", path], capture_output=True, check=False, timeout=600)
         assert done.returncode in (0, 3) and b"carried" not in done.stderr, done.stderr.decode()
         topics, metadata = read(path)
-    with contextlib.redirect_stdout(io.StringIO()):
-        ulog = ULog(str(log))
+    ulog = pyulog_columns.read(log)
     facts = metadata["rovelog"]
     assert facts["source_name"] == log.name and facts["format"] == "ulog"
     offset = int(facts.get("utc_offset_ns", "0")) if facts["time_base"] == "utc" else 0

@@ -21,11 +21,10 @@ import pyarrow
 import pyarrow.compute
 import pyarrow.ipc
 import pyarrow.parquet
-from pyulog import ULog
 from pyulog.ulog2csv import convert_ulog2csv
 
-# A damaged log of which pyulog reads fewer rows: all that it has must be in ours, in the same order.
-FEWER = {"px4-ulog-rs__corrupt_unregistered_msg_id.ulg"}
+import pyulog_columns
+from pyulog_columns import FEWER
 
 # Which type each of pyulog's has to be in Arrow.
 ARROW = {
@@ -40,11 +39,6 @@ def export(binary, log, folder, *options):
     said = done.stderr.decode()
     assert done.returncode in (0, 3), f"{log}: exit {done.returncode}: {said}"
     assert "carried" not in said and "field" not in said, f"{log}: {said}"
-
-
-def read_pyulog(log):
-    with contextlib.redirect_stdout(io.StringIO()):
-        return ULog(str(log))
 
 
 def is_part(part, whole):
@@ -118,34 +112,7 @@ def leaves(name, column):
 
 def series(log):
     """pyulog's topics by the file names of ours."""
-    return {f"{log.stem}_{data.name.replace('/', '_')}_{data.multi_id}": data for data in read_pyulog(log).data_list}
-
-
-def rows_of(rows, ours):
-    """The places of pyulog's rows among ours, by their times."""
-    if len(rows) == len(ours):
-        return np.arange(len(ours))
-    at, places = 0, []
-    for time in rows:
-        while ours[at] != time:
-            at += 1
-        places.append(at)
-        at += 1
-    return np.array(places)
-
-
-def ordered(timestamps):
-    """The order of our rows: by time, a time of 0 stays behind the row before it."""
-    key = np.maximum.accumulate(np.where(timestamps == 0, 0, 1) * np.arange(1, len(timestamps) + 1))
-    padded = np.concatenate([[0], timestamps])
-    return np.argsort(padded[key], kind="stable")
-
-
-def text_of(data, field):
-    """A column of texts, up to the first NUL."""
-    names = [name for name in data.data if name == field or name.startswith(f"{field}[")]
-    rows = zip(*(data.data[name].astype(np.uint8) for name in names))
-    return [bytes(row).split(b"\0")[0].decode("utf-8", "replace") for row in rows]
+    return {f"{log.stem}_{data.name.replace('/', '_')}_{data.multi_id}": data for data in pyulog_columns.read(log).data_list}
 
 
 def compare_table(log, name, table, data):
@@ -166,17 +133,17 @@ def compare_table(log, name, table, data):
     unit = 1000 if table.schema.field("time").type.unit == "us" else 1
     time = table["time"].cast(pyarrow.int64())
     same(f"{name} time", (t_ns + offset) // unit, numpy_of(time))
-    fields = {field.field_name: field.type_str for field in data.field_data if not field.field_name.split(".")[-1].startswith("_padding")}
+    fields = {field.field_name: field.type_str for field in pyulog_columns.shown(data)}
     # An array of characters is one text.
     chars = {name.split("[")[0] for name, kind in fields.items() if kind == "char"}
     fields = {(name.split("[")[0] if kind == "char" else name): kind for name, kind in fields.items()}
     assert list(flat) == list(fields), f"{name}: other fields: {set(flat) ^ set(fields)}"
-    order = ordered(data.data["timestamp"])
-    places = rows_of(data.data["timestamp"][order], timestamp)
+    order = pyulog_columns.ordered(data.data["timestamp"])
+    places = pyulog_columns.rows_of(data.data["timestamp"][order], timestamp)
     for field, kind in fields.items():
         if field in chars:
             assert flat[field].type == pyarrow.string(), f"{name}.{field}"
-            texts = text_of(data, field)
+            texts = pyulog_columns.texts_of(data, field)
             want = [texts[i] for i in order]
             assert [flat[field][int(place)].as_py() for place in places] == want, f"{name}.{field}"
             continue

@@ -9,17 +9,14 @@ false. Prints the Markdown table of docs/reliability.md. Fails where a peer find
 
 import collections
 import concurrent.futures
-import contextlib
 import hashlib
-import io
 import json
 import pathlib
 import struct
 import sys
 import tempfile
 
-from pyulog import ULog
-
+import pyulog_columns
 import rovelog_cli
 
 KINDS = {
@@ -114,11 +111,10 @@ def by_rovelog(binary, path, ids):
 
 
 def by_pyulog(path):
-    with contextlib.redirect_stdout(io.StringIO()):
-        try:
-            log = ULog(str(path))
-        except Exception:  # pylint: disable=broad-except
-            return collections.Counter()
+    try:
+        log = pyulog_columns.read(path)
+    except Exception:  # pylint: disable=broad-except
+        return collections.Counter()
     rows = collections.Counter()
     for data in log.data_list:
         rows.update((data.msg_id, int(time)) for time in data.data["timestamp"])

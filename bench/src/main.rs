@@ -47,6 +47,12 @@ fn main() {
     }
 }
 
+/// Opening and its summary, for every format.
+fn info(log: &str) -> Outcome {
+    let log = rovelog::open(log)?;
+    Ok((format!("{} records", log.info().records), Box::new(log)))
+}
+
 /// CPU time of this process, user and system.
 fn cpu_seconds() -> f64 {
     let stat = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();

@@ -6,22 +6,19 @@ use rovelog::rld_format::analysis::StatsOptions;
 use rovelog::rld_format::{ColumnOptions, RldReader};
 use rovelog::{AnyLog, Select};
 
-use crate::{Outcome, Work};
+use crate::{Outcome, Work, info};
 
 pub(crate) const WORKS: &[(&str, Work)] = &[
-    ("rld-info", |log| {
-        let log = rovelog::open(log)?;
-        Ok((format!("{} records", log.info().records), Box::new(log)))
-    }),
-    ("rld-columns", |log| columns(log, &Select::all(), &ColumnOptions::raw())),
-    ("rld-columns-untimed", |log| columns(log, &Select::all(), &ColumnOptions::raw().with_times(None))),
-    ("rld-f64", |log| columns(log, &Select::all(), &ColumnOptions::physical().with_nulls(false))),
-    ("rld-one", |log| {
+    ("rovelog-info", info),
+    ("rovelog-columns", |log| columns(log, &Select::all(), &ColumnOptions::raw())),
+    ("rovelog-columns-untimed", |log| columns(log, &Select::all(), &ColumnOptions::raw().with_times(None))),
+    ("rovelog-f64", |log| columns(log, &Select::all(), &ColumnOptions::physical().with_nulls(false))),
+    ("rovelog-one", |log| {
         let options = ColumnOptions::physical().with_times(None);
         columns(log, &Select::all().with_fields(["V1"]), &options)
     }),
-    ("rld-one-timed", |log| columns(log, &Select::all().with_fields(["V1"]), &ColumnOptions::physical())),
-    ("rld-energy", energy),
+    ("rovelog-one-timed", |log| columns(log, &Select::all().with_fields(["V1"]), &ColumnOptions::physical())),
+    ("rovelog-energy", energy),
     ("memcpy", memcpy),
 ];
 

@@ -1,22 +1,21 @@
-//! Work on ROS bags.
+//! ROS bags: our reader; the peers are a Python package, whose works are in `rosbag_work.py`, and `rosbag_view.cpp`.
 
+use rovelog::rosbag12::BagReader;
 use rovelog::{AnyLog, LogReader, Select};
 
-use crate::{Outcome, Work};
+use crate::{Outcome, Work, info};
 
-pub const WORKS: &[(&str, Work)] = &[
-    ("rovelog-open", open),
+pub(crate) const WORKS: &[(&str, Work)] = &[
+    ("rovelog-open", info),
     ("rovelog-scan", scan),
     ("rovelog-records", records),
     ("rovelog-values", values),
     ("rovelog-columns", columns),
 ];
 
-fn bag(log: &str) -> Result<rovelog::rosbag12::BagReader, Box<dyn std::error::Error>> {
-    match rovelog::open(log)? {
-        AnyLog::Rosbag(bag) => Ok(bag),
-        _ => Err("not a ROS bag".into()),
-    }
+fn open(log: &str) -> Result<BagReader, Box<dyn std::error::Error>> {
+    let AnyLog::Rosbag(bag) = rovelog::open(log)? else { return Err("not a ROS bag".into()) };
+    Ok(bag)
 }
 
 /// All bytes of a payload, as a checksum would read them.
@@ -26,13 +25,8 @@ fn sum(payload: &[u8]) -> u64 {
     rest.iter().fold(words, |sum, byte| sum.wrapping_add(u64::from(*byte)))
 }
 
-fn open(log: &str) -> Outcome {
-    let bag = bag(log)?;
-    Ok((format!("{} messages", bag.info().records), Box::new(bag)))
-}
-
 fn scan(log: &str) -> Outcome {
-    let bag = bag(log)?;
+    let bag = open(log)?;
     let (mut messages, mut total) = (0u64, 0u64);
     bag.scan(|_, _, _, payload| {
         messages += 1;
@@ -42,7 +36,7 @@ fn scan(log: &str) -> Outcome {
 }
 
 fn records(log: &str) -> Outcome {
-    let bag = bag(log)?;
+    let bag = open(log)?;
     let (mut messages, mut total) = (0u64, 0u64);
     for record in bag.records(&Select::all()) {
         messages += 1;
@@ -52,7 +46,7 @@ fn records(log: &str) -> Outcome {
 }
 
 fn values(log: &str) -> Outcome {
-    let bag = bag(log)?;
+    let bag = open(log)?;
     let mut messages = 0u64;
     for record in bag.records_in_file_order() {
         std::hint::black_box(record.value()?);
@@ -62,7 +56,7 @@ fn values(log: &str) -> Outcome {
 }
 
 fn columns(log: &str) -> Outcome {
-    let bag = bag(log)?;
+    let bag = open(log)?;
     let mut rows = 0;
     for batch in bag.batches(&Select::all()) {
         rows += batch?.1.num_rows();

@@ -5,18 +5,16 @@ use std::fs;
 
 use px4_ulog::stream_parser::model::{DataMessage, FlattenedFieldType as Kind};
 use px4_ulog::stream_parser::{LittleEndianParser, LogParser};
+use rovelog::ulog_format::UlogReader;
 use rovelog::{AnyLog, Select};
 
-use crate::{Outcome, Work};
+use crate::{Outcome, Work, info};
 
 /// The topic of the one-topic works: the largest of PX4's own sample log.
 const ONE: &str = "sensor_combined";
 
 pub(crate) const WORKS: &[(&str, Work)] = &[
-    ("rovelog-info", |log| {
-        let log = rovelog::open(log)?;
-        Ok((format!("{} records", log.info().records), Box::new(log)))
-    }),
+    ("rovelog-info", info),
     ("rovelog-streamed", rovelog_streamed),
     ("rovelog-kept", rovelog_kept),
     ("rovelog-one-streamed", |log| rovelog_one(log, false)),
@@ -26,8 +24,13 @@ pub(crate) const WORKS: &[(&str, Work)] = &[
     ("yule_log-values", yule_values),
 ];
 
-fn rovelog_streamed(log: &str) -> Outcome {
+fn open(log: &str) -> Result<UlogReader, Box<dyn std::error::Error>> {
     let AnyLog::Ulog(log) = rovelog::open(log)? else { return Err("not a ULog".into()) };
+    Ok(log)
+}
+
+fn rovelog_streamed(log: &str) -> Outcome {
+    let log = open(log)?;
     let (mut rows, mut columns) = (0, 0);
     for batch in log.batches(&Select::all()) {
         let (_, batch) = batch?;
@@ -38,14 +41,14 @@ fn rovelog_streamed(log: &str) -> Outcome {
 }
 
 fn rovelog_kept(log: &str) -> Outcome {
-    let AnyLog::Ulog(log) = rovelog::open(log)? else { return Err("not a ULog".into()) };
+    let log = open(log)?;
     let tables = log.tables(&Select::all())?;
     let rows: usize = tables.iter().map(|(_, table)| table.num_rows()).sum();
     Ok((format!("{rows} rows"), Box::new((log, tables))))
 }
 
 fn rovelog_one(log: &str, keep: bool) -> Outcome {
-    let AnyLog::Ulog(log) = rovelog::open(log)? else { return Err("not a ULog".into()) };
+    let log = open(log)?;
     let select = Select::topic(ONE);
     if keep {
         let tables = log.tables(&select)?;

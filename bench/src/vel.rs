@@ -9,25 +9,20 @@ use rovelog::vel_format::velodyne::PointOptions;
 use rovelog::vel_format::{Kind, Payload, VelReader};
 use rovelog::AnyLog;
 
-use crate::{Outcome, Work};
+use crate::{Outcome, Work, info};
 
 pub(crate) const WORKS: &[(&str, Work)] = &[
-    ("vel-bare-walk", bare_walk),
-    ("vel-info", |log| {
-        let log = rovelog::open(log)?;
-        Ok((format!("{} records", log.info().records), Box::new(log)))
-    }),
-    ("vel-points", |log| points(log, PointOptions::default())),
-    ("vel-points-exact", |log| points(log, PointOptions::default().with_exact_azimuth().with_corrected_intensity())),
-    ("vel-jpeg-extracted", jpeg_extracted),
-    ("vel-jpeg-decoded", jpeg_decoded),
+    ("bare-walk", bare_walk),
+    ("rovelog-info", info),
+    ("rovelog-points", |log| points(log, PointOptions::default())),
+    ("rovelog-points-exact", |log| points(log, PointOptions::default().with_exact_azimuth().with_corrected_intensity())),
+    ("rovelog-jpeg-extracted", jpeg_extracted),
+    ("rovelog-jpeg-decoded", jpeg_decoded),
 ];
 
 fn open(log: &str) -> Result<VelReader, Box<dyn std::error::Error>> {
-    match rovelog::open(log)? {
-        AnyLog::Vel(log) => Ok(log),
-        _ => Err("not a VEL log".into()),
-    }
+    let AnyLog::Vel(log) = rovelog::open(log)? else { return Err("not a VEL log".into()) };
+    Ok(log)
 }
 
 /// From header to header by the size alone, over a fresh map: what nobody can do without.

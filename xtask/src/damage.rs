@@ -1,12 +1,12 @@
 //! `cargo xtask damage`: what becomes of damaged logs, and whether `docs/reliability.md` says so.
 
-use std::ffi::OsStr;
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::{env, fs};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::process::{blessing, cargo};
 use crate::{oracle, root};
 
 /// Where a table ends in the document.
@@ -36,8 +36,8 @@ fn beside_others() -> Result<Command> {
 
 /// All damage to all logs of the corpus, and the real ones where they are; with a folder for what is recovered.
 pub(crate) fn campaign(seeds: &str, keep: Option<&Path>) -> Command {
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["run", "--release", "--quiet", "-p", "fuzz-bodies", "--bin", "campaign", "--", seeds]);
+    let mut cargo =
+        cargo(&["run", "--release", "--quiet", "-p", "fuzz-bodies", "--bin", "campaign", "--", seeds]);
     if let Some(folder) = keep {
         cargo.arg("--keep").arg(folder);
     }
@@ -49,7 +49,6 @@ pub(crate) fn campaign(seeds: &str, keep: Option<&Path>) -> Command {
             cargo.arg(real.join(folder));
         }
     }
-    cargo.current_dir(root());
     cargo
 }
 
@@ -66,7 +65,7 @@ fn told(name: &str, mut made: Command, failed: &str) -> Result<()> {
     };
     if new == text {
         println!("docs/reliability.md says the same");
-    } else if env::var_os("BLESS").is_some_and(|value| value == OsStr::new("1")) {
+    } else if blessing() {
         fs::write(&path, new).with_context(|| format!("writing {}", path.display()))?;
         println!("docs/reliability.md is rewritten");
     } else {

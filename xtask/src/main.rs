@@ -10,6 +10,7 @@ mod damage;
 mod oracle;
 mod package;
 mod peers;
+mod process;
 mod python;
 mod size;
 mod stages;

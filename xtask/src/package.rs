@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::process::run;
 use crate::{oracle, python, root};
 
 /// What the tests need; the versions are those that the documents speak of.
@@ -22,9 +23,9 @@ const PACKAGES: &[&str] = &[
     "pyarrow-stubs",
     "duckdb",
     "jsonschema",
-    "mcap==1.6.0",
-    "pyulog==1.3.0",
-    "rocketlogger==2.1.3",
+    python::MCAP,
+    python::PYULOG,
+    python::ROCKETLOGGER,
 ];
 
 /// What a fresh installation must be able to do: open, look, decode without any other package, run the command line.
@@ -108,10 +109,4 @@ fn in_an_empty_environment(wheel: &Path) -> Result<()> {
     let log = root().join("corpus/ulog/one-topic+multi-id+sync+dropout+texts+appended.ulg");
     run(Command::new(&python).args(["-c", SMOKE]).arg(&log))?;
     run(Command::new(python.with_file_name("rovelog")).arg("info").arg(&log).args(["--get", "format.id"]))
-}
-
-fn run(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("starting {command:?}"))?;
-    ensure!(status.success(), "{command:?} ended with {status}");
-    Ok(())
 }

@@ -3,13 +3,17 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
+use crate::process::run_or;
 use crate::root;
+
+/// The distribution's interpreter.
+pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
 /// The distribution's interpreter, if it has this module.
 pub(crate) fn distribution_python(module: &str) -> Option<PathBuf> {
-    let python = PathBuf::from("/usr/bin/python3");
+    let python = PathBuf::from(PYTHON);
     let import = format!("import {module}");
     let status = Command::new(&python).args(["-c", &import]).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success()).then_some(python)
@@ -25,14 +29,14 @@ pub(crate) fn rosbag_view() -> Result<Option<PathBuf>> {
     std::fs::create_dir_all(root().join("target/bench"))?;
     let includes = ["class_loader", "pluginlib", "rcpputils", "rcutils", "ament_index_cpp"];
     let libraries = ["rosbag_storage", "roscpp_serialization", "rostime", "cpp_common", "console_bridge"];
-    let status = Command::new("g++")
+    let mut compiler = Command::new("g++");
+    compiler
         .args(["-O2", "-std=c++17"])
         .args(includes.map(|name| format!("-I/usr/include/{name}")))
         .arg(root().join("bench/rosbag_view.cpp"))
         .arg("-o")
         .arg(&program)
-        .args(libraries.map(|name| format!("-l{name}")))
-        .status()?;
-    ensure!(status.success(), "bench/rosbag_view.cpp does not build");
+        .args(libraries.map(|name| format!("-l{name}")));
+    run_or(&mut compiler, "bench/rosbag_view.cpp does not build")?;
     Ok(Some(program))
 }

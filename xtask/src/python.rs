@@ -3,9 +3,18 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 
+use crate::process::run;
 use crate::root;
+
+// Others' packages in the versions that the documents speak of.
+pub(crate) const MCAP: &str = "mcap==1.6.0";
+pub(crate) const NUMPY: &str = "numpy==2.4.6";
+pub(crate) const PYARROW: &str = "pyarrow==26.0.1";
+pub(crate) const PYULOG: &str = "pyulog==1.3.0";
+pub(crate) const ROCKETLOGGER: &str = "rocketlogger==2.1.3";
+pub(crate) const VELODYNE_DECODER: &str = "velodyne-decoder==3.1.0";
 
 /// The interpreter of the environment `target/python-<name>`, with these packages in these versions.
 pub(crate) fn with(name: &str, packages: &[&str]) -> Result<PathBuf> {
@@ -22,10 +31,4 @@ pub(crate) fn with(name: &str, packages: &[&str]) -> Result<PathBuf> {
     }
     std::fs::write(&stamp, wanted)?;
     Ok(python)
-}
-
-fn run(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("starting {command:?}"))?;
-    ensure!(status.success(), "{command:?} ended with {status}");
-    Ok(())
 }

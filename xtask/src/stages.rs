@@ -1,12 +1,12 @@
 //! `cargo xtask test`: everything that must hold, cheapest information first.
 
-use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{corpus, oracle, package, root, tidy};
+use crate::process::{self, blessing, run, shown};
+use crate::{corpus, oracle, package, tidy};
 
 /// A name, and what runs.
 type Stage = (&'static str, fn() -> Result<()>);
@@ -57,10 +57,6 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         println!("with the real logs of {}", folder.display());
     }
     tests().context("stage `tests` failed")
-}
-
-fn blessing() -> bool {
-    std::env::var_os("BLESS").is_some_and(|value| value == OsStr::new("1"))
 }
 
 fn gen_corpus() -> Result<()> {
@@ -119,9 +115,7 @@ fn cargo(args: &[&str]) -> Result<()> {
 }
 
 fn cargo_command(args: &[&str]) -> Command {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(args).current_dir(root());
+    let mut command = process::cargo(args);
     // Snapshots are only ever rewritten when asked.
     let update = if blessing() { "always" } else { "no" };
     command.env("INSTA_UPDATE", update);
@@ -132,16 +126,4 @@ fn cargo_command(args: &[&str]) -> Command {
         command.env("CARGO_TERM_COLOR", "never");
     }
     command
-}
-
-fn run(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("starting {}", shown(command)))?;
-    ensure!(status.success(), "`{}` ended with {status}", shown(command));
-    Ok(())
-}
-
-fn shown(command: &Command) -> String {
-    let words = command.get_args().map(|arg| arg.to_string_lossy());
-    let words: Vec<_> = words.collect();
-    format!("cargo {}", words.join(" "))
 }

@@ -4,13 +4,14 @@ mod dependencies;
 mod published;
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use crate::process::cargo;
 use crate::{corpus, root};
 
 /// Who may depend on whom, among our own crates: every edge that is allowed, and no other.
@@ -60,15 +61,8 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-fn cargo() -> Command {
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(root());
-    cargo
-}
-
 fn metadata(root: &Path) -> Result<Value> {
-    let output = cargo()
-        .args(["metadata", "--format-version", "1", "--locked"])
+    let output = cargo(&["metadata", "--format-version", "1", "--locked"])
         .output()
         .context("starting cargo metadata")?;
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -9,16 +9,16 @@ use rld_format::analysis::{
     Windows, currents,
 };
 use rld_format::clock::{TRUE_SECOND, TimeOptions};
-use rovelog_testing::{Log, sha256};
+use rovelog_testing::{Log, read_json, sha256};
 use serde_json::Value as Json;
-use support::{corpus, int, json, open, real, real_logs};
+use support::{LOGS, int, open};
 
 fn expected(name: &str) -> Json {
-    json(&real().expect("a folder").join(format!("expected/{name}.rld.json")))
+    read_json(&LOGS.folder().expect("a folder").join(format!("expected/{name}.rld.json")))
 }
 
 fn log(name: &str) -> Option<RldReader> {
-    real_logs().iter().find(|log| log.name == name).map(|log| open(&log.bytes))
+    LOGS.real_log(name).map(|log| open(&log.bytes))
 }
 
 fn check_sums(log: &Log) {
@@ -40,13 +40,13 @@ fn check_sums(log: &Log) {
 
 #[test]
 fn sums_equal_those_of_an_independent_parser() {
-    real_logs().iter().for_each(check_sums);
+    LOGS.real().iter().for_each(check_sums);
 }
 
 #[test]
 fn merged_currents_and_powers_equal_those_of_an_independent_parser() {
     let mut checked = 0;
-    for log in real_logs() {
+    for log in LOGS.real() {
         let want = expected(&log.name);
         let Some(merged) = want["merged"].as_object() else { continue };
         let reader = open(&log.bytes);
@@ -89,7 +89,7 @@ fn merged_currents_and_powers_equal_those_of_an_independent_parser() {
             checked += 1;
         }
     }
-    assert!(checked > 20 || real().is_none(), "only {checked} currents");
+    assert!(checked > 20 || LOGS.folder().is_none(), "only {checked} currents");
 }
 
 /// Sums over parts, merged, are the sums over the whole, wherever it is cut.
@@ -216,8 +216,7 @@ fn levels_equal_direct_passes_over_any_rows() {
 /// Files of 1.1 to 1.1.2 without digital inputs, whose range bits stick at 1.
 #[test]
 fn ranges_are_derived_where_bits_are_not_to_be_trusted() {
-    let log = corpus().into_iter().find(|log| log.name == "validity-untrusted").expect("in the corpus");
-    let reader = open(&log.bytes);
+    let reader = open(&LOGS.case("validity-untrusted").bytes);
     let list = currents(reader.channels());
     let sources = |current: &Current| {
         let values = reader.merged(current, 0, 0..reader.rows());
@@ -245,7 +244,7 @@ fn ranges_are_derived_where_bits_are_not_to_be_trusted() {
 #[test]
 fn derived_ranges_agree_with_sound_bits() {
     // Logs of version 4 are synthetic: their ranges have nothing to do with each other.
-    for log in real_logs().iter().filter(|log| log.name.starts_with("test_")) {
+    for log in LOGS.real().iter().filter(|log| log.name.starts_with("test_")) {
         let reader = open(&log.bytes);
         let both = |current: &Current| current.valid.is_some() && current.high.is_some();
         for current in currents(reader.channels()).into_iter().filter(both) {

@@ -1,42 +1,29 @@
-//! Columns hold exactly what records hold, for every log there is.
+//! Columns hold what records hold, on every log.
 #![cfg(feature = "arrow")]
 
 mod support;
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Float64Type, Int8Type, Int32Type, Int64Type};
+use arrow_array::types::{Float64Type, Int8Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use rld_format::analysis::{Source, currents};
 use rld_format::{ColumnOptions, Merging, RldReader};
 use rovelog_core::{LogReader, Select, Value};
-use rovelog_testing::Log;
-use support::{corpus, open, real_logs, try_open};
+use rovelog_testing::{Log, timed_rows, value_at};
+use support::{LOGS, open, try_open};
 
-/// The value of a column at a row, as a record would give it.
-fn value_at(array: &dyn Array, row: usize) -> Value {
-    if array.is_null(row) {
-        return Value::Null;
-    }
-    match array.data_type() {
-        DataType::Boolean => Value::Bool(array.as_boolean().value(row)),
-        DataType::Int32 => Value::Int(array.as_primitive::<Int32Type>().value(row).into(), 64),
-        DataType::Int64 => Value::Int(array.as_primitive::<Int64Type>().value(row), 64),
-        DataType::Float64 => Value::F64(array.as_primitive::<Float64Type>().value(row)),
-        other => panic!("no column is of type {other}"),
-    }
+/// Rows of a batch as time and JSON.
+fn rows(batch: &RecordBatch) -> Vec<(Option<i64>, String)> {
+    timed_rows(batch).into_iter().map(|(time, value)| (time, value.to_json())).collect()
 }
 
-fn rows(batch: &RecordBatch) -> Vec<(Option<i64>, String)> {
-    let times = batch.column(0).as_primitive::<Int64Type>();
-    let schema = batch.schema();
-    let row = |row: usize| {
-        let fields = schema.fields().iter().zip(batch.columns()).skip(1);
-        let value =
-            Value::record(fields.map(|(field, column)| (field.name().as_str(), value_at(column, row))));
-        ((!times.is_null(row)).then(|| times.value(row)), value.to_json())
-    };
-    (0..batch.num_rows()).map(row).collect()
+/// The raw value of a column at a row, whatever its width.
+fn raw_at(column: &dyn Array, row: usize) -> Value {
+    match value_at(column, row) {
+        Value::Int(raw, _) => Value::Int(raw, 64),
+        other => other,
+    }
 }
 
 fn check(log: &Log, limit: usize) {
@@ -66,7 +53,7 @@ fn check(log: &Log, limit: usize) {
         for i in 0..batch.num_rows() {
             let want = reader.row(row).expect("a row");
             for channel in 0..reader.channels().len() {
-                let got = value_at(batch.column(channel + 1), i);
+                let got = raw_at(batch.column(channel + 1), i);
                 let want =
                     want.bit(channel).map(Value::Bool).or(want.raw(channel).map(|raw| Value::Int(raw, 64)));
                 assert_eq!(Some(got), want, "{} row {row} channel {channel}", log.name);
@@ -77,23 +64,14 @@ fn check(log: &Log, limit: usize) {
 }
 
 #[test]
-fn columns_equal_records_on_the_corpus() {
-    for log in corpus() {
-        check(&log, usize::MAX);
-    }
-}
-
-#[test]
-fn columns_equal_records_on_real_logs() {
-    for log in real_logs() {
-        check(&log, 9000);
-    }
+fn columns_hold_what_records_hold() {
+    LOGS.corpus().iter().for_each(|log| check(log, usize::MAX));
+    LOGS.real().iter().for_each(|log| check(log, 9000));
 }
 
 #[test]
 fn channels_and_times_are_selected_inside_the_decode() {
-    let log = corpus().into_iter().find(|log| log.name == "v4").expect("in the corpus");
-    let reader = open(&log.bytes);
+    let reader = open(&LOGS.case("v4").bytes);
     let topic = &reader.topics()[0];
     let time = |row| reader.records_in_file_order().nth(row).and_then(|r| r.time).expect("a time").nanos;
     let select = Select::all().with_fields(["V2", "DI2"]).between(Some(time(3)), Some(time(12)));
@@ -107,8 +85,7 @@ fn channels_and_times_are_selected_inside_the_decode() {
 
 #[test]
 fn columns_say_what_their_channels_were() {
-    let log = corpus().into_iter().find(|log| log.name == "v4").expect("in the corpus");
-    let reader = open(&log.bytes);
+    let reader = open(&LOGS.case("v4").bytes);
     let schema = arrow_array::RecordBatchReader::schema(
         &reader.batches(&Select::all(), &ColumnOptions::raw()).expect("rows"),
     );
@@ -121,7 +98,7 @@ fn columns_say_what_their_channels_were() {
 
 #[test]
 fn buffers_are_reused_when_a_batch_is_gone() {
-    let Some(log) = real_logs().into_iter().find(|log| log.name == "test_unsupported") else { return };
+    let Some(log) = LOGS.real_log("test_unsupported") else { return };
     let reader = open(&log.bytes);
     let mut batches = reader.batches(&Select::all(), &ColumnOptions::raw()).expect("rows");
     let mut address = || {
@@ -157,9 +134,7 @@ fn merged_row(reader: &RldReader, name: &str, margin: u64, row: u64) -> (Source,
 #[test]
 fn merged_currents_are_columns_of_their_own() {
     let mut checked = 0;
-    let cases = ["v4", "range-switches"];
-    let logs = corpus().into_iter().filter(|log| cases.contains(&&*log.name)).chain(real_logs());
-    for log in logs {
+    for log in ["v4", "range-switches"].map(|name| LOGS.case(name)).into_iter().chain(LOGS.real()) {
         let reader = open(&log.bytes);
         for merging in [Merging::instant(), Merging::settled()] {
             for current in currents(reader.channels()) {
@@ -191,7 +166,7 @@ fn merged_currents_are_columns_of_their_own() {
                             "{} row {row}",
                             log.name
                         );
-                        let got = value_at(batch.column(1), i);
+                        let got = raw_at(batch.column(1), i);
                         let raw = if want.is_some() { Value::Int(value, 64) } else { Value::Null };
                         assert_eq!(got, raw, "{} {name} row {row}", log.name);
                         values.push((want.is_some(), value));
@@ -209,7 +184,7 @@ fn merged_currents_are_columns_of_their_own() {
         }
     }
     // The corpus alone has 50.
-    let least = if support::real().is_some() { 51 } else { 50 };
+    let least = if LOGS.folder().is_some() { 51 } else { 50 };
     assert!(checked >= least, "only {checked} rows");
 }
 

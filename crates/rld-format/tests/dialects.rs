@@ -10,11 +10,12 @@ use rld_format::scrub::Scrub;
 use rld_format::unit::Unit;
 use rld_format::{Channel, RldReader};
 use rovelog_core::LogReader;
-use support::{corpus, json, open, real, real_logs, try_open};
+use rovelog_testing::read_json;
+use support::{LOGS, open, readable};
 
 #[test]
 fn csv_is_the_loggers_own_byte_for_byte() {
-    let Some(folder) = real() else { return };
+    let Some(folder) = LOGS.folder() else { return };
     for name in ["v4_full_dt", "v4_partial", "v4_negnsec"] {
         let log = open(&std::fs::read(folder.join(format!("{name}.rld"))).expect("a real log").into());
         let mut csv = Vec::new();
@@ -72,8 +73,7 @@ fn differences(log: &RldReader, again: &RldReader) -> Vec<&'static str> {
 #[test]
 fn csv_comes_back_as_an_equal_log() {
     let (mut equal, mut said) = (0, 0);
-    for named in corpus().into_iter().chain(real_logs()) {
-        let Some(log) = try_open(&named.bytes).filter(|log| log.rows() > 0) else { continue };
+    for (named, log) in readable().filter(|(_, log)| log.rows() > 0) {
         for style in [CsvStyle::Nanoseconds, CsvStyle::Dates] {
             let mut csv = Vec::new();
             let Ok(written) = log.write_logger_csv(style, &mut csv) else { continue };
@@ -97,8 +97,7 @@ fn csv_comes_back_as_an_equal_log() {
 /// Up to version 2 stamps are dates, and bits have a blank before them.
 #[test]
 fn csv_of_version_2_is_written() {
-    let log = corpus().into_iter().find(|log| log.name == "v2").expect("in the corpus");
-    let log = open(&log.bytes);
+    let log = open(&LOGS.case("v2").bytes);
     let mut csv = Vec::new();
     let written = log.write_logger_csv(CsvStyle::Dates, &mut csv).expect("memory takes it");
     assert_eq!(written.lost, ["stamps of blocks are whole seconds"]);
@@ -174,10 +173,10 @@ fn csv_of_version_2_is_read() {
 
 #[test]
 fn calibration_files_are_read() {
-    let Some(folder) = real() else { return };
+    let Some(folder) = LOGS.folder() else { return };
     for version in [1, 2] {
         let name = format!("test_calibration_v{version}.dat");
-        let want = json(&folder.join(format!("expected/{name}.json")));
+        let want = read_json(&folder.join(format!("expected/{name}.json")));
         let text = std::fs::read_to_string(folder.join(format!("expected/{name}.json"))).expect("a result");
         let bytes = std::fs::read(folder.join(&name)).expect("a real file");
         let calibration = Calibration::from_bytes(&bytes).expect("a calibration");
@@ -203,7 +202,7 @@ fn calibration_files_are_read() {
 
 #[test]
 fn scrubbing_changes_six_bytes_and_the_comment_and_nothing_else() {
-    for log in real_logs() {
+    for log in LOGS.real() {
         let reader = open(&log.bytes);
         let mut out = Vec::new();
         reader.scrub(0, Scrub::default(), &mut out).expect("memory takes it");

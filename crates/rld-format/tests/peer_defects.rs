@@ -12,21 +12,21 @@ use rld_format::{ChannelSpec, LogSpec, RldReader, RldWriter};
 use rovelog_core::{LogReader, State};
 use rovelog_testing::Log;
 use serde_json::Value as Json;
-use support::{corpus, open, real_logs};
+use support::{LOGS, open};
 
 /// A log of the corpus.
 fn case(name: &str) -> RldReader {
-    open(&corpus().into_iter().find(|log| log.name == name).expect("in the corpus").bytes)
+    open(&LOGS.case(name).bytes)
 }
 
 /// A log of the field, where they are.
 fn field(name: &str) -> Option<Log> {
-    real_logs().into_iter().find(|log| log.name == name)
+    LOGS.real_log(name)
 }
 
 /// The raw values that the recipe of a case laid down.
 fn laid(name: &str) -> Vec<Vec<i64>> {
-    let expected = rovelog_testing::expected("rld", name);
+    let expected = LOGS.expected(name);
     let number = |value: &Json| value.as_str().and_then(|text| text.parse().ok()).expect("an integer");
     let row = |row: &Json| row.as_array().expect("a row").iter().map(number).collect();
     expected["rld"]["raw"].as_array().expect("rows").iter().map(row).collect()
@@ -213,7 +213,7 @@ fn values_of_three_bytes_are_read() {
 #[test]
 fn more_than_64_bits_are_read() {
     let log = case("binary-70");
-    let records = rovelog_testing::expected("rld", "binary-70");
+    let records = LOGS.expected("binary-70");
     for (number, record) in (0..log.rows()).zip(records["records"].as_array().expect("records")) {
         let row = log.row(number).expect("a row");
         for (i, channel) in log.channels().iter().enumerate().filter(|(_, channel)| channel.is_binary) {

@@ -4,9 +4,9 @@ mod support;
 
 use rld_format::RldReader;
 use rovelog_core::{LogReader, ReadOptions, State};
-use rovelog_testing::{hex, logs_in, sha256};
+use rovelog_testing::{hex, read_json, sha256};
 use serde_json::Value as Json;
-use support::{int, json, open, real};
+use support::{LOGS, int, open};
 
 fn check_header(what: &str, log: &RldReader, want: &Json) {
     let (lead_in, header) = (&want["lead_in"], log.header());
@@ -120,10 +120,10 @@ fn check_values(what: &str, log: &RldReader, want: &Json) {
 
 #[test]
 fn every_real_log_equals_its_expected_result() {
-    let Some(folder) = real() else { return };
+    let Some(folder) = LOGS.folder() else { return };
     let mut checked = 0;
-    for log in logs_in(&folder, "rld") {
-        let want = json(&folder.join(format!("expected/{}.rld.json", log.name)));
+    for log in LOGS.real() {
+        let want = read_json(&folder.join(format!("expected/{}.rld.json", log.name)));
         let reader = open(&log.bytes);
         let what = &log.name;
         check_header(what, &reader, &want);
@@ -138,9 +138,7 @@ fn every_real_log_equals_its_expected_result() {
 /// The peer gives 4000 rows in its recovery mode and an error without.
 #[test]
 fn rows_before_a_cut_are_all_read() {
-    let Some(folder) = real() else { return };
-    let log =
-        logs_in(&folder, "rld").into_iter().find(|log| log.name == "test_truncated").expect("a real log");
+    let Some(log) = LOGS.real_log("test_truncated") else { return };
     let reader = open(&log.bytes);
     assert_eq!(reader.rows(), 4999);
     assert_eq!(reader.info().state, State::Truncated);
@@ -150,7 +148,7 @@ fn rows_before_a_cut_are_all_read() {
 
 #[test]
 fn a_split_recording_is_one_log_without_a_gap() {
-    let Some(folder) = real() else { return };
+    let Some(folder) = LOGS.folder() else { return };
     let file = |name: &str| std::fs::read(folder.join(name)).expect("a real log").into();
     let parts = ["v4_split.rld", "v4_split_p1.rld", "v4_split_p2.rld"].map(file).to_vec();
     let log = RldReader::join(parts, &ReadOptions::default()).expect("three parts");

@@ -4,7 +4,7 @@ mod support;
 
 use rld_format::RldReader;
 use rovelog_core::{LogReader, RecoverOptions, Select, State};
-use support::{corpus, open, real_logs, try_open};
+use support::{LOGS, open, readable, try_open};
 
 fn recovered(log: &RldReader) -> (RldReader, rovelog_core::Recovery) {
     let mut out = Vec::new();
@@ -20,7 +20,7 @@ fn values(log: &RldReader, row: u64) -> Vec<Option<i64>> {
 
 #[test]
 fn recovered_logs_are_sound_and_hold_every_row() {
-    for log in corpus() {
+    for log in LOGS.corpus() {
         let Some(reader) = try_open(&log.bytes) else { continue };
         let (again, report) = recovered(&reader);
         assert_eq!(report.kept_bytes + report.lost_bytes(), log.bytes.len() as u64, "{}", log.name);
@@ -40,18 +40,15 @@ fn recovered_logs_are_sound_and_hold_every_row() {
 
 #[test]
 fn rows_behind_the_counts_are_recovered() {
-    let log = corpus().into_iter().find(|log| log.name == "header-behind").expect("in the corpus");
-    let (again, report) = recovered(&open(&log.bytes));
+    let (again, report) = recovered(&open(&LOGS.case("header-behind").bytes));
     assert_eq!((again.rows(), report.lost_bytes()), (15, 0));
-    let log = corpus().into_iter().find(|log| log.name == "header-behind+cut").expect("in the corpus");
-    let (again, report) = recovered(&open(&log.bytes));
+    let (again, report) = recovered(&open(&LOGS.case("header-behind+cut").bytes));
     assert_eq!((again.rows(), report.lost_bytes()), (13, 3));
 }
 
 #[test]
 fn bytes_that_follow_no_clock_are_not_taken_for_rows() {
-    let log = corpus().into_iter().find(|log| log.name == "header-behind").expect("in the corpus");
-    let mut bytes = log.bytes.to_vec();
+    let mut bytes = LOGS.case("header-behind").bytes.to_vec();
     let from = bytes.len() - 132;
     bytes[from..].iter_mut().for_each(|byte| *byte ^= 0x5a);
     let (again, report) = recovered(&open(&bytes.into()));
@@ -60,8 +57,7 @@ fn bytes_that_follow_no_clock_are_not_taken_for_rows() {
 
 #[test]
 fn a_slice_holds_the_rows_of_its_window() {
-    for log in corpus().into_iter().chain(real_logs()) {
-        let Some(reader) = try_open(&log.bytes) else { continue };
+    for (log, reader) in readable() {
         let jumps = ["gap", "clock_backwards", "clock_step", "stamps_implausible"];
         if reader.rows() < 4 || reader.diagnostics().list().iter().any(|d| jumps.contains(&d.rule.name)) {
             continue;
@@ -87,7 +83,7 @@ fn a_slice_holds_the_rows_of_its_window() {
 
 #[test]
 fn a_split_recording_joins_to_one_file() {
-    let Some(folder) = support::real() else { return };
+    let Some(folder) = LOGS.folder() else { return };
     let file = |name: &str| std::fs::read(folder.join(name)).expect("a real log").into();
     let parts = ["v4_split.rld", "v4_split_p1.rld", "v4_split_p2.rld"].map(file).to_vec();
     let log = RldReader::join(parts, &rovelog_core::ReadOptions::default()).expect("parts");

@@ -12,13 +12,12 @@ use rld_format::wire::BlockStamps;
 use rld_format::writer::{encode_row, set_counts};
 use rld_format::{ChannelSpec, LogSpec, RldReader, RldWriter, SplitWriter};
 use rovelog_core::{Bytes, LogReader, ReadOptions};
-use support::{corpus, open, real_logs, try_open};
+use support::{open, readable};
 
 #[test]
 fn every_log_is_written_back_byte_for_byte() {
     let mut checked = 0;
-    for log in corpus().into_iter().chain(real_logs()) {
-        let Some(reader) = try_open(&log.bytes) else { continue };
+    for (log, reader) in readable() {
         let mut out = Vec::new();
         reader.write_exact(0, &mut out).expect("memory takes it");
         assert!(out == log.bytes, "{} is not written back byte for byte", log.name);

@@ -1,11 +1,12 @@
-//! Logs cut at every length and damaged at every byte: nothing panics, nothing before the damage is lost, every
-//! byte is accounted for.
+//! Logs cut at every length and damaged at every byte: nothing panics, nothing before the damage is lost, every byte is
+//! accounted for.
 
 mod support;
 
 use rld_format::RldReader;
 use rovelog_core::{Bytes, LogReader, LogStream, Select};
-use support::{corpus, open, real_logs, try_open};
+use rovelog_testing::flips;
+use support::{LOGS, open, try_open};
 
 /// Opens what is left of a log; every byte of it must be accounted for, and every record decode.
 fn reopen(bytes: &Bytes, what: &str) -> Option<RldReader> {
@@ -35,7 +36,7 @@ fn whole_rows(log: &RldReader, len: usize) -> u64 {
 #[test]
 fn a_log_cut_anywhere_is_read_up_to_the_cut() {
     let mut tried = 0;
-    for log in corpus() {
+    for log in LOGS.corpus() {
         let Some(whole) = try_open(&log.bytes) else { continue };
         let sound = whole.info().lost.losses == 0 && whole.diagnostics().list().is_empty();
         for len in 0..log.bytes.len() {
@@ -67,15 +68,11 @@ fn a_log_cut_anywhere_is_read_up_to_the_cut() {
 #[test]
 fn a_flipped_byte_never_hurts() {
     let mut tried = 0;
-    for log in corpus() {
+    for log in LOGS.corpus() {
         let step = if log.bytes.len() > 2000 { 7 } else { 1 };
-        for at in (0..log.bytes.len()).step_by(step) {
-            for mask in [0xff, 0x01, 0x80] {
-                let mut bytes = log.bytes.to_vec();
-                bytes[at] ^= mask;
-                reopen(&bytes.into(), &format!("{} byte {at} ^ {mask:#x}", log.name));
-                tried += 1;
-            }
+        for (at, mask, bytes) in flips(&log.bytes, (0..log.bytes.len()).step_by(step)) {
+            reopen(&bytes, &format!("{} byte {at} ^ {mask:#x}", log.name));
+            tried += 1;
         }
     }
     assert!(tried > 40_000, "only {tried} flips were tried");
@@ -84,7 +81,7 @@ fn a_flipped_byte_never_hurts() {
 /// At every byte of the header, at the edges of every block and of its stamps, and in between.
 #[test]
 fn real_logs_are_read_up_to_a_cut_anywhere() {
-    for log in real_logs() {
+    for log in LOGS.real() {
         let whole = open(&log.bytes);
         let layout = whole.layout().expect("rows").clone();
         let len = log.bytes.len() as u64;

@@ -1,4 +1,5 @@
-//! Everything that reads the same bytes must say the same: stream and slice, declaration and view.
+//! Everything that reads the same bytes must say the same: stream and slice, declaration and view; and the order of
+//! records is a plain sort.
 
 mod support;
 
@@ -6,9 +7,9 @@ use proptest::prelude::*;
 use rosbag12::header::HeaderRef;
 use rosbag12::wire::{Header, RecordHead};
 use rosbag12::{BagReader, BagStream};
-use rovelog_core::{LogReader, LogStream, Record, Select};
-use rovelog_testing::{Dribble, PIECES, assert_alike};
-use support::{Log, common_of_reader, common_of_stream, corpus, logs_in, open, options, real};
+use rovelog_core::{LogReader, LogStream, Select};
+use rovelog_testing::{Dribble, Log, PIECES, assert_alike, check_order};
+use support::{LOGS, common_of_reader, common_of_stream, open, options, readable};
 
 /// Bags whose index tells the reader more than a pipe can know before its end, and one whose definition
 /// comes behind its messages.
@@ -25,13 +26,9 @@ fn check_stream(log: &Log, sizes: &[usize]) {
     assert_alike(&format!("{} {sizes:?}", log.name), &want, &got);
 }
 
-fn comparable() -> Vec<Log> {
-    corpus().into_iter().filter(|log| !TOLD_APART.contains(&&*log.name)).collect()
-}
-
 #[test]
 fn the_stream_fed_in_any_pieces_equals_the_slice() {
-    for log in comparable() {
+    for log in LOGS.corpus().into_iter().filter(|log| !TOLD_APART.contains(&&*log.name)) {
         for sizes in PIECES {
             check_stream(&log, sizes);
         }
@@ -40,8 +37,7 @@ fn the_stream_fed_in_any_pieces_equals_the_slice() {
 
 #[test]
 fn the_stream_equals_the_slice_on_real_bags() {
-    let Some(folder) = real() else { return };
-    for log in logs_in(&folder) {
+    for log in LOGS.real() {
         for size in [1, 1000] {
             check_stream(&log, &[size]);
         }
@@ -84,7 +80,7 @@ fn check_twins(header: &[u8]) {
 #[test]
 fn declarations_and_views_agree_on_every_header() {
     let mut headers = 0;
-    for log in corpus().into_iter().filter(|log| log.bytes.starts_with(b"#ROSRECORD V1.2\n")) {
+    for log in LOGS.corpus().into_iter().filter(|log| log.bytes.starts_with(b"#ROSRECORD V1.2\n")) {
         // Plain framing: also what is not sound must be judged alike by both.
         let mut rest = &log.bytes[16..];
         while let Some(len) = rest.first_chunk().map(|len| u32::from_le_bytes(*len) as usize) {
@@ -134,30 +130,19 @@ proptest! {
     }
 }
 
-/// Memory is bounded, so places are gathered in rounds: the order must be that of a plain sort.
 #[test]
 fn records_come_in_the_order_of_time_and_offset() {
-    for (log, bag) in support::readable() {
-        let key = |r: &Record<'_>| (r.time.unwrap().nanos, r.offset, r.seq);
-        let mut want: Vec<_> = bag.records_in_file_order().map(|r| key(&r)).collect();
-        want.sort_unstable();
-        let got = |select: &Select| bag.records(select).map(|r| key(&r.unwrap())).collect::<Vec<_>>();
-        assert_eq!(got(&Select::all()), want, "{}", log.name);
-        let (Some(first), Some(last)) = (want.first(), want.last()) else { continue };
-        let middle = first.0 / 2 + last.0 / 2;
-        let select = Select::all().between(Some(middle), Some(last.0));
-        let inside = want.iter().filter(|(time, ..)| *time >= middle && *time < last.0);
-        assert_eq!(got(&select), inside.copied().collect::<Vec<_>>(), "{}", log.name);
-        let select = Select::all().between(Some(last.0 + 1), None).with_latched();
-        let topics = bag.topics().iter().filter(|topic| topic.count > 0).count();
-        assert_eq!(got(&select).len(), topics, "{}", log.name);
+    for (log, bag) in readable() {
+        let records = bag.records_in_file_order();
+        let timed = records.map(|record| (record.time.expect("messages have times").nanos, record));
+        check_order(&log.name, &bag, timed);
     }
 }
 
 /// Zero copy: a record's payload is the bag's own memory.
 #[test]
 fn records_borrow_from_the_bag() {
-    let log = corpus().into_iter().find(|log| log.name == "recorded").expect("in the corpus");
+    let log = LOGS.case("recorded");
     let bag = open(&log.bytes);
     let inside = log.bytes.as_ptr_range();
     for record in bag.records(&Select::all()) {

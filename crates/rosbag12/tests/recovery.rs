@@ -5,7 +5,7 @@ mod support;
 use rosbag12::recover::Part;
 use rosbag12::{BagReader, IndexState};
 use rovelog_core::{LogReader, RecoverOptions, Recovery};
-use support::{corpus, logs_in, open, readable, real};
+use support::{LOGS, open, readable};
 
 fn recover(bag: &BagReader) -> (Vec<u8>, Recovery) {
     let mut out = Vec::new();
@@ -38,28 +38,23 @@ fn recovered_bags_are_sound_and_accounted_for() {
 /// The index names what is gone; the salvage of a cut bag ends with its tail.
 #[test]
 fn what_is_lost_is_named() {
-    let find = |name: &str| corpus().into_iter().find(|log| log.name == name).expect("in the corpus");
-    let bag = open(&find("damaged+index-names-the-lost").bytes);
+    let bag = open(&LOGS.case("damaged+index-names-the-lost").bytes);
     let lost = bag.lost_messages();
     assert_eq!(lost.len(), 1);
     assert_eq!((&*lost[0].topic, lost[0].nanos), (&b"/chatter"[..], 1_262_304_000_300_000_000));
     let (_, recovery) = recover(&bag);
     assert!(recovery.details.iter().any(|detail| detail.key == "lost_messages"));
 
-    let bag = open(&find("cut-in-payload").bytes);
+    let bag = open(&LOGS.case("cut-in-payload").bytes);
     assert!(matches!(bag.ledger().last(), Some((Part::Tail, _))));
-    let bag = open(&find("damaged-zeros").bytes);
+    let bag = open(&LOGS.case("damaged-zeros").bytes);
     assert_eq!(bag.ledger().iter().filter(|(part, _)| *part == Part::Lost).count(), 1);
 }
 
 /// One lost message each: those around it stay, whatever it is that breaks.
 #[test]
 fn damage_in_one_message_loses_one_message() {
-    let Some(folder) = real() else { return };
-    for log in logs_in(&folder)
-        .into_iter()
-        .filter(|log| log.name == "real_scan_splitter_v12" || log.name == "indexed")
-    {
+    for log in ["real_scan_splitter_v12", "indexed"].into_iter().filter_map(|name| LOGS.real_log(name)) {
         let whole = open(&log.bytes);
         let places: Vec<_> = whole.records_in_file_order().map(|r| (r.offset, r.payload.len())).collect();
         for (i, (offset, _)) in places.iter().enumerate().skip(1).step_by(7) {

@@ -4,13 +4,8 @@ mod support;
 
 use rosbag12::{BagReader, Rosbag};
 use rovelog_core::{Align, Format, LogReader, Select};
-use support::{corpus, open, readable};
-
-type Seen = (String, i64, Vec<u8>);
-
-fn seen(record: &rovelog_core::Record<'_>) -> Seen {
-    (record.topic.name.clone(), record.time.expect("bags have times").nanos, record.payload.to_vec())
-}
+use rovelog_testing::{Content, content};
+use support::{LOGS, open, readable};
 
 fn slice(bag: &BagReader, select: &Select) -> (BagReader, rovelog_core::Sliced) {
     let mut out = Vec::new();
@@ -35,12 +30,12 @@ fn a_slice_holds_what_was_selected() {
         ];
         for select in selects {
             let (part, sliced) = slice(&bag, &select);
-            let mut want: Vec<Seen> = bag.records(&select).map(|r| seen(&r.expect("sound"))).collect();
-            let mut got: Vec<Seen> = part.records_in_file_order().map(|r| seen(&r)).collect();
+            let mut want: Vec<Content> = bag.records(&select).map(|r| content(&r.expect("sound"))).collect();
+            let mut got: Vec<Content> = part.records_in_file_order().map(|r| content(&r)).collect();
             want.sort();
             got.sort();
             // A second type keeps its number only while the first is there.
-            let bare = |list: &[Seen]| list.iter().map(|s| (s.1, s.2.clone())).collect::<Vec<_>>();
+            let bare = |list: &[Content]| list.iter().map(|s| (s.1, s.2.clone())).collect::<Vec<_>>();
             assert!(bare(&got) == bare(&want), "{} {select:?}", log.name);
             assert_eq!(sliced.records, want.len() as u64, "{}", log.name);
             assert_eq!(part.info().lost.losses, 0, "{}", log.name);
@@ -51,7 +46,7 @@ fn a_slice_holds_what_was_selected() {
 /// The slices before and behind a moment, merged again, are the whole.
 #[test]
 fn parts_are_merged_into_the_whole() {
-    for (log, bag) in readable().into_iter().filter(|(_, bag)| bag.is_intact()) {
+    for (log, bag) in readable().filter(|(_, bag)| bag.is_intact()) {
         let (Some(start), Some(end)) = (bag.info().start, bag.info().end) else { continue };
         let middle = start.nanos / 2 + end.nanos / 2;
         let (before, _) = slice(&bag, &Select::all().between(None, Some(middle)));
@@ -60,11 +55,11 @@ fn parts_are_merged_into_the_whole() {
         let merged = Rosbag::merge(&[&behind, &before], Align::Shared, &mut out).expect("memory takes all");
         let whole = open(&out.into());
         assert_eq!(merged.records, bag.info().records, "{}", log.name);
-        let got: Vec<Seen> = whole.records_in_file_order().map(|r| seen(&r)).collect();
-        let want: Vec<Seen> = bag.records(&Select::all()).map(|r| seen(&r.expect("sound"))).collect();
+        let got: Vec<Content> = whole.records_in_file_order().map(|r| content(&r)).collect();
+        let want: Vec<Content> = bag.records(&Select::all()).map(|r| content(&r.expect("sound"))).collect();
         // By time, so that only messages of one stamp may change places.
         assert!(got.is_sorted_by_key(|seen| seen.1), "{}", log.name);
-        let sorted = |mut list: Vec<Seen>| {
+        let sorted = |mut list: Vec<Content>| {
             list.sort();
             list
         };
@@ -75,8 +70,7 @@ fn parts_are_merged_into_the_whole() {
 
 #[test]
 fn relative_times_are_not_merged_unasked() {
-    let log = corpus().into_iter().find(|log| log.name == "v1.0").expect("in the corpus");
-    let bag = open(&log.bytes);
+    let bag = open(&LOGS.case("v1.0").bytes);
     assert!(Rosbag::merge(&[&bag, &bag], Align::Shared, &mut Vec::new()).is_err());
     assert_eq!(Rosbag::merge(&[&bag, &bag], Align::AsIs, &mut Vec::new()).expect("asked for").records, 8);
 }

@@ -22,17 +22,88 @@ pub struct Log {
     pub bytes: Bytes,
 }
 
+impl Log {
+    fn read(path: PathBuf) -> Self {
+        let name = path.file_stem().expect("a file").to_string_lossy().into_owned();
+        let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Self { name, bytes: bytes.into(), path }
+    }
+}
+
+/// Where the logs of a format are.
+#[derive(Clone, Copy, Debug)]
+pub struct Logs {
+    /// The format's id, which is also the folder in the corpus.
+    format: &'static str,
+    /// The extensions of its files; those of the corpus have the first.
+    extensions: &'static [&'static str],
+    /// The folder of real logs.
+    folder: &'static str,
+    /// Cases that the corpus has at least.
+    cases: usize,
+}
+
+/// Where `ULog`s are.
+pub const ULOG: Logs = Logs { format: "ulog", extensions: &["ulg"], folder: "ulog", cases: 130 };
+
+/// Where RLD logs are.
+pub const RLD: Logs = Logs { format: "rld", extensions: &["rld"], folder: "rld", cases: 90 };
+
+/// Where ROS bags are; real ones are compressed, too.
+pub const ROSBAG: Logs =
+    Logs { format: "rosbag", extensions: &["bag", "gz", "bz2"], folder: "rosbag12", cases: 85 };
+
+/// Where VEL logs are; real ones are those of an independent writer.
+pub const VEL: Logs = Logs { format: "vel", extensions: &["vel"], folder: "vel", cases: 90 };
+
+impl Logs {
+    /// The corpus: small logs laid from the specification.
+    pub fn corpus(&self) -> Vec<Log> {
+        corpus(self.format, self.extensions[0], self.cases)
+    }
+
+    /// A case of the corpus.
+    pub fn case(&self, name: &str) -> Log {
+        Log::read(root().join(format!("corpus/{}/{name}.{}", self.format, self.extensions[0])))
+    }
+
+    /// The expected result of a case.
+    pub fn expected(&self, name: &str) -> Json {
+        expected(self.format, name)
+    }
+
+    /// The folder of real logs; says so where there is none.
+    pub fn folder(&self) -> Option<PathBuf> {
+        real(self.folder)
+    }
+
+    /// The real logs; none where there is no folder of them.
+    pub fn real(&self) -> Vec<Log> {
+        let folder = self.folder().into_iter();
+        folder.flat_map(|folder| self.extensions.iter().flat_map(move |ext| logs_in(&folder, ext))).collect()
+    }
+
+    /// A real log; `None` where there is no folder of them, but where there is one, the log must be in it.
+    pub fn real_log(&self, name: &str) -> Option<Log> {
+        let file = format!("{name}.{}", self.extensions[0]);
+        self.folder().map(|folder| Log::read(folder.join(file)))
+    }
+
+    /// The corpus, and the real logs.
+    pub fn all(&self) -> Vec<Log> {
+        let mut logs = self.corpus();
+        logs.extend(self.real());
+        logs
+    }
+}
+
 /// All files of a folder with the extension, by name; none where the folder is missing.
 pub fn logs_in(folder: &Path, extension: &str) -> Vec<Log> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
     paths.retain(|path| path.extension().is_some_and(|found| found == extension));
     paths.sort();
-    let log = |path: PathBuf| {
-        let name = path.file_stem().expect("a file").to_string_lossy().into_owned();
-        Log { name, bytes: fs::read(&path).expect("a readable file").into(), path }
-    };
-    paths.into_iter().map(log).collect()
+    paths.into_iter().map(Log::read).collect()
 }
 
 /// The corpus of a format: small logs laid from the specification, at least `least` of them.
@@ -44,9 +115,13 @@ pub fn corpus(format: &str, extension: &str, least: usize) -> Vec<Log> {
 
 /// The expected result of a corpus log.
 pub fn expected(format: &str, name: &str) -> Json {
-    let path = root().join(format!("corpus/expected/{format}/{name}.json"));
-    let text = fs::read_to_string(&path).expect("every case has an expected result");
-    serde_json::from_str(&text).expect("JSON")
+    read_json(&root().join(format!("corpus/expected/{format}/{name}.json")))
+}
+
+/// A file of JSON.
+pub fn read_json(path: &Path) -> Json {
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// A folder of real logs, below `ROVELOG_REAL` or beside the checkout; says so where there is none.

@@ -1,6 +1,6 @@
 //! A log as the expected results describe it (`corpus/README.md`), through the traits alone.
 
-use rovelog_core::{Diagnostics, Field, LogInfo, Record, Severity, Timestamp, Topic, Value};
+use rovelog_core::{Detail, Diagnostics, Field, LogInfo, Record, Severity, Timestamp, Topic, Value};
 use serde_json::{Value as Json, json};
 
 /// What every reader and stream says about a log.
@@ -53,13 +53,40 @@ pub fn nanos(time: Option<Timestamp>) -> Json {
 
 /// A record with its decoded fields.
 pub fn record_json(record: &Record<'_>) -> Json {
+    record_with(record, &json_of(&record.value().expect("a sound record decodes")))
+}
+
+/// A record with this for its fields.
+pub fn record_with(record: &Record<'_>, data: &Json) -> Json {
     json!({
         "topic": record.topic.name,
         "t_ns": nanos(record.time),
         "offset": record.offset.to_string(),
         "seq": record.seq,
-        "data": json_of(&record.value().expect("a sound record decodes")),
+        "data": data,
     })
+}
+
+/// What a record holds, wherever it lies: topic, time, bytes.
+pub type Content = (String, Option<i64>, Vec<u8>);
+
+/// What a record holds.
+pub fn content(record: &Record<'_>) -> Content {
+    (record.topic.name.clone(), record.time.map(|time| time.nanos), record.payload.to_vec())
+}
+
+/// The fact of this key.
+pub fn detail<'a>(details: &'a [Detail], key: &str) -> Option<&'a Value> {
+    details.iter().find(|detail| detail.key == key).map(|detail| &detail.value)
+}
+
+/// Puts the notes of a picture that are about one place in the order of their codes, as expected results have them.
+pub fn sort_notes(picture: &mut Json) {
+    let key = |note: &Json| {
+        let text = |key: &str| note[key].as_str().expect("a text").to_owned();
+        (text("offset").parse::<u64>().expect("a number"), text("code"))
+    };
+    picture["notes"].as_array_mut().expect("notes").sort_by_key(key);
 }
 
 /// Checks that `got` has every key of `want` as it is there.

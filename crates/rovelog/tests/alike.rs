@@ -4,12 +4,11 @@
 use std::io::{self, Write};
 
 use rovelog::{AnyLog, ErrorKind, ReadOptions, RecoverOptions, Select};
-use rovelog_testing::corpus;
+use rovelog_testing::{Logs, RLD, ROSBAG, ULOG, VEL};
 
 /// The corpus logs that open, with their names.
 fn logs() -> impl Iterator<Item = (String, AnyLog)> {
-    let folders = [("ulog", "ulg"), ("rld", "rld"), ("rosbag", "bag"), ("vel", "vel")];
-    let all = folders.into_iter().flat_map(|(folder, extension)| corpus(folder, extension, 10));
+    let all = [ULOG, RLD, ROSBAG, VEL].iter().flat_map(Logs::corpus);
     all.filter_map(|log| Some((log.name, rovelog::from_bytes(log.bytes, &ReadOptions::default()).ok()?)))
 }
 

@@ -1,9 +1,8 @@
 //! Opening: by path, bytes and pipe; and what is said where there is no log.
 #![cfg(feature = "ulog")]
 
-use std::io::{Cursor, Read};
-
 use rovelog::{AnyLog, Bytes, Error, ErrorKind, ReadOptions, Select};
+use rovelog_testing::Dribble;
 
 /// A flight log with one topic of `rows` rows, laid down by hand.
 fn ulog(rows: u64) -> Vec<u8> {
@@ -58,20 +57,11 @@ fn a_mapped_a_read_and_a_given_log_are_the_same() {
     }
 }
 
-/// Hands out one byte at a time, as a slow pipe may.
-struct Slow(Cursor<Vec<u8>>);
-
-impl Read for Slow {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let len = buffer.len().min(1);
-        self.0.read(&mut buffer[..len])
-    }
-}
-
 #[test]
 fn a_pipe_gives_every_record_however_slow() {
-    let mut stream =
-        rovelog::open_stream(Box::new(Slow(Cursor::new(ulog(5)))), &ReadOptions::default()).unwrap();
+    // One byte at a time, as a slow pipe may.
+    let slow = Dribble::new(ulog(5).leak(), [1]);
+    let mut stream = rovelog::open_stream(Box::new(slow), &ReadOptions::default()).unwrap();
     let mut seen = 0;
     while let Some(record) = stream.next_record().unwrap() {
         assert_eq!(record.seq, seen);

@@ -1,23 +1,12 @@
 //! Every byte of a log is of some kind: header, messages, what could not be read.
 
-use std::path::PathBuf;
-
 use rovelog::{State, Usage};
-
-fn logs() -> Vec<PathBuf> {
-    let formats = [("ulog", "ulog"), ("rld", "rld"), ("vel", "vel"), ("rosbag", "rosbag12")];
-    let corpus = rovelog_testing::root().join("corpus");
-    let corpus = formats.map(|(format, _)| corpus.join(format));
-    let folders =
-        corpus.into_iter().chain(formats.iter().filter_map(|(_, folder)| rovelog_testing::real(folder)));
-    let files = folders.flat_map(|folder| std::fs::read_dir(folder).expect("a folder of logs"));
-    files.map(|entry| entry.expect("a readable folder").path()).filter(|path| path.is_file()).collect()
-}
+use rovelog_testing::{Log, Logs, RLD, ROSBAG, ULOG, VEL};
 
 #[test]
 fn every_byte_is_of_some_kind() {
     let mut complete = 0;
-    for path in logs() {
+    for Log { path, .. } in [ULOG, RLD, ROSBAG, VEL].iter().flat_map(Logs::all) {
         let Ok(log) = rovelog::open(&path) else { continue };
         let (info, usage) = (log.info(), log.usage());
         let bytes: u64 = usage.iter().map(|usage| usage.bytes).sum();

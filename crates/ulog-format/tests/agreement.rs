@@ -1,4 +1,5 @@
-//! Everything that reads the same bytes must say the same: stream and slice, declaration and view.
+//! Everything that reads the same bytes must say the same: stream and slice, declaration and view; and the order of
+//! records is a plain sort.
 
 mod support;
 
@@ -6,15 +7,15 @@ use std::collections::{BTreeSet, HashSet};
 
 use proptest::prelude::*;
 use rovelog_core::{LogReader, LogStream, ReadOptions, Select};
-use rovelog_testing::{Dribble, PIECES, assert_alike};
-use support::{Log, common_of_reader, common_of_stream, corpus, logs_in, open, real};
+use rovelog_testing::{Dribble, Log, PIECES, assert_alike, check_order};
+use support::{LOGS, common_of_reader, common_of_stream, open, quirks, readable, try_open};
 use ulog_format::message::Message;
 use ulog_format::wire::{FileHeader, MessageHeader, Payload};
-use ulog_format::{FormatBuilder, Scanned, UlogReader, UlogStream, UlogWriter};
+use ulog_format::{FormatBuilder, Scanned, UlogStream, UlogWriter};
 use zerocopy::FromBytes;
 
 fn check_stream(log: &Log, sizes: &[usize]) {
-    let Ok(reader) = UlogReader::new(log.bytes.clone(), &ReadOptions::default()) else {
+    let Some(reader) = try_open(&log.bytes) else {
         let dribble = Dribble::new(&log.bytes, sizes);
         assert!(UlogStream::new(dribble, &ReadOptions::default()).is_err(), "{}", log.name);
         return;
@@ -27,21 +28,17 @@ fn check_stream(log: &Log, sizes: &[usize]) {
 
 #[test]
 fn the_stream_fed_in_any_pieces_equals_the_slice() {
-    for log in corpus() {
+    for log in LOGS.corpus() {
         for sizes in PIECES {
             check_stream(&log, sizes);
         }
     }
 }
 
-/// The first 20 kB after the definitions would say little: whole logs, counted and hashed.
 #[test]
 fn the_stream_equals_the_slice_on_real_logs() {
-    let Some(folder) = real() else { return };
-    let mut logs = logs_in(&folder);
-    logs.extend(logs_in(&folder.join("quirks")));
-    for log in logs {
-        let Ok(reader) = UlogReader::new(log.bytes.clone(), &ReadOptions::default()) else { continue };
+    for log in LOGS.real().into_iter().chain(quirks()) {
+        let Some(reader) = try_open(&log.bytes) else { continue };
         let want: Vec<_> =
             reader.records_in_file_order().map(|r| (r.offset, r.seq, r.time, r.payload.to_vec())).collect();
         for size in [1, 1000] {
@@ -57,8 +54,7 @@ fn the_stream_equals_the_slice_on_real_logs() {
             assert_eq!(rows, want.len(), "{}", log.name);
             assert_eq!(stream.diagnostics().list(), reader.diagnostics().list(), "{}", log.name);
             assert_eq!(format!("{:?}", stream.info()), format!("{:?}", reader.info()), "{}", log.name);
-            let counts = |topics: &[rovelog_core::Topic]| format!("{topics:?}");
-            assert_eq!(counts(stream.topics()), counts(reader.topics()), "{}", log.name);
+            assert_eq!(format!("{:?}", stream.topics()), format!("{:?}", reader.topics()), "{}", log.name);
         }
     }
 }
@@ -113,7 +109,7 @@ fn check_twins(msg_type: u8, payload: &[u8]) {
 #[test]
 fn declarations_and_views_agree_on_every_message() {
     let mut types = BTreeSet::new();
-    for log in corpus() {
+    for log in LOGS.corpus() {
         let Ok((_, mut rest)) = FileHeader::ref_from_prefix(&log.bytes) else { continue };
         // Plain framing: also what is not sound must be judged alike by both.
         while let Ok((header, behind)) = MessageHeader::ref_from_prefix(rest) {
@@ -137,43 +133,24 @@ proptest! {
     }
 }
 
-/// Memory is bounded, so places are gathered in rounds: the order must be that of a plain sort.
 #[test]
 fn records_come_in_the_order_of_time_and_offset() {
-    let mut logs = corpus();
-    logs.extend(real().map(|folder| logs_in(&folder)).unwrap_or_default());
-    for log in logs {
-        let Ok(reader) = UlogReader::new(log.bytes.clone(), &ReadOptions::default()) else { continue };
+    for (log, reader) in readable() {
         let mut now = reader.header().timestamp.get();
-        let mut want: Vec<_> = reader
-            .records_in_file_order()
-            .map(|record| {
-                let row = reader.row(&record).expect("a sound row");
-                let wide = row.layout().place("timestamp").and_then(|place| row.read::<u64>(place));
-                now = now.max(wide.filter(|_| record.time.is_some()).unwrap_or(0));
-                let own = record.time.map(|time| time.nanos).filter(|nanos| *nanos > 0);
-                (own.unwrap_or_else(|| i64::try_from(now * 1000).expect("in range")), record.offset)
-            })
-            .collect();
-        want.sort_unstable();
-        let got = |select: &Select| -> Vec<u64> {
-            reader.records(select).map(|record| record.expect("sound").offset).collect()
-        };
-        let offsets: Vec<_> = want.iter().map(|(_, offset)| *offset).collect();
-        assert_eq!(got(&Select::all()), offsets, "{}", log.name);
-
-        let (Some(first), Some(last)) = (want.first(), want.last()) else { continue };
-        let middle = first.0 / 2 + last.0 / 2;
-        let select = Select::all().between(Some(middle), Some(last.0));
-        let inside = want.iter().filter(|(time, _)| *time >= middle && *time < last.0);
-        assert_eq!(got(&select), inside.map(|(_, offset)| *offset).collect::<Vec<_>>(), "{}", log.name);
+        let records = reader.records_in_file_order().map(|record| {
+            let row = reader.row(&record).expect("a sound row");
+            let wide = row.layout().place("timestamp").and_then(|place| row.read::<u64>(place));
+            now = now.max(wide.filter(|_| record.time.is_some()).unwrap_or(0));
+            let own = record.time.map(|time| time.nanos).filter(|nanos| *nanos > 0);
+            (own.unwrap_or_else(|| i64::try_from(now * 1000).expect("in range")), record)
+        });
+        check_order(&log.name, &reader, records);
     }
 }
 
 #[test]
 fn latched_records_are_each_topics_last_before_the_window() {
-    let log = corpus().into_iter().find(|log| log.name == "one-topic+multi-id").expect("in the corpus");
-    let reader = open(&log.bytes);
+    let reader = open(&LOGS.case("one-topic+multi-id").bytes);
     let end = reader.info().end.expect("an end").nanos;
     let select = Select::all().between(Some(end + 1), None).with_latched();
     let got: Vec<_> = reader
@@ -185,7 +162,6 @@ fn latched_records_are_each_topics_last_before_the_window() {
     assert_eq!(BTreeSet::from_iter(got), BTreeSet::from_iter(want));
 }
 
-/// Zero copy: a record's payload is the log's own memory.
 /// A log of several blocks of the index, with a topic that begins late and one that ends early.
 fn long_log() -> Vec<u8> {
     let mut log = UlogWriter::new(Vec::new(), 0).unwrap();
@@ -209,10 +185,9 @@ fn long_log() -> Vec<u8> {
 
 #[test]
 fn the_parts_of_a_log_are_the_log() {
-    let logs = corpus().into_iter().map(|log| log.bytes).chain([long_log().into()]);
+    let logs = LOGS.corpus().into_iter().map(|log| log.bytes).chain([long_log().into()]);
     let mut most = 0;
-    for bytes in logs {
-        let Ok(reader) = UlogReader::new(bytes, &ReadOptions::default()) else { continue };
+    for reader in logs.filter_map(|bytes| try_open(&bytes)) {
         let records: Vec<_> = reader.records_in_file_order().collect();
         let rows: HashSet<_> = records.iter().map(|record| record.offset).collect();
         let others: Vec<_> = reader.messages().filter(|(at, _)| !rows.contains(at)).collect();
@@ -244,9 +219,10 @@ fn the_parts_of_a_log_are_the_log() {
     assert!(most >= 5, "no log has more than {most} parts");
 }
 
+/// Zero copy: a record's payload is the log's own memory.
 #[test]
 fn records_borrow_from_the_log() {
-    let log = corpus().into_iter().find(|log| log.name == "one-topic").expect("in the corpus");
+    let log = LOGS.case("one-topic");
     let reader = open(&log.bytes);
     for record in reader.records(&Select::all()) {
         let record = record.expect("sound");

@@ -1,67 +1,24 @@
-//! Columns hold exactly what records hold, for every log there is.
+//! Columns hold what records hold, on every log.
 #![cfg(feature = "arrow")]
 
 mod support;
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
-};
-use arrow_array::{Array, RecordBatch};
-use arrow_schema::{ArrowError, DataType};
-use rovelog_core::{LogReader, ReadOptions, Select, TopicId, Value};
-use rovelog_testing::Dribble;
-use support::{Log, corpus, logs_in, open, real};
-use ulog_format::{FormatBuilder, UlogReader, UlogStream, UlogWriter};
-
-/// The value of a column at a row, as a record would give it.
-fn value_at(array: &dyn Array, row: usize) -> Value {
-    macro_rules! number {
-        ($ty:ty) => {
-            array.as_primitive::<$ty>().value(row)
-        };
-    }
-    match array.data_type() {
-        DataType::Boolean => Value::Bool(array.as_boolean().value(row)),
-        DataType::Int8 => Value::Int(number!(Int8Type).into(), 8),
-        DataType::UInt8 => Value::UInt(number!(UInt8Type).into(), 8),
-        DataType::Int16 => Value::Int(number!(Int16Type).into(), 16),
-        DataType::UInt16 => Value::UInt(number!(UInt16Type).into(), 16),
-        DataType::Int32 => Value::Int(number!(Int32Type).into(), 32),
-        DataType::UInt32 => Value::UInt(number!(UInt32Type).into(), 32),
-        DataType::Int64 => Value::Int(number!(Int64Type), 64),
-        DataType::UInt64 => Value::UInt(number!(UInt64Type), 64),
-        DataType::Float32 => Value::F32(number!(Float32Type)),
-        DataType::Float64 => Value::F64(number!(Float64Type)),
-        DataType::Utf8 => Value::Text(array.as_string::<i32>().value(row).to_owned()),
-        DataType::FixedSizeList(..) => {
-            let list = array.as_fixed_size_list().value(row);
-            Value::List((0..list.len()).map(|i| value_at(&list, i)).collect())
-        }
-        DataType::Struct(fields) => {
-            let columns = array.as_struct().columns().iter();
-            Value::record(fields.iter().zip(columns).map(|(f, c)| (f.name().as_str(), value_at(c, row))))
-        }
-        other => panic!("no ULog field is of type {other}"),
-    }
-}
+use arrow_array::types::Int64Type;
+use arrow_schema::ArrowError;
+use rovelog_core::{LogReader, ReadOptions, Select, TopicId};
+use rovelog_testing::{Dribble, Log, timed_rows};
+use support::{LOGS, open, try_open};
+use ulog_format::{FormatBuilder, UlogStream, UlogWriter};
 
 /// Rows of a batch as time and JSON; JSON because NaN equals NaN there.
 fn rows(batch: &RecordBatch) -> Vec<(Option<i64>, String)> {
-    let times = batch.column(0).as_primitive::<Int64Type>();
-    let row = |row: usize| {
-        let schema = batch.schema();
-        let fields = schema.fields().iter().zip(batch.columns()).skip(1);
-        let value =
-            Value::record(fields.map(|(field, column)| (field.name().as_str(), value_at(column, row))));
-        ((!times.is_null(row)).then(|| times.value(row)), value.to_json())
-    };
-    (0..batch.num_rows()).map(row).collect()
+    timed_rows(batch).into_iter().map(|(time, value)| (time, value.to_json())).collect()
 }
 
 fn check(log: &Log) {
-    let Ok(reader) = UlogReader::new(log.bytes.clone(), &ReadOptions::default()) else { return };
+    let Some(reader) = try_open(&log.bytes) else { return };
     let mut want = vec![Vec::new(); reader.topics().len()];
     for record in reader.records_in_file_order() {
         let value = record.value().expect("a sound row").to_json();
@@ -106,14 +63,8 @@ fn check(log: &Log) {
 }
 
 #[test]
-fn columns_equal_records_on_the_corpus() {
-    corpus().iter().for_each(check);
-}
-
-#[test]
-fn columns_equal_records_on_real_logs() {
-    let Some(folder) = real() else { return };
-    logs_in(&folder).iter().for_each(check);
+fn columns_hold_what_records_hold() {
+    LOGS.all().iter().for_each(check);
 }
 
 /// A log so long that room for all rows is foreseen after its first part, which is not like the others.
@@ -142,8 +93,7 @@ fn kept_columns_outgrow_the_room_that_was_foreseen() {
 
 #[test]
 fn fields_and_times_are_selected_inside_the_decode() {
-    let log = corpus().into_iter().find(|log| log.name == "nested-types").expect("in the corpus");
-    let reader = open(&log.bytes);
+    let reader = open(&LOGS.case("nested-types").bytes);
     let topic = &reader.topics()[0];
     let schema = topic.schema.as_ref().expect("decodable");
     let nested = schema.fields.iter().find(|field| field.ty.nested().is_some()).expect("a nested field");
@@ -162,8 +112,7 @@ fn fields_and_times_are_selected_inside_the_decode() {
 
 #[test]
 fn columns_say_what_their_fields_were() {
-    let log = corpus().into_iter().find(|log| log.name == "one-topic").expect("in the corpus");
-    let reader = open(&log.bytes);
+    let reader = open(&LOGS.case("one-topic").bytes);
     let batches = reader.columns(&reader.topics()[0], &Select::all()).expect("decodable");
     let schema = batches.schema();
     assert_eq!(schema.metadata()["rovelog.topic"], "t/0");

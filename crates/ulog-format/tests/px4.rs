@@ -8,7 +8,7 @@ use std::io::Write as _;
 
 use lzma_rust2::{XzOptions, XzWriter};
 use rovelog_core::{LogReader, Select};
-use support::{Log, corpus, logs_in, open, real};
+use support::{LOGS, open};
 use ulog_format::UlogReader;
 use ulog_format::px4::metadata::{EventDefinitions, MetadataError};
 use ulog_format::px4::{
@@ -25,21 +25,13 @@ fn positions(reader: &UlogReader, topic: &str, min_fix: u8) -> Vec<Result<Positi
     .collect()
 }
 
-fn case(name: &str) -> UlogReader {
-    open(&corpus().into_iter().find(|log| log.name == name).expect("a case of the corpus").bytes)
-}
-
-fn real_log(name: &str) -> Option<Log> {
-    let logs = logs_in(&real()?);
-    Some(logs.into_iter().find(|log| log.name == name).expect("the log"))
-}
-
 #[test]
 fn both_scalings_give_the_same_place() {
     for (log, topic, min_fix) in
         [("utc-gps-int32", "vehicle_gps_position", 3), ("utc-gps-double", "sensor_gps/1", 3)]
     {
-        let positions: Vec<_> = positions(&case(log), topic, min_fix).into_iter().flatten().collect();
+        let positions: Vec<_> =
+            positions(&open(&LOGS.case(log).bytes), topic, min_fix).into_iter().flatten().collect();
         assert!(!positions.is_empty(), "{log}");
         for position in positions {
             let place = (position.latitude, position.longitude, position.altitude_msl);
@@ -51,7 +43,7 @@ fn both_scalings_give_the_same_place() {
 
 #[test]
 fn without_a_fix_there_is_no_position() {
-    let reader = case("utc-gps-double");
+    let reader = open(&LOGS.case("utc-gps-double").bytes);
     assert!(positions(&reader, "vehicle_gps_position", 3).iter().all(|p| *p == Err(NoPosition::NoFix)));
     // Two dimensions are asked for by name only, and less than that is nothing.
     assert!(positions(&reader, "vehicle_gps_position", 0).iter().all(Result::is_ok));
@@ -70,7 +62,7 @@ fn real_logs_have_as_many_positions_as_fixes() {
         ("ulog-rs__sample-small", "vehicle_gps_position", 36, 0),
         ("robologs__test", "sensor_gps", 10, 0),
     ] {
-        let Some(log) = real_log(name) else { return };
+        let Some(log) = LOGS.real_log(name) else { return };
         let positions = positions(&open(&log.bytes), topic, 3);
         let found = positions.iter().filter(|position| position.is_ok()).count();
         assert_eq!((found, positions.len() - found), (fixes, others), "{name} {topic}");
@@ -97,7 +89,7 @@ fn real_logs_have_as_many_positions_as_fixes() {
 
 #[test]
 fn modes_and_arming_of_real_logs() {
-    let Some(log) = real_log("sample_px4_events") else { return };
+    let Some(log) = LOGS.real_log("sample_px4_events") else { return };
     let reader = open(&log.bytes);
     let start = reader.info().start.unwrap().nanos;
     let modes: Vec<_> = mode_changes(&reader).iter().map(|mode| mode.value.to_string()).collect();
@@ -108,21 +100,21 @@ fn modes_and_arming_of_real_logs() {
     assert_eq!(seconds, 14);
     assert_eq!(failsafe_changes(&reader).len(), 1);
 
-    let log = real_log("px4-ulog-rs__corrupt_unregistered_msg_id").unwrap();
+    let log = LOGS.real_log("px4-ulog-rs__corrupt_unregistered_msg_id").unwrap();
     let reader = open(&log.bytes);
     let modes: Vec<_> = mode_changes(&reader).iter().map(|mode| mode.value.nav_state).collect();
     assert_eq!(modes, [2, 3, 2, 1, 2, 18, 2]);
     let failsafe: Vec<_> = failsafe_changes(&reader).iter().map(|change| change.value).collect();
     assert_eq!(failsafe, [false, true, false]);
 
-    let log = real_log("px4-ulog-rs__esc_status_log").unwrap();
+    let log = LOGS.real_log("px4-ulog-rs__esc_status_log").unwrap();
     assert!(mode_changes(&open(&log.bytes)).iter().all(|mode| mode.value.old));
 }
 
 /// Times (microseconds) and texts as `ulog_messages` of pyulog 1.3.0 prints them.
 #[test]
 fn events_read_as_pyulog_prints_them() {
-    let Some(log) = real_log("sample_px4_events") else { return };
+    let Some(log) = LOGS.real_log("sample_px4_events") else { return };
     let found = events(&open(&log.bytes));
     assert!(found.defined && found.problem.is_none());
     assert_eq!(found.list.len(), 38);
@@ -149,7 +141,7 @@ fn events_read_as_pyulog_prints_them() {
 
 /// The packed definitions of a real log.
 fn packed() -> Option<Vec<u8>> {
-    let log = real_log("sample_px4_events")?;
+    let log = LOGS.real_log("sample_px4_events")?;
     let reader = open(&log.bytes);
     let mut parts = Vec::new();
     for (_, message) in reader.messages() {
@@ -235,7 +227,7 @@ fn a_hostile_definition_cannot_make_a_message_grow() {
 
 #[test]
 fn events_without_definitions_have_their_id() {
-    let Some(log) = real_log("sample_px4_events") else { return };
+    let Some(log) = LOGS.real_log("sample_px4_events") else { return };
     // The same log with the key of the definitions renamed.
     let mut bytes = log.bytes.to_vec();
     let key = b"metadata_events";

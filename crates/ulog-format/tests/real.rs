@@ -5,10 +5,10 @@ mod support;
 use std::collections::BTreeMap;
 
 use rovelog_core::{LogReader, ReadOptions, Severity, Value};
-use rovelog_testing::{hex, json_of, sha256};
+use rovelog_testing::{Log, hex, json_of, read_json, sha256};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
-use support::{Log, logs_in, open, real};
+use support::{LOGS, open};
 use ulog_format::UlogReader;
 use ulog_format::message::Message;
 
@@ -295,13 +295,11 @@ fn check_values(what: &str, want: &Json, got: &BTreeMap<String, Value>) {
 
 #[test]
 fn real_logs_equal_the_independent_readers() {
-    let Some(folder) = real() else { return };
-    let logs = logs_in(&folder);
+    let Some(folder) = LOGS.folder() else { return };
+    let logs = LOGS.real();
     assert!(logs.len() >= 12, "{} has only {} logs", folder.display(), logs.len());
     for log in &logs {
-        let path = folder.join(format!("expected/{}.ulg.json", log.name));
-        let expected = std::fs::read_to_string(&path).expect("expected values");
-        let expected: Json = serde_json::from_str(&expected).expect("JSON");
+        let expected = read_json(&folder.join(format!("expected/{}.ulg.json", log.name)));
         assert_eq!(
             expected["sha256"],
             sha256(&log.bytes),
@@ -316,12 +314,12 @@ fn real_logs_equal_the_independent_readers() {
 
 #[test]
 fn quirk_files_read_as_their_manifest_says() {
-    let Some(folder) = real() else { return };
+    let Some(folder) = LOGS.folder() else { return };
     let folder = folder.join("quirks");
-    let manifest = std::fs::read_to_string(folder.join("manifest.json")).expect("a manifest");
-    let manifest: BTreeMap<String, Json> = serde_json::from_str(&manifest).expect("JSON");
+    let manifest = read_json(&folder.join("manifest.json"));
+    let manifest = manifest.as_object().expect("an object");
     assert!(manifest.len() >= 50);
-    for (file, want) in &manifest {
+    for (file, want) in manifest {
         let bytes = std::fs::read(folder.join(file)).expect("the file").into();
         let opened = UlogReader::new(bytes, &ReadOptions::default());
         if want["open"] != "ok" {

@@ -1,15 +1,16 @@
-//! The damage plan of the real logs: at least what must survive, and hardly anything false.
+//! Recovered logs are sound; of the damage plan of the real logs at least what must survive, and hardly anything false.
 
 mod support;
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 use rovelog_core::wire::U64Le;
-use rovelog_core::{LogReader, ReadOptions, RecoverOptions, Recovery, Severity, Stretch, Value};
-use rovelog_testing::sha256;
+use rovelog_core::{LogReader, RecoverOptions, Recovery, Severity, Stretch, Value};
+use rovelog_testing::{Random, detail, read_json, sha256};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
-use support::{corpus, logs_in, open, real};
+use support::{LOGS, open, quirks, try_open};
 use ulog_format::UlogReader;
 use ulog_format::message::Message;
 
@@ -41,9 +42,11 @@ fn damage(base: &[u8], edits: &[Json]) -> Vec<u8> {
     out
 }
 
-/// Rows by what the plan compares: message id and timestamp.
-fn rows(log: &UlogReader) -> HashMap<(u16, u64), u64> {
-    let mut rows = HashMap::new();
+/// Rows by what the plan compares, message id and timestamp, and how many there are of each.
+type Rows = HashMap<(u16, u64), u64>;
+
+fn rows(log: &UlogReader) -> Rows {
+    let mut rows = Rows::new();
     for record in log.records_in_file_order() {
         let id = log.definitions().subscriptions()[record.topic.id.index()].msg_id;
         let time = record.time.map_or(0, |time| u64::try_from(time.nanos / 1000).expect("positive"));
@@ -52,13 +55,31 @@ fn rows(log: &UlogReader) -> HashMap<(u16, u64), u64> {
     rows
 }
 
-fn detail<'a>(report: &'a Recovery, key: &str) -> &'a Value {
-    &report.details.iter().find(|detail| detail.key == key).expect("ULog says so").value
+/// How many rows both have.
+fn common(got: &Rows, truth: &Rows) -> u64 {
+    got.iter().map(|(row, n)| (*n).min(truth.get(row).copied().unwrap_or(0))).sum()
+}
+
+/// The plan of damage: the edits of each damaged file, the undamaged log, and its rows.
+struct Plan {
+    files: serde_json::Map<String, Json>,
+    base: Vec<u8>,
+    truth: Rows,
+}
+
+impl Plan {
+    fn read(folder: &Path) -> Self {
+        let plan = read_json(&folder.join("damage/plan.json"));
+        let base = std::fs::read(folder.join(plan["base"].as_str().expect("a name"))).expect("the base");
+        let truth = rows(&open(&base.clone().into()));
+        let files = plan["files"].as_object().expect("files").clone();
+        Self { files, base, truth }
+    }
 }
 
 /// Kept messages by the letter of their type.
 fn kept_messages(report: &Recovery) -> BTreeMap<u8, u64> {
-    let Value::Struct(counts) = detail(report, "messages") else { panic!("counts by letter") };
+    let Some(Value::Struct(counts)) = detail(&report.details, "messages") else { panic!("counts by letter") };
     let count = |(letter, count): &(std::sync::Arc<str>, Value)| match count {
         Value::UInt(count, _) => (letter.as_bytes()[0], *count),
         other => panic!("{other:?}"),
@@ -67,8 +88,8 @@ fn kept_messages(report: &Recovery) -> BTreeMap<u8, u64> {
 }
 
 fn merged_sections(report: &Recovery) -> u64 {
-    match detail(report, "merged_sections") {
-        Value::UInt(count, _) => *count,
+    match detail(&report.details, "merged_sections") {
+        Some(Value::UInt(count, _)) => *count,
         other => panic!("{other:?}"),
     }
 }
@@ -122,11 +143,9 @@ fn same_flags(log: &UlogReader) -> bool {
 
 #[test]
 fn every_corpus_file_and_quirk_recovers() {
-    let mut logs = corpus();
-    logs.extend(real().map(|folder| logs_in(&folder.join("quirks"))).unwrap_or_default());
     let mut tried = 0;
-    for file in logs {
-        let Ok(log) = UlogReader::new(file.bytes.clone(), &ReadOptions::default()) else { continue };
+    for file in LOGS.corpus().into_iter().chain(quirks()) {
+        let Some(log) = try_open(&file.bytes) else { continue };
         let (again, report) = check_recovery(&file.name, &log);
         if report.unchanged {
             assert!(log.messages().eq(again.messages()), "{}", file.name);
@@ -138,14 +157,13 @@ fn every_corpus_file_and_quirk_recovers() {
 
 #[test]
 fn appended_sections_become_ordinary_data_where_something_is_lost() {
-    let find = |name: &str| corpus().into_iter().find(|log| log.name == name).expect("in the corpus");
-    let cut = open(&find("appended+cut-in-payload-before").bytes);
+    let cut = open(&LOGS.case("appended+cut-in-payload-before").bytes);
     let (again, report) = check_recovery("cut", &cut);
     assert_eq!((merged_sections(&report), report.lost.len(), report.unchanged), (1, 1, false));
     let flags = again.flag_bits().expect("kept");
     assert_eq!((flags.incompat_flags[0], flags.appended_offsets.map(U64Le::get)), (0, [0; 3]));
     // A sound log stays as it is, its sections too.
-    let sound = find("appended");
+    let sound = LOGS.case("appended");
     let mut bytes = Vec::new();
     let report = open(&sound.bytes).recover(&mut bytes, &RecoverOptions::default()).expect("memory takes it");
     assert!(report.unchanged && merged_sections(&report) == 0 && bytes == sound.bytes);
@@ -163,21 +181,11 @@ fn stretch_json(stretch: &Stretch) -> Json {
     })
 }
 
-/// A small generator of numbers, the same on every machine.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).expect("31 bits") % end.max(1)
-    }
-}
-
 #[test]
 fn whatever_happens_to_a_log_what_is_recovered_is_sound() {
     let mut random = Random(7);
     let mut tried = 0;
-    let corpus = corpus();
+    let corpus = LOGS.corpus();
     for file in corpus.iter().filter(|file| file.bytes.len() < 8192) {
         for turn in 0..40 {
             let mut bytes = file.bytes.to_vec();
@@ -204,7 +212,7 @@ fn whatever_happens_to_a_log_what_is_recovered_is_sound() {
                     }
                 }
             }
-            let Ok(log) = UlogReader::new(bytes.into(), &ReadOptions::default()) else { continue };
+            let Some(log) = try_open(&bytes.into()) else { continue };
             let what = format!("{} {turn}", file.name);
             recovered(&what, &log, &RecoverOptions::default());
             recovered(&what, &log, &RecoverOptions::default().dropping_stale());
@@ -216,16 +224,15 @@ fn whatever_happens_to_a_log_what_is_recovered_is_sound() {
 
 #[test]
 fn real_logs_recover_and_their_stretches_are_the_expected_ones() {
-    let Some(folder) = real() else { return };
-    for file in logs_in(&folder) {
+    let Some(folder) = LOGS.folder() else { return };
+    for file in LOGS.real() {
         let log = open(&file.bytes);
         let (again, report) = check_recovery(&file.name, &log);
         assert_eq!(
             messages(&again).len() as u64,
             kept_messages(&report).values().sum::<u64>() - u64::from(again.flag_bits().is_some())
         );
-        let text = std::fs::read_to_string(folder.join(format!("expected/{}.ulg.json", file.name)));
-        let expected: Json = serde_json::from_str(&text.expect("expected values")).expect("JSON");
+        let expected = read_json(&folder.join(format!("expected/{}.ulg.json", file.name)));
         let got: Vec<_> = log.stretches().iter().map(stretch_json).collect();
         let want = expected["stretches"].as_array().cloned().unwrap_or_default();
         assert_eq!(got, want, "{}", file.name);
@@ -234,18 +241,12 @@ fn real_logs_recover_and_their_stretches_are_the_expected_ones() {
 
 #[test]
 fn the_damage_plan_loses_no_more_than_the_reference() {
-    let Some(folder) = real() else { return };
-    let read = |name: &str| -> Json {
-        let text = std::fs::read_to_string(folder.join("damage").join(name)).expect("the plan");
-        serde_json::from_str(&text).expect("JSON")
-    };
-    let (plan, results) = (read("plan.json"), read("results.json"));
-    let base = std::fs::read(folder.join(plan["base"].as_str().expect("a name"))).expect("the base");
-    let truth = rows(&open(&base.clone().into()));
-    let files = plan["files"].as_object().expect("files");
+    let Some(folder) = LOGS.folder() else { return };
+    let results = read_json(&folder.join("damage/results.json"));
+    let Plan { files, base, truth } = Plan::read(&folder);
     assert!(files.len() >= 42);
     let mut table: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-    for (name, file) in files {
+    for (name, file) in &files {
         let bytes = damage(&base, file["edits"].as_array().expect("edits"));
         let hash = sha256(&bytes);
         assert_eq!(file["sha256"], hash, "{name}: the replay differs");
@@ -255,8 +256,7 @@ fn the_damage_plan_loses_no_more_than_the_reference() {
         let unusable = ["undefined_format", "undecodable_topic"];
         assert!(again.diagnostics().list().iter().all(|d| !unusable.contains(&d.rule.name)), "{name}");
         let got = rows(&log);
-        let common: u64 = got.iter().map(|(row, n)| (*n).min(truth.get(row).copied().unwrap_or(0))).sum();
-        let total: u64 = got.values().sum();
+        let (common, total) = (common(&got, &truth), got.values().sum::<u64>());
         let must = file["rows_that_must_survive"].as_u64().expect("a number");
         let reference = &results[name]["reference"];
         let (best, false_rows) = (reference[0].as_u64().expect("rows"), reference[1].as_u64().expect("rows"));
@@ -289,13 +289,10 @@ fn log_lost(log: &UlogReader) -> Vec<(u64, u64)> {
 
 #[test]
 fn stale_blocks_are_found_by_their_times() {
-    let Some(folder) = real() else { return };
-    let text = std::fs::read_to_string(folder.join("damage/plan.json")).expect("the plan");
-    let plan: Json = serde_json::from_str(&text).expect("JSON");
-    let base = std::fs::read(folder.join(plan["base"].as_str().expect("a name"))).expect("the base");
-    let truth = rows(&open(&base.clone().into()));
+    let Some(folder) = LOGS.folder() else { return };
+    let Plan { files, base, truth } = Plan::read(&folder);
     let (mut stale, mut flagged, mut good) = (0, 0, 0);
-    for (name, file) in plan["files"].as_object().expect("files") {
+    for (name, file) in &files {
         let log = open(&damage(&base, file["edits"].as_array().expect("edits")).into());
         let (_, report) = recovered(name, &log, &RecoverOptions::default());
         let (without, dropped) = recovered(name, &log, &RecoverOptions::default().dropping_stale());
@@ -308,8 +305,7 @@ fn stale_blocks_are_found_by_their_times() {
         // Rows that are not in the undamaged log, and rows that are: before and after.
         let count = |log: &UlogReader| {
             let got = rows(log);
-            let common = |(row, n): (&(u16, u64), &u64)| (*n).min(truth.get(row).copied().unwrap_or(0));
-            let common = got.iter().map(common).sum::<u64>();
+            let common = common(&got, &truth);
             (got.values().sum::<u64>() - common, common)
         };
         let ((all_false, all_true), (left_false, left_true)) = (count(&log), count(&without));

@@ -5,19 +5,15 @@ mod support;
 use std::collections::BTreeMap;
 
 use rovelog_core::{LogReader, Record, Select, Timestamp, Value};
-use support::{corpus, logs_in, open, real};
+use support::open;
 use ulog_format::message::Message;
 use ulog_format::writer::DefaultOf;
 use ulog_format::{FormatBuilder, UlogError, UlogReader, UlogWriter, reshape};
 
-fn readable() -> Vec<(String, UlogReader)> {
-    let mut logs = corpus();
-    logs.extend(real().iter().flat_map(|folder| logs_in(folder)));
-    let open = |log: &support::Log| {
-        let log = UlogReader::new(log.bytes.clone(), &rovelog_core::ReadOptions::default()).ok();
-        log.filter(|log| log.diagnostics().ledger().losses == 0)
-    };
-    logs.iter().filter_map(|log| Some((log.name.clone(), open(log)?))).collect()
+/// Logs without losses, by name.
+fn sound() -> Vec<(String, UlogReader)> {
+    let sound = support::readable().filter(|(_, reader)| reader.diagnostics().ledger().losses == 0);
+    sound.map(|(log, reader)| (log.name, reader)).collect()
 }
 
 fn cut(log: &UlogReader, select: &Select) -> Result<Vec<u8>, UlogError> {
@@ -52,7 +48,7 @@ fn middle(log: &UlogReader) -> Option<(i64, i64)> {
 
 #[test]
 fn a_slice_of_everything_is_the_same_log() {
-    for (name, log) in readable() {
+    for (name, log) in sound() {
         let copy = open(&cut(&log, &Select::all()).unwrap().into());
         assert_eq!(copy.diagnostics().ledger().losses, 0, "{name}");
         assert_eq!(rows(&copy), rows(&log), "{name}");
@@ -74,7 +70,7 @@ fn a_slice_of_everything_is_the_same_log() {
 
 #[test]
 fn a_window_holds_the_rows_of_that_time_and_the_values_in_force() {
-    for (name, log) in readable() {
+    for (name, log) in sound() {
         let Some((start, end)) = middle(&log) else { continue };
         let select = Select::all().between(Some(start), Some(end));
         let bytes = match cut(&log, &select) {
@@ -111,7 +107,7 @@ fn a_window_holds_the_rows_of_that_time_and_the_values_in_force() {
 
 #[test]
 fn a_slice_by_topic_opens_clean() {
-    for (name, log) in readable() {
+    for (name, log) in sound() {
         let mut rows_of: BTreeMap<String, Vec<Row>> = BTreeMap::new();
         for row in rows(&log) {
             rows_of.entry(row.0.clone()).or_default().push(row);
@@ -146,7 +142,7 @@ fn a_slice_by_topic_opens_clean() {
 /// The state when the window opens, where it is asked for.
 #[test]
 fn latched_rows_come_along() {
-    for (name, log) in readable() {
+    for (name, log) in sound() {
         let Some((start, end)) = middle(&log) else { continue };
         let select = Select::all().between(Some(start), Some(end)).with_latched();
         let Ok(bytes) = cut(&log, &select) else { continue };

@@ -1,4 +1,4 @@
-//! What is read is written back byte for byte, and what is written from scratch is read back as it was.
+//! What is read and written again is the same, byte for byte; what is written reads as it was meant.
 
 mod support;
 
@@ -7,13 +7,13 @@ use std::io::Cursor;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rovelog_core::{LogReader, Scalar, Value};
-use rovelog_testing::json_of;
-use support::{Log, corpus, logs_in, open, real};
+use rovelog_testing::{Full, Log, json_of};
+use support::{LOGS, open, quirks, try_open};
 use ulog_format::layout::{Layout, SlotKind};
 use ulog_format::message::Message;
 use ulog_format::wire::{FileHeader, FlagBits};
 use ulog_format::writer::{DefaultOf, append, append_to_file, rewrite};
-use ulog_format::{FormatBuilder, UlogError, UlogReader, UlogWriter};
+use ulog_format::{FormatBuilder, UlogError, UlogWriter};
 use zerocopy::FromBytes;
 
 /// A field of a format in the model.
@@ -175,9 +175,7 @@ fn at(time: u64, x: f32) -> Value {
 
 /// Rewrites a log through its messages; `false` where it is damaged.
 fn check(log: &Log) -> bool {
-    let Ok(reader) = UlogReader::new(log.bytes.clone(), &rovelog_core::ReadOptions::default()) else {
-        return false;
-    };
+    let Some(reader) = try_open(&log.bytes) else { return false };
     match rewrite(&reader, Vec::new()) {
         Ok(bytes) => {
             assert!(bytes == log.bytes, "{} is not the same", log.name);
@@ -193,30 +191,27 @@ fn check(log: &Log) -> bool {
 
 #[test]
 fn every_undamaged_corpus_file_is_written_back_byte_for_byte() {
-    let logs = corpus();
+    let logs = LOGS.corpus();
     let same = logs.iter().filter(|log| check(log)).count();
-    let sound = |log: &&Log| {
-        let log = UlogReader::new(log.bytes.clone(), &rovelog_core::ReadOptions::default());
-        log.is_ok_and(|log| log.info().lost.losses == 0)
-    };
+    let sound = |log: &&Log| try_open(&log.bytes).is_some_and(|log| log.info().lost.losses == 0);
     let undamaged = logs.iter().filter(sound).count();
     assert!(same >= undamaged && undamaged > 70, "{same} the same, {undamaged} undamaged");
 }
 
 #[test]
 fn every_undamaged_real_log_is_written_back_byte_for_byte() {
-    let Some(folder) = real() else { return };
-    let same: Vec<_> = logs_in(&folder).into_iter().filter(check).map(|log| log.name).collect();
+    if LOGS.folder().is_none() {
+        return;
+    }
+    let same: Vec<_> = LOGS.real().into_iter().filter(check).map(|log| log.name).collect();
     assert_eq!(same.len(), 10, "{same:?}");
     assert!(same.iter().any(|name| name.contains("appended")));
-    let quirks = logs_in(&folder.join("quirks"));
-    assert!(quirks.iter().filter(|log| check(log)).count() > 35);
+    assert!(quirks().iter().filter(|log| check(log)).count() > 35);
 }
 
 #[test]
 fn raw_messages_are_kept_whatever_is_in_them() {
-    let log = corpus().into_iter().find(|log| log.name == "one-topic+multi-id+sync+dropout+texts+appended");
-    let log = log.expect("in the corpus");
+    let log = LOGS.case("one-topic+multi-id+sync+dropout+texts+appended");
     let (header, mut rest) = FileHeader::ref_from_prefix(&log.bytes).expect("a header");
     let mut copy = UlogWriter::copying(Vec::new(), header).expect("a ULog");
     while let [a, b, msg_type, behind @ ..] = rest {
@@ -230,8 +225,7 @@ fn raw_messages_are_kept_whatever_is_in_them() {
 
 #[test]
 fn a_copy_may_be_extended_through_the_typed_calls() {
-    let log = corpus().into_iter().find(|log| log.name == "one-topic+multi-id").expect("in the corpus");
-    let reader = open(&log.bytes);
+    let reader = open(&LOGS.case("one-topic+multi-id").bytes);
     let mut copy = UlogWriter::copying(Vec::new(), reader.header()).expect("a ULog");
     for (_, message) in reader.messages() {
         copy.write_message(&message).expect("sound");
@@ -407,21 +401,6 @@ fn what_must_not_be_written_is_refused() {
     assert_eq!((log.info().records, log.diagnostics().total()), (0, 0));
 }
 
-/// A file that takes no more than some bytes.
-struct Full(usize);
-
-impl std::io::Write for Full {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let taken = bytes.len().min(self.0);
-        self.0 -= taken;
-        if taken == 0 { Err(std::io::ErrorKind::StorageFull.into()) } else { Ok(taken) }
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 #[test]
 fn an_output_that_fails_cannot_be_finished() {
     let mut log = UlogWriter::new(Full(100_000), 0).unwrap();
@@ -472,7 +451,7 @@ fn appending_follows_the_specification() {
 #[test]
 fn appending_to_a_file_and_to_what_takes_nothing() {
     let path = std::env::temp_dir().join(format!("ulog-append-{}.ulg", std::process::id()));
-    let log = corpus().into_iter().find(|log| log.name == "one-topic").expect("in the corpus");
+    let log = LOGS.case("one-topic");
     std::fs::write(&path, &log.bytes).unwrap();
     let appended = append_to_file(&path, |more| more.text(2, 5_000_000, "crashed"));
     let bytes = std::fs::read(&path).unwrap();
@@ -484,7 +463,7 @@ fn appending_to_a_file_and_to_what_takes_nothing() {
     assert_eq!(reader.texts().unwrap().last().unwrap().text, "crashed");
 
     for name in ["no-flag-bits+version-0", "appended-three-sections"] {
-        let log = corpus().into_iter().find(|log| log.name == name).expect("in the corpus");
+        let log = LOGS.case(name);
         let mut file = Cursor::new(log.bytes.to_vec());
         let refused = append(&mut file, |more| more.dropout(1));
         assert!(matches!(refused, Err(UlogError::CannotAppend { .. })), "{name}");

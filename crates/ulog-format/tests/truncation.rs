@@ -2,22 +2,20 @@
 
 mod support;
 
-use rovelog_core::{Bytes, LogReader, ReadOptions};
-use support::{Log, corpus, logs_in, open, real};
+use rovelog_core::{Bytes, LogReader, Select};
+use rovelog_testing::{Content, content, flips};
+use support::{LOGS, open, try_open};
 use ulog_format::UlogReader;
 
-/// What identifies a record: its place, topic, time and bytes.
-type Seen = (u64, String, Option<i64>, Vec<u8>);
+/// A record and where it lies.
+type Seen = (u64, Content);
 
 fn records(log: &UlogReader) -> Vec<Seen> {
-    let seen = |r: rovelog_core::Record<'_>| {
-        (r.offset, r.topic.name.clone(), r.time.map(|t| t.nanos), r.payload.to_vec())
-    };
-    log.records_in_file_order().map(seen).collect()
+    log.records_in_file_order().map(|record| (record.offset, content(&record))).collect()
 }
 
 fn end_of(record: &Seen) -> usize {
-    usize::try_from(record.0).expect("small") + 5 + record.3.len()
+    usize::try_from(record.0).expect("small") + 5 + record.1.2.len()
 }
 
 /// Whether every message was recognised. Damage, and what may be damage, is judged by what follows it, so a
@@ -28,15 +26,14 @@ fn is_undamaged(log: &UlogReader) -> bool {
 }
 
 /// Opens what is left of a log; every byte of it must be accounted for, and every record decode.
-fn reopen(bytes: Bytes, what: &str) -> Option<UlogReader> {
+fn reopen(bytes: &Bytes, what: &str) -> Option<UlogReader> {
     let len = bytes.len() as u64;
-    let log = UlogReader::new(bytes, &ReadOptions::default()).ok()?;
+    let log = try_open(bytes)?;
     for record in log.records_in_file_order() {
         assert!(record.value().is_ok(), "{what}: a record does not decode");
     }
-    assert_eq!(log.records(&rovelog_core::Select::all()).count() as u64, log.info().records, "{what}");
-    let framed: u64 = log.messages().map(|(at, _)| at).filter(|at| *at >= len).count() as u64;
-    assert_eq!(framed, 0, "{what}: a message begins behind the end");
+    assert_eq!(log.records(&Select::all()).count() as u64, log.info().records, "{what}");
+    assert!(log.messages().all(|(at, _)| at < len), "{what}: a message begins behind the end");
     let lost = log.info().lost.bytes;
     assert!(lost <= len, "{what}: {lost} bytes lost of {len}");
     Some(log)
@@ -51,12 +48,12 @@ fn steps(len: usize) -> impl Iterator<Item = usize> {
 #[test]
 fn a_log_cut_anywhere_is_read_up_to_the_cut() {
     let mut tried = 0;
-    for log in corpus() {
-        let Ok(whole) = UlogReader::new(log.bytes.clone(), &ReadOptions::default()) else { continue };
+    for log in LOGS.corpus() {
+        let Some(whole) = try_open(&log.bytes) else { continue };
         let (all, undamaged) = (records(&whole), is_undamaged(&whole));
         for len in steps(log.bytes.len()) {
             let what = format!("{} cut at {len}", log.name);
-            let Some(cut) = reopen(log.bytes.slice(..len), &what) else {
+            let Some(cut) = reopen(&log.bytes.slice(..len), &what) else {
                 // Without its header a log is refused.
                 assert!(len < 16, "{what} does not open");
                 continue;
@@ -76,25 +73,22 @@ fn a_log_cut_anywhere_is_read_up_to_the_cut() {
 #[test]
 fn a_flipped_byte_leaves_everything_before_it() {
     let mut tried = 0;
-    for log in corpus() {
-        let Ok(whole) = UlogReader::new(log.bytes.clone(), &ReadOptions::default()) else { continue };
+    for log in LOGS.corpus() {
+        let Some(whole) = try_open(&log.bytes) else { continue };
         let (all, undamaged) = (records(&whole), is_undamaged(&whole));
-        for at in steps(log.bytes.len()) {
-            for mask in [0xff, 0x01, 0x80] {
-                let what = format!("{} byte {at} ^ {mask:#x}", log.name);
-                let mut bytes = log.bytes.to_vec();
-                bytes[at] ^= mask;
-                let Some(flipped) = reopen(bytes.into(), &what) else {
-                    assert!(at < 7 || (27..35).contains(&at), "{what} does not open");
-                    continue;
-                };
-                if undamaged && at >= 59 {
-                    let want: Vec<_> = all.iter().filter(|r| end_of(r) <= at).cloned().collect();
-                    let got = records(&flipped);
-                    assert!(got.starts_with(&want), "{what}: {} records of {}", got.len(), want.len());
-                }
-                tried += 1;
+        for (at, mask, bytes) in flips(&log.bytes, steps(log.bytes.len())) {
+            let what = format!("{} byte {at} ^ {mask:#x}", log.name);
+            let Some(flipped) = reopen(&bytes, &what) else {
+                // The magic, and flags that say how to read the log.
+                assert!(at < 7 || (27..35).contains(&at), "{what} does not open");
+                continue;
+            };
+            if undamaged && at >= 59 {
+                let want: Vec<_> = all.iter().filter(|r| end_of(r) <= at).cloned().collect();
+                let got = records(&flipped);
+                assert!(got.starts_with(&want), "{what}: {} records of {}", got.len(), want.len());
             }
+            tried += 1;
         }
     }
     assert!(tried > 60_000, "only {tried} flips were tried");
@@ -102,17 +96,16 @@ fn a_flipped_byte_leaves_everything_before_it() {
 
 #[test]
 fn real_logs_cut_at_a_hundred_places() {
-    let Some(folder) = real() else { return };
-    for Log { name, bytes, .. } in logs_in(&folder) {
-        let whole = open(&bytes);
+    for log in LOGS.real() {
+        let whole = open(&log.bytes);
         let (all, undamaged) = (records(&whole), is_undamaged(&whole));
         for i in 1..100usize {
             // Not at round places.
-            let len = (bytes.len() * i / 100 + i * 7).min(bytes.len());
-            let cut = open(&bytes.slice(..len.max(16)));
+            let len = (log.bytes.len() * i / 100 + i * 7).min(log.bytes.len());
+            let cut = open(&log.bytes.slice(..len.max(16)));
             if undamaged {
                 let want = all.iter().filter(|r| end_of(r) <= len).count();
-                assert_eq!(cut.info().records, want as u64, "{name} cut at {len}");
+                assert_eq!(cut.info().records, want as u64, "{} cut at {len}", log.name);
             }
         }
     }

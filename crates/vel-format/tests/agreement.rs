@@ -1,39 +1,48 @@
-//! Slice = stream, fed byte by byte too; declaration = view; the order of records = a plain sort.
+//! Everything that reads the same bytes must say the same: stream and slice, declaration and view; and the order of
+//! records is a plain sort.
 
 mod support;
 
 use std::io::Cursor;
 
 use binrw::{BinRead, BinWrite};
-use rovelog_core::{LogReader, ReadOptions, Select};
-use rovelog_testing::{Dribble, PIECES, assert_alike};
-use support::{corpus, picture, picture_of_stream, real};
+use rovelog_core::ReadOptions;
+use rovelog_testing::{Dribble, Log, PIECES, assert_alike, check_order};
+use support::{LOGS, picture, picture_of_stream, readable, try_open};
 use vel_format::wire::{FileIndex, GpsData, ImageData, LaserRange, ObdData, RobotPose, VelodyneRawData};
-use vel_format::{Kind, Message, Payload, VelReader};
+use vel_format::{Kind, Message, Payload, VelStream};
+
+fn check_stream(log: &Log, sizes: &[usize]) {
+    let dribble = Dribble::new(&log.bytes, sizes);
+    let Some(reader) = try_open(&log.bytes) else {
+        assert!(VelStream::new(dribble, &ReadOptions::default()).is_err(), "{}", log.name);
+        return;
+    };
+    assert_alike(&format!("{} {sizes:?}", log.name), &picture(&reader), &picture_of_stream(dribble));
+}
 
 #[test]
 fn the_stream_fed_in_any_pieces_equals_the_slice() {
-    for log in corpus().into_iter().chain(real()) {
-        let Ok(reader) = VelReader::new(log.bytes.clone(), &ReadOptions::default()) else {
-            assert!(
-                vel_format::VelStream::new(&log.bytes[..], &ReadOptions::default()).is_err(),
-                "{}",
-                log.name
-            );
-            continue;
-        };
-        let want = picture(&reader);
+    for log in LOGS.corpus() {
+        for sizes in PIECES {
+            check_stream(&log, sizes);
+        }
+    }
+}
+
+#[test]
+fn the_stream_equals_the_slice_on_real_logs() {
+    for log in LOGS.real() {
         // Large logs not byte by byte.
         let first = usize::from(log.bytes.len() > 100_000);
         for sizes in &PIECES[first..] {
-            let got = picture_of_stream(Dribble::new(&log.bytes, *sizes));
-            assert_alike(&format!("{} {sizes:?}", log.name), &want, &got);
+            check_stream(&log, sizes);
         }
     }
 }
 
 /// A message through its declaration is the message through its view.
-fn same(message: &Message<'_>) {
+fn check_twins(message: &Message<'_>) {
     let data = message.data;
     let left = (data.len() as u64,);
     let view = message.payload();
@@ -77,15 +86,14 @@ fn same(message: &Message<'_>) {
 }
 
 #[test]
-fn declarations_are_the_views() {
-    for log in corpus().into_iter().chain(real()) {
-        let Ok(reader) = VelReader::new(log.bytes.clone(), &ReadOptions::default()) else { continue };
+fn declarations_and_views_agree_on_every_message() {
+    for (_, reader) in readable() {
         for message in reader.messages() {
-            same(&message);
+            check_twins(&message);
             for cut in (0..message.data.len()).rev().step_by(1 + message.data.len() / 20) {
                 let mut short = message;
                 short.data = &message.data[..cut];
-                same(&short);
+                check_twins(&short);
             }
         }
     }
@@ -103,43 +111,22 @@ fn absurd_counts_reserve_nothing() {
 }
 
 #[test]
-fn records_come_in_the_order_of_time() {
-    for log in corpus().into_iter().chain(real()) {
-        let Ok(reader) = VelReader::new(log.bytes.clone(), &ReadOptions::default()) else { continue };
-        let mut want: Vec<_> = reader
-            .records_in_file_order()
-            .map(|record| (record.time.unwrap().nanos, record.offset, record.seq, record.topic.id))
-            .collect();
-        want.sort_by_key(|record| (record.0, record.1));
-        let key = |record: rovelog_core::Result<rovelog_core::Record<'_>>| {
-            let record = record.unwrap();
-            (record.time.unwrap().nanos, record.offset, record.seq, record.topic.id)
-        };
-        let got: Vec<_> = reader.records(&Select::all()).map(key).collect();
-        assert_eq!(got, want, "{}", log.name);
-        let Some((middle, ..)) = want.get(want.len() / 2).copied() else { continue };
-        let select = Select::all().between(Some(middle), None);
-        let kept: Vec<_> = want.iter().filter(|record| record.0 >= middle).copied().collect();
-        assert_eq!(reader.records(&select).map(key).collect::<Vec<_>>(), kept, "{}", log.name);
-        // The last record of each topic before the window comes first.
-        let latched: Vec<_> = reader.records(&select.with_latched()).map(key).collect();
-        let before = latched.len() - kept.len();
-        assert_eq!(latched[before..], kept);
-        for topic in reader.topics() {
-            let last = want.iter().rfind(|record| record.3 == topic.id && record.0 < middle);
-            let got = latched[..before].iter().find(|record| record.3 == topic.id);
-            assert_eq!(got, last, "{} {}", log.name, topic.name);
-        }
+fn records_come_in_the_order_of_time_and_offset() {
+    for (log, reader) in readable() {
+        let records = reader.records_in_file_order();
+        let timed = records.map(|record| (record.time.expect("messages have times").nanos, record));
+        check_order(&log.name, &reader, timed);
     }
 }
 
+/// Zero copy: a record's payload is the log's own memory.
 #[test]
-fn payloads_are_borrowed_from_the_file() {
-    for log in corpus() {
-        let Ok(reader) = VelReader::new(log.bytes.clone(), &ReadOptions::default()) else { continue };
-        let span = log.bytes.as_ptr_range();
+fn records_borrow_from_the_log() {
+    for log in LOGS.corpus() {
+        let Some(reader) = try_open(&log.bytes) else { continue };
+        let inside = log.bytes.as_ptr_range();
         for record in reader.records_in_file_order() {
-            assert!(record.payload.is_empty() || span.contains(&record.payload.as_ptr()));
+            assert!(record.payload.is_empty() || inside.contains(&record.payload.as_ptr()));
         }
     }
 }

@@ -4,43 +4,18 @@
 mod support;
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{
-    Float32Type, Float64Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
+use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::DataType;
 use rovelog_core::{LogReader, ReadOptions, Select, Topic, Value};
-use rovelog_testing::{Log, json_of};
+use rovelog_testing::{Log, json_of, value_at};
 use serde_json::{Value as Json, json};
-use support::{corpus, open, real};
+use support::{LOGS, open};
 use vel_format::velodyne::PointOptions;
 use vel_format::{Kind, NewMessage, VelReader, WriteOptions, writer};
 
 /// A cell as the JSON of a record's field.
 fn cell(column: &dyn Array, row: usize) -> Json {
-    let value = match column.data_type() {
-        _ if column.is_null(row) => Value::Null,
-        DataType::Int32 => Value::Int(column.as_primitive::<Int32Type>().value(row).into(), 32),
-        DataType::Int64 => Value::Int(column.as_primitive::<Int64Type>().value(row), 64),
-        DataType::UInt32 => Value::UInt(column.as_primitive::<UInt32Type>().value(row).into(), 32),
-        DataType::UInt16 => Value::UInt(column.as_primitive::<UInt16Type>().value(row).into(), 16),
-        DataType::UInt8 => Value::UInt(column.as_primitive::<UInt8Type>().value(row).into(), 8),
-        DataType::Float32 => Value::F32(column.as_primitive::<Float32Type>().value(row)),
-        DataType::Float64 => Value::F64(column.as_primitive::<Float64Type>().value(row)),
-        DataType::Boolean => Value::Bool(column.as_boolean().value(row)),
-        DataType::Utf8 => Value::Text(column.as_string::<i32>().value(row).to_owned()),
-        DataType::Binary => Value::Bytes(column.as_binary::<i32>().value(row).to_vec()),
-        DataType::List(_) => {
-            let list = column.as_list::<i32>().value(row);
-            return (0..list.len()).map(|i| cell(&list, i)).collect();
-        }
-        DataType::FixedSizeList(..) => {
-            let list = column.as_fixed_size_list().value(row);
-            return (0..list.len()).map(|i| cell(&list, i)).collect();
-        }
-        other => panic!("{other}"),
-    };
-    json_of(&value)
+    json_of(&value_at(column, row))
 }
 
 fn batches(log: &VelReader, topic: &Topic, select: &Select) -> Vec<RecordBatch> {
@@ -62,24 +37,24 @@ fn stored(field: &str) -> &str {
 }
 
 #[test]
-fn columns_are_records() {
+fn columns_hold_what_records_hold() {
     let mut own = 0;
-    for log in corpus() {
+    for log in LOGS.corpus() {
         let mut options = ReadOptions::default();
-        let expected = rovelog_testing::expected("vel", &log.name);
+        let expected = LOGS.expected(&log.name);
         options.declarations = expected["vel"]["declarations"].as_str().unwrap_or_default().to_owned();
         own += usize::from(!options.declarations.is_empty());
         check(&log, &options);
     }
     assert!(own > 0, "no log of the corpus has types of its own");
-    for log in &real() {
+    for log in &LOGS.real() {
         check(log, &ReadOptions::default());
     }
 }
 
 /// Each data type of section 2 that a declaration may name, alone and as an array.
 #[test]
-fn columns_of_own_types_are_records() {
+fn columns_of_own_types_hold_what_records_hold() {
     let mut options = ReadOptions::default();
     options.declarations = "message AllM 100
   bool yes
@@ -157,7 +132,7 @@ fn check_reader(log_name: &str, reader: &VelReader) {
 
 #[test]
 fn meaning_is_in_the_columns() {
-    let Some(log) = real().into_iter().find(|log| log.name == "gps_nmea_units") else { return };
+    let Some(log) = LOGS.real_log("gps_nmea_units") else { return };
     let reader = open(&log.bytes);
     let gps = &batches(&reader, reader.topic("GPSDataM").unwrap(), &Select::all())[0];
     let latitude = gps["latitude"].as_primitive::<Float64Type>().value(1);
@@ -175,7 +150,7 @@ fn meaning_is_in_the_columns() {
 
 #[test]
 fn a_window_of_time_is_one() {
-    let Some(log) = real().into_iter().find(|log| log.name == "good") else { return };
+    let Some(log) = LOGS.real_log("good") else { return };
     let reader = open(&log.bytes);
     let topic = reader.topic("RobotPoseM").unwrap();
     let (first, last) = (topic.first.unwrap().nanos, topic.last.unwrap().nanos);
@@ -190,7 +165,7 @@ fn a_window_of_time_is_one() {
 
 #[test]
 fn packets_and_points_are_columns() {
-    let Some(log) = real().into_iter().find(|log| log.name == "vlp16") else { return };
+    let Some(log) = LOGS.real_log("vlp16") else { return };
     let reader = open(&log.bytes);
     let topic = reader.topic("VelodyneRawDataM").unwrap();
     let packets = batches(&reader, topic, &Select::all());

@@ -2,37 +2,24 @@
 
 mod support;
 
-use rovelog_core::{Error, ReadOptions};
-use rovelog_testing::differences;
+use rovelog_core::ReadOptions;
+use rovelog_testing::check_corpus;
 use serde_json::Value as Json;
-use support::{corpus, picture};
+use support::{LOGS, picture};
 use vel_format::velodyne::PointOptions;
 use vel_format::{Kind, Payload, VelReader};
 
 #[test]
 fn every_case_reads_as_expected() {
-    let mut wrong = Vec::new();
-    for log in corpus() {
-        let mut expected = rovelog_testing::expected("vel", &log.name);
+    check_corpus(&LOGS, |log, expected| {
         let facts = expected["vel"].as_object_mut().map(take_facts).unwrap_or_default();
         let mut options = ReadOptions::default();
         options.declarations = facts["declarations"].as_str().unwrap_or_default().to_owned();
-        match (expected["open"].as_str(), VelReader::new(log.bytes.clone(), &options)) {
-            (Some("refused"), Err(error)) => {
-                let error = Error::from(error);
-                assert_eq!(expected["error"]["kind"], error.kind.name(), "{}", log.name);
-                let words = expected["error"]["contains"].as_str().expect("words");
-                assert!(error.to_string().contains(words), "{}: {error} lacks {words:?}", log.name);
-            }
-            (Some("ok"), Ok(reader)) => {
-                wrong.extend(differences(&log.name, &expected, &picture(&reader)));
-                points(&log.name, &facts, &reader);
-                scan(&log.name, &facts, &reader);
-            }
-            (open, result) => panic!("{}: expected {open:?}, got {:?}", log.name, result.map(|_| "a log")),
-        }
-    }
-    assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
+        let reader = VelReader::new(log.bytes.clone(), &options)?;
+        points(&log.name, &facts, &reader);
+        scan(&log.name, &facts, &reader);
+        Ok(picture(&reader))
+    });
 }
 
 /// Takes what is compared otherwise than by equality out of the truth.

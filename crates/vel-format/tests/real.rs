@@ -2,32 +2,25 @@
 
 mod support;
 
-use std::fs;
-
 use rovelog_core::wire::F32Le;
 use rovelog_core::{Error, LogReader, ReadOptions, RecoverOptions, Select, Severity, State};
-use rovelog_testing::{Log, hex, sha256};
+use rovelog_testing::{Log, hex, read_json, sha256};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
-use support::{open, real};
+use support::{LOGS, open, try_open};
 use vel_format::{IndexOrigin, IndexState, Kind, Payload, SizeRule, VelReader, simple_hash, writer};
 
 fn manifest() -> Option<Vec<(Json, Log)>> {
-    let folder = rovelog_testing::real("vel")?;
-    let text = fs::read_to_string(folder.join("manifest.json")).expect("a manifest");
-    let list: Vec<Json> = serde_json::from_str(&text).expect("JSON");
-    let mut logs = real();
-    let log = |entry: Json| {
-        let name = entry["file"].as_str().expect("a name").trim_end_matches(".vel").to_owned();
-        let at = logs.iter().position(|log| log.name == name).expect("every log is there");
-        (entry, logs.swap_remove(at))
+    let list = read_json(&LOGS.folder()?.join("manifest.json"));
+    let log = |entry: &Json| {
+        let name = entry["file"].as_str().expect("a name").trim_end_matches(".vel");
+        Some((entry.clone(), LOGS.real_log(name)?))
     };
-    Some(list.into_iter().map(log).collect())
+    list.as_array().expect("a list").iter().map(log).collect()
 }
 
-fn expected(name: &str) -> Option<String> {
-    let folder = rovelog_testing::real("vel")?;
-    Some(fs::read_to_string(folder.join("expected").join(name)).expect("an expected result"))
+fn expected(name: &str) -> Option<Json> {
+    Some(read_json(&LOGS.folder()?.join("expected").join(name)))
 }
 
 fn number(entry: &Json, key: &str) -> Option<u64> {
@@ -133,7 +126,7 @@ fn remarks(entry: &Json, reader: &VelReader, name: &str) {
 /// Every byte is in the header, the index, a message or a part that is accounted for.
 #[test]
 fn what_is_read_is_written_again_byte_for_byte() {
-    for log in real() {
+    for log in LOGS.real() {
         let Ok(reader) = VelReader::salvage(log.bytes.clone(), &ReadOptions::default()) else { continue };
         let mut out = Vec::new();
         writer::rewrite(&reader, &mut out).unwrap();
@@ -143,7 +136,7 @@ fn what_is_read_is_written_again_byte_for_byte() {
 
 #[test]
 fn the_defaults_of_the_writer_are_those_of_the_literal_text() {
-    let Some(log) = real().into_iter().find(|log| log.name == "all6_excl_49") else { return };
+    let Some(log) = LOGS.real_log("all6_excl_49") else { return };
     let reader = open(&log.bytes);
     let messages: Vec<_> = reader.messages().map(|m| decoded(&m)).collect();
     let mut out = Vec::new();
@@ -198,9 +191,8 @@ fn recovery_delivers_what_the_manifest_says() {
 
 #[test]
 fn every_field_of_the_base_log_is_right() {
-    let Some(text) = expected("good.json") else { return };
-    let want: Vec<Json> = serde_json::from_str(&text).unwrap();
-    let log = real().into_iter().find(|log| log.name == "good").unwrap();
+    let (Some(want), Some(log)) = (expected("good.json"), LOGS.real_log("good")) else { return };
+    let want = want.as_array().expect("a list");
     let reader = open(&log.bytes);
     assert_eq!(want.len(), reader.messages().len());
     for (want, message) in want.iter().zip(reader.messages()) {
@@ -269,10 +261,9 @@ fn every_field_of_the_base_log_is_right() {
 
 #[test]
 fn ids_come_out_of_names() {
-    let Some(text) = expected("simplehash.json") else { return };
-    let want: std::collections::BTreeMap<String, String> = serde_json::from_str(&text).unwrap();
-    for (name, id) in want {
-        assert_eq!(format!("0x{:08X}", simple_hash(&name).unwrap()), id, "{name}");
+    let Some(want) = expected("simplehash.json") else { return };
+    for (name, id) in want.as_object().expect("an object") {
+        assert_eq!(*id, format!("0x{:08X}", simple_hash(name).unwrap()), "{name}");
     }
 }
 
@@ -295,8 +286,8 @@ fn utc_comes_out_of_the_positions() {
 
 #[test]
 fn seeking_finds_the_first_message_from_a_time_on() {
-    for log in real() {
-        let Ok(reader) = VelReader::new(log.bytes.clone(), &ReadOptions::default()) else { continue };
+    for log in LOGS.real() {
+        let Some(reader) = try_open(&log.bytes) else { continue };
         let mut times: Vec<i64> = reader.messages().map(|message| message.nanos).collect();
         times.sort_unstable();
         for time in times.iter().step_by(7) {

@@ -3,7 +3,8 @@
 mod support;
 
 use rovelog_core::{LogReader, ReadOptions, RecoverOptions, Recovery, Severity};
-use support::{corpus, open, real};
+use rovelog_testing::Random;
+use support::{LOGS, open, try_open};
 use vel_format::{IndexState, VelReader};
 
 fn recovered(log: &VelReader) -> (Recovery, Vec<u8>) {
@@ -14,7 +15,7 @@ fn recovered(log: &VelReader) -> (Recovery, Vec<u8>) {
 
 #[test]
 fn recovered_logs_open_without_loss_and_stay_as_they_are() {
-    for log in corpus() {
+    for log in LOGS.corpus() {
         let Ok(reader) = VelReader::salvage(log.bytes.clone(), &ReadOptions::default()) else { continue };
         let (report, out) = recovered(&reader);
         assert_eq!(report.kept_bytes + report.lost_bytes(), log.bytes.len() as u64, "{}", log.name);
@@ -34,8 +35,7 @@ fn recovered_logs_open_without_loss_and_stay_as_they_are() {
 
 #[test]
 fn messages_behind_an_end_mark_are_found() {
-    let log = corpus().into_iter().find(|log| log.name == "end-mark+tail").unwrap();
-    let reader = open(&log.bytes);
+    let reader = open(&LOGS.case("end-mark+tail").bytes);
     assert_eq!(reader.messages().len(), 3);
     let (report, out) = recovered(&reader);
     assert_eq!(open(&out.into()).messages().len(), 5);
@@ -44,8 +44,8 @@ fn messages_behind_an_end_mark_are_found() {
 
 #[test]
 fn a_log_with_a_bad_first_byte_is_recovered_where_that_is_asked_for() {
-    let log = corpus().into_iter().find(|log| log.name == "bad-magic").unwrap();
-    assert!(VelReader::new(log.bytes.clone(), &ReadOptions::default()).is_err());
+    let log = LOGS.case("bad-magic");
+    assert!(try_open(&log.bytes).is_none());
     let reader = VelReader::salvage(log.bytes, &ReadOptions::default()).unwrap();
     let (report, out) = recovered(&reader);
     assert_eq!(report.lost, std::slice::from_ref(&(0..4)));
@@ -55,15 +55,14 @@ fn a_log_with_a_bad_first_byte_is_recovered_where_that_is_asked_for() {
 /// Holes of several sizes all over a real log: lost are the messages that a hole touches, and no other.
 #[test]
 fn a_hole_costs_the_messages_it_touches() {
-    let Some(log) = real().into_iter().find(|log| log.name == "all6_excl_31") else { return };
+    let Some(log) = LOGS.real_log("all6_excl_31") else { return };
     let whole = open(&log.bytes);
     let places: Vec<_> = whole.messages().map(|m| m.offset..m.offset + m.wire_len()).collect();
-    let mut state = 7_u64;
+    let mut random = Random(7);
     for round in 0..300 {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let len = [1, 16, 512, 4096][round % 4];
         let first = usize::try_from(places[0].start).unwrap();
-        let start = first + usize::try_from(state >> 33).unwrap() % (log.bytes.len() - len - first);
+        let start = first + random.below(log.bytes.len() - len - first);
         let mut bytes = log.bytes.to_vec();
         // Zeros are what a crash leaves.
         bytes[start..start + len].fill(0);

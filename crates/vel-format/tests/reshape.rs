@@ -3,7 +3,7 @@
 mod support;
 
 use rovelog_core::{Align, Format, LogReader, Select};
-use support::{corpus, open, real};
+use support::{LOGS, open, readable};
 use vel_format::writer::{NewMessage, WriteOptions, write_log};
 use vel_format::{IndexState, Kind, Message, Vel, VelReader};
 
@@ -26,10 +26,7 @@ fn slice(log: &VelReader, select: &Select) -> VelReader {
 
 #[test]
 fn a_slice_holds_its_messages_and_no_other() {
-    for log in corpus().into_iter().chain(real()) {
-        let Ok(reader) = VelReader::new(log.bytes.clone(), &rovelog_core::ReadOptions::default()) else {
-            continue;
-        };
+    for (log, reader) in readable() {
         let Some((first, last)) = reader.info().start.zip(reader.info().end) else { continue };
         let middle = first.nanos.midpoint(last.nanos);
         let mut selects = vec![Select::all(), Select::all().between(Some(middle), None)];
@@ -57,7 +54,7 @@ fn an_undamaged_log_is_its_own_slice() {
     for name in
         ["all6_excl_49", "all6_incl_31", "good", "index_from_startup", "gap_index_next", "end_terminator"]
     {
-        let Some(log) = real().into_iter().find(|log| log.name == name) else { return };
+        let Some(log) = LOGS.real_log(name) else { return };
         let mut out = Vec::new();
         open(&log.bytes).slice(&Select::all(), &mut out).unwrap();
         assert!(out == log.bytes, "{name}");
@@ -66,8 +63,7 @@ fn an_undamaged_log_is_its_own_slice() {
 
 #[test]
 fn the_latched_message_before_the_window_is_kept() {
-    let log = corpus().into_iter().find(|log| log.name == "all-kinds").unwrap();
-    let reader = open(&log.bytes);
+    let reader = open(&LOGS.case("all-kinds").bytes);
     let start = reader.info().end.unwrap().nanos;
     let part = slice(&reader, &Select::all().between(Some(start), None).with_latched());
     assert_eq!(part.topics().len(), reader.topics().len());
@@ -76,7 +72,7 @@ fn the_latched_message_before_the_window_is_kept() {
 #[test]
 fn parts_are_merged_into_the_whole() {
     for name in ["good", "pose_xyzw"] {
-        let Some(log) = real().into_iter().find(|log| log.name == name) else { return };
+        let Some(log) = LOGS.real_log(name) else { return };
         let whole = open(&log.bytes);
         let topics = |keep: fn(&str) -> bool| {
             let names = whole.topics().iter().map(|topic| topic.name.clone()).filter(|name| keep(name));
@@ -97,8 +93,7 @@ fn parts_are_merged_into_the_whole() {
 /// A recording whose program started 100 s later: the same moments come together.
 #[test]
 fn clocks_are_brought_together_by_utc() {
-    let case = |name: &str| corpus().into_iter().find(|log| log.name == name).unwrap();
-    let (a, b) = (open(&case("gps-late-fixes").bytes), open(&case("gps-two-digit-years").bytes));
+    let [a, b] = ["gps-late-fixes", "gps-two-digit-years"].map(|name| open(&LOGS.case(name).bytes));
     let mut out = Vec::new();
     Vel::merge(&[&a, &b], Align::Utc, &mut out).unwrap();
     let merged = open(&out.into());
@@ -108,14 +103,14 @@ fn clocks_are_brought_together_by_utc() {
     assert_eq!(utc(&b) - utc(&a), 25_000_000);
     let times: Vec<i64> = merged.messages().map(|message| message.nanos).collect();
     assert!(times.is_sorted() && times.contains(&25_000_000), "{times:?}");
-    let none = open(&case("gps-no-date").bytes);
+    let none = open(&LOGS.case("gps-no-date").bytes);
     assert!(Vel::merge(&[&a, &none], Align::Utc, &mut Vec::new()).is_err());
 }
 
 /// Clocks so far apart that nanoseconds cannot say how far.
 #[test]
 fn clocks_of_different_ages_of_the_world_are_refused() {
-    let log = open(&corpus().into_iter().find(|log| log.name == "gps-two-digit-years").unwrap().bytes);
+    let log = open(&LOGS.case("gps-two-digit-years").bytes);
     let far = |millis: f64| {
         let mut fix = NewMessage::copy(&log.payloads(Kind::Gps).next().expect("a position").0);
         fix.millis = millis;

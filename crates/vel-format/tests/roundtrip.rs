@@ -7,13 +7,14 @@ use std::io::Cursor;
 use proptest::prelude::*;
 use rovelog_core::wire::{F32Le, F64Le, I32Le};
 use rovelog_core::{LogReader, ReadOptions, State, Value};
-use support::{corpus, open};
+use rovelog_testing::Full;
+use support::{LOGS, open};
 use vel_format::wire::{GpsData, MARKER_ASCII, MARKER_PRINTED, ObdData, RobotPose};
 use vel_format::{IndexOrigin, IndexState, NewMessage, SizeRule, VelReader, VelWriter, WriteOptions, writer};
 
 #[test]
 fn every_corpus_log_is_rewritten_byte_for_byte() {
-    for log in corpus() {
+    for log in LOGS.corpus() {
         let Ok(reader) = VelReader::salvage(log.bytes.clone(), &ReadOptions::default()) else { continue };
         let mut out = Vec::new();
         writer::rewrite(&reader, &mut out).unwrap();
@@ -95,17 +96,7 @@ fn a_recording_fills_its_index_moves_its_messages_or_has_none() {
 
 /// An output that refuses leaves a writer that says so.
 #[test]
-fn a_failed_writer_stays_failed() {
-    struct Full(usize);
-    impl std::io::Write for Full {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 = self.0.checked_sub(bytes.len()).ok_or_else(|| std::io::Error::other("full"))?;
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
+fn an_output_that_fails_cannot_be_finished() {
     let mut log = VelWriter::streaming(Full(100), &WriteOptions::default()).unwrap();
     let messages = drive(3, 1.0);
     log.write(&messages[0]).unwrap();

@@ -5,20 +5,15 @@ mod support;
 use std::fs;
 use std::path::PathBuf;
 
-use rovelog_testing::Log;
-use support::{open, real};
+use support::{LOGS, open};
 use vel_format::velodyne::{
     Calibration, Decoder, Model, OffsetModel, PacketClock, Point, PointOptions, Return, ReturnMode, Sensor,
 };
 use vel_format::wire::VelodynePacket;
 use vel_format::{Kind, Payload, VelReader};
 
-fn log(name: &str) -> Option<Log> {
-    real().into_iter().find(|log| log.name == name)
-}
-
 fn expected(name: &str) -> PathBuf {
-    rovelog_testing::real("vel").expect("there are real logs").join("expected").join(name)
+    LOGS.folder().expect("there are real logs").join("expected").join(name)
 }
 
 fn packets(reader: &VelReader) -> Vec<VelodynePacket> {
@@ -93,7 +88,7 @@ fn points_are_those_of_another_decoder() {
         ("vlp32c", Model::Vlp32C, ReturnMode::Strongest, false),
         ("vls128", Model::Vls128, ReturnMode::Strongest, false),
     ] {
-        let Some(log) = log(name) else { return };
+        let Some(log) = LOGS.real_log(name) else { return };
         let reader = open(&log.bytes);
         let sensor = reader.meaning().velodyne.clone().expect("a model");
         assert_eq!(
@@ -123,7 +118,7 @@ fn calibration() -> Calibration {
 
 #[test]
 fn points_of_an_hdl64_are_those_of_another_decoder() {
-    let Some(log) = log("hdl64_revolution") else { return };
+    let Some(log) = LOGS.real_log("hdl64_revolution") else { return };
     let reader = open(&log.bytes);
     let sensor = reader.meaning().velodyne.clone().expect("a model");
     assert_eq!((sensor.model, sensor.mode), (Model::Hdl64S2, ReturnMode::Strongest), "{}", sensor.evidence);
@@ -147,7 +142,7 @@ fn points_of_an_hdl64_are_those_of_another_decoder() {
 /// With the perpendicular model nearly all points of the walls lie on them, with the plain one they do not.
 #[test]
 fn the_walls_stand_where_they_were_built() {
-    let Some(log) = log("hdl64_revolution") else { return };
+    let Some(log) = LOGS.real_log("hdl64_revolution") else { return };
     let reader = open(&log.bytes);
     let calibration = calibration();
     for (offsets, limit) in [(OffsetModel::Perpendicular, 0.001), (OffsetModel::Plain, 0.028)] {
@@ -174,7 +169,7 @@ fn the_walls_stand_where_they_were_built() {
 /// The calibration comes out of the status bytes, wherever the log begins in them.
 #[test]
 fn a_calibration_is_recovered_from_status_bytes() {
-    let Some(log) = log("hdl64_revolution") else { return };
+    let Some(log) = LOGS.real_log("hdl64_revolution") else { return };
     let template = packets(&open(&log.bytes))[0];
     let bytes = fs::read(expected("hdl64_status.bin")).unwrap();
     let status: Vec<VelodynePacket> = bytes
@@ -216,7 +211,7 @@ fn a_calibration_is_recovered_from_status_bytes() {
 #[test]
 fn revolutions_hold_every_point_once() {
     for name in ["hdl32e", "vlp16", "vlp16_dual", "hdl64_revolution", "vls128", "good"] {
-        let Some(log) = log(name) else { return };
+        let Some(log) = LOGS.real_log(name) else { return };
         let reader = open(&log.bytes);
         let sensor = reader.meaning().velodyne.clone().expect("a model");
         let calibration = sensor.model.is_hdl64().then(calibration);
@@ -246,7 +241,7 @@ fn revolutions_hold_every_point_once() {
 
 #[test]
 fn packets_are_placed_by_their_stamps() {
-    let Some(log) = log("vlp16") else { return };
+    let Some(log) = LOGS.real_log("vlp16") else { return };
     let reader = open(&log.bytes);
     let sensor = reader.meaning().velodyne.clone().expect("a model");
     let clock = reader.packet_clock(&sensor);

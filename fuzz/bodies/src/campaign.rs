@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use peak_alloc::PeakAlloc;
 use rovelog::{AnyLog, Bytes, ReadOptions, RecoverOptions, Select, Severity};
 
 use operators::{Random, damaged, length_fields};
@@ -54,10 +55,8 @@ pub struct Tally {
 
 /// What is measured, and what the machine may add.
 pub struct Meter {
-    /// Bytes in use; from now on the peak begins anew.
-    pub reset: fn() -> usize,
-    /// The peak in bytes.
-    pub peak: fn() -> usize,
+    /// The memory of the whole process.
+    pub memory: &'static PeakAlloc,
     /// The time that other work on the machine may take away: much in a test, little where time is looked at.
     pub slack: Duration,
 }
@@ -192,7 +191,8 @@ fn judge(
     tally: &mut Tally,
 ) -> Result<Option<Vec<u8>>, String> {
     let start = Instant::now();
-    let before = (meter.reset)();
+    meter.memory.reset_peak_usage();
+    let before = meter.memory.current_usage();
     let opened = read(bytes.clone());
     let (log, places) = match opened {
         Ok(opened) => opened,
@@ -207,7 +207,7 @@ fn judge(
         }
     };
     let recovery = log.recover(&mut io::sink(), &RecoverOptions::default());
-    let (peak, took) = ((meter.peak)().saturating_sub(before), start.elapsed());
+    let (peak, took) = (meter.memory.peak_usage().saturating_sub(before), start.elapsed());
     let allowed = BASE_MEMORY + MEMORY_TIMES * bytes.len();
     if peak > allowed {
         return Err(format!("{peak} bytes of memory, {allowed} are allowed"));

@@ -2,14 +2,14 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::missing_panics_doc, reason = "a panic is how a body reports")]
 
+mod alike;
 pub mod campaign;
-mod pieces;
 mod rld;
 mod rosbag;
 mod ulog;
 mod vel;
 
-pub use rld::{rld_declarations, rld_read, rld_recover, rld_stream, rld_write};
+pub use rld::{rld_declarations, rld_read, rld_rewrite, rld_stream, rld_write};
 pub use rosbag::{rosbag_declarations, rosbag_read, rosbag_rewrite, rosbag_stream, rosbag_write};
 pub use ulog::{ulog_declarations, ulog_read, ulog_rewrite, ulog_stream, ulog_write};
 pub use vel::{vel_declarations, vel_read, vel_rewrite, vel_stream, vel_write};
@@ -19,19 +19,19 @@ pub const ALL: &[fn(&[u8])] = &[
     detect,
     rld_declarations,
     rld_read,
-    rld_recover,
+    rld_rewrite,
     rld_stream,
     rld_write,
-    ulog_declarations,
-    ulog_read,
-    ulog_rewrite,
-    ulog_stream,
-    ulog_write,
     rosbag_declarations,
     rosbag_read,
     rosbag_rewrite,
     rosbag_stream,
     rosbag_write,
+    ulog_declarations,
+    ulog_read,
+    ulog_rewrite,
+    ulog_stream,
+    ulog_write,
     vel_declarations,
     vel_read,
     vel_rewrite,

@@ -10,10 +10,10 @@ use rovelog::rld_format::unit::Unit;
 use rovelog::rld_format::wire::{BlockStamps, Header, LeadIn};
 use rovelog::rld_format::writer::{ChannelSpec, LogSpec, RldWriter};
 use rovelog::rld_format::{RldReader, RldStream};
-use rovelog::{Bytes, LogReader, LogStream, ReadOptions, Select, State};
+use rovelog::{Bytes, LogReader, ReadOptions, State};
 use zerocopy::FromBytes as _;
 
-use crate::pieces::Pieces;
+use crate::alike::{Pieces, both, decode, read_records, stream_is_slice};
 
 fn open(data: &[u8]) -> Option<RldReader> {
     RldReader::new(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
@@ -28,26 +28,20 @@ pub fn rld_read(data: &[u8]) {
     let behind: u64 = behind.map(|d| d.range.end - d.range.start).sum();
     let accounted = u128::from(log.header().len() + behind) + body + u128::from(log.info().lost.bytes);
     assert_eq!(accounted, data.len() as u128, "bytes are not accounted for");
-    let mut rows = 0;
-    for record in log.records(&Select::all()) {
-        let record = record.expect("a sound record");
-        record.value().expect("a sound record decodes").to_json();
-        rows += 1;
-    }
-    assert_eq!(rows, log.info().records);
+    read_records(&log, decode);
     if let Ok(mut sums) = log.accumulator(&StatsOptions::default()) {
         assert_eq!(sums.stats(0..log.rows()).rows, log.rows());
     }
-    let mut again = Vec::new();
-    log.write_exact(0, &mut again).expect("memory can be written");
-    assert_eq!(again, data, "what was read is written back");
 }
 
-/// What is recovered is sound, and holds every row.
-pub fn rld_recover(data: &[u8]) {
+/// The log is written again as it was; what is recovered of it is sound, and holds every row.
+pub fn rld_rewrite(data: &[u8]) {
     let Some(log) = open(data) else { return };
+    let mut again = Vec::new();
+    log.write_exact(0, &mut again).expect("memory takes it");
+    assert_eq!(again, data, "what was read is written back");
     let mut out = Vec::new();
-    let Ok(report) = log.recover(&mut out, &RecoverOptions::default()) else { return };
+    let report = log.recover(&mut out, &RecoverOptions::default()).expect("memory takes it");
     assert_eq!(report.kept_bytes + report.lost_bytes(), data.len() as u64);
     let again = open(&out).expect("a recovered log opens");
     assert_eq!(again.info().state, State::Complete);
@@ -58,15 +52,9 @@ pub fn rld_recover(data: &[u8]) {
 /// The stream gives what the slice gives, however its input is split.
 pub fn rld_stream(data: &[u8]) {
     let stream = RldStream::new(Pieces(data), &ReadOptions::default());
-    let (Some(log), Ok(mut stream)) = (open(data), stream) else { return };
-    let mut records = log.records_in_file_order();
-    while let Some(got) = stream.next_record().expect("memory can be read") {
-        let want = records.next().expect("the slice has as many records");
-        assert_eq!((got.offset, got.seq), (want.offset, want.seq));
-        assert_eq!(got.payload, want.payload);
-    }
-    assert!(records.next().is_none(), "the slice has more records");
-    assert_eq!(stream.diagnostics().list(), log.diagnostics().list());
+    let Some((log, mut stream)) = both(open(data), stream) else { return };
+    // A pipe cannot know the times that are fitted to all of a log.
+    stream_is_slice(&mut stream, &log, log.records_in_file_order(), |_| None);
 }
 
 /// The declared header and stamps and the views of the same bytes agree; what is read is written back.

@@ -11,7 +11,7 @@ use rovelog::{
     Align, Bytes, Format, LogReader, LogStream, ReadOptions, RecoverOptions, Select, Severity, TopicId,
 };
 
-use crate::pieces::Pieces;
+use crate::alike::{Pieces, both, decode, read_records, stream_is_slice};
 
 fn open(data: &[u8]) -> Option<UlogReader> {
     UlogReader::new(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
@@ -39,19 +39,7 @@ pub fn ulog_read(data: &[u8]) {
             .sum();
         assert_eq!(accounted + ledger.bytes - twice, data.len() as u64, "bytes are not accounted for");
     }
-    let mut rows = 0;
-    let mut last = None;
-    for record in log.records(&Select::all()) {
-        let record = record.expect("a sound record");
-        record.value().expect("a sound record decodes").to_json();
-        rows += 1;
-        last = record.time;
-    }
-    assert_eq!(rows, log.info().records);
-    if let Some(last) = last {
-        let select = Select::all().between(Some(last.nanos / 2), Some(last.nanos)).with_latched();
-        assert!(log.records(&select).all(|record| record.is_ok()));
-    }
+    read_records(&log, decode);
     log.texts().into_iter().flatten().for_each(drop);
     log.topics().iter().for_each(|topic| drop(log.definition(topic)));
     drop((log.parameters(), log.infos(), log.multi_infos(), log.dropouts()));
@@ -60,46 +48,30 @@ pub fn ulog_read(data: &[u8]) {
 /// The stream gives what the slice gives, however its input is split.
 pub fn ulog_stream(data: &[u8]) {
     let stream = UlogStream::new(Pieces(data), &ReadOptions::default());
-    let (Some(log), Ok(mut stream)) = (open(data), stream) else { return };
-    let mut records = log.records_in_file_order();
-    while let Some(got) = stream.next_record().expect("memory can be read") {
-        let want = records.next().expect("the slice has as many records");
-        assert_eq!((got.offset, got.seq, got.time), (want.offset, want.seq, want.time));
-        assert_eq!(got.payload, want.payload);
-    }
-    assert!(records.next().is_none(), "the slice has more records");
-    assert_eq!(stream.diagnostics().list(), log.diagnostics().list());
+    let Some((log, mut stream)) = both(open(data), stream) else { return };
+    stream_is_slice(&mut stream, &log, log.records_in_file_order(), |record| record.time);
     assert_eq!(format!("{:?}", stream.info()), format!("{:?}", log.info()));
     columns(data, &log);
 }
 
 /// Columns have the rows that records have: of a log that was only opened, of one with its index, from a pipe.
 fn columns(data: &[u8], log: &UlogReader) {
+    let want: Vec<_> = log.topics().iter().map(|topic| topic.count).collect();
     let rows = |batches: &mut dyn Iterator<Item = (TopicId, usize)>| {
-        let mut rows = vec![0; log.topics().len()];
+        let mut rows = vec![0; want.len()];
         batches.for_each(|(topic, count)| rows[topic.index()] += count as u64);
         rows
     };
-    let want: Vec<_> = log.topics().iter().map(|topic| topic.count).collect();
     let all = Select::all();
     let opened = open(data).expect("it opened before");
-    assert_eq!(
-        rows(&mut opened.batches(&all).flatten().map(|(topic, batch)| (topic, batch.num_rows()))),
-        want,
-        "judged and gathered"
-    );
-    assert_eq!(
-        rows(&mut log.batches(&all).flatten().map(|(topic, batch)| (topic, batch.num_rows()))),
-        want,
-        "by the index"
-    );
+    let mut batches = opened.batches(&all).flatten().map(|(topic, batch)| (topic, batch.num_rows()));
+    assert_eq!(rows(&mut batches), want, "judged and gathered");
+    let mut batches = log.batches(&all).flatten().map(|(topic, batch)| (topic, batch.num_rows()));
+    assert_eq!(rows(&mut batches), want, "by the index");
     let stream = UlogStream::new(Pieces(data), &ReadOptions::default()).expect("it opened before");
     let mut batches = stream.batches(&all);
-    assert_eq!(
-        rows(&mut batches.by_ref().flatten().map(|(topic, batch)| (topic, batch.num_rows()))),
-        want,
-        "from a pipe"
-    );
+    let mut piped = batches.by_ref().flatten().map(|(topic, batch)| (topic, batch.num_rows()));
+    assert_eq!(rows(&mut piped), want, "from a pipe");
     assert_eq!(format!("{:?}", batches.stream().info()), format!("{:?}", log.info()));
     assert_eq!(batches.stream().diagnostics().list(), log.diagnostics().list());
     for (topic, table) in log.tables(&all).expect("small") {

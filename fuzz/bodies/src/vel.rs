@@ -14,7 +14,7 @@ use rovelog::vel_format::{Kind, Payload, VelReader, VelStream};
 use rovelog::{Bytes, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
 use zerocopy::{FromZeros as _, transmute_ref};
 
-use crate::pieces::Pieces;
+use crate::alike::{Pieces, both, decode, read_records, stream_is_slice};
 
 fn open(data: &[u8]) -> Option<VelReader> {
     VelReader::salvage(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
@@ -23,19 +23,8 @@ fn open(data: &[u8]) -> Option<VelReader> {
 /// Reads everything there is to read.
 pub fn vel_read(data: &[u8]) {
     let Some(log) = open(data) else { return };
-    let mut records = 0;
-    let mut last = None;
-    for record in log.records(&Select::all()) {
-        let record = record.expect("a sound record");
-        record.value().expect("a sound record decodes").to_json();
-        records += 1;
-        last = record.time;
-    }
-    assert_eq!(records, log.info().records);
-    if let Some(last) = last {
-        let select = Select::all().between(Some(last.nanos / 2), Some(last.nanos)).with_latched();
-        assert!(log.records(&select).all(|record| record.is_ok()));
-        let _ = log.seek(last.nanos);
+    if let Some(last) = read_records(&log, decode) {
+        assert_eq!(log.seek(last).map(|message| message.nanos), Some(last));
     }
     for kind in Kind::ALL {
         for (_, payload) in log.payloads(kind) {
@@ -62,29 +51,19 @@ pub fn vel_rewrite(data: &[u8]) {
     let mut out = Vec::new();
     let report = log.recover(&mut out, &RecoverOptions::default()).expect("memory takes any bytes");
     assert_eq!(report.kept_bytes + report.lost_bytes(), data.len() as u64);
-    let Some(recovered) = open(&out) else { panic!("what is recovered opens") };
+    let recovered = open(&out).expect("a recovered log opens");
     assert!(recovered.messages().len() >= log.messages().len());
     let mut slice = Vec::new();
     log.slice(&Select::all(), &mut slice).expect("memory takes any bytes");
-    assert!(open(&slice).is_some());
+    open(&slice).expect("a slice opens");
 }
 
 /// The stream gives what the slice gives, however its input is split.
 pub fn vel_stream(data: &[u8]) {
-    let log = VelReader::new(Bytes::copy_from_slice(data), &ReadOptions::default());
+    let log = VelReader::new(Bytes::copy_from_slice(data), &ReadOptions::default()).ok();
     let stream = VelStream::new(Pieces(data), &ReadOptions::default());
-    let (log, mut stream) = match (log, stream) {
-        (Ok(log), Ok(stream)) => (log, stream),
-        (log, stream) => return assert!(log.is_err() && stream.is_err()),
-    };
-    let mut records = log.records_in_file_order();
-    while let Some(got) = stream.next_record().expect("memory can be read") {
-        let want = records.next().expect("the slice has as many records");
-        assert_eq!((got.offset, got.seq, got.time), (want.offset, want.seq, want.time));
-        assert_eq!(got.payload, want.payload);
-    }
-    assert!(records.next().is_none(), "the slice has more records");
-    assert_eq!(stream.diagnostics().list(), log.diagnostics().list());
+    let Some((log, mut stream)) = both(log, stream) else { return };
+    stream_is_slice(&mut stream, &log, log.records_in_file_order(), |record| record.time);
     assert_eq!(format!("{:?}", stream.info()), format!("{:?}", log.info()));
 }
 

@@ -9,23 +9,15 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-const METER: Meter = Meter {
-    reset: || {
-        MEMORY.reset_peak_usage();
-        MEMORY.current_usage()
-    },
-    peak: || MEMORY.peak_usage(),
-    slack: Duration::from_mins(1),
-};
-
 // One test: the meter counts the memory of the whole process.
 #[test]
 fn every_corpus_log_damaged_once_in_each_way() {
+    let meter = Meter { memory: &MEMORY, slack: Duration::from_mins(1) };
     for format in ["rld", "rosbag", "ulog", "vel"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(format);
         let subjects = campaign::subjects(&folder).expect("the corpus is part of the repository");
         assert!(subjects.len() > 40, "{} logs of {format}", subjects.len());
-        let tallies = campaign::run(&subjects, 1, &METER, None);
+        let tallies = campaign::run(&subjects, 1, &meter, None);
         let broken: Vec<_> = tallies.values().flatten().flat_map(|tally| &tally.broken).collect();
         assert!(broken.is_empty(), "{broken:#?}");
         let cases: u64 = tallies.values().flatten().map(|tally| tally.cases).sum();

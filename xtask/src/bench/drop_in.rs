@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::python::{PYULOG, ROCKETLOGGER};
 use crate::{corpus, oracle, package, peers, root};
 
 /// An older package, the drop-in for it, and the scripts that run with both.
@@ -19,14 +20,14 @@ struct DropIn {
     works: &'static [(&'static str, &'static str)],
 }
 
-const PACKAGES: &[&str] = &["pyulog==1.3.0", "rocketlogger==2.1.3", "numpy"];
+const PACKAGES: &[&str] = &[PYULOG, ROCKETLOGGER, "numpy"];
 
 const DROP_INS: &[DropIn] = &[
     DropIn {
         package: "pyulog",
         extension: "ulg",
         ours: "rovelog.compat.pyulog",
-        log: || corpus::large_ulog().map(Some),
+        log: || corpus::large_log("ulog").map(Some),
         works: &[
             ("review", "a look at a flight: summary, parameters, texts, dropouts, attitude, position"),
             ("info", "the summary alone"),
@@ -50,7 +51,7 @@ const DROP_INS: &[DropIn] = &[
         extension: "bag",
         ours: "rovelog.compat.rosbag",
         // The original comes with the distribution's own Python, where it is installed.
-        log: || peers::distribution_python("rosbag").map(|_| corpus::large_rosbag()).transpose(),
+        log: || peers::distribution_python("rosbag").map(|_| corpus::large_log("rosbag")).transpose(),
         works: &[("messages", "`read_messages`, each message an object")],
     },
 ];

@@ -3,24 +3,16 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 
-use crate::{corpus, oracle, python, root};
-
-/// What the peers need.
-const PYTHON: &[&str] = &["pyulog==1.3.0", "numpy==2.4.6", "pyarrow==26.0.1"];
+use crate::process::run_or;
+use crate::python::{self, NUMPY, PYARROW, PYULOG};
+use crate::{corpus, oracle, root};
 
 /// Prints the tables of docs/performance.md.
 pub(super) fn run(log: Option<PathBuf>) -> Result<()> {
-    let log = log.map_or_else(corpus::large_ulog, Ok)?;
-    let binary = oracle::binary()?;
-    let status = Command::new(python::with("bench-export", PYTHON)?)
-        .arg("-B")
-        .arg(root().join("bench/export_times.py"))
-        .arg(binary)
-        .arg(log)
-        .status()
-        .context("starting the script")?;
-    ensure!(status.success(), "the bench failed");
-    Ok(())
+    let log = log.map_or_else(|| corpus::large_log("ulog"), Ok)?;
+    let mut script = Command::new(python::with("bench-export", &[PYULOG, NUMPY, PYARROW])?);
+    script.arg("-B").arg(root().join("bench/export_times.py")).arg(oracle::binary()?).arg(log);
+    run_or(&mut script, "the bench failed")
 }

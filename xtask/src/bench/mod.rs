@@ -11,15 +11,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 
-use crate::{peers, python, root};
+use crate::process::{cargo, run_or};
+use crate::{corpus, peers, python, root};
 
 /// The bench of a format.
 struct Bench {
     format: &'static str,
-    /// Makes the log where none is named, if it is not there yet.
-    log: fn() -> Result<PathBuf>,
     /// Packages of the Python peer, whose works are those of `bench/<format>_work.py`; without any it is the
     /// distribution's own Python, where the peer is installed.
     python: &'static [&'static str],
@@ -57,12 +56,12 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     };
     let log = match log {
         Some(log) => log,
-        None => (bench.log)()?,
+        None => corpus::large_log(bench.format)?,
     };
     let runner = Runner {
         program: build(bench.format)?,
         python: match bench.python {
-            [] => PathBuf::from("/usr/bin/python3"),
+            [] => PathBuf::from(peers::PYTHON),
             packages => python::with(&format!("bench-{format}"), packages)?,
         },
         view: if format == "rosbag" { peers::rosbag_view()? } else { None },
@@ -99,13 +98,9 @@ fn name(log: &Path) -> String {
 /// The program with the works of one format, so that no other format's peers are built.
 fn build(format: &str) -> Result<PathBuf> {
     let target = root().join("target/bench");
-    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--release", "--manifest-path"])
-        .arg(root().join("bench/Cargo.toml"))
-        .args(["--features", format])
-        .env("CARGO_TARGET_DIR", &target)
-        .status()?;
-    ensure!(status.success(), "the bench does not build");
+    let mut build =
+        cargo(&["build", "--release", "--manifest-path", "bench/Cargo.toml", "--features", format]);
+    run_or(build.env("CARGO_TARGET_DIR", &target), "the bench does not build")?;
     Ok(target.join("release/bench"))
 }
 
@@ -132,7 +127,8 @@ impl Runner {
             };
             let mut command = Command::new(program);
             if python {
-                command.arg(&self.script);
+                // No bytecode beside the sources.
+                command.arg("-B").arg(&self.script);
             }
             let output =
                 command.arg(work).arg(&self.log).output().with_context(|| format!("starting {work}"))?;

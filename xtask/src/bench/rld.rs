@@ -1,14 +1,9 @@
 //! What is measured on an RLD log.
 
 use super::{Bench, Group};
-use crate::corpus;
+use crate::python::ROCKETLOGGER;
 
-pub(super) const BENCH: Bench = Bench {
-    format: "rld",
-    log: corpus::large_rld,
-    python: &["rocketlogger==2.1.3", "numpy"],
-    groups: GROUPS,
-};
+pub(super) const BENCH: Bench = Bench { format: "rld", python: &[ROCKETLOGGER, "numpy"], groups: GROUPS };
 
 const GROUPS: &[Group] = &[
     Group {
@@ -16,8 +11,8 @@ const GROUPS: &[Group] = &[
         peer: "py-rocketlogger-load",
         works: &[
             ("py-rocketlogger-load", "rocketlogger 2.1.3, load (mapped; values are not decoded)"),
-            ("rld-columns", "Arrow batches of raw integers, bits and times into reused buffers"),
-            ("rld-columns-untimed", "the same without times"),
+            ("rovelog-columns", "Arrow batches of raw integers, bits and times into reused buffers"),
+            ("rovelog-columns-untimed", "the same without times"),
             ("memcpy", "the file copied into a touched buffer"),
         ],
     },
@@ -26,8 +21,8 @@ const GROUPS: &[Group] = &[
         peer: "py-rocketlogger-one",
         works: &[
             ("py-rocketlogger-one", "rocketlogger 2.1.3, load and one channel as f64"),
-            ("rld-one", "one channel as f64 into a reused buffer"),
-            ("rld-one-timed", "the same with its times"),
+            ("rovelog-one", "one channel as f64 into a reused buffer"),
+            ("rovelog-one-timed", "the same with its times"),
         ],
     },
     Group {
@@ -35,7 +30,7 @@ const GROUPS: &[Group] = &[
         peer: "py-rocketlogger-f64",
         works: &[
             ("py-rocketlogger-f64", "rocketlogger 2.1.3, load and all channels"),
-            ("rld-f64", "Arrow batches of physical values, bits and times into reused buffers"),
+            ("rovelog-f64", "Arrow batches of physical values, bits and times into reused buffers"),
         ],
     },
     Group {
@@ -50,7 +45,7 @@ const GROUPS: &[Group] = &[
                 "py-rocketlogger-energy-only",
                 "rocketlogger 2.1.3: load, merge; numpy: two energies, no statistics",
             ),
-            ("rld-energy", "the same of all channels, exact, settled currents, in one pass"),
+            ("rovelog-energy", "the same of all channels, exact, settled currents, in one pass"),
         ],
     },
     Group {
@@ -58,7 +53,7 @@ const GROUPS: &[Group] = &[
         peer: "py-rocketlogger-header",
         works: &[
             ("py-rocketlogger-header", "rocketlogger 2.1.3, header_only"),
-            ("rld-info", "rovelog::open and its summary"),
+            ("rovelog-info", "rovelog::open and its summary"),
         ],
     },
 ];

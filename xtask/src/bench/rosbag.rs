@@ -1,10 +1,8 @@
 //! What is measured on a ROS bag. The peers are Debian's python3-rosbag and librosbag-storage.
 
 use super::{Bench, Group};
-use crate::corpus;
 
-pub(super) const BENCH: Bench =
-    Bench { format: "rosbag", log: corpus::large_rosbag, python: &[], groups: GROUPS };
+pub(super) const BENCH: Bench = Bench { format: "rosbag", python: &[], groups: GROUPS };
 
 const GROUPS: &[Group] = &[
     Group {

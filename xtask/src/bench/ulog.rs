@@ -1,10 +1,9 @@
 //! What is measured on a `ULog`.
 
 use super::{Bench, Group};
-use crate::corpus;
+use crate::python::PYULOG;
 
-pub(super) const BENCH: Bench =
-    Bench { format: "ulog", log: corpus::large_ulog, python: &["pyulog==1.3.0", "numpy"], groups: GROUPS };
+pub(super) const BENCH: Bench = Bench { format: "ulog", python: &[PYULOG, "numpy"], groups: GROUPS };
 
 const GROUPS: &[Group] = &[
     Group {

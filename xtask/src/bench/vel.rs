@@ -1,22 +1,17 @@
 //! What is measured on a VEL log.
 
 use super::{Bench, Group};
-use crate::corpus;
+use crate::python::VELODYNE_DECODER;
 
-pub(super) const BENCH: Bench = Bench {
-    format: "vel",
-    log: corpus::large_vel,
-    python: &["velodyne-decoder==3.1.0", "numpy"],
-    groups: GROUPS,
-};
+pub(super) const BENCH: Bench = Bench { format: "vel", python: &[VELODYNE_DECODER, "numpy"], groups: GROUPS };
 
 const GROUPS: &[Group] = &[
     Group {
         heading: "information",
-        peer: "vel-bare-walk",
+        peer: "bare-walk",
         works: &[
-            ("vel-bare-walk", "from header to header over a fresh map, nothing else"),
-            ("vel-info", "rovelog::open and its summary"),
+            ("bare-walk", "from header to header over a fresh map, nothing else"),
+            ("rovelog-info", "rovelog::open and its summary"),
         ],
     },
     Group {
@@ -24,8 +19,8 @@ const GROUPS: &[Group] = &[
         peer: "pyvelodyne-points",
         works: &[
             ("pyvelodyne-points", "velodyne-decoder 3.1.0 (C++, from Python)"),
-            ("vel-points", "revolutions into one buffer, calibration recovered"),
-            ("vel-points-exact", "the same with exact azimuths and corrected intensities"),
+            ("rovelog-points", "revolutions into one buffer, calibration recovered"),
+            ("rovelog-points-exact", "the same with exact azimuths and corrected intensities"),
         ],
     },
     Group {
@@ -33,15 +28,15 @@ const GROUPS: &[Group] = &[
         peer: "py-recorded",
         works: &[
             ("py-recorded", "the time that the recording took"),
-            ("vel-points", "revolutions into one buffer, one thread"),
+            ("rovelog-points", "revolutions into one buffer, one thread"),
         ],
     },
     Group {
         heading: "JPEGs",
-        peer: "vel-jpeg-decoded",
+        peer: "rovelog-jpeg-decoded",
         works: &[
-            ("vel-jpeg-decoded", "every image to pixels"),
-            ("vel-jpeg-extracted", "every image to a file of its own in memory, as it lies"),
+            ("rovelog-jpeg-decoded", "every image to pixels"),
+            ("rovelog-jpeg-extracted", "every image to a file of its own in memory, as it lies"),
         ],
     },
 ];

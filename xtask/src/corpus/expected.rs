@@ -96,6 +96,11 @@ pub(crate) fn refused(format: &str, version: &str, kind: &str, contains: &str) -
     })
 }
 
+/// A field of a topic that holds no others.
+pub(crate) fn field(name: &str, ty: &str) -> Value {
+    json!({"name": name, "type": ty})
+}
+
 /// Nanoseconds of microseconds, as written in the truth.
 pub(crate) fn ns(us: u64) -> String {
     (u128::from(us) * 1000).to_string()

@@ -2,6 +2,7 @@
 
 mod docs;
 mod expected;
+mod large;
 mod lay;
 mod manifest;
 mod rld;
@@ -17,27 +18,13 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::root;
 
-pub(crate) use rld::large::default_log as large_rld;
-pub(crate) use rosbag::large::default_log as large_rosbag;
-pub(crate) use ulog::large::default_log as large_ulog;
-pub(crate) use vel::large::default_log as large_vel;
+pub(crate) use large::large_log;
 
 /// What is committed must stay small.
 const SIZE_LIMIT: usize = 64 * 1024;
 
 /// Files in `corpus/` that a person writes.
 const BY_HAND: &[&str] = &[".gitattributes", "README.md"];
-
-/// What runs with the arguments that are left.
-type Command = fn(&[String]) -> Result<()>;
-
-/// Who makes large logs of a format; without a name it is the first.
-const LARGE: &[(&str, Command)] = &[
-    ("ulog", ulog::large::command),
-    ("rld", rld::large::command),
-    ("rosbag", rosbag::large::command),
-    ("vel", vel::large::command),
-];
 
 /// One test file: what it is called, what it is for, how it is made.
 pub(crate) struct Case {
@@ -78,12 +65,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     match args {
         [] => write(),
         [flag] if flag == "--check" => check(),
-        [flag, format, rest @ ..] if flag == "--large" => {
-            match LARGE.iter().find(|large| large.0 == format) {
-                Some((_, command)) => command(rest),
-                None => ulog::large::command(&args[1..]),
-            }
-        }
+        [flag, rest @ ..] if flag == "--large" => large::command(rest),
         _ => bail!("usage: gen-corpus [--check | --large [FORMAT] SIZE [--from FILE] [-o PATH]]"),
     }
 }
@@ -206,7 +188,56 @@ pub(crate) fn words(format: &str) -> BTreeMap<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    /// The rules of each format's document: letters, and how far their numbers go. RLD's D36 is about files of 2 GiB; a
+    /// test of the crate has it.
+    const RULES: &[(&str, &[(char, u32)])] = &[
+        ("ulog", &[('D', 33), ('U', 4)]),
+        ("rld", &[('D', 35)]),
+        ("rosbag", &[('B', 28), ('M', 12), ('D', 5), ('V', 3)]),
+        ("vel", &[('D', 38)]),
+    ];
+
+    /// Words for what no small file shows, or none that is read alone and without being asked for more.
+    const WITHOUT_CASE: &[&str] = &[
+        "table_from_first",
+        "part_left_out",
+        "stopped_at_2_gib",
+        "too_many_topics",
+        "bad_magic",
+        "id_collision",
+    ];
+
+    #[test]
+    fn every_rule_has_a_case() {
+        assert_eq!(RULES.iter().map(|rules| rules.0).collect::<Vec<_>>(), formats());
+        for (format, rules) in RULES {
+            let of_format = cases().filter(|case| case.format == *format);
+            let tested: BTreeSet<&str> = of_format.flat_map(|case| case.rules).copied().collect();
+            let all =
+                rules.iter().flat_map(|(letter, last)| (1..=*last).map(move |n| format!("{letter}{n}")));
+            let missing: Vec<_> = all.filter(|rule| !tested.contains(rule.as_str())).collect();
+            assert!(missing.is_empty(), "{format}: no case tests {missing:?}");
+        }
+    }
+
+    #[test]
+    fn every_word_of_a_document_has_a_case() {
+        for format in formats() {
+            let text = fs::read_to_string(root().join(format!("docs/formats/{format}.md"))).unwrap();
+            let rows = text.lines().filter(|line| line.starts_with("| E-") || line.starts_with("| W-"));
+            let documented: Vec<_> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+            assert!(documented.len() > 15, "{format}: only {documented:?}");
+            let expected = words(format);
+            for word in documented {
+                let without = WITHOUT_CASE.contains(&word);
+                assert_eq!(expected.contains_key(word), !without, "{format}: cases that expect {word}");
+            }
+        }
+    }
 
     #[test]
     fn what_is_lost_lies_in_the_file_and_in_order() {

@@ -5,17 +5,18 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{binary, real, script};
-use crate::{peers, root};
+use super::{binary, real, rosbag, script};
+use crate::python::{MCAP, NUMPY, PYARROW, PYULOG};
+use crate::root;
 
 /// What the scripts need; numpy decides how ulog2csv prints numbers.
 const REQUIREMENTS: &[&str] = &[
-    "pyulog==1.3.0",
-    "numpy==2.4.6",
-    "pyarrow==26.0.1",
+    PYULOG,
+    NUMPY,
+    PYARROW,
     "polars==2.1.0",
     "duckdb==2.0.0",
-    "mcap==1.6.0",
+    MCAP,
     "mcap-protobuf-support==0.6.0",
     "foxglove-schemas-protobuf==0.4.0",
     "laspy[lazrs]==2.7.0",
@@ -25,7 +26,7 @@ const REQUIREMENTS: &[&str] = &[
 const OF_TRACKS: &[&str] = &["fastkml==1.4.0", "lxml==6.1.3", "gpxpy==1.6.2"];
 
 /// What the readers of bags need.
-const OF_BAGS: &[&str] = &["rosbags==0.11.9", "mcap==1.6.0", "mcap-ros2-support==0.6.0"];
+const OF_BAGS: &[&str] = &["rosbags==0.11.9", MCAP, "mcap-ros2-support==0.6.0"];
 
 /// Every value of every real log in every kind of file.
 pub(super) fn judge() -> Result<()> {
@@ -34,14 +35,12 @@ pub(super) fn judge() -> Result<()> {
     let mut differ = Vec::new();
     for name in ["export_tables.py", "export_mcap.py", "export_mcap_sensors.py"] {
         let mut judge = script(name, "oracle-export", REQUIREMENTS)?;
-        let status = judge.arg(&binary).arg(&real).status().context("starting the script")?;
-        if !status.success() {
+        if !passes(judge.arg(&binary).arg(&real))? {
             differ.push(name);
         }
     }
     let mut judge = script("export_tracks.py", "oracle-tracks", OF_TRACKS)?;
-    let judge = judge.arg(&binary).arg(&real).arg(root().join("corpus"));
-    if !judge.status().context("starting the script")?.success() {
+    if !passes(judge.arg(&binary).arg(&real).arg(root().join("corpus")))? {
         differ.push("export_tracks.py");
     }
     for mode in ["bag2", "ros2"] {
@@ -50,14 +49,10 @@ pub(super) fn judge() -> Result<()> {
             differ.push("export_bags.py");
         }
     }
-    if let Some(python) = peers::distribution_python("rosbag") {
-        let mut judge = Command::new(python);
-        judge.arg("-B").arg(root().join("oracle/export_bags.py"));
-        if !bags(&mut judge, "debian", &binary, &real)? {
-            differ.push("export_bags.py with python3-rosbag");
-        }
-    } else {
-        println!("SKIPPED: python3-rosbag is not installed");
+    if let Some(mut judge) = rosbag::script("export_bags.py")
+        && !bags(&mut judge, "debian", &binary, &real)?
+    {
+        differ.push("export_bags.py with python3-rosbag");
     }
     ensure!(differ.is_empty(), "what is written differs from the log: {}", differ.join(", "));
     Ok(())
@@ -65,6 +60,9 @@ pub(super) fn judge() -> Result<()> {
 
 /// Whether one of the readers of bags finds in all that is written what the old bags hold.
 fn bags(judge: &mut Command, mode: &str, binary: &Path, real: &Path) -> Result<bool> {
-    judge.arg(mode).arg(binary).arg(real.join("rosbag12")).arg(root().join("corpus/rosbag"));
+    passes(judge.arg(mode).arg(binary).arg(real.join("rosbag12")).arg(root().join("corpus/rosbag")))
+}
+
+fn passes(judge: &mut Command) -> Result<bool> {
     Ok(judge.status().context("starting the script")?.success())
 }

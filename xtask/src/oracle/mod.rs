@@ -14,8 +14,9 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 
+use crate::process::{cargo, run};
 use crate::{python, root};
 
 /// Compares, and fails where there is a difference that is not meant.
@@ -56,13 +57,7 @@ pub(crate) fn real() -> Option<PathBuf> {
 
 /// The release binary of `rovelog`, built now.
 pub(crate) fn binary() -> Result<PathBuf> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["build", "--quiet", "--release", "-p", "rovelog-cli"])
-        .current_dir(root())
-        .status()
-        .context("starting cargo")?;
-    ensure!(status.success(), "building rovelog ended with {status}");
+    run(&mut cargo(&["build", "--quiet", "--release", "-p", "rovelog-cli"]))?;
     let name = format!("rovelog{}", env::consts::EXE_SUFFIX);
     let binary = target().join("release").join(name);
     ensure!(binary.is_file(), "cargo built no {}", binary.display());
@@ -71,10 +66,15 @@ pub(crate) fn binary() -> Result<PathBuf> {
 
 /// A script of `oracle/`, ready for its arguments, with a Python that has `packages`.
 fn script(name: &str, environment: &str, packages: &[&str]) -> Result<Command> {
-    let mut command = Command::new(python::with(environment, packages)?);
+    Ok(script_with(python::with(environment, packages)?, name))
+}
+
+/// A script of `oracle/` with this interpreter.
+fn script_with(python: PathBuf, name: &str) -> Command {
+    let mut command = Command::new(python);
     // No bytecode beside the sources.
     command.arg("-B").arg(root().join("oracle").join(name));
-    Ok(command)
+    command
 }
 
 /// Where cargo builds.

@@ -1,57 +1,42 @@
 //! rocketlogger as the judge.
 
+use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 
-use super::{binary, real, script};
-use crate::{python, root};
+use super::{binary, real};
+use crate::process::{run, run_or};
+use crate::python::{self, ROCKETLOGGER};
+use crate::root;
 
-/// What the script needs; the versions are the ones the documents speak of.
-pub(super) const REQUIREMENTS: &[&str] = &["rocketlogger==2.1.3", "numpy"];
+const REQUIREMENTS: &[&str] = &[ROCKETLOGGER, "numpy"];
 
 /// Every raw value and stamp of real and corpus logs beside rocketlogger's; its source package has 21 real logs.
 pub(super) fn judge() -> Result<()> {
-    let binary = binary()?;
-    let mut judge = script("rld_rocketlogger.py", "oracle-rld", REQUIREMENTS)?;
-    judge.arg(binary).arg(source_logs()?).arg(root().join("corpus/rld"));
-    if let Some(real) = real() {
-        judge.arg(real.join("rld"));
-    }
-    let status = judge.status().context("starting the script")?;
-    ensure!(status.success(), "rovelog and rocketlogger differ where they are not meant to");
-    Ok(())
+    let mut judge = script("rld_rocketlogger.py")?;
+    judge.arg(binary()?).arg(source_logs()?).arg(root().join("corpus/rld"));
+    judge.args(real().map(|real| real.join("rld")));
+    run_or(&mut judge, "rovelog and rocketlogger differ where they are not meant to")
+}
+
+/// A script that has rocketlogger at hand.
+pub(super) fn script(name: &str) -> Result<Command> {
+    super::script(name, "oracle-rld", REQUIREMENTS)
 }
 
 /// The folder of logs in the source package of the judge, fetched once.
-fn source_logs() -> Result<std::path::PathBuf> {
+fn source_logs() -> Result<PathBuf> {
     let folder = root().join("target/rocketlogger-source");
-    let logs = folder.join("rocketlogger-2.1.3/data");
+    let package = ROCKETLOGGER.replace("==", "-");
+    let logs = folder.join(&package).join("data");
     if logs.is_dir() {
         return Ok(logs);
     }
-    let python = python::with("oracle-rld", REQUIREMENTS)?;
-    let fetched = Command::new(python)
-        .args([
-            "-m",
-            "pip",
-            "download",
-            "--quiet",
-            "--no-deps",
-            "--no-binary",
-            ":all:",
-            "rocketlogger==2.1.3",
-            "-d",
-        ])
-        .arg(&folder)
-        .status()?;
-    ensure!(fetched.success(), "pip download ended with {fetched}");
-    let unpacked = Command::new("tar")
-        .arg("xzf")
-        .arg(folder.join("rocketlogger-2.1.3.tar.gz"))
-        .arg("-C")
-        .arg(&folder)
-        .status()?;
-    ensure!(unpacked.success(), "tar ended with {unpacked}");
+    let mut pip = Command::new(python::with("oracle-rld", REQUIREMENTS)?);
+    pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", ROCKETLOGGER, "-d"]);
+    run(pip.arg(&folder))?;
+    let mut tar = Command::new("tar");
+    run(tar.arg("xzf").arg(folder.join(format!("{package}.tar.gz"))).arg("-C").arg(&folder))?;
     Ok(logs)
 }

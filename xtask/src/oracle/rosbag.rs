@@ -1,26 +1,29 @@
 //! Debian's python3-rosbag and librosbag-storage as the judges.
 
+use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail};
 
-use super::{binary, real};
+use super::{binary, real, script_with};
+use crate::process::run_or;
 use crate::{peers, root};
 
 /// Every value of real and corpus bags beside theirs, and what they say of recovered ones.
 pub(super) fn judge() -> Result<()> {
-    let Some(python) = peers::distribution_python("rosbag") else {
-        bail!("python3-rosbag is not installed: apt-get install python3-rosbag");
+    let Some(mut judge) = script("rosbag_python.py") else {
+        bail!("without python3-rosbag there is no judge")
     };
-    let binary = binary()?;
-    let view = peers::rosbag_view()?.map_or_else(|| "-".into(), std::path::PathBuf::into_os_string);
-    let mut judge = Command::new(python);
-    judge.arg("-B").arg(root().join("oracle/rosbag_python.py"));
-    judge.arg(binary).arg(view).arg(root().join("corpus"));
-    if let Some(real) = real() {
-        judge.arg(real);
+    let view = peers::rosbag_view()?.unwrap_or_else(|| PathBuf::from("-"));
+    judge.arg(binary()?).arg(view).arg(root().join("corpus")).args(real());
+    run_or(&mut judge, "rovelog and the readers of ROS differ where they are not meant to")
+}
+
+/// A script with the distribution's Python, which has python3-rosbag; says so where that is not installed.
+pub(super) fn script(name: &str) -> Option<Command> {
+    let python = peers::distribution_python("rosbag");
+    if python.is_none() {
+        println!("SKIPPED: python3-rosbag is not installed: apt-get install python3-rosbag");
     }
-    let status = judge.status().context("starting the script")?;
-    ensure!(status.success(), "rovelog and the readers of ROS differ where they are not meant to");
-    Ok(())
+    python.map(|python| script_with(python, name))
 }

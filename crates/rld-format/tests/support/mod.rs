@@ -1,34 +1,26 @@
-//! What the tests share beside `rovelog-testing`.
+//! What the tests share beside `rovelog-testing`: how logs are opened, and the picture of what a reader makes of one.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
-
-use std::path::{Path, PathBuf};
 
 use rld_format::{RldReader, RldStream};
 use rovelog_core::{Bytes, LogReader, LogStream, ReadOptions};
-use rovelog_testing::{Dribble, Log, Overview, record_json};
+use rovelog_testing::{Dribble, Log, Logs, Overview, record_json, sort_notes};
 use serde_json::{Value as Json, json};
 
-/// Every log of the corpus.
-pub fn corpus() -> Vec<Log> {
-    rovelog_testing::corpus("rld", "rld", 70)
-}
+pub const LOGS: Logs = rovelog_testing::RLD;
 
-/// The folder of real logs; says so where there is none.
-pub fn real() -> Option<PathBuf> {
-    rovelog_testing::real("rld")
-}
-
-/// The real logs; none, and a word about it, where they are absent.
-pub fn real_logs() -> Vec<Log> {
-    real().map(|folder| rovelog_testing::logs_in(&folder, "rld")).unwrap_or_default()
-}
-
+/// A log that may be refused.
 pub fn try_open(bytes: &Bytes) -> Option<RldReader> {
     RldReader::new(bytes.clone(), &ReadOptions::default()).ok()
 }
 
+/// A log that must open.
 pub fn open(bytes: &Bytes) -> RldReader {
     RldReader::new(bytes.clone(), &ReadOptions::default()).expect("a log that opens")
+}
+
+/// All logs that open, those of the corpus and the real ones.
+pub fn readable() -> impl Iterator<Item = (Log, RldReader)> {
+    LOGS.all().into_iter().filter_map(|log| try_open(&log.bytes).map(|reader| (log, reader)))
 }
 
 pub fn stream<'a>(bytes: &'a [u8], sizes: &[usize]) -> RldStream<Dribble<'a>> {
@@ -79,21 +71,6 @@ pub fn picture_of_stream<R: std::io::Read + Send>(stream: &mut RldStream<R>) -> 
     let mut json = overview.picture(&records);
     sort_notes(&mut json);
     json
-}
-
-/// Notes at one offset stand in the order of their codes.
-fn sort_notes(json: &mut Json) {
-    let notes = json["notes"].as_array_mut().expect("notes");
-    let key = |note: &Json| {
-        let offset: u64 = note["offset"].as_str().expect("text").parse().expect("a number");
-        (offset, note["code"].as_str().expect("text").to_owned())
-    };
-    notes.sort_by_key(key);
-}
-
-pub fn json(path: &Path) -> Json {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).expect("JSON")
 }
 
 /// An integer that is a JSON number or a text.

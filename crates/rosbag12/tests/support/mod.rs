@@ -1,33 +1,12 @@
-//! What the tests share: where bags are, and one neutral picture of what a reader makes of a bag.
+//! What the tests share beside `rovelog-testing`: how bags are opened, and the picture of what a reader makes of one.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
-use std::path::{Path, PathBuf};
-
 use rosbag12::{BagOptions, BagReader, BagStream};
-use rovelog_core::{Bytes, Diagnostics, LogInfo, LogReader, LogStream, Record, Topic, Value};
-use rovelog_testing::{Overview, json_of, nanos};
+use rovelog_core::{Bytes, Diagnostics, LogInfo, LogReader, LogStream, Record, Topic};
+use rovelog_testing::{Log, Logs, Overview, detail, json_of, nanos, record_with, sort_notes};
 use serde_json::{Value as Json, json};
 
-pub use rovelog_testing::Log;
-
-/// All bags of a folder, by name, compressed ones too.
-pub fn logs_in(folder: &Path) -> Vec<Log> {
-    let mut logs = rovelog_testing::logs_in(folder, "bag");
-    for extension in ["gz", "bz2"] {
-        logs.extend(rovelog_testing::logs_in(folder, extension));
-    }
-    logs
-}
-
-/// The corpus: small bags laid from the specification.
-pub fn corpus() -> Vec<Log> {
-    rovelog_testing::corpus("rosbag", "bag", 40)
-}
-
-/// The folder of real bags.
-pub fn real() -> Option<PathBuf> {
-    rovelog_testing::real("rosbag12")
-}
+pub const LOGS: Logs = rovelog_testing::ROSBAG;
 
 /// How a bag is read: those without a version line on request.
 pub fn options(name: &str) -> BagOptions {
@@ -35,31 +14,25 @@ pub fn options(name: &str) -> BagOptions {
     if name.starts_with("v0") { options.as_version_0() } else { options }
 }
 
+/// A bag that may be refused.
+pub fn try_open(bytes: &Bytes) -> Option<BagReader> {
+    BagReader::new(bytes.clone(), &BagOptions::default()).ok()
+}
+
+/// A bag that must open.
 pub fn open(bytes: &Bytes) -> BagReader {
     BagReader::new(bytes.clone(), &BagOptions::default()).expect("a bag that opens")
 }
 
-/// The bags of the corpus that open, and the real ones.
-pub fn readable() -> Vec<(Log, BagReader)> {
-    let mut logs = corpus();
-    logs.extend(real().map(|folder| logs_in(&folder)).unwrap_or_default());
-    let open = |log: Log| Some((BagReader::new(log.bytes.clone(), &options(&log.name)).ok()?, log));
-    logs.into_iter().filter_map(open).map(|(bag, log)| (log, bag)).collect()
+/// All bags that open, those of the corpus and the real ones.
+pub fn readable() -> impl Iterator<Item = (Log, BagReader)> {
+    let open = |log: &Log| BagReader::new(log.bytes.clone(), &options(&log.name)).ok();
+    LOGS.all().into_iter().filter_map(move |log| open(&log).map(|bag| (log, bag)))
 }
 
 /// A record with its fields; null where the payload is too short for them.
 fn record_json(record: &Record<'_>) -> Json {
-    json!({
-        "topic": record.topic.name,
-        "t_ns": nanos(record.time),
-        "offset": record.offset.to_string(),
-        "seq": record.seq,
-        "data": record.value().map_or(Json::Null, |value| json_of(&value)),
-    })
-}
-
-fn detail<'a>(info: &'a LogInfo, key: &str) -> Option<&'a Value> {
-    info.details.iter().find(|detail| detail.key == key).map(|detail| &detail.value)
+    record_with(record, &record.value().map_or(Json::Null, |value| json_of(&value)))
 }
 
 /// Numbers of 64 bits, which values write as texts, as numbers again.
@@ -76,19 +49,12 @@ fn numbers(json: Json) -> Json {
 fn common(info: &LogInfo, topics: &[Topic], diagnostics: &Diagnostics, records: &[Json]) -> Json {
     let overview = Overview { format: "rosbag", clock: "unix", info, topics, diagnostics };
     let mut json = overview.picture(records);
-    // Notes about one place come in the order of their names there.
-    if let Some(notes) = json["notes"].as_array_mut() {
-        let key = |note: &Json| {
-            let text = |key: &str| note[key].as_str().expect("a text").to_owned();
-            (text("offset").parse::<u64>().expect("a number"), text("code"))
-        };
-        notes.sort_by_key(key);
-    }
+    sort_notes(&mut json);
     // A bag without times has still the clock of its version.
     if info.start.is_none() && matches!(&*info.version, "1.0" | "0") {
         json["clock"] = "log_start".into();
     }
-    let of = |key: &str| detail(info, key).map_or(Json::Null, json_of);
+    let of = |key: &str| detail(&info.details, key).map_or(Json::Null, json_of);
     let ops = of("records_by_op").as_object().cloned().unwrap_or_default();
     let number = |name: &str| match name {
         "definition" => "1".to_owned(),

@@ -1,44 +1,39 @@
-//! What the tests share: where logs are, and one neutral picture of what a reader makes of a log.
+//! What the tests share beside `rovelog-testing`: how logs are opened, and the picture of what a reader makes of one.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
-use std::path::{Path, PathBuf};
-
 use rovelog_core::{Bytes, Diagnostics, LogInfo, LogReader, LogStream, ReadOptions, Topic, Value};
-use rovelog_testing::{Overview, hex, json_of, nanos, record_json};
+use rovelog_testing::{Log, Logs, Overview, detail, hex, json_of, nanos, record_json};
 use serde_json::{Value as Json, json};
 use ulog_format::message::Message;
 use ulog_format::{StreamItem, UlogReader, UlogStream};
 
-pub use rovelog_testing::Log;
+pub const LOGS: Logs = rovelog_testing::ULOG;
 
-/// All files `*.ulg` of a folder, by name.
-pub fn logs_in(folder: &Path) -> Vec<Log> {
-    rovelog_testing::logs_in(folder, "ulg")
+/// Logs beside the real ones with what no real one has; none where there are no real logs.
+pub fn quirks() -> Vec<Log> {
+    LOGS.folder().map(|folder| rovelog_testing::logs_in(&folder.join("quirks"), "ulg")).unwrap_or_default()
 }
 
-/// The corpus: small logs laid from the specification.
-pub fn corpus() -> Vec<Log> {
-    rovelog_testing::corpus("ulog", "ulg", 40)
+/// A log that may be refused.
+pub fn try_open(bytes: &Bytes) -> Option<UlogReader> {
+    UlogReader::new(bytes.clone(), &ReadOptions::default()).ok()
 }
 
-/// The folder of real logs.
-pub fn real() -> Option<PathBuf> {
-    rovelog_testing::real("ulog")
-}
-
+/// A log that must open.
 pub fn open(bytes: &Bytes) -> UlogReader {
     UlogReader::new(bytes.clone(), &ReadOptions::default()).expect("a log that opens")
 }
 
-fn detail<'a>(info: &'a LogInfo, key: &str) -> Option<&'a Value> {
-    info.details.iter().find(|detail| detail.key == key).map(|detail| &detail.value)
+/// All logs that open, those of the corpus and the real ones.
+pub fn readable() -> impl Iterator<Item = (Log, UlogReader)> {
+    LOGS.all().into_iter().filter_map(|log| try_open(&log.bytes).map(|reader| (log, reader)))
 }
 
 /// What both readers say alike.
 fn common(info: &LogInfo, all_topics: &[Topic], diagnostics: &Diagnostics, records: &[Json]) -> Json {
     let overview = Overview { format: "ulog", clock: "boot", info, topics: all_topics, diagnostics };
     let mut json = overview.picture(records);
-    json["messages"] = detail(info, "message_types").map_or(Json::Null, json_of);
+    json["messages"] = detail(&info.details, "message_types").map_or(Json::Null, json_of);
     json
 }
 

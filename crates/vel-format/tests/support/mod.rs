@@ -1,23 +1,26 @@
-//! What the tests share: where logs are, and one neutral picture of what a reader makes of a log.
+//! What the tests share beside `rovelog-testing`: how logs are opened, and the picture of what a reader makes of one.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use rovelog_core::{Bytes, LogReader, LogStream, ReadOptions};
-use rovelog_testing::{Log, Overview, json_of, record_json};
+use rovelog_testing::{Log, Logs, Overview, detail, json_of, record_json};
 use serde_json::{Value as Json, json};
 use vel_format::{VelReader, VelStream};
 
-/// The corpus: small logs laid from the specification.
-pub fn corpus() -> Vec<Log> {
-    rovelog_testing::corpus("vel", "vel", 50)
+pub const LOGS: Logs = rovelog_testing::VEL;
+
+/// A log that may be refused.
+pub fn try_open(bytes: &Bytes) -> Option<VelReader> {
+    VelReader::new(bytes.clone(), &ReadOptions::default()).ok()
 }
 
-/// The real logs, those of an independent writer.
-pub fn real() -> Vec<Log> {
-    rovelog_testing::real("vel").map_or_else(Vec::new, |folder| rovelog_testing::logs_in(&folder, "vel"))
-}
-
+/// A log that must open.
 pub fn open(bytes: &Bytes) -> VelReader {
     VelReader::new(bytes.clone(), &ReadOptions::default()).expect("a log that opens")
+}
+
+/// All logs that open, those of the corpus and the real ones.
+pub fn readable() -> impl Iterator<Item = (Log, VelReader)> {
+    LOGS.all().into_iter().filter_map(|log| try_open(&log.bytes).map(|reader| (log, reader)))
 }
 
 /// Everything that the random-access reader makes of a log, in the form of the expected results.
@@ -43,7 +46,7 @@ pub fn picture_of_stream(input: impl std::io::Read + Send) -> Json {
 
 /// What only this format has: details by key, choices by what they are about.
 fn with_own(mut picture: Json, info: &rovelog_core::LogInfo) -> Json {
-    let detail = |key: &str| info.details.iter().find(|detail| detail.key == key).map(|d| json_of(&d.value));
+    let detail = |key: &str| detail(&info.details, key).map(json_of);
     let choices = detail("choices").unwrap_or_default();
     let choice = |choice: &Json| {
         let what = choice["what"].as_str().expect("a word").to_owned();

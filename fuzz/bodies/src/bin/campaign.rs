@@ -15,15 +15,6 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-const METER: Meter = Meter {
-    reset: || {
-        MEMORY.reset_peak_usage();
-        MEMORY.current_usage()
-    },
-    peak: || MEMORY.peak_usage(),
-    slack: Duration::from_millis(250),
-};
-
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1).peekable();
     let Some(seeds) = args.next().and_then(|seeds| seeds.parse().ok()) else {
@@ -42,7 +33,8 @@ fn main() -> ExitCode {
         }
     }
     let mut broken = 0;
-    for (format, tallies) in campaign::run(&subjects, seeds, &METER, keep.as_deref()) {
+    let meter = Meter { memory: &MEMORY, slack: Duration::from_millis(250) };
+    for (format, tallies) in campaign::run(&subjects, seeds, &meter, keep.as_deref()) {
         let logs = subjects.iter().filter(|subject| subject.format == format).count();
         println!("**{format}**, {logs} logs:\n");
         println!(

@@ -1,45 +1,21 @@
-//! `gen-corpus --large rld`: a log of any size for measuring. 64 kSPS, eight bits, four voltages and two currents
-//! of two ranges each, blocks of a second, values like a load that sleeps and wakes.
+//! Large RLD logs: 64 kSPS, eight bits, four voltages and two currents of two ranges each, blocks of a second, values like
+//! a load that sleeps and wakes.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 
 use super::lay::{Channel, LeadIn, stamps};
-use crate::{root, size};
+use crate::corpus::large::{Large, Order};
+
+pub(in crate::corpus) const LARGE: Large =
+    Large { format: "rld", stem: "power", extension: "rld", default: 400_000_000, from: None, write };
 
 const RATE: u32 = 64_000;
 
 /// Bytes of a row: a word and eight values.
 const ROW: u64 = 36;
-
-/// Writes one.
-pub(in crate::corpus) fn command(args: &[String]) -> Result<()> {
-    let (wanted, out) = match args {
-        [size] => (size::parse(size)?, None),
-        [size, flag, path] if flag == "-o" => (size::parse(size)?, Some(PathBuf::from(path))),
-        _ => bail!("usage: gen-corpus --large rld SIZE [-o PATH]"),
-    };
-    let out = out.unwrap_or_else(|| path(wanted));
-    let bytes = write(&out, wanted)?;
-    println!("{}: {bytes} bytes", out.display());
-    Ok(())
-}
-
-fn path(size: u64) -> PathBuf {
-    root().join(format!("target/large/power-{size}.rld"))
-}
-
-/// The log of 400 MB that benches read, made when it is not there yet.
-pub(crate) fn default_log() -> Result<PathBuf> {
-    let path = path(400_000_000);
-    if !path.is_file() {
-        write(&path, 400_000_000)?;
-    }
-    Ok(path)
-}
 
 fn channels() -> (Vec<Channel>, Vec<Channel>) {
     let channel =
@@ -56,12 +32,9 @@ fn channels() -> (Vec<Channel>, Vec<Channel>) {
     (bits.into_iter().chain(ranges).collect(), volts.into_iter().chain(amps).collect())
 }
 
-fn write(out: &PathBuf, size: u64) -> Result<u64> {
-    if let Some(folder) = out.parent() {
-        fs::create_dir_all(folder)?;
-    }
+fn write(order: &Order, out: &mut BufWriter<File>) -> Result<String> {
     let block = 32 + u64::from(RATE) * ROW;
-    let blocks = u32::try_from((size / block).max(1))?;
+    let blocks = u32::try_from((order.size / block).max(1))?;
     let (binary, analog) = channels();
     let comment = b"synthetic load\0\0";
     let lead_in = LeadIn {
@@ -78,14 +51,10 @@ fn write(out: &PathBuf, size: u64) -> Result<u64> {
         binary: 8,
         analog: 8,
     };
-    // Written under another name until it is whole.
-    let partial = out.with_extension("partial");
-    let file = File::create(&partial).with_context(|| format!("creating {}", partial.display()))?;
-    let mut to = BufWriter::with_capacity(1 << 20, file);
-    to.write_all(&lead_in.bytes())?;
-    to.write_all(comment)?;
+    out.write_all(&lead_in.bytes())?;
+    out.write_all(comment)?;
     for channel in binary.iter().chain(&analog) {
-        to.write_all(&channel.bytes())?;
+        out.write_all(&channel.bytes())?;
     }
     let mut noise = 1u64;
     for number in 0..u64::from(blocks) {
@@ -94,15 +63,12 @@ fn write(out: &PathBuf, size: u64) -> Result<u64> {
             (i64::try_from((base + at) / 1_000_000_000), i64::try_from((base + at) % 1_000_000_000))
         };
         let (real, mono) = (pair(1_700_000_000_000_000_000), pair(5_000_000_000_000));
-        to.write_all(&stamps((real.0?, real.1?), (mono.0?, mono.1?)))?;
+        out.write_all(&stamps((real.0?, real.1?), (mono.0?, mono.1?)))?;
         for i in 0..u64::from(RATE) {
-            to.write_all(&row(number * u64::from(RATE) + i, &mut noise))?;
+            out.write_all(&row(number * u64::from(RATE) + i, &mut noise))?;
         }
     }
-    to.flush()?;
-    drop(to);
-    fs::rename(&partial, out)?;
-    Ok(fs::metadata(out)?.len())
+    Ok(format!("{blocks} blocks"))
 }
 
 /// Asleep at 20 uA for most of the time, awake at 30 mA for 25 ms of each quarter of a second.

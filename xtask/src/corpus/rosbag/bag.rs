@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
-use super::lay::{VERSION_LINE, bag_header, record, u32_bytes};
+use super::lay::{VERSION_LINE, bag_header, entry, record, u32_bytes};
 use crate::corpus::Made;
+use crate::corpus::expected::field;
 
 /// A stamp: seconds and nanoseconds.
 pub(super) type Stamp = (u32, u32);
@@ -48,13 +49,7 @@ impl Topic {
 
     /// A topic of type `std_msgs/String`.
     pub(super) fn string(name: &str) -> Self {
-        Self::new(
-            name,
-            "std_msgs/String",
-            STRING_SUM,
-            "string data\n",
-            json!([{"name": "data", "type": "text"}]),
-        )
+        Self::new(name, "std_msgs/String", STRING_SUM, "string data\n", json!([field("data", "text")]))
     }
 
     /// The same, expected to be decoded by a definition from elsewhere.
@@ -295,12 +290,7 @@ impl Bag {
     /// The bytes of the index that a recorder would write now.
     pub(super) fn index_records(&self) -> Vec<Vec<u8>> {
         let record_of = |(topic, (ty, entries)): (&String, &Entries)| {
-            let mut data = Vec::new();
-            for ((sec, nsec), pos) in entries {
-                data.extend(sec.to_le_bytes());
-                data.extend(nsec.to_le_bytes());
-                data.extend(pos.to_le_bytes());
-            }
+            let data: Vec<u8> = entries.iter().flat_map(|(stamp, pos)| entry(*stamp, *pos)).collect();
             index_record(topic, Some(ty), 0, entries.len(), &data)
         };
         self.index.iter().map(record_of).collect()
@@ -313,10 +303,21 @@ impl Bag {
 
     /// Writes the index and the bag header, as a recorder does when it is stopped.
     pub(super) fn close(&mut self) {
-        let pos = (self.bytes.len() - self.section_at) as u64;
         let state = if self.index.is_empty() { "empty" } else { "exact" };
-        for record in self.index_records() {
-            self.other("4", &record);
+        self.close_with(&self.index_records(), state);
+    }
+
+    /// The same, where the index is known to differ from the messages.
+    pub(super) fn close_differing(&mut self) {
+        self.note(self.at(), "index_differs");
+        self.close_with(&self.index_records(), "differs");
+    }
+
+    /// The same with these records for an index, which a reader finds in this state.
+    pub(super) fn close_with(&mut self, index: &[Vec<u8>], state: &str) {
+        let pos = (self.bytes.len() - self.section_at) as u64;
+        for record in index {
+            self.other("4", record);
         }
         self.set_index_pos(pos);
         self.section(Some(pos), None, state);

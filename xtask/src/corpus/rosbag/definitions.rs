@@ -7,6 +7,7 @@ use serde_json::json;
 use super::bag::{Bag, Topic};
 use super::lay::text;
 use super::{stamp, talk};
+use crate::corpus::expected::field;
 use crate::corpus::{Case, Made};
 
 /// A sum that no definition has.
@@ -172,7 +173,7 @@ pub(super) const CASES: &[Case] = &[
 const POINT: [u8; 16] = [0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0x40];
 
 fn point(name: &str, ty: &str) -> Topic {
-    let fields = json!([{"name": "x", "type": "float64"}, {"name": "y", "type": "float64"}]);
+    let fields = json!([field("x", "float64"), field("y", "float64")]);
     Topic::new(name, ty, "209f516d3eb691f0663e25cb750d67c1", "float64 x\nfloat64 y\n", fields)
 }
 
@@ -182,11 +183,9 @@ fn header_len(topic: &Topic) -> u64 {
 }
 
 fn header_user(name: &str, def: &str) -> Topic {
-    let header = json!([
-        {"name": "seq", "type": "uint32"}, {"name": "stamp", "type": "time"}, {"name": "frame_id", "type": "text"},
-    ]);
+    let header = json!([field("seq", "uint32"), field("stamp", "time"), field("frame_id", "text")]);
     let fields = json!([
-        {"name": "header", "type": "struct std_msgs/Header", "fields": header}, {"name": "x", "type": "int8"},
+        {"name": "header", "type": "struct std_msgs/Header", "fields": header}, field("x", "int8"),
     ]);
     Topic::new(name, "pkg/User", "*", def, fields).with_sum("*", "wildcard")
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::bag::{Bag, Topic};
-use super::lay::{VERSION_LINE, record, text};
+use super::lay::{VERSION_LINE, entry, record, text};
 use super::{recorded, stamp, talk};
 use crate::corpus::expected::refused;
 use crate::corpus::lay::Lay;
@@ -174,8 +174,7 @@ pub(super) const CASES: &[Case] = &[
     Case::rosbag("two-sections", "recorded twice into one file", &["B8"], two_sections),
     Case::rosbag("text-mode-copy", "every LF became CR LF", &["B27", "D1"], text_mode),
     Case::rosbag("compressed-gzip", "the whole file", &["B15"], || {
-        let plain = small();
-        let mut made = plain;
+        let mut made = small();
         made.bytes = gzip(&made.bytes);
         made
     }),
@@ -246,9 +245,7 @@ fn raw_padding() -> Made {
     let mut data = Vec::new();
     for i in 0..3 {
         bag.say(&topic, stamp(i), "x");
-        data.extend(stamp(i).0.to_le_bytes());
-        data.extend(stamp(i).1.to_le_bytes());
-        data.extend(bag.at().to_le_bytes());
+        data.extend(entry(stamp(i), bag.at()));
     }
     let pos = bag.at();
     bag.bytes[pos_at..pos_at + 8].copy_from_slice(&pos.to_le_bytes());

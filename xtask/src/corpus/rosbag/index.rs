@@ -1,6 +1,7 @@
 //! The index, and bag headers that say something else.
 
 use super::bag::{Bag, Topic, index_record};
+use super::lay::entry;
 use super::{recorded, stamp, talk};
 use crate::corpus::{Case, Made};
 
@@ -44,37 +45,28 @@ pub(super) const CASES: &[Case] = &[
     Case::rosbag("index-names-no-message", "an entry too many, one too few", &["B9"], || {
         let (mut bag, _) = recorded(0..4);
         bag.entries("/chatter")[2].1 += 1;
-        differs(&mut bag);
+        bag.close_differing();
         bag.done()
     }),
     Case::rosbag("index-with-other-stamps", "the stamp of an entry is not the message's", &["B9"], || {
         let (mut bag, _) = recorded(0..4);
         bag.entries("/chatter")[1].0 = stamp(9);
-        differs(&mut bag);
+        bag.close_differing();
         bag.done()
     }),
     Case::rosbag("index-lacks-a-topic", "one of two topics is not in it", &["B9", "B23"], || {
         let (mut bag, _) = recorded(0..2);
         let records = bag.index_records();
         talk(&mut bag, &Topic::string("/other"), 0..2);
-        let pos = bag.at();
-        bag.set_index_pos(pos);
-        bag.note(pos, "index_differs");
-        for record in &records {
-            bag.other("4", record);
-        }
-        bag.section(Some(pos), None, "differs");
+        bag.note(bag.at(), "index_differs");
+        bag.close_with(&records, "differs");
         bag.done()
     }),
     Case::rosbag("index-of-a-topic-without-messages", "count 0, as a full disk left it", &["B23"], || {
         let (mut bag, _) = recorded(0..2);
-        let pos = bag.at();
-        bag.set_index_pos(pos);
-        for record in bag.index_records() {
-            bag.other("4", &record);
-        }
-        bag.other("4", &index_record("/lost", Some("std_msgs/String"), 0, 0, b""));
-        bag.section(Some(pos), None, "exact");
+        let mut records = bag.index_records();
+        records.push(index_record("/lost", Some("std_msgs/String"), 0, 0, b""));
+        bag.close_with(&records, "exact");
         bag.done()
     }),
     Case::rosbag("index-of-another-version", "version 1", &["B26"], || unusable(1, 2)),
@@ -84,40 +76,19 @@ pub(super) const CASES: &[Case] = &[
         for name in ["/b", "/a"] {
             talk(&mut bag, &Topic::string(name), 0..2);
         }
-        let pos = bag.at();
-        bag.set_index_pos(pos);
-        for record in bag.index_records().iter().rev() {
-            bag.other("4", record);
-        }
-        bag.section(Some(pos), None, "exact");
+        let mut records = bag.index_records();
+        records.reverse();
+        bag.close_with(&records, "exact");
         bag.done()
     }),
 ];
 
-/// Closes a bag whose index was spoilt.
-fn differs(bag: &mut Bag) {
-    let pos = bag.at();
-    bag.note(pos, "index_differs");
-    bag.set_index_pos(pos);
-    for record in bag.index_records() {
-        bag.other("4", &record);
-    }
-    bag.section(Some(pos), None, "differs");
-}
-
+/// A bag whose index record says this version and count.
 fn unusable(ver: u32, count: usize) -> Made {
     let (mut bag, _) = recorded(0..2);
-    let pos = bag.at();
-    bag.set_index_pos(pos);
-    bag.note(pos, "index_unusable");
-    bag.note(pos, "index_differs");
-    let mut data = Vec::new();
-    for ((sec, nsec), place) in bag.entries("/chatter").clone() {
-        data.extend(sec.to_le_bytes());
-        data.extend(nsec.to_le_bytes());
-        data.extend(place.to_le_bytes());
-    }
-    bag.other("4", &index_record("/chatter", Some("std_msgs/String"), ver, count, &data));
-    bag.section(Some(pos), None, "differs");
+    bag.note(bag.at(), "index_unusable");
+    bag.note(bag.at(), "index_differs");
+    let data: Vec<u8> = bag.entries("/chatter").iter().flat_map(|(stamp, pos)| entry(*stamp, *pos)).collect();
+    bag.close_with(&[index_record("/chatter", Some("std_msgs/String"), ver, count, &data)], "differs");
     bag.done()
 }

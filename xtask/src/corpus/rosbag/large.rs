@@ -1,46 +1,21 @@
-//! `gen-corpus --large rosbag`: one big bag of small messages, for measuring.
+//! Large ROS bags: many small messages.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::json;
 
 use super::bag::{Topic, index_record};
-use super::lay::{VERSION_LINE, bag_header, text, u32_bytes};
-use crate::{root, size};
+use super::lay::{VERSION_LINE, bag_header, entry, text, u32_bytes};
+use crate::corpus::large::{Large, Order};
 
-/// What the benches measure.
-const DEFAULT: u64 = 200_000_000;
+pub(in crate::corpus) const LARGE: Large =
+    Large { format: "rosbag", stem: "rosbag", extension: "bag", default: 200_000_000, from: None, write };
 
 const HEADER: &str = "uint32 seq\ntime stamp\nstring frame_id\n";
 const VECTOR: &str = "float64 x\nfloat64 y\nfloat64 z\n";
 const QUATERNION: &str = "float64 x\nfloat64 y\nfloat64 z\nfloat64 w\n";
-
-/// Writes a bag of about so many bytes.
-pub(in crate::corpus) fn command(args: &[String]) -> Result<()> {
-    let (size, out) = match args {
-        [size] => (size::parse(size)?, None),
-        [size, flag, out] if flag == "-o" => (size::parse(size)?, Some(PathBuf::from(out))),
-        _ => anyhow::bail!("usage: gen-corpus --large rosbag SIZE [-o PATH]"),
-    };
-    let out = out.unwrap_or_else(|| path_of(size));
-    write(&out, size)
-}
-
-/// The bag that is measured where none is named; made once.
-pub(crate) fn default_log() -> Result<PathBuf> {
-    let path = path_of(DEFAULT);
-    if !path.is_file() {
-        write(&path, DEFAULT)?;
-    }
-    Ok(path)
-}
-
-fn path_of(size: u64) -> PathBuf {
-    root().join(format!("target/large/rosbag-{size}.bag"))
-}
 
 /// A full text: the root's own, then the types in it.
 fn full(root: &str, types: &[(&str, &str)]) -> String {
@@ -136,12 +111,7 @@ fn payload(topic: &str, seq: usize, stamp: (u32, u32), noise: &mut Noise) -> Vec
     }
 }
 
-fn write(path: &Path, size: u64) -> Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let mut out =
-        BufWriter::with_capacity(1 << 20, File::create(path).with_context(|| path.display().to_string())?);
+fn write(order: &Order, out: &mut BufWriter<File>) -> Result<String> {
     let topics = topics();
     let mut index: Vec<Vec<u8>> = vec![Vec::new(); topics.len()];
     let mut counts = vec![0; topics.len()];
@@ -150,7 +120,7 @@ fn write(path: &Path, size: u64) -> Result<()> {
     out.write_all(&bag_header(0))?;
     let mut at = VERSION_LINE.len() as u64 + bag_header(0).len() as u64;
     for step in 0u32.. {
-        if at >= size {
+        if at >= order.size {
             break;
         }
         let nanos = u64::from(step) * 5_000_000;
@@ -167,22 +137,18 @@ fn write(path: &Path, size: u64) -> Result<()> {
             out.write_all(&record)?;
             at += record.len() as u64;
             counts[number] += 1;
-            index[number].extend(stamp.0.to_le_bytes());
-            index[number].extend(stamp.1.to_le_bytes());
-            index[number].extend(pos.to_le_bytes());
+            index[number].extend(entry(stamp, pos));
         }
     }
-    let mut order: Vec<_> = (0..topics.len()).collect();
-    order.sort_by_key(|number| topics[*number].0.name.clone());
-    for number in order {
+    let mut by_name: Vec<_> = (0..topics.len()).collect();
+    by_name.sort_by_key(|number| topics[*number].0.name.clone());
+    for number in by_name {
         let topic = &topics[number].0;
         out.write_all(&index_record(&topic.name, Some(&topic.ty), 0, counts[number], &index[number]))?;
     }
     out.seek(SeekFrom::Start(VERSION_LINE.len() as u64))?;
     out.write_all(&bag_header(at))?;
-    out.flush()?;
     let messages: usize = counts.iter().sum();
-    ensure!(messages > 0, "a bag of {size} bytes has no messages");
-    println!("{}: {messages} messages", path.display());
-    Ok(())
+    ensure!(messages > 0, "a bag of {} bytes has no messages", order.size);
+    Ok(format!("{messages} messages"))
 }

@@ -10,6 +10,15 @@ pub(super) fn u32_bytes(value: usize) -> [u8; 4] {
     u32::try_from(value).expect("small").to_le_bytes()
 }
 
+/// An entry of an index record: `<time><offset>`.
+pub(super) fn entry((sec, nsec): (u32, u32), pos: u64) -> [u8; 16] {
+    let mut entry = [0; 16];
+    entry[..4].copy_from_slice(&sec.to_le_bytes());
+    entry[4..8].copy_from_slice(&nsec.to_le_bytes());
+    entry[8..].copy_from_slice(&pos.to_le_bytes());
+    entry
+}
+
 /// `<field_len><field_name>=<field_value>`.
 pub(super) fn field(name: &str, value: &[u8]) -> Vec<u8> {
     let len = name.len() + 1 + value.len();

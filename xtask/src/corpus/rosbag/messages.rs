@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 use super::bag::{Bag, Topic};
 use super::lay::{text, u32_bytes};
 use super::{stamp, talk};
+use crate::corpus::expected::field;
 use crate::corpus::lay::Lay;
 use crate::corpus::{Case, Made};
 
@@ -43,10 +44,6 @@ pub(super) const CASES: &[Case] = &[
     Case::rosbag("console", "lines of roslib/Log", &["M3"], console),
     Case::rosbag("robot", "an image and a track: what is extracted and drawn on maps", &["M3"], robot),
 ];
-
-fn field(name: &str, ty: &str) -> Json {
-    json!({"name": name, "type": ty})
-}
 
 const SCALARS: [(&str, &str, &str); 16] = [
     ("bool", "b", "bool"),

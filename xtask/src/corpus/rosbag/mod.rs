@@ -5,7 +5,7 @@ mod damage;
 mod definitions;
 mod frames;
 mod index;
-pub(crate) mod large;
+pub(super) mod large;
 mod lay;
 mod messages;
 mod old;
@@ -53,20 +53,4 @@ fn recorded(numbers: std::ops::Range<u32>) -> (Bag, Topic) {
     let topic = Topic::string("/chatter");
     talk(&mut bag, &topic, numbers);
     (bag, topic)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn every_rule_has_a_case() {
-        let ruled: BTreeSet<&str> = cases().flat_map(|case| case.rules).copied().collect();
-        let numbers = |letter: char, last: u32| (1..=last).map(move |n| format!("{letter}{n}"));
-        let wanted = numbers('B', 28).chain(numbers('M', 12)).chain(numbers('D', 5)).chain(numbers('V', 3));
-        let missing: Vec<String> = wanted.filter(|rule| !ruled.contains(rule.as_str())).collect();
-        assert_eq!(missing, Vec::<String>::new());
-    }
 }

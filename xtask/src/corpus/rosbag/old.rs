@@ -5,6 +5,7 @@ use serde_json::json;
 use super::bag::{Bag, Stamp, Topic};
 use super::lay::{text, u32_bytes};
 use super::stamp;
+use crate::corpus::expected::field;
 use crate::corpus::lay::Lay;
 use crate::corpus::{Case, Made};
 
@@ -23,10 +24,7 @@ pub(super) const CASES: &[Case] = &[
     }),
     Case::rosbag("v1.1+roslog", "the other word, names of rostools", &["V1"], || {
         let mut bag = Bag::starting(b"#ROSLOG V1.1\n", "1.1");
-        let header = json!([
-            {"name": "seq", "type": "uint32"}, {"name": "stamp", "type": "time"},
-            {"name": "frame_id", "type": "text"},
-        ]);
+        let header = json!([field("seq", "uint32"), field("stamp", "time"), field("frame_id", "text")]);
         let topic = Topic::new("/h", "rostools/Header", "*", "", header)
             .with_sum("*", "wildcard")
             .found_in("catalogue");

@@ -7,7 +7,7 @@ mod definitions;
 mod expected;
 mod hostile;
 mod keyed;
-pub(crate) mod large;
+pub(super) mod large;
 mod lay;
 mod log;
 mod shape;
@@ -92,15 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rule_has_a_case() {
-        let ruled: BTreeSet<&str> = cases().flat_map(|case| case.rules).copied().collect();
-        let wanted = (1..=33).map(|n| format!("D{n}")).chain((1..=4).map(|n| format!("U{n}")));
-        let missing: Vec<String> = wanted.filter(|r| !ruled.contains(r.as_str())).collect();
-        assert_eq!(missing, Vec::<String>::new());
-    }
-
-    #[test]
-    fn every_kind_of_message_and_every_word_occurs() {
+    fn every_kind_of_message_occurs() {
         let mut letters = BTreeSet::new();
         for case in cases() {
             let expected = (case.recipe)().expected;
@@ -109,34 +101,6 @@ mod tests {
         }
         for letter in "BFIMPQARDLCSO".chars() {
             assert!(letters.contains(&letter.to_string()), "no case has {letter}");
-        }
-        let words = super::super::words("ulog");
-        for word in [
-            "gap",
-            "cut",
-            "bad_message",
-            "unknown_id",
-            "undecodable",
-            "unknown_version",
-            "unknown_message",
-            "format_repeated",
-            "format_redefined",
-            "format_in_data_section",
-            "subscription_repeated",
-            "msg_id_reused",
-            "undefined_format",
-            "undecodable_topic",
-            "data_after_unsubscribe",
-            "no_timestamp",
-            "narrow_timestamp",
-            "continued_without_first",
-            "level_not_a_digit",
-            "parameter_type",
-            "appended_flag_mismatch",
-            "appended_offset_ignored",
-            "timestamp_out_of_range",
-        ] {
-            assert!(words.contains_key(word), "no case expects {word}");
         }
     }
 }

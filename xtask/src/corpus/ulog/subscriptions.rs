@@ -1,6 +1,6 @@
 //! Subscriptions, ids and instances.
 
-use super::log::{Keyed, Log};
+use super::log::{Keyed, Log, Subscribed};
 use super::shape::{F32, I32, Shape, U8, U64, values};
 use super::{START, plain, plain_log, plain_row, plain_rows, time};
 use crate::corpus::ulog::lay::{Lay, message, subscription};
@@ -76,26 +76,50 @@ pub(super) const CASES: &[Case] = &[
     ),
 ];
 
-fn multi_id() -> Made {
+/// Another topic beside the plain one.
+fn other() -> Shape {
+    Shape::new("u").with("timestamp", U64).with("n", U8)
+}
+
+/// A log with the formats of both, and the plain topic.
+fn with_other() -> (Log, Subscribed) {
+    let mut log = Log::new(START);
+    log.format(&plain());
+    log.format(&other());
+    let topic = log.subscribe(&plain(), 0, 0);
+    (log, topic)
+}
+
+/// A log with two instances of the plain topic, and rows of one after the other.
+fn two_instances() -> (Log, Subscribed, Subscribed) {
     let mut log = Log::new(START);
     log.format(&plain());
     let first = log.subscribe(&plain(), 0, 0);
     let second = log.subscribe(&plain(), 1, 1);
     plain_rows(&mut log, &first, 0..3);
     plain_rows(&mut log, &second, 0..3);
+    (log, first, second)
+}
+
+/// Rows of two topics, mixed.
+fn mixed_rows(log: &mut Log, first: &Subscribed, second: &Subscribed) {
     for i in 3..6 {
-        log.row(&second, &plain_row(i));
-        log.row(&first, &plain_row(i));
+        log.row(first, &plain_row(i));
+        log.row(second, &plain_row(i));
     }
+}
+
+fn multi_id() -> Made {
+    let (mut log, first, second) = two_instances();
+    mixed_rows(&mut log, &second, &first);
     log.done()
 }
 
 fn all_together() -> Made {
-    let other = Shape::new("u").with("timestamp", U64).with("n", U8);
     let mut log = Log::new(START);
     log.set_appended_bit();
     log.format(&plain());
-    log.format(&other);
+    log.format(&other());
     log.info(&Keyed::text("sys_name", "PX4"));
     log.parameter(&Keyed::scalar(&I32, "SYS_AUTOSTART", 4001i32));
     let first = log.subscribe(&plain(), 0, 0);
@@ -107,7 +131,7 @@ fn all_together() -> Made {
     log.dropout(26);
     plain_rows(&mut log, &first, 6..8);
     log.sync();
-    let u = log.subscribe(&other, 0, 2);
+    let u = log.subscribe(&other(), 0, 2);
     log.row(&u, &values![time(8), 1u8]);
     log.tagged(b'4', 7, time(9), b"from seven");
     plain_rows(&mut log, &second, 9..11);
@@ -119,13 +143,9 @@ fn all_together() -> Made {
 }
 
 fn late_subscription() -> Made {
-    let other = Shape::new("u").with("timestamp", U64).with("n", U8);
-    let mut log = Log::new(START);
-    log.format(&plain());
-    log.format(&other);
-    let t = log.subscribe(&plain(), 0, 0);
+    let (mut log, t) = with_other();
     plain_rows(&mut log, &t, 0..40);
-    let u = log.subscribe(&other, 0, 1);
+    let u = log.subscribe(&other(), 0, 1);
     log.row(&u, &values![time(40), 1u8]);
     log.row(&u, &values![time(41), 2u8]);
     log.done()
@@ -153,14 +173,10 @@ fn subscription_repeated() -> Made {
 }
 
 fn msg_id_reused() -> Made {
-    let other = Shape::new("u").with("timestamp", U64).with("n", U8);
-    let mut log = Log::new(START);
-    log.format(&plain());
-    log.format(&other);
-    let t = log.subscribe(&plain(), 0, 0);
+    let (mut log, t) = with_other();
     plain_rows(&mut log, &t, 0..4);
     log.note("msg_id_reused");
-    let u = log.subscribe(&other, 0, 0);
+    let u = log.subscribe(&other(), 0, 0);
     for i in 4..8 {
         log.row(&u, &values![time(i), 3u8]);
     }
@@ -168,25 +184,15 @@ fn msg_id_reused() -> Made {
 }
 
 fn same_topic_new_id() -> Made {
-    let mut log = Log::new(START);
-    log.format(&plain());
-    let first = log.subscribe(&plain(), 0, 0);
+    let (mut log, first) = plain_log();
     plain_rows(&mut log, &first, 0..3);
     let second = log.subscribe(&plain(), 0, 1);
-    for i in 3..6 {
-        log.row(&second, &plain_row(i));
-        log.row(&first, &plain_row(i));
-    }
+    mixed_rows(&mut log, &second, &first);
     log.done()
 }
 
 fn unsubscribed() -> Made {
-    let mut log = Log::new(START);
-    log.format(&plain());
-    let first = log.subscribe(&plain(), 0, 0);
-    let second = log.subscribe(&plain(), 1, 1);
-    plain_rows(&mut log, &first, 0..3);
-    plain_rows(&mut log, &second, 0..3);
+    let (mut log, first, second) = two_instances();
     log.unsubscribe(&first);
     plain_rows(&mut log, &second, 3..5);
     log.note("data_after_unsubscribe");
@@ -199,9 +205,7 @@ fn unknown_id() -> Made {
         let payload = Lay::new().u16(id).u64(time(i)).bytes(&[0; 4]).done();
         message(b'D', &payload)
     };
-    let mut log = Log::new(START);
-    log.format(&plain());
-    let t = log.subscribe(&plain(), 0, 0);
+    let (mut log, t) = plain_log();
     plain_rows(&mut log, &t, 0..3);
     log.lose("unknown_id", &stranger(9, 3));
     plain_rows(&mut log, &t, 3..6);

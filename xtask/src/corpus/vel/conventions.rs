@@ -3,8 +3,10 @@
 use serde_json::json;
 
 use super::kinds::{jpeg, obd_data, position};
-use super::log::{Log, Message, OBD, Sizes, base64, field, raw_fields};
+use super::log::{Log, Message, OBD, Sizes, raw_fields};
 use super::{Case, Made};
+use crate::corpus::expected::field;
+use crate::corpus::lay::base64;
 
 pub(super) const CASES: &[Case] = &[
     Case::vel(

@@ -2,8 +2,9 @@
 
 use serde_json::{Value as Json, json};
 
-use super::log::{GPS, IMAGE, LASER, Log, Message, OBD, POSE, VELODYNE, base64, field, narrow};
-use crate::corpus::lay::Lay;
+use super::log::{GPS, IMAGE, LASER, Log, Message, OBD, POSE, VELODYNE, narrow};
+use crate::corpus::expected::field;
+use crate::corpus::lay::{Lay, base64};
 
 /// A position.
 #[derive(Clone, Copy)]

@@ -1,60 +1,35 @@
-//! `gen-corpus --large vel`: a drive with an HDL-64E at full rate, three cameras, two laser scanners, pose, GPS and
-//! vehicle data, as long as it takes; and the sensor's calibration as a file, for readers that need one.
+//! Large VEL logs: a drive with an HDL-64E at full rate, three cameras, two laser scanners, pose, GPS and vehicle data, as
+//! long as it takes; and the sensor's calibration as a file, for readers that need one.
 
 use std::f64::consts::TAU;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufWriter, Cursor, Write};
-use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use image::codecs::jpeg::JpegEncoder;
 
 use super::kinds::{Position, gps_data, image_data, laser_data, obd_data, pose_data, position};
 use super::log::{GPS, IMAGE, LASER, OBD, POSE, VELODYNE};
+use crate::corpus::large::{Large, Order};
 use crate::corpus::lay::Lay;
-use crate::{root, size};
+
+pub(in crate::corpus) const LARGE: Large =
+    Large { format: "vel", stem: "drive", extension: "vel", default: 400_000_000, from: None, write };
 
 /// Packets of a revolution at 600 turns a minute, and of a message.
 const PACKETS: usize = 348;
 const PACKETS_OF_MESSAGE: usize = 29;
 const PACKET: usize = 1206;
 
-/// The options: a size, and where to.
-pub(in crate::corpus) fn command(args: &[String]) -> Result<()> {
-    let (bytes, out) = match args {
-        [size] => (size::parse(size)?, None),
-        [size, flag, out] if flag == "-o" || flag == "--output" => {
-            (size::parse(size)?, Some(PathBuf::from(out)))
-        }
-        _ => bail!("--large vel needs a size: 400MB, and perhaps -o PATH"),
-    };
-    let out = out.unwrap_or_else(|| root().join(format!("target/large/drive-{bytes}.vel")));
-    write(bytes, &out)
-}
-
-/// The log of 400 MB that benches read, made when it is not there yet.
-pub(crate) fn default_log() -> Result<PathBuf> {
-    let log = root().join("target/large/drive-400000000.vel");
-    if !log.is_file() {
-        write(400_000_000, &log)?;
-    }
-    Ok(log)
-}
-
-fn write(size: u64, path: &PathBuf) -> Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
+fn write(order: &Order, out: &mut BufWriter<File>) -> Result<String> {
     let lasers = lasers();
-    let mut yaml = path.clone().into_os_string();
+    let mut yaml = order.out.clone().into_os_string();
     yaml.push(".calibration.yaml");
     fs::write(yaml, calibration(&lasers))?;
     let drive = Drive { turn: revolution(), table: table(&lasers), pictures: pictures()? };
     let bytes_of_turn = drive.messages(0).iter().map(|message| message.1.len() + 21).sum::<usize>();
-    let turns = usize::try_from(size)? / bytes_of_turn;
-    let file = File::create(path).with_context(|| format!("creating {}", path.display()))?;
-    let mut out = BufWriter::with_capacity(1 << 20, file);
+    let turns = usize::try_from(order.size)? / bytes_of_turn;
     // Ten turns a second, so that each entry names the first message of a turn.
     let entries = turns.div_ceil(10);
     let mut lay = Lay::new().bytes(b"\xa4VEL\x01\x00\x01\x00").u32(u32::try_from(entries)?);
@@ -76,9 +51,7 @@ fn write(size: u64, path: &PathBuf) -> Result<()> {
             messages += 1;
         }
     }
-    out.flush()?;
-    println!("{}: {at} bytes, {messages} messages, {} s", path.display(), turns as f64 / 10.0);
-    Ok(())
+    Ok(format!("{messages} messages, {} s", turns as f64 / 10.0))
 }
 
 /// What the drive repeats.

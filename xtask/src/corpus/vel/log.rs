@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use crate::corpus::Made;
+use crate::corpus::expected::field;
 use crate::corpus::lay::Lay;
 
 /// What the size of a message counts besides its data.
@@ -421,46 +422,12 @@ impl Log {
     }
 }
 
-/// A field of a schema.
-pub(crate) fn field(name: &str, ty: &str) -> Json {
-    json!({"name": name, "type": ty})
-}
-
 /// The only field of a message that is not described.
 pub(crate) fn raw_fields() -> Json {
     json!([field("data", "bytes")])
 }
 
-/// Base64, as bytes are written in JSON.
-pub(crate) fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0_usize, |word, byte| word << 8 | usize::from(*byte))
-            << (8 * (3 - chunk.len()));
-        for i in 0..4 {
-            let digit = DIGITS[word >> (18 - 6 * i) & 63];
-            text.push(if i <= chunk.len() { char::from(digit) } else { '=' });
-        }
-    }
-    text
-}
-
 /// A file that must be refused, and why.
 pub(crate) fn refused(bytes: Vec<u8>, kind: &str, contains: &str) -> Made {
     Made { bytes, expected: crate::corpus::expected::refused("vel", "", kind, contains) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_is_that_of_the_rfc() {
-        for (bytes, text) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
-        {
-            assert_eq!(base64(bytes.as_bytes()), text);
-        }
-    }
 }

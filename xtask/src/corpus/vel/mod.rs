@@ -5,7 +5,7 @@ mod damage;
 mod ends;
 mod index;
 mod kinds;
-pub(crate) mod large;
+pub(super) mod large;
 mod log;
 mod meaning;
 mod payloads;
@@ -40,46 +40,4 @@ pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
     ]
     .into_iter()
     .flatten()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-    use crate::corpus::words;
-
-    #[test]
-    fn every_rule_has_a_case() {
-        let ruled: BTreeSet<&str> = cases().flat_map(|case| case.rules).copied().collect();
-        let wanted = (1..=38).map(|n| format!("D{n}"));
-        let missing: Vec<String> = wanted.filter(|rule| !ruled.contains(rule.as_str())).collect();
-        assert_eq!(missing, Vec::<String>::new());
-        assert!(cases().count() >= 50);
-    }
-
-    #[test]
-    fn every_word_occurs() {
-        let words = words("vel");
-        for word in [
-            "gap",
-            "cut",
-            "bad_payload",
-            "unknown_version",
-            "data_only_sizes",
-            "invalid_message",
-            "trailing_data",
-            "unknown_type",
-            "tail",
-            "index_rebuilt",
-            "timestamp_not_finite",
-            "timestamp_out_of_range",
-            "joined",
-            "image_size",
-            "image_header",
-            "date_unwrapped",
-        ] {
-            assert!(words.contains_key(word), "no case expects {word}");
-        }
-    }
 }

@@ -1,78 +1,38 @@
-//! `gen-corpus --large`: one big log for measuring, made of a small one said again and again.
+//! Large `ULog`s: a small one said again and again.
 
 mod base;
 mod sections;
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
-use crate::{oracle, root, size};
+use crate::corpus::large::{Large, Order};
+use crate::oracle;
 use sections::Sections;
 
-struct Options {
-    size: u64,
-    from: Option<PathBuf>,
-    out: Option<PathBuf>,
-}
+/// Benches read PX4's own sample log where the real logs are at hand, so that figures can be compared, else a synthetic
+/// flight.
+pub(in crate::corpus) const LARGE: Large = Large {
+    format: "ulog",
+    stem: "synthetic",
+    extension: "ulg",
+    default: 400_000_000,
+    from: Some(|| oracle::real().map(|real| real.join("ulog/sample.ulg")).filter(|sample| sample.is_file())),
+    write,
+};
 
-fn options(args: &[String]) -> Result<Options> {
-    let (size, rest) = args.split_first().context("--large needs a size: 400MB")?;
-    let mut options = Options { size: size::parse(size)?, from: None, out: None };
-    let mut rest = rest.iter();
-    while let Some(flag) = rest.next() {
-        let place = match flag.as_str() {
-            "--from" => &mut options.from,
-            "-o" | "--output" => &mut options.out,
-            other => bail!("--large does not know `{other}`"),
-        };
-        let path = rest.next().with_context(|| format!("{flag} needs a path"))?;
-        *place = Some(path.into());
-    }
-    Ok(options)
-}
-
-/// Writes definitions and subscriptions once, then rows, texts and dropouts as often as it takes.
-pub(in crate::corpus) fn command(args: &[String]) -> Result<()> {
-    let options = options(args)?;
-    let (base, stem) = match &options.from {
-        Some(path) => {
-            let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
-            let stem = path.file_stem().context("the file has a name")?;
-            (bytes, stem.to_string_lossy().into_owned())
-        }
-        None => (base::flight(), "synthetic".to_owned()),
+/// Definitions and subscriptions once, then rows, texts and dropouts as often as it takes.
+fn write(order: &Order, out: &mut BufWriter<File>) -> Result<String> {
+    let base = match &order.from {
+        Some(path) => fs::read(path).with_context(|| format!("reading {}", path.display()))?,
+        None => base::flight(),
     };
     let sections = Sections::of(&base)?;
     ensure!(!sections.again.is_empty(), "the log has no rows to repeat");
-
-    let name = format!("{stem}-{}.ulg", options.size);
-    let out = options.out.unwrap_or_else(|| root().join("target/large").join(name));
-    if let Some(folder) = out.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let file = File::create(&out).with_context(|| format!("creating {}", out.display()))?;
-    let (bytes, messages) = sections.write(BufWriter::with_capacity(1 << 20, file), options.size)?;
-    println!("{}: {bytes} bytes, {messages} messages repeated", out.display());
-    Ok(())
-}
-
-/// The log of 400 MB that benches read, made when it is not there yet: of PX4's own sample log where the real
-/// logs are at hand, so that figures can be compared, else of the synthetic flight.
-pub(crate) fn default_log() -> Result<PathBuf> {
-    let sample = oracle::real().map(|real| real.join("ulog/sample.ulg")).filter(|sample| sample.is_file());
-    let stem = if sample.is_some() { "sample" } else { "synthetic" };
-    let log = root().join(format!("target/large/{stem}-400000000.ulg"));
-    if !log.is_file() {
-        let mut args = vec!["400MB".to_owned()];
-        if let Some(sample) = sample {
-            args.extend(["--from".to_owned(), sample.to_string_lossy().into_owned()]);
-        }
-        command(&args)?;
-    }
-    Ok(log)
+    let (_, messages) = sections.write(out, order.size)?;
+    Ok(format!("{messages} messages repeated"))
 }
 
 impl Sections {

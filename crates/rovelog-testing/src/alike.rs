@@ -1,0 +1,63 @@
+//! What is asked of every format in the same words.
+
+use rovelog_core::{LogReader, Record, Select};
+use serde_json::Value as Json;
+
+use crate::{Log, Logs, differences};
+
+/// Holds every case of the corpus to its expected result. `read` gives the picture of a log, or the error with which it is
+/// refused; it may take out of the expected result what it compares in its own way.
+pub fn check_corpus(logs: &Logs, read: impl Fn(&Log, &mut Json) -> rovelog_core::Result<Json>) {
+    let mut wrong = Vec::new();
+    for log in logs.corpus() {
+        let name = &log.name;
+        let mut expected = logs.expected(name);
+        let read = read(&log, &mut expected);
+        match (expected["open"].as_str(), read) {
+            (Some("refused"), Err(error)) => {
+                assert_eq!(expected["error"]["kind"], error.kind.name(), "{name}");
+                let words = expected["error"]["contains"].as_str().expect("words");
+                assert!(error.to_string().contains(words), "{name}: {error} lacks {words:?}");
+            }
+            (Some("ok"), Ok(picture)) => wrong.extend(differences(name, &expected, &picture)),
+            (open, result) => panic!("{name}: expected {open:?}, got {:?}", result.map(|_| "a log")),
+        }
+    }
+    assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Holds the order of `log`'s records to a plain sort of `records`: memory is bounded, so the reader gathers places in
+/// rounds. `records` are all of them with the times they are ordered by, `i64::MIN` for those without one. The same for
+/// windows, before which the last record of each topic comes where that is asked for.
+pub fn check_order<'a>(name: &str, log: &'a dyn LogReader, records: impl Iterator<Item = (i64, Record<'a>)>) {
+    let key = |record: Record<'a>| (record.offset, record.seq, record.topic.id, record.payload);
+    let mut want: Vec<_> = records.map(|(time, record)| (time, key(record))).collect();
+    want.sort_by_key(|(time, (offset, seq, ..))| (*time, *offset, *seq));
+    let got = |select: &Select| -> Vec<_> {
+        log.records(select).map(|record| key(record.expect("a sound record"))).collect()
+    };
+    let keys = |list: &[(i64, _)]| list.iter().map(|(_, key)| *key).collect::<Vec<_>>();
+    assert!(got(&Select::all()) == keys(&want), "{name}: another order");
+
+    let Some((last, _)) = want.last() else { return };
+    let middle = want[want.len() / 2].0;
+    if middle == i64::MIN {
+        return;
+    }
+    let first_at = |time: i64| want.partition_point(|(before, _)| *before < time);
+    for (start, end) in [(middle, *last), (middle, i64::MAX), (last.saturating_add(1), i64::MAX)] {
+        let window = Select::all().between(Some(start), Some(end));
+        let inside = keys(&want[first_at(start)..first_at(end).max(first_at(start))]);
+        assert!(got(&window) == inside, "{name}: other records from {start} to {end}");
+        let latched = got(&window.with_latched());
+        let (before, rest) = latched.split_at(latched.len() - inside.len());
+        assert!(rest == inside, "{name}: other records from {start} to {end} behind what is latched");
+        for topic in log.topics() {
+            let of_topic = |key: &&(u64, u64, _, &[u8])| key.2 == topic.id;
+            let wanted = want[..first_at(start)].iter().map(|(_, key)| key).rfind(of_topic);
+            let mut found = before.iter().filter(of_topic);
+            assert_eq!(found.next(), wanted, "{name}: {} before {start}", topic.name);
+            assert_eq!(found.next(), None, "{name}: {} before {start}", topic.name);
+        }
+    }
+}

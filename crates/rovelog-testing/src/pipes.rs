@@ -1,0 +1,48 @@
+//! Inputs that are slow, and outputs that are full.
+
+use std::io::{self, Read, Write};
+
+/// Sizes of the pieces in which a stream gets its bytes where it must equal the slice: one by one, and all at once or
+/// nearly so, and odd ones between.
+pub const PIECES: [&[usize]; 5] = [&[1], &[2, 3, 5, 7], &[64], &[1, 4096], &[100_000]];
+
+/// Gives at most as many bytes at once as `sizes` says, over and over.
+#[derive(Debug)]
+pub struct Dribble<'a> {
+    bytes: &'a [u8],
+    sizes: Vec<usize>,
+    turn: usize,
+}
+
+impl<'a> Dribble<'a> {
+    /// A pipe that hands out `bytes` in pieces of `sizes`.
+    pub fn new(bytes: &'a [u8], sizes: impl Into<Vec<usize>>) -> Self {
+        Self { bytes, sizes: sizes.into(), turn: 0 }
+    }
+}
+
+impl Read for Dribble<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let size = self.sizes[self.turn % self.sizes.len()].min(out.len()).min(self.bytes.len());
+        self.turn += 1;
+        out[..size].copy_from_slice(&self.bytes[..size]);
+        self.bytes = &self.bytes[size..];
+        Ok(size)
+    }
+}
+
+/// An output that takes no more than so many bytes.
+#[derive(Debug)]
+pub struct Full(pub usize);
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(self.0);
+        self.0 -= taken;
+        if taken == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(taken) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,42 @@
+//! Other programs that tasks start.
+
+use std::env;
+use std::ffi::OsStr;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::root;
+
+/// Cargo in the top folder.
+pub(crate) fn cargo(args: &[&str]) -> Command {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(args).current_dir(root());
+    cargo
+}
+
+/// Runs to the end; what does not end well is an error.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("starting {}", shown(command)))?;
+    ensure!(status.success(), "`{}` ended with {status}", shown(command));
+    Ok(())
+}
+
+/// The same, where it says enough itself: the error is in these words.
+pub(crate) fn run_or(command: &mut Command, otherwise: &str) -> Result<()> {
+    let status = command.status().with_context(|| format!("starting {}", shown(command)))?;
+    ensure!(status.success(), "{otherwise}");
+    Ok(())
+}
+
+/// A command as people would type it.
+pub(crate) fn shown(command: &Command) -> String {
+    let program = std::path::Path::new(command.get_program()).file_name().unwrap_or_default();
+    let words = std::iter::once(program).chain(command.get_args()).map(OsStr::to_string_lossy);
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Whether what is generated is to be rewritten.
+pub(crate) fn blessing() -> bool {
+    env::var_os("BLESS").is_some_and(|value| value == OsStr::new("1"))
+}
