@@ -100,6 +100,12 @@ impl<'a> KeyValue<'a> {
     pub fn parse_key(&self) -> Option<Key<'a>> {
         split_key(self.key)
     }
+
+    /// Whether the value is as long as the type in the key says.
+    pub(crate) fn confirms_length(&self) -> bool {
+        let ty = self.parse_key().and_then(|key| key.type_name());
+        ty.and_then(|ty| ty.fits_value(self.value.len())) == Some(true)
+    }
 }
 
 impl<'a> Message<'a> {

@@ -15,10 +15,10 @@ use crate::schema::{Basic, FormatText, is_type_name};
 use crate::wire::{FLAG_BITS_AT, HEADER_LEN, MessageHeader, SYNC_MAGIC, kind};
 
 /// Unjudgeable messages that may stand between the fitting ones of a chain.
-const MAX_UNJUDGEABLE: usize = 64;
+pub(crate) const MAX_UNJUDGEABLE: usize = 64;
 
 /// Fitting messages that make a chain.
-const CHAIN: usize = 3;
+pub(crate) const CHAIN: usize = 3;
 
 /// Look-ahead work allowed per scanned byte; beyond it only 'D' and 'S' begin a chain.
 const WORK_PER_BYTE: u64 = 64;
@@ -285,10 +285,7 @@ impl<'a> Judge<'a> {
     fn judge_info(&self, part: KeyValue<'_>) -> Judged {
         self.cost(part.key);
         match part.parse_key() {
-            Some(key) => {
-                let confirmed = key.type_name().and_then(|ty| ty.fits_value(part.value.len())) == Some(true);
-                Judged::Fits { confirmed }
-            }
+            Some(_) => Judged::Fits { confirmed: part.confirms_length() },
             None => Judged::No,
         }
     }

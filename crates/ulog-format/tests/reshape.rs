@@ -180,3 +180,36 @@ fn a_default_that_went_without_saying_is_said() {
     assert_eq!(found.setup_defaults, map(&[("A", 1), ("B", 2)]));
     assert!(found.changed.is_empty());
 }
+
+/// A reader passes what it does not know because of what follows; where that is left out, something stands in for it.
+#[test]
+fn unknown_messages_stay_believable() {
+    let count = |log: &UlogReader| {
+        log.messages().filter(|(_, message)| matches!(message, Message::Unknown { .. })).count()
+    };
+    for unknown in [1, 5, 40, 150] {
+        let mut log = UlogWriter::new(Vec::new(), 0).unwrap();
+        log.define(&FormatBuilder::new("t").field::<u64>("timestamp")).unwrap();
+        let topic = log.subscribe("t", 0).unwrap();
+        for time in 1..=unknown as u64 {
+            log.write_raw(b'V', b"of a later edition").unwrap();
+            log.write_row_bytes(topic, &time.to_le_bytes()).unwrap();
+        }
+        log.text(6, 1, "the last").unwrap();
+        for _ in 0..3 {
+            log.write_row_bytes(topic, &1000_u64.to_le_bytes()).unwrap();
+        }
+        let log = open(&log.finish().unwrap().into());
+        assert_eq!(count(&log), unknown);
+        let sliced = cut(&log, &Select::topics(Vec::<String>::new())).unwrap();
+        let mut merged = Vec::new();
+        let part = open(&sliced.clone().into());
+        reshape::merge(&[&part], rovelog_core::Align::AsIs, &mut merged).unwrap();
+        for (what, bytes) in [("sliced", sliced.clone()), ("merged", merged)] {
+            let made = open(&bytes.into());
+            assert_eq!(made.diagnostics().ledger().losses, 0, "{what} {unknown}");
+            assert_eq!(count(&made), unknown, "{what} {unknown}");
+        }
+        assert!(cut(&part, &Select::all()).unwrap() == sliced, "a slice of a slice, {unknown}");
+    }
+}

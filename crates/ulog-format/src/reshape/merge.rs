@@ -9,6 +9,7 @@ use rovelog_core::wire::U64Le;
 use rovelog_core::{Align, Detail, LogReader, Merged, Value};
 
 use super::topics::{Topics, plan_topics};
+use super::trust::Trust;
 use crate::clock::LogClock;
 use crate::definitions::RowShape;
 use crate::error::UlogError;
@@ -18,7 +19,7 @@ use crate::message::{KeyValue, Message};
 use crate::parameters::Section;
 use crate::reader::UlogReader;
 use crate::schema::FormatText;
-use crate::wire::{FileHeader, FlagBits, MAGIC};
+use crate::wire::{FileHeader, FlagBits, MAGIC, SYNC_MAGIC};
 use crate::writer::UlogWriter;
 
 /// Offsets of logs with one clock differ by less: fixes are late by parts of a second.
@@ -107,6 +108,7 @@ struct Merge<'a, W: Write> {
     sources: Vec<Source<'a>>,
     topics: Topics,
     out: UlogWriter<W>,
+    trust: Trust,
     /// Follows the merged log as a reader will.
     clock: LogClock,
     /// The value of each parameter at the place.
@@ -145,7 +147,8 @@ impl<'a, W: Write> Merge<'a, W> {
         }
         let clock = LogClock::new(start);
         let (in_force, row, left_out) = (HashMap::new(), Vec::new(), Vec::new());
-        Ok(Self { sources, topics, out, clock, in_force, row, records: 0, left_out })
+        let trust = Trust::default();
+        Ok(Self { sources, topics, out, trust, clock, in_force, row, records: 0, left_out })
     }
 
     /// Each format once. Where logs differ, the one counts whose topics use it.
@@ -182,7 +185,7 @@ impl<'a, W: Write> Merge<'a, W> {
         for (name, number) in unused {
             self.leave_out("format, used by no topic,", name.as_bytes(), number);
         }
-        order.iter().try_for_each(|name| self.out.write_message(&Message::Format(chosen[name].0)))
+        order.iter().try_for_each(|name| self.write(&Message::Format(chosen[name].0)))
     }
 
     /// Formats, information, parameters and defaults, each once.
@@ -201,7 +204,7 @@ impl<'a, W: Write> Merge<'a, W> {
                         list.push((continued, part));
                     }
                     Message::Info(info) => match infos.insert(info.key, info.value) {
-                        None => self.out.write_message(&message)?,
+                        None => self.write(&message)?,
                         Some(before) if before == info.value => {}
                         Some(before) => {
                             infos.insert(info.key, before);
@@ -210,7 +213,7 @@ impl<'a, W: Write> Merge<'a, W> {
                     },
                     Message::DefaultParameter { types, default } => {
                         match defaults.insert((types, default.key), default.value) {
-                            None => self.out.write_message(&message)?,
+                            None => self.write(&message)?,
                             Some(before) if before == default.value => {}
                             Some(before) => {
                                 defaults.insert((types, default.key), before);
@@ -221,7 +224,7 @@ impl<'a, W: Write> Merge<'a, W> {
                     Message::Parameter(part) if section == Section::Definitions => {
                         if number == 0 {
                             self.in_force.insert(part.key, part.value);
-                            self.out.write_message(&message)?;
+                            self.write(&message)?;
                         } else {
                             self.sources[number].initial.push(part);
                         }
@@ -247,7 +250,18 @@ impl<'a, W: Write> Merge<'a, W> {
             continued: *continued,
             part: *part,
         };
-        list.iter().map(message).try_for_each(|message| self.out.write_message(&message))
+        list.iter().map(message).try_for_each(|message| self.write(&message))
+    }
+
+    fn write(&mut self, message: &Message<'_>) -> Result<(), UlogError> {
+        let needed = self.trust.before(message);
+        self.sync(needed)?;
+        self.out.write_message(message)
+    }
+
+    /// Writes so many synchronization messages.
+    fn sync(&mut self, count: usize) -> Result<(), UlogError> {
+        (0..count).try_for_each(|_| self.out.write_message(&Message::Sync(&SYNC_MAGIC)))
     }
 
     fn leave_out(&mut self, what: &str, key: &[u8], number: usize) {
@@ -306,23 +320,23 @@ impl<'a, W: Write> Merge<'a, W> {
                 }
                 self.enter(number)?;
                 self.in_force.insert(part.key, part.value);
-                self.out.write_message(&message)
+                self.write(&message)
             }
             Message::Text { level, tag, timestamp, text } => {
                 self.enter(number)?;
                 let timestamp = moved(timestamp, self.sources[number].shift);
-                self.out.write_message(&Message::Text { level, tag, timestamp, text })
+                self.write(&Message::Text { level, tag, timestamp, text })
             }
             Message::Dropout { millis } => {
                 self.enter(number)?;
                 self.clock.dropout(millis);
-                self.out.write_message(&message)
+                self.write(&message)
             }
             Message::Sync(_) => {
                 self.sources[number].in_data = true;
-                self.out.write_message(&message)
+                self.write(&message)
             }
-            Message::Unknown { .. } => self.out.write_message(&message),
+            Message::Unknown { .. } => self.write(&message),
         }
     }
 
@@ -334,7 +348,7 @@ impl<'a, W: Write> Merge<'a, W> {
         }
         for part in std::mem::take(&mut self.sources[number].initial) {
             if self.in_force.insert(part.key, part.value) != Some(part.value) {
-                self.out.write_message(&Message::Parameter(part))?;
+                self.write(&Message::Parameter(part))?;
             }
         }
         Ok(())
@@ -356,10 +370,14 @@ impl<'a, W: Write> Merge<'a, W> {
             let topic = source.log.topics()[met.series as usize].name.clone();
             return Err(UlogError::TimesWouldMove { topic });
         }
-        self.out.write_message(&Message::Data { msg_id: edit.msg_id, row: &self.row })
+        let row = std::mem::take(&mut self.row);
+        self.write(&Message::Data { msg_id: edit.msg_id, row: &row })?;
+        self.row = row;
+        Ok(())
     }
 
-    fn finish(self) -> Result<Merged, UlogError> {
+    fn finish(mut self) -> Result<Merged, UlogError> {
+        self.sync(self.trust.at_end())?;
         let bytes = self.out.position();
         self.out.finish()?;
         let renamed = self.topics.renamed.into_iter().map(|(log, from, to)| {

@@ -22,6 +22,7 @@
 
 mod merge;
 mod topics;
+mod trust;
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -31,6 +32,7 @@ use rovelog_core::wire::{U16Le, U64Le};
 use rovelog_core::{Detail, LogReader, Select, Sliced, Value};
 use zerocopy::IntoBytes;
 
+use self::trust::Trust;
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::RowShape;
 use crate::error::UlogError;
@@ -38,7 +40,7 @@ use crate::index::Met;
 use crate::message::{KeyValue, Message};
 use crate::parameters::Section;
 use crate::reader::UlogReader;
-use crate::wire::{FLAG_BITS_AT, FlagBits, HEADER_LEN, MessageHeader, kind};
+use crate::wire::{FLAG_BITS_AT, FlagBits, HEADER_LEN, MessageHeader, SYNC_MAGIC, kind};
 
 pub use merge::merge;
 
@@ -100,6 +102,10 @@ pub fn slice(log: &UlogReader, select: &Select, out: impl Write) -> Result<Slice
         }
         let place = nanos(cursor.clock.now);
         if slice.keeps(&met, place, &mut ids)? {
+            if let Some(message) = Message::view(met.msg_type, met.payload) {
+                let needed = slice.trust.before(&message);
+                slice.sync(needed)?;
+            }
             slice.take(met.at..cursor.at)?;
         }
     }
@@ -147,6 +153,7 @@ struct Slice<'a, W> {
     /// Follows the slice as a reader will, where a kept topic has narrow timestamps.
     clock: Option<LogClock>,
     out: W,
+    trust: Trust,
     /// What is to be written next: neighbours go together.
     pending: Range<usize>,
     report: Report,
@@ -166,6 +173,7 @@ impl<'a, W: Write> Slice<'a, W> {
             in_data: false,
             clock: None,
             out,
+            trust: Trust::default(),
             pending: 0..0,
             report,
         };
@@ -370,6 +378,17 @@ impl<'a, W: Write> Slice<'a, W> {
         Ok(())
     }
 
+    /// Writes so many synchronization messages.
+    fn sync(&mut self, count: usize) -> Result<(), UlogError> {
+        for _ in 0..count {
+            self.flush()?;
+            let msg_size = U16Le::new(8);
+            self.write(MessageHeader { msg_size, msg_type: kind::SYNC }.as_bytes())?;
+            self.write(&SYNC_MAGIC)?;
+        }
+        Ok(())
+    }
+
     fn flush(&mut self) -> Result<(), UlogError> {
         let range = std::mem::take(&mut self.pending);
         let log = self.log;
@@ -383,6 +402,7 @@ impl<'a, W: Write> Slice<'a, W> {
 
     fn finish(mut self) -> Result<Sliced, UlogError> {
         self.begin_data()?;
+        self.sync(self.trust.at_end())?;
         self.flush()?;
         self.out.flush()?;
         Ok(self.report.sliced())
