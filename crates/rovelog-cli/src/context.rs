@@ -37,7 +37,7 @@ pub(crate) struct Global {
     /// Fail at the first damage instead of skipping it
     #[arg(long, global = true)]
     pub(crate) strict: bool,
-    /// Read as this format, whatever the first bytes say: ulog, rld
+    /// Read as ulog, rld, rosbag or vel, whatever the first bytes say
     #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) input_format: Option<String>,
     /// Own message types of VEL logs, declared in this file

@@ -101,7 +101,7 @@ impl TopicArgs {
             if !topics.iter().any(|topic| matches(regex, topic)) {
                 let pattern = regex.as_str().trim_start_matches("^(?:").trim_end_matches(")$");
                 return Err(Failure::usage(format!("no topic's whole name matches {pattern}"))
-                    .next(near(pattern, topics)));
+                    .next(near_topics(pattern, topics)));
             }
         }
         Ok(())
@@ -121,28 +121,27 @@ fn topic_names(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// The error for a topic that is not there.
 pub(crate) fn unknown_topic(name: &str, topics: &[Topic]) -> Failure {
-    Failure::usage(format!("there is no topic {name} in this log")).next(near(name, topics))
+    Failure::usage(format!("there is no topic {name} in this log")).next(near_topics(name, topics))
 }
 
-fn near(name: &str, topics: &[Topic]) -> String {
-    let names = nearest(name, topics.iter().map(|topic| topic.name.as_str()));
-    if names.is_empty() {
+fn near_topics(name: &str, topics: &[Topic]) -> String {
+    if topics.is_empty() {
         return "the log has no topics".to_owned();
     }
-    format!("{} All of them: rovelog topics FILE", did_you_mean(&names))
+    near(name, topics.iter().map(|topic| topic.name.as_str()), "rovelog topics FILE")
 }
 
-/// `did you mean a, b or c?`
-pub(crate) fn did_you_mean(names: &[&str]) -> String {
-    match names {
-        [one] => format!("did you mean {one}?"),
-        [rest @ .., last] => format!("did you mean {} or {last}?", rest.join(", ")),
-        [] => String::new(),
+/// `did you mean a, b or c? All of them: rovelog topics FILE`, for the three of `names` that look most like `name`.
+pub(crate) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>, all: &str) -> String {
+    match nearest(name, names).as_slice() {
+        [] => format!("see what there is: {all}"),
+        [one] => format!("did you mean {one}? All of them: {all}"),
+        [rest @ .., last] => format!("did you mean {} or {last}? All of them: {all}", rest.join(", ")),
     }
 }
 
 /// The three of `names` that look most like `name`.
-pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut ranked: Vec<_> = names.map(|other| (distance(name, other), other)).collect();
     ranked.sort_unstable();
     ranked.dedup();
@@ -254,9 +253,8 @@ impl FieldArgs {
     pub(crate) fn demand_of(&self, names: &[String]) -> Result<(), Failure> {
         let missing = |glob: &&Glob| !names.iter().any(|name| glob.regex.is_match(name));
         let Some(glob) = self.fields.iter().find(missing) else { return Ok(()) };
-        let near = did_you_mean(&nearest(&glob.text, names.iter().map(String::as_str)));
-        Err(Failure::usage(format!("no selected topic has a field {}", glob.text))
-            .next(format!("{near} All of them: rovelog schema FILE")))
+        let near = near(&glob.text, names.iter().map(String::as_str), "rovelog schema FILE");
+        Err(Failure::usage(format!("no selected topic has a field {}", glob.text)).next(near))
     }
 
     /// Whether the field of this flat name is wanted.

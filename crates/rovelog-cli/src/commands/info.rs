@@ -15,7 +15,7 @@ use crate::input::{Input, Survey};
 use crate::machine::{ClockDoc, DetailsDoc, FormatDoc, LostDoc, ProblemDoc, TopicDoc};
 use crate::output::Out;
 use crate::records::plain;
-use crate::select::{did_you_mean, nearest};
+use crate::select::near;
 use crate::text::{count, escape, size, with_file};
 use crate::times::{Times, span_text};
 
@@ -154,10 +154,8 @@ fn get(file: &str, survey: &Survey, key: &str) -> Result<String, Failure> {
             let keys =
                 [&document, &document["details"]].map(|value| value.as_object().map(|fields| fields.keys()));
             let keys: Vec<_> = keys.into_iter().flatten().flatten().map(String::as_str).collect();
-            Err(Failure::usage(format!("info has no key {key}")).next(format!(
-                "{} All of them: rovelog info -f json FILE",
-                did_you_mean(&nearest(key, keys.into_iter()))
-            )))
+            let near = near(key, keys.into_iter(), "rovelog info -f json FILE");
+            Err(Failure::usage(format!("info has no key {key}")).next(near))
         }
     }
 }

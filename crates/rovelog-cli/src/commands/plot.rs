@@ -11,7 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::input::Input;
 use crate::notices::note;
 use crate::outfile::{Destination, OutArgs};
-use crate::select::{did_you_mean, glob, nearest, unknown_topic};
+use crate::select::{glob, near, unknown_topic};
 use crate::when::WindowArgs;
 
 const MORE: &str = "\
@@ -204,9 +204,11 @@ fn signal(log: &AnyLog, text: &str) -> Result<Vec<Signal>, Failure> {
     let regex = glob(field).map_err(Failure::usage)?;
     let fields: Vec<_> = there.iter().filter(|name| regex.is_match(name)).cloned().collect();
     if fields.is_empty() {
-        let near = did_you_mean(&nearest(field, there.iter().map(String::as_str)));
-        return Err(Failure::usage(format!("topic {} has no field {field} that can be drawn", topic.name))
-            .next(format!("{near} All of them: rovelog schema FILE {}", topic.name)));
+        let all = format!("rovelog schema FILE {}", topic.name);
+        let near = near(field, there.iter().map(String::as_str), &all);
+        return Err(
+            Failure::usage(format!("topic {} has no field {field} that can be drawn", topic.name)).next(near)
+        );
     }
     Ok(fields.into_iter().map(|field| Signal { topic: topic.name.clone(), field }).collect())
 }

@@ -176,7 +176,7 @@ impl Job<'_> {
         topics: Vec<&Topic>,
     ) -> Result<Done, Failure> {
         let mut losses = Vec::new();
-        let topics = decodable(self.log, topics, &mut losses);
+        let topics = decodable(self.log, topics, &mut losses)?;
         let total: u64 = topics.iter().map(|topic| topic.count).sum();
         let (mut rows, size) = (0, self.log.info().size);
         let mut progress = self.progress();
@@ -287,12 +287,23 @@ impl Job<'_> {
     }
 }
 
-/// Topics that have columns; the others are losses.
-fn decodable<'t>(log: &AnyLog, topics: Vec<&'t Topic>, losses: &mut Vec<Loss>) -> Vec<&'t Topic> {
-    let (good, bad): (Vec<_>, Vec<_>) =
-        topics.into_iter().partition(|topic| log.columns(topic, &Select::all()).is_ok());
-    losses.extend(bad.into_iter().map(Loss::undecodable));
-    good
+/// Topics that have columns; the others are losses. That none has is an error: why the first has none.
+fn decodable<'t>(
+    log: &AnyLog,
+    topics: Vec<&'t Topic>,
+    losses: &mut Vec<Loss>,
+) -> Result<Vec<&'t Topic>, Failure> {
+    let (mut good, mut why) = (Vec::new(), None);
+    for topic in topics {
+        match log.columns(topic, &Select::all()) {
+            Ok(_) => good.push(topic),
+            Err(error) => {
+                losses.push(Loss::undecodable(topic));
+                why.get_or_insert(error);
+            }
+        }
+    }
+    why.filter(|_| good.is_empty()).map_or(Ok(good), |error| Err(error.into()))
 }
 
 fn file(path: &Path, topic: Option<&Topic>, rows: u64) -> FileDoc {
