@@ -168,9 +168,12 @@ pub use row::{Number, Place, Row};
 pub use stream::{StreamItem, UlogStream};
 pub use writer::{FormatBuilder, UlogWriter};
 
-// Who depends on this crate alone finds here what opens a log and reads it.
+// Who depends on this crate alone finds here what opens a log and reads it, and the names of what that gives.
 pub use rovelog_core;
-pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
+pub use rovelog_core::{
+    Diagnostics, Error, Format, LogInfo, LogReader, LogStream, ReadOptions, Record, RecoverOptions, Recovery,
+    Select, Topic, Value,
+};
 
 /// The format's id.
 pub(crate) const ID: &str = "ulog";
