@@ -116,7 +116,7 @@
 //! - `frame` and `plausible` (private): one walk over the messages of sound and damaged logs.
 //! - [`schema`] and [`layout`]: definitions found in the file, and where fields lie in a row.
 //! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass over
-//!   a pipe, in bounded memory. Both hand out [`Record`](rovelog_core::Record)s, and [`Row`] for their fields.
+//!   a pipe, in bounded memory. Both hand out [`Record`]s, and [`Row`] for their fields.
 //! - [`typed`]: rows as structs of your own, declared with [`rows!`].
 //! - [`LogReader::recover`]: the best sound log that a damaged one still holds, with an account of every byte.
 //! - [`reshape`]: parts of a log as logs of their own, without touching the bytes of what is kept.

@@ -118,7 +118,7 @@
 //! - [`declared`] and [`hash`]: message types of your own, and how ids come from names.
 //! - `frame`, `locate` and `plausible` (private): one walk over the messages of sound and damaged logs.
 //! - [`VelReader`]: random access to a log in memory or in a mapped file; [`VelStream`]: one pass over a pipe, in
-//!   bounded memory. Both hand out [`Record`](rovelog_core::Record)s.
+//!   bounded memory. Both hand out [`Record`]s.
 //! - [`velodyne`], [`laser`], [`images`], [`gps`], [`pose`]: what the sensors mean: points, revolutions, scans,
 //!   pixels, UTC, orientation.
 //! - [`LogReader::recover`]: the best sound log that a damaged one still holds, with an account of every byte.
