@@ -60,7 +60,7 @@
 //! # Columns
 //!
 //! With the feature `arrow`, [`columns`](rovelog_core::LogReader#method.columns) gives a topic as Arrow record batches: the time
-//! `t_ns`, then its fields. `BagReader::topic_batches` is the same with the error of a bag, `BagReader::batches` gives all
+//! `t_ns`, then its fields. `BagReader::topic_batches` is the same with a [`BagError`], `BagReader::batches` gives all
 //! topics in one pass.
 //!
 //! ```no_run
