@@ -30,7 +30,11 @@ const TASKS: &[Task] = &[
         corpus::command,
         "write corpus/ [--check: compare only] [--large [FORMAT] SIZE [--from FILE] [-o PATH]: one big log]",
     ),
-    ("bench", bench::command, "measure beside other readers, in one run: bench FORMAT [LOG]"),
+    (
+        "bench",
+        bench::command,
+        "measure beside other readers, in one run: bench ulog|rld|rosbag|vel|export|python [LOG]",
+    ),
     ("test", stages::command, "run every check, cheapest first [BLESS=1: rewrite snapshots and corpus]"),
     (
         "python",
@@ -41,7 +45,7 @@ const TASKS: &[Task] = &[
     (
         "oracle",
         oracle::command,
-        "compare with another reader, value by value, over real logs and the corpus: oracle FORMAT",
+        "compare with other readers over real logs and the corpus: oracle ulog|rld|rosbag|vel|export|recovered",
     ),
     (
         "damage",

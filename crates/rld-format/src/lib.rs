@@ -82,7 +82,6 @@
 //! use rld_format::wire::BlockStamps;
 //! use rld_format::writer::encode_row;
 //! use rld_format::{ChannelSpec, LogReader, LogSpec, ReadOptions, RldReader, RldWriter};
-//! use rld_format::rovelog_core::wire::I64Le;
 //!
 //! let spec = LogSpec { channels: vec![ChannelSpec::analog("V1", Unit::Volt, -8)], ..LogSpec::new(1000) };
 //! let mut log = RldWriter::new(std::io::Cursor::new(Vec::new()), spec.header()?)?;
@@ -90,8 +89,8 @@
 //! for raw in [330_000_000, 330_000_100] {
 //!     encode_row(log.layout(), &[], &[raw], &mut rows)?; // in units of 1e-8 V
 //! }
-//! let [sec, zero] = [1_600_000_000, 0].map(I64Le::new);
-//! log.block(&BlockStamps { realtime_sec: sec, realtime_nsec: zero, monotonic_sec: zero, monotonic_nsec: zero }, &rows)?;
+//! let stamps = BlockStamps::new(1_600_000_000_000_000_000, 0).ok_or("no such time")?; // Unix, since boot: ns
+//! log.block(&stamps, &rows)?;
 //! let (file, written) = log.finish_in_place()?;
 //! assert_eq!(written.rows, 2);
 //!
@@ -170,9 +169,12 @@ pub use stream::RldStream;
 pub use summary::{AMBIENT, SAMPLES};
 pub use writer::{ChannelSpec, LogSpec, RldWriter, SplitWriter};
 
-// Who depends on this crate alone finds here what opens a log and reads it.
+// Who depends on this crate alone finds here what opens a log and reads it, and the names of what that gives.
 pub use rovelog_core;
-pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
+pub use rovelog_core::{
+    Diagnostics, Error, Format, LogInfo, LogReader, LogStream, ReadOptions, Record, RecoverOptions, Recovery,
+    Select, Topic, Value,
+};
 
 /// The format's id.
 pub(crate) const ID: &str = "rld";

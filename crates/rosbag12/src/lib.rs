@@ -4,6 +4,8 @@
 //!
 //! [`Rosbag::open`](Format::open) takes bytes that lie in memory or in a mapped file; [`Rosbag::stream`](Format::stream) takes a
 //! pipe and needs memory for a window only. Damage is no error: an error means that nothing can be read.
+//! [`BagReader::new`] and [`BagStream::new`] take [`BagOptions`]: [`ReadOptions`] and what only bags need, such as
+//! definitions that a bag lacks.
 //!
 //! ```no_run
 //! use rosbag12::{Format, LogStream, ReadOptions, Rosbag};
@@ -34,7 +36,8 @@
 //!     println!("{} bytes {:?}: {}", problem.rule.code, problem.range, problem.message);
 //! }
 //! for connection in log.connections() {
-//!     println!("{:?}", connection.definition().map(|definition| definition.source.name()));
+//!     let topic = String::from_utf8_lossy(&connection.topic);
+//!     println!("{topic}: {:?}", connection.definition().map(|definition| definition.source.name()));
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -57,7 +60,8 @@
 //! # Columns
 //!
 //! With the feature `arrow`, [`columns`](rovelog_core::LogReader#method.columns) gives a topic as Arrow record batches: the time
-//! `t_ns`, then its fields. `BagReader::batches` gives all topics in one pass.
+//! `t_ns`, then its fields. `BagReader::topic_batches` is the same with a [`BagError`], `BagReader::batches` gives all
+//! topics in one pass.
 //!
 //! ```no_run
 //! # use rosbag12::{Format, LogReader, ReadOptions, Select, Rosbag};
@@ -113,10 +117,10 @@
 //! - `frame`, `plausible`, `shapes`, `old` (private): one walk over the records of sound and damaged bags.
 //! - [`msg`]: message definitions, their sums, and plans that decode payloads; it knows no bag.
 //! - [`BagReader`]: random access to a bag in memory or in a mapped file; [`BagStream`]: one pass over a
-//!   pipe, in bounded memory. Both hand out [`Record`](rovelog_core::Record)s.
+//!   pipe, in bounded memory. Both hand out [`Record`]s.
 //! - [`mod@recover`]: what a damaged bag still holds, with an account of every byte; slices and merged bags.
 //! - [`writer`]: V1.2 bags, byte for byte as the original recorder wrote them.
-//! - [`BagReader::topic_batches`] and its siblings: topics as Arrow record batches (feature `arrow`).
+//! - `BagReader::topic_batches` and `BagReader::batches`: topics as Arrow record batches (feature `arrow`).
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "arrow")]
@@ -164,9 +168,12 @@ pub use tables::Connection;
 pub use version::Version;
 pub use writer::{BagWriter, ConnectionId};
 
-// Who depends on this crate alone finds here what opens a log and reads it.
+// Who depends on this crate alone finds here what opens a log and reads it, and the names of what that gives.
 pub use rovelog_core;
-pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
+pub use rovelog_core::{
+    Diagnostics, Error, Format, LogInfo, LogReader, LogStream, ReadOptions, Record, RecoverOptions, Recovery,
+    Select, Topic, Value,
+};
 
 /// The format's id.
 pub(crate) const ID: &str = "rosbag";

@@ -67,14 +67,23 @@ impl ToyReader {
         self.bytes[HEADER..].chunks_exact(RECORD)
     }
 
+    /// The rows that a selection keeps, with their numbers. A toy's seconds never go back, so the last one before the
+    /// window comes first of itself.
+    fn kept(&self, select: &Select) -> impl Iterator<Item = (u64, &[u8])> + use<'_> {
+        let (select, topic) = (select.clone(), &self.topics[0]);
+        let start = select.start.filter(|_| select.keeps_latched(topic));
+        let latched = start.and_then(|start| self.rows().rposition(|row| time(row).nanos < start));
+        let rows = self.rows().enumerate().filter(move |(number, row)| {
+            select.keeps_topic(topic) && select.keeps_time(time(row).nanos) || Some(*number) == latched
+        });
+        rows.map(|(number, row)| (number as u64, row))
+    }
+
     fn write(&self, select: &Select, out: &mut dyn Write) -> Result<u64> {
         let io = |error| Error::io("toy", error);
         out.write_all(b"TOY1").map_err(io)?;
-        let kept = self
-            .rows()
-            .filter(|row| select.keeps_topic(&self.topics[0]) && select.keeps_time(time(row).nanos));
         let mut records = 0;
-        for row in kept {
+        for (_, row) in self.kept(select) {
             out.write_all(row).map_err(io)?;
             records += 1;
         }
@@ -113,18 +122,11 @@ impl LogReader for ToyReader {
         &self.diagnostics
     }
 
-    /// A toy's seconds never go back, so the order of the file is that of time.
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        let select = select.clone();
-        let topic = &self.topics[0];
-        let records = (0u64..).zip(self.rows()).map(move |(seq, row)| {
+        Box::new(self.kept(select).map(|(seq, row)| {
             let offset = HEADER as u64 + seq * RECORD as u64;
-            Record::new(topic, Some(time(row)), offset, seq, &row[4..], self)
-        });
-        let kept = move |record: &Record<'a>| {
-            select.keeps_topic(topic) && record.time.is_none_or(|time| select.keeps_time(time.nanos))
-        };
-        Box::new(records.filter(kept).map(Ok))
+            Ok(Record::new(&self.topics[0], Some(time(row)), offset, seq, &row[4..], self))
+        }))
     }
 
     fn usage(&self) -> Vec<Usage> {
@@ -162,6 +164,9 @@ fn main() -> Result<()> {
     println!("{}, {} bytes lost", log.info().state.name(), log.info().lost.bytes);
     let mut sound = Vec::new();
     let recovery = log.recover(&mut sound, &RecoverOptions::default())?;
-    println!("{} bytes kept of {}", recovery.kept_bytes, log.info().size);
+    let window = Select::all().between(Some(1_000_000_000), None).with_latched();
+    let sliced = log.slice(&window, &mut Vec::new())?;
+    let (kept, size) = (recovery.kept_bytes, log.info().size);
+    println!("{kept} bytes kept of {size}; {} records from 1 s on, with the last before", sliced.records);
     Ok(())
 }

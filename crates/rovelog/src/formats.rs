@@ -18,7 +18,7 @@ macro_rules! formats { ($($feature:literal $variant:ident => $krate:ident :: $fo
     pub enum AnyLog {
         $(
             #[cfg(feature = $feature)]
-            #[doc = concat!("A log read by `", stringify!($krate), "`.")]
+            #[doc = concat!("A log read by `", stringify!($krate), "`; `records`, `columns`, `recover`: see [`LogReader`].")]
             $variant(<$krate::$format as Format>::Reader),
         )*
     }

@@ -116,7 +116,7 @@
 //! - `frame` and `plausible` (private): one walk over the messages of sound and damaged logs.
 //! - [`schema`] and [`layout`]: definitions found in the file, and where fields lie in a row.
 //! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass over
-//!   a pipe, in bounded memory. Both hand out [`Record`](rovelog_core::Record)s, and [`Row`] for their fields.
+//!   a pipe, in bounded memory. Both hand out [`Record`]s, and [`Row`] for their fields.
 //! - [`typed`]: rows as structs of your own, declared with [`rows!`].
 //! - [`LogReader::recover`]: the best sound log that a damaged one still holds, with an account of every byte.
 //! - [`reshape`]: parts of a log as logs of their own, without touching the bytes of what is kept.
@@ -168,9 +168,12 @@ pub use row::{Number, Place, Row};
 pub use stream::{StreamItem, UlogStream};
 pub use writer::{FormatBuilder, UlogWriter};
 
-// Who depends on this crate alone finds here what opens a log and reads it.
+// Who depends on this crate alone finds here what opens a log and reads it, and the names of what that gives.
 pub use rovelog_core;
-pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
+pub use rovelog_core::{
+    Diagnostics, Error, Format, LogInfo, LogReader, LogStream, ReadOptions, Record, RecoverOptions, Recovery,
+    Select, Topic, Value,
+};
 
 /// The format's id.
 pub(crate) const ID: &str = "ulog";

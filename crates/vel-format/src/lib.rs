@@ -50,6 +50,7 @@
 //! for record in log.records(&Select::topic("GPSDataM")) {
 //!     println!("{}", record?.value()?.to_json());
 //! }
+//! // The sensor and the calibration that the log tells; a revolution begins straight ahead.
 //! let mut revolutions = log.revolutions(None, None, vel_format::velodyne::PointOptions::default(), 0)?;
 //! while let Some(revolution) = revolutions.next() {
 //!     println!("revolution {}: {} points", revolution.number, revolution.points.len());
@@ -82,8 +83,9 @@
 //! use vel_format::{LogReader, NewMessage, ReadOptions, VelReader, VelWriter, WriteOptions};
 //!
 //! let mut log = VelWriter::new(std::io::Cursor::new(Vec::new()), WriteOptions::default())?;
+//! let compass = vel_format::simple_hash("CompassM")?; // 0x0001_806E
 //! for second in 0..3 {
-//!     log.write(&NewMessage::raw(0x0001_806E, 100, 1000.0 * f64::from(second), vec![0; 8]))?;
+//!     log.write(&NewMessage::raw(compass, 100, 1000.0 * f64::from(second), vec![0; 8]))?;
 //! }
 //! let (file, written) = log.finish()?;
 //! assert_eq!(written.messages, 3);
@@ -116,7 +118,7 @@
 //! - [`declared`] and [`hash`]: message types of your own, and how ids come from names.
 //! - `frame`, `locate` and `plausible` (private): one walk over the messages of sound and damaged logs.
 //! - [`VelReader`]: random access to a log in memory or in a mapped file; [`VelStream`]: one pass over a pipe, in
-//!   bounded memory. Both hand out [`Record`](rovelog_core::Record)s.
+//!   bounded memory. Both hand out [`Record`]s.
 //! - [`velodyne`], [`laser`], [`images`], [`gps`], [`pose`]: what the sensors mean: points, revolutions, scans,
 //!   pixels, UTC, orientation.
 //! - [`LogReader::recover`]: the best sound log that a damaged one still holds, with an account of every byte.
@@ -168,9 +170,12 @@ pub use stream::VelStream;
 pub use summary::Meaning;
 pub use writer::{NewMessage, VelWriter, WriteOptions};
 
-// Who depends on this crate alone finds here what opens a log and reads it.
+// Who depends on this crate alone finds here what opens a log and reads it, and the names of what that gives.
 pub use rovelog_core;
-pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
+pub use rovelog_core::{
+    Diagnostics, Error, Format, LogInfo, LogReader, LogStream, ReadOptions, Record, RecoverOptions, Recovery,
+    Select, Topic, Value,
+};
 
 /// The format's id.
 pub(crate) const ID: &str = "vel";

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
@@ -12,32 +13,35 @@ use crate::root;
 /// What follows this line is generated, up to the end of the file.
 const MARKER: &str = "<!-- written by `cargo xtask gen-corpus`; edit the recipes instead -->";
 
-/// Brings the tables up to date.
-pub(super) fn write() -> Result<()> {
+/// Brings the tables up to date; how many documents were not.
+pub(super) fn write() -> Result<usize> {
+    let mut changed = 0;
     for format in formats() {
-        let (path, text) = document(format)?;
-        fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+        let (path, old, new) = document(format)?;
+        if old != new {
+            fs::write(&path, new).with_context(|| format!("writing {}", path.display()))?;
+            changed += 1;
+        }
     }
-    Ok(())
+    Ok(changed)
 }
 
 /// Fails where a table is out of date.
 pub(super) fn check() -> Result<()> {
     for format in formats() {
-        let (path, text) = document(format)?;
-        let same = fs::read_to_string(&path)? == text;
-        ensure!(same, "{} is out of date; run `cargo xtask gen-corpus`", path.display());
+        let (path, old, new) = document(format)?;
+        ensure!(old == new, "{} is out of date; run `cargo xtask gen-corpus`", path.display());
     }
     Ok(())
 }
 
-/// A format's document as it should be.
-fn document(format: &str) -> Result<(std::path::PathBuf, String)> {
+/// A format's document: its path, the text as it is, and as it should be.
+fn document(format: &str) -> Result<(PathBuf, String, String)> {
     let path = root().join(format!("docs/formats/{format}.md"));
-    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    let (by_hand, _) =
-        text.split_once(MARKER).with_context(|| format!("{} has no marker", path.display()))?;
-    Ok((path, format!("{by_hand}{MARKER}\n\n{}", table(format))))
+    let old = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    let (by_hand, _) = old.split_once(MARKER).with_context(|| format!("{} has no marker", path.display()))?;
+    let new = format!("{by_hand}{MARKER}\n\n{}", table(format));
+    Ok((path, old, new))
 }
 
 fn table(format: &str) -> String {

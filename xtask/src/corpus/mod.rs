@@ -89,8 +89,9 @@ pub(crate) fn write() -> Result<()> {
         fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
         changed += 1;
     }
+    changed += docs::write()?;
     println!("corpus: {cases} cases, {changed} files written");
-    docs::write()
+    Ok(())
 }
 
 /// Compares what is committed with what the recipes make now.
