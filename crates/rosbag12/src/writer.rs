@@ -48,13 +48,16 @@ impl IndexBuilder {
     }
 
     /// Writes the index records; how many bytes they are.
-    pub(crate) fn write(&self, out: &mut dyn Write) -> std::io::Result<u64> {
+    pub(crate) fn write(&self, out: &mut dyn Write) -> Result<u64, BagError> {
         let mut written = 0;
         for (topic, (ty, entries)) in &self.topics {
             let count = u32::try_from(entries.len())
                 .ok()
                 .filter(|count| count.checked_mul(16).is_some())
-                .ok_or_else(|| std::io::Error::other("a topic has more messages than an index can hold"))?;
+                .ok_or_else(|| BagError::BadRecord {
+                    what: format!("the index of {}", String::from_utf8_lossy(topic)),
+                    why: "the topic has more messages than an index can hold",
+                })?;
             let header = Header::Index(Index { topic: topic.clone(), ty: Some(ty.clone()), ver: 0, count });
             let head = header.to_head(16 * count).to_bytes();
             out.write_all(&head)?;
