@@ -139,7 +139,7 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
         && let Some(ambient) = log.ambient()
     {
         let mut of_ambient = select.clone();
-        of_ambient.topics = Some(vec![AMBIENT.to_owned()]);
+        of_ambient.topics = Some([AMBIENT.to_owned()].into());
         return slice(ambient, &of_ambient, out);
     }
     let mut details = Vec::new();

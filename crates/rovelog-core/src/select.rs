@@ -1,5 +1,8 @@
 //! Selections: which topics and which span of time a reader should hand out.
 
+use std::collections::BTreeSet;
+use std::ops::Bound::{Included, Unbounded};
+
 use crate::Topic;
 
 /// Topics and a time window. The default keeps everything.
@@ -7,9 +10,9 @@ use crate::Topic;
 #[non_exhaustive]
 pub struct Select {
     /// Names of topics to keep; `None` keeps all.
-    pub topics: Option<Vec<String>>,
+    pub topics: Option<BTreeSet<String>>,
     /// Names of fields to keep: `q`, `pos.x`, or `pos` for all of it; `None` keeps all. Columns only.
-    pub fields: Option<Vec<String>>,
+    pub fields: Option<BTreeSet<String>>,
     /// First time to keep, nanoseconds of the log's clock, inclusive.
     pub start: Option<i64>,
     /// First time to leave out again, nanoseconds of the log's clock.
@@ -17,7 +20,7 @@ pub struct Select {
     /// Also keep each topic's last record before `start`: the state that held when the window opens.
     pub latched: bool,
     /// Of which topics `latched` keeps it, by name; `None`: of all that are kept.
-    pub latched_topics: Option<Vec<String>>,
+    pub latched_topics: Option<BTreeSet<String>>,
 }
 
 impl Select {
@@ -60,8 +63,9 @@ impl Select {
 
     /// Whether the last record of `topic` before the start is kept.
     pub fn keeps_latched(&self, topic: &Topic) -> bool {
-        let named = |names: &Vec<String>| names.iter().any(|name| topic.answers_to(name));
-        self.latched && self.keeps_topic(topic) && self.latched_topics.as_ref().is_none_or(named)
+        self.latched
+            && self.keeps_topic(topic)
+            && self.latched_topics.as_ref().is_none_or(|names| names_topic(names, topic))
     }
 
     /// The same selection with only these fields in columns.
@@ -73,15 +77,12 @@ impl Select {
 
     /// Whether the selection wants the field at `path`, or something inside it.
     pub fn keeps_field(&self, path: &str) -> bool {
-        let inside = |outer: &str, inner: &str| {
-            inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        self.fields.as_ref().is_none_or(|names| names.iter().any(|n| inside(n, path) || inside(path, n)))
+        self.fields.as_ref().is_none_or(|names| names_field(names, path))
     }
 
     /// Whether the selection names `topic`.
     pub fn keeps_topic(&self, topic: &Topic) -> bool {
-        self.topics.as_ref().is_none_or(|names| names.iter().any(|name| topic.answers_to(name)))
+        self.topics.as_ref().is_none_or(|names| names_topic(names, topic))
     }
 
     /// Whether something between these times may lie in the window.
@@ -95,6 +96,20 @@ impl Select {
     }
 }
 
+/// Whether one of `names` means `topic`, as [`Topic::answers_to`] says: one lookup, however many names there are.
+fn names_topic(names: &BTreeSet<String>, topic: &Topic) -> bool {
+    names.contains(&topic.name) || topic.name.strip_suffix("/0").is_some_and(|name| names.contains(name))
+}
+
+/// Whether one of `names` is the field at `path`, lies around it or inside it. The number of lookups follows the depth
+/// of `path`, not the number of names.
+fn names_field(names: &BTreeSet<String>, path: &str) -> bool {
+    let around = path.match_indices('.').any(|(end, _)| names.contains(&path[..end]));
+    let within = format!("{path}.");
+    let inside = || names.range::<str, _>((Included(&*within), Unbounded)).next();
+    around || names.contains(path) || inside().is_some_and(|name| name.starts_with(&within))
+}
+
 /// The path by which columns are selected of a field's flat name: `esc.rpm` of `esc[3].rpm`.
 pub fn field_path(flat_name: &str) -> String {
     let mut parts = flat_name.split('[');
@@ -103,4 +118,31 @@ pub fn field_path(flat_name: &str) -> String {
         path.push_str(part.split_once(']').map_or("", |(_, rest)| rest));
     }
     path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TopicId;
+
+    /// A set of names answers as a search through all of them does.
+    #[test]
+    fn a_set_of_names_means_what_its_names_mean() {
+        let names = ["a", "a/0", "b/0", "c", "a.x", "pos", "pos.x", "pos.xy", "q.w.e", "q-1", "q/1"];
+        let inside = |outer: &str, inner: &str| {
+            inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        for chosen in 0..1_u32 << names.len() {
+            let chosen: Vec<&str> =
+                (0..names.len()).filter(|i| chosen >> i & 1 == 1).map(|i| names[i]).collect();
+            let select = Select::topics(chosen.iter().copied()).with_fields(chosen.iter().copied());
+            for name in names.into_iter().chain(["", "q", "q.w", "pos.x.y", "b", "c/0", "d/0"]) {
+                let topic = Topic::new(TopicId(0), name.to_owned(), String::new(), None);
+                let named = chosen.iter().any(|chosen| topic.answers_to(chosen));
+                assert_eq!(select.keeps_topic(&topic), named, "topic {name} of {chosen:?}");
+                let named = chosen.iter().any(|chosen| inside(chosen, name) || inside(name, chosen));
+                assert_eq!(select.keeps_field(name), named, "field {name} of {chosen:?}");
+            }
+        }
+    }
 }

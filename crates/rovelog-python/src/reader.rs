@@ -1,5 +1,6 @@
 //! An open log: what it says about itself, its topics, and the ways into its data.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -317,7 +318,7 @@ impl Reader {
         raw: bool,
     ) -> PyResult<Messages> {
         let mut select = window.of(Select::all());
-        select.topics = topics;
+        select.topics = topics.map(BTreeSet::from_iter);
         select.latched = latched;
         Messages::new(py, self, &select, raw)
     }
@@ -348,7 +349,7 @@ impl Reader {
         window: Window,
     ) -> PyResult<Bound<'py, PyDict>> {
         let mut select = window.of(Select::all());
-        select.topics = topics;
+        select.topics = topics.map(BTreeSet::from_iter);
         let sliced = self.rewrite(py, &out, |file| self.log.slice(&select, file))?;
         let dict = PyDict::new(py);
         dict.set_item("records", sliced.records)?;

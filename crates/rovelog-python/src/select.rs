@@ -1,5 +1,6 @@
 //! Parts of columns by name: `pos`, `pos.x`, `q[0]`, `esc[3].esc_rpm`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
@@ -40,7 +41,7 @@ impl Shape {
     }
 
     /// The names that the format's reader has to decode: those of the paths, elements left out.
-    pub(crate) fn fields(&self) -> Option<Vec<String>> {
+    pub(crate) fn fields(&self) -> Option<BTreeSet<String>> {
         let plain = |path: &String| {
             let names = steps(path).filter_map(|step| match step? {
                 Step::Field(name) => Some(name),

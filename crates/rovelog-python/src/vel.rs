@@ -1,5 +1,6 @@
 //! What only a VEL log has: images as they lie in it, and the revolutions of its Velodyne; `log.vel`.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -90,7 +91,7 @@ pub(crate) fn vel_revolutions(
     vel(py, reader)?;
     let calibration = calibration.map(|path| calibration_of(py, &path)).transpose()?;
     let mut select = window.of(Select::all());
-    select.fields = fields;
+    select.fields = fields.map(BTreeSet::from_iter);
     let batches = reader.run(py, || {
         LogBatches::try_new(Arc::clone(&reader.log), |log| -> Result<rovelog::core::Batches<'_>> {
             let AnyLog::Vel(log) = &**log else { unreachable!("looked at above") };

@@ -197,7 +197,7 @@ impl UlogReader {
         let topic = self.topic(topic).ok_or_else(|| UlogError::NoSuchTopic { topic: topic.to_owned() })?;
         let places = R::places(self.definitions().layout(topic)?)?;
         let mut select = select.clone();
-        select.topics = Some(vec![topic.name.clone()]);
+        select.topics = Some([topic.name.clone()].into());
         Ok(self.records(&select).map(move |record| Ok(R::from_row(&self.row(&record?)?, &places))))
     }
 }

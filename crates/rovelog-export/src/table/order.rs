@@ -107,7 +107,7 @@ impl Order {
         take: &mut dyn FnMut(&RecordBatch) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
         let mut select = select.clone();
-        select.topics = Some(vec![topic.name.clone()]);
+        select.topics = Some([topic.name.clone()].into());
         let Rows { min, max, .. } = self.topics[topic.id.index()];
         let mut windows = Vec::new();
         divide(log, topic, &select, (min, max), &mut windows)?;
