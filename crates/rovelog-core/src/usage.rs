@@ -1,5 +1,7 @@
 //! Where the bytes of a log are.
 
+use std::collections::HashMap;
+
 use crate::TopicId;
 
 /// Bytes of one kind, of a topic where they belong to one.
@@ -25,6 +27,8 @@ impl Usage {
 #[derive(Debug, Default)]
 pub struct UsageTally {
     list: Vec<Usage>,
+    /// Where in the list a kind of a topic stands: a hostile log has as many topics as records.
+    places: HashMap<(&'static str, Option<TopicId>), usize>,
     total: u64,
 }
 
@@ -40,8 +44,8 @@ impl UsageTally {
             return;
         }
         self.total += bytes;
-        // There are few kinds, and few topics.
-        match self.list.iter_mut().find(|usage| usage.topic == topic && usage.kind == kind) {
+        let place = *self.places.entry((kind, topic)).or_insert(self.list.len());
+        match self.list.get_mut(place) {
             Some(usage) => {
                 usage.count += count;
                 usage.bytes += bytes;
