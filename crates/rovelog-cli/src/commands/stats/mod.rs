@@ -3,6 +3,7 @@
 mod power;
 mod records;
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -103,9 +104,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     };
     let lines = sections.iter().flat_map(|section| &section.fields);
     args.fields.demand_of(&lines.map(|line| line.field.clone()).collect::<Vec<_>>()).map_err(here)?;
-    let picked = |name: &str| topics.iter().any(|topic| topic.name == name);
+    let picked: HashSet<&str> = topics.iter().map(|topic| &*topic.name).collect();
     for section in &mut sections {
-        section.fields.retain(|line| picked(&line.topic) && args.fields.keeps(&line.field));
+        section.fields.retain(|line| picked.contains(&*line.topic) && args.fields.keeps(&line.field));
     }
     let out = context.out();
     match format {

@@ -63,17 +63,16 @@ pub(super) fn section(log: &dyn LogReader, topics: &[&Topic]) -> Result<Section,
     }
     let mut lines = Vec::new();
     for (topic, (names, sums)) in log.topics().iter().zip(&fields) {
-        let unit = |name: &str| {
-            let schema = topic.schema.as_ref()?;
-            schema.fields.iter().find(|field| &*field.name == name)?.unit.clone()
-        };
+        let schema = topic.schema.iter().flat_map(|schema| &schema.fields);
+        let units: HashMap<&str, &str> =
+            schema.filter_map(|field| Some((&*field.name, field.unit.as_deref()?))).collect();
         for name in names {
             let sums = &sums[name];
             let some = sums.count > 0;
             lines.push(Line {
                 topic: topic.name.clone(),
                 field: name.clone(),
-                unit: unit(name),
+                unit: units.get(&**name).map(|unit| (*unit).to_owned()),
                 count: sums.count.to_string(),
                 min: some.then_some(sums.min),
                 max: some.then_some(sums.max),
