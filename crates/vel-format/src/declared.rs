@@ -142,6 +142,8 @@ struct Slot {
     name: Arc<str>,
     basic: Basic,
     len: Len,
+    /// Whether it is the length of a later field.
+    is_count: bool,
 }
 
 impl Slot {
@@ -213,7 +215,7 @@ impl Declared {
                     counts[i] = u64::try_from(n).unwrap_or(u64::MAX >> 8);
                 }
                 visit(slot, count, bytes);
-            } else if self.slots[i + 1..].iter().any(|slot| slot.len == Len::Field(i)) {
+            } else if slot.is_count {
                 return None;
             }
             at = at.checked_add(size)?;
@@ -307,6 +309,27 @@ struct Open {
     version: i32,
     slots: Vec<Slot>,
     fields: Vec<Field>,
+    /// Where the slot of a name is.
+    places: HashMap<Arc<str>, usize>,
+}
+
+impl Open {
+    /// Takes a line: `TYPE NAME`, `TYPE NAME[4] UNIT`, `TYPE NAME[count]`.
+    fn field(&mut self, line: &str) -> Result<(), String> {
+        let (slot, field) = field(line, |name| {
+            let place = *self.places.get(name)?;
+            Some((place, &self.slots[place]))
+        })?;
+        if self.places.insert(Arc::clone(&slot.name), self.slots.len()).is_some() {
+            return Err(format!("a second field {}", slot.name));
+        }
+        if let Len::Field(count) = slot.len {
+            self.slots[count].is_count = true;
+        }
+        self.slots.push(slot);
+        self.fields.push(field);
+        Ok(())
+    }
 }
 
 /// All types with a layout: those of the specification, and those declared.
@@ -356,26 +379,30 @@ impl Types {
                 match (name, more) {
                     (Some(name), None) => {
                         let name = name.to_owned();
-                        open =
-                            Some(Open { line: i + 1, name, version, slots: Vec::new(), fields: Vec::new() });
+                        open = Some(Open {
+                            line: i + 1,
+                            name,
+                            version,
+                            slots: Vec::new(),
+                            fields: Vec::new(),
+                            places: HashMap::new(),
+                        });
                     }
                     _ => return Err(bad("a message has a name and a version".to_owned())),
                 }
                 continue;
             }
-            let Some(Open { slots, fields, .. }) = &mut open else {
+            let Some(open) = &mut open else {
                 return Err(bad("a field before the first `message`".to_owned()));
             };
-            let (slot, field) = field(line, slots).map_err(bad)?;
-            slots.push(slot);
-            fields.push(field);
+            open.field(line).map_err(bad)?;
         }
         types.close(open)?;
         Ok(types)
     }
 
     fn close(&mut self, open: Option<Open>) -> Result<(), VelError> {
-        let Some(Open { line, name, version, slots, fields }) = open else { return Ok(()) };
+        let Some(Open { line, name, version, slots, fields, .. }) = open else { return Ok(()) };
         let bad = |why: String| VelError::BadDeclaration { line, why };
         let type_id = simple_hash(&name).map_err(|error| bad(error.to_string()))?;
         if let Some(other) = self.by_id.get(&(type_id, version)) {
@@ -430,8 +457,8 @@ impl Types {
     }
 }
 
-/// `TYPE NAME`, `TYPE NAME[4] UNIT`, `TYPE NAME[count]`.
-fn field(line: &str, slots: &[Slot]) -> Result<(Slot, Field), String> {
+/// The field of a line; `find` gives an earlier one by its name.
+fn field<'a>(line: &str, find: impl Fn(&str) -> Option<(usize, &'a Slot)>) -> Result<(Slot, Field), String> {
     let (basic, spelled, rest) =
         Basic::parse(line).ok_or_else(|| format!("{line:?} does not begin with a type of section 2"))?;
     let (name, unit) = match rest.split_once(char::is_whitespace) {
@@ -443,13 +470,12 @@ fn field(line: &str, slots: &[Slot]) -> Result<(Slot, Field), String> {
         Some((name, len)) => {
             let len = len.strip_suffix(']').ok_or_else(|| format!("{name}[ is not closed"))?;
             let counts = |slot: &Slot| {
-                *slot.name == *len
-                    && slot.len == Len::One
+                slot.len == Len::One
                     && matches!(slot.basic, Basic::Scalar(s) if !matches!(s, Scalar::Float32 | Scalar::Float64))
             };
-            match (len.parse(), slots.iter().position(counts)) {
+            match (len.parse(), find(len).filter(|(_, slot)| counts(slot))) {
                 (Ok(n), _) if n <= 65_535 => (name, Len::Fixed(n)),
-                (Err(_), Some(field)) => (name, Len::Field(field)),
+                (Err(_), Some((field, _))) => (name, Len::Field(field)),
                 _ => {
                     return Err(format!(
                         "{len} is neither a length up to 65535 nor an integer field before {name}"
@@ -462,10 +488,7 @@ fn field(line: &str, slots: &[Slot]) -> Result<(Slot, Field), String> {
     if name.is_empty() || !name.chars().all(plain) {
         return Err(format!("{name:?} is no name of a field"));
     }
-    if slots.iter().any(|slot| *slot.name == *name) {
-        return Err(format!("a second field {name}"));
-    }
-    let slot = Slot { name: name.into(), basic, len };
+    let slot = Slot { name: name.into(), basic, len, is_count: false };
     let element = Box::new(basic.field_type());
     let (ty, source) = match len {
         Len::One => (*element, spelled.to_owned()),
