@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::ops::Range;
 
+use rovelog_core::select::Names;
 use rovelog_core::wire::{U16Le, U32Le};
 use rovelog_core::{Detail, Merged, ReadOptions, Select, Sliced, Value};
 use zerocopy::FromBytes;
@@ -139,7 +140,7 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
         && let Some(ambient) = log.ambient()
     {
         let mut of_ambient = select.clone();
-        of_ambient.topics = Some([AMBIENT.to_owned()].into());
+        of_ambient.topics = Some(Names::from_iter([AMBIENT]));
         return slice(ambient, &of_ambient, out);
     }
     let mut details = Vec::new();

@@ -2,17 +2,49 @@
 
 use std::collections::BTreeSet;
 use std::ops::Bound::{Included, Unbounded};
+use std::sync::Arc;
 
 use crate::Topic;
+
+/// Names that are looked up, not searched. Clones share them: a selection is cloned for each topic of a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names(Arc<BTreeSet<String>>);
+
+impl Names {
+    /// The names, sorted.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Whether one of them means `topic`, as [`Topic::answers_to`] says.
+    pub fn topic(&self, topic: &Topic) -> bool {
+        let with = |name: &str| self.0.contains(name);
+        with(&topic.name) || topic.name.strip_suffix("/0").is_some_and(with)
+    }
+
+    /// Whether one of them is the field at `path`, lies around it or inside it.
+    pub fn field(&self, path: &str) -> bool {
+        let around = path.match_indices('.').any(|(end, _)| self.0.contains(&path[..end]));
+        let within = format!("{path}.");
+        let inside = || self.0.range::<str, _>((Included(&*within), Unbounded)).next();
+        around || self.0.contains(path) || inside().is_some_and(|name| name.starts_with(&within))
+    }
+}
+
+impl<N: Into<String>> FromIterator<N> for Names {
+    fn from_iter<I: IntoIterator<Item = N>>(names: I) -> Self {
+        Self(Arc::new(names.into_iter().map(Into::into).collect()))
+    }
+}
 
 /// Topics and a time window. The default keeps everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Select {
     /// Names of topics to keep; `None` keeps all.
-    pub topics: Option<BTreeSet<String>>,
+    pub topics: Option<Names>,
     /// Names of fields to keep: `q`, `pos.x`, or `pos` for all of it; `None` keeps all. Columns only.
-    pub fields: Option<BTreeSet<String>>,
+    pub fields: Option<Names>,
     /// First time to keep, nanoseconds of the log's clock, inclusive.
     pub start: Option<i64>,
     /// First time to leave out again, nanoseconds of the log's clock.
@@ -20,7 +52,7 @@ pub struct Select {
     /// Also keep each topic's last record before `start`: the state that held when the window opens.
     pub latched: bool,
     /// Of which topics `latched` keeps it, by name; `None`: of all that are kept.
-    pub latched_topics: Option<BTreeSet<String>>,
+    pub latched_topics: Option<Names>,
 }
 
 impl Select {
@@ -36,7 +68,7 @@ impl Select {
 
     /// Several topics, by name.
     pub fn topics<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
-        Self { topics: Some(names.into_iter().map(Into::into).collect()), ..Self::default() }
+        Self { topics: Some(Names::from_iter(names)), ..Self::default() }
     }
 
     /// The same topics within `start..end`, nanoseconds of the log's clock; `None` leaves a side open.
@@ -57,7 +89,7 @@ impl Select {
     #[must_use]
     pub fn with_latched_topics<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.latched = true;
-        self.latched_topics = Some(names.into_iter().map(Into::into).collect());
+        self.latched_topics = Some(Names::from_iter(names));
         self
     }
 
@@ -65,24 +97,24 @@ impl Select {
     pub fn keeps_latched(&self, topic: &Topic) -> bool {
         self.latched
             && self.keeps_topic(topic)
-            && self.latched_topics.as_ref().is_none_or(|names| names_topic(names, topic))
+            && self.latched_topics.as_ref().is_none_or(|names| names.topic(topic))
     }
 
     /// The same selection with only these fields in columns.
     #[must_use]
     pub fn with_fields<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
-        self.fields = Some(names.into_iter().map(Into::into).collect());
+        self.fields = Some(Names::from_iter(names));
         self
     }
 
     /// Whether the selection wants the field at `path`, or something inside it.
     pub fn keeps_field(&self, path: &str) -> bool {
-        self.fields.as_ref().is_none_or(|names| names_field(names, path))
+        self.fields.as_ref().is_none_or(|names| names.field(path))
     }
 
     /// Whether the selection names `topic`.
     pub fn keeps_topic(&self, topic: &Topic) -> bool {
-        self.topics.as_ref().is_none_or(|names| names_topic(names, topic))
+        self.topics.as_ref().is_none_or(|names| names.topic(topic))
     }
 
     /// Whether something between these times may lie in the window.
@@ -94,20 +126,6 @@ impl Select {
     pub fn keeps_time(&self, nanos: i64) -> bool {
         self.start.is_none_or(|start| nanos >= start) && self.end.is_none_or(|end| nanos < end)
     }
-}
-
-/// Whether one of `names` means `topic`, as [`Topic::answers_to`] says: one lookup, however many names there are.
-fn names_topic(names: &BTreeSet<String>, topic: &Topic) -> bool {
-    names.contains(&topic.name) || topic.name.strip_suffix("/0").is_some_and(|name| names.contains(name))
-}
-
-/// Whether one of `names` is the field at `path`, lies around it or inside it. The number of lookups follows the depth
-/// of `path`, not the number of names.
-fn names_field(names: &BTreeSet<String>, path: &str) -> bool {
-    let around = path.match_indices('.').any(|(end, _)| names.contains(&path[..end]));
-    let within = format!("{path}.");
-    let inside = || names.range::<str, _>((Included(&*within), Unbounded)).next();
-    around || names.contains(path) || inside().is_some_and(|name| name.starts_with(&within))
 }
 
 /// The path by which columns are selected of a field's flat name: `esc.rpm` of `esc[3].rpm`.

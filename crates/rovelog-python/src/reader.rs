@@ -1,6 +1,5 @@
 //! An open log: what it says about itself, its topics, and the ways into its data.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 use pyo3_arrow::ffi::to_schema_pycapsule;
+use rovelog::core::select::Names;
 use rovelog::{AnyLog, Bytes, Error, ErrorKind, RecoverOptions, Result, Schema, Select, Timestamp, Topic};
 use rovelog_export::ExportError;
 
@@ -318,7 +318,7 @@ impl Reader {
         raw: bool,
     ) -> PyResult<Messages> {
         let mut select = window.of(Select::all());
-        select.topics = topics.map(BTreeSet::from_iter);
+        select.topics = topics.map(Names::from_iter);
         select.latched = latched;
         Messages::new(py, self, &select, raw)
     }
@@ -349,7 +349,7 @@ impl Reader {
         window: Window,
     ) -> PyResult<Bound<'py, PyDict>> {
         let mut select = window.of(Select::all());
-        select.topics = topics.map(BTreeSet::from_iter);
+        select.topics = topics.map(Names::from_iter);
         let sliced = self.rewrite(py, &out, |file| self.log.slice(&select, file))?;
         let dict = PyDict::new(py);
         dict.set_item("records", sliced.records)?;

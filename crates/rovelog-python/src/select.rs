@@ -1,12 +1,12 @@
 //! Parts of columns by name: `pos`, `pos.x`, `q[0]`, `esc[3].esc_rpm`.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
+use rovelog::core::select::Names;
 
 /// The name of the column with the wall time.
 const TIME: &str = "time";
@@ -41,7 +41,7 @@ impl Shape {
     }
 
     /// The names that the format's reader has to decode: those of the paths, elements left out.
-    pub(crate) fn fields(&self) -> Option<BTreeSet<String>> {
+    pub(crate) fn fields(&self) -> Option<Names> {
         let plain = |path: &String| {
             let names = steps(path).filter_map(|step| match step? {
                 Step::Field(name) => Some(name),

@@ -1,12 +1,12 @@
 //! What only a VEL log has: images as they lie in it, and the revolutions of its Velodyne; `log.vel`.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use rovelog::core::select::Names;
 use rovelog::vel_format::declared::Types;
 use rovelog::vel_format::velodyne::{Calibration, PointOptions};
 use rovelog::vel_format::{Payload, VelReader};
@@ -91,7 +91,7 @@ pub(crate) fn vel_revolutions(
     vel(py, reader)?;
     let calibration = calibration.map(|path| calibration_of(py, &path)).transpose()?;
     let mut select = window.of(Select::all());
-    select.fields = fields.map(BTreeSet::from_iter);
+    select.fields = fields.map(Names::from_iter);
     let batches = reader.run(py, || {
         LogBatches::try_new(Arc::clone(&reader.log), |log| -> Result<rovelog::core::Batches<'_>> {
             let AnyLog::Vel(log) = &**log else { unreachable!("looked at above") };

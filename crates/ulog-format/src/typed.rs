@@ -43,6 +43,7 @@
 
 use std::borrow::Cow;
 
+use rovelog_core::select::Names;
 use rovelog_core::{LogReader, Select};
 
 use crate::error::UlogError;
@@ -197,7 +198,7 @@ impl UlogReader {
         let topic = self.topic(topic).ok_or_else(|| UlogError::NoSuchTopic { topic: topic.to_owned() })?;
         let places = R::places(self.definitions().layout(topic)?)?;
         let mut select = select.clone();
-        select.topics = Some([topic.name.clone()].into());
+        select.topics = Some(Names::from_iter([&topic.name]));
         Ok(self.records(&select).map(move |record| Ok(R::from_row(&self.row(&record?)?, &places))))
     }
 }

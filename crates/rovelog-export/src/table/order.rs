@@ -8,6 +8,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array as _, RecordBatch, UInt32Array};
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
+use rovelog::core::select::Names;
 use rovelog::{LogReader, Select, Topic, TopicId};
 
 use crate::ExportError;
@@ -107,7 +108,7 @@ impl Order {
         take: &mut dyn FnMut(&RecordBatch) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
         let mut select = select.clone();
-        select.topics = Some([topic.name.clone()].into());
+        select.topics = Some(Names::from_iter([&topic.name]));
         let Rows { min, max, .. } = self.topics[topic.id.index()];
         let mut windows = Vec::new();
         divide(log, topic, &select, (min, max), &mut windows)?;

@@ -137,7 +137,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             file: path.to_string_lossy().into_owned(),
             records: report.records.to_string(),
             bytes: report.bytes.to_string(),
-            topic: select.topics.as_ref().and_then(|topics| topics.first().cloned()),
+            topic: select.topics.as_ref().and_then(|topics| topics.iter().next().map(str::to_owned)),
         });
     }
     std::io::Write::flush(&mut out)?;
