@@ -1,5 +1,6 @@
 //! What stands at a place of a V1.2 bag, and where sound records begin again after damage (section 5).
 
+use memchr::memmem;
 use rovelog_core::window::{NeedMore, Window};
 
 use crate::header::{HeaderRef, MAX_HEADER, is_beginning};
@@ -130,6 +131,11 @@ impl Search {
     /// The next place before `limit` where sound records begin; `None` where there is none.
     pub(crate) fn run(&mut self, window: Window<'_>, limit: u64) -> Result<Option<u64>, NeedMore> {
         while self.next < limit {
+            if window.u32(self.next)? == Some(0) {
+                // A header of no bytes is none. The next one has a length in its first four.
+                self.next = (window.zeros_end(self.next) - 3).min(limit);
+                continue;
+            }
             self.find_anchor(window);
             if self.is_possible(window)? && begins(window, self.next)? {
                 return Ok(Some(self.next));
@@ -161,7 +167,7 @@ impl Search {
         let from = self.none_before.max(self.next).max(window.base);
         let bytes = usize::try_from(from - window.base).ok().and_then(|from| window.data.get(from..));
         let Some(bytes) = bytes.filter(|bytes| bytes.len() >= ANCHOR.len()) else { return };
-        match bytes.windows(ANCHOR.len()).position(|bytes| bytes == ANCHOR) {
+        match memmem::find(bytes, &ANCHOR) {
             Some(offset) => self.anchor = Some(from + offset as u64),
             None => self.none_before = window.end() - (ANCHOR.len() as u64 - 1),
         }

@@ -90,6 +90,18 @@ impl<'a> Window<'a> {
         Ok(bytes.and_then(<[u8]>::first_chunk).map(|bytes| u32::from_le_bytes(*bytes)))
     }
 
+    /// Where the zeros that begin at `from` end: the first other byte, or the end of the window. Nothing begins in a run
+    /// of zeros, which may be most of a file, so a search for sound bytes leaves it out at once.
+    pub fn zeros_end(&self, from: u64) -> u64 {
+        const AT_ONCE: usize = 64;
+        let rest = usize::try_from(from - self.base).ok().and_then(|from| self.data.get(from..));
+        let Some(rest) = rest else { return from };
+        let zeros = |bytes: &&[u8]| bytes.iter().fold(0, |any, byte| any | byte) == 0;
+        let whole = rest.chunks_exact(AT_ONCE).take_while(zeros).count() * AT_ONCE;
+        let last = rest[whole..].iter().take_while(|byte| **byte == 0).count();
+        from + (whole + last) as u64
+    }
+
     /// The bytes at `at` as a declared struct, in place; `None` where the file ends before.
     ///
     /// # Errors

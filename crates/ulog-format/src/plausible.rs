@@ -142,7 +142,13 @@ impl<'a> Judge<'a> {
     pub(crate) fn scan(&self, scan: &mut Scan, until: u64) -> Result<Option<u64>, NeedMore> {
         while scan.next < until {
             let at = scan.next;
-            if let Some(letter) = self.window.byte(at + 2)? {
+            let letter = self.window.byte(at + 2)?;
+            if letter == Some(0) {
+                // The letter of the next message is the first byte that is not zero, or stands behind it.
+                scan.next = (self.window.zeros_end(at + 2) - 2).min(until);
+                continue;
+            }
+            if let Some(letter) = letter {
                 let allowed = WORK_PER_BYTE * (at - scan.start) + 4096;
                 let strictness = if scan.work <= allowed { Strictness::Searched } else { Strictness::Cheap };
                 if begins_chain(letter, strictness) {
