@@ -71,9 +71,11 @@ impl Definition {
 #[derive(Debug)]
 struct Record {
     topic: Box<[u8]>,
-    ty: Box<[u8]>,
-    md5: Box<[u8]>,
+    ty: Arc<[u8]>,
+    md5: Arc<[u8]>,
     text: Arc<[u8]>,
+    /// The first record with this type and text, which is compiled for all of them.
+    same: usize,
     at: u64,
 }
 
@@ -92,6 +94,7 @@ enum Of {
 pub(crate) struct Definitions {
     records: Vec<Record>,
     by_topic: HashMap<Box<[u8]>, Vec<usize>>,
+    by_text: HashMap<(Arc<[u8]>, Arc<[u8]>), usize>,
     by_md5: HashMap<Box<[u8]>, Vec<usize>>,
     by_type: HashMap<Box<[u8]>, Vec<usize>>,
     /// The own text of each type: its record, and where in the text.
@@ -145,13 +148,13 @@ impl Definitions {
             }
         }
         self.bytes += text.len() as u64;
-        self.records.push(Record {
-            topic: topic.into(),
-            ty: ty.into(),
-            md5: md5.into(),
-            text: text.into(),
-            at,
-        });
+        let (ty, text): (Arc<[u8]>, Arc<[u8]>) = (ty.into(), text.into());
+        let same = *self.by_text.entry((Arc::clone(&ty), Arc::clone(&text))).or_insert(number);
+        let shared = self.records.get(same);
+        let (ty, text) = shared.map_or((ty, text), |first| (Arc::clone(&first.ty), Arc::clone(&first.text)));
+        let md5 =
+            shared.filter(|first| *first.md5 == *md5).map_or(md5.into(), |first| Arc::clone(&first.md5));
+        self.records.push(Record { topic: topic.into(), ty, md5, text, same, at });
         true
     }
 
@@ -173,8 +176,8 @@ impl Definitions {
             .collect();
         for (source, index) in candidates {
             let record = &self.records[index];
-            let (at, ty, text) = (record.at, record.ty.clone(), Arc::clone(&record.text));
-            match self.definition(Of::Record(index), source, &ty, text, md5) {
+            let (at, ty, text) = (record.at, Arc::clone(&record.ty), Arc::clone(&record.text));
+            match self.definition(Of::Record(record.same), source, &ty, text, md5) {
                 Ok(found) => return (Ok(found), unusable),
                 Err(error) if source == Source::Topic => {
                     unusable = Some((at, error.clone()));
