@@ -39,14 +39,12 @@ impl BagReader {
         let connection = &self.connections()[topic.id.index()];
         let definition = definition_of(topic, connection)?;
         let schema = builder(topic, connection, definition, select).schema();
-        let wanted = self.topics().iter().map(|known| known.id == topic.id).collect();
-        Ok(OneTopic::new(schema, ColumnBatches::new(self, select, wanted)))
+        Ok(OneTopic::new(schema, ColumnBatches::new(self, select, Some(topic.id))))
     }
 
     /// All selected topics that can be decoded as record batches, in one pass over the bag.
     pub fn batches(&self, select: &Select) -> ColumnBatches<'_> {
-        let wanted = self.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
-        ColumnBatches::new(self, select, wanted)
+        ColumnBatches::new(self, select, None)
     }
 }
 
@@ -108,6 +106,9 @@ impl<'a> Filling<'a> {
 pub struct ColumnBatches<'a> {
     reader: &'a BagReader,
     select: Select,
+    /// One topic, whatever its name.
+    only: Option<TopicId>,
+    /// By topic. Made with the first row: who only asks for a schema does not wait for all topics.
     wanted: Vec<bool>,
     /// By topic; empty where a topic is not wanted or not met yet.
     filling: Vec<Option<Box<Filling<'a>>>>,
@@ -119,12 +120,13 @@ pub struct ColumnBatches<'a> {
 }
 
 impl<'a> ColumnBatches<'a> {
-    fn new(reader: &'a BagReader, select: &Select, wanted: Vec<bool>) -> Self {
+    fn new(reader: &'a BagReader, select: &Select, only: Option<TopicId>) -> Self {
         Self {
             reader,
             select: select.clone(),
-            filling: wanted.iter().map(|_| None).collect(),
-            wanted,
+            only,
+            wanted: Vec::new(),
+            filling: Vec::new(),
             ready: VecDeque::new(),
             blocks: 0..reader.index.blocks.len(),
             cursor: None,
@@ -135,6 +137,13 @@ impl<'a> ColumnBatches<'a> {
     /// Walks one stride further; false at the end of the bag.
     fn advance(&mut self) -> bool {
         let reader = self.reader;
+        if self.wanted.is_empty() {
+            let wants = |topic: &Topic| {
+                self.only.map_or_else(|| self.select.keeps_topic(topic), |only| only == topic.id)
+            };
+            self.wanted = reader.topics().iter().map(wants).collect();
+            self.filling.resize_with(self.wanted.len(), || None);
+        }
         if self.cursor.is_none() {
             let Some(block) = self.blocks.clone().find(|block| self.is_wanted(*block)) else { return false };
             self.blocks.start = block + 1;

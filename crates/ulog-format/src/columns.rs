@@ -92,6 +92,7 @@ enum Pass<'a> {
 /// A pass over the blocks of the index that hold something that is wanted.
 struct Indexed<'a> {
     reader: &'a UlogReader,
+    /// By topic. Made with the first row: who only asks for a schema does not wait for all topics.
     wanted: Vec<bool>,
     /// Blocks still to be walked, and the walk over the current one.
     blocks: std::ops::Range<usize>,
@@ -102,9 +103,8 @@ impl<'a> ColumnBatches<'a> {
     fn new(reader: &'a UlogReader, gathering: Gathering) -> Self {
         let select = gathering.select();
         let pass = if reader.is_indexed() || select.start.is_some() || select.end.is_some() {
-            let wanted = reader.topics().iter().map(|topic| gathering.wants(topic)).collect();
             let blocks = 0..reader.index().blocks.len();
-            Pass::Indexed(Indexed { reader, wanted, blocks, cursor: None })
+            Pass::Indexed(Indexed { reader, wanted: Vec::new(), blocks, cursor: None })
         } else {
             Pass::Judged(Box::new(reader.start()), STRIDE)
         };
@@ -172,6 +172,9 @@ impl Indexed<'_> {
     /// Walks one stride further; false at the end of the log.
     fn advance(&mut self, data: &[u8], gathering: &mut Gathering) -> bool {
         let reader = self.reader;
+        if self.wanted.is_empty() {
+            self.wanted = reader.topics().iter().map(|topic| gathering.wants(topic)).collect();
+        }
         if self.cursor.is_none() {
             let select = gathering.select();
             let Some(block) = self.blocks.clone().find(|block| self.is_wanted(*block, select)) else {

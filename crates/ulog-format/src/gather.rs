@@ -167,7 +167,7 @@ impl Filling {
         let columns = Columns::with_rows(Arc::new(plan(topic, layout, select)), rows);
         let wide = layout.timestamp.filter(|field| field.width == TimeWidth::U64Micros);
         let time_at = wide.map(|field| field.offset);
-        Self { topic: topic.id, columns, starts: Vec::with_capacity(NOTED), time_at, times: Vec::new() }
+        Self { topic: topic.id, columns, starts: Vec::new(), time_at, times: Vec::new() }
     }
 
     fn finish(&mut self) -> Batch {

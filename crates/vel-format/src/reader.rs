@@ -61,6 +61,9 @@ pub struct VelReader {
     pub(crate) entries: Vec<Entry>,
     /// The entries with a topic in the order of time, where that is not the order of the file.
     by_time: Option<Vec<u32>>,
+    /// The entries of each topic, for columns.
+    #[cfg(feature = "arrow")]
+    by_topic: std::sync::OnceLock<ByTopic>,
     pub(crate) parts: Vec<Part>,
     summary: Summary,
     index: IndexState,
@@ -127,7 +130,19 @@ impl VelReader {
         let (index, meaning) = summary.finish(&mut walk);
         let info = summary.info(&walk, &index, &meaning, bytes.len() as u64);
         let by_time = (!sorted).then(|| in_time_order(&entries));
-        Ok(Self { bytes, walk, entries, by_time, parts, summary, index, meaning, info })
+        Ok(Self {
+            bytes,
+            walk,
+            entries,
+            by_time,
+            #[cfg(feature = "arrow")]
+            by_topic: std::sync::OnceLock::new(),
+            parts,
+            summary,
+            index,
+            meaning,
+            info,
+        })
     }
 
     /// The file's header.
@@ -248,6 +263,12 @@ impl VelReader {
         Some(Record::new(topic, time, entry.at, entry.seq.into(), data, &self.summary.decoder))
     }
 
+    /// The places of the entries of a topic, in the order of the file.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn places_of(&self, topic: u32) -> &[u32] {
+        self.by_topic.get_or_init(|| ByTopic::new(&self.entries, self.topics().len())).of(topic)
+    }
+
     /// Each topic's last entry before `start`, in the order of time.
     fn latched(&self, start: i64, wanted: &[bool]) -> Vec<usize> {
         let mut last: BTreeMap<u32, usize> = BTreeMap::new();
@@ -278,6 +299,43 @@ impl VelReader {
         let kept =
             move |place: &usize| wanted.get(self.entries[*place].topic as usize).copied().unwrap_or(false);
         latched.into_iter().chain((from..to).map(|i| self.place(i)).filter(kept))
+    }
+}
+
+/// The places of entries by topic, each in the order of the file.
+#[cfg(feature = "arrow")]
+#[derive(Debug)]
+struct ByTopic {
+    /// Where the places of each topic begin, and where the last ones end.
+    starts: Vec<usize>,
+    places: Vec<u32>,
+}
+
+#[cfg(feature = "arrow")]
+impl ByTopic {
+    fn new(entries: &[Entry], topics: usize) -> Self {
+        let mut starts = vec![0; topics + 1];
+        let topic = |entry: &Entry| Some(entry.topic as usize).filter(|topic| *topic < topics);
+        for topic in entries.iter().filter_map(topic) {
+            starts[topic + 1] += 1;
+        }
+        for topic in 0..topics {
+            starts[topic + 1] += starts[topic];
+        }
+        let (mut next, mut places) = (starts.clone(), vec![0; starts[topics]]);
+        for (place, entry) in (0..).zip(entries) {
+            if let Some(topic) = topic(entry) {
+                places[next[topic]] = place;
+                next[topic] += 1;
+            }
+        }
+        Self { starts, places }
+    }
+
+    fn of(&self, topic: u32) -> &[u32] {
+        let topic = topic as usize;
+        let range = self.starts.get(topic).zip(self.starts.get(topic + 1));
+        range.map_or(&[], |(start, end)| &self.places[*start..*end])
     }
 }
 

@@ -84,10 +84,9 @@ impl VelReader {
             reader: self,
             topic: topic.name.clone(),
             type_name: topic.type_name.clone(),
-            series: topic.id.0,
+            places: self.places_of(topic.id.0),
             reading,
             select: select.clone(),
-            next: 0,
             schema: Arc::new(Schema::empty()),
         };
         batches.schema =
@@ -101,10 +100,10 @@ pub struct TopicBatches<'a> {
     reader: &'a VelReader,
     topic: String,
     type_name: String,
-    series: u32,
+    /// The entries of the topic that are still to be read.
+    places: &'a [u32],
     reading: Reading,
     select: Select,
-    next: usize,
     schema: SchemaRef,
 }
 
@@ -121,12 +120,13 @@ impl<'a> TopicBatches<'a> {
     fn gather(&mut self) -> Vec<Message<'a>> {
         let reader = self.reader;
         let (mut messages, mut bytes) = (Vec::new(), 0);
-        while let Some(entry) = reader.entries.get(self.next) {
+        while let Some((place, rest)) = self.places.split_first() {
             if messages.len() == BATCH_ROWS || bytes >= BATCH_BYTES {
                 break;
             }
-            self.next += 1;
-            if entry.topic == self.series && self.select.keeps_time(entry.nanos) {
+            self.places = rest;
+            let entry = &reader.entries[*place as usize];
+            if self.select.keeps_time(entry.nanos) {
                 let message = reader.message_of(entry);
                 bytes += message.data.len() as u64;
                 messages.push(message);
