@@ -106,8 +106,9 @@ fn thin_series_keep_their_extremes() {
         for topic in log.topics().iter().filter(|topic| topic.count > 0 && topic.count < 5000).take(20) {
             let fields = plot::numeric_fields(&*log, topic).into_iter().take(3);
             let signals: Vec<_> = fields.map(|field| Signal { topic: topic.name.clone(), field }).collect();
-            let read = |width| plot::read(&*log, &signals, span, width, span.0).unwrap();
-            for (coarse, fine) in read(7).iter().zip(read(100_000)) {
+            let read =
+                |width| plot::read(&*log, &signals, span, width, span.0).unwrap().into_iter().flatten();
+            for (coarse, fine) in read(7).zip(read(100_000)) {
                 assert!(coarse.points.len() <= 7 * 6, "{name} {}", coarse.name);
                 assert_eq!(coarse.range(), fine.range(), "{name} {}", coarse.name);
                 assert_eq!(coarse.count, fine.count, "{name} {}", coarse.name);

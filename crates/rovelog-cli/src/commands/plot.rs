@@ -101,10 +101,13 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let end = window.end.map_or(all.1, |end| end - 1);
     let size = size(args, kind);
     let mut panels = Vec::new();
-    for (title, signals) in wanted(args, &log).map_err(here)? {
-        let series = plot::read(&*log, &signals, (start, end), size.width as usize, start)
-            .map_err(|error| here(error.into()))?;
-        let of_units = Panel::by_unit(&title, series);
+    let wanted = wanted(args, &log).map_err(here)?;
+    let signals: Vec<Signal> = wanted.iter().flat_map(|(_, signals)| signals).cloned().collect();
+    let mut series = plot::read(&*log, &signals, (start, end), size.width as usize, start)
+        .map_err(|error| here(error.into()))?
+        .into_iter();
+    for (title, signals) in wanted {
+        let of_units = Panel::by_unit(&title, series.by_ref().take(signals.len()).flatten().collect());
         panels.extend(
             of_units.into_iter().filter(|panel| panel.series.iter().any(|line| line.range().is_some())),
         );

@@ -1,7 +1,7 @@
 //! Reading series, thinned while they are read: memory depends on the width of the plot alone.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
@@ -11,7 +11,7 @@ use arrow_array::types::{
 use arrow_array::{Array as _, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use rovelog::core::select::field_path;
-use rovelog::{LogReader, Select, Topic};
+use rovelog::{LogReader, Select, Topic, TopicId};
 
 use crate::ExportError;
 use crate::leaf::{Leaf, Names, leaves};
@@ -82,14 +82,16 @@ pub(crate) struct Thin {
     start: i64,
     /// Nanoseconds of a column.
     step: u64,
-    columns: Vec<Option<Column>>,
+    width: usize,
+    /// Columns with values, by their number: a log of many topics has few in each.
+    columns: Vec<(usize, Column)>,
     count: u64,
 }
 
 impl Thin {
     pub(crate) fn new((start, end): (i64, i64), width: usize) -> Self {
         let span = end.saturating_sub(start).max(1).unsigned_abs();
-        Self { start, step: span / width as u64 + 1, columns: vec![None; width], count: 0 }
+        Self { start, step: span / width as u64 + 1, width, columns: Vec::new(), count: 0 }
     }
 
     #[inline]
@@ -97,16 +99,27 @@ impl Thin {
         let Some(after) = time.checked_sub(self.start).and_then(|after| u64::try_from(after).ok()) else {
             return;
         };
-        let Some(slot) = usize::try_from(after / self.step).ok().and_then(|at| self.columns.get_mut(at))
+        let Some(number) = usize::try_from(after / self.step).ok().filter(|number| *number < self.width)
         else {
             return;
         };
         self.count += 1;
         let here = (time, value);
-        let Some(column) = slot else {
-            let broken = !value.is_finite();
-            *slot = Some(Column { first: here, least: here, greatest: here, last: here, broken });
-            return;
+        // Nearly always the last one, or the next.
+        let found = match self.columns.last() {
+            Some((last, _)) if *last == number => Ok(self.columns.len() - 1),
+            Some((last, _)) if *last > number => {
+                self.columns.binary_search_by_key(&number, |(number, _)| *number)
+            }
+            _ => Err(self.columns.len()),
+        };
+        let column = match found {
+            Ok(at) => &mut self.columns[at].1,
+            Err(at) => {
+                let broken = !value.is_finite();
+                let column = Column { first: here, least: here, greatest: here, last: here, broken };
+                return self.columns.insert(at, (number, column));
+            }
         };
         if time < column.first.0 {
             column.first = here;
@@ -128,7 +141,7 @@ impl Thin {
 
     pub(crate) fn points(&self, zero: i64) -> Vec<(f64, f64)> {
         let mut points: Vec<(f64, f64)> = Vec::new();
-        for column in self.columns.iter().flatten() {
+        for (_, column) in &self.columns {
             let mut four = [column.first, column.least, column.greatest, column.last];
             four.sort_by_key(|(time, _)| *time);
             for (i, (time, value)) in four.iter().enumerate() {
@@ -149,46 +162,49 @@ impl Thin {
     }
 }
 
-/// Reads signals between two times of the log's clock, thinned to `width` columns; one pass per topic. Seconds
-/// count from `zero`. Rows without a time are left out. They come back in the order in which they were asked for.
+/// Reads signals between two times of the log's clock, thinned to `width` columns; one pass over the log. Seconds
+/// count from `zero`. Rows without a time are left out. They come back in the order in which they were asked for,
+/// `None` where the log has no such topic or field.
 ///
 /// # Errors
-/// Where the log cannot be read, or a topic has no columns.
+/// Returns an error if the log cannot be read, or a topic has no columns.
 pub fn read(
     log: &dyn LogReader,
     signals: &[Signal],
     span: (i64, i64),
     width: usize,
     zero: i64,
-) -> Result<Vec<Series>, ExportError> {
+) -> Result<Vec<Option<Series>>, ExportError> {
     let mut by_topic: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (i, signal) in signals.iter().enumerate() {
         by_topic.entry(&signal.topic).or_default().push(i);
     }
+    let select = Select::topics(by_topic.keys().copied())
+        .between(Some(span.0), span.1.checked_add(1))
+        .with_fields(signals.iter().map(|signal| field_path(&signal.field)));
     let mut found: Vec<Option<Series>> = vec![None; signals.len()];
-    for (name, wanted) in by_topic {
-        let Some(topic) = log.topic(name) else { continue };
-        let fields = wanted.iter().map(|i| field_path(&signals[*i].field));
-        let select = Select::topic(topic.name.clone())
-            .between(Some(span.0), span.1.checked_add(1))
-            .with_fields(fields);
-        let columns = log.columns(topic, &select)?;
-        let schema = arrow_array::RecordBatchReader::schema(&columns);
-        let all: Vec<Leaf> = leaves(&schema, Names::Bracket).into_iter().skip(1).filter(drawable).collect();
-        let mut thin: Vec<(usize, &Leaf, Thin)> = wanted
-            .iter()
-            .filter_map(|i| {
-                let leaf = all.iter().find(|leaf| leaf.name == signals[*i].field)?;
-                Some((*i, leaf, Thin::new(span, width)))
-            })
-            .collect();
-        for batch in columns {
-            let batch = batch?;
-            for (_, leaf, thin) in &mut thin {
-                take(&batch, leaf, thin);
-            }
+    // By topic: which signal, its place in a batch, and what is left of it.
+    let mut thinned: BTreeMap<TopicId, Vec<(usize, Leaf, Thin)>> = BTreeMap::new();
+    for topic in log.topics().iter().filter(|topic| select.keeps_topic(topic)) {
+        let schema = arrow_array::RecordBatchReader::schema(&log.columns(topic, &select)?);
+        let leaves = leaves(&schema, Names::Bracket).into_iter().skip(1).filter(drawable);
+        let leaves: HashMap<String, Leaf> = leaves.map(|leaf| (leaf.name.clone(), leaf)).collect();
+        let wanted = by_topic.get(&*topic.name).or_else(|| by_topic.get(short(&topic.name)));
+        let of_topic = wanted.into_iter().flatten().filter_map(|i| {
+            let leaf = leaves.get(&signals[*i].field)?.clone();
+            Some((*i, leaf, Thin::new(span, width)))
+        });
+        thinned.insert(topic.id, of_topic.collect());
+    }
+    for item in log.batches(&select) {
+        let (topic, batch) = item?;
+        for (_, leaf, thin) in thinned.get_mut(&topic).into_iter().flatten() {
+            take(&batch, leaf, thin);
         }
-        for (i, leaf, thin) in thin {
+    }
+    for (topic, of_topic) in thinned {
+        let topic = &log.topics()[topic.index()];
+        for (i, leaf, thin) in of_topic {
             found[i] = Some(Series {
                 name: format!("{}.{}", short(&topic.name), leaf.name),
                 unit: leaf.field.metadata().get("unit").cloned(),
@@ -197,7 +213,7 @@ pub fn read(
             });
         }
     }
-    Ok(found.into_iter().flatten().collect())
+    Ok(found)
 }
 
 /// A topic's name without the instance 0.

@@ -134,7 +134,7 @@ fn any(log: &dyn LogReader, at: Span) -> Result<Vec<Panel>, ExportError> {
         let signal = |field| Signal { topic: topic.name.clone(), field };
         let signals: Vec<_> = fields.take(SIGNALS).map(signal).collect();
         let mut groups: Vec<(String, Panel)> = Vec::new();
-        for mut series in short(read(log, &signals, at.times, at.width, at.zero)?) {
+        for mut series in short(series(log, &signals, at)?) {
             if series.range().is_none() {
                 continue;
             }
@@ -188,7 +188,7 @@ fn panel(log: &dyn LogReader, main: &Main, at: Span) -> Result<Option<Panel>, Ex
         let fields = wanted.iter().filter(|field| there.iter().any(|name| name == *field));
         let signals: Vec<_> =
             fields.map(|field| Signal { topic: topic.name.clone(), field: (*field).to_owned() }).collect();
-        let mut series = read(log, &signals, at.times, at.width, at.zero)?;
+        let mut series = self::series(log, &signals, at)?;
         series.retain(|series| series.range().is_some());
         if series.is_empty() {
             continue;
@@ -199,6 +199,11 @@ fn panel(log: &dyn LogReader, main: &Main, at: Span) -> Result<Option<Panel>, Ex
         return Ok(Some(Panel::new(format!("{} ({name})", main.title), short(series))));
     }
     Ok(None)
+}
+
+/// The signals that there are.
+fn series(log: &dyn LogReader, signals: &[Signal], at: Span) -> Result<Vec<Series>, ExportError> {
+    Ok(read(log, signals, at.times, at.width, at.zero)?.into_iter().flatten().collect())
 }
 
 /// The names without the topic, which stands in the title.
