@@ -38,6 +38,8 @@ rovelog_core::rules! {
         "a declared name whose id already belongs to a published type"
     DATE_UNWRAPPED "W-VEL-115" "date_unwrapped" Note
         "positions whose date jumps by whole days or by 1024 weeks: the time of day is trusted"
+    MANY_TOPICS "W-VEL-120" "many_topics" Note
+        "more cameras, scanners or message types than there are topics: the others of a kind share one"
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rovelog_core::{Clock, Decode, Detail, LogInfo, Timestamp, Topic, TopicId, Value};
+use rovelog_core::{Clock, Decode, Detail, LogInfo, Schema, Timestamp, Topic, TopicId, Value};
 
 use crate::declared::Types;
 use crate::diagnostics as rules;
@@ -18,6 +18,13 @@ use crate::pose::{PoseMeaning, Samples};
 use crate::schema::{laser_topic, raw_schema, raw_topic, schema, value};
 use crate::velodyne::model::{self, Sample, Sensor};
 use crate::wire::{MARKER_ASCII, MARKER_PRINTED};
+
+/// Topics of a log at most. A camera or a scanner beyond them shares one with others of its kind, a message type
+/// beyond them one with other types: each record says itself what it is of, and no record is lost.
+pub(crate) const MAX_TOPICS: usize = 65_536;
+
+/// The topic of message types that have none of their own.
+const OTHERS: &str = "0x*";
 
 /// How the records of a topic are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +63,9 @@ pub(crate) struct Summary {
     pub(crate) topics: Vec<Topic>,
     pub(crate) decoder: Decoder,
     plain: [Option<u32>; 6],
+    others: Option<u32>,
+    /// By kind: all its topics share one.
+    schemas: [Option<Arc<Schema>>; 6],
     images: HashMap<i32, u32>,
     lasers: HashMap<Box<[u8]>, u32>,
     raws: HashMap<(u32, i32), u32>,
@@ -95,12 +105,18 @@ pub struct Meaning {
     pub velodyne: Option<Sensor>,
 }
 
+fn slot_of(kind: Kind) -> usize {
+    Kind::ALL.iter().position(|known| *known == kind).unwrap_or_default()
+}
+
 impl Summary {
     pub(crate) fn new(walk: &Walk) -> Self {
         Self {
             topics: Vec::new(),
             decoder: Decoder { readings: Vec::new(), types: Arc::clone(&walk.types) },
             plain: [None; 6],
+            others: None,
+            schemas: Default::default(),
             images: HashMap::new(),
             lasers: HashMap::new(),
             raws: HashMap::new(),
@@ -132,7 +148,7 @@ impl Summary {
         let payload = message.payload();
         let series = match (message.kind(), &payload) {
             (Some(kind), Some(payload)) => self.described(walk, kind, payload, message),
-            _ => self.undescribed(message),
+            _ => self.undescribed(walk, message),
         };
         let topic = &mut self.topics[series as usize];
         let seq = topic.count;
@@ -175,22 +191,26 @@ impl Summary {
                 if let Some(series) = self.images.get(&source) {
                     return *series;
                 }
-                let series = self.add(format!("ImageM/{source}"), Reading::Kind(kind), kind.name());
-                self.images.insert(source, series);
-                return series;
+                if self.has_room(walk, message) {
+                    let series = self.add(format!("ImageM/{source}"), Reading::Kind(kind), kind.name());
+                    self.images.insert(source, series);
+                    return series;
+                }
             }
             Payload::Laser(laser) => {
                 if let Some(series) = self.lasers.get(laser.sensor_name) {
                     return *series;
                 }
-                let name = laser_topic(laser.sensor_name);
-                let series = self.add(name, Reading::Kind(kind), kind.name());
-                self.lasers.insert(laser.sensor_name.into(), series);
-                return series;
+                if self.has_room(walk, message) {
+                    let name = laser_topic(laser.sensor_name);
+                    let series = self.add(name, Reading::Kind(kind), kind.name());
+                    self.lasers.insert(laser.sensor_name.into(), series);
+                    return series;
+                }
             }
             _ => {}
         }
-        let slot = Kind::ALL.iter().position(|known| *known == kind).unwrap_or_default();
+        let slot = slot_of(kind);
         if let Some(series) = self.plain[slot] {
             return series;
         }
@@ -199,10 +219,31 @@ impl Summary {
         series
     }
 
-    fn undescribed(&mut self, message: &Message<'_>) -> u32 {
+    /// Whether there is room for another topic beside those that many share; says so where there is none.
+    fn has_room(&self, walk: &mut Walk, message: &Message<'_>) -> bool {
+        let shared = self.plain.len() + 1;
+        let room = self.topics.len() + shared < MAX_TOPICS;
+        if !room {
+            let range = message.offset..message.offset + message.wire_len();
+            walk.diagnostics.push(&rules::MANY_TOPICS, range, || {
+                "the topics are all in use: this record is in one that it shares".to_owned()
+            });
+        }
+        room
+    }
+
+    fn undescribed(&mut self, walk: &mut Walk, message: &Message<'_>) -> u32 {
         let key = (message.header.type_id.get(), message.header.version.get());
         if let Some(series) = self.raws.get(&key) {
             return *series;
+        }
+        if !self.has_room(walk, message) {
+            if let Some(others) = self.others {
+                return others;
+            }
+            let others = self.add(OTHERS.to_owned(), Reading::Raw, OTHERS);
+            self.others = Some(others);
+            return others;
         }
         let types = Arc::clone(&self.decoder.types);
         let series = if let Some(declared) = types.find(key.0, key.1) {
@@ -222,7 +263,10 @@ impl Summary {
         let name = if *uses == 1 { name } else { format!("{name}#{uses}") };
         let series = u32::try_from(self.topics.len()).unwrap_or(u32::MAX);
         let schema = match reading {
-            Reading::Kind(kind) => Arc::new(schema(kind)),
+            Reading::Kind(kind) => {
+                let known = self.schemas[slot_of(kind)].get_or_insert_with(|| Arc::new(schema(kind)));
+                Arc::clone(known)
+            }
             Reading::Declared(id, version) => match self.decoder.types.find(id, version) {
                 Some(declared) => Arc::clone(declared.schema()),
                 None => Arc::new(raw_schema(type_name)),
