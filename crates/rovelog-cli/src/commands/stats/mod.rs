@@ -3,12 +3,13 @@
 mod power;
 mod records;
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
 use rovelog::AnyLog;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
@@ -80,12 +81,20 @@ struct Section {
     fields: Vec<Line>,
 }
 
+/// Sections, made when they are asked for.
+type Sections<'a> = Box<dyn Iterator<Item = Section> + 'a>;
+
 /// The document `rovelog.stats/1`.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
     file: String,
-    sections: &'a [Section],
+    #[serde(serialize_with = "one_by_one")]
+    sections: RefCell<Sections<'a>>,
+}
+
+fn one_by_one<S: Serializer>(sections: &RefCell<Sections<'_>>, out: S) -> Result<S::Ok, S::Error> {
+    out.collect_seq(&mut *sections.borrow_mut())
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -94,42 +103,50 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
     let topics = args.topics.pick(log.topics()).map_err(here)?;
-    let mut sections = match &log {
-        AnyLog::Rld(reader) => power::sections(reader, &args.power, context)?,
+    let mut power;
+    let sections: Sections<'_> = match &log {
+        AnyLog::Rld(reader) => {
+            power = power::Power::new(reader, &args.power, context)?;
+            power.sections(&args.power)?
+        }
         other if args.power.is_asked() => {
             let what = format!("{} logs have no charge and energy", other.format().name);
             return Err(Failure::usage(what).next("leave out --energy, --power, --window, --by and --above"));
         }
-        other => vec![records::section(&**other, &topics)?],
+        other => Box::new(std::iter::once(records::section(&**other, &topics)?)),
     };
-    let lines = sections.iter().flat_map(|section| &section.fields);
+    // All sections have the same fields.
+    let mut sections = sections.peekable();
+    let lines = sections.peek().into_iter().flat_map(|section| &section.fields);
     args.fields.demand_of(&lines.map(|line| line.field.clone()).collect::<Vec<_>>()).map_err(here)?;
     let picked: HashSet<&str> = topics.iter().map(|topic| &*topic.name).collect();
-    for section in &mut sections {
+    let sections: Sections<'_> = Box::new(sections.map(|mut section| {
         section.fields.retain(|line| picked.contains(&*line.topic) && args.fields.keeps(&line.field));
-    }
+        section
+    }));
     let out = context.out();
     match format {
         Format::Json => {
             let file = input.name();
             let mut out = out;
-            out.document(&Document { schema: "rovelog.stats/1", file, sections: &sections })?;
+            let sections = RefCell::new(sections);
+            out.document(&Document { schema: "rovelog.stats/1", file, sections })?;
         }
-        Format::Ndjson => ndjson(out, &sections)?,
-        Format::Csv => csv(out, &sections)?,
-        _ => text(out, &sections)?,
+        Format::Ndjson => ndjson(out, sections)?,
+        Format::Csv => csv(out, sections)?,
+        _ => text(out, sections)?,
     }
     Ok(context.notices.loss(&log.info().lost, &input.path).max(Status::Done))
 }
 
-fn ndjson(mut out: Out, sections: &[Section]) -> Result<(), Failure> {
+fn ndjson(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {
     for section in sections {
-        out.line(section)?;
+        out.line(&section)?;
     }
     Ok(out.flush()?)
 }
 
-fn csv(out: Out, sections: &[Section]) -> Result<(), Failure> {
+fn csv(out: Out, sections: Sections<'_>) -> Result<(), Failure> {
     let head = [
         "section",
         "start",
@@ -147,7 +164,10 @@ fn csv(out: Out, sections: &[Section]) -> Result<(), Failure> {
         "integral_unit",
     ];
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let rows = sections.iter().flat_map(|section| section.fields.iter().map(move |line| (section, line)));
+    let rows = sections.flat_map(|mut section| {
+        let fields = std::mem::take(&mut section.fields);
+        fields.into_iter().map(move |line| (section.clone(), line))
+    });
     let rows = rows.map(|(section, line)| {
         [
             section.name.clone().unwrap_or_default(),
@@ -169,8 +189,8 @@ fn csv(out: Out, sections: &[Section]) -> Result<(), Failure> {
     out.csv(head, rows)
 }
 
-fn text(mut out: Out, sections: &[Section]) -> Result<(), Failure> {
-    for (i, section) in sections.iter().enumerate() {
+fn text(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {
+    for (i, section) in sections.enumerate() {
         if i > 0 {
             writeln!(out)?;
         }

@@ -11,7 +11,7 @@ use rovelog::rld_format::unit::Scale;
 use rovelog::rld_format::{RldError, RldReader};
 use rovelog::{Clock, Error, LogReader, Timestamp};
 
-use super::{Line, Section};
+use super::{Line, Section, Sections};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::times::Times;
@@ -74,51 +74,60 @@ fn failed(error: RldError) -> Failure {
     Failure::from(Error::from(error))
 }
 
-/// The sections that were asked for.
-pub(super) fn sections(
-    log: &RldReader,
-    args: &PowerArgs,
-    context: &Context,
-) -> Result<Vec<Section>, Failure> {
-    let mut options = StatsOptions::default().with_margin(args.settle);
-    if args.ranges == Ranges::Values {
-        options = options.deriving_ranges();
-    }
-    if !args.power.is_empty() {
-        options = options.with_powers(args.power.clone());
-    }
-    let mut sums = log.accumulator(&options).map_err(failed)?;
-    let shown = Shown::new(log, &sums, args, context)?;
-    let rows = log.rows();
-    let rate = log.header().lead_in.sample_rate.get();
-    if let Some(nanos) = args.window {
-        let phase = if args.clock { Phase::Clock } else { Phase::Start };
-        let times = shown.rows.clone();
-        let windows = Windows::new(&mut sums, nanos, phase, &times, (rows, rate));
-        return Ok(windows
-            .map(|w| shown.section(Some(format!("window {}", w.number)), &w.rows, &w.stats))
-            .collect());
-    }
-    if !args.by.is_empty() {
-        return by_state(log, &mut sums, args, &shown);
-    }
-    if let Some(above) = &args.above {
-        let events = events(log, &mut sums, above, args.settle)?;
-        let named = events.into_iter().enumerate();
-        return Ok(named
-            .map(|(i, (rows, stats))| shown.section(Some(format!("event {i}")), &rows, &stats))
-            .collect());
-    }
-    let stats = sums.stats(0..rows);
-    Ok(vec![shown.section(None, &(0..rows), &stats)])
+/// The sums of a log, for sections that are made one by one: a log may have as many as rows.
+pub(super) struct Power<'a> {
+    log: &'a RldReader,
+    sums: Accumulator<'a>,
+    shown: Shown,
 }
 
-fn by_state<'a>(
+impl<'a> Power<'a> {
+    pub(super) fn new(log: &'a RldReader, args: &PowerArgs, context: &Context) -> Result<Self, Failure> {
+        let mut options = StatsOptions::default().with_margin(args.settle);
+        if args.ranges == Ranges::Values {
+            options = options.deriving_ranges();
+        }
+        if !args.power.is_empty() {
+            options = options.with_powers(args.power.clone());
+        }
+        let sums = log.accumulator(&options).map_err(failed)?;
+        let shown = Shown::new(log, &sums, args, context)?;
+        Ok(Self { log, sums, shown })
+    }
+
+    /// The sections that were asked for.
+    pub(super) fn sections<'p>(&'p mut self, args: &'p PowerArgs) -> Result<Sections<'p>, Failure> {
+        let Self { log, sums, shown } = self;
+        let (log, shown) = (*log, &*shown);
+        let rows = log.rows();
+        if let Some(nanos) = args.window {
+            let phase = if args.clock { Phase::Clock } else { Phase::Start };
+            let rate = log.header().lead_in.sample_rate.get();
+            let windows = Windows::new(sums, nanos, phase, &shown.rows, (rows, rate));
+            return Ok(Box::new(
+                windows.map(|w| shown.section(Some(format!("window {}", w.number)), &w.rows, &w.stats)),
+            ));
+        }
+        if !args.by.is_empty() {
+            return by_state(log, sums, args, shown);
+        }
+        if let Some(above) = &args.above {
+            let named = events(log, sums, above, args.settle)?.enumerate();
+            return Ok(Box::new(
+                named.map(|(i, event)| shown.section(Some(format!("event {i}")), &event.rows, &event.stats)),
+            ));
+        }
+        let stats = sums.stats(0..rows);
+        Ok(Box::new(std::iter::once(shown.section(None, &(0..rows), &stats))))
+    }
+}
+
+fn by_state<'p, 'a: 'p>(
     log: &'a RldReader,
-    sums: &mut Accumulator<'a>,
-    args: &PowerArgs,
-    shown: &Shown,
-) -> Result<Vec<Section>, Failure> {
+    sums: &'p mut Accumulator<'a>,
+    args: &'p PowerArgs,
+    shown: &'p Shown,
+) -> Result<Sections<'p>, Failure> {
     let bits = args.by.iter().map(|name| log.channel(name)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
     if let Some(analog) = bits.iter().find(|bit| !log.channels()[**bit].is_binary) {
         let name = &log.channels()[*analog].name;
@@ -126,29 +135,32 @@ fn by_state<'a>(
             Failure::usage(format!("{name} is no binary channel")).next("see them: rovelog schema FILE")
         );
     }
-    let name = |state: u64| {
+    let name = move |state: u64| {
         let bits = args.by.iter().enumerate().map(|(i, name)| format!("{name}={}", state >> i & 1));
         bits.collect::<Vec<_>>().join(" ")
     };
     let runs = StateRuns::new(log, sums, &bits);
     if args.runs {
-        return Ok(runs.map(|run| shown.section(Some(name(run.state)), &run.rows, &run.stats)).collect());
+        return Ok(Box::new(
+            runs.map(move |run| shown.section(Some(name(run.state)), &run.rows, &run.stats)),
+        ));
     }
     let mut totals: BTreeMap<u64, Stats> = BTreeMap::new();
     for run in runs {
         totals.entry(run.state).or_default().merge(&run.stats);
     }
     // Rows of a state are in many places: no start.
-    Ok(totals.into_iter().map(|(state, stats)| shown.section(Some(name(state)), &(0..0), &stats)).collect())
+    let states = totals.into_iter();
+    Ok(Box::new(states.map(move |(state, stats)| shown.section(Some(name(state)), &(0..0), &stats))))
 }
 
 /// `I1=0.005,0.004` as stretches with their sums.
-fn events<'a>(
+fn events<'p, 'a: 'p>(
     log: &'a RldReader,
-    sums: &mut Accumulator<'a>,
+    sums: &'p mut Accumulator<'a>,
     above: &str,
     margin: u64,
-) -> Result<Vec<(Range<u64>, Stats)>, Failure> {
+) -> Result<Events<'p, 'a>, Failure> {
     let usage =
         || Failure::usage(format!("{above:?} is not NAME=ENTER[,LEAVE]")).next("for example I1=0.005,0.004");
     let (name, values) = above.split_once('=').ok_or_else(usage)?;
@@ -163,11 +175,10 @@ fn events<'a>(
     #[expect(clippy::cast_possible_truncation, reason = "thresholds beyond all values stay beyond them")]
     let raw = |value: f64| (value * 10f64.powi(-scale)).ceil() as i64;
     let threshold = Threshold::new(raw(enter), raw(leave));
-    let events = match current {
+    Ok(match current {
         Some(current) => Events::of_current(log, sums, &current, margin, threshold),
         None => Events::of_channel(log, sums, log.channel(name).map_err(failed)?, threshold),
-    };
-    Ok(events.map(|event| (event.rows, event.stats)).collect())
+    })
 }
 
 /// How sums become lines.
