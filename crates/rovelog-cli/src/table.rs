@@ -19,6 +19,9 @@ pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
+/// Characters that a column grows to at most: one long name does not widen the lines of all others.
+const WIDEST: usize = 120;
+
 impl Table {
     pub(crate) fn new(columns: &[(&'static str, Align)]) -> Self {
         Self { columns: columns.to_vec(), rows: Vec::new() }
@@ -29,21 +32,30 @@ impl Table {
     }
 
     pub(crate) fn write(&self, out: &mut Out) -> io::Result<()> {
-        let text = self.render(out.terminal, out.paint);
-        out.write_all(text.as_bytes())
+        let (bordered, paint) = (out.terminal, out.paint);
+        self.render(bordered, paint, |line| out.write_all(line.as_bytes()))
     }
 
-    fn render(&self, bordered: bool, paint: Paint) -> String {
+    /// Hands out line by line.
+    fn render(
+        &self,
+        bordered: bool,
+        paint: Paint,
+        mut write: impl FnMut(&str) -> io::Result<()>,
+    ) -> io::Result<()> {
         let width = |text: &str| text.chars().count();
         let widths: Vec<usize> = self
             .columns
             .iter()
             .enumerate()
-            .map(|(i, (head, _))| self.rows.iter().map(|row| width(&row[i])).fold(width(head), usize::max))
+            .map(|(i, (head, _))| {
+                let cells = self.rows.iter().map(|row| width(&row[i])).filter(|width| *width <= WIDEST);
+                cells.fold(width(head), usize::max)
+            })
             .collect();
         let line = |cells: &[&str], head: bool| {
             let padded = cells.iter().zip(&self.columns).zip(&widths).map(|((cell, (_, align)), width)| {
-                let blanks = " ".repeat(width - cell.chars().count());
+                let blanks = " ".repeat(width.saturating_sub(cell.chars().count()));
                 let cell = if head { Cow::Owned(paint.bold(cell)) } else { Cow::Borrowed(*cell) };
                 if *align == Align::Left { format!("{cell}{blanks}") } else { format!("{blanks}{cell}") }
             });
@@ -64,12 +76,12 @@ impl Table {
             }
         };
         let heads: Vec<_> = self.columns.iter().map(|(head, _)| *head).collect();
-        let mut text = rule("╭", "┬", "╮") + &line(&heads, true) + &rule("├", "┼", "┤");
+        write(&(rule("╭", "┬", "╮") + &line(&heads, true) + &rule("├", "┼", "┤")))?;
         for row in &self.rows {
             let cells: Vec<_> = row.iter().map(String::as_str).collect();
-            text += &line(&cells, false);
+            write(&line(&cells, false))?;
         }
-        text + &rule("╰", "┴", "╯")
+        write(&rule("╰", "┴", "╯"))
     }
 }
 
@@ -77,17 +89,36 @@ impl Table {
 mod tests {
     use super::*;
 
+    fn rendered(table: &Table, bordered: bool, paint: Paint) -> String {
+        let mut text = String::new();
+        let written = table.render(bordered, paint, |line| {
+            text += line;
+            Ok(())
+        });
+        written.map(|()| text).unwrap()
+    }
+
+    #[test]
+    fn one_long_cell_does_not_widen_all_lines() {
+        let mut table = Table::new(&[("TOPIC", Align::Left), ("COUNT", Align::Right)]);
+        table.row(["x".repeat(50_000), "1".to_owned()]);
+        for _ in 0..1000 {
+            table.row(["a".to_owned(), "2".to_owned()]);
+        }
+        assert!(rendered(&table, true, Paint(false)).len() < 100_000);
+    }
+
     #[test]
     fn a_table_has_borders_only_on_a_terminal() {
         let mut table = Table::new(&[("TOPIC", Align::Left), ("COUNT", Align::Right)]);
         table.row(["a".to_owned(), "12345678".to_owned()]);
         table.row(["größe".to_owned(), "1".to_owned()]);
-        insta::assert_snapshot!(table.render(false, Paint(false)), @"
+        insta::assert_snapshot!(rendered(&table, false, Paint(false)), @"
         TOPIC     COUNT
         a      12345678
         größe         1
         ");
-        insta::assert_snapshot!(table.render(true, Paint(false)), @"
+        insta::assert_snapshot!(rendered(&table, true, Paint(false)), @"
         ╭───────┬──────────╮
         │ TOPIC │    COUNT │
         ├───────┼──────────┤
@@ -95,6 +126,6 @@ mod tests {
         │ größe │        1 │
         ╰───────┴──────────╯
         ");
-        assert!(table.render(true, Paint(true)).contains("\x1b[1mTOPIC\x1b[0m"));
+        assert!(rendered(&table, true, Paint(true)).contains("\x1b[1mTOPIC\x1b[0m"));
     }
 }
