@@ -7,6 +7,9 @@ use std::io::{self, Read};
 use rovelog::{Clock, LogReader, Topic, Value};
 use sha2::{Digest as _, Sha256};
 
+/// Bytes of what only the format knows of a log, as JSON, that each of its tables holds.
+const INFO_BYTES: usize = 64 << 10;
+
 /// The file that the data come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -52,16 +55,43 @@ impl Provenance {
     /// The metadata of a table that holds `topic`: the facts, the topic, and what only this format knows of
     /// the log, as JSON. The keys begin with `rovelog.`.
     pub fn metadata(&self, log: &dyn LogReader, topic: &Topic) -> BTreeMap<String, String> {
+        let mut metadata = self.of_all_tables(log);
+        metadata.extend(of_table(topic));
+        metadata
+    }
+
+    /// The metadata that all tables of a log have. Each of them holds a copy, so what is long stays out of it and is
+    /// only named.
+    pub(crate) fn of_all_tables(&self, log: &dyn LogReader) -> BTreeMap<String, String> {
         let mut metadata: BTreeMap<_, _> =
             self.facts(log).into_iter().map(|(key, value)| (format!("rovelog.{key}"), value)).collect();
-        let (name, instance) = name_and_instance(&topic.name);
-        metadata.insert("rovelog.topic".to_owned(), name.to_owned());
-        metadata.extend(instance.map(|instance| ("rovelog.instance".to_owned(), instance.to_owned())));
-        metadata.insert("rovelog.type".to_owned(), topic.type_name.clone());
-        let details = log.info().details.iter().map(|detail| (detail.key, detail.value.clone()));
+        let (mut details, mut left_out, mut room) = (Vec::new(), Vec::new(), INFO_BYTES);
+        for detail in &log.info().details {
+            match room.checked_sub(detail.value.to_json().len()) {
+                Some(rest) => {
+                    room = rest;
+                    details.push((detail.key, detail.value.clone()));
+                }
+                None => left_out.push(Value::Text(detail.key.to_owned())),
+            }
+        }
+        if !left_out.is_empty() {
+            details.push(("left_out", Value::List(left_out)));
+        }
         metadata.insert("rovelog.info".to_owned(), Value::record(details).to_json());
         metadata
     }
+}
+
+/// The metadata that only the table of `topic` has.
+pub(crate) fn of_table(topic: &Topic) -> impl Iterator<Item = (String, String)> {
+    let (name, instance) = name_and_instance(&topic.name);
+    let pairs = [
+        ("rovelog.topic", Some(name)),
+        ("rovelog.instance", instance),
+        ("rovelog.type", Some(&*topic.type_name)),
+    ];
+    pairs.map(|(key, value)| Some((key.to_owned(), value?.to_owned()))).into_iter().flatten()
 }
 
 /// `t/1` as its name and its instance; a second series `t/1#2` keeps its mark.

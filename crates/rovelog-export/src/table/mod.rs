@@ -7,6 +7,7 @@ mod order;
 mod parquet;
 mod vocabulary;
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use arrow_array::RecordBatch;
@@ -170,8 +171,9 @@ fn write_all(
     };
     let mut tables: Vec<Option<Table<'_>>> = log.topics().iter().map(|_| None).collect();
     let mut ids = Vec::new();
+    let metadata = provenance.of_all_tables(log);
     for (topic, out) in outputs {
-        let job = Job { log, topic, options, provenance, sorted: order.is_sorted(topic.id) };
+        let job = Job { log, topic, options, metadata: &metadata, sorted: order.is_sorted(topic.id) };
         let schema = log.columns(topic, &select)?.schema();
         let sink: Box<dyn Sink + '_> = match kind {
             Kind::Parquet => Box::new(parquet::Parquet::new(&job, &schema, out)?),
@@ -217,7 +219,8 @@ struct Job<'a> {
     log: &'a dyn LogReader,
     topic: &'a Topic,
     options: &'a TableOptions,
-    provenance: &'a Provenance,
+    /// What all tables of the log say of it.
+    metadata: &'a BTreeMap<String, String>,
     /// The rows come in the order of time.
     sorted: bool,
 }

@@ -18,6 +18,7 @@ use arrow_select::take::take;
 
 use super::{Job, Kind};
 use crate::leaf::{Leaf, leaves};
+use crate::provenance::of_table;
 use crate::{ExportError, Loss, TimeBase};
 
 /// The unit of times in Parquet. Spark refuses nanoseconds; `t_ns` holds them in any case.
@@ -116,7 +117,8 @@ impl Vocabulary {
                 made.field(field.as_ref().clone(), Source::Column(i), &rules);
             }
         }
-        let metadata: HashMap<_, _> = job.provenance.metadata(job.log, job.topic).into_iter().collect();
+        let of_all = job.metadata.iter().map(|(key, value)| (key.clone(), value.clone()));
+        let metadata: HashMap<_, _> = of_all.chain(of_table(job.topic)).collect();
         let schema = Schema::new_with_metadata(made.fields, metadata);
         Self {
             schema: Arc::new(schema),
