@@ -36,7 +36,7 @@ pub struct BagReader {
 }
 
 /// Who published a message, as far as its record says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Publisher {
     /// Whether it latches: it sends the last message again to whoever comes later.

@@ -4,7 +4,8 @@ pub(crate) mod cdr;
 pub(crate) mod ros2;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use rovelog::rosbag12::msg::{Fit, FullText, SumMatch, Type, Types};
 use rovelog::rosbag12::{BagReader, Definition, Publisher};
@@ -229,11 +230,11 @@ pub(crate) fn lines<'a>(ty: &'a Type, text: &'a str) -> impl Iterator<Item = (&'
 
 /// Something for each topic and each of those who published on it: in an old bag, each message says who did.
 #[derive(Debug)]
-pub(crate) struct ByPublisher<T>(Vec<Vec<(Publisher, T)>>);
+pub(crate) struct ByPublisher<T>(Vec<HashMap<Publisher, T>>);
 
 impl<T> ByPublisher<T> {
     pub(crate) fn new(bag: &BagReader) -> Self {
-        Self(bag.topics().iter().map(|_| Vec::new()).collect())
+        Self(bag.topics().iter().map(|_| HashMap::new()).collect())
     }
 
     /// That of a record; `make` makes it where it is the first.
@@ -243,15 +244,13 @@ impl<T> ByPublisher<T> {
         record: &Record<'_>,
         make: impl FnOnce(&Publisher) -> Result<T, E>,
     ) -> Result<&mut T, E> {
-        let publisher = bag.publisher(record);
-        let known = &mut self.0[record.topic.id.index()];
-        let found = known.iter().position(|(other, _)| *other == publisher);
-        let at = found.unwrap_or(known.len());
-        if found.is_none() {
-            let new = make(&publisher)?;
-            known.push((publisher, new));
+        match self.0[record.topic.id.index()].entry(bag.publisher(record)) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(free) => {
+                let new = make(free.key())?;
+                Ok(free.insert(new))
+            }
         }
-        Ok(&mut known[at].1)
     }
 }
 
