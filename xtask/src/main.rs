@@ -7,6 +7,7 @@
 mod bench;
 mod corpus;
 mod damage;
+mod hostile;
 mod oracle;
 mod package;
 mod peers;
@@ -51,6 +52,11 @@ const TASKS: &[Task] = &[
         "damage",
         damage::command,
         "what becomes of damaged logs: damage ulog|all [BLESS=1: rewrite docs/reliability.md]",
+    ),
+    (
+        "hostile",
+        hostile::command,
+        "time and memory of every command over hostile logs: hostile [--size 20MB] [--only TEXT: show these runs]",
     ),
     ("help", help, "print this list"),
 ];

@@ -1,0 +1,25 @@
+//! Hostile logs of many shapes, small ones: time and memory of commands grow with their size, not faster.
+//! `cargo xtask hostile` is the whole of it.
+#![cfg(target_os = "linux")]
+
+use std::io::ErrorKind;
+use std::process::Command;
+
+/// Bytes of each log.
+const SIZE: &str = "1000000";
+
+#[test]
+fn time_and_memory_grow_with_the_log() {
+    let script = rovelog_testing::root().join("oracle/hostile.py");
+    let mut python = Command::new("python3");
+    python.arg("-B").arg(script).arg(assert_cmd::cargo::cargo_bin!("rovelog")).args([SIZE, "--quick"]);
+    let output = match python.output() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            println!("SKIPPED: there is no python3");
+            return;
+        }
+        output => output.unwrap(),
+    };
+    let (table, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{table}\n{errors}");
+}

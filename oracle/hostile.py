@@ -1,0 +1,266 @@
+"""Runs every command over every shape of hostile log, and holds time and memory to ratios.
+
+usage: hostile.py ROVELOG SIZE [--quick] [--only TEXT] [--keep-going]
+
+Each log is made in two sizes, SIZE and a quarter of it, in a temporary folder. For each run of ROVELOG:
+
+- the processor time is at most so many times that of `cat` over as many bytes as were read and written, measured
+  now on this machine, beside what `info` of a tiny log takes;
+- the memory is at most a multiple of these bytes, beside that of `info` of a tiny log;
+- from the quarter to the whole, time and memory grow by four, with some room.
+
+Prints a table of the slowest and the largest for each format, as Markdown, and fails where one of them does not hold.
+--quick takes fewer commands and the room that a build with debug assertions needs.
+"""
+
+import argparse
+import collections
+import os
+import pathlib
+import resource
+import shutil
+import sys
+import tempfile
+
+import hostile_shapes
+
+# Processor time per byte read or written, as a multiple of that of `cat`: on a quiet machine 20 MB take about 2 s.
+TIME = 300
+# Bytes of memory for each byte read: 20 MB may take 300 MB.
+MEMORY = 14
+# How much more than four times a run over four times as many bytes may take; below FLOOR starts nothing is told.
+GROWTH = 1.6
+FLOOR = 6
+# Bytes of memory that are not told: what this script has of its own hides them.
+UNSEEN = 16 << 20
+# A build with debug assertions takes so many times as long.
+UNOPTIMIZED = 12
+# A run that takes so many times what it may is ended.
+PATIENCE = 4
+
+Run = collections.namedtuple("Run", "seconds memory read written code")
+Row = collections.namedtuple("Row", "format shape command small large time memory growth")
+
+
+COMMON = {
+    "info": ["info", "LOG"],
+    "info json": ["info", "LOG", "-f", "json"],
+    "topics": ["topics", "LOG"],
+    "schema": ["schema", "LOG"],
+    "cat": ["cat", "LOG", "-f", "ndjson"],
+    "cat -": ["cat", "-", "-f", "ndjson"],
+    "cat text": ["cat", "LOG"],
+    "messages": ["messages", "LOG"],
+    "stats": ["stats", "LOG"],
+    "du": ["du", "LOG"],
+    "check": ["check", "LOG"],
+    "check json": ["check", "LOG", "-f", "json"],
+    "diff": ["diff", "LOG", "LOG"],
+    "recover": ["recover", "LOG", "-o", "OUT/out"],
+    "slice": ["slice", "LOG", "-o", "OUT/out", "-S", "+1s", "-n", "nothing"],
+    "latched": ["cat", "LOG", "-f", "ndjson", "-S", "+1s", "-l", ".*"],
+    "split": ["split", "LOG", "-o", "OUT/parts", "--size", "SIXTH"],
+    "merge": ["merge", "LOG", "LOG", "-o", "OUT/out"],
+    "export parquet": ["export", "LOG", "-o", "OUT/tables", "--to", "parquet", "-y", "FEW"],
+    "export arrow": ["export", "LOG", "-o", "OUT/tables", "--to", "arrow", "-y", "FEW"],
+    "export csv": ["export", "LOG", "-o", "OUT/tables", "--to", "csv", "-y", "FEW"],
+    "export ndjson": ["export", "LOG", "-o", "OUT/out.ndjson"],
+    "export mcap": ["export", "LOG", "-o", "OUT/out.mcap"],
+    "track": ["track", "LOG", "-o", "OUT/out.kml"],
+    "track csv": ["track", "LOG", "-f", "csv"],
+    "plot": ["plot", "LOG", "--all"],
+    "plot svg": ["plot", "LOG", "--all", "-o", "OUT/out.svg"],
+    "report": ["report", "LOG", "-o", "OUT/out.html"],
+}
+
+# A file for each of 60 000 topics is what was asked for: tables are made of topics with short names.
+FEW = "[^0-9]{0,8}[0-9]{0,2}|t/[0-9]{1,2}|Laser.*|Velodyne.*"
+
+COMMANDS = {
+    "ulog": {
+        **COMMON,
+        "params": ["params", "LOG"],
+        "params changed": ["params", "LOG", "--changed"],
+        "events": ["events", "LOG"],
+        "recover stale": ["recover", "LOG", "-o", "OUT/out", "--drop-stale"],
+        "export pyulog": ["export", "LOG", "-o", "OUT/tables", "--to", "csv", "--dialect", "pyulog", "-y", "FEW"],
+        "ulog dropouts": ["ulog", "dropouts", "LOG"],
+        "ulog infos": ["ulog", "infos", "LOG"],
+        "ulog gps-dump": ["ulog", "gps-dump", "LOG", "-o", "OUT/out"],
+    },
+    "rosbag": {
+        **COMMON,
+        "export bag2": ["export", "LOG", "-o", "OUT/out.bag", "--to", "bag2"],
+        "export bz2": ["export", "LOG", "-o", "OUT/out.bag", "--to", "bag2", "--compression", "bz2"],
+        "export ros2": ["export", "LOG", "-o", "OUT/out.mcap", "--ros2"],
+        "extract": ["extract", "LOG", "-o", "OUT/files"],
+        "bag reindex": ["bag", "reindex", "LOG", "-o", "OUT/out.bag"],
+    },
+    "vel": {
+        **COMMON,
+        "export raw": ["export", "LOG", "-o", "OUT/out.mcap", "--raw"],
+        "extract": ["extract", "LOG", "-o", "OUT/files"],
+        "extract packets": ["extract", "LOG", "-o", "OUT/files", "--only", "packets"],
+    },
+    "rld": {
+        **COMMON,
+        "energy": ["stats", "LOG", "--energy", "--power", "V1*I1"],
+        "windows": ["stats", "LOG", "--energy", "--power", "V1*I1", "--window", "1s"],
+        "states": ["stats", "LOG", "--by", "D1", "--runs"],
+        "export full": ["export", "LOG", "-o", "OUT/out.mcap", "--full"],
+        "export logger": ["export", "LOG", "-o", "OUT/out.csv", "--dialect", "rocketlogger"],
+        "rld csv": ["rld", "csv", "LOG", "-o", "OUT/out.csv"],
+        "rld scrub": ["rld", "scrub", "LOG", "-o", "OUT/out"],
+    },
+}
+
+QUICK = ["info", "cat", "stats", "check", "recover", "merge", "export mcap", "export csv", "report"]
+
+
+def write(path, make, size):
+    """Makes a log in a process of its own: what this one holds would be counted to all that it starts."""
+    pid = os.fork()
+    if pid == 0:
+        path.write_bytes(make(size))
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0, f"{path.name} cannot be made"
+
+
+def bytes_in(folder):
+    """Bytes and number of the files in a folder."""
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    return sum(sizes), len(sizes)
+
+
+def measured(command, folder, read, limit, stdin=None):
+    """Runs a command to its end, or to so many seconds of processor time."""
+    out = folder / "stdout"
+    fds = [(os.POSIX_SPAWN_OPEN, 1, str(out), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)]
+    fds.append((os.POSIX_SPAWN_OPEN, 2, str(folder / "stderr"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644))
+    fds.append((os.POSIX_SPAWN_OPEN, 0, str(stdin or os.devnull), os.O_RDONLY, 0))
+    pid = os.posix_spawnp(command[0], command, os.environ, file_actions=fds)
+    seconds = int(limit) + 1
+    resource.prlimit(pid, resource.RLIMIT_CPU, (seconds, seconds))
+    resource.prlimit(pid, resource.RLIMIT_AS, (8 << 30, 8 << 30))
+    _, status, usage = os.wait4(pid, 0)
+    written, files = bytes_in(folder)
+    seconds = usage.ru_utime + usage.ru_stime
+    return Run(seconds, usage.ru_maxrss * 1024, read, written + files * 4096, os.waitstatus_to_exitcode(status))
+
+
+class Machine:
+    """What this machine takes for what everything needs."""
+
+    def __init__(self, rovelog, folder):
+        tiny = folder / "tiny.vel"
+        tiny.write_bytes(hostile_shapes.SHAPES["vel"]["sound.vel"](200))
+        work = folder / "work"
+        work.mkdir()
+        starts = [measured([rovelog, "info", str(tiny)], work, 200, 60) for _ in range(9)]
+        self.start = min(run.seconds for run in starts)
+        self.memory = max(run.memory for run in starts)
+        log = folder / "bytes"
+        write(log, hostile_shapes.SHAPES["vel"]["sound.vel"], 8 << 20)
+        cats = [measured(["cat", *[str(log)] * 8], work, 0, 60) for _ in range(5)]
+        self.byte = min(run.seconds for run in cats) / (64 << 20)
+        shutil.rmtree(work)
+
+
+def run(rovelog, command, log, folder, limit):
+    """One run in a folder of its own."""
+    work = folder / "work"
+    work.mkdir()
+    size = log.stat().st_size
+    words = {"LOG": str(log), "SIXTH": str(max(4096, size // 6)), "FEW": FEW}
+    words = [words.get(word, word.replace("OUT", str(work), 1) if word.startswith("OUT/") else word) for word in command]
+    stdin = log if "-" in words else None
+    found = measured([rovelog, *words], work, size, limit, stdin)
+    shutil.rmtree(work)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rovelog")
+    parser.add_argument("size", type=int)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--rows", action="store_true", help="print every run")
+    options = parser.parse_args()
+    rovelog = str(pathlib.Path(options.rovelog).resolve())
+    with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
+        rows = matrix(rovelog, pathlib.Path(folder), options)
+    return told(rows, options)
+
+
+def matrix(rovelog, folder, options):
+    machine = Machine(rovelog, folder)
+    factor = UNOPTIMIZED if options.quick else 1
+    print(f"start {machine.start * 1e3:.1f} ms, {machine.memory / 1e6:.1f} MB; cat {machine.byte * 1e9:.3f} ns a byte", file=sys.stderr)
+    rows = []
+    for format, shapes in hostile_shapes.SHAPES.items():
+        commands = COMMANDS[format]
+        for shape, make in shapes.items():
+            wanted = [name for name in (QUICK if options.quick else commands) if options.only in f"{format} {shape} {name}."]
+            if not wanted:
+                continue
+            logs = []
+            for name, size in (("small", options.size // 4), ("large", options.size)):
+                path = folder / f"{name}-{shape}"
+                write(path, make, size)
+                logs.append(path)
+            for name in wanted:
+                rows.append(row(machine, factor, rovelog, (format, shape, name), commands[name], logs, folder))
+                if options.rows:
+                    print(shown(rows[-1]), file=sys.stderr, flush=True)
+            for path in logs:
+                path.unlink()
+    return rows
+
+
+def row(machine, factor, rovelog, names, command, logs, folder):
+    """Both runs of a command, and how they compare with what they may take."""
+
+    def may(found):
+        return factor * (2 * machine.start + TIME * machine.byte * (found.read + found.written))
+
+    limit = PATIENCE * factor * (1 + TIME * machine.byte * 2 * logs[1].stat().st_size)
+    small, large = (run(rovelog, command, log, folder, limit) for log in logs)
+    grown = (large.seconds - machine.start) / max(small.seconds - machine.start, FLOOR * machine.start / 4) / 4
+    held = (large.memory - machine.memory) / max(small.memory - machine.memory, UNSEEN) / 4
+    memory = (large.memory - machine.memory) / (MEMORY * large.read + UNSEEN)
+    return Row(*names, small, large, large.seconds / may(large), memory, max(grown, held) / GROWTH)
+
+
+def shown(row):
+    return (
+        f"{row.format:7}{row.shape:24}{row.command:16}{row.small.seconds:7.2f}{row.large.seconds:7.2f} s "
+        f"{row.small.memory / 1e6:6.0f}{row.large.memory / 1e6:6.0f} MB  out {row.large.written / 1e6:6.1f} MB  "
+        f"code {row.large.code:3}  time {row.time:5.2f} memory {row.memory:5.2f} growth {row.growth:5.2f}"
+        f"{'' if holds(row) else '  <--'}"
+    )
+
+
+def holds(row):
+    return max(row.time, row.memory, row.growth) <= 1 and 0 <= row.large.code <= 3
+
+
+def told(rows, options):
+    """The table: for each format and command the worst shape by time and by memory."""
+    print("| format | command | longest | of what it may | largest | of what it may |\n|---|---|---|---|---|---|")
+    for key in sorted({(row.format, row.command) for row in rows}):
+        of = [row for row in rows if (row.format, row.command) == key]
+        time, memory = max(of, key=lambda row: row.time), max(of, key=lambda row: row.memory)
+        print(
+            f"| {key[0]} | {key[1]} | {time.large.seconds:.2f} s ({time.shape}) | {time.time:.2f} "
+            f"| {memory.large.memory / 1e6:.0f} MB ({memory.shape}) | {memory.memory:.2f} |"
+        )
+    broken = [row for row in rows if not holds(row)]
+    print(f"\n{len(rows)} runs in two sizes, {len(broken)} beyond what they may take")
+    for row in broken:
+        print(shown(row))
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

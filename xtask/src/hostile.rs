@@ -1,0 +1,31 @@
+//! `cargo xtask hostile`: every command over hostile logs; the table of `docs/reliability.md`.
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::process::run_or;
+use crate::{oracle, root, size};
+
+/// Bytes of each log.
+const SIZE: u64 = 20_000_000;
+
+/// The subcommand: `[--size SIZE] [--only TEXT]`.
+pub(crate) fn command(args: &[String]) -> Result<()> {
+    let mut script = Command::new("python3");
+    script.arg("-B").arg(root().join("oracle/hostile.py")).arg(oracle::binary()?);
+    let (bytes, only) = match args {
+        [] => (SIZE, None),
+        [size, bytes] if size == "--size" => (size::parse(bytes)?, None),
+        [only, text] if only == "--only" => (SIZE, Some(text)),
+        [size, bytes, only, text] if size == "--size" && only == "--only" => {
+            (size::parse(bytes)?, Some(text))
+        }
+        _ => bail!("usage: hostile [--size 20MB] [--only TEXT]"),
+    };
+    script.arg(bytes.to_string());
+    if let Some(text) = only {
+        script.args(["--only", text, "--rows"]);
+    }
+    run_or(&mut script, "a command takes more than it may")
+}
