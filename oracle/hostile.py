@@ -33,6 +33,8 @@ GROWTH = 1.6
 FLOOR = 6
 # Bytes of memory that are not told: what this script has of its own hides them.
 UNSEEN = 16 << 20
+# Tables that a log can fill have up to 65 536 entries, topics or channels, which a small log reaches as well.
+TABLES = 150 << 20
 # A build with debug assertions takes so many times as long.
 UNOPTIMIZED = 12
 # A run that takes so many times what it may is ended.
@@ -128,8 +130,12 @@ def write(path, make, size):
 
 def bytes_in(folder):
     """Bytes and number of the files in a folder."""
-    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
-    return sum(sizes), len(sizes)
+    size, count = 0, 0
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            below = bytes_in(entry) if entry.is_dir() else (entry.stat().st_size, 1)
+            size, count = size + below[0], count + below[1]
+    return size, count
 
 
 def measured(command, folder, read, limit, stdin=None):
@@ -166,11 +172,10 @@ class Machine:
         shutil.rmtree(work)
 
 
-def run(rovelog, command, log, folder, limit):
-    """One run in a folder of its own."""
+def run(rovelog, command, log, size, folder, limit):
+    """One run in a folder of its own, over a log of so many bytes, unpacked."""
     work = folder / "work"
     work.mkdir()
-    size = log.stat().st_size
     words = {"LOG": str(log), "SIXTH": str(max(4096, size // 6)), "FEW": FEW}
     words = [words.get(word, word.replace("OUT", str(work), 1) if word.startswith("OUT/") else word) for word in command]
     stdin = log if "-" in words else None
@@ -208,12 +213,12 @@ def matrix(rovelog, folder, options):
             for name, size in (("small", options.size // 4), ("large", options.size)):
                 path = folder / f"{name}-{shape}"
                 write(path, make, size)
-                logs.append(path)
+                logs.append((path, size))
             for name in wanted:
                 rows.append(row(machine, factor, rovelog, (format, shape, name), commands[name], logs, folder))
                 if options.rows:
                     print(shown(rows[-1]), file=sys.stderr, flush=True)
-            for path in logs:
+            for path, _ in logs:
                 path.unlink()
     return rows
 
@@ -224,11 +229,12 @@ def row(machine, factor, rovelog, names, command, logs, folder):
     def may(found):
         return factor * (2 * machine.start + TIME * machine.byte * (found.read + found.written))
 
-    limit = PATIENCE * factor * (1 + TIME * machine.byte * 2 * logs[1].stat().st_size)
-    small, large = (run(rovelog, command, log, folder, limit) for log in logs)
-    grown = (large.seconds - machine.start) / max(small.seconds - machine.start, FLOOR * machine.start / 4) / 4
+    limit = PATIENCE * factor * (1 + TIME * machine.byte * 2 * logs[1][1])
+    small, large = (run(rovelog, command, log, size, folder, limit) for log, size in logs)
+    bytes_grown = max(4, (large.read + large.written) / (small.read + small.written))
+    grown = (large.seconds - machine.start) / max(small.seconds - machine.start, FLOOR * machine.start / 4) / bytes_grown
     held = (large.memory - machine.memory) / max(small.memory - machine.memory, UNSEEN) / 4
-    memory = (large.memory - machine.memory) / (MEMORY * large.read + UNSEEN)
+    memory = (large.memory - machine.memory) / max(MEMORY * large.read, TABLES)
     return Row(*names, small, large, large.seconds / may(large), memory, max(grown, held) / GROWTH)
 
 

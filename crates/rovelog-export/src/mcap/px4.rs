@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::f64::consts::FRAC_1_SQRT_2;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::{self, POSITION_TOPICS, PositionFields};
@@ -156,6 +156,35 @@ fn schema(name: &str, fields: &[(&'static str, FieldType)]) -> Schema {
     Schema { name: name.to_owned(), fields: fields.iter().map(field).collect() }
 }
 
+/// A console line; one schema for all of them.
+static LOG_MESSAGE: LazyLock<Arc<Schema>> = LazyLock::new(|| {
+    Arc::new(schema(
+        "log_message",
+        &[
+            ("timestamp", FieldType::Scalar(Scalar::UInt64)),
+            ("severity", FieldType::Scalar(Scalar::UInt32)),
+            ("text", FieldType::Text),
+            ("tag", FieldType::Text),
+        ],
+    ))
+});
+
+/// A parameter; one schema for all of them.
+static PARAMETER: LazyLock<Arc<Schema>> = LazyLock::new(|| {
+    Arc::new(schema(
+        "parameter",
+        &[
+            ("timestamp", FieldType::Scalar(Scalar::UInt64)),
+            ("name", FieldType::Text),
+            ("type", FieldType::Text),
+            ("int_value", FieldType::Scalar(Scalar::Int32)),
+            ("float_value", FieldType::Scalar(Scalar::Float32)),
+            ("other_value", FieldType::Text),
+            ("default", FieldType::Scalar(Scalar::Bool)),
+        ],
+    ))
+});
+
 impl Extras for Px4<'_> {
     fn profile(&self) -> &'static str {
         "px4"
@@ -179,16 +208,7 @@ impl Extras for Px4<'_> {
                 ("text", Value::Text(text.text)),
                 ("tag", Value::Text(text.source.unwrap_or_default())),
             ]);
-            let schema = schema(
-                "log_message",
-                &[
-                    ("timestamp", FieldType::Scalar(Scalar::UInt64)),
-                    ("severity", FieldType::Scalar(Scalar::UInt32)),
-                    ("text", FieldType::Text),
-                    ("tag", FieldType::Text),
-                ],
-            );
-            found.push(own(nanos, "log_message", schema, &value));
+            found.push(own(nanos, "log_message", &LOG_MESSAGE, &value));
         }
         let parameters = self.reader.parameters();
         let start = self.reader.info().start.map_or(0, |time| time.nanos);
@@ -227,10 +247,10 @@ fn micros(nanos: i64) -> Value {
     Value::UInt(u64::try_from(nanos / 1000).unwrap_or(0), 64)
 }
 
-fn own(nanos: i64, topic: &'static str, schema: Schema, value: &Value) -> Extra {
+fn own(nanos: i64, topic: &'static str, schema: &Arc<Schema>, value: &Value) -> Extra {
     let mut bytes = Vec::new();
     super::types::encode(value, &mut bytes);
-    Extra { nanos, topic: topic.into(), schema: ExtraSchema::Own(Arc::new(schema)), bytes }
+    Extra { nanos, topic: topic.into(), schema: ExtraSchema::Own(Arc::clone(schema)), bytes }
 }
 
 /// A parameter, or its default.
@@ -243,18 +263,16 @@ fn parameter(nanos: i64, name: &str, value: &Value, default: bool) -> Extra {
         _ => "other",
     };
     let other = if kind == "other" { value.to_json() } else { String::new() };
-    let fields = [
-        ("timestamp", FieldType::Scalar(Scalar::UInt64), micros(nanos)),
-        ("name", FieldType::Text, Value::Text(name.to_owned())),
-        ("type", FieldType::Text, Value::Text(kind.to_owned())),
-        ("int_value", FieldType::Scalar(Scalar::Int32), Value::Int(integer, 32)),
-        ("float_value", FieldType::Scalar(Scalar::Float32), Value::F32(float)),
-        ("other_value", FieldType::Text, Value::Text(other)),
-        ("default", FieldType::Scalar(Scalar::Bool), Value::Bool(default)),
-    ];
-    let types: Vec<_> = fields.iter().map(|(name, ty, _)| (*name, ty.clone())).collect();
-    let value = Value::record(fields.map(|(name, _, value)| (name, value)));
-    own(nanos, "parameters", schema("parameter", &types), &value)
+    let value = Value::record([
+        ("timestamp", micros(nanos)),
+        ("name", Value::Text(name.to_owned())),
+        ("type", Value::Text(kind.to_owned())),
+        ("int_value", Value::Int(integer, 32)),
+        ("float_value", Value::F32(float)),
+        ("other_value", Value::Text(other)),
+        ("default", Value::Bool(default)),
+    ]);
+    own(nanos, "parameters", &PARAMETER, &value)
 }
 
 #[cfg(test)]

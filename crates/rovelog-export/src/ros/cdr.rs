@@ -13,7 +13,7 @@ use super::Line;
 const ENCODING: [u8; 4] = [0, 1, 0, 0];
 
 /// Steps that a message may ask for without any byte for them.
-const MAX_HOLLOW: usize = 1 << 20;
+const MAX_HOLLOW: usize = 1 << 12;
 
 /// Steps that are copied into the type around them; larger types are stepped into.
 const INLINE: usize = 256;
@@ -191,8 +191,9 @@ impl<'a> Converter<'a> {
             [Step::Numbers { width, count }] => self.numbers(*width, count.saturating_mul(len))?,
             _ => {
                 // Elements without bytes could be there any number of times; other steps have a byte each.
+                let steps = len.checked_mul(element.len()).ok_or(Cut)?;
+                self.hollow = self.hollow.checked_sub(steps).ok_or(Cut)?;
                 for _ in 0..len {
-                    self.hollow = self.hollow.checked_sub(element.len()).ok_or(Cut)?;
                     self.run(element)?;
                 }
             }

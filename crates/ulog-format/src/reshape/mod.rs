@@ -144,7 +144,7 @@ struct Slice<'a, W> {
     /// The last row of each topic before the window, where they are asked for.
     latched: HashMap<u64, u32>,
     /// Parameters set before the window: name, and the message that set it last.
-    set: Vec<(&'a str, Range<u64>)>,
+    set: HashMap<&'a str, Range<u64>>,
     /// Defaults that went without saying, because they were the initial values: of what, and the parameter.
     defaults: Vec<(u8, KeyValue<'a>)>,
     /// Where those stand that are written.
@@ -167,7 +167,7 @@ impl<'a, W: Write> Slice<'a, W> {
             select,
             kept,
             latched: HashMap::new(),
-            set: Vec::new(),
+            set: HashMap::new(),
             defaults: Vec::new(),
             written: HashSet::new(),
             in_data: false,
@@ -205,12 +205,13 @@ impl<'a, W: Write> Slice<'a, W> {
                 && let Some(key) = part.parse_key()
             {
                 let end = at + HEADER_LEN + 1 + (part.key.len() + part.value.len()) as u64;
-                self.set.retain(|(name, _)| *name != key.name);
-                self.set.push((key.name, at..end));
+                self.set.insert(key.name, at..end);
             }
         }
         // A log with defaults holds those that differ from the value; now they differ.
-        for (name, _) in self.set.iter().filter(|_| !defaults.is_empty()) {
+        let mut changed: Vec<_> = self.set.iter().filter(|_| !defaults.is_empty()).collect();
+        changed.sort_unstable_by_key(|(_, range)| range.start);
+        for (name, _) in changed {
             let unsaid = 3 & !defaults.get(name).copied().unwrap_or(0);
             if let Some(part) = initial.get(name).filter(|_| unsaid != 0) {
                 self.defaults.push((unsaid, *part));
@@ -286,8 +287,8 @@ impl<'a, W: Write> Slice<'a, W> {
                 }
                 // Its value may be another one when the window opens.
                 let name = part.parse_key().map(|key| key.name);
-                let set = self.set.iter().find(|(other, _)| Some(*other) == name);
-                let Some((_, range)) = set.cloned() else { return Ok(true) };
+                let set = name.and_then(|name| self.set.get(name));
+                let Some(range) = set.cloned() else { return Ok(true) };
                 // Two initial values of one name are rare, and do no harm.
                 self.written.insert(range.start);
                 self.take(range)?;
@@ -334,7 +335,8 @@ impl<'a, W: Write> Slice<'a, W> {
         if std::mem::replace(&mut self.in_data, true) {
             return Ok(());
         }
-        let ranges: Vec<_> = self.set.iter().map(|(_, range)| range.clone()).collect();
+        let mut ranges: Vec<_> = self.set.values().cloned().collect();
+        ranges.sort_unstable_by_key(|range| range.start);
         for range in ranges {
             if self.written.insert(range.start) {
                 self.take(range)?;
