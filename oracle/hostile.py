@@ -179,7 +179,7 @@ def run(rovelog, command, log, size, folder, limit):
     words = {"LOG": str(log), "SIXTH": str(max(4096, size // 6)), "FEW": FEW}
     words = [words.get(word, word.replace("OUT", str(work), 1) if word.startswith("OUT/") else word) for word in command]
     stdin = log if "-" in words else None
-    found = measured([rovelog, *words], work, size, limit, stdin)
+    found = measured([rovelog, *words], work, size * max(1, command.count("LOG")), limit, stdin)
     shutil.rmtree(work)
     return found
 

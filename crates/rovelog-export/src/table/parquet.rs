@@ -18,6 +18,9 @@ use crate::{ExportError, Loss};
 const GROUP_ROWS: usize = 128 << 10;
 const GROUP_BYTES: usize = 64 << 20;
 
+/// Columns of a file: each takes tens of kilobytes of memory while it is written, and of its footer when it is read.
+const MAX_COLUMNS: usize = 8192;
+
 pub(super) struct Parquet<'w> {
     vocabulary: Vocabulary,
     writer: ArrowWriter<Out<'w>>,
@@ -36,8 +39,15 @@ impl<'w> Parquet<'w> {
             let t_ns = SortingColumn { column_idx: 0, descending: false, nulls_first: false };
             properties = properties.set_sorting_columns(Some(vec![t_ns]));
         }
-        for path in paths(vocabulary.schema()) {
-            let (path, data_type) = path;
+        let paths = paths(vocabulary.schema());
+        if paths.len() > MAX_COLUMNS {
+            return Err(ExportError::Format(format!(
+                "topic {} has {} columns, and Parquet is written with at most {MAX_COLUMNS}: choose fields, or another kind",
+                job.topic.name,
+                paths.len()
+            )));
+        }
+        for (path, data_type) in paths {
             // A dictionary of measured values is larger than they are.
             if data_type.is_floating() || path.parts()[0] == "t_ns" || path.parts()[0] == "time" {
                 properties = properties.set_column_dictionary_enabled(path.clone(), false);

@@ -15,6 +15,9 @@ use crate::output::Out;
 use crate::text::escape;
 use crate::times::Times;
 
+/// Characters that the column of values grows to at most.
+const VALUE_WIDTH: usize = 60;
+
 #[derive(Serialize)]
 struct ParamDoc<'a> {
     name: &'a str,
@@ -97,7 +100,9 @@ fn text(out: &mut Out, params: &BTreeMap<String, Param>, times: &Times) -> Resul
     let width = params.keys().map(|name| name.chars().count()).max().unwrap_or_default();
     let value = |param: &Param| param.value.as_ref().map_or("-".to_owned(), |value| shown(Some(value)));
     let values: Vec<_> = params.values().map(value).collect();
-    let value_width = values.iter().map(|value| value.chars().count()).max().unwrap_or_default();
+    // One long value does not widen the lines of all others.
+    let widths = values.iter().map(|value| value.chars().count()).filter(|width| *width <= VALUE_WIDTH);
+    let value_width = widths.max().unwrap_or_default();
     for ((name, param), value) in params.iter().zip(values) {
         let mut line = format!("{:width$}  {value:value_width$}", escape(name));
         let differing = |default: &Option<Value>| default.clone().filter(|_| *default != param.value);
