@@ -100,6 +100,7 @@ COMMANDS = {
     },
     "vel": {
         **COMMON,
+        "own types": ["cat", "LOG", "-f", "ndjson", "--types", "TYPES"],
         "export raw": ["export", "LOG", "-o", "OUT/out.mcap", "--raw"],
         "extract": ["extract", "LOG", "-o", "OUT/files"],
         "extract packets": ["extract", "LOG", "-o", "OUT/files", "--only", "packets"],
@@ -176,7 +177,10 @@ def run(rovelog, command, log, size, folder, limit):
     """One run in a folder of its own, over a log of so many bytes, unpacked."""
     work = folder / "work"
     work.mkdir()
-    words = {"LOG": str(log), "SIXTH": str(max(4096, size // 6)), "FEW": FEW}
+    types = folder / "types"
+    if "TYPES" in command:
+        types.write_bytes(hostile_shapes.v_own_types(size))
+    words = {"TYPES": str(types), "LOG": str(log), "SIXTH": str(max(4096, size // 6)), "FEW": FEW}
     words = [words.get(word, word.replace("OUT", str(work), 1) if word.startswith("OUT/") else word) for word in command]
     stdin = log if "-" in words else None
     found = measured([rovelog, *words], work, size * max(1, command.count("LOG")), limit, stdin)

@@ -298,6 +298,17 @@ def v_sound(size):
     return counted(V_HEAD, lambda k: v_message(V_OBD, float(k), bytes(28)), size)
 
 
+def v_own_types(size):
+    """A declaration of one type with many fields, 1 MiB at most."""
+    return counted(b"message OwnM 7\n", lambda k: b"  int f%d\n" % k, min(size // 20, 1 << 20))
+
+
+def v_own(size):
+    """Messages of that type, all too short."""
+    own = sum(letter * weight for weight, letter in enumerate(b"OwnM", 119))
+    return counted(V_HEAD, lambda k: v_message(own, float(k), bytes(400), 7), size)
+
+
 def v_random_times(size):
     times = random.Random(2)
     return counted(V_HEAD, lambda k: v_message(V_OBD, times.random() * 1e9, bytes(28)), size)
@@ -324,6 +335,7 @@ VEL = {
     "huge-lengths": lambda size: filled(V_HEAD + v_message(V_OBD, 1.0, bytes(28)), struct.pack("<I", 1 << 30) + bytes(40), size),
     "positions": lambda size: counted(V_HEAD, v_gps, size),
     "packets": v_velodyne,
+    "own": v_own,
     "backwards": lambda size: counted(V_HEAD, lambda k: v_message(V_OBD, 1e9 - k, bytes(28)), size),
     "random-times": v_random_times,
 }

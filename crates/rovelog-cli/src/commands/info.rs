@@ -20,7 +20,8 @@ use crate::text::{count, escape, size, with_file};
 use crate::times::{Times, span_text};
 
 const MORE: &str = "\
-Reads no more than it has to: a log of any size takes a moment. A damaged log is described all the same.
+Reads the log once and decodes nothing: the time grows with its size alone. A damaged log is described all
+the same.
 
 Examples:
   rovelog info flight.ulg
