@@ -142,8 +142,6 @@ struct Slot {
     name: Arc<str>,
     basic: Basic,
     len: Len,
-    /// Whether it is the length of a later field.
-    is_count: bool,
 }
 
 impl Slot {
@@ -185,11 +183,12 @@ impl Declared {
     }
 
     /// Calls `visit` with each field and its bytes, as far as `data` holds whole ones; the length of the
-    /// content. `None` where `data` ends before that can be said.
+    /// content. `None` where `data` ends before it does.
     fn walk<'a>(&self, data: &'a [u8], mut visit: impl FnMut(&Slot, u64, &'a [u8])) -> Option<u64> {
-        let mut counts = vec![0_u64; self.slots.len()];
+        // Of each slot so far, as far as there are bytes: a type may have more slots than a message has bytes.
+        let mut counts: Vec<u64> = Vec::new();
         let mut at = 0_u64;
-        for (i, slot) in self.slots.iter().enumerate() {
+        for slot in &self.slots {
             let count = match slot.len {
                 Len::One => 1,
                 Len::Fixed(n) => u64::from(n),
@@ -208,16 +207,13 @@ impl Declared {
                 }
                 size
             };
-            if let Some(bytes) = rest.and_then(|rest| rest.get(..usize::try_from(size).ok()?)) {
-                if let Some(Value::UInt(n, _)) = slot.basic.value(bytes) {
-                    counts[i] = n;
-                } else if let Some(Value::Int(n, _)) = slot.basic.value(bytes) {
-                    counts[i] = u64::try_from(n).unwrap_or(u64::MAX >> 8);
-                }
-                visit(slot, count, bytes);
-            } else if slot.is_count {
-                return None;
-            }
+            let bytes = rest?.get(..usize::try_from(size).ok()?)?;
+            counts.push(match slot.basic.value(bytes) {
+                Some(Value::UInt(n, _)) => n,
+                Some(Value::Int(n, _)) => u64::try_from(n).unwrap_or(u64::MAX >> 8),
+                _ => 0,
+            });
+            visit(slot, count, bytes);
             at = at.checked_add(size)?;
         }
         Some(at)
@@ -322,9 +318,6 @@ impl Open {
         })?;
         if self.places.insert(Arc::clone(&slot.name), self.slots.len()).is_some() {
             return Err(format!("a second field {}", slot.name));
-        }
-        if let Len::Field(count) = slot.len {
-            self.slots[count].is_count = true;
         }
         self.slots.push(slot);
         self.fields.push(field);
@@ -488,7 +481,7 @@ fn field<'a>(line: &str, find: impl Fn(&str) -> Option<(usize, &'a Slot)>) -> Re
     if name.is_empty() || !name.chars().all(plain) {
         return Err(format!("{name:?} is no name of a field"));
     }
-    let slot = Slot { name: name.into(), basic, len, is_count: false };
+    let slot = Slot { name: name.into(), basic, len };
     let element = Box::new(basic.field_type());
     let (ty, source) = match len {
         Len::One => (*element, spelled.to_owned()),
