@@ -29,7 +29,7 @@ TIME = 300
 # Bytes of memory for each byte read: 20 MB may take 300 MB.
 MEMORY = 14
 # How much more than four times a run over four times as many bytes may take; below FLOOR starts nothing is told.
-GROWTH = 1.6
+GROWTH, GROWTH_QUICK = 1.6, 2.2
 FLOOR = 6
 # Bytes of memory that are not told: what this script has of its own hides them.
 UNSEEN = 16 << 20
@@ -117,7 +117,7 @@ COMMANDS = {
     },
 }
 
-QUICK = ["info", "cat", "stats", "check", "recover", "merge", "export mcap", "export csv", "report"]
+QUICK = ["info", "cat", "stats", "merge", "export mcap", "report"]
 
 
 def write(path, make, size):
@@ -239,7 +239,7 @@ def row(machine, factor, rovelog, names, command, logs, folder):
     grown = (large.seconds - machine.start) / max(small.seconds - machine.start, FLOOR * machine.start / 4) / bytes_grown
     held = (large.memory - machine.memory) / max(small.memory - machine.memory, UNSEEN) / 4
     memory = (large.memory - machine.memory) / max(MEMORY * large.read, TABLES)
-    return Row(*names, small, large, large.seconds / may(large), memory, max(grown, held) / GROWTH)
+    return Row(*names, small, large, large.seconds / may(large), memory, max(grown, held) / (GROWTH if factor == 1 else GROWTH_QUICK))
 
 
 def shown(row):

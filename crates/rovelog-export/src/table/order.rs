@@ -13,8 +13,9 @@ use rovelog::{LogReader, Select, Topic, TopicId};
 
 use crate::ExportError;
 
-/// Rows that are sorted at once.
+/// Rows that are sorted at once, and bytes of the log where rows are small: each window is a pass over the log.
 const WINDOW_ROWS: u64 = 1 << 16;
+const WINDOW_BYTES: u64 = 8 << 20;
 
 /// Spans into which time is divided to see where the rows lie.
 const BINS: usize = 1024;
@@ -159,6 +160,7 @@ fn divide(
     windows: &mut Vec<(i64, i64)>,
 ) -> Result<(), ExportError> {
     let width = (max.wrapping_sub(min).cast_unsigned()) / BINS as u64 + 1;
+    let most = WINDOW_ROWS.max(WINDOW_BYTES / (topic.bytes / topic.count.max(1)).max(1));
     let mut bins = vec![0u64; BINS];
     let span = times_only(select).between(Some(min), max.checked_add(1));
     for batch in log.columns(topic, &span)? {
@@ -176,12 +178,12 @@ fn divide(
         if start > max || start < from {
             break;
         }
-        if rows > 0 && rows + count > WINDOW_ROWS {
+        if rows > 0 && rows + count > most {
             windows.push((from, start - 1));
             (from, rows) = (start, 0);
         }
         let end = start.saturating_add_unsigned(width - 1).min(max);
-        if *count > WINDOW_ROWS && width > 1 {
+        if *count > most && width > 1 {
             divide(log, topic, select, (start, end), windows)?;
             if end == max {
                 return Ok(());
