@@ -1,6 +1,6 @@
 """Runs every command over every shape of hostile log, and holds time and memory to ratios.
 
-usage: hostile.py ROVELOG SIZE [--quick] [--only TEXT] [--keep-going]
+usage: hostile.py ROVELOG SIZE [--quick] [--only TEXT] [--rows]
 
 Each log is made in two sizes, SIZE and a quarter of it, in a temporary folder. For each run of ROVELOG:
 
