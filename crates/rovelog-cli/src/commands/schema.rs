@@ -93,7 +93,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
                 kind.topics.first().and_then(|topic| log.definition(topic)).ok_or_else(|| {
                     Failure::failed(format!("the log holds no definition of {}", kind.name)).at(&input.path)
                 })?;
-            writeln!(out, "{}", escape(&definition))?;
+            // The text as it is: its lines are lines here too.
+            let mut lines = definition.split('\n');
+            lines.try_for_each(|line| writeln!(out, "{}", escape(line)))?;
         }
         out.flush()?;
         return Ok(Status::Done);
