@@ -168,6 +168,11 @@ impl Times {
         self.push_machine_digits(time, Digits::Nine, text)
     }
 
+    /// A date of the calendar, as CSV has it.
+    pub(crate) fn push_date(&self, nanos: i64, text: &mut String) {
+        self.push_rfc3339(nanos, Digits::Nine, text);
+    }
+
     fn push_machine_digits(&self, time: Option<Timestamp>, digits: Digits, text: &mut String) -> bool {
         let Some(time) = time else { return false };
         if self.format_was_chosen() {

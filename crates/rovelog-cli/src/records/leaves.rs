@@ -4,22 +4,63 @@ use std::fmt::Write as _;
 
 use rovelog::{FieldType, Schema, Value};
 
+use crate::select::Keep;
+
+/// A cell of CSV.
+#[derive(Clone, Copy)]
+pub(super) enum Cell<'a> {
+    Value(&'a Value),
+    /// A time of ROS, nanoseconds: two leaves, seconds and nanoseconds, in one cell.
+    Time(i64),
+    /// A duration of ROS, likewise.
+    Duration(i64),
+}
+
+/// The names of the columns of CSV for the leaves that are kept: a time or a duration of ROS is one column, kept
+/// where one of its leaves is.
+pub(super) fn columns(schema: &Schema, keep: &Keep) -> Vec<String> {
+    fn add(path: &str, ty: &FieldType, place: &mut usize, keep: &Keep, names: &mut Vec<String>) {
+        match ty {
+            FieldType::Struct(schema) => {
+                for field in &schema.fields {
+                    add(&format!("{path}.{}", field.name), &field.ty, place, keep, names);
+                }
+            }
+            FieldType::Array(element, len) => {
+                (0..*len).for_each(|i| add(&format!("{path}[{i}]"), element, place, keep, names));
+            }
+            leaf => {
+                let width = if matches!(leaf, FieldType::Time | FieldType::Duration) { 2 } else { 1 };
+                if (*place..*place + width).any(|place| keep.leaf(place)) {
+                    names.push(path.to_owned());
+                }
+                *place += width;
+            }
+        }
+    }
+    let (mut names, mut place) = (Vec::new(), 0);
+    for field in &schema.fields {
+        add(&field.name, &field.ty, &mut place, keep, &mut names);
+    }
+    names
+}
+
 /// Leaves in `value`: values without parts, and lists that have another length in each record.
 pub(super) fn count(value: &Value, schema: Option<&Schema>) -> usize {
     let mut leaves = 0;
-    cells(value, schema, &mut |_| {
-        leaves += 1;
+    cells(value, schema, &mut |_, width| {
+        leaves += width;
         Ok::<(), std::convert::Infallible>(())
     })
     .unwrap_or_default();
     leaves
 }
 
-/// The leaves of a value, without the cost of their names.
+/// The cells of a value, each with its number of leaves, without the cost of their names.
 pub(super) fn cells<E>(
     value: &Value,
     schema: Option<&Schema>,
-    visit: &mut dyn FnMut(&Value) -> Result<(), E>,
+    visit: &mut dyn FnMut(Cell<'_>, usize) -> Result<(), E>,
 ) -> Result<(), E> {
     match (value, schema) {
         (Value::Struct(fields), Some(schema)) if fields.len() == schema.fields.len() => fields
@@ -33,18 +74,35 @@ pub(super) fn cells<E>(
 fn cells_of<E>(
     value: &Value,
     ty: Option<&FieldType>,
-    visit: &mut dyn FnMut(&Value) -> Result<(), E>,
+    visit: &mut dyn FnMut(Cell<'_>, usize) -> Result<(), E>,
 ) -> Result<(), E> {
     match (value, ty) {
-        (list, Some(FieldType::List(_))) => visit(list),
+        (list, Some(FieldType::List(_))) => visit(Cell::Value(list), 1),
+        (Value::Struct(fields), Some(FieldType::Time)) if fields.len() == 2 => {
+            visit(Cell::Time(nanos(fields)), 2)
+        }
+        (Value::Struct(fields), Some(FieldType::Duration)) if fields.len() == 2 => {
+            visit(Cell::Duration(nanos(fields)), 2)
+        }
         (Value::Struct(_), Some(FieldType::Struct(schema))) => cells(value, Some(schema), visit),
         (Value::Struct(fields), _) => fields.iter().try_for_each(|(_, value)| cells_of(value, None, visit)),
         (Value::List(items), ty) => {
             let element = if let Some(FieldType::Array(element, _)) = ty { Some(&**element) } else { None };
             items.iter().try_for_each(|value| cells_of(value, element, visit))
         }
-        (leaf, _) => visit(leaf),
+        (leaf, _) => visit(Cell::Value(leaf), 1),
     }
+}
+
+/// Seconds and nanoseconds as nanoseconds.
+fn nanos(fields: &[(std::sync::Arc<str>, Value)]) -> i64 {
+    let part = |number: usize| match fields[number].1 {
+        Value::Int(value, _) => value,
+        // 32 bits.
+        Value::UInt(value, _) => i64::try_from(value).unwrap_or_default(),
+        _ => 0,
+    };
+    part(0).saturating_mul(1_000_000_000).saturating_add(part(1))
 }
 
 /// The leaves of a value with their flat names.

@@ -17,7 +17,7 @@ use crate::output::Out;
 use crate::select::{FieldArgs, Keep};
 use crate::text::escape;
 use crate::times::Times;
-use leaves::{cells, count, flatten, flatten_under};
+use leaves::{Cell, cells, columns, count, flatten, flatten_under};
 use plain::entry;
 pub(crate) use plain::{cell, plain};
 
@@ -117,9 +117,7 @@ impl<'a> Records<'a> {
         let keep = self.fields.keep(Some(schema)).unwrap_or(Keep::All);
         csv.write_field("time")?;
         csv.write_field("t_ns")?;
-        for (_, name) in
-            crate::select::leaves(schema).iter().enumerate().filter(|(place, _)| keep.leaf(*place))
-        {
+        for name in columns(schema, &keep) {
             csv.write_field(name)?;
         }
         csv.write_record(None::<&[u8]>)?;
@@ -325,19 +323,26 @@ fn row(
     csv.write_field(&buffer)?;
     let mut place = 0;
     let mut bytes = false;
-    cells(value, schema, &mut |leaf| {
-        if plan.keep.leaf(place) {
+    cells(value, schema, &mut |leaf, width| {
+        if (place..place + width).any(|place| plan.keep.leaf(place)) {
             buffer.clear();
-            if matches!(leaf, Value::List(_)) {
-                buffer.push_str(&leaf.to_json());
-            } else if !cell(leaf, buffer) {
-                buffer.clear();
-                bytes = true;
+            match leaf {
+                Cell::Value(list @ Value::List(_)) => buffer.push_str(&list.to_json()),
+                Cell::Value(value) => {
+                    if !cell(value, buffer) {
+                        buffer.clear();
+                        bytes = true;
+                    }
+                }
+                Cell::Time(nanos) => times.push_date(nanos, buffer),
+                Cell::Duration(nanos) => {
+                    let _ = write!(buffer, "{nanos}");
+                }
             }
             csv.get_ref().guard(buffer);
             csv.write_field(&buffer)?;
         }
-        place += 1;
+        place += width;
         Ok::<(), csv::Error>(())
     })?;
     csv.write_record(None::<&[u8]>)?;

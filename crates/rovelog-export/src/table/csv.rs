@@ -284,6 +284,15 @@ fn json(array: &ArrayRef, at: usize, numbers: &mut Numbers, out: &mut Vec<u8>) -
             out.extend_from_slice(if fields.is_empty() { b"{}" } else { b"}" });
             Ok(())
         }
+        // Seconds and nanoseconds, as the bag has them.
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            pair(array.as_primitive::<TimestampNanosecondType>().value(at), numbers, out);
+            Ok(())
+        }
+        DataType::Duration(TimeUnit::Nanosecond) => {
+            pair(array.as_primitive::<DurationNanosecondType>().value(at), numbers, out);
+            Ok(())
+        }
         DataType::Binary => base64(array.as_binary::<i32>().value(at), out),
         DataType::FixedSizeBinary(_) => base64(array.as_fixed_size_binary().value(at), out),
         _ => {
@@ -325,6 +334,14 @@ fn elements(array: &ArrayRef, numbers: &mut Numbers, out: &mut Vec<u8>) -> Resul
     }
     out.push(b']');
     Ok(())
+}
+
+fn pair(nanos: i64, numbers: &mut Numbers, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"sec\":");
+    numbers.integer(nanos.div_euclid(1_000_000_000), out);
+    out.extend_from_slice(b",\"nsec\":");
+    numbers.integer(nanos.rem_euclid(1_000_000_000), out);
+    out.push(b'}');
 }
 
 fn text(text: &str, out: &mut Vec<u8>) -> Result<(), ExportError> {
