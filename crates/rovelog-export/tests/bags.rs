@@ -33,13 +33,22 @@ fn reader(log: &AnyLog) -> &BagReader {
 
 /// The topics' own names, and the messages of those with a definition that is no guess.
 fn messages(log: &AnyLog) -> Vec<Message> {
+    messages_and(log, false)
+}
+
+/// The same, `undefined` with those of topics without a definition.
+fn messages_and(log: &AnyLog, undefined: bool) -> Vec<Message> {
     let bag = reader(log);
     let records = log.records(&Select::all()).map(Result::unwrap);
     let message = |record: rovelog::Record<'_>| {
         let connection = &bag.connections()[record.topic.id.index()];
-        let definition = connection.definition()?;
-        let fits =
-            !definition.is_guess() || bag.decode(&record).is_ok_and(|(value, _)| value.get("raw").is_none());
+        let fits = match connection.definition() {
+            None => undefined,
+            Some(definition) => {
+                !definition.is_guess()
+                    || bag.decode(&record).is_ok_and(|(value, _)| value.get("raw").is_none())
+            }
+        };
         let name = String::from_utf8(connection.topic.clone()).unwrap_or_else(|_| record.topic.name.clone());
         fits.then(|| (name, record.time.unwrap().nanos, record.payload.to_vec()))
     };
@@ -198,28 +207,41 @@ fn the_crate_rosbag_reads_every_message() {
 
 #[test]
 fn mcap_keeps_the_bytes_and_says_who_published() {
+    let mut undefined = 0;
     for (name, log) in bags() {
         let mut options = McapOptions::default();
         options.typed = false;
         let provenance = Provenance::new("log");
         let done =
             rovelog_export::mcap::write(&log, &Select::all(), &options, &provenance, Vec::new(), &mut |_| ());
+        let done = done.unwrap();
         let mut found = Vec::new();
-        for message in MessageStream::new(&done.unwrap().out).unwrap() {
+        for message in MessageStream::new(&done.out).unwrap() {
             let message = message.unwrap();
             let metadata = &message.channel.metadata;
-            assert_eq!((metadata["topic"].as_str(), metadata["md5sum"].len()), (&*message.channel.topic, 32));
+            assert_eq!(metadata["topic"], message.channel.topic);
+            assert_eq!(message.channel.message_encoding, "ros1");
+            match &message.channel.schema {
+                Some(schema) => assert_eq!((&*schema.encoding, metadata["md5sum"].len()), ("ros1msg", 32)),
+                // What nothing defines is said.
+                None => {
+                    let of_topic = |note: &String| note.starts_with(&format!("{}: ", message.channel.topic));
+                    assert!(done.notes.iter().any(of_topic) && metadata.contains_key("type"), "{name}");
+                    undefined += 1;
+                }
+            }
             assert_eq!(metadata.contains_key("latching"), metadata.contains_key("callerid"), "{name}");
             let time = i64::try_from(message.log_time).unwrap();
             found.push((message.channel.topic.clone(), time, message.data.into_owned()));
         }
         // A time of 0 stands in MCAP where it was written.
-        let same = messages(&log).into_iter().filter(|message| message.1 != 0);
+        let same = messages_and(&log, true).into_iter().filter(|message| message.1 != 0);
         found.retain(|message| message.1 != 0);
         if name != "stamp-zero" {
             assert!(same.eq(found), "{name}");
         }
     }
+    assert!(undefined > 0, "no bag with a topic without definition");
 }
 
 /// CDR by a schema of ROS 1, as ROS 2 reads it: times are there, the number of a header is not.

@@ -9,7 +9,7 @@ use rovelog::{LogReader as _, Record, Topic};
 use super::RosForm;
 use super::file::{File, sequence};
 use crate::ros::cdr::Code;
-use crate::ros::{ByPublisher, Line, ros2};
+use crate::ros::{ByPublisher, Line, ros2, written_name};
 use crate::{ExportError, Loss};
 
 /// What was said of all bags that were written for ROS 2.
@@ -19,9 +19,26 @@ pub(super) struct Ros<'a> {
     bag: &'a BagReader,
     form: RosForm,
     /// By topic, from its first record on.
-    topics: Vec<Option<Result<Messages<'a>, Loss>>>,
+    topics: Vec<Option<How<'a>>>,
     channels: ByPublisher<u16>,
     buffer: Vec<u8>,
+}
+
+/// What becomes of the records of a topic.
+enum How<'a> {
+    Typed(Messages<'a>),
+    Bytes(Bytes),
+    /// They cannot be written.
+    Not(Loss),
+}
+
+/// The records of a topic that nothing defines: their bytes, without a schema.
+struct Bytes {
+    /// The name of the channel.
+    name: String,
+    metadata: BTreeMap<String, String>,
+    losses: Vec<Loss>,
+    count: u64,
 }
 
 /// How the records of a topic become messages.
@@ -57,10 +74,21 @@ impl<'a> Ros<'a> {
         let Self { bag, form, topics, channels, buffer } = self;
         let slot = &mut topics[record.topic.id.index()];
         if slot.is_none() {
-            *slot = Some(Messages::begin(bag, *form, record.topic, file)?);
+            *slot = Some(How::begin(bag, *form, record.topic, file)?);
         }
-        let Some(Ok(messages)) = slot else { return Ok(()) };
-        let Messages { line, schema, code, tally } = messages;
+        let Messages { line, schema, code, tally } = match slot {
+            Some(How::Typed(messages)) => messages,
+            Some(How::Bytes(bytes)) => {
+                bytes.count += 1;
+                let channel_id = *channels.of(bag, record, |publisher| {
+                    let metadata = [bytes.metadata.clone(), of_publisher(publisher)].into_iter().flatten();
+                    file.writer.add_channel(0, &bytes.name, "ros1", &metadata.collect())
+                })?;
+                let header = MessageHeader { channel_id, sequence: sequence(record), log_time, publish_time };
+                return file.write(header, record.payload);
+            }
+            Some(How::Not(_)) | None => return Ok(()),
+        };
         if !line.carries(record.payload) {
             tally.misfits += 1;
             return Ok(());
@@ -88,8 +116,21 @@ impl<'a> Ros<'a> {
         let (mut losses, mut notes) = (Vec::new(), Vec::new());
         for (topic, messages) in self.bag.topics().iter().zip(self.topics) {
             let messages = match messages {
-                Some(Ok(messages)) => messages,
-                Some(Err(loss)) => {
+                Some(How::Typed(messages)) => messages,
+                Some(How::Bytes(bytes)) => {
+                    losses.extend(bytes.losses);
+                    let what = match topic.type_name.as_str() {
+                        "*" => "the bag does not name its type".to_owned(),
+                        name => format!("no definition of {name} in the bag"),
+                    };
+                    let messages = if bytes.count == 1 { "message is" } else { "messages are" };
+                    notes.push(format!(
+                        "{}: {what}: {} {messages} written as bytes, without a schema",
+                        topic.name, bytes.count
+                    ));
+                    continue;
+                }
+                Some(How::Not(loss)) => {
                     losses.push(loss);
                     continue;
                 }
@@ -115,16 +156,18 @@ impl<'a> Ros<'a> {
     }
 }
 
-impl<'a> Messages<'a> {
+impl<'a> How<'a> {
     fn begin(
         bag: &'a BagReader,
         form: RosForm,
         topic: &Topic,
         file: &mut File<'_>,
-    ) -> Result<Result<Self, Loss>, ExportError> {
+    ) -> Result<Self, ExportError> {
         let line = match Line::new(bag, topic, form != RosForm::Recorded) {
             Ok(line) => line,
-            Err(loss) => return Ok(Err(loss)),
+            // Nobody can say how ROS 2 has them.
+            Err(loss) if form == RosForm::Ros2 => return Ok(Self::Not(loss)),
+            Err(_) => return Ok(Self::Bytes(Bytes::new(bag, topic))),
         };
         let (schema, code) = if form == RosForm::Ros2 {
             let (name, text) = (ros2::type_name(&line.type_name), ros2::definition(&line));
@@ -132,17 +175,30 @@ impl<'a> Messages<'a> {
         } else {
             (file.writer.add_schema(&line.type_name, "ros1msg", line.text().as_bytes())?, None)
         };
-        Ok(Ok(Self { line, schema, code, tally: Tally::default() }))
+        Ok(Self::Typed(Messages { line, schema, code, tally: Tally::default() }))
+    }
+}
+
+impl Bytes {
+    fn new(bag: &BagReader, topic: &Topic) -> Self {
+        let (name, losses) = written_name(bag, topic);
+        let md5 = String::from_utf8_lossy(&bag.connections()[topic.id.index()].md5).into_owned();
+        let known = [("topic", name.clone()), ("type", topic.type_name.clone()), ("md5sum", md5)];
+        let metadata = known.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        Self { name, metadata, losses, count: 0 }
     }
 }
 
 /// What the bag knows of a connection.
 fn metadata(line: &Line<'_>, publisher: &Publisher) -> BTreeMap<String, String> {
-    let known = [
-        ("topic", Some(line.topic.clone())),
-        ("md5sum", Some(line.md5().into_owned())),
-        ("callerid", publisher.callerid.clone()),
-        ("latching", publisher.latching.then(|| "1".to_owned())),
-    ];
+    let known = [("topic", line.topic.clone()), ("md5sum", line.md5().into_owned())];
+    let known = known.into_iter().map(|(key, value)| (key.to_owned(), value));
+    known.chain(of_publisher(publisher)).collect()
+}
+
+/// What the bag knows of a publisher.
+fn of_publisher(publisher: &Publisher) -> BTreeMap<String, String> {
+    let known =
+        [("callerid", publisher.callerid.clone()), ("latching", publisher.latching.then(|| "1".to_owned()))];
     known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
 }

@@ -13,6 +13,17 @@ use rovelog::{LogReader as _, Record, Topic};
 
 use crate::Loss;
 
+/// The name under which a topic is written, and what that loses.
+pub(crate) fn written_name(bag: &BagReader, topic: &Topic) -> (String, Vec<Loss>) {
+    match std::str::from_utf8(&bag.connections()[topic.id.index()].topic) {
+        Ok(own) => (own.to_owned(), Vec::new()),
+        Err(_) => {
+            let why = format!("its name is not UTF-8: it is written as {}", topic.name);
+            (topic.name.clone(), vec![Loss::new(&topic.name, "", why)])
+        }
+    }
+}
+
 /// The line between the types of a full text.
 const SEPARATOR: &str = "================================================================================";
 
@@ -80,13 +91,7 @@ impl<'a> Line<'a> {
             root.clone_from(&type_name);
         }
         let headers = names.iter().zip(&sums).map(|(name, sum)| (&**name, &*sum.0) == HEADER).collect();
-        let mut losses = Vec::new();
-        let own = std::str::from_utf8(&connection.topic);
-        if own.is_err() {
-            let why = format!("its name is not UTF-8: it is written as {}", topic.name);
-            losses.push(Loss::new(&topic.name, "", why));
-        }
-        let topic = own.map_or_else(|_| topic.name.clone(), str::to_owned);
+        let (topic, losses) = written_name(bag, topic);
         Ok(Self { topic, type_name, sum, given: &connection.md5, definition, names, headers, losses })
     }
 
