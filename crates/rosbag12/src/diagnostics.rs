@@ -9,6 +9,14 @@ rovelog_core::rules! {
         "a record with sound lengths whose header breaks the format"
     TOO_MANY_TOPICS "E-BAG-004" "too_many_topics" DataLost
         "a record of yet another topic, where the limit of topics is reached"
+    TOO_MANY_SECTIONS "E-BAG-005" "too_many_sections" DataLost
+        "the version line of yet another section, where the limit of sections is reached"
+    PACKED_CUT "E-BAG-006" "packed_cut" DataLost
+        "a compressed file that is cut inside of its data: the end of the bag is missing"
+    PACKED_UNCHECKED "E-BAG-007" "packed_unchecked" DataLost
+        "a compressed file that is cut before its checksum: nothing proves that the bag is whole and right"
+    PACKED_FOLLOWED "E-BAG-008" "packed_followed" DataLost
+        "bytes behind the compressed data that are none: they are not read"
 
     VERSION_LINE_CRLF "W-BAG-101" "version_line_crlf" Note
         "a version line that ends in CR LF"
@@ -56,6 +64,14 @@ rovelog_core::rules! {
         "the whole file is compressed: offsets are those of the unpacked bag"
     RELATIVE_STAMPS "W-BAG-123" "relative_stamps" Note
         "a bag of before V1.1, whose times may count from the start of the recording"
+    PACKED_PADDING "W-BAG-124" "packed_padding" Note
+        "zero bytes behind the compressed data, as tapes and block devices leave them"
+    DEFINITION_REPEATED "W-BAG-125" "definition_repeated" Note
+        "a second definition of a topic in one section: a bag has one"
+    DEFINITION_LATE "W-BAG-126" "definition_late" Note
+        "a definition behind messages of its topic: pipes decode those without it"
+    BAG_HEADER_LATE "W-BAG-127" "bag_header_late" Note
+        "a bag header that is not the first record of its section: the reference readers look for it there only"
 }
 
 #[cfg(test)]

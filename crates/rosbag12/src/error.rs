@@ -35,8 +35,16 @@ pub enum BagError {
         /// Why.
         why: String,
     },
+    /// A compressed file for which there is not enough memory.
+    #[error("not enough memory to unpack the {what} file: {len} bytes were unpacked when it was used up")]
+    UnpackMemory {
+        /// `gzip` or `bzip2`.
+        what: &'static str,
+        /// Bytes unpacked until then.
+        len: u64,
+    },
     /// A compressed file that becomes larger than is allowed.
-    #[error("the {what} file unpacks to more than {limit} bytes")]
+    #[error("the {what} file unpacks to more than the limit of {limit} bytes")]
     UnpacksTooLarge {
         /// `gzip` or `bzip2`.
         what: &'static str,
@@ -138,8 +146,13 @@ impl BagError {
             Self::UnpacksTooLarge { .. } => (
                 ErrorKind::LimitExceeded,
                 None,
-                Some("if you trust the file, unpack it first with gzip -d or bzip2 -d"),
+                Some(
+                    "if you trust the file, raise the limit (--max-unpacked 8GiB) or unpack it first (gzip -d, bzip2 -d)",
+                ),
             ),
+            Self::UnpackMemory { .. } => {
+                (ErrorKind::Io, None, Some("unpack the file first with gzip -d or bzip2 -d, and open that"))
+            }
             Self::RecordTooLarge { at, .. } => {
                 (ErrorKind::LimitExceeded, Some(*at), Some("save the pipe as a file and open that"))
             }

@@ -3,7 +3,7 @@
 //! [`Walk`] does no input or output. It looks at a [`Window`] of the file and says what comes next; where
 //! the window ends too early it asks for more. Every byte of a file is part of exactly one [`Step`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rovelog_core::window::{NeedMore, Window};
 use rovelog_core::{Clock, Diagnostics, Rule};
@@ -12,12 +12,13 @@ use crate::diagnostics as rules;
 use crate::error::BagError;
 use crate::header::HeaderRef;
 use crate::msg::Fit;
+use crate::named::Named;
 use crate::old::{self, OldProbe, OldRecord, TableTopic};
 use crate::options::BagOptions;
-use crate::plausible::{Probe, Search, Sound, follows, probe};
-use crate::sections::{Section, index_entries};
+use crate::plausible::{Probe, Search, Sound, crossing, follows, probe};
+use crate::sections::{MAX_SECTIONS, Section};
 use crate::shapes::{Head, Matched};
-use crate::tables::{Tables, fit};
+use crate::tables::{Tables, Tally, fit, text_of};
 use crate::version::{self, Version, VersionLine};
 use crate::wire::{BAG_HEADER_SIZE, op};
 
@@ -74,6 +75,12 @@ pub(crate) struct Walk {
     /// The topics of a V1.0 or V0 bag.
     pub(crate) table: Vec<TableTopic>,
     last_time: i64,
+    /// The last message: where it began and ended, and its connection. Bytes lost or added in it show behind it.
+    last_message: (u64, u64, u32),
+    /// Connections with messages in this section.
+    in_section: Vec<u32>,
+    /// By topic: the last section that defines it.
+    defined_in: HashMap<Box<[u8]>, usize>,
     at: u64,
     gap: Option<Gap>,
     /// The shape of the last message.
@@ -110,6 +117,9 @@ impl Walk {
             going_back: 0,
             table: Vec::new(),
             last_time: i64::MIN,
+            last_message: (0, 0, 0),
+            in_section: Vec::new(),
+            defined_in: HashMap::new(),
             at: 0,
             gap: None,
             last_shape: 0,
@@ -184,6 +194,9 @@ impl Walk {
         self.last_time = time;
         let section = self.sections.last_mut().expect("there is always a section");
         let pos = at - section.offset;
+        if stats.in_section.count == 0 {
+            self.in_section.push(number);
+        }
         stats.in_section.add(found.sec, found.nsec, pos);
         if let Some((definition, end)) = self.definition.take()
             && end == at
@@ -197,22 +210,9 @@ impl Walk {
             self.note_misfit(number, fit, payload_at, end);
         }
         self.bare_bag_header = None;
+        self.last_message = (at, end, number);
         self.at = end;
         Met { at, payload_at, end, connection: number, seq, time }
-    }
-
-    #[cold]
-    fn note_misfit(&mut self, connection: u32, misfit: Fit, from: u64, end: u64) {
-        let topic = &self.tables.topics[connection as usize];
-        match misfit {
-            Fit::Exact => {}
-            Fit::Surplus(bytes) => self.diagnostics.push(&rules::PAYLOAD_SURPLUS, end - bytes..end, || {
-                format!("a message of {} has {bytes} bytes behind its last field", topic.name)
-            }),
-            Fit::Short(at) => self.diagnostics.push(&rules::PAYLOAD_SHORT, from + at..end, || {
-                format!("a message of {} ends inside the field at byte {at} of it", topic.name)
-            }),
-        }
     }
 
     /// What comes next. Every byte of the file is part of exactly one step.
@@ -248,8 +248,7 @@ impl Walk {
         match probe(window, at)? {
             Probe::Good(sound) => {
                 if !follows(window, sound.end)?
-                    && !self.is_confirmed(window, &sound)?
-                    && let Some(found) = Search::from(sound.data_at).run(window, sound.end)?
+                    && let Some(found) = self.swallowed(window, &sound)?
                 {
                     return Ok(self.lose(at, found, &rules::GAP));
                 }
@@ -278,6 +277,9 @@ impl Walk {
     }
 
     fn begin_section(&mut self, at: u64, len: u64) -> Step {
+        if self.sections.len() >= MAX_SECTIONS {
+            return self.lose(at, at + len, &rules::TOO_MANY_SECTIONS);
+        }
         self.end_section(at);
         self.sections.push(Section::new(at, at + len));
         self.diagnostics.push(&rules::APPENDED_SECTION, at..at + len, || {
@@ -306,6 +308,18 @@ impl Walk {
         });
         self.at = at + len;
         Ok(Some(Step::Passed { at, end: self.at }))
+    }
+
+    /// Where the records of the bag go on inside of a record that nothing valid follows: bytes of it are lost, and its
+    /// length reaches into the next one. A message that fits its definition may still hold whole records.
+    fn swallowed(&mut self, window: Window<'_>, sound: &Sound<'_>) -> Result<Option<u64>, NeedMore> {
+        if let Some(found) = crossing(window, sound.data_at, sound.end)? {
+            return Ok(Some(found));
+        }
+        if self.is_confirmed(window, sound)? {
+            return Ok(None);
+        }
+        Search::from(sound.data_at).run(window, sound.end)
     }
 
     /// Whether the content of a record confirms its length, whatever follows it.
@@ -347,6 +361,11 @@ impl Walk {
             op::DEFINITION => self.define(header, at, data.len(), end),
             op::BAG_HEADER => {
                 let section = self.sections.last_mut().expect("there is always a section");
+                if at != section.first_record {
+                    self.diagnostics.push(&rules::BAG_HEADER_LATE, at..end, || {
+                        format!("the bag header is not the first record, at byte {}", section.first_record)
+                    });
+                }
                 section.index_pos = header.index_pos;
                 section.bag_header_at = Some((at, sound.data_at));
                 self.bare_bag_header = data.is_empty().then_some((at, end));
@@ -369,13 +388,6 @@ impl Walk {
         Ok(Step::Record { at, data_at: sound.data_at, end, op: header.op })
     }
 
-    #[cold]
-    fn note_duplicates(&mut self, at: u64, end: u64, count: u32) {
-        self.diagnostics.push(&rules::DUPLICATE_FIELD, at..end, || {
-            format!("{count} fields of the header are there twice; the last one counts")
-        });
-    }
-
     fn define(&mut self, header: &HeaderRef<'_>, at: u64, data: usize, end: u64) {
         let (topic, ty, md5) =
             (header.topic.unwrap_or_default(), header.ty.unwrap_or_default(), header.md5.unwrap_or_default());
@@ -387,7 +399,19 @@ impl Walk {
         if self.tables.definitions.take(topic, ty, md5, header.def.unwrap_or_default(), at) {
             self.tables.defined += 1;
         }
-        self.tables.connection(topic, ty, md5);
+        let number = self.tables.connection(topic, ty, md5);
+        if self.defined_in.insert(topic.into(), self.sections.len()) == Some(self.sections.len()) {
+            self.diagnostics.push(&rules::DEFINITION_REPEATED, at..end, || {
+                format!("{} has a definition already", text_of(topic))
+            });
+        }
+        if let Some(number) = number
+            && self.tables.connections[number as usize].stats.in_section.count > 0
+        {
+            self.diagnostics.push(&rules::DEFINITION_LATE, at..end, || {
+                format!("messages of {} come before their definition", text_of(topic))
+            });
+        }
         self.definition = Some((at, end));
     }
 
@@ -490,21 +514,17 @@ impl Walk {
         }
     }
 
-    /// The first place behind `start` that the index of the section names and where a sound record stands. A
-    /// message may hold whole records; the index tells them from those of the bag. A pipe has none yet.
+    /// Where records go on by the index of the section. A message may hold whole records; the index tells them from
+    /// those of the bag. A pipe has none yet.
     fn named_by_index(&mut self, window: Window<'_>, start: u64) -> Option<u64> {
         if !(window.eof && window.base == 0) {
             return None;
         }
         let section = self.sections.last_mut()?;
         if section.named.is_none() {
-            section.named = Some(named_places(window, section).unwrap_or_default());
+            section.named = Some(Box::new(Named::of(window, section)));
         }
-        let named = section.named.as_ref()?;
-        let behind = &named[named.partition_point(|place| *place <= start)..];
-        let is_sound =
-            |place: u64| matches!(probe(window, place), Ok(Probe::Good(sound)) if sound.header.is_known());
-        behind.iter().copied().find(|place| is_sound(*place))
+        section.named.as_mut()?.next(window, start)
     }
 
     fn lose(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
@@ -515,7 +535,17 @@ impl Walk {
             ),
             "bad_record" => format!("{} bytes: the header of this record breaks the format", end - at),
             "too_many_topics" => "a record of a topic beyond the limit".to_owned(),
-            _ => format!("{} bytes in which no record can be recognised", end - at),
+            "too_many_sections" => {
+                format!("another bag begins at byte {at}, beyond the limit of {MAX_SECTIONS}; its index is not used")
+            }
+            _ => {
+                let (from, behind, connection) = self.last_message;
+                let before = (behind == at && behind > 0).then(|| {
+                    let name = &self.tables.topics[connection as usize].name;
+                    format!("; the message of {name} at byte {from} right before may lack bytes or have foreign ones")
+                });
+                format!("{} bytes in which no record can be recognised{}", end - at, before.unwrap_or_default())
+            }
         });
         (self.definition, self.bare_bag_header) = (None, None);
         self.at = end;
@@ -527,13 +557,17 @@ impl Walk {
         if self.version != Version::V1_2 {
             return;
         }
-        let mut messages: BTreeMap<&[u8], _> = BTreeMap::new();
-        for connection in &mut self.tables.connections {
-            let tally = std::mem::take(&mut connection.stats.in_section);
-            messages.entry(&connection.topic).or_insert_with(crate::tables::Tally::default).join(tally);
+        let with_messages = std::mem::take(&mut self.in_section);
+        let mut messages: BTreeMap<&[u8], Tally> = BTreeMap::new();
+        for number in &with_messages {
+            let connection = &self.tables.connections[*number as usize];
+            messages.entry(&connection.topic).or_default().join(connection.stats.in_section);
         }
         let section = self.sections.last_mut().expect("there is always a section");
         section.settle(&messages);
+        for number in with_messages {
+            self.tables.connections[number as usize].stats.in_section = Tally::default();
+        }
         section.note(end, &mut self.diagnostics);
     }
 
@@ -550,23 +584,4 @@ impl Walk {
             self.tables.note(number, &mut self.diagnostics);
         }
     }
-}
-
-/// All places that the index of a section names, ascending, and its own; `None` where its records do not
-/// fill the file to its end.
-fn named_places(window: Window<'_>, section: &Section) -> Option<Vec<u64>> {
-    let mut at = section.index_pos.filter(|pos| *pos > 0)?.checked_add(section.offset)?;
-    let mut named = vec![at];
-    while at < window.end() {
-        let Ok(Probe::Good(sound)) = probe(window, at) else { return None };
-        if sound.header.op != op::INDEX {
-            return None;
-        }
-        let data = window.slice(sound.data_at, sound.end).ok().flatten()?;
-        let places = index_entries(data).iter().map(|entry| section.offset.saturating_add(entry.pos.get()));
-        named.extend(places.filter(|place| *place < window.end()));
-        at = sound.end;
-    }
-    named.sort_unstable();
-    Some(named)
 }

@@ -133,6 +133,7 @@ mod frame;
 pub mod header;
 mod index;
 pub mod msg;
+mod named;
 mod notes;
 mod old;
 mod options;
@@ -147,6 +148,8 @@ mod stream;
 mod summary;
 mod tables;
 pub mod unpack;
+#[cfg(feature = "compressed")]
+mod unpacker;
 mod usage;
 mod version;
 pub mod wire;

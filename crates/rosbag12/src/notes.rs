@@ -1,12 +1,36 @@
-//! Diagnostics that a walk can only make at the end of a section or of the bag.
+//! Diagnostics of a walk that have more to say than a line: of a message, at the end of a section, at the end of the bag.
 
 use rovelog_core::Diagnostics;
 
 use crate::definitions::Source;
 use crate::diagnostics as rules;
-use crate::msg::SumMatch;
+use crate::frame::Walk;
+use crate::msg::{Fit, SumMatch};
 use crate::sections::{IndexState, Section};
 use crate::tables::{Tables, text_of};
+
+impl Walk {
+    #[cold]
+    pub(super) fn note_misfit(&mut self, connection: u32, misfit: Fit, from: u64, end: u64) {
+        let topic = &self.tables.topics[connection as usize];
+        match misfit {
+            Fit::Exact => {}
+            Fit::Surplus(bytes) => self.diagnostics.push(&rules::PAYLOAD_SURPLUS, end - bytes..end, || {
+                format!("a message of {} has {bytes} bytes behind its last field", topic.name)
+            }),
+            Fit::Short(at) => self.diagnostics.push(&rules::PAYLOAD_SHORT, from + at..end, || {
+                format!("a message of {} ends inside the field at byte {at} of it", topic.name)
+            }),
+        }
+    }
+
+    #[cold]
+    pub(super) fn note_duplicates(&mut self, at: u64, end: u64, count: u32) {
+        self.diagnostics.push(&rules::DUPLICATE_FIELD, at..end, || {
+            format!("{count} fields of the header are there twice; the last one counts")
+        });
+    }
+}
 
 impl Section {
     /// What is remarkable about the index of a section that ends at `end`.

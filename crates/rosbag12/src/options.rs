@@ -14,8 +14,6 @@ pub struct BagOptions {
     pub layouts: BTreeMap<String, Vec<u8>>,
     /// Read the file as a bag of before V1.0, which has no version line by which it could be told.
     pub version_0: bool,
-    /// Bytes that a compressed file may unpack to: 64 GiB. Never more than a thousand times its size.
-    pub unpacked: u64,
     /// Bytes of one record that a pipe is read into memory for: 1 GiB.
     pub streamed_record: u64,
 }
@@ -26,7 +24,6 @@ impl Default for BagOptions {
             read: ReadOptions::default(),
             layouts: BTreeMap::new(),
             version_0: false,
-            unpacked: 64 << 30,
             streamed_record: 1 << 30,
         }
     }

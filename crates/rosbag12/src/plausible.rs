@@ -112,6 +112,38 @@ fn begins(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     follows(window, end)
 }
 
+/// Where the records of a bag go on inside the data of a record at `from..end`, part of which is lost: the first place
+/// from which valid records lead beyond `end`. A message may hold whole records too, but those end where it ends.
+pub(crate) fn crossing(window: Window<'_>, from: u64, end: u64) -> Result<Option<u64>, NeedMore> {
+    let mut search = Search::from(from);
+    while let Some(found) = search.run(window, end)? {
+        let mut at = found;
+        loop {
+            let behind = match version::at(window, at)? {
+                Some(line) => at + line.len,
+                None => match probe(window, at)? {
+                    Probe::Good(sound) => sound.end,
+                    Probe::Cut | Probe::Bad(_) => break,
+                },
+            };
+            if behind > end {
+                if follows(window, behind)? {
+                    return Ok(Some(found));
+                }
+                break;
+            }
+            // What begins inside of the last record of this chain may still lead further.
+            search.next = at + 1;
+            if behind == end {
+                break;
+            }
+            at = behind;
+        }
+        search.next = search.next.max(found + 1);
+    }
+    Ok(None)
+}
+
 /// A search for the next sound record, which can be continued when more of the file is there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Search {

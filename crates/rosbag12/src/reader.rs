@@ -53,7 +53,8 @@ impl Publisher {
 }
 
 impl BagReader {
-    /// Opens the bag that `bytes` holds; one that is compressed as a whole is unpacked into memory.
+    /// Opens the bag that `bytes` holds; one that is compressed as a whole is unpacked into memory,
+    /// up to [`Limits::unpacked`](rovelog_core::Limits::unpacked).
     ///
     /// # Errors
     /// Where the bytes are no bag of V1.2 or before, or cannot be unpacked. Damage is no error: it is in
@@ -62,8 +63,8 @@ impl BagReader {
     pub fn new(bytes: Bytes, options: &BagOptions) -> Result<Self, BagError> {
         let (bytes, packed) = unpack::whole(bytes, options)?;
         let head = &bytes[..bytes.len().min(Walk::START)];
-        let mut walk = Walk::start(head, options)?;
-        if let Some(what) = packed {
+        let mut walk = Walk::start(head, options).map_err(|error| unpack::not_begun(packed, error))?;
+        if let Some((what, _)) = packed {
             unpack::note(what, &mut walk.diagnostics);
         }
         let mut index = Index::default();
@@ -84,6 +85,9 @@ impl BagReader {
             }
         }
         index.finish(bytes.len() as u64);
+        if let Some((what, ending)) = packed {
+            unpack::note_ending(what, ending, bytes.len() as u64, &mut walk.diagnostics);
+        }
         let info = walk.info(bytes.len() as u64);
         Ok(Self { bytes, walk, index, info })
     }

@@ -51,8 +51,14 @@ pub(crate) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, 
     if bag.is_intact() {
         return Ok(Recovery::copied(bag.info().records, &bag.bytes, out)?);
     }
-    let lost = bag.index.lost().to_vec();
-    let kept_bytes = bag.bytes.len() as u64 - ranges::total(&lost);
+    let mut lost = bag.index.lost().to_vec();
+    let size = bag.bytes.len() as u64;
+    let kept_bytes = size - ranges::total(&lost);
+    // What is missing of a compressed file has no bytes in the bag.
+    let packed = [&rules::PACKED_CUT, &rules::PACKED_UNCHECKED, &rules::PACKED_FOLLOWED];
+    if packed.iter().any(|rule| bag.diagnostics().counts().contains_key(rule.code)) {
+        ranges::push(&mut lost, size..size);
+    }
     let output = bag.whole();
     let records = output.records;
     output.write(out)?;

@@ -2,9 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::named::Named;
 use crate::tables::Tally;
 use crate::wire::IndexEntry;
 use zerocopy::FromBytes;
+
+/// Sections that a file may have.
+pub(crate) const MAX_SECTIONS: usize = 65_536;
 
 /// How the index of a section agrees with its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +71,8 @@ pub struct Section {
     pub(crate) behind_definition: HashMap<u64, u64>,
     records: Vec<IndexRecord>,
     pub(crate) unusable: bool,
-    /// Places that the index names, once damage asked for them.
-    pub(crate) named: Option<Vec<u64>>,
+    /// What the index names, once damage asked for it.
+    pub(crate) named: Option<Box<Named>>,
 }
 
 #[derive(Clone, Debug)]
@@ -183,5 +187,29 @@ pub(crate) fn differences(mut index: Vec<(u32, u32, u64)>, mut scan: Vec<(u32, u
             }
             (None, None) => return found,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rovelog_core::LogReader as _;
+
+    use super::*;
+    use crate::diagnostics as rules;
+    use crate::{BagOptions, BagReader};
+
+    /// A file of nothing but version lines: what is kept of each is limited, and so is what is said of them.
+    #[test]
+    fn sections_are_limited() {
+        let lines = b"#ROSRECORD V1.2\n".repeat(MAX_SECTIONS + 1000);
+        let bag = BagReader::new(lines.into(), &BagOptions::default()).unwrap();
+        assert_eq!(bag.sections().len(), MAX_SECTIONS);
+        assert_eq!(bag.diagnostics().counts().get(rules::TOO_MANY_SECTIONS.code), Some(&1000));
+        assert_eq!(bag.info().lost.bytes, 16_000);
+        let text: usize =
+            bag.info().details.iter().filter_map(|detail| detail.text.as_ref()).map(String::len).sum();
+        assert!(text < 1000, "{text} characters");
+        let json: usize = bag.info().details.iter().map(|detail| detail.value.to_json().len()).sum();
+        assert!(json < 200_000, "{json} characters");
     }
 }

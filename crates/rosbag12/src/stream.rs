@@ -1,6 +1,6 @@
 //! The reader of pipes: one pass over `Read`, bounded memory, the same records as the random-access reader.
 
-use std::io::{self, Chain, Cursor, Read};
+use std::io::{self, BufReader, Chain, Cursor, Read};
 
 use rovelog_core::window::Source;
 use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, Record, Timestamp, Topic};
@@ -9,7 +9,7 @@ use crate::error::BagError;
 use crate::frame::{Met, Step, Walk};
 use crate::options::BagOptions;
 use crate::tables::Connection;
-use crate::unpack::{self, Limited, Packed, Unpacked};
+use crate::unpack::{self, Packed, Unpacked};
 
 /// A pipe of which the first bytes were looked at.
 type Begun<R> = Chain<Cursor<Vec<u8>>, R>;
@@ -17,7 +17,7 @@ type Begun<R> = Chain<Cursor<Vec<u8>>, R>;
 /// Where bytes come from: as they are, or unpacked.
 enum Input<R> {
     Plain(Begun<R>),
-    Unpacked(Box<Limited<Unpacked<Begun<R>>>>),
+    Unpacked(Box<Unpacked<BufReader<Begun<R>>>>),
 }
 
 impl<R: Read> Read for Input<R> {
@@ -53,13 +53,16 @@ impl<R: Read> BagStream<R> {
         let input = Cursor::new(head).chain(input);
         let input = match packed {
             None => Input::Plain(input),
-            Some(packed) => {
-                Input::Unpacked(Box::new(Limited::new(unpack::reader(packed, input), options.unpacked)))
-            }
+            Some(packed) => Input::Unpacked(Box::new(unpack::reader(packed, BufReader::new(input)))),
         };
         let mut source = Source::new(input);
-        source.fill(0, Walk::START as u64).map_err(|error| unpack::failed(packed, error))?;
-        let mut walk = Walk::start(source.window().data, options)?;
+        source.fill(0, Walk::START as u64).map_err(|error| unpack::failed(packed, 0, error))?;
+        let window = source.window();
+        let ending = match source.input() {
+            Input::Unpacked(input) if window.eof => packed.map(|packed| (packed, input.ending())),
+            _ => None,
+        };
+        let mut walk = Walk::start(window.data, options).map_err(|error| unpack::not_begun(ending, error))?;
         if let Some(packed) = packed {
             unpack::note(packed, &mut walk.diagnostics);
         }
@@ -70,8 +73,9 @@ impl<R: Read> BagStream<R> {
     fn fill(&mut self, until: u64) -> Result<(), BagError> {
         let from = self.walk.needed_from();
         let most = from.saturating_add(self.limit).saturating_add(1);
-        self.source.fill(from, until.min(most)).map_err(|error| unpack::failed(self.packed, error))?;
+        let read = self.source.fill(from, until.min(most));
         let window = self.source.window();
+        read.map_err(|error| unpack::failed(self.packed, window.end(), error))?;
         if window.eof || window.end() >= until {
             return Ok(());
         }
@@ -83,10 +87,22 @@ impl<R: Read> BagStream<R> {
         loop {
             match self.walk.step(self.source.window()) {
                 Ok(Step::Message(met)) => return Ok(Some(met)),
-                Ok(Step::End) => return Ok(None),
+                Ok(Step::End) => {
+                    self.end();
+                    return Ok(None);
+                }
                 Ok(_) => {}
                 Err(need) => self.fill(need.0)?,
             }
+        }
+    }
+
+    /// Takes note of how compressed data end, once.
+    fn end(&mut self) {
+        if let (Some(packed), Input::Unpacked(input)) = (self.packed, self.source.input()) {
+            let size = self.source.window().end();
+            unpack::note_ending(packed, input.ending(), size, &mut self.walk.diagnostics);
+            self.packed = None;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rovelog_core::{Detail, LogInfo, Timestamp, Value};
+use rovelog_core::{Detail, LogInfo, State, Timestamp, Value};
 
 use crate::definitions::Source;
 use crate::diagnostics as rules;
@@ -15,11 +15,19 @@ use crate::wire::op;
 /// By connection: latched messages, and messages by publisher.
 type Publishers = BTreeMap<u32, (u64, BTreeMap<String, u64>)>;
 
+/// Sections that `info` lists one by one; all are counted.
+const SECTIONS_LISTED: usize = 1000;
+
 impl Walk {
     /// The summary of what was passed of a file of `size` bytes.
     pub(crate) fn info(&self, size: u64) -> LogInfo {
         let mut info = LogInfo::new(self.version.name(), size);
         info.judge(&self.diagnostics, &rules::CUT);
+        let cuts = [&rules::CUT, &rules::PACKED_CUT, &rules::PACKED_UNCHECKED];
+        let cuts = cuts.iter().filter_map(|rule| self.diagnostics.counts().get(rule.code)).sum::<u64>();
+        if cuts > 0 && cuts == info.lost.losses {
+            info.state = State::Truncated;
+        }
         let spans = || self.tables.connections.iter().filter_map(Connection::span);
         // Stamps of 0 come before the clock of a simulation runs, and say nothing about when that was.
         let timed = self.tables.connections.iter().filter(|c| c.stats.timed > 0);
@@ -38,12 +46,14 @@ impl Walk {
             details.push(self.index_detail());
         }
         if self.sections.len() > 1 {
-            let offsets = self.sections.iter().map(|section| Value::count(section.offset)).collect();
+            let offsets = self.sections.iter().take(SECTIONS_LISTED);
+            let offsets = offsets.map(|section| Value::count(section.offset)).collect();
             details.push(Detail::new(
                 "sections",
                 format!("{} bags in one file", self.sections.len()),
                 Value::List(offsets),
             ));
+            details.push(Detail::hidden("section_count", Value::count(self.sections.len() as u64)));
         }
         details.extend(self.definitions_detail());
         let publishers = self.publishers();
@@ -68,9 +78,17 @@ impl Walk {
             IndexState::Absent => "absent",
             IndexState::Empty => "empty",
         };
-        let words: Vec<_> = self.sections.iter().map(|section| state(section.index)).collect();
-        let all = |word: &str| words.iter().all(|w| *w == word);
-        let text = words.iter().find(|word| all(word)).map_or_else(|| words.join(", "), ToString::to_string);
+        let mut counts: Vec<(&str, u64)> = Vec::new();
+        for word in self.sections.iter().map(|section| state(section.index)) {
+            match counts.iter_mut().find(|(known, _)| *known == word) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((word, 1)),
+            }
+        }
+        let text = match counts[..] {
+            [(word, _)] => word.to_owned(),
+            _ => counts.iter().map(|(word, count)| format!("{count} {word}")).collect::<Vec<_>>().join(", "),
+        };
         let section = |section: &Section| {
             let topics = section.index_topics.iter().map(|topic| {
                 Value::record([
@@ -89,7 +107,11 @@ impl Walk {
                 ("topics", Value::List(topics.collect())),
             ])
         };
-        Detail::new("index", text, Value::List(self.sections.iter().map(section).collect()))
+        Detail::new(
+            "index",
+            text,
+            Value::List(self.sections.iter().take(SECTIONS_LISTED).map(section).collect()),
+        )
     }
 
     /// How many definitions agree with their sums, and where those come from that are not the topic's own.

@@ -7,6 +7,8 @@ use rovelog_core::{Bytes, Diagnostics};
 use crate::diagnostics as rules;
 use crate::error::BagError;
 use crate::options::BagOptions;
+#[cfg(feature = "compressed")]
+pub(crate) use crate::unpacker::Unpacked;
 
 /// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,33 +38,24 @@ impl Packed {
     }
 }
 
-/// How many times its size a file may unpack to.
-const RATIO: u64 = 1000;
-
-/// What a compressed input holds.
-#[cfg(feature = "compressed")]
-pub(crate) enum Unpacked<R> {
-    Gzip(flate2::read::MultiGzDecoder<R>),
-    Bzip2(bzip2::read::MultiBzDecoder<R>),
+/// How the compressed data of a file end. Offsets count in the compressed file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "compressed"), expect(dead_code, reason = "nothing is unpacked then"))]
+pub(crate) enum Ending {
+    /// With a checksum that matches.
+    Checked,
+    /// Inside of the data: the file is cut.
+    Cut { at: u64 },
+    /// Behind the data and before their checksum: the file is cut there.
+    Unchecked { at: u64 },
+    /// With a checksum that matches; bytes follow that are no compressed data.
+    Followed { at: u64, len: u64, zeros: bool },
 }
 
 /// Unpacks what `input` gives.
 #[cfg(feature = "compressed")]
-pub(crate) fn reader<R: Read>(packed: Packed, input: R) -> Unpacked<R> {
-    match packed {
-        Packed::Gzip => Unpacked::Gzip(flate2::read::MultiGzDecoder::new(input)),
-        Packed::Bzip2 => Unpacked::Bzip2(bzip2::read::MultiBzDecoder::new(input)),
-    }
-}
-
-#[cfg(feature = "compressed")]
-impl<R: Read> Read for Unpacked<R> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Gzip(input) => input.read(out),
-            Self::Bzip2(input) => input.read(out),
-        }
-    }
+pub(crate) fn reader<R: std::io::BufRead>(packed: Packed, input: R) -> Unpacked<R> {
+    Unpacked::new(packed, input)
 }
 
 /// A compressed input that this build cannot unpack.
@@ -72,6 +65,13 @@ pub(crate) struct Unpacked<R>(Packed, std::marker::PhantomData<R>);
 #[cfg(not(feature = "compressed"))]
 pub(crate) fn reader<R>(packed: Packed, _input: R) -> Unpacked<R> {
     Unpacked(packed, std::marker::PhantomData)
+}
+
+#[cfg(not(feature = "compressed"))]
+impl<R> Unpacked<R> {
+    pub(crate) fn ending(&self) -> Ending {
+        Ending::Checked
+    }
 }
 
 #[cfg(not(feature = "compressed"))]
@@ -96,22 +96,40 @@ pub fn first_bytes(file: &[u8], len: u64) -> Option<Vec<u8>> {
     Some(head)
 }
 
-/// The bag in `file`, unpacked if it is compressed, and how it was.
-pub(crate) fn whole(file: Bytes, options: &BagOptions) -> Result<(Bytes, Option<Packed>), BagError> {
+/// Bytes that are unpacked at once.
+const CHUNK: usize = 1 << 20;
+
+/// The bag in `file`, unpacked if it is compressed; how it was, and how the compressed data end.
+///
+/// It is unpacked into memory, never beyond the limit: see "Compressed files" in docs/formats/rosbag.md.
+pub(crate) fn whole(
+    file: Bytes,
+    options: &BagOptions,
+) -> Result<(Bytes, Option<(Packed, Ending)>), BagError> {
     let Some(packed) = Packed::of(&file) else { return Ok((file, None)) };
     let what = packed.name();
-    let limit = options.unpacked.min(RATIO.saturating_mul(file.len() as u64));
-    let mut bag = Vec::new();
-    let unpacked = reader(packed, &file[..]).take(limit.saturating_add(1)).read_to_end(&mut bag);
-    if bag.len() as u64 > limit {
-        return Err(BagError::UnpacksTooLarge { what, limit });
+    let limit = options.read.limits.unpacked;
+    let mut reader = reader(packed, &file[..]);
+    // The first `filled` bytes of `bag` are those of the bag.
+    let (mut bag, mut filled) = (Vec::new(), 0);
+    loop {
+        if filled == bag.len() {
+            // A quarter more at a time: what is reserved stays near to what is needed.
+            let more = CHUNK.max(filled / 4);
+            bag.try_reserve_exact(more).map_err(|_| BagError::UnpackMemory { what, len: filled as u64 })?;
+            bag.resize(filled + CHUNK, 0);
+        }
+        match reader.read(&mut bag[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) => return Err(failed(Some(packed), filled as u64, error)),
+        }
+        if filled as u64 > limit {
+            return Err(BagError::UnpacksTooLarge { what, limit });
+        }
     }
-    match unpacked {
-        Ok(_) => Ok((bag.into(), Some(packed))),
-        // What is whole in a cut file is a bag that is cut.
-        Err(_) if bag.len() > crate::version::LINE_MAX => Ok((bag.into(), Some(packed))),
-        Err(error) => Err(BagError::Unpack { what, why: error.to_string() }),
-    }
+    bag.truncate(filled);
+    Ok((bag.into(), Some((packed, reader.ending()))))
 }
 
 /// Takes note that the bag was compressed.
@@ -121,71 +139,174 @@ pub(crate) fn note(packed: Packed, diagnostics: &mut Diagnostics) {
     });
 }
 
-/// Fails once more than a limit was read.
-pub(crate) struct Limited<R> {
-    input: R,
-    limit: u64,
-    left: u64,
-}
-
-/// More than this many bytes were read.
-#[derive(Debug, thiserror::Error)]
-#[error("more than {0} bytes")]
-struct TooMany(u64);
-
-impl<R> Limited<R> {
-    pub(crate) fn new(input: R, limit: u64) -> Self {
-        Self { input, limit, left: limit }
-    }
-}
-
-impl<R: Read> Read for Limited<R> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let read = self.input.read(out)?;
-        self.left =
-            self.left.checked_sub(read as u64).ok_or_else(|| io::Error::other(TooMany(self.limit)))?;
-        Ok(read)
-    }
-}
-
-/// Why an input that is `packed` so could not be read.
-pub(crate) fn failed(packed: Option<Packed>, error: io::Error) -> BagError {
-    let Some(what) = packed.map(Packed::name) else { return error.into() };
-    if let Some(TooMany(limit)) = error.get_ref().and_then(|error| error.downcast_ref()) {
-        return BagError::UnpacksTooLarge { what, limit: *limit };
-    }
-    match error.kind() {
-        // What the decoders say of bytes that they cannot make sense of.
-        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
-            BagError::Unpack { what, why: error.to_string() }
+/// Takes note of how the compressed data end, which hold a bag of `size` bytes.
+pub(crate) fn note_ending(packed: Packed, ending: Ending, size: u64, diagnostics: &mut Diagnostics) {
+    let what = packed.name();
+    // The end of the bag: no byte of what was unpacked is lost.
+    let end = size..size;
+    match ending {
+        Ending::Checked => {}
+        Ending::Cut { at } => diagnostics.push(&rules::PACKED_CUT, end, || {
+            format!(
+                "the {what} file is cut at its byte {at}: it ends inside of the data, and so does the bag"
+            )
+        }),
+        Ending::Unchecked { at } => diagnostics.push(&rules::PACKED_UNCHECKED, end, || {
+            format!("the {what} file is cut at its byte {at}: the checksum of the data is missing")
+        }),
+        Ending::Followed { at, len, zeros: true } => {
+            diagnostics.push(&rules::PACKED_PADDING, end, || {
+                format!("{len} zero bytes follow the {what} data, from byte {at} of the compressed file on")
+            });
         }
+        Ending::Followed { at, len, zeros: false } => {
+            diagnostics.push(&rules::PACKED_FOLLOWED, end, || {
+                format!(
+                    "{len} bytes that are no {what} data follow, from byte {at} of the compressed file on"
+                )
+            });
+        }
+    }
+}
+
+/// Why a bag could not be begun: what is too short of a compressed file that is cut is no bag of another kind.
+pub(crate) fn not_begun(packed: Option<(Packed, Ending)>, error: BagError) -> BagError {
+    match packed {
+        Some((packed, Ending::Cut { at })) => {
+            BagError::Unpack { what: packed.name(), why: format!("it is cut at its byte {at}") }
+        }
+        _ => error,
+    }
+}
+
+/// Why an input that is `packed` so could not be read, behind `len` unpacked bytes.
+pub(crate) fn failed(packed: Option<Packed>, len: u64, error: io::Error) -> BagError {
+    let Some(what) = packed.map(Packed::name) else { return error.into() };
+    match error.kind() {
+        io::ErrorKind::InvalidData => BagError::Unpack { what, why: error.to_string() },
+        io::ErrorKind::OutOfMemory => BagError::UnpackMemory { what, len },
         _ => error.into(),
     }
 }
 
 #[cfg(all(test, feature = "compressed"))]
 mod tests {
+    use std::io::Write as _;
+
+    use rovelog_core::info::State;
+    use rovelog_core::{LogReader as _, LogStream as _};
+
     use super::*;
+    use crate::reader::BagReader;
     use crate::stream::BagStream;
 
-    /// What cannot be unpacked is called the same from a pipe as from a file.
-    #[test]
-    fn a_pipe_that_cannot_be_unpacked_says_why() {
-        for log in rovelog_testing::corpus("rosbag", "bag", 40) {
-            if Packed::of(&log.bytes).is_none() {
-                continue;
+    /// The compressed bags of the corpus that are whole.
+    fn compressed() -> impl Iterator<Item = rovelog_testing::Log> {
+        let whole = ["compressed-gzip", "compressed-bzip2", "compressed-gzip+header-fields"];
+        let logs = rovelog_testing::corpus("rosbag", "bag", 40).into_iter();
+        logs.filter(move |log| whole.contains(&&*log.name))
+    }
+
+    /// Records and state of a bag, from a file and from a pipe: both must say the same.
+    fn read(bytes: &[u8], what: &str) -> Result<(u64, State), BagError> {
+        let options = BagOptions::default();
+        let file = BagReader::new(Bytes::copy_from_slice(bytes), &options);
+        let file = file.map(|bag| (bag.info().records, bag.info().state));
+        let pipe = BagStream::new(bytes, &options).and_then(|mut bag| {
+            loop {
+                match bag.next_record() {
+                    Ok(Some(_)) => {}
+                    Ok(None) => return Ok((bag.info().records, bag.info().state)),
+                    Err(error) => return Err(BagError::Unpack { what: "", why: error.to_string() }),
+                }
             }
-            let few = BagOptions { unpacked: 10, ..BagOptions::default() };
-            let read = BagStream::new(&log.bytes[..], &few).map(drop);
+        });
+        match (&file, &pipe) {
+            (Ok(file), Ok(pipe)) => assert_eq!(file, pipe, "{what}"),
+            _ => assert!(file.is_err() && pipe.is_err(), "{what}: {file:?}, from a pipe {pipe:?}"),
+        }
+        file
+    }
+
+    #[test]
+    fn a_compressed_file_that_is_cut_is_never_complete() {
+        let mut truncated = 0;
+        for log in compressed() {
+            let (all, state) = read(&log.bytes, &log.name).unwrap();
+            assert_eq!(state, State::Complete);
+            for len in 4..log.bytes.len() {
+                let what = format!("{} cut at {len}", log.name);
+                if let Ok((records, state)) = read(&log.bytes[..len], &what) {
+                    assert_eq!(state, State::Truncated, "{what}");
+                    assert!(records <= all, "{what}");
+                    truncated += 1;
+                }
+            }
+        }
+        assert!(truncated > 500, "only {truncated} were read");
+    }
+
+    #[test]
+    fn a_compressed_file_with_a_wrong_byte_is_complete_only_where_it_does_not_matter() {
+        let (mut free, mut found) = (0, 0);
+        for log in compressed() {
+            let whole = first_bytes(&log.bytes, u64::MAX);
+            for at in 4..log.bytes.len() {
+                for mask in [1, 0x80, 0xff] {
+                    let mut bytes = log.bytes.to_vec();
+                    bytes[at] ^= mask;
+                    let what = format!("{} byte {at} ^ {mask:#x}", log.name);
+                    // The time in the header of gzip, for one, says nothing about the data.
+                    if let Ok((_, State::Complete)) = read(&bytes, &what) {
+                        assert!(first_bytes(&bytes, u64::MAX) == whole, "{what}");
+                        free += 1;
+                    } else {
+                        found += 1;
+                    }
+                }
+            }
+        }
+        assert!(free < 40 && found > 1000, "{free} bytes do not matter, {found} do");
+    }
+
+    /// What cannot be unpacked is called the same from a pipe as from a file; the limit is one of memory, which a pipe
+    /// does not need.
+    #[test]
+    fn what_cannot_be_unpacked_says_why() {
+        for log in compressed() {
+            let mut few = BagOptions::default();
+            few.read.limits.unpacked = 10;
+            let file = BagReader::new(log.bytes.clone(), &few).map(drop);
             assert!(
-                matches!(read, Err(BagError::UnpacksTooLarge { limit: 10, .. })),
-                "{}: {read:?}",
+                matches!(file, Err(BagError::UnpacksTooLarge { limit: 10, .. })),
+                "{}: {file:?}",
                 log.name
             );
+            assert!(BagStream::new(&log.bytes[..], &few).is_ok());
             let mut noise = log.bytes.to_vec();
             noise[4..].fill(0x55);
-            let read = BagStream::new(&noise[..], &BagOptions::default()).map(drop);
-            assert!(matches!(read, Err(BagError::Unpack { .. })), "{}: {read:?}", log.name);
+            let pipe = BagStream::new(&noise[..], &BagOptions::default()).map(drop);
+            assert!(matches!(pipe, Err(BagError::Unpack { .. })), "{}: {pipe:?}", log.name);
         }
+    }
+
+    /// No more than the limit is ever in memory, and what fits is read.
+    #[test]
+    fn a_bomb_is_refused_at_the_limit() {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(crate::wire::VERSION_LINE).unwrap();
+        for _ in 0..64 {
+            packer.write_all(&[0; 1 << 20]).unwrap();
+        }
+        let one = packer.finish().unwrap();
+        let many = Bytes::from(one.repeat(80));
+        let mut options = BagOptions::default();
+        options.read.limits.unpacked = 8 << 20;
+        for bomb in [Bytes::from(one.clone()), many] {
+            let read = BagReader::new(bomb, &options).map(drop);
+            assert!(matches!(read, Err(BagError::UnpacksTooLarge { limit: 0x80_0000, .. })), "{read:?}");
+        }
+        options.read.limits.unpacked = 65 << 20;
+        assert!(BagReader::new(one.into(), &options).is_ok());
     }
 }

@@ -19,7 +19,13 @@ fn check_stream(log: &Log, sizes: &[usize]) {
     let options = options(&log.name);
     let dribble = Dribble::new(&log.bytes, sizes);
     let Ok(bag) = BagReader::new(log.bytes.clone(), &options) else {
-        assert!(BagStream::new(dribble, &options).is_err(), "{}", log.name);
+        // A pipe shows only at its end that a checksum is wrong.
+        let read =
+            BagStream::new(dribble, &options).map_err(rovelog_core::Error::from).and_then(|mut stream| {
+                while stream.next_record()?.is_some() {}
+                Ok(())
+            });
+        assert!(read.is_err(), "{}", log.name);
         return;
     };
     let (want, got) = (common_of_reader(&bag), common_of_stream(dribble, &options));

@@ -11,7 +11,7 @@ use rovelog::{Error, LogInfo, ReadOptions};
 use crate::failure::{Failure, Outcome, Status};
 use crate::notices::Notices;
 use crate::output::Out;
-use crate::text::Paint;
+use crate::text::{Paint, parse_size};
 use crate::times::{TimeArgs, Times};
 
 /// The options that every command takes.
@@ -43,6 +43,9 @@ pub(crate) struct Global {
     /// Own message types of VEL logs, declared in this file
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) types: Option<PathBuf>,
+    /// Memory that a compressed bag may be unpacked into: 500MB, 8GiB; 1GiB if left out
+    #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) max_unpacked: Option<u64>,
 }
 
 /// How results are written.
@@ -90,7 +93,9 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(global: Global) -> Self {
         let paint = paint(global.color, std::io::stderr().is_terminal());
-        Self { notices: Notices::new(global.verbose, paint), global, options: ReadOptions::default() }
+        let mut options = ReadOptions::default();
+        options.limits.unpacked = global.max_unpacked.unwrap_or(options.limits.unpacked);
+        Self { notices: Notices::new(global.verbose, paint), global, options }
     }
 
     /// Reads the declarations that the user named. They are checked before any log is opened, so that what is

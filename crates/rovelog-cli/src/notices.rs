@@ -44,8 +44,10 @@ impl Notices {
         }
         let (bytes, places) = (count(lost.bytes, "byte"), count(lost.losses, "place"));
         let check = if file == Path::new("-") { String::new() } else { " (see: rovelog check FILE)".into() };
-        let text =
-            format!("{bytes} in {places} could not be read{}: {}", with_file(&check, file), shown(file));
+        // What is missing behind the end of a file has no bytes in it.
+        let what =
+            if lost.bytes == 0 { "part of the log".to_owned() } else { format!("{bytes} in {places}") };
+        let text = format!("{what} could not be read{}: {}", with_file(&check, file), shown(file));
         self.warn("damaged logs", &text);
         Status::Lost
     }

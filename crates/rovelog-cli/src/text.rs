@@ -74,6 +74,31 @@ pub(crate) fn size(bytes: u64) -> String {
     if whole { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
 }
 
+/// Reads a size: `1000`, `500MB`, `8GiB`, `1.5 GB`.
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 9] = [
+        ("", 1),
+        ("b", 1),
+        ("kb", 1000),
+        ("mb", 1_000_000),
+        ("gb", 1_000_000_000),
+        ("tb", 1_000_000_000_000),
+        ("kib", 1 << 10),
+        ("mib", 1 << 20),
+        ("gib", 1 << 30),
+    ];
+    let (number, unit) =
+        text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len()));
+    let unit = unit.trim().to_ascii_lowercase();
+    let unit = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, bytes)| *bytes);
+    let bytes = number.parse::<f64>().ok().zip(unit).map(|(number, unit)| number * unit as f64);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked here")]
+    match bytes.filter(|bytes| (1.0..9e18).contains(bytes)) {
+        Some(bytes) => Ok(bytes as u64),
+        None => Err("a size is a number and a unit: 500MB, 8GiB".to_owned()),
+    }
+}
+
 /// `1 byte`, `118 bytes`.
 pub(crate) fn count(n: u64, word: &str) -> String {
     format!("{n} {word}{}", if n == 1 { "" } else { "s" })
@@ -120,6 +145,18 @@ mod tests {
             (3_200_000_000, "3.2 GB"),
         ] {
             assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn sizes_are_read_with_both_kinds_of_units() {
+        for (text, bytes) in
+            [("1", 1), ("500MB", 500_000_000), ("8GiB", 8 << 30), ("1.5 kb", 1500), ("2kib", 2048), ("7b", 7)]
+        {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "0", "-1", "GiB", "1 pound", "1e3", "99999999999tb", "1.2.3"] {
+            assert!(parse_size(text).is_err(), "{text}");
         }
     }
 

@@ -12,10 +12,13 @@ pub struct Limits {
     pub leaves: usize,
     /// Diagnostics of one kind that are kept one by one; further ones are only counted: 1 000.
     pub diagnostics_per_kind: usize,
+    /// Bytes of memory that a compressed file may be unpacked into: 1 GiB. A pipe is unpacked piece by piece and needs
+    /// no limit.
+    pub unpacked: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { nesting: 64, leaves: 65_535, diagnostics_per_kind: 1000 }
+        Self { nesting: 64, leaves: 65_535, diagnostics_per_kind: 1000, unpacked: 1 << 30 }
     }
 }

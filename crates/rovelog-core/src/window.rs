@@ -140,6 +140,11 @@ impl<R: Read> Source<R> {
         Self { input, buffer: vec![0; CHUNK], filled: 0, base: 0, eof: false }
     }
 
+    /// The input that is read.
+    pub fn input(&self) -> &R {
+        &self.input
+    }
+
     /// The bytes at hand.
     #[inline]
     pub fn window(&self) -> Window<'_> {

@@ -16,7 +16,7 @@ use crate::alike::{Pieces, both, read_records, stream_is_slice};
 /// What is unpacked must not make a fuzzer wait.
 fn options() -> BagOptions {
     let mut options = BagOptions::from(&ReadOptions::default());
-    options.unpacked = 1 << 20;
+    options.read.limits.unpacked = 1 << 20;
     options
 }
 
@@ -60,10 +60,10 @@ pub fn rosbag_read(data: &[u8]) {
 }
 
 /// The stream gives what the slice gives, however its input is split. Damage in a bag with an index is told
-/// apart with its help, which a pipe does not have; of a compressed bag that is damaged a pipe gives less.
+/// apart with its help, which a pipe does not have; a compressed bag that is broken or too large gives an error.
 pub fn rosbag_stream(data: &[u8]) {
     let stream = BagStream::new(Pieces(data), &options());
-    if Packed::of(data).is_some() {
+    if Packed::of(data).is_some() && open(data).is_none() {
         return stream.into_iter().for_each(read_to_the_end);
     }
     let Some((bag, mut stream)) = both(open(data), stream) else { return };

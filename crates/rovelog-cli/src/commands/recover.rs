@@ -97,6 +97,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if !(complete && context.global.quiet) {
         say(&report, written.as_deref());
     }
+    if report.lost_bytes() == 0 && !report.lost.is_empty() {
+        // Something is missing that has no bytes in the log: the count above does not say so.
+        context.notices.loss(&log.info().lost, &input.path);
+    }
     Ok(if complete { Status::Done } else { Status::Lost })
 }
 

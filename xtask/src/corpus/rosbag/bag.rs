@@ -355,9 +355,11 @@ impl Bag {
 
     /// The file and the truth about it.
     pub(super) fn done(mut self) -> Made {
-        let state = match self.lost.iter().map(|lost| lost["code"] == "cut").collect::<Vec<_>>()[..] {
+        let is_cut =
+            |lost: &Json| ["cut", "packed_cut", "packed_unchecked"].iter().any(|code| lost["code"] == *code);
+        let state = match &self.lost[..] {
             [] => "complete",
-            [true] => "truncated",
+            lost if lost.iter().all(is_cut) => "truncated",
             _ => "damaged",
         };
         self.notes.sort_unstable();

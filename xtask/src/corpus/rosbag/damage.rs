@@ -80,6 +80,81 @@ pub(super) const CASES: &[Case] = &[
             bag.done()
         },
     ),
+    Case::rosbag(
+        "damaged-definition+indexed",
+        "the definition that the index names is gone, the message behind it is whole",
+        &["D5"],
+        definition_gone,
+    ),
+    Case::rosbag(
+        "bytes-lost-in-a-message",
+        "10 bytes of a message of fixed size are missing, so that its length reaches into the next record",
+        &["D4"],
+        || {
+            let text = "float64[8] data\n";
+            let topic = Topic::new("/fixed", "pkg/Fixed", "*", text, json!([field("data", "float64[8]")]));
+            let topic = topic.with_sum("*", "wildcard");
+            let mut bag = Bag::recorder();
+            bag.define(&topic);
+            for i in 0..6 {
+                let payload = [f64::from(i); 8].map(f64::to_le_bytes).concat();
+                if i == 2 {
+                    let mut bytes = topic.data(stamp(i), &payload);
+                    bytes.truncate(bytes.len() - 10);
+                    bag.lose("gap", &bytes);
+                } else {
+                    bag.message(&topic, stamp(i), &payload, &json!({"data": vec![f64::from(i); 8]}));
+                }
+            }
+            bag.unindexed();
+            bag.done()
+        },
+    ),
+    Case::rosbag(
+        "bytes-lost-in-a-message+bag-in-it",
+        "10 bytes behind a bag in a message are missing: its records are none of this bag",
+        &["D4"],
+        || {
+            let text = "uint8[] data\nuint8[16] tail\n";
+            let fields = json!([field("data", "bytes"), field("tail", "bytes")]);
+            let topic = Topic::new("/blob", "pkg/Blob", "*", text, fields).with_sum("*", "wildcard");
+            let mut bag = Bag::recorder();
+            bag.define(&topic);
+            let inner = inner_bag();
+            for i in 0..6 {
+                let payload = [self::text(&inner.bytes), vec![7; 16]].concat();
+                if i == 2 {
+                    let mut bytes = topic.data(stamp(i), &payload);
+                    bytes.truncate(bytes.len() - 10);
+                    bag.lose("gap", &bytes);
+                } else {
+                    let data = json!({"data": inner.base64, "tail": base64(&[7; 16])});
+                    bag.message(&topic, stamp(i), &payload, &data);
+                }
+            }
+            bag.unindexed();
+            bag.done()
+        },
+    ),
+    Case::rosbag(
+        "damaged-header-length+behind-a-bag-in-a-message",
+        "a whole message that holds a bag stays, though nothing valid follows it",
+        &["D4", "D5"],
+        || {
+            let mut bag = Bag::recorder();
+            let (topic, other) = (blob(), Topic::string("/chatter"));
+            let inner = inner_bag();
+            bag.define(&topic);
+            bag.message(&topic, stamp(0), &text(&inner.bytes), &json!({"data": inner.base64}));
+            let mut bytes = other.definition();
+            bytes[..4].copy_from_slice(&[0xff; 4]);
+            bag.lose("gap", &bytes);
+            bag.define(&other);
+            talk(&mut bag, &other, 1..4);
+            bag.unindexed();
+            bag.done()
+        },
+    ),
     Case::rosbag("bag-in-a-message", "a sound message that holds a whole bag", &["D5"], || {
         let mut bag = Bag::recorder();
         let topic = blob();
@@ -128,6 +203,23 @@ fn named_by_index() -> Made {
     bag.lose("gap", &bytes);
     bag.entries("/chatter").push((stamp(3), gone));
     talk(&mut bag, &topic, 4..7);
+    bag.close_differing();
+    bag.done()
+}
+
+fn definition_gone() -> Made {
+    let (mut bag, topic) = recorded(0..3);
+    let other = Topic::string("/other").found_in("same md5");
+    let gone = bag.at();
+    let mut bytes = other.definition();
+    bytes[..4].copy_from_slice(&[0xff; 4]);
+    bag.lose("gap", &bytes);
+    bag.note(bag.at(), "definition_elsewhere");
+    bag.say(&other, stamp(3), "the first");
+    // The index names the place of the definition.
+    bag.entries("/other")[0].1 = gone;
+    bag.say(&topic, stamp(4), "m4");
+    bag.say(&other, stamp(5), "the second");
     bag.close_differing();
     bag.done()
 }

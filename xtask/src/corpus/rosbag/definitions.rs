@@ -65,11 +65,22 @@ pub(super) const CASES: &[Case] = &[
         bag.unindexed();
         bag.done()
     }),
-    Case::rosbag("definition-behind-its-messages", "found all the same", &["M9"], || {
+    Case::rosbag("definition-behind-its-messages", "found all the same", &["B30", "M9"], || {
         let mut bag = Bag::plain();
         let topic = point("/a", "pkg/Point");
         bag.message(&topic, stamp(0), &POINT, &json!({"x": 1.0, "y": 2.0}));
+        bag.note(bag.at(), "definition_late");
         bag.define(&topic);
+        bag.unindexed();
+        bag.done()
+    }),
+    Case::rosbag("definition-repeated", "a topic is defined twice, in the same way", &["B30"], || {
+        let mut bag = Bag::plain();
+        let topic = point("/a", "pkg/Point");
+        bag.define(&topic);
+        bag.note(bag.at(), "definition_repeated");
+        bag.define(&topic);
+        bag.message(&topic, stamp(0), &POINT, &json!({"x": 1.0, "y": 2.0}));
         bag.unindexed();
         bag.done()
     }),
@@ -145,6 +156,7 @@ pub(super) const CASES: &[Case] = &[
         let mut bag = Bag::recorder();
         talk(&mut bag, &Topic::string("/a"), 0..2);
         let second = point("/a", "pkg/Point").shown("/a#2");
+        bag.note(bag.at(), "definition_repeated");
         bag.define(&second);
         bag.note(bag.at(), "second_type");
         bag.message(&second, stamp(5), &POINT, &json!({"x": 1.0, "y": 2.0}));

@@ -1,6 +1,7 @@
 //! Cases of ROS bags, grouped by theme.
 
 mod bag;
+mod compressed;
 mod damage;
 mod definitions;
 mod frames;
@@ -27,9 +28,17 @@ impl Case {
 
 /// All cases, in the order of the manifest.
 pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
-    [frames::CASES, index::CASES, definitions::CASES, messages::CASES, damage::CASES, old::CASES]
-        .into_iter()
-        .flatten()
+    [
+        frames::CASES,
+        compressed::CASES,
+        index::CASES,
+        definitions::CASES,
+        messages::CASES,
+        damage::CASES,
+        old::CASES,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// Stamp number `i`: 100 ms apart, from the first second of 2010.

@@ -1,0 +1,118 @@
+//! What the index of a section names. Behind damage that tells the records of a bag from those inside of messages
+//! (section 5, D5).
+
+use std::collections::HashMap;
+
+use rovelog_core::window::Window;
+
+use crate::plausible::{Probe, Search, Sound, probe};
+use crate::sections::{Section, index_entries};
+use crate::wire::op;
+
+/// The first entry of a topic: its place and the stamp of the message that it means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct First {
+    place: u64,
+    sec: u32,
+    nsec: u32,
+}
+
+/// The places that the index of a section names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Named {
+    /// All of them, and that of the index itself; ascending.
+    places: Vec<u64>,
+    /// The first entry of each topic. As a rule it names the definition; the message behind it is named by its
+    /// stamp alone.
+    firsts: HashMap<Box<[u8]>, First>,
+    /// The places of these, ascending.
+    first_places: Vec<u64>,
+    /// The answer of the last search for a place with a valid record: where it began, what it found.
+    last: Option<(u64, u64)>,
+}
+
+impl Named {
+    /// Reads the index of a section; empty where its records do not fill the file to its end.
+    pub(crate) fn of(window: Window<'_>, section: &Section) -> Self {
+        Self::read(window, section).unwrap_or_default()
+    }
+
+    fn read(window: Window<'_>, section: &Section) -> Option<Self> {
+        let mut at = section.index_pos.filter(|pos| *pos > 0)?.checked_add(section.offset)?;
+        let mut named = Self { places: vec![at], ..Self::default() };
+        let end = window.end();
+        while at < end {
+            let Ok(Probe::Good(Sound { header, data_at, end: behind })) = probe(window, at) else {
+                return None;
+            };
+            if header.op != op::INDEX {
+                return None;
+            }
+            let entries = index_entries(window.slice(data_at, behind).ok().flatten()?);
+            let place = |pos: u64| section.offset.saturating_add(pos);
+            named
+                .places
+                .extend(entries.iter().map(|entry| place(entry.pos.get())).filter(|place| *place < end));
+            if let (Some(topic), Some(entry)) = (header.topic, entries.first()) {
+                let first =
+                    First { place: place(entry.pos.get()), sec: entry.sec.get(), nsec: entry.nsec.get() };
+                named.first_places.push(first.place);
+                named.firsts.insert(topic.into(), first);
+            }
+            at = behind;
+        }
+        named.places.sort_unstable();
+        named.first_places.sort_unstable();
+        Some(named)
+    }
+
+    /// Where records of the bag go on behind damage that begins at `start`: the next place that the index names and
+    /// where a valid record begins, or a message before it that the index means by the entry of its definition.
+    pub(crate) fn next(&mut self, window: Window<'_>, start: u64) -> Option<u64> {
+        let next = self.next_place(window, start)?;
+        // The entry that the damage begins at or behind counts too: it may name the definition that is gone.
+        let before = self.places.partition_point(|place| *place <= start).checked_sub(1);
+        let from = before.map_or(start, |before| self.places[before]);
+        let first = self.first_places.partition_point(|place| *place < from);
+        if self.first_places.get(first).is_none_or(|place| *place >= next) {
+            return Some(next);
+        }
+        let mut search = Search::from(start + 1);
+        // The window is the whole file, so nothing is missing.
+        while let Some(found) = search.run(window, next).ok().flatten() {
+            if self.is_first(window, found, from) {
+                return Some(found);
+            }
+            search.next = found + 1;
+        }
+        Some(next)
+    }
+
+    /// Whether the message at `at` is the first of its topic, by an entry of the index that names a place in front of
+    /// it, at or behind `from`.
+    fn is_first(&self, window: Window<'_>, at: u64, from: u64) -> bool {
+        let Ok(Probe::Good(Sound { header, .. })) = probe(window, at) else { return false };
+        let (Some(topic), Some((sec, _)), Some((nsec, _))) = (header.topic, header.sec, header.nsec) else {
+            return false;
+        };
+        header.op == op::DATA
+            && self.firsts.get(topic).is_some_and(|first| {
+                (first.sec, first.nsec) == (sec, nsec) && (from..at).contains(&first.place)
+            })
+    }
+
+    /// The first place behind `start` that is named and where a valid record begins.
+    fn next_place(&mut self, window: Window<'_>, start: u64) -> Option<u64> {
+        if let Some((from, found)) = self.last
+            && (from..found).contains(&start)
+        {
+            return Some(found);
+        }
+        let is_valid =
+            |place: u64| matches!(probe(window, place), Ok(Probe::Good(sound)) if sound.header.is_known());
+        let behind = &self.places[self.places.partition_point(|place| *place <= start)..];
+        let found = behind.iter().copied().find(|place| is_valid(*place))?;
+        self.last = Some((start, found));
+        Some(found)
+    }
+}

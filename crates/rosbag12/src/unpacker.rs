@@ -1,0 +1,261 @@
+//! Unpacks gzip (RFC 1952) and bzip2, and tells how the data end: with a checksum that matches, without one, cut, or
+//! followed by other bytes. The decoders of whole files in `flate2` and `bzip2` call all of these one error.
+
+use std::io::{self, BufRead, ErrorKind, Read};
+
+use crate::unpack::{Ending, Packed};
+
+/// What a compressed input holds. Reading ends without an error where the input is cut; see [`ending`](Self::ending).
+pub(crate) struct Unpacked<R> {
+    packed: Packed,
+    input: R,
+    /// Bytes of the input that were used.
+    at: u64,
+    /// Whether a member ended with a checksum that matches.
+    any_checked: bool,
+    state: State,
+}
+
+enum State {
+    /// A member is due, or the end.
+    Between,
+    Gzip(Box<flate2::Decompress>, flate2::Crc),
+    Bzip2(bzip2::Decompress),
+    /// The checksum of a gzip member is due: what it must be, and the length behind it.
+    Sum([u32; 2]),
+    Ended(Ending),
+}
+
+impl<R: BufRead> Unpacked<R> {
+    pub(crate) fn new(packed: Packed, input: R) -> Self {
+        Self { packed, input, at: 0, any_checked: false, state: State::Between }
+    }
+
+    /// How the data end, once reading gave 0 bytes.
+    pub(crate) fn ending(&self) -> Ending {
+        if let State::Ended(ending) = self.state { ending } else { Ending::Cut { at: self.at } }
+    }
+
+    /// The bytes that are at hand; none at the end of the input.
+    fn fill(&mut self) -> io::Result<&[u8]> {
+        while let Err(error) = self.input.fill_buf() {
+            if error.kind() != ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        self.input.fill_buf()
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.input.consume(bytes);
+        self.at += bytes as u64;
+    }
+
+    /// Appends bytes of the input to `out` up to a length; `false` where the input ends before.
+    fn take(&mut self, out: &mut Vec<u8>, len: usize) -> io::Result<bool> {
+        while out.len() < len {
+            let missing = len - out.len();
+            let bytes = self.fill()?;
+            let bytes = &bytes[..bytes.len().min(missing)];
+            if bytes.is_empty() {
+                return Ok(false);
+            }
+            out.extend_from_slice(bytes);
+            let used = bytes.len();
+            self.consume(used);
+        }
+        Ok(true)
+    }
+
+    /// Begins the next member, or ends.
+    fn begin(&mut self) -> io::Result<State> {
+        let from = self.at;
+        let mut head = Vec::new();
+        let whole = self.take(&mut head, 4)?;
+        if head.is_empty() && self.any_checked {
+            return Ok(State::Ended(Ending::Checked));
+        }
+        let magic: &[u8] = if self.packed == Packed::Gzip { b"\x1f\x8b\x08" } else { b"BZh" };
+        let len = head.len().min(magic.len());
+        if self.any_checked && head[..len] != magic[..len] {
+            return self.pass(from, &head);
+        }
+        if !whole {
+            return Ok(State::Ended(Ending::Cut { at: self.at }));
+        }
+        match self.packed {
+            Packed::Gzip => match self.gzip_header(&mut head)? {
+                None => Ok(State::Ended(Ending::Cut { at: self.at })),
+                Some(true) => Ok(State::Gzip(Box::new(flate2::Decompress::new(false)), flate2::Crc::new())),
+                Some(false) => Err(corrupt(format!("its header at byte {from} is broken"))),
+            },
+            Packed::Bzip2 => {
+                let mut decoder = bzip2::Decompress::new(false);
+                let fed = decoder.decompress(&head, &mut []);
+                fed.map_err(|_| corrupt(format!("its header at byte {from} is broken")))?;
+                Ok(State::Bzip2(decoder))
+            }
+        }
+    }
+
+    /// Passes the bytes behind the last member, the first of which were taken already.
+    fn pass(&mut self, from: u64, taken: &[u8]) -> io::Result<State> {
+        let mut zeros = taken.iter().all(|byte| *byte == 0);
+        loop {
+            let bytes = self.fill()?;
+            if bytes.is_empty() {
+                return Ok(State::Ended(Ending::Followed { at: from, len: self.at - from, zeros }));
+            }
+            zeros &= bytes.iter().all(|byte| *byte == 0);
+            let used = bytes.len();
+            self.consume(used);
+        }
+    }
+
+    /// Passes the header of a gzip member, of which `head` holds the first bytes: whether it is right, `None`
+    /// where the input ends inside of it.
+    fn gzip_header(&mut self, head: &mut Vec<u8>) -> io::Result<Option<bool>> {
+        const SUM: u8 = 2;
+        const EXTRA: u8 = 4;
+        const NAME: u8 = 8;
+        const COMMENT: u8 = 16;
+        if !self.take(head, 10)? {
+            return Ok(None);
+        }
+        let flags = head[3];
+        if !head.starts_with(b"\x1f\x8b\x08") || flags & 0xe0 != 0 {
+            return Ok(Some(false));
+        }
+        if flags & EXTRA != 0 {
+            if !self.take(head, 12)? {
+                return Ok(None);
+            }
+            let len = usize::from(u16::from_le_bytes([head[10], head[11]]));
+            if !self.take(head, 12 + len)? {
+                return Ok(None);
+            }
+        }
+        for text in [NAME, COMMENT] {
+            let mut ended = flags & text == 0;
+            while !ended {
+                // No tool writes names of such a length.
+                if head.len() > 1 << 20 {
+                    return Ok(Some(false));
+                }
+                if !self.take(head, head.len() + 1)? {
+                    return Ok(None);
+                }
+                ended = head.last() == Some(&0);
+            }
+        }
+        if flags & SUM != 0 {
+            let mut crc = flate2::Crc::new();
+            crc.update(head);
+            let len = head.len();
+            if !self.take(head, len + 2)? {
+                return Ok(None);
+            }
+            return Ok(Some(crc.sum().to_le_bytes()[..2] == head[len..]));
+        }
+        Ok(Some(true))
+    }
+
+    /// Unpacks into `out`: how many bytes, and whether the member ends with them.
+    fn inflate(&mut self, out: &mut [u8]) -> io::Result<(usize, bool)> {
+        loop {
+            let at = self.at;
+            self.fill()?;
+            let input = self.input.fill_buf()?;
+            let is_end = input.is_empty();
+            let broken = |why: &str| corrupt(format!("{why} behind byte {at}"));
+            let (used, made, ended) = match &mut self.state {
+                State::Gzip(decoder, crc) => {
+                    let before = (decoder.total_in(), decoder.total_out());
+                    let status = decoder
+                        .decompress(input, out, flate2::FlushDecompress::None)
+                        .map_err(|_| broken("its data are broken"))?;
+                    let (used, made) = moved(before, (decoder.total_in(), decoder.total_out()));
+                    crc.update(&out[..made]);
+                    (used, made, status == flate2::Status::StreamEnd)
+                }
+                State::Bzip2(decoder) => {
+                    let before = (decoder.total_in(), decoder.total_out());
+                    let status = decoder
+                        .decompress(input, out)
+                        .map_err(|_| broken("its data are broken or fail their checksum"))?;
+                    if status == bzip2::Status::MemNeeded {
+                        return Err(ErrorKind::OutOfMemory.into());
+                    }
+                    let (used, made) = moved(before, (decoder.total_in(), decoder.total_out()));
+                    (used, made, status == bzip2::Status::StreamEnd)
+                }
+                _ => return Ok((0, false)),
+            };
+            self.consume(used);
+            if made > 0 || ended || is_end {
+                return Ok((made, ended));
+            }
+            if used == 0 {
+                return Err(broken("its data are broken"));
+            }
+        }
+    }
+
+    /// Compares what was unpacked of a gzip member with its checksum and length.
+    fn compare(&mut self, expected: [u32; 2]) -> io::Result<State> {
+        let at = self.at;
+        let mut stored = Vec::new();
+        if !self.take(&mut stored, 8)? {
+            return Ok(State::Ended(Ending::Unchecked { at: self.at }));
+        }
+        if stored != expected.map(u32::to_le_bytes).concat() {
+            return Err(corrupt(format!("the checksum at byte {at} is not that of what was unpacked")));
+        }
+        self.any_checked = true;
+        Ok(State::Between)
+    }
+}
+
+impl<R: BufRead> Read for Unpacked<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            match &self.state {
+                State::Ended(_) => return Ok(0),
+                State::Between => self.state = self.begin()?,
+                State::Sum(expected) => self.state = self.compare(*expected)?,
+                State::Gzip(..) | State::Bzip2(_) => {
+                    let (made, ended) = self.inflate(out)?;
+                    if ended {
+                        self.state = match std::mem::replace(&mut self.state, State::Between) {
+                            State::Gzip(_, crc) => State::Sum([crc.sum(), crc.amount()]),
+                            // The decoder has compared the checksum.
+                            _ => {
+                                self.any_checked = true;
+                                State::Between
+                            }
+                        };
+                    }
+                    if made > 0 {
+                        return Ok(made);
+                    }
+                    if !ended {
+                        self.state = State::Ended(Ending::Cut { at: self.at });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How far the totals of a decoder, in and out, went on in a call.
+fn moved(before: (u64, u64), now: (u64, u64)) -> (usize, usize) {
+    let len = |bytes: u64| usize::try_from(bytes).expect("within the slices of the call");
+    (len(now.0 - before.0), len(now.1 - before.1))
+}
+
+fn corrupt(why: String) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, why)
+}
