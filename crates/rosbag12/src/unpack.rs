@@ -147,9 +147,7 @@ pub(crate) fn note_ending(packed: Packed, ending: Ending, size: u64, diagnostics
     match ending {
         Ending::Checked => {}
         Ending::Cut { at } => diagnostics.push(&rules::PACKED_CUT, end, || {
-            format!(
-                "the {what} file is cut at its byte {at}: it ends inside of the data, and so does the bag"
-            )
+            format!("the {what} file is cut at its byte {at}: the end of the data is missing")
         }),
         Ending::Unchecked { at } => diagnostics.push(&rules::PACKED_UNCHECKED, end, || {
             format!("the {what} file is cut at its byte {at}: the checksum of the data is missing")

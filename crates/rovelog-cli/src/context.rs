@@ -43,7 +43,7 @@ pub(crate) struct Global {
     /// Own message types of VEL logs, declared in this file
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) types: Option<PathBuf>,
-    /// Memory that a compressed bag may be unpacked into: 500MB, 8GiB; 1GiB if left out
+    /// Memory for unpacking a compressed bag, 1GiB by default
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_unpacked: Option<u64>,
 }

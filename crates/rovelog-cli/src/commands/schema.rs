@@ -94,7 +94,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
                     Failure::failed(format!("the log holds no definition of {}", kind.name)).at(&input.path)
                 })?;
             // The text as it is: its lines are lines here too.
-            let mut lines = definition.split('\n');
+            let mut lines = definition.split_terminator('\n');
             lines.try_for_each(|line| writeln!(out, "{}", escape(line)))?;
         }
         out.flush()?;
