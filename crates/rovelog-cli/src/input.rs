@@ -114,11 +114,7 @@ impl Input {
             (false, None) => rovelog::open_with(&self.path, options),
             (false, Some(format)) => rovelog::open_as(format, &self.path, options),
             (true, format) => {
-                let mut bytes = Vec::new();
-                std::io::stdin()
-                    .lock()
-                    .read_to_end(&mut bytes)
-                    .map_err(|error| Failure::from(Error::io("rovelog", error)).at(&self.path))?;
+                let bytes = stdin().map_err(|error| Failure::from(error).at(&self.path))?;
                 sha256 = hash.then(|| rovelog_export::sha256(&bytes[..]).unwrap_or_default());
                 match format {
                     None => rovelog::from_bytes(bytes.into(), options),
@@ -150,10 +146,10 @@ impl Input {
 
     /// With `--strict`, the first loss is a failure.
     pub(crate) fn refuse_damage(&self, found: &Diagnostics, context: &Context) -> Result<(), Failure> {
-        if !context.global.strict || found.ledger().losses == 0 {
+        if !context.global.strict || found.ledger().is_empty() {
             return Ok(());
         }
-        let cause = match found.list().iter().find(|problem| problem.rule.severity == Severity::DataLost) {
+        let cause = match found.list().iter().find(|problem| problem.rule.severity >= Severity::LeftOut) {
             Some(first) => format!("{} (bytes {}..{})", first.message, first.range.start, first.range.end),
             None => "the log is damaged".to_owned(),
         };
@@ -161,6 +157,22 @@ impl Input {
             .next("leave --strict out to skip damage, or see all of it: rovelog check FILE")
             .at(&self.path))
     }
+}
+
+/// All bytes of stdin. A device is refused, because it may have no end.
+fn stdin() -> rovelog::Result<Vec<u8>> {
+    let io = |error| Error::io("rovelog", error);
+    let mut stdin = std::io::stdin().lock();
+    let mut bytes = Vec::new();
+    std::io::Read::by_ref(&mut stdin).take(1).read_to_end(&mut bytes).map_err(io)?;
+    #[cfg(unix)]
+    if !bytes.is_empty() {
+        use std::os::fd::AsFd as _;
+        let file = std::fs::File::from(stdin.as_fd().try_clone_to_owned().map_err(io)?);
+        rovelog::refuse_device(&file.metadata().map_err(io)?)?;
+    }
+    stdin.read_to_end(&mut bytes).map_err(io)?;
+    Ok(bytes)
 }
 
 /// What a log says about itself, from a file or from one pass over stdin.

@@ -31,6 +31,7 @@ pub use commands::diff::{Ignored, diff};
 /// Help, the version, bad arguments and the questions of a shell's completion end the process here.
 pub fn run(args: Vec<OsString>) -> u8 {
     rovelog::end_on_shortened_log();
+    rovelog::end_without_memory();
     commands::completion::answer();
     let cli = args::parse(args);
     let mut context = context::Context::new(cli.global);

@@ -69,12 +69,14 @@ impl<'a> TopicDoc<'a> {
     }
 }
 
-/// The bytes that could not be read.
+/// The data that could not be read.
 #[derive(Serialize)]
 pub(crate) struct LostDoc {
     bytes: String,
     losses: String,
     ranges: Vec<[String; 2]>,
+    missing_records: String,
+    left_out_records: String,
 }
 
 impl LostDoc {
@@ -87,6 +89,8 @@ impl LostDoc {
                 .iter()
                 .map(|range| [range.start.to_string(), range.end.to_string()])
                 .collect(),
+            missing_records: lost.missing_records.to_string(),
+            left_out_records: lost.left_out_records.to_string(),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use rovelog::Ledger;
 
 use crate::failure::{Failure, Outcome, Status};
-use crate::text::{Paint, count, escape, with_file};
+use crate::text::{Paint, escape, with_file};
 
 /// Warnings of one kind that are printed; the rest is counted.
 const PRINTED: u64 = 5;
@@ -37,17 +37,13 @@ impl Notices {
         }
     }
 
-    /// One line about bytes that could not be read, where there are any.
+    /// Says in one line what could not be read, is missing or is left out, if anything.
     pub(crate) fn loss(&self, lost: &Ledger, file: &Path) -> Status {
-        if lost.losses == 0 {
+        if lost.is_empty() {
             return Status::Done;
         }
-        let (bytes, places) = (count(lost.bytes, "byte"), count(lost.losses, "place"));
         let check = if file == Path::new("-") { String::new() } else { " (see: rovelog check FILE)".into() };
-        // What is missing behind the end of a file has no bytes in it.
-        let what =
-            if lost.bytes == 0 { "part of the log".to_owned() } else { format!("{bytes} in {places}") };
-        let text = format!("{what} could not be read{}: {}", with_file(&check, file), shown(file));
+        let text = format!("{lost}{}: {}", with_file(&check, file), shown(file));
         self.warn("damaged logs", &text);
         Status::Lost
     }

@@ -1,6 +1,7 @@
 //! Diagnostics: what a reader noticed in the bytes, and the ledger of what it could not read.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Range;
 
 use crate::Limits;
@@ -12,16 +13,19 @@ pub enum Severity {
     Note,
     /// Something was wrong and could be put right.
     Repaired,
+    /// Valid records are left out; recovering the log keeps them.
+    LeftOut,
     /// Bytes could not be read.
     DataLost,
 }
 
 impl Severity {
-    /// The word used in JSON: `note`, `repaired` or `data_lost`.
+    /// The word used in JSON: `note`, `repaired`, `left_out` or `data_lost`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Note => "note",
             Self::Repaired => "repaired",
+            Self::LeftOut => "left_out",
             Self::DataLost => "data_lost",
         }
     }
@@ -67,6 +71,31 @@ macro_rules! rules {
     };
 }
 
+/// Says in one line what is lost: "4 bytes in 1 place could not be read; 2 records are missing".
+impl fmt::Display for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |n: u64, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+        let are = |n: u64| if n == 1 { "is" } else { "are" };
+        let mut said = Vec::new();
+        if self.bytes > 0 {
+            let (bytes, places) = (count(self.bytes, "byte"), count(self.losses, "place"));
+            said.push(format!("{bytes} in {places} could not be read"));
+        } else if self.missing_records + self.left_out_records == 0 {
+            // What is missing behind the end of a file has no bytes in it.
+            said.push("part of the log could not be read".to_owned());
+        }
+        if self.missing_records > 0 {
+            let (records, are) = (count(self.missing_records, "record"), are(self.missing_records));
+            said.push(format!("{records} that the log counts {are} not in the file"));
+        }
+        if self.left_out_records > 0 {
+            let (records, are) = (count(self.left_out_records, "record"), are(self.left_out_records));
+            said.push(format!("{records} {are} left out, and `rovelog recover` keeps them"));
+        }
+        f.write_str(&said.join("; "))
+    }
+}
+
 /// One thing noticed in a log, with the bytes it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
@@ -78,15 +107,26 @@ pub struct Diagnostic {
     pub message: String,
 }
 
-/// The bytes that a reader could not read: exact totals, and the ranges up to a limit per kind.
+/// The data that a reader could not read: exact totals, and the ranges up to a limit per kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// Bytes lost.
     pub bytes: u64,
-    /// Losses, each one range of bytes.
+    /// Losses, each one range of bytes. The range is empty if records are missing and no byte is left of them.
     pub losses: u64,
     /// The ranges in file order; neighbours joined.
     pub ranges: Vec<Range<u64>>,
+    /// Records that the log counts and that are not in the file, as far as the log counts any.
+    pub missing_records: u64,
+    /// Valid records that reading leaves out and recovering keeps.
+    pub left_out_records: u64,
+}
+
+impl Ledger {
+    /// Returns whether nothing is lost, missing or left out.
+    pub fn is_empty(&self) -> bool {
+        self.losses == 0 && self.missing_records == 0 && self.left_out_records == 0
+    }
 }
 
 /// Diagnostics in file order, the first thousand of each kind one by one, the others counted.
@@ -122,6 +162,35 @@ impl Diagnostics {
             let at = self.list.partition_point(|d| d.range.start <= range.start);
             self.list.insert(at, Diagnostic { rule, range, message: message() });
         }
+    }
+
+    /// Counts records that the log counts and that are not in the file.
+    pub fn count_missing(&mut self, records: u64) {
+        self.ledger.missing_records += records;
+    }
+
+    /// Counts valid records that are left out.
+    pub fn count_left_out(&mut self, records: u64) {
+        self.ledger.left_out_records += records;
+    }
+
+    /// Adds the diagnostics of a further file of the log, which begins at byte `base`. `name` says which one in messages.
+    pub fn append(&mut self, name: &str, base: u64, other: &Self) {
+        for (code, count) in &other.counts {
+            *self.counts.entry(code).or_default() += count;
+        }
+        let shift = |range: &Range<u64>| range.start + base..range.end + base;
+        let lost = &other.ledger;
+        self.ledger.bytes += lost.bytes;
+        self.ledger.losses += lost.losses;
+        self.ledger.ranges.extend(lost.ranges.iter().map(shift));
+        self.ledger.missing_records += lost.missing_records;
+        self.ledger.left_out_records += lost.left_out_records;
+        self.list.extend(other.list.iter().map(|noticed| Diagnostic {
+            rule: noticed.rule,
+            range: shift(&noticed.range),
+            message: format!("{name}: {}", noticed.message),
+        }));
     }
 
     /// The diagnostics that were kept, in file order.
@@ -175,5 +244,34 @@ mod tests {
         diagnostics.push(&LOST, 6..9, String::new);
         assert_eq!(diagnostics.ledger().ranges, std::slice::from_ref(&(4..9)));
         assert_eq!(diagnostics.ledger().losses, 2);
+    }
+
+    #[test]
+    fn what_is_missing_or_left_out_is_in_the_ledger_without_a_byte() {
+        let mut diagnostics = Diagnostics::new(&Limits::default());
+        assert!(diagnostics.ledger().is_empty());
+        diagnostics.count_left_out(3);
+        assert!(!diagnostics.ledger().is_empty());
+        let mut diagnostics = Diagnostics::new(&Limits::default());
+        diagnostics.push(&LOST, 9..9, String::new);
+        diagnostics.count_missing(2);
+        let ledger = diagnostics.ledger();
+        assert_eq!((ledger.bytes, ledger.losses, ledger.missing_records), (0, 1, 2));
+        assert_eq!(ledger.to_string(), "2 records that the log counts are not in the file");
+        assert!(!ledger.is_empty());
+    }
+
+    #[test]
+    fn diagnostics_of_a_further_file_lie_behind_those_of_the_first() {
+        let mut all = Diagnostics::new(&Limits::default());
+        all.push(&LOST, 4..6, String::new);
+        let mut other = Diagnostics::new(&Limits::default());
+        other.push(&LOST, 1..3, || "cut".to_owned());
+        other.count_missing(5);
+        all.append("part", 10, &other);
+        assert_eq!(all.list()[1].range, 11..13);
+        assert_eq!(all.list()[1].message, "part: cut");
+        assert_eq!((all.total(), all.ledger().bytes, all.ledger().missing_records), (2, 4, 5));
+        assert_eq!(all.ledger().ranges, [4..6, 11..13]);
     }
 }

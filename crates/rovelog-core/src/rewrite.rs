@@ -32,6 +32,8 @@ pub struct Recovery {
     pub kept_bytes: u64,
     /// Ranges of the damaged log that no reader can use: ascending, neighbours joined.
     pub lost: Vec<Range<u64>>,
+    /// Records that the damaged log counts and that are not in it, as far as the log counts any.
+    pub missing_records: u64,
     /// Sound bytes left out because they are of another time.
     pub stale_bytes: u64,
     /// The records among them.
@@ -62,7 +64,7 @@ impl Recovery {
 
     /// Whether all of the log is in the recovered one.
     pub fn is_complete(&self) -> bool {
-        self.lost.is_empty() && self.stale_bytes == 0
+        self.lost.is_empty() && self.missing_records == 0 && self.stale_bytes == 0
     }
 }
 

@@ -109,8 +109,8 @@ mod open;
 pub use detect::{Detection, Sign, detect};
 pub use formats::*;
 #[cfg(feature = "mmap")]
-pub use mmap::end_on_shortened_log;
-pub use open::{from_bytes, open, open_as, open_stream, open_with};
+pub use mmap::{end_on_shortened_log, end_without_memory};
+pub use open::{from_bytes, open, open_as, open_stream, open_with, refuse_device};
 
 pub use rovelog_core as core;
 pub use rovelog_core::{

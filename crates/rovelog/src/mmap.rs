@@ -39,3 +39,24 @@ pub fn end_on_shortened_log() {
         unsafe { libc::signal(libc::SIGBUS, end as libc::sighandler_t) };
     }
 }
+
+/// Ends this process with a message and exit code 1 where Rust would abort it, as it does when memory runs out. For
+/// programs whose main thing is to read logs: it takes the signal `SIGABRT`. Does nothing where there is no such signal.
+#[allow(unsafe_code)]
+pub fn end_without_memory() {
+    #[cfg(unix)]
+    {
+        extern "C" fn end(_: libc::c_int) {
+            const WHY: &[u8] = b"error: out of memory, or what the line above says\n  \
+                next: give the program more memory, or make a part of the log first: rovelog slice\n";
+            // SAFETY: both calls may be made in a signal handler, and WHY lives as long as the program.
+            unsafe {
+                libc::write(libc::STDERR_FILENO, WHY.as_ptr().cast(), WHY.len());
+                libc::_exit(1);
+            }
+        }
+        let end: extern "C" fn(libc::c_int) = end;
+        // SAFETY: the handler only makes calls that may be made in one, and never returns.
+        unsafe { libc::signal(libc::SIGABRT, end as libc::sighandler_t) };
+    }
+}

@@ -123,8 +123,31 @@ fn load<T>(path: &Path, accept: impl FnOnce(&[u8]) -> Result<T>) -> Result<(T, B
     if let Some(mapped) = map(&file, &metadata) {
         return Ok((accepted, mapped));
     }
+    if !bytes.is_empty() {
+        refuse_device(&metadata)?;
+    }
     file.read_to_end(&mut bytes).map_err(|error| refused(path, error))?;
     Ok((accepted, bytes.into()))
+}
+
+/// Refuses a device: it may never end, and what is read goes to memory.
+///
+/// # Errors
+/// Returns an error if `metadata` is that of a character or block device.
+pub fn refuse_device(metadata: &Metadata) -> Result<()> {
+    #[cfg(unix)]
+    let is_device = {
+        use std::os::unix::fs::FileTypeExt as _;
+        metadata.file_type().is_char_device() || metadata.file_type().is_block_device()
+    };
+    #[cfg(not(unix))]
+    let is_device = false;
+    if is_device {
+        let why = "this is a device, which may have no end, and not a file";
+        return Err(Error::new("rovelog", ErrorKind::Io, None, why)
+            .with_next("copy what it holds to a file first: head -c BYTES FILE > copy.log"));
+    }
+    Ok(())
 }
 
 /// The first [`PROBE_LEN`] bytes, or all there are. A pipe may hand them out one by one.

@@ -15,7 +15,7 @@ use crate::output::Out;
 use crate::text::{count, escape};
 
 const MORE: &str = "\
-The exit code is 0 where a log is sound and 1 where bytes of it cannot be read. With -v, what each kind
+The exit code is 0 if a log is sound, and 1 if data of it is lost or left out. With -v, what each kind
 of problem means.
 
 Examples:
@@ -63,7 +63,7 @@ impl<'a> Document<'a> {
 }
 
 fn is_sound(survey: &Survey) -> bool {
-    survey.diagnostics.ledger().losses == 0
+    survey.diagnostics.ledger().is_empty()
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -122,10 +122,17 @@ fn text(out: &mut Out, survey: &Survey, context: &Context) -> Result<(), Failure
         writeln!(out, "sound: {} read, no problems", count(survey.info.size, "byte"))?;
         return Ok(());
     }
-    let (errors, lost) = (found.ledger().losses, found.ledger().bytes);
+    let lost = found.ledger();
+    let errors = lost.losses;
     let mut summary = format!("{}, {}", count(errors, "error"), count(found.total() - errors, "warning"));
     if errors > 0 {
-        let _ = write!(summary, "; lost: {}", count(lost, "byte"));
+        let _ = write!(summary, "; lost: {}", count(lost.bytes, "byte"));
+    }
+    if lost.missing_records > 0 {
+        let _ = write!(summary, "; missing: {}", count(lost.missing_records, "record"));
+    }
+    if lost.left_out_records > 0 {
+        let _ = write!(summary, "; left out: {}", count(lost.left_out_records, "record"));
     }
     writeln!(out, "{summary}")?;
     Ok(())

@@ -263,9 +263,18 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
 
 /// `truncated at byte 44761088, 118 bytes not readable`.
 fn state(info: &LogInfo) -> String {
-    let Ledger { bytes, losses, ranges } = &info.lost;
-    let lost = format!("{} not readable", count(*bytes, "byte"));
+    let Ledger { bytes, losses, ranges, missing_records, left_out_records } = &info.lost;
+    let mut lost = format!("{} not readable", count(*bytes, "byte"));
+    if *missing_records > 0 {
+        lost = format!("{lost}, {} missing", count(*missing_records, "record"));
+    }
+    if *left_out_records > 0 {
+        lost = format!("{lost}, {} left out", count(*left_out_records, "record"));
+    }
     match (info.state, ranges.last()) {
+        (State::Complete, _) if *left_out_records > 0 => {
+            format!("complete, but {} left out", count(*left_out_records, "record"))
+        }
         (State::Complete, _) => "complete".to_owned(),
         (State::Truncated, Some(cut)) if *losses == 1 => format!("truncated at byte {}, {lost}", cut.start),
         (State::Truncated | State::Damaged, None) => info.state.name().to_owned(),

@@ -1,5 +1,6 @@
 //! `rovelog recover`: the best sound log that a damaged one still holds.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use rovelog::{RecoverOptions, Recovery, Stretch};
@@ -16,7 +17,8 @@ use crate::times::Times;
 
 const MORE: &str = "\
 Every sound message is kept byte for byte and in its order; what no reader can use is left out and
-accounted for. A sound log is copied as it is. The exit code is 0 where nothing was left out, else 3.
+accounted for. A sound log is copied as it is. The exit code is 0 where nothing was left out or is
+missing, else 3.
 
 Examples:
   rovelog recover flight.ulg -o flight.recovered.ulg
@@ -59,6 +61,8 @@ struct Document<'a> {
 struct LostDoc {
     bytes: String,
     ranges: Vec<[String; 2]>,
+    /// Records that the log counts and that are not in it.
+    missing_records: String,
 }
 
 #[derive(Serialize)]
@@ -127,6 +131,11 @@ fn say(report: &Recovery, written: Option<&Path>) {
     if report.lost.is_empty() {
         text.truncate(text.len() - " in ".len() - ranges.len());
     }
+    if report.missing_records > 0 {
+        let (records, missing) = (count(report.missing_records, "record"), report.missing_records);
+        let are = if missing == 1 { "is" } else { "are" };
+        let _ = write!(text, "; {records} that the log counts {are} not in the file");
+    }
     note(&(text + &wrote(written)));
 }
 
@@ -148,7 +157,11 @@ fn document<'a>(report: &'a Recovery, file: String, output: String, times: &Time
         unchanged: report.unchanged,
         records: report.records.to_string(),
         kept_bytes: report.kept_bytes.to_string(),
-        lost: LostDoc { bytes: report.lost_bytes().to_string(), ranges: ranges.collect() },
+        lost: LostDoc {
+            bytes: report.lost_bytes().to_string(),
+            ranges: ranges.collect(),
+            missing_records: report.missing_records.to_string(),
+        },
         stale: StaleDoc { bytes: report.stale_bytes.to_string(), records: report.stale_records.to_string() },
         stretches: report.stretches.iter().map(stretch).collect(),
         details: DetailsDoc(&report.details),

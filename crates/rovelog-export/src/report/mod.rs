@@ -172,15 +172,14 @@ fn problems(log: &AnyLog, page: &mut Page) {
         page.push_str("<p class=\"note\">None: every byte was read.</p>\n");
         return;
     }
-    let _ = match lost.losses {
-        0 => writeln!(page, "<p class=\"note\">Nothing was lost; what was noticed:</p>"),
-        losses => {
-            writeln!(page, "<p class=\"note\">{} bytes in {losses} places could not be read.</p>", lost.bytes)
-        }
+    let _ = if lost.is_empty() {
+        writeln!(page, "<p class=\"note\">Nothing was lost; what was noticed:</p>")
+    } else {
+        writeln!(page, "<p class=\"note\">{}.</p>", escape(&lost.to_string()))
     };
     page.push_str("<div class=\"scroll\"><table>\n<tr><th>code</th><th>bytes</th><th>what</th></tr>\n");
     for problem in found.list().iter().take(MOST_ROWS) {
-        let class = if problem.rule.severity == Severity::DataLost { "bad" } else { "note" };
+        let class = if problem.rule.severity >= Severity::LeftOut { "bad" } else { "note" };
         let _ = writeln!(
             page,
             "<tr class=\"{class}\"><td>{}</td><td>{}..{}</td><td>{}</td></tr>",

@@ -105,6 +105,7 @@ pub(crate) fn recover(
         records,
         kept_bytes: FLAG_BITS_AT + total(&plan.kept),
         lost: plan.lost,
+        missing_records: 0,
         stale_bytes: total(&plan.stale),
         stale_records,
         stretches,

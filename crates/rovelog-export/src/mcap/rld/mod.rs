@@ -117,7 +117,7 @@ impl<'a> Rld<'a> {
         let moved = [&diagnostics::GAP, &diagnostics::CLOCK_BACKWARDS, &diagnostics::CLOCK_STEP];
         let level = match diagnostic.rule.severity {
             Severity::DataLost => 3,
-            Severity::Repaired => 4,
+            Severity::LeftOut | Severity::Repaired => 4,
             Severity::Note if moved.contains(&diagnostic.rule) => 4,
             Severity::Note => 6,
         };
