@@ -195,6 +195,9 @@ impl Reader {
         dict.set_item("lost_bytes", info.lost.bytes)?;
         let lost: Vec<(u64, u64)> = info.lost.ranges.iter().map(|range| (range.start, range.end)).collect();
         dict.set_item("lost", lost)?;
+        dict.set_item("missing_records", info.lost.missing_records)?;
+        dict.set_item("left_out_records", info.lost.left_out_records)?;
+        dict.set_item("loss", (!info.lost.is_empty()).then(|| info.lost.to_string()))?;
         let details = PyDict::new(py);
         for detail in &info.details {
             let fact = (&detail.text, to_python(py, &detail.value)?);
@@ -334,6 +337,7 @@ impl Reader {
         dict.set_item("lost_bytes", found.lost_bytes())?;
         let lost: Vec<(u64, u64)> = found.lost.iter().map(|range| (range.start, range.end)).collect();
         dict.set_item("lost", lost)?;
+        dict.set_item("missing_records", found.missing_records)?;
         dict.set_item("stale_bytes", found.stale_bytes)?;
         dict.set_item("stale_records", found.stale_records)?;
         dict.set_item("unchanged", found.unchanged)?;

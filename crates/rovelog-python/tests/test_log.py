@@ -99,6 +99,25 @@ def test_damage_warns_once_and_is_told(flight: pathlib.Path) -> None:
     assert isinstance(caught.value, ValueError)
 
 
+@pytest.mark.parametrize(
+    ("case", "words", "missing", "left_out"),
+    [
+        ("rld/cut-between-rows.rld", "2 records that the log counts are not in the file", 2, 0),
+        ("rld/header-behind.rld", "5 records are left out", 0, 5),
+        ("vel/end-mark+tail.vel", "2 records are left out", 0, 2),
+    ],
+)
+def test_records_that_are_missing_warn_too(
+    flight: pathlib.Path, case: str, words: str, missing: int, left_out: int
+) -> None:
+    path = flight.parent.parent / case
+    with pytest.warns(rl.DataLossWarning, match=words):
+        log = rl.open(path)
+    assert (log.info.missing_records, log.info.left_out_records) == (missing, left_out)
+    with pytest.raises(rl.CorruptError, match=words):
+        rl.open(path, strict=True)
+
+
 def test_recover_and_slice(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:
     damaged = flight.parent / "bad-data+short.ulg"
     out = tmp_path / "fixed.ulg"

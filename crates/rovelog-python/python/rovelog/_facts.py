@@ -24,6 +24,9 @@ class Info(NamedTuple):
     problems        how many things were noticed in the bytes
     lost_bytes      bytes that could not be read
     lost            their ranges: (first byte, byte behind the last)
+    missing_records   records that the log counts and that are not in the file
+    left_out_records  valid records that reading leaves out and `rovelog.recover` keeps
+    loss            what is lost, missing or left out, in words; None if nothing is
     details         what only this format has: key -> (line for people, value)
     """
 
@@ -43,6 +46,9 @@ class Info(NamedTuple):
     problems: int
     lost_bytes: int
     lost: list[tuple[int, int]]
+    missing_records: int
+    left_out_records: int
+    loss: str | None
     details: dict[str, tuple[str | None, Any]]
 
     @property
@@ -73,7 +79,7 @@ class Problem(NamedTuple):
 
     code            stable, for machines: `E-ULOG-002`
     name            stable, for people: `cut`
-    severity        `note`, `repaired` or `data_lost`
+    severity        `note`, `repaired`, `left_out` or `data_lost`
     start           first byte it is about
     end             the byte behind the last
     message         the particulars
@@ -91,7 +97,7 @@ class Problem(NamedTuple):
     @property
     def fix(self) -> str:
         """What can be done about it."""
-        if self.severity == "data_lost":
+        if self.severity in ("left_out", "data_lost"):
             return "rovelog.recover(log, out) writes a sound log of all that is left"
         return "nothing: no data is missing"
 
@@ -122,6 +128,7 @@ class Recovered(NamedTuple):
     kept_bytes      bytes that it has of the damaged one
     lost_bytes      bytes that no reader can use
     lost            their ranges: (first byte, byte behind the last)
+    missing_records records that the log counts and that are not in it
     stale_bytes     sound bytes left out because they are of another time
     stale_records   records in them
     unchanged       whether the log was sound, so that the recovered one is a copy
@@ -131,6 +138,7 @@ class Recovered(NamedTuple):
     kept_bytes: int
     lost_bytes: int
     lost: list[tuple[int, int]]
+    missing_records: int
     stale_bytes: int
     stale_records: int
     unchanged: bool

@@ -42,9 +42,9 @@ def open(
     On the command line: `rovelog info FILE`, with `--types`.
     """
     log = Log(_source.reader(f, format, types), topics)
-    lost = log.info.lost_bytes
-    if lost:
-        text = f"{lost} bytes in {len(log.info.lost)} places could not be read: {log.name}"
+    loss = log.info.loss
+    if loss is not None:
+        text = f"{loss}: {log.name}"
         if strict:
             raise CorruptError(
                 text,
