@@ -47,7 +47,7 @@ fn csv_is_the_loggers_own_byte_for_byte() {
 fn differences(log: &RldReader, again: &RldReader) -> Vec<&'static str> {
     let told = |channel: &Channel| {
         let known = !channel.is_binary && !matches!(channel.unit, Unit::Undefined | Unit::Unitless);
-        let unit = known.then_some((channel.unit, channel.scale));
+        let unit = (known.then_some(channel.unit), (!channel.is_binary).then_some(channel.scale));
         (channel.name.clone(), channel.is_binary, unit, channel.valid)
     };
     let values = |log: &RldReader, number: u64| {
@@ -57,7 +57,14 @@ fn differences(log: &RldReader, again: &RldReader) -> Vec<&'static str> {
     let realtime = |log: &RldReader| log.stamps().map(|(row, s)| (row, s.realtime())).collect::<Vec<_>>();
     let head = |log: &RldReader| {
         let lead_in = &log.header().lead_in;
-        (log.header().comment_text(), lead_in.mac, lead_in.start_sec.get(), lead_in.sample_rate.get())
+        let version = lead_in.file_version.get();
+        (
+            version,
+            log.header().comment_text(),
+            lead_in.mac,
+            lead_in.start_sec.get(),
+            lead_in.sample_rate.get(),
+        )
     };
     let same = [
         ("channels", log.channels().iter().map(told).eq(again.channels().iter().map(told))),
@@ -92,6 +99,42 @@ fn csv_comes_back_as_an_equal_log() {
         }
     }
     assert!(equal >= 40 && said >= 40, "{equal} equal, {said} said");
+}
+
+/// The version of the file, and the scale of a channel without a unit, are in the text and come back.
+#[test]
+fn version_and_scales_come_back_from_the_csv() {
+    for name in ["test_full", "test_unsupported", "v4_split-ambient"] {
+        let Some(log) = LOGS.real_log(name) else { return };
+        let log = open(&log.bytes);
+        let csv_of = |log: &RldReader| {
+            let mut csv = Vec::new();
+            log.write_logger_csv(CsvStyle::Nanoseconds, &mut csv).expect("memory takes it");
+            csv
+        };
+        let csv = csv_of(&log);
+        let again = open(&import(&csv[..], 0).expect("our own CSV").bytes.into());
+        assert_eq!(again.header().lead_in.file_version, log.header().lead_in.file_version, "{name}");
+        let scales = |log: &RldReader| log.channels().iter().map(|channel| channel.scale).collect::<Vec<_>>();
+        assert_eq!(scales(&again), scales(&log), "{name}");
+        let head = |csv: &[u8]| String::from_utf8_lossy(&csv[..700.min(csv.len())]).into_owned();
+        assert!(csv_of(&again) == csv, "{name}: {} became {}", head(&csv), head(&csv_of(&again)));
+    }
+}
+
+/// A text of version 2 with units that came later is a log of version 4, and that is said.
+#[test]
+fn a_version_that_cannot_hold_the_channels_is_not_kept_silently() {
+    let text = "RocketLogger CSV File\nFile Version,2\nBlock Size,1\nSample Rate,1\nComment,a\n\n,T [mdegC]\n1.0,5\n";
+    let imported = import(text.as_bytes(), 0).expect("a log");
+    assert!(
+        imported.remarks.iter().any(|remark| remark.contains("version 4, not 2")),
+        "{:?}",
+        imported.remarks
+    );
+    assert_eq!(open(&imported.bytes.into()).header().lead_in.file_version.get(), 4);
+    let other = text.replace("Version,2", "Version,7");
+    assert!(import(other.as_bytes(), 0).is_err());
 }
 
 /// Up to version 2 stamps are dates, and bits have a blank before them.

@@ -6,8 +6,8 @@ use chrono::NaiveDateTime;
 
 use crate::clock::span;
 use crate::error::RldError;
-use crate::unit::Unit;
-use crate::wire::BlockStamps;
+use crate::unit::{MAX_SCALE, Unit};
+use crate::wire::{BlockStamps, Version};
 use crate::writer::{ChannelSpec, LogSpec, RldWriter, encode_row, set_counts};
 
 const SECOND: i64 = 1_000_000_000;
@@ -15,6 +15,9 @@ const SECOND: i64 = 1_000_000_000;
 /// What stamps of version 2 do not tell.
 const WHOLE_SECONDS: &str =
     "stamps are whole seconds: blocks follow the first one at the true rate, except where that is off by 2 s";
+
+/// The version of the file if the text names none.
+const NEWEST: u16 = 4;
 
 /// The longest line that is read.
 const LINE_MAX: u64 = 1 << 20;
@@ -26,7 +29,7 @@ const COLUMNS_MAX: usize = 2339;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Imported {
-    /// The file, version 4.
+    /// The file, of the version that the text names, or of version 4 if that version cannot hold it.
     pub bytes: Vec<u8>,
     /// Its rows.
     pub rows: u64,
@@ -57,7 +60,15 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     let mut first = lines.next()?;
     let sample: Vec<&str> = first.as_deref().unwrap_or_default().split(',').map(str::trim).collect();
     spec.channels = channels(&titles, &sample);
-    let mut blank = spec.header()?;
+    let mut blank = match spec.header() {
+        Ok(header) => header,
+        Err(error) => {
+            let stated = std::mem::replace(&mut spec.version, NEWEST);
+            let header = spec.header()?;
+            remarks.push(format!("the log has version {NEWEST}, not {stated}: {error}"));
+            header
+        }
+    };
     let layout = RldWriter::new(Vec::new(), blank.clone())?.layout().clone();
     let binary = usize::from(blank.lead_in.binary_count.get());
     let mut blocks: Vec<Block> = Vec::new();
@@ -170,6 +181,13 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
         };
         let value = value.trim();
         match key.trim() {
+            "File Version" => {
+                spec.version = value
+                    .parse()
+                    .ok()
+                    .filter(|version| Version::of(*version).is_some())
+                    .ok_or_else(|| refuse("a file version that is not 1 to 4"))?;
+            }
             "Block Size" => {
                 spec.block_rows = value.parse().map_err(|_| refuse("a block size that is no number"))?;
             }
@@ -189,7 +207,7 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
                     .ok_or_else(|| refuse("a start time past 64 bits of nanoseconds"))?;
             }
             "Comment" => comment = Some(value.to_owned()),
-            // Counts come from the rows; the version says how stamps look, which is seen.
+            // Counts come from the rows.
             _ => {}
         }
     }
@@ -247,11 +265,19 @@ fn channels(titles: &[String], sample: &[&str]) -> Vec<ChannelSpec> {
     titles.iter().zip(bits).map(channel).collect()
 }
 
-/// `10nV` as volt and -8.
+/// `10nV` as volt and -8; a scale without a symbol, `1e-6`, as integer and -6.
 fn unit(text: &str) -> (Unit, i32) {
-    let units =
-        [Unit::Volt, Unit::Ampere, Unit::Second, Unit::Lux, Unit::Celsius, Unit::Percent, Unit::Pascal];
-    let scales = -12..=6;
+    let units = [
+        Unit::Volt,
+        Unit::Ampere,
+        Unit::Second,
+        Unit::Lux,
+        Unit::Celsius,
+        Unit::Percent,
+        Unit::Pascal,
+        Unit::Integer,
+    ];
+    let scales = -MAX_SCALE..=MAX_SCALE;
     let found = units.into_iter().find_map(|unit| {
         scales.clone().find(|scale| crate::unit::raw_unit(unit, *scale) == text).map(|scale| (unit, scale))
     });

@@ -131,8 +131,9 @@ impl RldReader {
         };
         let told = |channel: &Channel| {
             let known = !matches!(channel.unit, Unit::Undefined | Unit::Unitless);
-            let unit = (known && !channel.is_binary).then_some((channel.unit, channel.scale));
-            (channel.name.clone(), channel.is_binary, unit, channel.valid)
+            let unit = (known && !channel.is_binary).then_some(channel.unit);
+            let scale = (!channel.is_binary).then_some(channel.scale);
+            (channel.name.clone(), channel.is_binary, unit, scale, channel.valid)
         };
         let (ours, theirs) = (self.header(), again.header());
         let same = again.channels().len() == self.channels().len();
@@ -143,10 +144,14 @@ impl RldReader {
         for (channel, again) in self.channels().iter().zip(again.channels()).filter(|_| same) {
             if told(channel) != told(again) {
                 lost.push(format!(
-                    "the name, unit or range flag of channel {} reads as another",
+                    "the name, unit, scale or range flag of channel {} reads as another",
                     channel.name
                 ));
             }
+        }
+        let (version, other) = (ours.lead_in.file_version.get(), theirs.lead_in.file_version.get());
+        if version != other {
+            lost.push(format!("the file version reads as {other}, not {version}"));
         }
         if ours.comment_text() != theirs.comment_text() {
             lost.push("the comment reads as another".to_owned());
