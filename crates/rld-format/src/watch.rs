@@ -103,7 +103,10 @@ impl Watch {
             note(
                 &rules::DIRTY_BITS,
                 at..at + words,
-                format!("a word of {word:#010x} with {binary} binary channels"),
+                format!(
+                    "row {number} has bits set that belong to no channel (word {word:#010x}, {binary} binary \
+                     channels): they are ignored"
+                ),
             );
             if !untrusted.is_empty() {
                 let text = format!(

@@ -118,7 +118,11 @@ impl Tracker {
         }
         if !self.negative && (stamps.realtime_nsec.get() < 0 || stamps.monotonic_nsec.get() < 0) {
             let (real, mono) = (stamps.realtime_nsec.get(), stamps.monotonic_nsec.get());
-            note(&rules::NEGATIVE_NANOSECONDS, range.clone(), format!("{real} and {mono} before row {row}"));
+            let text = format!(
+                "the block time at row {row} has negative nanoseconds (UTC {real}, monotonic {mono}): they are taken off \
+                 its seconds, and no value changes"
+            );
+            note(&rules::NEGATIVE_NANOSECONDS, range.clone(), text);
             self.negative = true;
         }
         let narrow = |time: i128| i64::try_from(time).unwrap_or_default();
