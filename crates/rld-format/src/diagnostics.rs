@@ -7,9 +7,9 @@ rovelog_core::rules! {
         "bytes behind the last row that are no block"
     NO_LAYOUT "E-RLD-004" "no_layout" DataLost
         "blocks whose rows the header does not allow to find"
+    ROWS_MISSING "E-RLD-005" "rows_missing" DataLost
+        "fewer rows in the file than its header counts: it ends between two rows"
 
-    ROWS_MISSING "W-RLD-101" "rows_missing" Note
-        "fewer rows in the file than its header counts"
     COUNTS_DISAGREE "W-RLD-102" "counts_disagree" Repaired
         "counts of rows and blocks that contradict each other: the size of the file decides"
     UNALIGNED_HEADER "W-RLD-103" "unaligned_header" Note
@@ -60,7 +60,7 @@ rovelog_core::rules! {
         "a rate of 0: rows have no times"
     PART_LEFT_OUT "W-RLD-126" "part_left_out" Note
         "a file that is named like a part of this log and is none"
-    HEADER_BEHIND "W-RLD-127" "header_behind" Repaired
+    HEADER_BEHIND "W-RLD-127" "header_behind" LeftOut
         "rows in blocks behind those that the header counts: left out by reading, kept by recovery"
     CURRENT_WRAPS "W-RLD-128" "current_wraps" Note
         "a current that jumps from one end of its range to the other: 32 and 64 kSPS wrap around in 1.1.3 and before"

@@ -41,8 +41,10 @@ pub(crate) struct Judged {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extent {
     pub(crate) rows: u64,
-    /// Whether rows are missing that the header counts.
-    pub(crate) truncated: bool,
+    /// Rows that the header counts and that are not there.
+    pub(crate) missing: u64,
+    /// Rows behind those that the header counts.
+    pub(crate) left_out: u64,
     pub(crate) notes: Notes,
 }
 
@@ -195,7 +197,10 @@ fn header(
 fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
     let end = header.len();
     if !end.is_multiple_of(4) {
-        notes.push((&rules::UNALIGNED_HEADER, 6..8, format!("the header has {end} bytes")));
+        let text = format!(
+            "the header has {end} bytes, which is not a multiple of 4: blocks are read where they are"
+        );
+        notes.push((&rules::UNALIGNED_HEADER, 6..8, text));
     }
     let comment = &header.comment;
     let range = LEAD_IN_LEN..LEAD_IN_LEN + comment.len() as u64;
@@ -330,31 +335,35 @@ impl Judged {
         // Rows that are there end within the file.
         let used = u64::try_from(layout.body(rows)).unwrap_or(body).min(body);
         let mut rest = end + used..len;
+        let mut left_out = 0;
         if behind > 0 && rows == self.declared.unwrap_or(0) {
             let body = u64::try_from(layout.body(rows + behind)).unwrap_or(body).min(body);
-            let text = format!("{behind} rows that the header does not count: recover the log");
+            let text = format!(
+                "{behind} rows behind those that the header counts are left out: `rovelog recover` keeps them"
+            );
             note(&rules::HEADER_BEHIND, rest.start..end + body, text);
+            left_out = behind;
             rest.start = end + body;
         }
-        let missing = self.declared.filter(|declared| *declared > physical);
+        let missing = self.declared.map_or(0, |declared| declared.saturating_sub(physical));
+        let counted = |rows| format!("the header counts {rows} rows, {physical} are there");
+        let counted = self.declared.filter(|_| missing > 0).map(counted);
         if rest.start < len {
             let bytes = len - rest.start;
-            if missing.is_some() || self.declared.is_none() {
-                note(&rules::CUT, rest, format!("{bytes} bytes of what would be row {rows}"));
-                extent.truncated = true;
+            if missing > 0 || self.declared.is_none() {
+                let why = counted.map(|counted| format!("; {counted}")).unwrap_or_default();
+                note(&rules::CUT, rest, format!("{bytes} bytes of what would be row {rows}{why}"));
             } else {
                 note(&rules::TRAILING_BYTES, rest, format!("{bytes} bytes behind the last row"));
             }
-        } else if let Some(declared) = missing {
-            let text = format!("the header counts {declared} rows, {physical} are there");
-            note(&rules::ROWS_MISSING, len..len, text);
+        } else if let Some(counted) = counted {
+            note(&rules::ROWS_MISSING, len..len, counted);
         }
-        if missing.is_some() && stops_at_2_gib(self.version, len, layout.block) {
+        if missing > 0 && stops_at_2_gib(self.version, len, layout.block) {
             let text = format!("{len} bytes: the logger's files could not grow beyond 2 GiB");
             note(&rules::STOPPED_AT_2_GIB, len..len, text);
         }
-        extent.truncated |= missing.is_some();
-        extent.rows = rows;
+        (extent.rows, extent.missing, extent.left_out) = (rows, missing, left_out);
         extent
     }
 }
@@ -388,7 +397,7 @@ mod tests {
         let body = len - (56 + 4 + 28);
         let (full, rest) = (body / 256_032, body % 256_032);
         assert_eq!(limited.rows, full * 64_000 + (rest - 32) / 4);
-        assert!(limited.truncated);
+        assert_eq!(limited.missing, 750_000_000 - limited.rows);
         // Files of other software, and files cut elsewhere, are just cut.
         assert_eq!(names(&extent(4, len)), ["cut"]);
         assert_eq!(names(&extent(3, len - 300_001)), ["cut"]);

@@ -8,7 +8,7 @@ use zerocopy::FromBytes;
 use crate::clock::{self, Blocks, Noticed, TimeAxis, TimeBase, TimeOptions, Tracker};
 use crate::diagnostics as rules;
 use crate::error::RldError;
-use crate::frame::{Extent, Judged, judge};
+use crate::frame::{Judged, judge};
 use crate::reader::{Part, RldReader};
 use crate::row::{Row, Table};
 use crate::summary::{self, AMBIENT, Known, unix};
@@ -59,7 +59,6 @@ pub(crate) struct Opening {
     diagnostics: Diagnostics,
     rows: u64,
     size: u64,
-    truncated: bool,
     gaps: (u64, i128),
 }
 
@@ -91,7 +90,6 @@ impl Opening {
             diagnostics: Diagnostics::new(&options.limits),
             rows: 0,
             size: 0,
-            truncated: false,
             gaps: (0, 0),
         }
     }
@@ -115,14 +113,15 @@ impl Opening {
             own.layout.clone_from(&self.judged.layout);
         }
         let extent = own.extent(len, own.behind(&bytes));
-        let Extent { rows, truncated, .. } = extent;
-        self.truncated |= truncated;
+        let rows = extent.rows;
         let header = if number == 0 { self.judged.header.clone() } else { own.header };
         let part = Part { bytes, base, header, row: self.rows, rows };
         self.blocks_of(&part, number)?;
         for (rule, range, text) in &extent.notes {
             self.note(number, base, rule, range.clone(), text);
         }
+        self.diagnostics.count_missing(extent.missing);
+        self.diagnostics.count_left_out(extent.left_out);
         self.parts.push(part);
         self.rows += rows;
         self.size += len;
@@ -175,9 +174,7 @@ impl Opening {
     pub(crate) fn finish(mut self) -> RldReader {
         let diagnostics = &mut self.diagnostics;
         self.watch.end(|rule, range, text| diagnostics.push(rule, range, || text));
-        let Self {
-            judged, table, mut topic, parts, blocks, diagnostics, rows, size, truncated, gaps, ..
-        } = self;
+        let Self { judged, table, mut topic, parts, blocks, diagnostics, rows, size, gaps, .. } = self;
         // Each row of an ambient file has the stamps of the data it was read with.
         let axis = if topic.name == AMBIENT { TimeAxis::BlockInterp } else { TimeAxis::Fit };
         let times = blocks.map(TimeOptions::new(axis, TimeBase::Unix));
@@ -193,7 +190,6 @@ impl Opening {
             rows,
             blocks: blocks.list.len() as u64,
             parts: parts.len(),
-            truncated,
             gaps,
             first,
             last,

@@ -21,7 +21,7 @@ use crate::recover::recover;
 use crate::reshape;
 use crate::row::{Row, Table};
 use crate::schema::Channel;
-use crate::summary::{AMBIENT, unix};
+use crate::summary::{self, AMBIENT, unix};
 use crate::wire::{BlockStamps, Header, LEAD_IN_LEN, STAMPS_LEN};
 
 /// How grave the comment of a log is: `info`, as it is for people to know.
@@ -115,6 +115,8 @@ impl RldReader {
             (beside.count, beside.bytes, beside.timed) = (topic.count, topic.bytes, topic.timed);
             (beside.first, beside.last) = (topic.first, topic.last);
             self.info.records += beside.count;
+            self.diagnostics.append(AMBIENT, self.info.size, &ambient.diagnostics);
+            summary::judge(&mut self.info, &self.diagnostics);
             self.info.size += ambient.info.size;
             self.topics.truncate(1);
             self.topics.push(beside);

@@ -23,12 +23,13 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
     let changes = |severity| severity != Severity::Note;
     let rewritten = log.diagnostics().list().iter().any(|d| {
         let only_views = [&rules::STAMPS_IMPLAUSIBLE, &rules::NAME_ALIAS].contains(&d.rule);
-        changes(d.rule.severity) && !only_views || d.rule == &rules::ROWS_MISSING
+        changes(d.rule.severity) && !only_views
     });
     if !rewritten && log.parts.len() == 1 {
         return Ok(Recovery::copied(log.rows(), &log.parts[0].bytes, out)?);
     }
     let whole = all_rows(log)?;
+    let damaged = log;
     let (log, rows) = whole.as_ref().map_or((log, log.rows()), |(all, rows)| (all, *rows));
     let size: u64 = log.parts.iter().map(|part| part.bytes.len() as u64).sum();
     let lost = lost(log, rows);
@@ -38,7 +39,8 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
         log.write_rows(0..rows, &mut *out)?;
     }
     out.flush()?;
-    let repaired = log.diagnostics().list().iter().filter(|d| d.rule.severity == Severity::Repaired);
+    let repairs = [Severity::Repaired, Severity::LeftOut];
+    let repaired = damaged.diagnostics().list().iter().filter(|d| repairs.contains(&d.rule.severity));
     let repaired: Vec<Value> = repaired.map(|d| Value::Text(d.rule.name.to_owned())).collect();
     let details = if repaired.is_empty() {
         Vec::new()
@@ -53,6 +55,7 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
         records: rows,
         kept_bytes: size - ranges::total(&lost),
         lost,
+        missing_records: damaged.info().lost.missing_records,
         details,
         ..Recovery::default()
     })

@@ -80,7 +80,6 @@ pub struct RldStream<R> {
     first: Option<i64>,
     last: Option<i64>,
     gaps: (u64, i128),
-    truncated: bool,
     done: bool,
 }
 
@@ -117,7 +116,6 @@ impl<R: Read> RldStream<R> {
             first: None,
             last: None,
             gaps: (0, 0),
-            truncated: false,
             done: false,
         })
     }
@@ -196,10 +194,11 @@ impl<R: Read> RldStream<R> {
         self.watch.end(|rule, range, text| diagnostics.push(rule, range, || text));
         let extent = self.judged.extent(self.input.at, behind);
         debug_assert_eq!(extent.rows, self.rows, "the stream ends where the slice does");
-        self.truncated = extent.truncated;
         for (rule, range, text) in extent.notes {
             self.diagnostics.push(rule, range, || text);
         }
+        self.diagnostics.count_missing(extent.missing);
+        self.diagnostics.count_left_out(extent.left_out);
         Ok(())
     }
 }
@@ -247,7 +246,6 @@ impl<R: Read + Send> LogStream for RldStream<R> {
             rows: self.rows,
             blocks: self.blocks,
             parts: 1,
-            truncated: self.truncated,
             gaps: self.gaps,
             first: self.first,
             last: self.last,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rovelog_core::{Clock, Detail, Diagnostics, LogInfo, State, Timestamp, Topic, TopicId, Value};
+use rovelog_core::{Clock, Detail, Diagnostics, LogInfo, Rule, State, Timestamp, Topic, TopicId, Value};
 
 use crate::clock::{ClockReport, TRUE_SECOND};
 use crate::diagnostics as rules;
@@ -23,7 +23,6 @@ pub(crate) struct Known<'a> {
     pub(crate) rows: u64,
     pub(crate) blocks: u64,
     pub(crate) parts: usize,
-    pub(crate) truncated: bool,
     /// Gaps, and their nanoseconds.
     pub(crate) gaps: (u64, i128),
     pub(crate) first: Option<i64>,
@@ -63,16 +62,21 @@ pub(crate) fn unix(nanos: i64) -> Timestamp {
 pub(crate) fn info(known: &Known<'_>) -> LogInfo {
     let mut info = LogInfo::new(known.judged.version.number.to_string(), known.size);
     info.dialect = Some("rocketlogger");
-    info.judge(known.diagnostics, &rules::CUT);
-    // Rows that the header counts may be missing without a byte that is lost.
-    if info.state == State::Complete && known.truncated {
-        info.state = State::Truncated;
-    }
+    judge(&mut info, known.diagnostics);
     info.start = known.first.map(unix);
     info.end = known.last.map(unix);
     info.records = known.rows;
     info.details = details(known);
     info
+}
+
+/// Takes over what was noticed. A file that ends between two rows is truncated like one that ends in a row.
+pub(crate) fn judge(info: &mut LogInfo, diagnostics: &Diagnostics) {
+    info.judge(diagnostics, &rules::CUT);
+    let count = |rule: &Rule| diagnostics.counts().get(rule.code).copied().unwrap_or_default();
+    if info.lost.losses > 0 && info.lost.losses == count(&rules::CUT) + count(&rules::ROWS_MISSING) {
+        info.state = State::Truncated;
+    }
 }
 
 /// Hz of the converter at a nominal rate.

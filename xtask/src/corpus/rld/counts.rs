@@ -34,7 +34,7 @@ pub(super) const CASES: &[Case] = &[
         let mut log = plain().blocks(3);
         log.cut = 2 * log.row_len();
         let end = log.bytes().len();
-        log.state("truncated").note("rows_missing", end).made_with(13)
+        log.state("truncated").lose("rows_missing", end, end).made_with(13)
     }),
     Case::rld("cut-in-stamps", "a block whose stamps are cut has no rows", &["D17"], || {
         let mut log = plain().blocks(3);
@@ -50,7 +50,7 @@ pub(super) const CASES: &[Case] = &[
         let mut log = plain().blocks(2);
         log.cut = log.bytes().len() - log.header_len();
         let end = log.header_len();
-        log.state("truncated").note("rows_missing", end).made_with(0)
+        log.state("truncated").lose("rows_missing", end, end).made_with(0)
     }),
     Case::rld("cut-short-block", "the cut lies in a last block that was not full", &["D14", "D17"], || {
         let mut log = short();
