@@ -130,13 +130,8 @@ mod pixels {
         /// # Errors
         /// Where the image cannot be decoded, or is larger than the limits.
         pub fn pixels(&self, message: &Message<'_>, limits: PixelLimits) -> Result<DynamicImage, VelError> {
-            let at = message.offset;
-            let bad = |why: String| VelError::BadImage { at, why };
-            let (width, height) = self.size().map_err(bad)?;
-            let pixels = u64::from(width) * u64::from(height);
-            if pixels > limits.pixels {
-                return Err(VelError::ImageTooLarge { at, pixels, limit: limits.pixels });
-            }
+            let bad = |why: String| VelError::BadImage { at: message.offset, why };
+            let (width, height) = self.size_within(message, limits)?;
             let odd = || bad("its bytes are not those of its size".to_owned());
             match self.encoding() {
                 Encoding::Jpeg => jpeg(self.data, limits).map_err(bad),
@@ -153,6 +148,17 @@ mod pixels {
             }
         }
 
+        /// The size, if it is within the limits.
+        fn size_within(&self, message: &Message<'_>, limits: PixelLimits) -> Result<(u32, u32), VelError> {
+            let at = message.offset;
+            let (width, height) = self.size().map_err(|why| VelError::BadImage { at, why })?;
+            let pixels = u64::from(width) * u64::from(height);
+            if pixels > limits.pixels {
+                return Err(VelError::ImageTooLarge { at, pixels, limit: limits.pixels });
+            }
+            Ok((width, height))
+        }
+
         /// The size that counts for pixels: that of the JPEG, or else the fields.
         fn size(&self) -> Result<(u32, u32), String> {
             if self.encoding() == Encoding::Jpeg {
@@ -164,13 +170,20 @@ mod pixels {
         }
 
         /// A small JPEG image of at least `side` pixels, a whole fraction of the size down to an eighth; cheaper
-        /// than all of it.
+        /// than all of it. The limits are those of the whole image.
         ///
         /// # Errors
-        /// Where the JPEG cannot be decoded.
-        pub fn preview(&self, message: &Message<'_>, side: u16) -> Result<DynamicImage, VelError> {
+        /// Returns an error if the JPEG cannot be decoded, or is larger than the limits.
+        pub fn preview(
+            &self,
+            message: &Message<'_>,
+            side: u16,
+            limits: PixelLimits,
+        ) -> Result<DynamicImage, VelError> {
             let bad = |why: String| VelError::BadImage { at: message.offset, why };
+            self.size_within(message, limits)?;
             let mut decoder = jpeg_decoder::Decoder::new(self.data);
+            decoder.set_max_decoding_buffer_size(usize::try_from(limits.bytes).unwrap_or(usize::MAX));
             decoder.scale(side, side).map_err(|error| bad(error.to_string()))?;
             decoded(decoder).map_err(bad)
         }

@@ -130,13 +130,28 @@ fn a_size_beyond_the_limits_is_refused() {
     assert!(matches!(made, Err(VelError::ImageTooLarge { pixels: 128, limit: 127, .. })), "{made:?}");
 }
 
+/// A small file may ask for a large preview: what a whole image may not cost, its preview may not either.
+#[test]
+fn a_preview_has_the_limits_of_the_image() {
+    let mut data = jpeg(&halves().into());
+    let at = data.windows(2).position(|pair| pair == [0xFF, 0xC0]).expect("a frame header");
+    data[at + 5..at + 9].copy_from_slice(&[0xFF; 4]);
+    let log = log(1, (65_535, 65_535), &data);
+    let (message, payload) = log.payloads(Kind::Image).next().expect("an image");
+    let Payload::Image(image) = payload else { panic!("{payload:?}") };
+    let made = image.preview(&message, 8, PixelLimits::default());
+    assert!(matches!(made, Err(VelError::ImageTooLarge { at: 12, pixels: 4_294_836_225, .. })), "{made:?}");
+    let bytes = PixelLimits { pixels: u64::MAX, bytes: 1 << 20 };
+    assert!(image.preview(&message, 8, bytes).is_err());
+}
+
 #[test]
 fn a_preview_is_a_fraction_of_the_image() {
     let picture = RgbImage::from_pixel(64, 32, Rgb([90, 160, 30]));
     let log = log(1, (64, 32), &jpeg(&picture.into()));
     let (message, payload) = log.payloads(Kind::Image).next().expect("an image");
     let Payload::Image(image) = payload else { panic!("{payload:?}") };
-    let small = image.preview(&message, 4).expect("a preview").to_rgb8();
+    let small = image.preview(&message, 4, PixelLimits::default()).expect("a preview").to_rgb8();
     assert_eq!(small.dimensions(), (8, 4));
     let near = |pixel: &Rgb<u8>| pixel.0.iter().zip([90, 160, 30]).all(|(a, b)| a.abs_diff(b) <= 4);
     assert!(small.pixels().all(near));
