@@ -110,6 +110,14 @@ pub enum VelError {
         /// Why.
         why: String,
     },
+    /// Messages that no reader would read as they are meant.
+    #[error(
+        "the sizes of these {messages} messages would be misread: neither size rule can be told from them"
+    )]
+    SizesAmbiguous {
+        /// Messages.
+        messages: usize,
+    },
     /// The operating system refused to read or write.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -157,6 +165,9 @@ impl VelError {
                     "bring them together by UTC: --time-base utc; or, if you know that they share a clock: --time-base boot",
                 ),
             ),
+            Self::SizesAmbiguous { .. } => {
+                (Kind::Unsupported, None, Some("take more messages, or those of other topics too"))
+            }
             Self::WriterFailed => (Kind::Io, None, Some("begin again with a new output")),
             Self::Io(_) => (Kind::Io, None, None),
         }

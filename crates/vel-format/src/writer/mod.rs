@@ -8,19 +8,23 @@ pub(crate) mod rewrite;
 use std::io::{Read, Seek, SeekFrom, Write};
 
 use binrw::BinWrite as _;
+use rovelog_core::window::Window;
 use rovelog_core::wire::{F64Le, I32Le, I64Le, U16Le, U32Le};
 use zerocopy::IntoBytes;
 
-pub(crate) use index::entries as index_entries;
+use index::entries as index_entries;
 pub use message::NewMessage;
 pub use rewrite::rewrite;
 
+use crate::declared::Types;
 use crate::error::VelError;
 use crate::indexing::IndexOrigin;
 use crate::locate::INDEX_AT;
 use crate::message::SizeRule;
-use crate::plausible::MAX_DATA;
-use crate::wire::{FileHeader, FileIndex, HEADER_LEN, MAGIC, MARKER_PRINTED, MessageHeader, TERMINATOR};
+use crate::plausible::{MAX_DATA, Seen, size_rule};
+use crate::wire::{
+    FileHeader, FileIndex, HEADER_LEN, MAGIC, MARKER_INVALID, MARKER_PRINTED, MessageHeader, TERMINATOR,
+};
 
 /// The conventions of a log that is written. The default is the literal text of the specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,17 +140,83 @@ pub(crate) fn head(header: FileHeader, entries: &[u64]) -> Result<Vec<u8>, VelEr
 pub fn write_log(
     messages: &[NewMessage<'_>],
     options: &WriteOptions,
+    out: impl Write,
+) -> Result<Written, VelError> {
+    let end = if options.terminator { TERMINATOR.to_le_bytes().to_vec() } else { Vec::new() };
+    write_all(messages, options, &end, out)
+}
+
+/// Writes messages of other logs. Sizes follow another rule than that of `options` if, by that, they would be read by
+/// another one: section 3 of docs/formats/vel.md.
+pub(crate) fn write_copies(
+    messages: &[NewMessage<'_>],
+    options: WriteOptions,
+    types: &Types,
+    out: impl Write,
+) -> Result<Written, VelError> {
+    let size_rule = rule_that_is_read(messages, &[], &options, types)?;
+    write_log(messages, &WriteOptions { size_rule, ..options }, out)
+}
+
+/// Messages that settle the size rule, and one more.
+const SETTLING: usize = 65;
+
+/// Bytes of messages that are laid down to see which size rule a reader would settle on.
+const SETTLING_BYTES: u64 = 32 << 20;
+
+/// Returns the size rule of `options` if a reader settles on it for these messages with `tail` behind them, else the first
+/// one for which that holds.
+pub(crate) fn rule_that_is_read(
+    messages: &[NewMessage<'_>],
+    tail: &[u8],
+    options: &WriteOptions,
+    types: &Types,
+) -> Result<SizeRule, VelError> {
+    let wanted = options.size_rule;
+    let mut bytes = 0;
+    let first = messages.iter().take(SETTLING).take_while(|message| {
+        let fits = bytes < SETTLING_BYTES;
+        bytes += HEADER_LEN + message.data.len() as u64;
+        fits
+    });
+    let first: Vec<_> = first.collect();
+    if first.is_empty() {
+        return Ok(wanted);
+    }
+    for rule in std::iter::once(wanted).chain(SizeRule::ALL.into_iter().filter(|rule| *rule != wanted)) {
+        let options = WriteOptions { size_rule: rule, ..options.clone() };
+        let mut laid = Vec::new();
+        for message in &first {
+            laid.extend_from_slice(message_header(message, &options)?.as_bytes());
+            laid.extend_from_slice(&message.data);
+        }
+        if first.len() == messages.len() {
+            laid.extend_from_slice(tail);
+        }
+        let read = size_rule(Window::whole(&laid), 0, types, &Seen::new()).expect("all bytes are there");
+        if read.rule == rule {
+            return Ok(rule);
+        }
+    }
+    Err(VelError::SizesAmbiguous { messages: messages.len() })
+}
+
+/// Writes header, index and messages, and `end` behind them.
+pub(crate) fn write_all(
+    messages: &[NewMessage<'_>],
+    options: &WriteOptions,
+    end: &[u8],
     mut out: impl Write,
 ) -> Result<Written, VelError> {
     let mut at = 0;
-    let places: Vec<(u64, f64)> = messages
-        .iter()
-        .map(|message| {
-            let place = (at, message.millis);
-            at += HEADER_LEN + message.data.len() as u64;
-            place
-        })
-        .collect();
+    let mut places: Vec<(u64, f64)> = Vec::with_capacity(messages.len());
+    for message in messages {
+        // The index does not name messages that are marked as not valid.
+        if message.marker != Some(MARKER_INVALID) {
+            places.push((at, message.millis));
+        }
+        at += HEADER_LEN + message.data.len() as u64;
+    }
     let (mut entries, index_cut) = index_entries(&places, options.origin);
     let first = INDEX_AT + 8 * entries.len() as u64;
     for entry in &mut entries {
@@ -157,13 +227,9 @@ pub fn write_log(
         out.write_all(message_header(message, options)?.as_bytes())?;
         out.write_all(&message.data)?;
     }
-    let mut bytes = first + at;
-    if options.terminator {
-        out.write_all(&TERMINATOR.to_le_bytes())?;
-        bytes += 4;
-    }
+    out.write_all(end)?;
     out.flush()?;
-    let index_entries = entries.len() as u64;
+    let (bytes, index_entries) = (first + at + end.len() as u64, entries.len() as u64);
     Ok(Written { messages: messages.len() as u64, bytes, index_entries, index_cut })
 }
 
