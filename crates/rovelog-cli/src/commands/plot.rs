@@ -181,10 +181,9 @@ fn wanted(args: &Args, log: &AnyLog) -> Result<Vec<(String, Vec<Signal>)>, Failu
     args.signals.iter().map(|text| Ok((text.clone(), signal(log, text)?))).collect()
 }
 
-/// All fields of a topic that can be drawn, but for its times.
+/// All fields of a topic that were measured and can be drawn.
 fn whole(log: &AnyLog, topic: &Topic) -> Vec<Signal> {
-    let fields = plot::numeric_fields(&**log, topic);
-    let fields = fields.into_iter().filter(|field| !field.starts_with("timestamp"));
+    let fields = plot::measured_fields(&**log, topic).into_iter();
     fields.map(|field| Signal { topic: topic.name.clone(), field }).collect()
 }
 

@@ -3,6 +3,7 @@
 mod leaves;
 mod plain;
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -115,10 +116,11 @@ impl<'a> Records<'a> {
                 .at(self.file));
         };
         let keep = self.fields.keep(Some(schema)).unwrap_or(Keep::All);
+        let mut taken = HashSet::from(["time", "t_ns"].map(str::to_owned));
         csv.write_field("time")?;
         csv.write_field("t_ns")?;
         for name in columns(schema, &keep) {
-            csv.write_field(name)?;
+            csv.write_field(rovelog_export::table::free_name(&mut taken, &name))?;
         }
         csv.write_record(None::<&[u8]>)?;
         Ok(())

@@ -17,7 +17,7 @@ use std::io::Write;
 pub use braille::braille;
 pub(crate) use paint::LINES;
 pub(crate) use series::Thin;
-pub use series::{Series, Signal, numeric_fields, read};
+pub use series::{Series, Signal, measured_fields, numeric_fields, read};
 
 use crate::ExportError;
 

@@ -62,6 +62,18 @@ pub fn numeric_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
     leaves(&schema, Names::Bracket).into_iter().skip(1).filter(drawable).map(|leaf| leaf.name).collect()
 }
 
+/// Lists those of [`numeric_fields`] that were measured: without times, counters and places of messages in the file.
+pub fn measured_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
+    let frames = |field: &str| match log.format().id {
+        "vel" => ["ts_ms", "version", "offset"].contains(&field),
+        "rosbag" => field == "header.seq" || field.ends_with(".header.seq"),
+        _ => false,
+    };
+    let mut fields = numeric_fields(log, topic);
+    fields.retain(|field| !field.starts_with("timestamp") && !frames(field));
+    fields
+}
+
 fn drawable(leaf: &Leaf) -> bool {
     leaf.data_type.is_integer() || leaf.data_type.is_floating() || leaf.data_type == DataType::Boolean
 }

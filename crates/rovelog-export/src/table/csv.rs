@@ -1,5 +1,7 @@
 //! A topic as comma-separated values: columns fixed by the schema, RFC 4180.
 
+use std::collections::HashSet;
+
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
     DurationNanosecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
@@ -17,6 +19,9 @@ use crate::{ExportError, Loss, TimeBase};
 
 /// Bytes that are collected before they are written.
 const CHUNK: usize = 1 << 16;
+
+/// The columns that a table begins with.
+const TIMES: [&str; 2] = ["time", "t_ns"];
 
 pub(super) struct Csv<'w> {
     out: Out<'w>,
@@ -58,6 +63,10 @@ impl<'w> Csv<'w> {
             let timestamp = leaves.remove(at);
             leaves.insert(0, timestamp);
         }
+        if !pyulog {
+            let mut taken = HashSet::from(TIMES.map(str::to_owned));
+            leaves.iter_mut().for_each(|leaf| leaf.name = super::free_name(&mut taken, &leaf.name));
+        }
         let mut csv = Self {
             out,
             text: Vec::with_capacity(CHUNK + 4096),
@@ -75,7 +84,7 @@ impl<'w> Csv<'w> {
     }
 
     fn head(&mut self) {
-        let times = if self.times { &["time", "t_ns"][..] } else { &[] };
+        let times = if self.times { &TIMES[..] } else { &[] };
         let names = times.iter().copied().chain(self.leaves.iter().map(|leaf| leaf.name.as_str()));
         for (i, name) in names.enumerate() {
             if i > 0 {

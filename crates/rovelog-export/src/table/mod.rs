@@ -30,6 +30,15 @@ pub enum Kind {
     Csv,
 }
 
+/// Returns `name`, with a `_` behind it for each column that has it already.
+pub fn free_name(taken: &mut std::collections::HashSet<String>, name: &str) -> String {
+    let mut name = name.to_owned();
+    while !taken.insert(name.clone()) {
+        name.push('_');
+    }
+    name
+}
+
 impl Kind {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Parquet, Self::Arrow, Self::Csv];

@@ -8,7 +8,7 @@ use arrow_array::builder::{
 use arrow_array::types::Float32Type;
 use arrow_array::{
     ArrayRef, BooleanArray, FixedSizeListArray, Float32Array, Float64Array, Int32Array, Int64Array,
-    TimestampNanosecondArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+    UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
 use zerocopy::IntoBytes;
 
@@ -31,9 +31,9 @@ pub(super) fn fill(
     messages: &[Message<'_>],
 ) -> usize {
     if reading == Reading::Kind(Kind::Velodyne) {
-        return packets(table, reader, messages);
+        return packets(table, messages);
     }
-    common(table, reader, messages, messages.len(), std::iter::once);
+    common(table, messages, messages.len(), std::iter::once);
     macro_rules! rows {
         ($kind:ident) => {{
             let rows = messages.iter().filter_map(|message| match message.payload() {
@@ -63,7 +63,6 @@ pub(super) fn fill(
 /// What every topic has: the time, and how the log stores it.
 fn common<'m, I: Iterator<Item = &'m Message<'m>>>(
     table: &mut Table,
-    reader: &VelReader,
     messages: &'m [Message<'m>],
     rows: usize,
     repeat: impl Fn(&'m Message<'m>) -> I,
@@ -71,15 +70,7 @@ fn common<'m, I: Iterator<Item = &'m Message<'m>>>(
     let each = || messages.iter().flat_map(&repeat);
     let mut times = Vec::with_capacity(rows);
     times.extend(each().map(|message| message.nanos));
-    if let Some(utc) = &reader.meaning().gps.utc {
-        let offset = utc.offset_nanos;
-        let utc = times.iter().map(|time: &i64| time.saturating_add(offset));
-        let utc = Arc::new(TimestampNanosecondArray::from_iter_values(utc).with_timezone("UTC"));
-        table.always(rovelog_core::columns::TIME_COLUMN, "ns", Arc::new(Int64Array::from(times)));
-        table.column("time", "", || utc);
-    } else {
-        table.always(rovelog_core::columns::TIME_COLUMN, "ns", Arc::new(Int64Array::from(times)));
-    }
+    table.always(rovelog_core::columns::TIME_COLUMN, "ns", Arc::new(Int64Array::from(times)));
     table.column("ts_ms", "ms", || {
         Arc::new(Float64Array::from_iter_values(each().map(|message| message.header.timestamp.get())))
     });
@@ -198,7 +189,7 @@ fn laser(table: &mut Table, rows: &[LaserRef<'_>]) {
 }
 
 /// One row for each packet.
-fn packets(table: &mut Table, reader: &VelReader, messages: &[Message<'_>]) -> usize {
+fn packets(table: &mut Table, messages: &[Message<'_>]) -> usize {
     let packets_of = |message: &Message<'_>| -> usize {
         match message.payload() {
             Some(Payload::Velodyne(packets)) => packets.len(),
@@ -213,7 +204,7 @@ fn packets(table: &mut Table, reader: &VelReader, messages: &[Message<'_>]) -> u
         })
         .flatten()
         .collect();
-    common(table, reader, messages, rows.len(), |message| std::iter::repeat_n(message, packets_of(message)));
+    common(table, messages, rows.len(), |message| std::iter::repeat_n(message, packets_of(message)));
     table.column("stamp", "us", || {
         Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| row.stamp.get())))
     });
