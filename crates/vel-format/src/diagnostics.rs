@@ -19,7 +19,7 @@ rovelog_core::rules! {
     UNKNOWN_TYPE "W-VEL-105" "unknown_type" Note
         "a message type or version that is not described: its data is kept as bytes"
     TAIL "W-VEL-106" "tail" Note
-        "bytes behind the end mark, kept for rewriting and not read"
+        "bytes behind the end mark that hold no message: kept as they are"
     INDEX_REBUILT "W-VEL-107" "index_rebuilt" Repaired
         "an index that does not fit the messages: a new one was made by walking over them"
     TIMESTAMP_NOT_FINITE "W-VEL-108" "timestamp_not_finite" Note
@@ -38,6 +38,8 @@ rovelog_core::rules! {
         "a declared name whose id already belongs to a published type"
     DATE_UNWRAPPED "W-VEL-115" "date_unwrapped" Note
         "positions whose date jumps by whole days or by 1024 weeks: the time of day is trusted"
+    MESSAGES_BEHIND_END "W-VEL-116" "messages_behind_end" LeftOut
+        "messages behind an end mark: left out by reading, kept by recovery"
     MANY_TOPICS "W-VEL-120" "many_topics" Note
         "more cameras, scanners or message types than there are topics: the others of a kind share one"
 }

@@ -20,6 +20,8 @@ use crate::wire::{FileHeader, HEADER_LEN, MAGIC, MARKER_INVALID, MessageHeader};
 pub(crate) enum Step {
     /// A sound message; `fit` is `Short` where its payload is not.
     Message { at: u64, end: u64, nanos: i64, fit: Fit },
+    /// A message behind an end mark, where reading ends; `short` like `Fit::Short`.
+    Behind { at: u64, end: u64, short: bool },
     /// A message that its writer declared invalid.
     Invalid { at: u64, end: u64 },
     /// Bytes that cannot be read.
@@ -28,7 +30,7 @@ pub(crate) enum Step {
     Joined { at: u64, end: u64 },
     /// The end mark.
     Terminator { at: u64 },
-    /// Bytes behind the end mark.
+    /// Bytes behind the end mark, to the end of the file, that hold no message.
     Tail { at: u64, end: u64 },
     /// The end of the file.
     End,
@@ -41,8 +43,24 @@ pub(crate) struct Rules {
     pub(crate) types: Arc<Types>,
     /// Take the file for a VEL log whatever its first bytes are.
     pub(crate) salvage: bool,
-    /// Look for messages behind an end mark too.
-    pub(crate) beyond_end: bool,
+}
+
+/// An end mark, while a message is looked for behind it.
+#[derive(Clone, Copy, Debug)]
+struct Tail {
+    mark: u64,
+    next: u64,
+    /// There is none.
+    noise: bool,
+}
+
+/// What was found from the first end mark on.
+#[derive(Clone, Copy, Debug)]
+struct Behind {
+    mark: u64,
+    /// The end of the last message.
+    end: u64,
+    messages: u64,
 }
 
 /// A stretch of damage whose end is being looked for.
@@ -61,14 +79,15 @@ pub(crate) struct Walk {
     pub(crate) rule: SizeRule,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) types: Arc<Types>,
-    beyond_end: bool,
     at: u64,
     seen: Seen,
     gap: Option<Gap>,
     /// The time of the last message.
     now: i64,
-    /// Behind an end mark.
-    tail: Option<u64>,
+    /// At an end mark.
+    tail: Option<Tail>,
+    /// An end mark was passed.
+    behind: Option<Behind>,
     done: bool,
 }
 
@@ -80,12 +99,12 @@ impl Walk {
             rule: start.evidence.rule,
             diagnostics: Diagnostics::new(&rules.limits),
             types: Arc::clone(&rules.types),
-            beyond_end: rules.beyond_end,
             at: start.index_end,
             seen: Seen::new(),
             gap: None,
             now: 0,
             tail: None,
+            behind: None,
             done: false,
             start,
         };
@@ -116,7 +135,8 @@ impl Walk {
 
     /// Bytes before this offset are not needed any more.
     pub(crate) fn needed_from(&self) -> u64 {
-        self.gap.map_or(self.at, |gap| gap.next)
+        let looked_for = self.gap.map(|gap| gap.next).or(self.tail.map(|tail| tail.next));
+        looked_for.unwrap_or(self.at)
     }
 
     fn judge<'w>(&'w self, window: Window<'w>) -> Judge<'w> {
@@ -131,8 +151,8 @@ impl Walk {
         if self.done {
             return Ok(Step::End);
         }
-        if let Some(from) = self.tail {
-            return self.pass_tail(window, from);
+        if let Some(tail) = self.tail {
+            return self.pass_tail(window, tail);
         }
         if self.at < self.start.first {
             let (at, end) = (self.at, self.start.first);
@@ -146,8 +166,7 @@ impl Walk {
         let cut = match judge.look(at)? {
             Look::Whole { end, header, data } => {
                 let fit = judge.fit(header, data);
-                let sure = fit == Fit::Exact && header.marker != MARKER_INVALID;
-                if sure || judge.follows(end, header, false)? {
+                if judge.is_sure(header, data) || judge.follows(end, header, false)? {
                     return Ok(self.take(at, end, *header, fit));
                 }
                 false
@@ -155,27 +174,20 @@ impl Walk {
             Look::Cut => true,
             Look::Tail => {
                 if !window.has(at)? {
-                    self.done = true;
-                    return Ok(Step::End);
+                    return Ok(self.finish(Step::End));
                 }
                 if judge.is_terminator(at)? {
-                    return Ok(self.terminate(at));
+                    return self.terminate(window, at);
                 }
                 // Not even a header: there is nothing to look for.
                 return Ok(self.lose(at, window.end(), &rules::CUT));
             }
             Look::No => {
                 if judge.is_terminator(at)? {
-                    return Ok(self.terminate(at));
+                    return self.terminate(window, at);
                 }
                 if let Some(end) = self.joined(window, at)? {
-                    self.at = end;
-                    self.diagnostics.push(&rules::JOINED, at..end, || {
-                        format!(
-                            "a second file header at byte {at}: its messages are read as part of this log"
-                        )
-                    });
-                    return Ok(Step::Joined { at, end });
+                    return Ok(self.join(at, end));
                 }
                 false
             }
@@ -184,12 +196,32 @@ impl Walk {
         self.search(window)
     }
 
-    fn terminate(&mut self, at: u64) -> Step {
-        self.at = at + 4;
-        if !self.beyond_end {
-            self.tail = Some(self.at);
+    fn terminate(&mut self, window: Window<'_>, mark: u64) -> Result<Step, NeedMore> {
+        let tail = Tail { mark, next: mark + 4, noise: false };
+        self.tail = Some(tail);
+        self.behind.get_or_insert(Behind { mark, end: mark, messages: 0 });
+        self.pass_tail(window, tail)
+    }
+
+    fn join(&mut self, at: u64, end: u64) -> Step {
+        self.at = end;
+        self.diagnostics.push(&rules::JOINED, at..end, || {
+            format!("a second file header at byte {at}: its messages are read as part of this log")
+        });
+        Step::Joined { at, end }
+    }
+
+    /// The end of the file: says how many messages were left out.
+    fn finish(&mut self, step: Step) -> Step {
+        self.done = true;
+        if let Some(Behind { mark, end, messages }) = self.behind.filter(|behind| behind.messages > 0) {
+            self.diagnostics.push(&rules::MESSAGES_BEHIND_END, mark..end, || {
+                let are = if messages == 1 { "message is" } else { "messages are" };
+                format!("{messages} {are} left out, because an end mark comes before: `rovelog recover` keeps them")
+            });
+            self.diagnostics.count_left_out(messages);
         }
-        Step::Terminator { at }
+        step
     }
 
     /// Where the messages of a second log begin, if one stands at `at`.
@@ -233,24 +265,41 @@ impl Walk {
         Step::Lost { at, end, rule }
     }
 
-    fn pass_tail(&mut self, window: Window<'_>, from: u64) -> Result<Step, NeedMore> {
-        if !window.eof {
-            // What is behind the mark is not looked at: let go of it.
-            self.at = window.end();
-            return Err(NeedMore(window.end() + 1));
+    /// Looks for messages behind an end mark. Where there are any, the walk goes on there, and they are left out;
+    /// where there are none, the log ends. An end mark and noise before a message are a damaged message.
+    fn pass_tail(&mut self, window: Window<'_>, tail: Tail) -> Result<Step, NeedMore> {
+        let Tail { mark, next, noise } = tail;
+        let start = mark + 4;
+        if noise {
+            let end = window.end();
+            self.at = end;
+            self.diagnostics.push(&rules::TAIL, start..end, || {
+                format!("{} bytes behind the end mark hold no message: kept as they are", end - start)
+            });
+            return Ok(self.finish(Step::Tail { at: start, end }));
         }
-        let end = window.end();
-        (self.at, self.done) = (end, true);
-        if from == end {
-            return Ok(Step::End);
+        if next == start && (!window.has(start)? || self.goes_on(window, start)?) {
+            (self.at, self.tail) = (start, None);
+            return Ok(Step::Terminator { at: mark });
         }
-        self.diagnostics.push(&rules::TAIL, from..end, || {
-            format!(
-                "{} bytes behind the end mark are kept and not read; `recover` looks into them",
-                end - from
-            )
-        });
-        Ok(Step::Tail { at: from, end })
+        let mut next = next.max(start + 1);
+        let found = self.judge(window).scan(&mut next, u64::MAX);
+        self.tail = Some(Tail { next, ..tail });
+        if let Some(found) = found? {
+            self.tail = None;
+            return Ok(self.lose(mark, found, &rules::GAP));
+        }
+        self.tail = Some(Tail { noise: true, ..tail });
+        Ok(Step::Terminator { at: mark })
+    }
+
+    /// Whether a message, or the header of another log, stands at `at`.
+    fn goes_on(&self, window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
+        let judge = self.judge(window);
+        if let Look::Whole { end, header, data } = judge.look(at)? {
+            return Ok(judge.is_sure(header, data) || judge.follows(end, header, false)?);
+        }
+        Ok(self.joined(window, at)?.is_some())
     }
 
     fn take(&mut self, at: u64, end: u64, header: MessageHeader, fit: Fit) -> Step {
@@ -294,7 +343,15 @@ impl Walk {
                 }
             }
         }
-        Step::Message { at, end, nanos: self.now, fit }
+        let short = fit == Fit::Short;
+        match &mut self.behind {
+            Some(behind) => {
+                behind.messages += u64::from(!short);
+                behind.end = end;
+                Step::Behind { at, end, short }
+            }
+            None => Step::Message { at, end, nanos: self.now, fit },
+        }
     }
 }
 

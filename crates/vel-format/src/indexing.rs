@@ -71,6 +71,10 @@ impl Check {
             self.started = true;
             self.runs[0].start_ms = if millis.is_finite() { millis } else { 0.0 };
         }
+        // No second begins with a time that is none.
+        if !millis.is_finite() {
+            return;
+        }
         for run in &mut self.runs {
             while run.wrong.is_none()
                 && run.next < entries.len()

@@ -64,6 +64,11 @@ impl<'w> Judge<'w> {
         self.types.fit(header.type_id.get(), header.version.get(), data)
     }
 
+    /// Whether a message needs nothing behind it to be one: its size is that of its content.
+    pub(crate) fn is_sure(&self, header: &MessageHeader, data: &[u8]) -> bool {
+        self.fit(header, data) == Fit::Exact && header.marker != MARKER_INVALID
+    }
+
     /// Whether the type is described, declared, or occurred before.
     fn is_familiar(&self, header: &MessageHeader) -> bool {
         let (id, version) = (header.type_id.get(), header.version.get());

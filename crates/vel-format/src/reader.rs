@@ -47,9 +47,12 @@ pub(crate) enum PartKind {
     /// A message that is marked as not valid.
     Invalid,
     Lost,
+    /// A message behind an end mark.
+    Behind,
     /// Header and index of another log.
     Joined,
     Terminator,
+    /// Bytes behind the last end mark.
     Tail,
 }
 
@@ -78,7 +81,7 @@ impl VelReader {
     /// Where the bytes are no VEL log or end inside its header, and where `options.declarations` cannot be
     /// read. Damage is no error: it is in [`diagnostics`](LogReader::diagnostics).
     pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, VelError> {
-        Self::with(bytes, options, false, false)
+        Self::with(bytes, options, false)
     }
 
     /// The same for a file whose first bytes are damaged: it is taken for a VEL log if messages of one are
@@ -87,17 +90,12 @@ impl VelReader {
     /// # Errors
     /// As [`new`](Self::new), and where no message is found.
     pub fn salvage(bytes: Bytes, options: &ReadOptions) -> Result<Self, VelError> {
-        Self::with(bytes, options, true, false)
+        Self::with(bytes, options, true)
     }
 
-    pub(crate) fn with(
-        bytes: Bytes,
-        options: &ReadOptions,
-        salvage: bool,
-        beyond_end: bool,
-    ) -> Result<Self, VelError> {
+    fn with(bytes: Bytes, options: &ReadOptions, salvage: bool) -> Result<Self, VelError> {
         let types = Arc::new(Types::parse(&options.declarations)?);
-        let rules = Rules { limits: options.limits.clone(), types, salvage, beyond_end };
+        let rules = Rules { limits: options.limits.clone(), types, salvage };
         let window = Window::whole(&bytes);
         let mut walk = match Walk::start(window, &rules) {
             Ok(walk) => walk,
@@ -354,16 +352,17 @@ impl Summary {
                 self.counts.invalid += 1;
                 (at..end, PartKind::Invalid)
             }
-            Step::Lost { at, end, .. } => (at..end, PartKind::Lost),
+            Step::Behind { at, end, short: false } => {
+                self.counts.left_out += 1;
+                (at..end, PartKind::Behind)
+            }
+            Step::Lost { at, end, .. } | Step::Behind { at, end, .. } => (at..end, PartKind::Lost),
             Step::Joined { at, end } => (at..end, PartKind::Joined),
             Step::Terminator { at } => {
-                self.counts.terminated = true;
+                self.counts.ended.get_or_insert(at + 4);
                 (at..at + 4, PartKind::Terminator)
             }
-            Step::Tail { at, end } => {
-                self.counts.tail = end - at;
-                (at..end, PartKind::Tail)
-            }
+            Step::Tail { at, end } => (at..end, PartKind::Tail),
             Step::Message { .. } | Step::End => return None,
         };
         Some(Part { range, what })

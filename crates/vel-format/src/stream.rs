@@ -34,7 +34,7 @@ impl<R: Read> VelStream<R> {
     /// `options.declarations` cannot be read.
     pub fn new(input: R, options: &ReadOptions) -> Result<Self, VelError> {
         let types = Arc::new(Types::parse(&options.declarations)?);
-        let rules = Rules { limits: options.limits.clone(), types, salvage: false, beyond_end: false };
+        let rules = Rules { limits: options.limits.clone(), types, salvage: false };
         let mut source = Source::new(input);
         let walk = loop {
             match Walk::start(source.window(), &rules) {

@@ -88,8 +88,10 @@ pub(crate) struct Counts {
     pub(crate) printed: u64,
     pub(crate) invalid: u64,
     pub(crate) bad_payloads: u64,
-    pub(crate) terminated: bool,
-    pub(crate) tail: u64,
+    /// Where the first end mark ends.
+    pub(crate) ended: Option<u64>,
+    /// Messages behind it.
+    pub(crate) left_out: u64,
     pub(crate) packets: u64,
 }
 
@@ -322,7 +324,7 @@ impl Summary {
         info.utc = meaning.gps.utc.as_ref().map(gps::UtcFit::offset);
         info.records = self.topics.iter().map(|topic| topic.count).sum();
         info.judge(&walk.diagnostics, &rules::CUT);
-        info.details = self.details(walk, state, meaning);
+        info.details = self.details(walk, state, meaning, size);
         info
     }
 
@@ -331,7 +333,7 @@ impl Summary {
         explain::choices(walk, &self.counts, state, meaning, !self.fixes.is_empty())
     }
 
-    fn details(&self, walk: &Walk, state: &IndexState, meaning: &Meaning) -> Vec<Detail> {
+    fn details(&self, walk: &Walk, state: &IndexState, meaning: &Meaning, size: u64) -> Vec<Detail> {
         let choices = self.choices(walk, state, meaning);
         let mut details = vec![explain::index_detail(walk, state), explain::choices_detail(&choices)];
         let counts = &self.counts;
@@ -340,17 +342,18 @@ impl Summary {
             let text = format!("{} marked as not valid", counts.invalid);
             details.push(Detail::new("invalid", text, Value::count(counts.invalid)));
         }
-        if counts.terminated {
-            let text = if counts.tail > 0 {
-                format!("end mark, {} bytes behind it", counts.tail)
-            } else {
-                "end mark".to_owned()
+        if let Some(ended) = counts.ended {
+            let tail = size.saturating_sub(ended);
+            let text = match (counts.left_out, tail) {
+                (0, 0) => "end mark".to_owned(),
+                (0, _) => format!("end mark, {tail} bytes behind it"),
+                (left_out, _) => {
+                    format!("end mark, {tail} bytes behind it with {left_out} messages left out")
+                }
             };
-            details.push(Detail::new(
-                "end",
-                text,
-                Value::record([("tail_bytes", Value::count(counts.tail))]),
-            ));
+            let value =
+                [("tail_bytes", Value::count(tail)), ("left_out_messages", Value::count(counts.left_out))];
+            details.push(Detail::new("end", text, Value::record(value)));
         }
         details.extend(self.unknown_detail());
         details.extend(self.velodyne_detail(meaning));

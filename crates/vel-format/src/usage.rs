@@ -17,15 +17,14 @@ pub(crate) fn usage(log: &VelReader) -> Vec<Usage> {
         let topic = log.topic_of(entry).map(|topic| topic.id);
         tally.add(if topic.is_some() { "message" } else { "message that cannot be read" }, topic, bytes);
     }
-    let mut ended = false;
     for part in &log.parts {
-        ended |= part.what == PartKind::Terminator;
         let kind = match part.what {
             PartKind::Invalid => "message marked as not valid",
             PartKind::Joined => "header of a joined log",
             PartKind::Terminator => "end mark",
-            PartKind::Tail if ended => "bytes behind the end mark",
-            PartKind::Lost | PartKind::Tail => continue,
+            PartKind::Behind => "message behind the end mark",
+            PartKind::Tail => "bytes behind the end mark",
+            PartKind::Lost => continue,
         };
         tally.add(kind, None, part.range.end - part.range.start);
     }

@@ -4,8 +4,9 @@ mod support;
 
 use rovelog_core::{Align, Format, LogReader, Select};
 use support::{LOGS, open, readable};
+use vel_format::message::Fit;
 use vel_format::writer::{NewMessage, WriteOptions, write_log};
-use vel_format::{IndexState, Kind, Message, Vel, VelReader};
+use vel_format::{IndexState, Kind, Message, SizeRule, Vel, VelReader};
 
 fn raw(message: &Message<'_>) -> (u8, u32, i32, u64, Vec<u8>) {
     let header = message.header;
@@ -123,4 +124,40 @@ fn clocks_of_different_ages_of_the_world_are_refused() {
         let merged = Vel::merge(&[&early, &late], align, &mut Vec::new());
         assert!(merged.unwrap_err().to_string().contains("more than 292 years apart"), "{align:?}");
     }
+}
+
+/// One message that is too short for its content: which rule its size follows can be told of it alone, and not of two.
+#[test]
+fn logs_of_short_messages_keep_their_meaning_when_they_are_merged() {
+    let short = |rule: SizeRule, len: usize| {
+        let message = NewMessage::raw(0x0001_4043, 100, 1000.0, vec![0; len]);
+        let mut out = Vec::new();
+        write_log(&[message], &WriteOptions::default().with_size_rule(rule), &mut out)
+            .expect("memory takes it");
+        open(&out.into())
+    };
+    let fits = |log: &VelReader| log.messages().map(|m| (m.data.len(), m.fit())).collect::<Vec<_>>();
+    for (rule, len) in [(SizeRule::Inclusive, 24), (SizeRule::Exclusive, 24), (SizeRule::Inclusive, 7)] {
+        let log = short(rule, len);
+        assert_eq!((log.size_rule(), fits(&log)), (rule, vec![(len, Fit::Short)]));
+        let mut out = Vec::new();
+        let merged = Vel::merge(&[&log, &log], Align::AsIs, &mut out).unwrap();
+        let again = open(&out.into());
+        assert_eq!(fits(&again), [(len, Fit::Short); 2], "{rule:?}: {:?}", again.size_rule());
+        assert_eq!((merged.records, again.info().records), (0, 0), "no record is made up");
+    }
+}
+
+/// A message with four bytes behind its content, alone, would be read by the other rule.
+#[test]
+fn a_slice_of_one_message_is_read_as_that_message() {
+    let longer = NewMessage::raw(0x0001_4043, 100, 0.0, vec![5; 32]);
+    let exact = |millis| NewMessage::raw(0x0001_4043, 100, millis, vec![6; 28]);
+    let mut out = Vec::new();
+    let messages = [longer, exact(1000.0), exact(2000.0), exact(3000.0)];
+    write_log(&messages, &WriteOptions::default(), &mut out).expect("memory takes it");
+    let log = open(&out.into());
+    let part = slice(&log, &Select::all().between(None, Some(500_000_000)));
+    let data: Vec<_> = part.messages().map(|message| message.data.to_vec()).collect();
+    assert_eq!(data, [vec![5; 32]]);
 }

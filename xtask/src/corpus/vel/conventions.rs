@@ -28,6 +28,12 @@ pub(super) const CASES: &[Case] = &[
     Case::vel("mixed-markers", "both markers in one log: each is kept", &["D2", "D4"], mixed),
     Case::vel("one-message+inclusive", "one message settles the size rule", &["D1"], one_inclusive),
     Case::vel("one-message", "one message settles the size rule", &["D1"], one),
+    Case::vel(
+        "one-short-message+inclusive",
+        "a message that is too short settles the size rule by its end",
+        &["D1", "D10"],
+        one_short,
+    ),
     Case::vel("unknown-types-only", "the chain of messages settles the size rule", &["D1", "D8"], || {
         unknown_only(Sizes::Exclusive)
     }),
@@ -112,6 +118,13 @@ fn one_inclusive() -> Made {
     let mut log = Log::new();
     log.sizes(Sizes::Inclusive);
     log.obd(50.0, 7);
+    log.finish()
+}
+
+fn one_short() -> Made {
+    let mut log = Log::new();
+    log.sizes(Sizes::Inclusive);
+    log.short(&Message::new(OBD, 1000.0, vec![0; 24]));
     log.finish()
 }
 

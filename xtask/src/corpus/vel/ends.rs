@@ -7,7 +7,17 @@ use super::{Case, Made};
 pub(super) const CASES: &[Case] = &[
     Case::vel("end-of-file", "the last message ends with the file: it is one", &["D5"], plain),
     Case::vel("end-mark", "a size of 0xFFFFFFFF ends the log", &["D15"], end_mark),
-    Case::vel("end-mark+tail", "whole messages behind the end mark are not read", &["D15"], tail),
+    Case::vel("end-mark+tail", "whole messages behind the end mark are left out", &["D15"], tail),
+    Case::vel("end-mark+noise", "bytes behind the end mark that hold no message", &["D15"], noise),
+    Case::vel("end-mark+0xff", "more bytes 0xFF than an end mark has", &["D15"], || {
+        behind_end(&[0xFF; 4092])
+    }),
+    Case::vel(
+        "end-mark+inside",
+        "a size overwritten with an end mark: messages, a short one and two more end marks behind it",
+        &["D15", "D10"],
+        inside,
+    ),
     Case::vel("no-messages", "a header and an empty index", &["D12"], no_messages),
     Case::vel("no-messages+end-mark", "the same with an end mark", &["D15"], only_end_mark),
     Case::vel("cut-in-data", "the file ends inside a message's data", &["D6"], || cut(5)),
@@ -38,11 +48,47 @@ fn end_mark() -> Made {
 fn tail() -> Made {
     let mut log = Log::new();
     log.drive(0.0, 3);
+    log.note("messages_behind_end", log.at());
     log.terminate();
-    log.note("tail", log.at());
     let behind = log.message_bytes(&Message::new(OBD, 400.0, obd_data(4, 1500, 12.5)));
     log.bytes(&behind);
     log.bytes(&behind);
+    log.finish()
+}
+
+fn behind_end(bytes: &[u8]) -> Made {
+    let mut log = Log::new();
+    log.drive(0.0, 3);
+    log.terminate();
+    log.note("tail", log.at());
+    log.bytes(bytes);
+    log.finish()
+}
+
+fn noise() -> Made {
+    behind_end(&[0xC3; 80])
+}
+
+fn inside() -> Made {
+    let mut log = Log::new();
+    log.drive(0.0, 3);
+    log.note("messages_behind_end", log.at());
+    // A message whose size was overwritten.
+    let mut broken = log.message_bytes(&Message::new(OBD, 350.0, obd_data(9, 1500, 12.5)));
+    broken[..4].fill(0xFF);
+    log.garbage(&broken);
+    let behind = log.message_bytes(&Message::new(OBD, 400.0, obd_data(4, 1500, 12.5)));
+    log.bytes(&behind);
+    let short = log.message_bytes(&Message::new(OBD, 450.0, vec![7; 20]));
+    let at = log.at();
+    log.bytes(&short);
+    log.lose("bad_payload", at, log.at());
+    log.bytes(&behind);
+    log.terminate();
+    log.bytes(&behind);
+    log.terminate();
+    log.note("tail", log.at());
+    log.bytes(&[0; 9]);
     log.finish()
 }
 
