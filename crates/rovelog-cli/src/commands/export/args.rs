@@ -23,6 +23,7 @@ a second become an envelope of a thousand, and all samples with --full or, many 
 V2.0 (bag2, .bag), which every reader of bags knows, or messages of ROS 2 in mcap (--ros2); payloads stay byte
 for byte in bag2, and in mcap without --ros2. A table begins with the columns t_ns (the log's clock,
 nanoseconds) and time (UTC, where the log tells it), then come the fields. What the output cannot carry is said, and the exit code is 3.
+CSV cells are written as they are: a text of the log that begins with = + - or @ is a formula to a spreadsheet.
 
 Examples:
   rovelog export flight.ulg -o flight/ --to parquet             all topics, a file each
