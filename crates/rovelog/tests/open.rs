@@ -134,3 +134,17 @@ fn a_format_by_name_needs_to_be_built_in() {
 fn an_endless_device_is_refused_by_its_first_bytes() {
     assert_eq!(rovelog::open("/dev/zero").unwrap_err().kind, ErrorKind::NotThisFormat);
 }
+
+/// A device has no end: with a format that is insisted on, it would be read until memory ends.
+#[cfg(unix)]
+#[test]
+fn a_device_is_refused() {
+    for format in ["ulog", "rld", "rosbag", "vel"] {
+        let error = rovelog::open_as(format, "/dev/zero", &ReadOptions::default()).unwrap_err();
+        assert!(error.to_string().contains("this is a device"), "{format}: {error}");
+        assert!(error.next.is_some());
+    }
+    // One without a byte is an empty file.
+    let error = rovelog::open("/dev/null").unwrap_err();
+    assert!(!error.to_string().contains("device"), "{error}");
+}

@@ -46,7 +46,10 @@ pub fn rld_rewrite(data: &[u8]) {
     let again = open(&out).expect("a recovered log opens");
     assert_eq!(again.info().state, State::Complete);
     assert!(again.rows() >= log.rows());
-    assert_eq!(report.lost_bytes(), log.info().lost.bytes, "what is called lost is what recovery leaves out");
+    let lost = &log.info().lost;
+    assert_eq!(report.lost_bytes(), lost.bytes, "what is called lost is what recovery leaves out");
+    assert_eq!(report.missing_records, lost.missing_records);
+    assert_eq!(again.rows(), log.rows() + lost.left_out_records);
 }
 
 /// The stream gives what the slice gives, however its input is split.
