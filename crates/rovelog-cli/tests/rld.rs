@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, run_in, runs, shown_in, snapshot};
+use common::{Place, run_in, runs, said_by_all, shown_in, snapshot};
 
 runs! {
     in "rld";
@@ -39,6 +39,44 @@ runs! {
         "stats v4.rld --topics sample",
         "stats ../ulog/one-topic.ulg",
         "stats ../ulog/one-topic.ulg --energy";
+}
+
+/// Rows that the header counts and that are not there, and rows that it does not count: no command leaves them out
+/// without a word.
+#[test]
+fn rows_that_are_missing_are_said_by_every_command() {
+    let commands = [
+        "cat LOG",
+        "cat LOG -f csv --topics samples",
+        "stats LOG",
+        "stats LOG --energy",
+        "messages LOG",
+        "slice LOG -S +1ms",
+        "export LOG --to csv",
+        "export LOG --to csv --dialect rocketlogger",
+        "plot LOG samples",
+        "rld csv LOG",
+        "diff LOG v4.rld",
+    ];
+    let missing = "2 records that the log counts are not in the file";
+    said_by_all("rld", "cut-between-rows.rld", &commands, missing);
+    said_by_all("rld", "header-behind.rld", &commands, "5 records are left out");
+    said_by_all("rld", "cut-in-row.rld", &commands, "1 record that the log counts is not in the file");
+    assert_eq!(run_in("rld", "recover cut-between-rows.rld", b"").status.code(), Some(3));
+    assert_eq!(run_in("rld", "recover header-behind.rld", b"").status.code(), Some(0));
+}
+
+/// An ambient file that breaks off is said with the log that it belongs to.
+#[test]
+fn a_cut_ambient_file_is_said() {
+    let place = Place::new("rld", &["v4.rld", "ambient.rld"]);
+    let mut ambient = place.read("ambient.rld");
+    ambient.truncate(ambient.len() - 32 - 20);
+    std::fs::write(place.path("v4-ambient.rld"), ambient).expect("a writable folder");
+    let output = place.run("cat v4.rld");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert_eq!(place.run("cat v4.rld --strict").status.code(), Some(1));
 }
 
 /// An envelope is said, and no loss.

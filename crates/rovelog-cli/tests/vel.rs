@@ -5,7 +5,8 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Place, run_in, runs, snapshot};
+use common::{Place, run_in, runs, said_by_all, snapshot};
+use rovelog::vel_format::writer::{NewMessage, WriteOptions, write_log};
 
 runs! {
     in "vel";
@@ -73,6 +74,80 @@ fn files(folder: &Path) -> Vec<String> {
     found
 }
 
+/// Messages behind an end mark are left out by no command without a word.
+#[test]
+fn messages_behind_an_end_mark_are_said_by_every_command() {
+    let commands = [
+        "cat LOG",
+        "cat LOG -f csv --topics OBDDataM",
+        "stats LOG",
+        "slice LOG -S +1ms",
+        "export LOG --to csv",
+        "diff LOG end-mark.vel",
+    ];
+    said_by_all(
+        "vel",
+        "end-mark+tail.vel",
+        &commands,
+        "2 records are left out, and `rovelog recover` keeps them",
+    );
+    said_by_all("vel", "end-mark+inside.vel", &commands, "3 records are left out");
+    said_by_all("vel", "short-fixed.vel", &["cat LOG", "recover LOG"], "");
+    assert_eq!(run_in("vel", "recover end-mark+tail.vel", b"").status.code(), Some(0));
+    assert_eq!(run_in("vel", "recover end-mark+inside.vel", b"").status.code(), Some(3));
+}
+
+/// No table has two columns of one name, a type of one's own with a field called `time` included.
+#[test]
+fn columns_of_a_table_have_names_of_their_own() {
+    let place = Place::new("vel", &["all-kinds.vel", "own-type.vel"]);
+    let compass =
+        "message CompassM 100\n  float time deg\n  unsigned int n\n  float version[n] uT\n  string t_ns\n";
+    fs::write(place.path("own.types"), compass).unwrap();
+    let heads = |folder: &str| -> Vec<Vec<String>> {
+        let files = place.names(folder).into_iter().filter(|name| name.ends_with(".csv"));
+        let head = |name: String| {
+            let text = String::from_utf8(place.read(&format!("{folder}/{name}"))).unwrap();
+            text.lines().next().unwrap().split(',').map(str::to_owned).collect()
+        };
+        files.map(head).collect()
+    };
+    for line in
+        ["export all-kinds.vel -o all --to csv", "export own-type.vel -o own --to csv --types own.types"]
+    {
+        let output = place.run(line);
+        assert!(matches!(output.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let cat = place.run("cat own-type.vel --topics CompassM --types own.types -f csv").stdout;
+    let cat = String::from_utf8(cat).unwrap();
+    let mut all = heads("all");
+    all.extend(heads("own"));
+    all.push(cat.lines().next().unwrap().split(',').map(str::to_owned).collect());
+    assert!(all.len() > 6, "{all:?}");
+    for head in &all {
+        let mut names = head.clone();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), head.len(), "{head:?}");
+        assert_eq!(head[..2], ["time", "t_ns"], "{head:?}");
+    }
+    assert!(all.last().unwrap().contains(&"time_".to_owned()), "{all:?}");
+}
+
+/// What is drawn of a topic is what was measured.
+#[test]
+fn plots_of_a_topic_leave_out_what_frames_messages() {
+    let place = Place::new("vel", &["all-kinds.vel"]);
+    let output = place.run("plot all-kinds.vel OBDDataM -o obd.svg");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let svg = String::from_utf8(place.read("obd.svg")).unwrap();
+    assert!(svg.contains("OBDDataM.unused0"));
+    assert!(!["ts_ms", "version", "offset"].iter().any(|name| svg.contains(&format!("OBDDataM.{name}"))));
+    // Who asks for them gets them.
+    assert_eq!(place.run("plot all-kinds.vel OBDDataM.ts_ms -o ms.svg").status.code(), Some(0));
+    assert!(String::from_utf8(place.read("ms.svg")).unwrap().contains("ts_ms"));
+}
+
 /// Own message types print like built-in ones, and are written like them.
 #[test]
 fn own_types() {
@@ -102,13 +177,28 @@ fn own_types() {
 
 #[test]
 fn logs_that_are_made_of_logs() {
-    let place =
-        Place::new("vel", &["all-kinds.vel", "damaged+garbage.vel", "end-mark+tail.vel", "gps-degrees.vel"]);
+    let place = Place::new(
+        "vel",
+        &[
+            "all-kinds.vel",
+            "damaged+garbage.vel",
+            "end-mark+tail.vel",
+            "end-mark+inside.vel",
+            "short-fixed.vel",
+            "gps-degrees.vel",
+        ],
+    );
     let runs = [
         "recover damaged+garbage.vel -o fixed.vel",
         "check fixed.vel",
         "recover all-kinds.vel -o copy.vel",
         "recover end-mark+tail.vel -o tail.vel",
+        "cat end-mark+tail.vel",
+        "check end-mark+inside.vel",
+        "recover end-mark+inside.vel -o inside.vel",
+        "check inside.vel",
+        "recover short-fixed.vel -o short.vel",
+        "check short.vel",
         "slice all-kinds.vel -o cut.vel --topics GPSDataM,ImageM/0",
         "slice gps-degrees.vel -o late.vel -S +3s",
         "info late.vel",
@@ -230,4 +320,38 @@ fn a_pipe_is_read_in_one_pass() {
     assert_eq!(of_file.stdout, of_pipe.stdout);
     let of_file = run_in("vel", "check image-size-differs.vel -f json", b"");
     assert_eq!(of_file.status.code(), Some(0));
+}
+
+/// With too little memory a command ends with an error, not with an abort.
+#[cfg(target_os = "linux")]
+#[test]
+fn too_little_memory_is_an_error() {
+    let place = Place::new("vel", &[]);
+    let (width, height) = (6000_i32, 4000_i32);
+    let data = vec![0; 24_000_000];
+    let mut image = [0, 0, width, height, 24_000_000].map(i32::to_le_bytes).concat();
+    image.extend(data);
+    let message = NewMessage::raw(0x0001_09C9, 100, 1.0, image);
+    let mut log = Vec::new();
+    write_log(&[message], &WriteOptions::default(), &mut log).unwrap();
+    fs::write(place.path("big.vel"), log).unwrap();
+    let mut refused = 0;
+    for (i, kilobytes) in (30_000..120_000).step_by(10_000).enumerate() {
+        let output = std::process::Command::new("sh")
+            .current_dir(place.path("."))
+            .env("RUST_BACKTRACE", "0")
+            .args(["-c", "ulimit -v $1 && exec $0 extract big.vel -o $2"])
+            .arg(assert_cmd::cargo::cargo_bin!("rovelog"))
+            .args([kilobytes.to_string(), format!("out{i}")])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let code = output.status.code();
+        assert!(matches!(code, Some(0 | 1 | 127)), "{kilobytes} kB: {:?} {said}", output.status);
+        if code == Some(1) {
+            assert!(said.contains("error:") && said.contains("memory"), "{kilobytes} kB: {said}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 0, "no run was out of memory");
 }

@@ -125,6 +125,37 @@ impl Place {
     }
 }
 
+/// Checks that every command says `words` about a log of which data is lost or left out, ends with 3, and with
+/// `--strict` refuses it. `commands` have `LOG` in the place of its name.
+pub(crate) fn said_by_all(format: &str, log: &str, commands: &[&str], words: &str) {
+    for command in commands {
+        let line = command.replace("LOG", log);
+        let output = run_in(format, &line, b"");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{line}: {said}");
+        assert!(said.contains(words), "{line}: {said}");
+        let output = run_in(format, &format!("{line} --strict"), b"");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{line} --strict: {said}");
+        assert!(output.stdout.is_empty() && said.contains("error:"), "{line} --strict: {said}");
+    }
+    // From a pipe, too.
+    let bytes = fs::read(folder(format).join(log)).unwrap();
+    let output = run_in(format, "cat -", &bytes);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "cat - < {log}: {said}");
+    assert!(said.contains(words), "cat - < {log}: {said}");
+    assert_eq!(run_in(format, "cat - --strict -f json", &bytes).status.code(), Some(1), "{log}");
+    for line in [format!("check {log}"), format!("check {log} -f json")] {
+        let output = run_in(format, &line, b"");
+        assert_eq!(output.status.code(), Some(1), "{line}");
+    }
+    let info = run_in(format, &format!("info {log}"), b"");
+    let info = String::from_utf8_lossy(&info.stdout).into_owned();
+    let state = info.lines().find(|line| line.trim_start().starts_with("state")).unwrap_or_default();
+    assert!(["missing", "left out", "not readable"].iter().any(|word| state.contains(word)), "{state}");
+}
+
 /// A snapshot under its own name.
 macro_rules! snapshot {
     ($name:expr, $runs:expr) => {
