@@ -110,7 +110,7 @@ pub use detect::{Detection, Sign, detect};
 pub use formats::*;
 #[cfg(feature = "mmap")]
 pub use mmap::{end_on_shortened_log, end_without_memory};
-pub use open::{from_bytes, open, open_as, open_stream, open_with, refuse_device};
+pub use open::{companions, from_bytes, open, open_as, open_stream, open_with, refuse_device};
 
 pub use rovelog_core as core;
 pub use rovelog_core::{

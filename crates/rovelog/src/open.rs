@@ -2,7 +2,7 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rovelog_core::reader::PROBE_LEN;
 use rovelog_core::{Bytes, Error, ErrorKind, LogStream, ReadOptions, Result};
@@ -41,6 +41,21 @@ pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog
 pub fn open_as(format: &str, path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog> {
     let (format, bytes) = load(path.as_ref(), |_| Ok(format))?;
     with_companions(format, path.as_ref(), bytes, options)
+}
+
+/// Returns the other files that [`open_with`] reads with the log at `path`: further parts of a recording, and files
+/// that come with it. `format` is an id as in [`open_as`]. A path that leads to no regular file has none.
+pub fn companions(path: impl AsRef<Path>, format: Option<&str>) -> Vec<PathBuf> {
+    let path = path.as_ref();
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
+    // A pipe is left alone: what is read from it is gone.
+    if !path.is_file() {
+        return Vec::new();
+    }
+    let detected = || accept(&head(&mut File::open(path).ok()?).ok()?).ok()?;
+    let Some(format) = format.or_else(detected) else { return Vec::new() };
+    let names = companions_as(format, name, &|name| path.with_file_name(name).is_file());
+    names.iter().map(|name| path.with_file_name(name)).collect()
 }
 
 /// The log with those of its other files that lie beside the named one.
@@ -173,9 +188,21 @@ fn directory() -> Error {
         .with_next("name a file in it")
 }
 
+/// `https://...`, `s3://...`: a scheme of letters and digits.
+fn is_web_address(path: &Path) -> bool {
+    let scheme = path.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
 /// An operating-system error in our words, with the next step.
 fn refused(path: &Path, error: io::Error) -> Error {
     match error.kind() {
+        io::ErrorKind::NotFound if is_web_address(path) => {
+            let http = path.to_str().is_some_and(|text| text.starts_with("http"));
+            let next = if http { "download the log first: curl -fLO FILE" } else { "download the log first" };
+            let what = "web addresses cannot be opened yet";
+            Error::new("rovelog", ErrorKind::Unsupported, None, what).with_next(next)
+        }
         io::ErrorKind::NotFound => {
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
             let next = match parent {
