@@ -40,6 +40,14 @@ impl Kind {
         }
     }
 
+    /// The extension of its files.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Bag2 => "bag",
+            kind => kind.name(),
+        }
+    }
+
     /// Whether the output has a place for where the data come from.
     pub const fn tells_source(self) -> bool {
         match self {
@@ -50,16 +58,26 @@ impl Kind {
     }
 }
 
-/// A part of a file name for each of `topics`, all different.
+/// The longest part of a file name for a topic. File systems take 255 bytes, of which the name of the log, a number, the
+/// extension and `.partial` need some.
+const LONGEST: usize = 120;
+
+/// A part of a file name for each of `topics`, all different. Names that are too long for a file are cut, and end with
+/// a hash of the whole name.
 pub fn topic_names(topics: &[&Topic]) -> Vec<String> {
     let mut taken = HashSet::new();
     let name = |topic: &&Topic| {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-        let base: String = topic.name.chars().map(plain).collect();
+        let mut base: String = topic.name.chars().map(plain).collect();
+        if base.len() > LONGEST {
+            let hash = crc32fast::hash(topic.name.as_bytes());
+            base.truncate(LONGEST - 9);
+            base = format!("{base}-{hash:08x}");
+        }
         let mut name = base.clone();
-        // Names that differ only where a file name cannot, or in the case of letters.
+        // Names that differ only where a file name cannot, in the case of letters, or in what they start with.
         for number in 2.. {
-            if taken.insert(name.to_lowercase()) {
+            if taken.insert(name.trim_start_matches('_').to_lowercase()) {
                 break;
             }
             name = format!("{base}-{number}");
@@ -67,4 +85,24 @@ pub fn topic_names(topics: &[&Topic]) -> Vec<String> {
         name
     };
     topics.iter().map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rovelog::TopicId;
+
+    use super::*;
+
+    #[test]
+    fn names_of_topics_fit_a_file_name_and_differ() {
+        let long = |end: &str| "/camera/".repeat(400) + end;
+        let topics = ["/imu", "IMU", "/im.u", &long("left"), &long("right"), &"ä".repeat(200)];
+        let topics = topics.map(|name| Topic::new(TopicId(0), name.to_owned(), String::new(), None));
+        let names = topic_names(&topics.each_ref());
+        assert_eq!(names[..3], ["_imu", "IMU-2", "_im_u"]);
+        assert!(names[3..].iter().all(|name| name.len() == LONGEST), "{names:?}");
+        assert!(names[3].starts_with("_camera__camera_") && names[3] != names[4], "{names:?}");
+        // The suffix does not depend on the other topics.
+        assert_eq!(topic_names(&[&topics[4]]), names[4..5]);
+    }
 }
