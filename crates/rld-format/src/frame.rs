@@ -2,6 +2,7 @@
 //!
 //! Pure: bytes in, a judgement or "need more" out. The reader, the stream and recovery share it.
 
+use rovelog_core::text::count;
 use std::ops::Range;
 
 use rovelog_core::Rule;
@@ -176,13 +177,16 @@ fn header(
             notes.push((&rules::HEADER_LENGTH, 6..8, text));
         }
         1 => {
-            let text = format!("a comment of {stated} bytes contradicts a header of {field}, which is used");
+            let text = format!(
+                "a comment of {} contradicts a header of {field}, which is used",
+                count(stated, "byte")
+            );
             notes.push((&rules::HEADER_LENGTH, 0x30..0x34, text));
         }
         2 | 3 => notes.push((
             &rules::COMMENT_EXCESS,
             0x30..0x34,
-            format!("the comment has {} bytes, not {stated}", understood.header.comment.len()),
+            format!("the comment has {}, not {stated}", count(understood.header.comment.len(), "byte")),
         )),
         _ => {}
     }
@@ -206,14 +210,14 @@ fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
     let range = LEAD_IN_LEN..LEAD_IN_LEN + comment.len() as u64;
     let text = comment.split(|byte| *byte == 0).next().unwrap_or_default();
     if version.comment_has_nul && !comment.is_empty() && text.len() == comment.len() {
-        notes.push((&rules::COMMENT_WITHOUT_NUL, range.clone(), format!("{} bytes", comment.len())));
+        notes.push((&rules::COMMENT_WITHOUT_NUL, range.clone(), count(comment.len(), "byte")));
     }
     if text.iter().any(|byte| !(0x20..0x7f).contains(byte) && !byte.is_ascii_whitespace()) {
         notes.push((&rules::COMMENT_NOT_ASCII, range, "bytes that are no printable ASCII".to_owned()));
     }
     let rate = header.lead_in.sample_rate.get();
     if (1..1000).contains(&rate) && header.lead_in.data_block_size.get() != 1 {
-        let text = format!("{rate} rows per second: means or single samples");
+        let text = format!("{} per second: means or single samples", count(rate, "row"));
         notes.push((&rules::AVERAGED, 0x18..0x1a, text));
     }
 }
@@ -224,7 +228,7 @@ fn declared(lead_in: &LeadIn, notes: &mut Notes) -> Option<u64> {
     let size = u64::from(lead_in.data_block_size.get());
     let agree = if size == 0 { rows == 0 && blocks == 0 } else { rows.div_ceil(size) == blocks };
     if !agree {
-        let text = format!("{rows} rows in {blocks} blocks of {size}");
+        let text = format!("{} in {} of {size}", count(rows, "row"), count(blocks, "block"));
         notes.push((&rules::COUNTS_DISAGREE, 8..0x18, text));
     }
     agree.then_some(rows)
@@ -339,22 +343,23 @@ impl Judged {
         if behind > 0 && rows == self.declared.unwrap_or(0) {
             let body = u64::try_from(layout.body(rows + behind)).unwrap_or(body).min(body);
             let text = format!(
-                "{behind} rows behind those that the header counts are left out: `rovelog recover` keeps them"
+                "{} that the header does not count: left out, `rovelog recover` keeps them",
+                count(behind, "row")
             );
             note(&rules::HEADER_BEHIND, rest.start..end + body, text);
             left_out = behind;
             rest.start = end + body;
         }
         let missing = self.declared.map_or(0, |declared| declared.saturating_sub(physical));
-        let counted = |rows| format!("the header counts {rows} rows, {physical} are there");
+        let counted = |rows| format!("the header counts {}, {physical} in the file", count(rows, "row"));
         let counted = self.declared.filter(|_| missing > 0).map(counted);
         if rest.start < len {
             let bytes = len - rest.start;
             if missing > 0 || self.declared.is_none() {
                 let why = counted.map(|counted| format!("; {counted}")).unwrap_or_default();
-                note(&rules::CUT, rest, format!("{bytes} bytes of what would be row {rows}{why}"));
+                note(&rules::CUT, rest, format!("{} of what would be row {rows}{why}", count(bytes, "byte")));
             } else {
-                note(&rules::TRAILING_BYTES, rest, format!("{bytes} bytes behind the last row"));
+                note(&rules::TRAILING_BYTES, rest, format!("{} behind the last row", count(bytes, "byte")));
             }
         } else if let Some(counted) = counted {
             note(&rules::ROWS_MISSING, len..len, counted);

@@ -1,6 +1,7 @@
 //! Where rows and values lie: all from the header, so that any row is found by arithmetic.
 
 use crate::wire::{Header, STAMPS_LEN};
+use rovelog_core::text::count;
 
 /// Where one analog value lies in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,11 @@ impl Layout {
         for (i, channel) in header.channels.iter().enumerate().skip(binary) {
             let size = usize::from(channel.data_size.get());
             if !(1..=8).contains(&size) {
-                return Err(format!("channel {i} ({:?}) has values of {size} bytes", channel.name_text()));
+                return Err(format!(
+                    "channel {i} ({:?}) has values of {}",
+                    channel.name_text(),
+                    count(size, "byte")
+                ));
             }
             slots.push(Slot { offset: at, size });
             at += size;

@@ -1,5 +1,6 @@
 //! A part of a log as a log of its own, and exact copies.
 
+use rovelog_core::text::count;
 use std::io::Write;
 use std::ops::Range;
 
@@ -158,8 +159,8 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
             let first = log.block_of(rows.start).map_or(rows.start, |(first, _)| first);
             if first < rows.start && log.gap_inside(rows.start + 1..rows.end).is_some() {
                 let text = format!(
-                    "{} rows more at the start: blocks stay whole because of a gap",
-                    rows.start - first
+                    "{} more at the start: blocks stay whole because of a gap",
+                    count(rows.start - first, "row")
                 );
                 details.push(Detail::new("rows_more", text, Value::UInt(rows.start - first, 64)));
                 first..rows.end
@@ -208,8 +209,8 @@ pub(crate) fn merge(logs: &[&RldReader], out: &mut dyn Write) -> Result<Merged, 
     let gaps = joined.clock_report().gaps.len() as u64;
     let text = if gaps == 0 { "none".to_owned() } else { gaps.to_string() };
     let left_out = logs.iter().filter_map(|log| log.ambient());
-    let left_out =
-        left_out.map(|log| format!("{} rows of an ambient file, which is a log of its own", log.rows()));
+    let left_out = left_out
+        .map(|log| format!("{} of an ambient file, which is a log of its own", count(log.rows(), "row")));
     Ok(Merged {
         records: written.rows,
         topics: 1,

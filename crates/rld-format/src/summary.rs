@@ -1,5 +1,6 @@
 //! The summary of a log, and the lines of `info` that only this format has.
 
+use rovelog_core::text::count;
 use std::sync::Arc;
 
 use rovelog_core::{Clock, Detail, Diagnostics, LogInfo, Rule, State, Timestamp, Topic, TopicId, Value};
@@ -187,10 +188,10 @@ fn clock(report: &ClockReport) -> Detail {
         text.push(format!("UTC against monotonic moved {} us", report.drift / 1000));
     }
     if !report.steps.is_empty() {
-        text.push(format!("{} steps of UTC", report.steps.len()));
+        text.push(format!("{} of UTC", count(report.steps.len(), "step")));
     }
     if !report.backwards.is_empty() {
-        text.push(format!("{} restarts", report.backwards.len()));
+        text.push(count(report.backwards.len(), "restart"));
     }
     let residuals = report.residuals.map_or(Value::Null, |late| {
         let pairs = [("min", late.min), ("median", late.median), ("p95", late.p95), ("max", late.max)];

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rovelog_core::window::{NeedMore, Window};
-use rovelog_core::{Clock, Diagnostics, Rule};
+use rovelog_core::{Clock, Diagnostics, Rule, text};
 
 use crate::diagnostics as rules;
 use crate::error::BagError;
@@ -377,7 +377,8 @@ impl Walk {
                     section.unusable = true;
                     self.diagnostics.push(&rules::INDEX_UNUSABLE, at..end, || {
                         let ver = header.ver.unwrap_or(0);
-                        format!("version {ver}, {count} entries in {} bytes", data.len())
+                        let (entries, bytes) = (text::count(count, "entry"), text::count(data.len(), "byte"));
+                        format!("version {ver}, {entries} in {bytes}")
                     });
                 }
                 section.index_record(at, header.topic.unwrap_or_default(), data);
@@ -393,7 +394,7 @@ impl Walk {
             (header.topic.unwrap_or_default(), header.ty.unwrap_or_default(), header.md5.unwrap_or_default());
         if data > 0 {
             self.diagnostics.push(&rules::DEFINITION_WITH_DATA, at..end, || {
-                format!("a definition is followed by {data} bytes of data")
+                format!("a definition is followed by {} of data", text::count(data, "byte"))
             });
         }
         if self.tables.definitions.take(topic, ty, md5, header.def.unwrap_or_default(), at) {
@@ -530,10 +531,12 @@ impl Walk {
     fn lose(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
         self.diagnostics.push(rule, at..end, || match rule.name {
             "cut" => format!(
-                "a record that begins at byte {at} passes the end of the file; {} bytes are left",
-                end - at
+                "a record that begins at byte {at} passes the end of the file, which has {} of it",
+                text::count(end - at, "byte")
             ),
-            "bad_record" => format!("{} bytes: the header of this record breaks the format", end - at),
+            "bad_record" => {
+                format!("{}: the header of this record breaks the format", text::count(end - at, "byte"))
+            }
             "too_many_topics" => "a record of a topic beyond the limit".to_owned(),
             "too_many_sections" => {
                 format!("another bag begins at byte {at}, beyond the limit of {MAX_SECTIONS}; its index is not used")
@@ -544,7 +547,11 @@ impl Walk {
                     let name = &self.tables.topics[connection as usize].name;
                     format!("; the message of {name} at byte {from} right before may lack bytes or have foreign ones")
                 });
-                format!("{} bytes in which no record can be recognised{}", end - at, before.unwrap_or_default())
+                format!(
+                    "{} in which no record can be recognised{}",
+                    text::count(end - at, "byte"),
+                    before.unwrap_or_default()
+                )
             }
         });
         (self.definition, self.bare_bag_header) = (None, None);

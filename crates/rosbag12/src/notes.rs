@@ -1,6 +1,7 @@
 //! Diagnostics of a walk that have more to say than a line: of a message, at the end of a section, at the end of the bag.
 
 use rovelog_core::Diagnostics;
+use rovelog_core::text::count;
 
 use crate::definitions::Source;
 use crate::diagnostics as rules;
@@ -16,7 +17,7 @@ impl Walk {
         match misfit {
             Fit::Exact => {}
             Fit::Surplus(bytes) => self.diagnostics.push(&rules::PAYLOAD_SURPLUS, end - bytes..end, || {
-                format!("a message of {} has {bytes} bytes behind its last field", topic.name)
+                format!("a message of {} has {} behind its last field", topic.name, count(bytes, "byte"))
             }),
             Fit::Short(at) => self.diagnostics.push(&rules::PAYLOAD_SHORT, from + at..end, || {
                 format!("a message of {} ends inside the field at byte {at} of it", topic.name)
@@ -25,9 +26,9 @@ impl Walk {
     }
 
     #[cold]
-    pub(super) fn note_duplicates(&mut self, at: u64, end: u64, count: u32) {
+    pub(super) fn note_duplicates(&mut self, at: u64, end: u64, fields: u32) {
         self.diagnostics.push(&rules::DUPLICATE_FIELD, at..end, || {
-            format!("{count} fields of the header are there twice; the last one counts")
+            format!("{} repeated in the header; the last one counts", count(fields, "field"))
         });
     }
 }
@@ -51,7 +52,9 @@ impl Section {
                     let wrong: Vec<_> = wrong
                         .take(5)
                         .map(|t| {
-                            format!("{} ({} entries, {} messages)", text_of(&t.topic), t.entries, t.in_scan)
+                            let (entries, messages) =
+                                (count(t.entries, "entry"), count(t.in_scan, "message"));
+                            format!("{} ({entries}, {messages})", text_of(&t.topic))
                         })
                         .collect();
                     format!("the index does not name exactly the messages: {}", wrong.join(", "))

@@ -1,5 +1,6 @@
 //! Recovery: the best sound bag that a damaged one still holds, with an account of every byte.
 
+use rovelog_core::text::count;
 use std::io::Write;
 use std::ops::Range;
 
@@ -200,7 +201,7 @@ impl BagReader {
                     ("offset", Value::UInt(message.offset, 64)),
                 ])
             });
-            let text = format!("{} messages that the index names are gone", gone.len());
+            let text = format!("{} gone that the index names", count(gone.len(), "message"));
             details.push(Detail::new("lost_messages", text, Value::List(list.collect())));
         }
         let word = |part: Part| match part {

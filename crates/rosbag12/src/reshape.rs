@@ -1,5 +1,6 @@
 //! Parts of a bag as bags of their own, and several bags as one. Records stay byte for byte.
 
+use rovelog_core::text::count;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::io::Write;
@@ -82,6 +83,10 @@ pub(crate) fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> R
         .sum();
     let (records, topics) = (output.records, output.topics());
     let bytes = output.write(out)?;
-    let left_out = if unknown > 0 { vec![format!("{unknown} records of unknown kinds")] } else { Vec::new() };
+    let left_out = if unknown > 0 {
+        vec![format!("{} of an unknown kind", count(unknown, "record"))]
+    } else {
+        Vec::new()
+    };
     Ok(Merged { records, topics, bytes, left_out, ..Merged::default() })
 }

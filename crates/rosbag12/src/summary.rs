@@ -1,5 +1,6 @@
 //! What a walk over a bag adds up to: the summary, and the lines of `rovelog info` that only bags have.
 
+use rovelog_core::text::count;
 use std::collections::BTreeMap;
 
 use rovelog_core::{Detail, LogInfo, State, Timestamp, Value};
@@ -59,7 +60,7 @@ impl Walk {
         let publishers = self.publishers();
         details.extend(self.publishers_detail(&publishers));
         if self.going_back > 0 {
-            let text = format!("{} messages are earlier than the one before", self.going_back);
+            let text = format!("{} earlier than the one before", count(self.going_back, "message"));
             details.push(Detail::new("order", text, Value::count(self.going_back)));
         }
         let ops = (0..=255u8).zip(*self.ops).filter(|(_, count)| *count > 0);
@@ -155,7 +156,7 @@ impl Walk {
             .map(|(connection, (latched, callers))| {
                 let callers: Vec<_> =
                     callers.iter().map(|(name, count)| format!("{name} ({count})")).collect();
-                format!("{}: {latched} messages, by {}", name(*connection), callers.join(", "))
+                format!("{}: {}, by {}", name(*connection), count(*latched, "message"), callers.join(", "))
             })
             .collect();
         let value = Value::record(topics.iter().map(|(connection, (latched, callers))| {

@@ -25,6 +25,7 @@ pub mod rewrite;
 pub mod room;
 pub mod schema;
 pub mod select;
+pub mod text;
 pub mod time;
 pub mod topic;
 pub mod usage;

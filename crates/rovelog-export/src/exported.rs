@@ -1,6 +1,7 @@
 //! What an export came to, and what it could not carry.
 
 use rovelog::Topic;
+use rovelog::core::text::count;
 
 /// A file of messages that was written.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ pub struct Loss {
 impl Loss {
     /// All records of a topic that cannot be decoded.
     pub fn undecodable(topic: &Topic) -> Self {
-        Self::new(&topic.name, "", format!("{} records cannot be decoded", topic.count))
+        Self::new(&topic.name, "", format!("{} cannot be decoded", count(topic.count, "record")))
     }
 
     pub(crate) fn new(topic: &str, column: impl Into<String>, why: impl Into<String>) -> Self {

@@ -1,5 +1,6 @@
 //! A log of the RocketLogger as the logger's own CSV: all rows in one file, which `rovelog rld import` reads again.
 
+use rovelog::core::text::count;
 use std::io::Write;
 
 use rovelog::rld_format::csv::CsvStyle;
@@ -18,7 +19,7 @@ pub fn write<W: Write>(log: &RldReader, style: CsvStyle, mut out: W) -> Result<E
     let topic = log.topics().first().map_or(SAMPLES, |topic| topic.name.as_str());
     let mut losses: Vec<_> = written.lost.into_iter().map(|why| Loss::new(topic, "", why)).collect();
     if let Some(ambient) = log.ambient() {
-        let why = format!("{} records have no place in the logger's CSV", ambient.rows());
+        let why = format!("the logger's CSV has no place for {}", count(ambient.rows(), "record"));
         losses.push(Loss::new(AMBIENT, "", why));
     }
     let notes = vec!["the logger's CSV has no place for the monotonic clock".to_owned()];

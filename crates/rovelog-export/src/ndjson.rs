@@ -1,6 +1,7 @@
 //! Records as NDJSON: one object per line, in the order of time, all topics in one stream. The lines are those of
 //! `rovelog cat -f ndjson`.
 
+use rovelog::core::text;
 use std::io::{self, Write};
 
 use rovelog::{LogReader, Record, Select, Timestamp};
@@ -37,8 +38,9 @@ pub fn write(
         lines += 1;
     }
     let losses = log.topics().iter().zip(undecodable).filter(|(_, count)| *count > 0);
-    let losses =
-        losses.map(|(topic, count)| Loss::new(&topic.name, "", format!("{count} records cannot be decoded")));
+    let losses = losses.map(|(topic, count)| {
+        Loss::new(&topic.name, "", format!("{} cannot be decoded", text::count(count, "record")))
+    });
     Ok((lines, losses.collect()))
 }
 

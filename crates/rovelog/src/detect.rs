@@ -1,5 +1,6 @@
 //! What a file is, by its first bytes: our formats, and those a user may have taken for one.
 
+use rovelog_core::text::count;
 use std::fmt::Write as _;
 
 use rovelog_core::reader::Probe;
@@ -174,7 +175,8 @@ pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
         Detection::Cut(format, bytes) => error(
             ErrorKind::Truncated,
             format!(
-                "the file ends after {bytes} bytes, inside the signature of {}: nothing of the log is in it",
+                "the file ends after {}, inside the signature of {}: nothing of the log is in it",
+                count(bytes, "byte"),
                 format.name
             ),
         )
@@ -183,6 +185,11 @@ pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
             error(ErrorKind::Unsupported, format!("{}: known, but not built in", sign.what))
                 .with_next(sign.next)
         }
+        Detection::Foreign(sign) if sign.next == DECRYPT => error(
+            ErrorKind::NotThisFormat,
+            format!("this is {}, which cannot be read as it is (first bytes {hex})", sign.what),
+        )
+        .with_next(sign.next),
         Detection::Foreign(sign) => error(
             ErrorKind::NotThisFormat,
             format!("not a log this tool knows (first bytes {hex}, {})", sign.what),

@@ -1,6 +1,7 @@
 //! Why a ULog could not be opened or written. Damage is no error: it is a diagnostic.
 
 use rovelog_core::error::Meaning;
+use rovelog_core::text::count;
 use rovelog_core::{Error, ErrorKind};
 
 /// The errors of this crate, each with what a user needs to act on it.
@@ -53,7 +54,7 @@ pub enum UlogError {
         wanted: String,
     },
     /// A row that is neither the full nor the trimmed size of its format.
-    #[error("a row of {got} bytes, where {topic} has {trimmed} or {full}")]
+    #[error("a row of {}, where {topic} has {trimmed} or {full}", count(*got, "byte"))]
     RowSize {
         /// The topic.
         topic: String,
@@ -109,7 +110,7 @@ pub enum UlogError {
         why: &'static str,
     },
     /// More than a message can hold.
-    #[error("{what} takes {len} bytes, and there is room for {max}")]
+    #[error("{what} takes {}, and there is room for {max}", count(*len, "byte"))]
     TooLong {
         /// What is too long.
         what: String,
@@ -130,7 +131,7 @@ pub enum UlogError {
     #[error("an earlier write failed, so the log that is being written is not usable")]
     WriterFailed,
     /// A damaged log where only an undamaged one will do.
-    #[error("the log is damaged in {losses} places")]
+    #[error("the log is damaged in {}", count(*losses, "place"))]
     Damaged {
         /// The number of stretches without sound messages.
         losses: usize,

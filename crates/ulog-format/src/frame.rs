@@ -3,6 +3,7 @@
 //! [`Walk`] does no input or output. It looks at a [`Window`] of the file and says what comes next; where
 //! the window ends too early it asks for more. Every byte of a file is part of exactly one [`Step`].
 
+use rovelog_core::text::count;
 use std::collections::HashSet;
 
 use rovelog_core::window::{NeedMore, Window};
@@ -391,10 +392,10 @@ impl Walk {
                 format!("the payload of this '{}' message contradicts its type", letter.escape_ascii())
             }
             ("cut", Some((letter, claimed))) => format!(
-                "a '{}' message of {} bytes is cut {} bytes before its end",
+                "a '{}' message of {} is cut {} before its end",
                 letter.escape_ascii(),
-                claimed - at,
-                claimed - end,
+                count(claimed - at, "byte"),
+                count(claimed - end, "byte"),
             ),
             ("cut", None) => "a message is cut within its header".to_owned(),
             _ => {

@@ -1,6 +1,7 @@
 //! Why a VEL log could not be opened, read or written. Damage is no error: it is a diagnostic.
 
 use rovelog_core::error::Meaning;
+use rovelog_core::text::count;
 use rovelog_core::{Error, ErrorKind};
 
 /// The errors of this crate, each with what a user needs to act on it.
@@ -17,7 +18,7 @@ pub enum VelError {
         len: u64,
     },
     /// A message whose data ends before its content does.
-    #[error("{len} bytes of data are too few for the content of a {what}")]
+    #[error("{} of data, too few for the content of a {what}", count(*len, "byte"))]
     BadPayload {
         /// The type.
         what: String,
@@ -56,13 +57,13 @@ pub enum VelError {
     #[error("points of an HDL-64E need its calibration, and this log does not hold a whole one")]
     NoCalibration,
     /// Velodyne packets of a model that is not told.
-    #[error("the model of the Velodyne cannot be told from {packets} packets")]
+    #[error("the model of the Velodyne cannot be told from {}", count(*packets, "packet"))]
     UnknownModel {
         /// Packets looked at.
         packets: usize,
     },
     /// Points with a calibration of fewer lasers than the sensor has.
-    #[error("the calibration has {lasers} lasers, and an HDL-64E has 64")]
+    #[error("the calibration has {}, and an HDL-64E has 64", count(*lasers, "laser"))]
     CalibrationSize {
         /// Lasers.
         lasers: usize,

@@ -1,5 +1,6 @@
 //! Every choice that was made from the file at hand, with its evidence: `rovelog info --explain`.
 
+use rovelog_core::text::count;
 use rovelog_core::{Detail, Value};
 
 use crate::frame::Walk;
@@ -70,8 +71,9 @@ fn size_rule(walk: &Walk) -> Choice {
     }
     let ends = if evidence.ends { ", up to the end of the log" } else { "" };
     let why = format!(
-        "of {} messages in a chain{ends}, {} have the length of their content",
-        evidence.walked, evidence.exact
+        "{} in a chain{ends}; the length fits the content of {}",
+        count(evidence.walked, "message"),
+        evidence.exact
     );
     Choice::new("size_rule", walk.rule.name(), why, evidence.exact == 0)
 }
@@ -87,7 +89,7 @@ fn marker(counts: &Counts) -> Choice {
     Choice::new(
         "marker",
         choice,
-        format!("{printed} messages with 0x49, {ascii} with 0x31"),
+        format!("{} with 0x49, {ascii} with 0x31", count(printed, "message")),
         ascii + printed == 0,
     )
 }
@@ -95,7 +97,7 @@ fn marker(counts: &Counts) -> Choice {
 fn first(walk: &Walk) -> Choice {
     let start = &walk.start;
     let why = match start.found {
-        Found::BehindIndex => format!("right behind the index of {} entries", start.claimed),
+        Found::BehindIndex => format!("right behind the index of {}", count(start.claimed, "entry")),
         Found::ByEntry => "named by an index entry; none begins right behind the index".to_owned(),
         Found::ByScan => "found by looking at every byte; none begins right behind the index".to_owned(),
     };
@@ -118,10 +120,10 @@ pub(crate) fn index_detail(walk: &Walk, state: &IndexState) -> Detail {
     let (text, origin, why) = match state {
         IndexState::Absent => ("absent".to_owned(), None, None),
         IndexState::Good(IndexOrigin::FirstMessage) => {
-            (format!("used, {entries} entries from the first message"), Some("first_message"), None)
+            (format!("used, {} from the first message", count(entries, "entry")), Some("first_message"), None)
         }
         IndexState::Good(IndexOrigin::ProgramStart) => {
-            (format!("used, {entries} entries from program start"), Some("program_start"), None)
+            (format!("used, {} from program start", count(entries, "entry")), Some("program_start"), None)
         }
         IndexState::Rebuilt(why) => (format!("rebuilt: {why}"), None, Some(why.clone())),
     };

@@ -3,6 +3,7 @@
 //! [`Walk`] does no input or output. It looks at a [`Window`] of the file and says what comes next; where
 //! the window ends too early it asks for more. Every byte of a file is part of exactly one [`Step`].
 
+use rovelog_core::text::count;
 use std::sync::Arc;
 
 use rovelog_core::window::{NeedMore, Window};
@@ -128,7 +129,10 @@ impl Walk {
         if self.rule == SizeRule::DataOnly && self.start.evidence.walked > 0 {
             let (at, exact) = (self.start.first, self.start.evidence.exact);
             self.diagnostics.push(&rules::DATA_ONLY_SIZES, at..at + 4, || {
-                format!("sizes count the data alone: so {exact} messages have the length of their content")
+                format!(
+                    "sizes count the data alone: so the length fits the content of {}",
+                    count(exact, "message")
+                )
             });
         }
     }
@@ -259,7 +263,7 @@ impl Walk {
             if rule == &rules::CUT {
                 format!("the last message begins at byte {at} and passes the end of the file, byte {end}")
             } else {
-                format!("{} bytes in which no message was recognised", end - at)
+                format!("{} in which no message was recognised", count(end - at, "byte"))
             }
         });
         Step::Lost { at, end, rule }
@@ -274,7 +278,7 @@ impl Walk {
             let end = window.end();
             self.at = end;
             self.diagnostics.push(&rules::TAIL, start..end, || {
-                format!("{} bytes behind the end mark hold no message: kept as they are", end - start)
+                format!("{} behind the end mark, without a message: kept as they are", count(end - start, "byte"))
             });
             return Ok(self.finish(Step::Tail { at: start, end }));
         }
@@ -328,12 +332,13 @@ impl Walk {
         match fit {
             Fit::Exact => {}
             Fit::Longer(more) => self.diagnostics.push(&rules::TRAILING_DATA, end - more..end, || {
-                format!("{more} bytes behind the content of a {}", crate::schema::type_name(id))
+                format!("{} behind the content of a {}", count(more, "byte"), crate::schema::type_name(id))
             }),
             Fit::Short => self.diagnostics.push(&rules::BAD_PAYLOAD, at..end, || {
                 let len = end - at - HEADER_LEN;
                 format!(
-                    "{len} bytes of data are too few for the content of this {}",
+                    "{} of data, too few for the content of this {}",
+                    count(len, "byte"),
                     crate::schema::type_name(id)
                 )
             }),

@@ -1,6 +1,7 @@
 //! The file's own index (section 3.3): a hint that is checked against the messages.
 
 use crate::locate::Located;
+use rovelog_core::text::count;
 
 /// The second 0 of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,8 +95,8 @@ impl Check {
             return IndexState::Absent;
         }
         if !self.behind {
-            let claimed = self.claimed;
-            return IndexState::Rebuilt(format!("no message begins behind the {claimed} entries it claims"));
+            let claimed = count(self.claimed, "entry");
+            return IndexState::Rebuilt(format!("no message begins behind the {claimed} that it claims"));
         }
         // Entries past the last message say "nothing more".
         let rest = |run: &Run| {

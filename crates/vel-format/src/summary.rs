@@ -1,5 +1,6 @@
 //! What a walk over a log learns: topics, counts, the meaning of its numbers, and the lines of `info`.
 
+use rovelog_core::text::count;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -346,9 +347,9 @@ impl Summary {
             let tail = size.saturating_sub(ended);
             let text = match (counts.left_out, tail) {
                 (0, 0) => "end mark".to_owned(),
-                (0, _) => format!("end mark, {tail} bytes behind it"),
+                (0, _) => format!("end mark, {} behind it", count(tail, "byte")),
                 (left_out, _) => {
-                    format!("end mark, {tail} bytes behind it with {left_out} messages left out")
+                    format!("end mark, {} left out behind it ({})", count(left_out, "message"), count(tail, "byte"))
                 }
             };
             let value =
@@ -396,9 +397,14 @@ impl Summary {
         let sensor = meaning.velodyne.as_ref();
         let text = match sensor {
             Some(sensor) => {
-                format!("{}, {} returns, {packets} packets", sensor.model.name(), sensor.mode.name())
+                format!(
+                    "{}, {} returns, {}",
+                    sensor.model.name(),
+                    sensor.mode.name(),
+                    count(packets, "packet")
+                )
             }
-            None => format!("unknown model, {packets} packets"),
+            None => format!("unknown model, {}", count(packets, "packet")),
         };
         let word = |word: Option<&str>| word.map_or(Value::Null, |word| Value::Text(word.to_owned()));
         let value = Value::record([

@@ -1,6 +1,7 @@
 //! Following block stamps as they come: gaps, clocks that went back or were set, and times of rows that need
 //! nothing but what was before. The stream lives by it; the reader takes its verdicts.
 
+use rovelog_core::text::count;
 use std::ops::Range;
 
 use rovelog_core::Rule;
@@ -130,7 +131,8 @@ impl Tracker {
         let noticed = self.compare(realtime, monotonic);
         match noticed {
             Noticed::Gap { nanos, blocks } => {
-                let text = format!("{nanos} ns are missing before row {row}, about {blocks} blocks");
+                let text =
+                    format!("{nanos} ns are missing before row {row}, about {}", count(blocks, "block"));
                 note(&rules::GAP, range, text);
             }
             Noticed::Backwards => {

@@ -1,5 +1,6 @@
 //! Reading the logger's CSV back into a log.
 
+use rovelog_core::text::count;
 use std::io::{BufRead, Read};
 
 use chrono::NaiveDateTime;
@@ -107,7 +108,7 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     // Blocks are where the stamps are; the number in the header may be that of another file.
     let size = blocks.first().map_or(u64::from(spec.block_rows), |block| block.count);
     if size != u64::from(spec.block_rows) {
-        remarks.push(format!("blocks have {size} rows, the header says {}", spec.block_rows));
+        remarks.push(format!("blocks have {}, the header says {}", count(size, "row"), spec.block_rows));
     }
     blank.lead_in.data_block_size = rovelog_core::wire::U32Le::new(u32::try_from(size).unwrap_or(u32::MAX));
     set_counts(&mut blank, rows)?;

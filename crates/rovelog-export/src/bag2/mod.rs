@@ -5,6 +5,7 @@
 
 mod writer;
 
+use rovelog::core::text;
 use std::io::{self, Write};
 
 use rovelog::rosbag12::BagReader;
@@ -131,13 +132,13 @@ fn losses(bag: &BagReader, lines: &Lines<'_>, tallies: &[Tally]) -> Vec<Loss> {
             Some(Err(loss)) => losses.push(loss.clone()),
             None => {}
         }
-        for (count, what) in [
-            (tally.misfits, "records do not fit the only definition that there is"),
-            (tally.out_of_range, "records have times that a bag cannot hold"),
-            (tally.too_large, "records are larger than a bag can hold"),
+        for (count, why) in [
+            (tally.misfits, "cannot be read by the only definition"),
+            (tally.out_of_range, "with a time that a bag cannot hold"),
+            (tally.too_large, "too large for a bag"),
         ] {
             if count > 0 {
-                losses.push(Loss::new(&topic.name, "", format!("{count} {what}")));
+                losses.push(Loss::new(&topic.name, "", format!("{} {why}", text::count(count, "record"))));
             }
         }
     }

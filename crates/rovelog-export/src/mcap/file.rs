@@ -1,5 +1,6 @@
 //! The file as it is written: its channels, its messages, and what it could not hold.
 
+use rovelog::core::text;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::iter::Peekable;
@@ -203,17 +204,17 @@ impl<'a> File<'a> {
         self.writer.finish()?;
         let mut losses = extras.losses();
         losses.extend(self.unplaced.iter().map(|(topic, count)| {
-            Loss::new(topic, "", format!("{count} messages have times that mcap cannot hold"))
+            Loss::new(topic, "", format!("mcap cannot hold the times of {}", text::count(*count, "message")))
         }));
         for (topic, tally) in self.log.topics().iter().zip(&self.tallies) {
-            let mut lost = |count: u64, what: &str| {
+            let mut lost = |count: u64, noun: &str, why: &str| {
                 if count > 0 {
-                    losses.push(Loss::new(&topic.name, "", format!("{count} {what}")));
+                    losses.push(Loss::new(&topic.name, "", format!("{} {why}", text::count(count, noun))));
                 }
             };
-            lost(tally.undecodable, "records cannot be decoded");
-            lost(tally.out_of_range, "records have times that mcap cannot hold");
-            lost(tally.nulls, "missing values read as 0 or empty in protobuf");
+            lost(tally.undecodable, "record", "cannot be decoded");
+            lost(tally.out_of_range, "record", "with a time that mcap cannot hold");
+            lost(tally.nulls, "missing value", "read as 0 or empty in protobuf");
             if tally.too_deep {
                 losses.push(Loss::new(
                     &topic.name,

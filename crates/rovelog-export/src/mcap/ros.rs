@@ -1,5 +1,6 @@
 //! Records of ROS bags: in their own bytes, or as ROS 2 has them.
 
+use rovelog::core::text;
 use std::collections::BTreeMap;
 
 use ::mcap::records::MessageHeader;
@@ -141,14 +142,14 @@ impl<'a> Ros<'a> {
             }
             losses.extend(messages.line.losses);
             let tally = messages.tally;
-            for (count, what) in [
-                (tally.cut, "records cannot be decoded"),
-                (tally.misfits, "records do not fit the only definition that there is"),
-                (tally.surplus, "records have bytes behind their last field, which ROS 2 has no place for"),
-                (tally.times, "times or durations are more seconds than the 31 bits of ROS 2 hold"),
+            for (count, noun, why) in [
+                (tally.cut, "record", "cannot be decoded"),
+                (tally.misfits, "record", "cannot be read by the only definition"),
+                (tally.surplus, "record", "with bytes behind the last field, which ROS 2 has no place for"),
+                (tally.times, "time", "beyond the 31 bits of seconds that ROS 2 holds"),
             ] {
                 if count > 0 {
-                    losses.push(Loss::new(&topic.name, "", format!("{count} {what}")));
+                    losses.push(Loss::new(&topic.name, "", format!("{} {why}", text::count(count, noun))));
                 }
             }
         }

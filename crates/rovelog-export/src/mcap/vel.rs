@@ -1,6 +1,7 @@
 //! What a VEL log adds: clouds of the Velodyne's revolutions, scans, images, positions and orientation as viewers
 //! draw them; and which of its topics are themselves written.
 
+use rovelog::core::text::count as count_of;
 use std::collections::{BTreeMap, VecDeque};
 
 use rovelog::vel_format::gps::{Fix, quality_name};
@@ -73,7 +74,7 @@ impl<'a> Vel<'a> {
             match reader.revolutions(sensor.as_ref(), how.calibration.as_ref(), how.points, 0) {
                 Ok(revolutions) => vel.revolutions = Some(revolutions),
                 Err(error) => {
-                    vel.left.insert(topic.id, (0, format!("records make no clouds: {error}")));
+                    vel.left.insert(topic.id, (0, format!("without a cloud: {error}")));
                 }
             }
         }
@@ -116,7 +117,7 @@ impl<'a> Vel<'a> {
     fn scan(&mut self, topic: &Topic, scan: &LaserRef<'_>, at: i64, out: &mut Vec<Extra>) {
         let (Some(points), Some(sensor)) = (scan.points(), self.sensors.get(&topic.id)) else {
             let name = text(scan.sensor_type);
-            self.left(topic, &format!("scans of a sensor whose angles are not known ({name:?})"));
+            self.left(topic, &format!("of a sensor whose angles are not known ({name:?})"));
             return;
         };
         let points: Vec<_> = points.collect();
@@ -144,7 +145,7 @@ impl<'a> Vel<'a> {
     fn image(&mut self, topic: &Topic, image: &ImageRef<'_>, at: i64, out: &mut Vec<Extra>) {
         let encoding = image.encoding();
         let (Some(sensor), true) = (self.sensors.get(&topic.id), encoding != Encoding::Unknown) else {
-            self.left(topic, "images of an unknown layout");
+            self.left(topic, "of an unknown layout");
             return;
         };
         let [compressed, raw] = sensor.channels.clone();
@@ -295,7 +296,7 @@ impl Extras for Vel<'_> {
         let topic = record.topic;
         let Some(kind) = kind(topic) else {
             if is_unknown(topic) {
-                self.left(topic, "records of an unknown type");
+                self.left(topic, "of an unknown type");
             }
             return;
         };
@@ -322,7 +323,11 @@ impl Extras for Vel<'_> {
         let topics = self.reader.topics();
         let some = self.left.iter().filter(|(_, (count, _))| *count > 0);
         some.map(|(id, (count, why))| {
-            Loss::new(&topics[id.index()].name, "", format!("{count} {why}; --raw keeps their bytes"))
+            Loss::new(
+                &topics[id.index()].name,
+                "",
+                format!("{} {why}; --raw keeps the bytes", count_of(*count, "record")),
+            )
         })
         .collect()
     }

@@ -4,6 +4,7 @@
 mod map;
 mod panels;
 
+use rovelog::core::text::count;
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -132,7 +133,7 @@ fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page
         let _ = writeln!(page, "<tr><th>{}</th><td>{}</td></tr>", escape(key), escape(value));
     };
     fact("format", &format!("{} {}", log.format().name, info.version));
-    fact("size", &format!("{} bytes", info.size));
+    fact("size", &count(info.size, "byte"));
     fact("state", info.state.name());
     let time = |time: Timestamp| match time.to_unix(info.utc.as_ref()).and_then(Timestamp::rfc3339) {
         Some(utc) => format!("{utc} ({} clock {} s)", time.clock, time.seconds()),
@@ -150,7 +151,7 @@ fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page
     if let Some(utc) = &info.utc {
         fact("UTC", &format!("{}: {}", utc.rule, utc.evidence));
     }
-    fact("records", &format!("{} on {} topics", info.records, log.topics().len()));
+    fact("records", &format!("{} on {}", info.records, count(log.topics().len(), "topic")));
     if !redact {
         for detail in &info.details {
             if let Some(text) = &detail.text {
@@ -277,9 +278,9 @@ fn parameters(parameters: &rovelog::ulog_format::Parameters, page: &mut Page) {
     page.section("parameters", "Parameters", "Parameters");
     let _ = writeln!(
         page,
-        "<p class=\"note\">{} parameters, {} changes in the log{}.</p>",
-        parameters.initial.len(),
-        parameters.changed.len(),
+        "<p class=\"note\">{}, {} in the log{}.</p>",
+        count(parameters.initial.len(), "parameter"),
+        count(parameters.changed.len(), "change"),
         if known { "; those that are not at their default come first" } else { "" }
     );
     page.push_str("<div class=\"scroll\"><table>\n<tr><th>name</th><th>value</th><th>default</th></tr>\n");

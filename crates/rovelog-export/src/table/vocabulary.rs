@@ -3,6 +3,7 @@
 //! A table begins with `t_ns`, the log's own clock to the nanosecond, and `time`, the same on the calendar where
 //! the log tells; then come the fields. What a log calls `time` itself gets a `_` behind its name.
 
+use rovelog::core::text::count;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -154,7 +155,7 @@ impl Vocabulary {
         losses.extend(self.losses);
         for (column, field) in self.columns.iter().zip(self.schema.fields()) {
             if column.lost > 0 {
-                let why = format!("{} values above the range of int64 became null", column.lost);
+                let why = format!("{} above the range of int64 became null", count(column.lost, "value"));
                 losses.push(Loss::new(&self.topic, field.name(), why));
             }
         }

@@ -1,5 +1,6 @@
 //! Values into bytes.
 
+use rovelog_core::text::count;
 use std::borrow::Cow;
 
 use rovelog_core::{Scalar, Value};
@@ -263,7 +264,10 @@ fn slot(slot: &Slot, value: &Value, out: &mut [u8]) -> Result<(), Misfit> {
         };
         let len = slot.len.unwrap_or(1);
         if bytes.len() > len {
-            return Err((String::new(), format!("{} bytes of text do not fit char[{len}]", bytes.len())));
+            return Err((
+                String::new(),
+                format!("char[{len}] is too short for {} of text", count(bytes.len(), "byte")),
+            ));
         }
         out[..bytes.len()].copy_from_slice(bytes);
         return Ok(());
@@ -285,7 +289,7 @@ fn slot(slot: &Slot, value: &Value, out: &mut [u8]) -> Result<(), Misfit> {
             Ok(())
         }
         Value::List(values) => {
-            Err((String::new(), format!("{} elements were given for {len}", values.len())))
+            Err((String::new(), format!("{} given for {len}", count(values.len(), "element"))))
         }
         other => misfit(other, "a list"),
     }

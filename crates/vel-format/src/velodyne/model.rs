@@ -2,6 +2,7 @@
 //! docs/formats/vel.md.
 
 use crate::wire::VelodynePacket;
+use rovelog_core::text;
 
 /// A family of sensors whose packets are read alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -202,19 +203,19 @@ pub(crate) fn detect_samples(samples: &[Sample]) -> Option<Sensor> {
     let first = samples.first()?;
     let count = samples.len();
     let constant = samples.iter().all(|sample| sample.bytes == first.bytes);
-    let assumed = count < SURE;
+    let (assumed, packets) = (count < SURE, text::count(count, "packet"));
     if constant
         && let (Some(mode), Some(model)) =
             (ReturnMode::by_byte(first.bytes.0), Model::by_product(first.bytes.1))
     {
         let (a, b) = first.bytes;
-        let evidence = format!("{count} packets end in {a:02x} {b:02x}");
+        let evidence = format!("{packets} with {a:02x} {b:02x} at the end");
         return Some(Sensor { model, mode, evidence, assumed });
     }
     let step = step(samples);
     let stamp = step.map_or("no stamps".to_owned(), |step| format!("{step} us a packet"));
     let told = |model, mode, why: &str| {
-        Some(Sensor { model, mode, evidence: format!("{count} packets: {why}, {stamp}"), assumed })
+        Some(Sensor { model, mode, evidence: format!("{packets}: {why}, {stamp}"), assumed })
     };
     if first.one_bank && samples.iter().all(|sample| sample.one_bank) {
         // Firmware of before 2016 leaves the last two bytes unset.
