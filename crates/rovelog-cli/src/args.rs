@@ -1,11 +1,15 @@
 //! The command line as a whole: its commands, and what help and the version say.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser};
 
 use crate::commands::Command;
 use crate::context::Global;
+use crate::text::{escape, steers};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,7 +23,7 @@ Exit codes: 0 done, 1 failure, 2 bad arguments, 3 done, but data was lost.";
 /// Look into sensor logs: what they hold, exactly, and nothing lost silently.
 #[derive(Parser)]
 #[command(name = "rovelog", version = version(), after_help = EXAMPLES, max_term_width = 100)]
-#[command(disable_help_subcommand = true, subcommand_value_name = "COMMAND")]
+#[command(subcommand_value_name = "COMMAND")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -34,7 +38,25 @@ pub(crate) fn parse(args: Vec<OsString>) -> Cli {
         let _ = Cli::command().print_help();
         std::process::exit(0);
     }
-    Cli::parse_from(args)
+    // An argument may be the name of a file, which may hold anything.
+    let harmful = args.iter().any(|arg| arg.to_string_lossy().contains(steers));
+    Cli::try_parse_from(args).unwrap_or_else(|mut error| {
+        // That an option of another command could be a value helps nobody.
+        if let Some(ContextValue::StyledStrs(tips)) = error.remove(ContextKind::Suggested) {
+            let keep = |tip: &StyledStr| !tip.to_string().contains("as a value");
+            let tips: Vec<_> = tips.into_iter().filter(keep).collect();
+            if !tips.is_empty() {
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+            }
+        }
+        if !harmful {
+            error.exit();
+        }
+        let text = error.to_string();
+        let lines: Vec<_> = text.lines().map(escape).collect();
+        let _ = writeln!(std::io::stderr().lock(), "{}", lines.join("\n"));
+        std::process::exit(error.exit_code());
+    })
 }
 
 /// The version and the formats that are built in.

@@ -9,8 +9,10 @@ use rovelog::vel_format::declared::Types;
 use rovelog::{Error, LogInfo, ReadOptions};
 
 use crate::failure::{Failure, Outcome, Status};
+use crate::input::Input;
 use crate::notices::Notices;
 use crate::output::Out;
+use crate::progress::Progress;
 use crate::text::{Paint, parse_size};
 use crate::times::{TimeArgs, Times};
 
@@ -28,7 +30,7 @@ pub(crate) struct Global {
     #[arg(short, long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     pub(crate) color: Color,
-    /// No progress bar
+    /// Only results, warnings and errors: no progress bar, no notes
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     /// Say more: exact sizes, both forms of time, causes of errors
@@ -86,16 +88,25 @@ pub(crate) enum Color {
 pub(crate) struct Context {
     pub(crate) global: Global,
     pub(crate) notices: Notices,
+    pub(crate) progress: Progress,
     /// How logs are opened.
     pub(crate) options: ReadOptions,
 }
 
 impl Context {
-    pub(crate) fn new(global: Global) -> Self {
+    pub(crate) fn new(global: Global, progress: Progress) -> Self {
         let paint = paint(global.color, std::io::stderr().is_terminal());
+        let notices = Notices::new(global.verbose, paint, progress.clone());
         let mut options = ReadOptions::default();
         options.limits.unpacked = global.max_unpacked.unwrap_or(options.limits.unpacked);
-        Self { notices: Notices::new(global.verbose, paint), global, options }
+        Self { notices, progress, global, options }
+    }
+
+    /// A line about what was done, unless only results are wanted.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.global.quiet {
+            self.notices.note(text);
+        }
     }
 
     /// Reads the declarations that the user named. They are checked before any log is opened, so that what is
@@ -112,7 +123,7 @@ impl Context {
     /// Standard output, coloured or not.
     pub(crate) fn out(&self) -> Out {
         let terminal = std::io::stdout().is_terminal();
-        Out::new(terminal, paint(self.global.color, terminal))
+        Out::new(terminal, paint(self.global.color, terminal), self.progress.clone())
     }
 
     /// The format asked for, where the command writes it.
@@ -131,14 +142,18 @@ impl Context {
     }
 
     /// Runs `each` for all files: goes on after a failure, and the worst outcome wins (1, then 3, then 0).
-    pub(crate) fn for_all<T>(
-        &self,
-        files: impl IntoIterator<Item = T>,
-        mut each: impl FnMut(T) -> Outcome,
-    ) -> Outcome {
+    pub(crate) fn for_all(&self, inputs: &[Input], mut each: impl FnMut(&Input) -> Outcome) -> Outcome {
+        let size = |input: &Input| std::fs::metadata(&input.path).map_or(0, |metadata| metadata.len());
+        let mut done = 0;
+        if inputs.len() > 1 {
+            self.progress.begin(Some(inputs.iter().map(size).sum()));
+        }
         let mut worst = Status::Done;
-        for file in files {
-            match each(file) {
+        for input in inputs {
+            let outcome = each(input);
+            done += size(input);
+            self.progress.at(done);
+            match outcome {
                 Ok(status) => worst = worst.max(status),
                 Err(failure) if failure.ends_the_run() => return Err(failure),
                 Err(failure) => {

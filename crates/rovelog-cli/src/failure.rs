@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rovelog::{Error, ErrorKind};
 
+use crate::outfile::Refused;
+
 /// How a command ended; the greater, the worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Status {
@@ -87,6 +89,9 @@ impl From<Error> for Failure {
         if io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
             return Self::Closed;
         }
+        if let Some(failure) = io.and_then(Refused::failure) {
+            return failure;
+        }
         let mut behind = Vec::new();
         let mut source = std::error::Error::source(&error);
         while let Some(error) = source {
@@ -105,7 +110,8 @@ impl From<io::Error> for Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::Closed;
         }
-        Self::failed(format!("cannot write the results: {error}"))
+        let other = || Self::failed(format!("cannot write the results: {error}"));
+        Refused::failure(&error).unwrap_or_else(other)
     }
 }
 

@@ -8,7 +8,6 @@ use rovelog_export::Provenance;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::progress::Progress;
 
 /// The log that a command is about.
 #[derive(clap::Args)]
@@ -54,6 +53,17 @@ impl Input {
     /// The name that machines get.
     pub(crate) fn name(&self) -> String {
         self.path.to_string_lossy().into_owned()
+    }
+
+    /// The files that are read with this log, none of which may be the output: the log, the other files that belong
+    /// to it, and declared types.
+    pub(crate) fn files(&self, context: &Context) -> Vec<PathBuf> {
+        let mut files = vec![self.path.clone()];
+        if !self.is_stdin() {
+            files.extend(rovelog::companions(&self.path, format(context)));
+        }
+        files.extend(context.global.types.clone());
+        files
     }
 
     /// A name for a log that is made of this one, for messages: `flight.part.ulg`.
@@ -188,11 +198,10 @@ impl Survey {
     pub(crate) fn new(input: &Input, context: &Context) -> Result<Self, Failure> {
         let mut survey = if input.is_stdin() {
             let mut stream = input.stream(context)?;
-            let mut progress = Progress::new(context, None);
             loop {
                 let record = stream.next_record().map_err(|error| Failure::from(error).at(&input.path))?;
                 match record {
-                    Some(record) => progress.at(record.offset),
+                    Some(record) => context.progress.at(record.offset),
                     None => break,
                 }
             }

@@ -7,6 +7,7 @@
 mod args;
 mod commands;
 mod context;
+mod destination;
 mod failure;
 mod input;
 mod machine;
@@ -19,6 +20,7 @@ mod select;
 mod table;
 mod text;
 mod times;
+mod unfinished;
 mod velodyne;
 mod when;
 
@@ -34,7 +36,9 @@ pub fn run(args: Vec<OsString>) -> u8 {
     rovelog::end_without_memory();
     commands::completion::answer();
     let cli = args::parse(args);
-    let mut context = context::Context::new(cli.global);
+    let (progress, watcher) = progress::Progress::watch(cli.global.quiet);
+    let mut context = context::Context::new(cli.global, progress);
     let outcome = context.declare().and_then(|()| commands::run(cli.command, &context));
+    drop(watcher);
     context.notices.finish(outcome)
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use rovelog::Ledger;
 
 use crate::failure::{Failure, Outcome, Status};
+use crate::progress::Progress;
 use crate::text::{Paint, escape, with_file};
 
 /// Warnings of one kind that are printed; the rest is counted.
@@ -19,12 +20,23 @@ const PRINTED: u64 = 5;
 pub(crate) struct Notices {
     verbose: bool,
     paint: Paint,
+    progress: Progress,
     warned: RefCell<BTreeMap<&'static str, u64>>,
 }
 
 impl Notices {
-    pub(crate) fn new(verbose: bool, paint: Paint) -> Self {
-        Self { verbose, paint, warned: RefCell::default() }
+    pub(crate) fn new(verbose: bool, paint: Paint, progress: Progress) -> Self {
+        Self { verbose, paint, progress, warned: RefCell::default() }
+    }
+
+    /// A line about what was done, for people.
+    pub(crate) fn note(&self, text: &str) {
+        self.say(&escape(text));
+    }
+
+    /// A failure that does not end the command, as a warning.
+    pub(crate) fn setback(&self, failure: &Failure) {
+        self.tell(&self.paint.yellow("warning:"), failure);
     }
 
     /// A warning; after the fifth of a `kind` they are only counted. `kind` reads on after "3 more": a plural.
@@ -33,7 +45,7 @@ impl Notices {
         let count = warned.entry(kind).or_default();
         *count += 1;
         if *count <= PRINTED {
-            say(&format!("{} {}", self.paint.yellow("warning:"), escape(text)));
+            self.say(&format!("{} {}", self.paint.yellow("warning:"), escape(text)));
         }
     }
 
@@ -50,8 +62,12 @@ impl Notices {
 
     /// A failure, with its next step.
     pub(crate) fn failure(&self, failure: &Failure) {
+        self.tell(&self.paint.red("error:"), failure);
+    }
+
+    fn tell(&self, word: &str, failure: &Failure) {
         let Failure::Said(said) = failure else { return };
-        let mut text = format!("{} {}", self.paint.red("error:"), escape(&said.cause));
+        let mut text = format!("{word} {}", escape(&said.cause));
         if let Some(file) = &said.file {
             let _ = write!(text, ": {}", escape(&shown(file)));
         }
@@ -64,14 +80,21 @@ impl Notices {
             let next = said.file.as_deref().map_or_else(|| next.clone(), |file| with_file(next, file));
             let _ = write!(text, "\n  {} {}", self.paint.bold("next:"), escape(&next));
         }
-        say(&text);
+        self.say(&text);
+    }
+
+    /// One line on stderr. Where that is closed, there is nobody to tell.
+    fn say(&self, text: &str) {
+        self.progress.above(|| {
+            let _ = writeln!(io::stderr().lock(), "{text}");
+        });
     }
 
     /// Says what is left to say; the exit code.
     pub(crate) fn finish(&self, outcome: Outcome) -> u8 {
         for (kind, count) in &*self.warned.borrow() {
             if let Some(more) = count.checked_sub(PRINTED).filter(|more| *more > 0) {
-                say(&format!("{} {more} more {kind}", self.paint.yellow("warning:")));
+                self.say(&format!("{} {more} more {kind}", self.paint.yellow("warning:")));
             }
         }
         match outcome {
@@ -85,16 +108,6 @@ impl Notices {
             }
         }
     }
-}
-
-/// A line about what was done, for people.
-pub(crate) fn note(text: &str) {
-    say(&escape(text));
-}
-
-/// One line on stderr. Where that is closed, there is nobody to tell.
-fn say(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// A path as people read it.

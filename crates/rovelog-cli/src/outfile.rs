@@ -1,12 +1,12 @@
 //! Output files that cannot do harm: never an input, nothing overwritten unasked, and whole or not there.
 
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::fmt;
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
-use crate::context::{Context, Format};
 use crate::failure::Failure;
-use crate::output::Out;
+use crate::unfinished;
 
 /// The option of commands that write a file.
 #[derive(Clone, Copy, Default, clap::Args)]
@@ -16,19 +16,31 @@ pub(crate) struct OutArgs {
     pub(crate) force: bool,
 }
 
-/// A file that is written beside its final place, as `OUT.partial`, and moved there when it is complete.
+/// A file that is written next to its final place, as `OUT.partial`, and moved there when it is complete.
 /// Dropped before [`finish`](Self::finish), it leaves nothing behind.
+///
+/// The partial file is locked while it is written. One that is not locked was left by a run that was killed, and
+/// is replaced.
 pub(crate) struct OutFile {
     file: BufWriter<File>,
     /// The path that the user gave, for messages.
-    path: PathBuf,
-    /// The file to move, and where to; `None` where a device or a pipe is written in place.
-    pending: Option<(PathBuf, PathBuf)>,
+    pub(crate) path: PathBuf,
+    /// `None` where a device or a pipe is written in place.
+    pending: Option<Pending>,
+}
+
+/// How a complete file gets its name.
+struct Pending {
+    partial: PathBuf,
+    target: PathBuf,
+    force: bool,
+    /// The file stays only if the rest of its folder is complete too.
+    provisional: bool,
 }
 
 impl OutFile {
-    /// Begins a file at `path`. `inputs` are the logs that the command reads; `-` is stdin.
-    pub(crate) fn create(path: &Path, inputs: &[&Path], args: OutArgs) -> Result<Self, Failure> {
+    /// Begins a file at `path`. `inputs` are the files that the command reads; `-` is stdin.
+    pub(crate) fn create(path: &Path, inputs: &[PathBuf], args: OutArgs) -> Result<Self, Failure> {
         let failed = |error: io::Error| cannot_write(path, &error);
         let existing = match fs::metadata(path) {
             Ok(metadata) => Some(metadata),
@@ -42,6 +54,9 @@ impl OutFile {
             refuse_input(path, existing, inputs)?;
             if !existing.is_file() {
                 let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+                if file.is_terminal() {
+                    return Err(Failure::usage("the output is a terminal").next("name a file").at(path));
+                }
                 return Ok(Self { file: buffered(file), path: path.to_owned(), pending: None });
             }
             if !args.force {
@@ -49,156 +64,188 @@ impl OutFile {
                     .next("name another file, or replace this one: --force")
                     .at(path));
             }
+            // A rename would replace a file that nobody may write.
+            if existing.permissions().readonly() || is_denied(path) {
+                return Err(Failure::failed("the output is write-protected")
+                    .next("name another file, or allow it: chmod u+w FILE")
+                    .at(path));
+            }
         }
-        // A link stays a link: what it leads to is replaced.
-        let target =
-            if existing.is_some() { fs::canonicalize(path).map_err(failed)? } else { path.to_owned() };
+        // A link stays a link: the file that it leads to is written, whether it exists or not.
+        let target = leads_to(path).map_err(failed)?;
         let mut partial = target.clone().into_os_string();
         partial.push(".partial");
         let partial = PathBuf::from(partial);
-        if let Ok(left) = fs::symlink_metadata(&partial) {
-            refuse_input(&partial, &left, inputs)?;
-            if !args.force {
-                return Err(Failure::usage("an earlier run left a part of the output, or one is under way")
-                    .next("remove the file FILE, or use --force")
-                    .at(&partial));
-            }
-            fs::remove_file(&partial).map_err(|error| cannot_write(&partial, &error))?;
+        let file = claim(&partial, inputs)?;
+        let pending = Some(Pending { partial, target, force: args.force, provisional: false });
+        let out = Self { file: buffered(file), path: path.to_owned(), pending };
+        if let Some(existing) = &existing {
+            out.file.get_ref().set_permissions(existing.permissions()).map_err(failed)?;
         }
-        let file = OpenOptions::new().write(true).create_new(true).open(&partial).map_err(failed)?;
-        Ok(Self { file: buffered(file), path: path.to_owned(), pending: Some((partial, target)) })
+        Ok(out)
     }
 
-    /// Completes the file; only now does it have its name.
+    /// Completes the file. Only now does it have its name.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
-        self.file.flush().map_err(|error| cannot_write(&self.path, &error))?;
-        if let Some((partial, target)) = self.pending.take() {
-            let moved = fs::rename(&partial, &target);
-            if moved.is_err() {
-                let _ = fs::remove_file(&partial);
-            }
-            moved.map_err(|error| cannot_write(&self.path, &error))?;
+        let failed = |error: io::Error| cannot_write(&self.path, &error);
+        self.file.flush().map_err(failed)?;
+        let Some(pending) = &self.pending else { return Ok(()) };
+        let Pending { partial, target, force, provisional } = pending;
+        let provisional = *provisional && (!force || fs::symlink_metadata(target).is_err());
+        if !provisional {
+            on_disk(self.file.get_ref()).map_err(failed)?;
         }
-        Ok(())
+        let mut unfinished = unfinished::lock();
+        let moved = if *force { fs::rename(partial, target) } else { name_new(partial, target) };
+        moved.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Failure::failed("another file got the name of the output")
+                .next("name another file, or replace this one: --force")
+                .at(&self.path),
+            _ => failed(error),
+        })?;
+        unfinished.keep(partial);
+        if provisional {
+            unfinished.add(target);
+        }
+        let folder = target.parent().filter(|_| !provisional).map(Path::to_owned);
+        self.pending = None;
+        drop(unfinished);
+        folder
+            .map_or(Ok(()), |folder| folder_on_disk(&folder))
+            .map_err(|error| cannot_write(&self.path, &error))
     }
 }
 
 impl Write for OutFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        self.file.write(bytes).map_err(|error| Refused::by(&self.path, error))
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)
+        self.file.write_all(bytes).map_err(|error| Refused::by(&self.path, error))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.file.flush().map_err(|error| Refused::by(&self.path, error))
     }
 }
 
 impl Drop for OutFile {
     fn drop(&mut self) {
-        if let Some((partial, _)) = &self.pending {
-            // Whatever failed has been said; a part of a file helps nobody.
-            let _ = fs::remove_file(partial);
+        if let Some(pending) = &self.pending {
+            unfinished::lock().remove(&pending.partial);
         }
     }
 }
 
-/// The options of commands that write one file, which may go to stdout.
-#[derive(clap::Args)]
-pub(crate) struct OutputArgs {
-    /// The file to write; - is stdout, where that is a pipe or a file
-    #[arg(short, long, value_name = "OUT")]
-    output: Option<PathBuf>,
-    #[command(flatten)]
-    out: OutArgs,
+/// A folder for the files of one run. Dropped before [`keep`](Self::keep), it leaves nothing that this run made.
+pub(crate) struct OutFolder {
+    path: PathBuf,
+    /// The highest folder that had to be made, or the folder itself.
+    top: PathBuf,
+    args: OutArgs,
 }
 
-impl OutputArgs {
-    /// Begins the file; `example` is a fitting name for one.
-    pub(crate) fn create(
-        &self,
-        example: &str,
-        inputs: &[&Path],
-        context: &Context,
-    ) -> Result<Destination, Failure> {
-        Destination::create(self.path(), example, inputs, self.out, context)
+impl OutFolder {
+    /// Makes the folder where it is missing.
+    pub(crate) fn create(path: &Path, args: OutArgs) -> Result<Self, Failure> {
+        if path.exists() && !path.is_dir() {
+            return Err(Failure::usage("the output is a file, not a folder")
+                .next("name a folder, which need not exist")
+                .at(path));
+        }
+        let top = path.ancestors().take_while(|folder| is_missing(folder)).last().unwrap_or(path);
+        let folder = Self { path: path.to_owned(), top: top.to_owned(), args };
+        folder.make(path)?;
+        Ok(folder)
     }
 
-    /// The path that was named, if it is not that of stdout.
-    pub(crate) fn path(&self) -> Option<&Path> {
-        self.output.as_deref().filter(|path| *path != Path::new("-"))
+    /// Makes a folder in this one.
+    pub(crate) fn folder(&self, name: &str) -> Result<(), Failure> {
+        self.make(&self.path.join(name))
     }
 
-    /// The name that machines get.
-    pub(crate) fn name(&self) -> String {
-        self.path().unwrap_or(Path::new("-")).to_string_lossy().into_owned()
-    }
-}
-
-/// Where a command writes what is not for a terminal: a file, or stdout.
-pub(crate) enum Destination {
-    File(Box<OutFile>),
-    Stdout(Out),
-}
-
-impl Destination {
-    /// Begins the output at `path`; none is stdout. `example` is a fitting file name.
-    pub(crate) fn create(
-        path: Option<&Path>,
-        example: &str,
-        inputs: &[&Path],
-        args: OutArgs,
-        context: &Context,
-    ) -> Result<Self, Failure> {
-        if let Some(path) = path {
-            return Ok(Self::File(Box::new(OutFile::create(path, inputs, args)?)));
+    fn make(&self, path: &Path) -> Result<(), Failure> {
+        let mut unfinished = unfinished::lock();
+        let missing: Vec<_> = path.ancestors().take_while(|folder| is_missing(folder)).collect();
+        for folder in missing.into_iter().rev() {
+            fs::create_dir(folder)
+                .map_err(|error| Failure::failed(format!("cannot make the folder: {error}")).at(folder))?;
+            unfinished.add(folder);
         }
-        if context.global.format != Format::Text {
-            return Err(Failure::usage("the output and the report cannot both go to stdout")
-                .next(format!("write the output to a file: -o {example}")));
-        }
-        let out = context.out();
-        if out.terminal {
-            return Err(Failure::usage("stdout is a terminal, and the output is not for one")
-                .next(format!("write it to a file: -o {example}, or into a pipe")));
-        }
-        Ok(Self::Stdout(out))
+        Ok(())
     }
 
-    /// Completes the output; the path of the file, if it is one.
-    pub(crate) fn finish(self) -> Result<Option<PathBuf>, Failure> {
-        match self {
-            Self::File(file) => {
-                let path = file.path.clone();
-                file.finish()?;
-                Ok(Some(path))
-            }
-            Self::Stdout(mut out) => {
-                out.flush()?;
-                Ok(None)
-            }
+    /// Begins a file at `path`, which is in this folder.
+    pub(crate) fn file(&self, path: &Path, inputs: &[PathBuf]) -> Result<OutFile, Failure> {
+        let mut file = OutFile::create(path, inputs, self.args)?;
+        if let Some(pending) = &mut file.pending {
+            // A file elsewhere that a link led to is not ours to remove.
+            pending.provisional = pending.target.starts_with(&self.path);
         }
+        Ok(file)
+    }
+
+    /// Keeps the folder and its files: all of them are complete.
+    pub(crate) fn keep(self) -> Result<(), Failure> {
+        let made = unfinished::lock().below(&self.top);
+        let (folders, files): (Vec<_>, Vec<_>) = made.into_iter().partition(|path| path.is_dir());
+        // File systems write many files at once as fast as one.
+        let synced = std::thread::scope(|scope| {
+            let sync = |files: &[PathBuf]| {
+                files.iter().try_for_each(|file| on_disk(&OpenOptions::new().append(true).open(file)?))
+            };
+            let pieces = files.chunks(files.len().div_ceil(16).max(1));
+            let threads: Vec<_> = pieces.map(|files| scope.spawn(move || sync(files))).collect();
+            let ended = threads.into_iter().map(|thread| thread.join().unwrap_or(Ok(())));
+            ended.collect::<io::Result<()>>()
+        });
+        let parent = self.top.parent().unwrap_or(Path::new(""));
+        let mut folders = folders.iter().map(PathBuf::as_path).chain([self.path.as_path(), parent]);
+        let synced = synced.and_then(|()| folders.try_for_each(folder_on_disk));
+        synced.map_err(|error| cannot_write(&self.path, &error))?;
+        unfinished::lock().keep_below(&self.top);
+        Ok(())
     }
 }
 
-impl Write for Destination {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::File(file) => file.write(bytes),
-            Self::Stdout(out) => out.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::File(file) => file.flush(),
-            Self::Stdout(out) => out.flush(),
-        }
+impl Drop for OutFolder {
+    fn drop(&mut self) {
+        unfinished::lock().remove_below(&self.top);
     }
 }
+
+/// An error of an output. It knows the output, so that no message takes it for an error of the log.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    path: PathBuf,
+    error: io::Error,
+}
+
+impl Refused {
+    /// `error` as one of the output at `path`; stdout has none.
+    pub(crate) fn by(path: &Path, error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), Self { path: path.to_owned(), error })
+    }
+
+    /// The failure, if `error` is of an output.
+    pub(crate) fn failure(error: &io::Error) -> Option<Failure> {
+        let refused: &Self = error.get_ref()?.downcast_ref()?;
+        Some(if refused.path.as_os_str().is_empty() {
+            Failure::failed(format!("cannot write the results: {}", refused.error)).at(Path::new("stdout"))
+        } else {
+            cannot_write(&refused.path, &refused.error)
+        })
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for Refused {}
 
 fn buffered(file: File) -> BufWriter<File> {
     BufWriter::with_capacity(1 << 16, file)
@@ -209,21 +256,126 @@ fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::NotFound => failure.next("check the path: its folder does not exist"),
         io::ErrorKind::PermissionDenied => failure.next("write to a folder that is yours"),
+        io::ErrorKind::StorageFull => failure.next("make room on the disk, or write to another one"),
         _ => failure,
     }
 }
 
+/// Whether the user may not write an existing file.
+fn is_denied(path: &Path) -> bool {
+    let opened = OpenOptions::new().write(true).open(path);
+    opened.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+}
+
+fn is_missing(folder: &Path) -> bool {
+    !folder.as_os_str().is_empty() && !folder.exists()
+}
+
+/// The end of a chain of links, which need not exist.
+fn leads_to(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..40 {
+        let Ok(next) = fs::read_link(&path) else { return Ok(path) };
+        path = path.parent().unwrap_or(Path::new("")).join(next);
+    }
+    Err(io::Error::other("too many links"))
+}
+
+/// Creates and locks a partial file. One that no run holds is replaced.
+fn claim(partial: &Path, inputs: &[PathBuf]) -> Result<File, Failure> {
+    let failed = |error: io::Error| cannot_write(partial, &error);
+    let mut unfinished = unfinished::lock();
+    // Only another run that takes the same name at this moment makes a second attempt necessary.
+    for _ in 0..100 {
+        match OpenOptions::new().write(true).create_new(true).open(partial) {
+            Ok(file) => {
+                // A file system without locks holds nobody up.
+                if !matches!(file.try_lock(), Err(TryLockError::WouldBlock)) && is_at(&file, partial) {
+                    unfinished.add(partial);
+                    return Ok(file);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let Ok(left) = fs::symlink_metadata(partial) else { continue };
+                refuse_input(partial, &left, inputs)?;
+                if !left.is_file() {
+                    return Err(failed(error));
+                }
+                let file = match OpenOptions::new().write(true).open(partial) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    opened => opened.map_err(failed)?,
+                };
+                if file.try_lock().is_err() {
+                    break;
+                }
+                if is_at(&file, partial) {
+                    fs::remove_file(partial).map_err(failed)?;
+                }
+            }
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Err(Failure::usage("another run is writing this output")
+        .next("wait until it is done, or name another file; if there is no such run, remove FILE")
+        .at(partial))
+}
+
+/// Gives a complete file its name, unless another file has it.
+fn name_new(partial: &Path, target: &Path) -> io::Result<()> {
+    match fs::hard_link(partial, target) {
+        Ok(()) => fs::remove_file(partial),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        // A file system without hard links.
+        Err(_) if fs::symlink_metadata(target).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(partial, target),
+    }
+}
+
+/// Waits until a file is on the disk, where its file system can.
+fn on_disk(file: &File) -> io::Result<()> {
+    match file.sync_all() {
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
+            Ok(())
+        }
+        synced => synced,
+    }
+}
+
+/// Waits until the names in a folder are on the disk.
+fn folder_on_disk(folder: &Path) -> io::Result<()> {
+    if cfg!(windows) {
+        return Ok(());
+    }
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    match File::open(folder) {
+        // A folder that may be written but not read.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        opened => on_disk(&opened?),
+    }
+}
+
 /// An error where `output` is one of `inputs`, by whatever name.
-fn refuse_input(path: &Path, output: &Metadata, inputs: &[&Path]) -> Result<(), Failure> {
+fn refuse_input(path: &Path, output: &Metadata, inputs: &[PathBuf]) -> Result<(), Failure> {
     for input in inputs {
-        let stdin = *input == Path::new("-");
-        let input = if stdin { Path::new("/dev/stdin") } else { input };
-        let Ok(metadata) = fs::metadata(input) else { continue };
-        if metadata.is_file() && same(path, output, input, &metadata) {
-            return Err(Failure::usage("the output is the input").next("name another file").at(path));
+        let stdin = input == Path::new("-");
+        let file = if stdin { Path::new("/dev/stdin") } else { input };
+        let Ok(metadata) = fs::metadata(file) else { continue };
+        if metadata.is_file() && same(path, output, file, &metadata) {
+            let what = if stdin || inputs.first() == Some(input) {
+                "the output is the input".to_owned()
+            } else {
+                format!("the output is a file that is read, {}", input.display())
+            };
+            return Err(Failure::usage(what).next("name another file").at(path));
         }
     }
     Ok(())
+}
+
+/// Whether an open file is the one at `path`.
+fn is_at(file: &File, path: &Path) -> bool {
+    let (open, there) = (file.metadata(), fs::symlink_metadata(path));
+    matches!((open, there), (Ok(open), Ok(there)) if same(path, &open, path, &there))
 }
 
 #[cfg(unix)]
@@ -241,27 +393,94 @@ fn same(a: &Path, _: &Metadata, b: &Path, _: &Metadata) -> bool {
 mod tests {
     use super::*;
 
-    fn failure(result: Result<OutFile, Failure>) -> String {
+    const FORCE: OutArgs = OutArgs { force: true };
+
+    fn failure<T>(result: Result<T, Failure>) -> String {
         format!("{:?}", result.map(|_| ()).unwrap_err())
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
     }
 
     #[test]
     fn a_file_appears_when_it_is_complete() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.gpx");
-        let names =
-            || fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect::<Vec<_>>();
         let mut out = OutFile::create(&path, &[], OutArgs::default()).unwrap();
         out.write_all(b"one").unwrap();
-        assert_eq!(names(), ["out.gpx.partial"]);
-        assert!(failure(OutFile::create(&path, &[], OutArgs::default())).contains("under way"));
+        assert_eq!(names(folder.path()), ["out.gpx.partial"]);
         out.finish().unwrap();
-        assert_eq!(names(), ["out.gpx"]);
+        assert_eq!(names(folder.path()), ["out.gpx"]);
         assert!(failure(OutFile::create(&path, &[], OutArgs::default())).contains("exists already"));
-        let mut out = OutFile::create(&path, &[], OutArgs { force: true }).unwrap();
+        let mut out = OutFile::create(&path, &[], FORCE).unwrap();
         out.write_all(b"lost").unwrap();
         drop(out);
-        assert_eq!((names().len(), fs::read(&path).unwrap()), (1, b"one".to_vec()));
+        assert_eq!((names(folder.path()).len(), fs::read(&path).unwrap()), (1, b"one".to_vec()));
+    }
+
+    #[test]
+    fn a_partial_file_is_taken_over_unless_a_run_holds_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.gpx");
+        let partial = folder.path().join("out.gpx.partial");
+        fs::write(&partial, "left by a run that was killed, and longer than the output").unwrap();
+        let mut out = OutFile::create(&path, &[], OutArgs::default()).unwrap();
+        for args in [OutArgs::default(), FORCE] {
+            let refused = failure(OutFile::create(&path, &[], args));
+            assert!(refused.contains("another run is writing this output"), "{refused}");
+        }
+        out.write_all(b"new").unwrap();
+        out.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        fs::create_dir(&partial).unwrap();
+        assert!(failure(OutFile::create(&path, &[], FORCE)).contains("cannot write the output"));
+    }
+
+    #[test]
+    fn a_file_that_appears_meanwhile_stays_unless_forced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.gpx");
+        let out = OutFile::create(&path, &[], OutArgs::default()).unwrap();
+        fs::write(&path, "of another run").unwrap();
+        assert!(failure(out.finish()).contains("another file got the name"));
+        assert_eq!((names(folder.path()).len(), fs::read(&path).unwrap()), (1, b"of another run".to_vec()));
+        fs::remove_file(&path).unwrap();
+        let out = OutFile::create(&path, &[], FORCE).unwrap();
+        fs::write(&path, "of another run").unwrap();
+        out.finish().unwrap();
+        assert_eq!((names(folder.path()).len(), fs::read(&path).unwrap()), (1, Vec::new()));
+    }
+
+    #[test]
+    fn a_folder_is_kept_whole_or_not_at_all() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("a/b");
+        let write = |folder: &OutFolder, name: &str| {
+            folder.file(&path.join(name), &[]).and_then(OutFile::finish).unwrap();
+        };
+        let folder = OutFolder::create(&path, OutArgs::default()).unwrap();
+        folder.folder("images/0").unwrap();
+        write(&folder, "images/0/1.jpg");
+        write(&folder, "index.csv");
+        assert_eq!(names(&path), ["images", "index.csv"]);
+        drop(folder);
+        assert!(names(root.path()).is_empty());
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join("other"), "").unwrap();
+        fs::write(path.join("replaced"), "").unwrap();
+        let folder = OutFolder::create(&path, FORCE).unwrap();
+        write(&folder, "replaced");
+        write(&folder, "new");
+        drop(folder);
+        assert_eq!(names(&path), ["other", "replaced"]);
+        let folder = OutFolder::create(&path, OutArgs::default()).unwrap();
+        write(&folder, "new");
+        folder.keep().unwrap();
+        assert_eq!(names(&path), ["new", "other", "replaced"]);
     }
 
     #[test]
@@ -273,26 +492,56 @@ mod tests {
         fs::write(&log, b"log").unwrap();
         std::os::unix::fs::symlink(&log, &linked).unwrap();
         fs::hard_link(&log, &hard).unwrap();
+        let inputs = [log.clone()];
         for path in [&log, &linked, &hard] {
-            let refused = failure(OutFile::create(path, &[&log], OutArgs { force: true }));
+            let refused = failure(OutFile::create(path, &inputs, FORCE));
             assert!(refused.contains("the output is the input"), "{refused}");
         }
         let partial = folder.path().join("out.partial");
         fs::rename(&hard, &partial).unwrap();
         let out = folder.path().join("out");
-        let refused = failure(OutFile::create(&out, &[&log], OutArgs { force: true }));
+        let refused = failure(OutFile::create(&out, &inputs, FORCE));
         assert!(refused.contains("the output is the input"), "{refused}");
-        // A link to another file stays a link.
-        let other = folder.path().join("other");
-        fs::write(&other, b"old").unwrap();
-        fs::remove_file(&linked).unwrap();
-        std::os::unix::fs::symlink(&other, &linked).unwrap();
-        let mut file = OutFile::create(&linked, &[&log], OutArgs { force: true }).unwrap();
-        file.write_all(b"new").unwrap();
-        file.finish().unwrap();
-        assert_eq!(fs::read(&other).unwrap(), b"new");
-        assert!(fs::symlink_metadata(&linked).unwrap().is_symlink());
         assert_eq!(fs::read(&log).unwrap(), b"log");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_link_stays_a_link_and_what_it_leads_to_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (link, chain) = (folder.path().join("link"), folder.path().join("chain"));
+        std::os::unix::fs::symlink("there", &link).unwrap();
+        std::os::unix::fs::symlink(&link, &chain).unwrap();
+        for (args, text) in [(OutArgs::default(), "dangling"), (FORCE, "replaced")] {
+            let mut file = OutFile::create(&chain, &[], args).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            file.finish().unwrap();
+            assert_eq!(fs::read(folder.path().join("there")).unwrap(), text.as_bytes());
+            assert_eq!(names(folder.path()), ["chain", "link", "there"]);
+            assert!(fs::symlink_metadata(&chain).unwrap().is_symlink());
+        }
+        fs::remove_file(&chain).unwrap();
+        std::os::unix::fs::symlink("chain", &chain).unwrap();
+        assert!(failure(OutFile::create(&chain, &[], FORCE)).contains("cannot write the output"));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_replaced_file_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        fs::write(&path, "old").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let set = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        set(0o600);
+        let out = OutFile::create(&path, &[], FORCE).unwrap();
+        assert_eq!(mode(&folder.path().join("out.partial")), 0o600);
+        out.finish().unwrap();
+        assert_eq!((mode(&path), fs::read(&path).unwrap()), (0o600, Vec::new()));
+        set(0o400);
+        assert!(failure(OutFile::create(&path, &[], FORCE)).contains("write-protected"));
+        assert_eq!(names(folder.path()), ["out"]);
     }
 
     #[test]

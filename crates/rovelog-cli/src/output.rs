@@ -1,56 +1,40 @@
 //! Writing results: stdout behind a buffer, as JSON, as CSV, and line by line.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, BufWriter, Stdout, Write};
+use std::path::Path;
 
 use crate::failure::Failure;
+use crate::outfile::Refused;
+use crate::progress::Progress;
 use crate::text::{Paint, steers};
 
 /// Standard output behind a large buffer.
 pub(crate) struct Out {
-    inner: BufWriter<Stdout>,
+    inner: BufWriter<Screen>,
     /// Somebody watches: tables have borders, and streams are flushed line by line.
     pub(crate) terminal: bool,
     pub(crate) paint: Paint,
 }
 
 impl Out {
-    pub(crate) fn new(terminal: bool, paint: Paint) -> Self {
-        Self { inner: BufWriter::with_capacity(1 << 16, io::stdout()), terminal, paint }
+    pub(crate) fn new(terminal: bool, paint: Paint, progress: Progress) -> Self {
+        let screen = Screen { stdout: io::stdout(), terminal, paint, cut: Vec::new(), progress };
+        Self { inner: BufWriter::with_capacity(1 << 16, screen), terminal, paint }
     }
 
     /// Ends a record of a stream: shown at once on a terminal, buffered otherwise.
     pub(crate) fn end_record(&mut self) -> io::Result<()> {
-        if self.terminal { self.inner.flush() } else { Ok(()) }
+        if self.terminal { self.flush() } else { Ok(()) }
     }
 
     /// Writes `document` as JSON: indented for a person, on one line for a program.
     pub(crate) fn json(&mut self, document: &(impl serde::Serialize + ?Sized)) -> io::Result<()> {
         if self.terminal {
-            let mut text = serde_json::to_string_pretty(document)?;
-            self.guard(&mut text);
-            return self.write_all(text.as_bytes());
+            return Ok(serde_json::to_writer_pretty(self, document)?);
         }
         Ok(serde_json::to_writer(self, document)?)
-    }
-
-    /// Machine formats keep every character of a text, but for those that would steer a terminal.
-    pub(crate) fn guard(&self, text: &mut String) {
-        let harmful = |c: char| c != '\n' && steers(c);
-        if self.terminal && text.contains(harmful) {
-            // The escape of JSON: what it is replaced by means the same there.
-            let shown = |c: char| if harmful(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
-            *text = text.chars().map(shown).collect();
-        }
-    }
-
-    /// Bytes of JSON, guarded.
-    pub(crate) fn guarded(&mut self, json: &[u8]) -> io::Result<()> {
-        if !self.terminal {
-            return self.write_all(json);
-        }
-        let mut text = String::from_utf8_lossy(json).into_owned();
-        self.guard(&mut text);
-        self.write_all(text.as_bytes())
     }
 
     /// A whole document as JSON.
@@ -72,7 +56,6 @@ impl Out {
     /// One line of NDJSON.
     pub(crate) fn line(&mut self, object: &impl serde::Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string(object)?;
-        self.guard(&mut text);
         text.push('\n');
         self.write_all(text.as_bytes())
     }
@@ -85,10 +68,7 @@ impl Out {
     ) -> Result<(), Failure> {
         let mut csv = csv::Writer::from_writer(self);
         csv.write_record(head)?;
-        for mut row in rows {
-            for cell in &mut row {
-                csv.get_ref().guard(cell);
-            }
+        for row in rows {
             csv.write_record(&row)?;
         }
         Ok(csv.flush()?)
@@ -97,14 +77,88 @@ impl Out {
 
 impl Write for Out {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.inner.write(bytes)
+        self.inner.write(bytes).map_err(refused)
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.inner.write_all(bytes)
+        self.inner.write_all(bytes).map_err(refused)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
+        self.inner.flush().map_err(refused)
+    }
+}
+
+fn refused(error: io::Error) -> io::Error {
+    Refused::by(Path::new(""), error)
+}
+
+/// Standard output as it is, or a terminal that nothing in a log can steer, whatever a command writes.
+struct Screen {
+    stdout: Stdout,
+    terminal: bool,
+    paint: Paint,
+    /// The start of a character whose end has not come yet.
+    cut: Vec<u8>,
+    progress: Progress,
+}
+
+impl Write for Screen {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.terminal {
+            return self.stdout.write(bytes);
+        }
+        self.progress.end();
+        self.cut.extend_from_slice(bytes);
+        let whole = match std::str::from_utf8(&self.cut) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.cut.len(),
+        };
+        let rest = self.cut.split_off(whole);
+        let text = std::mem::replace(&mut self.cut, rest);
+        self.stdout.write_all(harmless(&String::from_utf8_lossy(&text), self.paint).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stdout.flush()
+    }
+}
+
+/// `text` with what would steer a terminal written as JSON escapes it. Our own colours stay.
+fn harmless(text: &str, paint: Paint) -> Cow<'_, str> {
+    let harmful = |c: char| c != '\n' && steers(c);
+    if !text.contains(harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(at) = rest.find(harmful) {
+        let (before, from) = rest.split_at(at);
+        shown.push_str(before);
+        if let Some(len) = paint.code_at(from) {
+            let (code, after) = from.split_at(len);
+            shown.push_str(code);
+            rest = after;
+        } else {
+            let mut chars = from.chars();
+            let _ = chars.next().map(|c| write!(shown, "\\u{:04x}", u32::from(c)));
+            rest = chars.as_str();
+        }
+    }
+    Cow::Owned(shown + rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_colours_reach_a_terminal() {
+        let text = "\x1b[1mfile\x1b[0m\n\ttab \x1b[2J\x1b]0;x\x07\r\u{9b}\u{202e}\u{7f}größe";
+        let escaped = "\n\ttab \\u001b[2J\\u001b]0;x\\u0007\\u000d\\u009b\\u202e\\u007fgröße";
+        assert_eq!(harmless(text, Paint(true)), format!("\x1b[1mfile\x1b[0m{escaped}"));
+        assert_eq!(harmless(text, Paint(false)), format!("\\u001b[1mfile\\u001b[0m{escaped}"));
+        assert_eq!(harmless("plain", Paint(false)), "plain");
     }
 }

@@ -1,72 +1,167 @@
 //! The progress bar: on stderr, only when somebody watches, and only when it takes a while.
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _, Write};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
-
-use crate::context::Context;
+use indicatif::{DecimalBytes, ProgressBar, ProgressStyle};
 
 /// A command that is done sooner shows no bar.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// Records between two looks at the clock.
-const STRIDE: u32 = 4096;
+const PATIENCE: Duration = Duration::from_millis(700);
+/// Time between two looks at how far the work has come.
+const REFRESH: Duration = Duration::from_millis(100);
 
-/// Progress by bytes of the log.
-pub(crate) struct Progress {
-    total: Option<u64>,
+/// How far a command has come. The bar appears by itself once the command has taken a while, and goes away when the
+/// command ends, or writes to the same terminal.
+#[derive(Clone, Default)]
+pub(crate) struct Progress(Option<Arc<Shared>>);
+
+struct Shared {
     started: Instant,
-    bar: Option<ProgressBar>,
-    wanted: bool,
-    skipped: u32,
+    /// The amount of work; 0 where that is not known.
+    total: AtomicU64,
+    done: AtomicU64,
+    bar: Mutex<Bar>,
 }
+
+#[derive(Default)]
+struct Bar {
+    shown: Option<(ProgressBar, u64)>,
+    over: bool,
+}
+
+/// Ends the bar when it is dropped.
+pub(crate) struct Watcher(Progress, Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Progress {
-    /// `total` is the size of the log, where that is known.
-    pub(crate) fn new(context: &Context, total: Option<u64>) -> Self {
-        // Results that scroll over the same terminal show progress enough.
-        let watched = std::io::stderr().is_terminal() && !std::io::stdout().is_terminal();
-        let wanted = watched && !context.global.quiet;
-        Self { total, started: Instant::now(), bar: None, wanted, skipped: 0 }
+    /// Begins to watch a command, if anybody sees the bar.
+    pub(crate) fn watch(quiet: bool) -> (Self, Watcher) {
+        if quiet || !io::stderr().is_terminal() {
+            return (Self(None), Watcher(Self(None), None));
+        }
+        let shared = Arc::new(Shared {
+            started: Instant::now(),
+            total: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            bar: Mutex::default(),
+        });
+        let (stop, stopped) = channel();
+        let drawn = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().spawn(move || draw(&drawn, &stopped));
+        let progress = Self(Some(shared));
+        // Without a thread there is no bar, and the command does its work.
+        (progress.clone(), Watcher(progress, thread.ok().map(|thread| (stop, thread))))
     }
 
-    /// Work has come to `offset`.
-    pub(crate) fn at(&mut self, offset: u64) {
-        if !self.wanted {
-            return;
+    /// Begins work of this many bytes, or of an unknown amount.
+    pub(crate) fn begin(&self, total: Option<u64>) {
+        if let Some(shared) = &self.0 {
+            shared.total.store(total.unwrap_or(0), Relaxed);
+            shared.done.store(0, Relaxed);
         }
-        self.skipped += 1;
-        if self.skipped < STRIDE {
-            return;
-        }
-        self.skipped = 0;
-        self.step(offset);
     }
 
-    /// Work has come to `offset`, in a step large enough for a look at the clock.
-    pub(crate) fn step(&mut self, offset: u64) {
-        if !self.wanted || self.started.elapsed() < PATIENCE {
-            return;
+    /// Work has come to this byte.
+    pub(crate) fn at(&self, offset: u64) {
+        if let Some(shared) = &self.0 {
+            shared.done.store(offset, Relaxed);
         }
-        let bar = || bar(self.total).with_elapsed(self.started.elapsed());
-        self.bar.get_or_insert_with(bar).set_position(offset);
+    }
+
+    /// Counts the bytes that are written to `out`.
+    pub(crate) fn counting<W: Write>(&self, out: W) -> Counting<'_, W> {
+        Counting { out, progress: self }
+    }
+
+    /// Takes the bar off the terminal for good: what follows goes there.
+    pub(crate) fn end(&self) {
+        if let Some(shared) = &self.0 {
+            let mut bar = shared.bar.lock().unwrap_or_else(PoisonError::into_inner);
+            bar.over = true;
+            bar.clear();
+        }
+    }
+
+    /// Writes a line above the bar.
+    pub(crate) fn above(&self, write: impl FnOnce()) {
+        let Some(shared) = &self.0 else { return write() };
+        let bar = shared.bar.lock().unwrap_or_else(PoisonError::into_inner);
+        match &bar.shown {
+            Some((shown, _)) => shown.suspend(write),
+            None => write(),
+        }
     }
 }
 
-impl Drop for Progress {
+impl Drop for Watcher {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
+        self.0.end();
+        if let Some((stop, thread)) = self.1.take() {
+            drop(stop);
+            let _ = thread.join();
+        }
+    }
+}
+
+/// An output whose bytes are counted.
+pub(crate) struct Counting<'a, W> {
+    out: W,
+    progress: &'a Progress,
+}
+
+impl<W: Write> Write for Counting<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        if let Some(shared) = &self.progress.0 {
+            shared.done.fetch_add(written as u64, Relaxed);
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Draws the bar until the command ends.
+fn draw(shared: &Shared, stopped: &Receiver<()>) {
+    let mut wait = PATIENCE;
+    while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+        wait = REFRESH;
+        let mut bar = shared.bar.lock().unwrap_or_else(PoisonError::into_inner);
+        if bar.over {
+            return;
+        }
+        let total = shared.total.load(Relaxed);
+        if bar.shown.as_ref().is_some_and(|(_, of)| *of != total) {
+            bar.clear();
+        }
+        let (shown, _) = bar.shown.get_or_insert_with(|| (new_bar(total, shared.started), total));
+        let done = shared.done.load(Relaxed);
+        shown.set_position(done);
+        if done > 0 {
+            shown.set_message(format!("{}, ", DecimalBytes(done)));
+        }
+        shown.tick();
+    }
+}
+
+impl Bar {
+    fn clear(&mut self) {
+        if let Some((bar, _)) = self.shown.take() {
             bar.finish_and_clear();
         }
     }
 }
 
-fn bar(total: Option<u64>) -> ProgressBar {
+fn new_bar(total: u64, started: Instant) -> ProgressBar {
     let (bar, template) = match total {
-        Some(total) => {
-            (ProgressBar::new(total), "{bar:30} {decimal_bytes} of {decimal_total_bytes}, {eta} left")
-        }
-        None => (ProgressBar::new_spinner(), "{spinner} {decimal_bytes}, {elapsed}"),
+        0 => (ProgressBar::new_spinner(), "{spinner} {msg}{elapsed}"),
+        total => (ProgressBar::new(total), "{bar:30} {decimal_bytes} of {decimal_total_bytes}, {eta} left"),
     };
-    bar.with_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()))
+    let style = ProgressStyle::with_template(template);
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())).with_elapsed(started.elapsed())
 }

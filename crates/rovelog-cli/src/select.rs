@@ -44,6 +44,11 @@ fn matches(regex: &Regex, topic: &Topic) -> bool {
     regex.is_match(&topic.name) || topic.name.strip_suffix("/0").is_some_and(|name| regex.is_match(name))
 }
 
+/// Whether `pattern` is a regular expression for the whole name of `topic`.
+fn is_match(pattern: &str, topic: &Topic) -> bool {
+    whole(pattern).is_ok_and(|regex| matches(&regex, topic))
+}
+
 /// Topics whose state at the start of a window counts.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct LatchedArgs {
@@ -94,14 +99,26 @@ impl TopicArgs {
     pub(crate) fn demand(&self, topics: &[Topic]) -> Result<(), Failure> {
         for name in &self.topics {
             if !topics.iter().any(|topic| topic.answers_to(name)) {
-                return Err(unknown_topic(name, topics));
+                let failure = unknown_topic(name, topics);
+                let regex = name.replace('*', ".*").replace('?', ".");
+                let fits = regex != *name && topics.iter().any(|topic| is_match(&regex, topic));
+                return Err(if fits {
+                    failure.next(format!("for a pattern: -y '{regex}'"))
+                } else {
+                    failure
+                });
             }
         }
         for regex in &self.include {
             if !topics.iter().any(|topic| matches(regex, topic)) {
                 let pattern = regex.as_str().trim_start_matches("^(?:").trim_end_matches(")$");
-                return Err(Failure::usage(format!("no topic's whole name matches {pattern}"))
-                    .next(near_topics(pattern, topics)));
+                let longer = [format!("{pattern}.*"), format!(".*{pattern}.*")];
+                let next = match longer.iter().find(|regex| topics.iter().any(|topic| is_match(regex, topic)))
+                {
+                    Some(regex) => format!("for a part of the name: -y '{regex}'"),
+                    None => near_topics(pattern, topics),
+                };
+                return Err(Failure::usage(format!("no topic's whole name matches {pattern}")).next(next));
             }
         }
         Ok(())

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 
+pub(crate) use rovelog::core::text::count;
+
 /// Colours, or none.
 #[derive(Clone, Copy)]
 pub(crate) struct Paint(pub(crate) bool);
@@ -11,6 +13,12 @@ pub(crate) struct Paint(pub(crate) bool);
 impl Paint {
     fn with(self, code: &str, text: &str) -> String {
         if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// The length of the colour code that `text` starts with, if it is one of ours.
+    pub(crate) fn code_at(self, text: &str) -> Option<usize> {
+        let codes = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[1;33m"];
+        codes.into_iter().find(|code| self.0 && text.starts_with(code)).map(str::len)
     }
 
     pub(crate) fn bold(self, text: &str) -> String {
@@ -99,9 +107,9 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// `1 byte`, `118 bytes`.
-pub(crate) fn count(n: u64, word: &str) -> String {
-    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
+/// The start of a name that leaves room for more in the name of a file.
+pub(crate) fn short(name: &str) -> &str {
+    &name[..name.floor_char_boundary(100)]
 }
 
 /// `; wrote flight.ulg` where there is a file.

@@ -43,6 +43,11 @@ impl VelodyneArgs {
         given.into_iter().find(|(given, _)| *given).map(|(_, option)| option)
     }
 
+    /// The file with the calibration.
+    pub(crate) fn file(&self) -> Option<PathBuf> {
+        self.calibration.clone()
+    }
+
     /// The model.
     pub(crate) fn model(&self) -> Option<Model> {
         self.model

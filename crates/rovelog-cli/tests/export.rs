@@ -52,13 +52,14 @@ fn export_errors() {
         "export rich.ulg -o no.csv --topics t/1 --keep-ned",
         "export rich.ulg -o no.csv --topics t/1 -f csv",
         "export rich.ulg -o no.csv --topics t/1 --delimiter ab",
-        "export header-only.ulg -o no.mcap",
+        "export header-only.ulg -o empty.mcap",
+        "export header-only.ulg -o no.csv",
         "export none.ulg -o no.csv",
     ];
     let runs = runs.map(|line| place.shown(line)).join("\n");
     snapshot!("export_errors", runs);
     assert_eq!(place.read("there.csv"), b"old");
-    assert_eq!(place.names("."), ["header-only.ulg", "one-topic.ulg", "rich.ulg", "there.csv"]);
+    assert_eq!(place.names("."), ["empty.mcap", "header-only.ulg", "one-topic.ulg", "rich.ulg", "there.csv"]);
 }
 
 /// NDJSON is what `cat` prints, in every log of the corpus.

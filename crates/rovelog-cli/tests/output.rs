@@ -120,6 +120,7 @@ runs! {
         "check damaged+three-places+sync+cut.ulg -f json",
         "doctor unknown-messages.ulg -v",
         "check one-topic.ulg cut-in-payload.ulg",
+        "check one-topic.ulg cut-in-payload.ulg -q",
         "check one-topic.ulg cut-in-payload.ulg -f json";
     help:
         "",
@@ -140,6 +141,7 @@ runs! {
     errors:
         "info none.ulg",
         "info .",
+        "info https://logs.px4.io/download?log=1",
         "info ../manifest.toml",
         "info encrypted-container.ulg",
         "info unknown-incompat-bit-1-of-byte-0.ulg",
@@ -148,6 +150,8 @@ runs! {
         "info one-topic.ulg --input-format sonar",
         "cat one-topic.ulg --topics tt",
         "cat one-topic.ulg -y 'x.*'",
+        "cat one-topic.ulg --topics 't*'",
+        "cat nested-types.ulg -y tre",
         "cat one-topic.ulg -y '('",
         "cat one-topic.ulg -y t -n u",
         "cat one-topic.ulg --fields timestmp",
@@ -161,7 +165,50 @@ runs! {
         "cat cut-in-payload.ulg --strict",
         "messages one-topic.ulg --level loud",
         "params one-topic.ulg none.ulg",
+        "stats one-topic.ulg -S 1s",
         "frobnicate";
+}
+
+/// `help` and `--help` are the same.
+#[test]
+fn help_is_a_command_too() {
+    let text = |line| String::from_utf8(common::run(line).stdout).unwrap();
+    assert_eq!(text("help info"), text("info --help"));
+    assert_eq!(text("rld help csv"), text("rld csv --help"));
+}
+
+/// Prose is wrapped once, at 100 columns and at 80; examples fit both.
+#[test]
+fn help_is_wrapped_once() {
+    let names = text_of(None, 100);
+    let names =
+        names.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names: Vec<_> = names
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned)
+        .collect();
+    assert!(names.len() > 20, "{names:?}");
+    for (name, columns) in names.iter().flat_map(|name| [(name, 80), (name, 100)]) {
+        let help = text_of(Some(name), columns);
+        // clap does not wrap the line of usage.
+        let fits = |line: &str| line.starts_with("Usage:") || line.chars().count() <= columns;
+        assert!(help.lines().all(fits), "{name}: {help}");
+        let prose = help.split("\n\n").filter(|part| !part.starts_with([' ', '-']) && !part.contains("\n "));
+        for part in prose {
+            let lines: Vec<_> = part.lines().collect();
+            for pair in lines.windows(2) {
+                let next = pair[1].split(' ').next().unwrap();
+                let fits = pair[0].chars().count() + 1 + next.chars().count() <= columns;
+                assert!(!fits, "{name} at {columns} columns: {:?} could follow {:?}", pair[1], pair[0]);
+            }
+        }
+    }
+}
+
+fn text_of(name: Option<&str>, columns: usize) -> String {
+    let output = common::rovelog().args(name).arg("--help").env("COLUMNS", columns.to_string()).output();
+    String::from_utf8(output.unwrap().stdout).unwrap()
 }
 
 /// A name may hold what steers a terminal.

@@ -10,7 +10,7 @@ use std::fmt::Display;
 /// assert_eq!(count(1_u64, "message"), "1 message");
 /// assert_eq!(count(0_usize, "entry"), "0 entries");
 /// ```
-pub fn count<N: Display + PartialEq + From<u8>>(n: N, noun: &str) -> String {
+pub fn count<N: Copy + Display + PartialEq + From<u8>>(n: N, noun: &str) -> String {
     match noun.strip_suffix('y') {
         _ if n == N::from(1) => format!("{n} {noun}"),
         Some(stem) => format!("{n} {stem}ies"),

@@ -278,7 +278,10 @@ impl Walk {
             let end = window.end();
             self.at = end;
             self.diagnostics.push(&rules::TAIL, start..end, || {
-                format!("{} behind the end mark, without a message: kept as they are", count(end - start, "byte"))
+                format!(
+                    "{} behind the end mark, without a message: kept as they are",
+                    count(end - start, "byte")
+                )
             });
             return Ok(self.finish(Step::Tail { at: start, end }));
         }

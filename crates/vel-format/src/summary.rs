@@ -349,7 +349,11 @@ impl Summary {
                 (0, 0) => "end mark".to_owned(),
                 (0, _) => format!("end mark, {} behind it", count(tail, "byte")),
                 (left_out, _) => {
-                    format!("end mark, {} left out behind it ({})", count(left_out, "message"), count(tail, "byte"))
+                    format!(
+                        "end mark, {} left out behind it ({})",
+                        count(left_out, "message"),
+                        count(tail, "byte")
+                    )
                 }
             };
             let value =

@@ -4,10 +4,9 @@ use clap::Subcommand;
 use rovelog::{AnyLog, Error, LogReader as _};
 
 use crate::context::{Context, Format};
+use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
-use crate::notices::note;
-use crate::outfile::OutputArgs;
 use crate::text::count;
 
 /// What only ROS bags have
@@ -23,8 +22,8 @@ enum Command {
 }
 
 const MORE: &str = "\
-The bag stays V1.2: messages byte for byte, a definition in front of the first one of each topic, an index
-that names them all. Bags of V1.1 and V1.0 become V1.2. The input is never changed. Where bytes of it could
+The bag stays V1.2: messages byte for byte, a definition in front of the first one of each topic, an index \
+that names them all. Bags of V1.1 and V1.0 become V1.2. The input is never changed. Where bytes of it could \
 not be read the exit code is 3; `rovelog recover` says which.
 
 Examples:
@@ -51,16 +50,17 @@ fn reindex(args: &ReindexArgs, context: &Context) -> Outcome {
     context.format(&[Format::Text])?;
     let input = args.log.input()?;
     let example = input.name_for("indexed");
-    let mut out = args.output.create(&example, &[&input.path], context)?;
+    let mut out = args.output.create(&example, &input.files(context), context)?;
     let log = input.open(context)?;
     let AnyLog::Rosbag(bag) = &log else {
         return Err(input.of_another_format(&log, "a ROS bag"));
     };
-    let bytes = bag.reindex(&mut out).map_err(|error| Failure::from(Error::from(error)))?;
+    context.progress.begin(Some(bag.info().size));
+    let bytes = bag
+        .reindex(&mut context.progress.counting(&mut out))
+        .map_err(|error| Failure::from(Error::from(error)))?;
     out.finish()?;
-    if !context.global.quiet {
-        let messages = count(bag.info().records, "message");
-        note(&format!("indexed {messages} in {}", count(bytes, "byte")));
-    }
+    let messages = count(bag.info().records, "message");
+    context.note(&format!("indexed {messages} in {}", count(bytes, "byte")));
     Ok(context.notices.loss(&bag.info().lost, &input.path))
 }

@@ -8,7 +8,6 @@ use rovelog::{AnyLog, LogInfo, Select, Topic};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::Input;
-use crate::progress::Progress;
 use crate::records::Records;
 use crate::select::{FieldArgs, LatchedArgs, TopicArgs};
 use crate::when::{WindowArgs, span};
@@ -17,10 +16,10 @@ const MORE: &str = "\
 CSV needs exactly one topic. Where bytes of the log or values were lost, the exit code is 3.
 
 Examples:
-  rovelog cat flight.ulg -S -10s                         the last ten seconds
+  rovelog cat flight.ulg -S -10s             the last ten seconds
   rovelog cat flight.ulg --topics vehicle_attitude --fields q -f csv > q.csv
   rovelog cat flight.ulg -y 'battery.*' -f ndjson | jq .data.voltage_v
-  gzip -dc flight.ulg.gz | rovelog cat -                 from a pipe, in the order of the file";
+  gzip -dc flight.ulg.gz | rovelog cat -     from a pipe, in file order";
 
 /// Print records in the order of time: text, ndjson, json, or csv of one topic
 #[derive(clap::Args)]
@@ -68,13 +67,12 @@ fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Cont
     let select =
         Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
     let select = args.latched.add_to(select, &topics);
-    let mut progress = Progress::new(context, Some(log.info().size));
+    context.progress.begin(Some(log.info().size));
     for record in log.records(&select) {
         let record = record?;
-        progress.at(record.offset);
+        context.progress.at(record.offset);
         out.write(&record)?;
     }
-    drop(progress);
     out.finish()
 }
 
@@ -104,10 +102,9 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
         Ok::<_, Failure>((window, Records::new(context, format, &args.fields, times, &input.path)?))
     };
     let mut settled = None;
-    let mut progress = Progress::new(context, None);
     let mut only: Option<Topic> = None;
     while let Some(record) = stream.next_record()? {
-        progress.at(record.offset);
+        context.progress.at(record.offset);
         if settled.is_none() {
             info.start = info.start.or(record.time);
         }
@@ -135,7 +132,6 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
             input.refuse_damage(stream.diagnostics(), context)?;
         }
     }
-    drop(progress);
     let (_, out) = settled.map_or_else(|| settle(&info), Ok)?;
     let written = out.finish()?;
     input.refuse_damage(stream.diagnostics(), context)?;

@@ -1,6 +1,5 @@
 //! `rovelog check`: everything that was noticed in the bytes of a log.
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -15,8 +14,8 @@ use crate::output::Out;
 use crate::text::{count, escape};
 
 const MORE: &str = "\
-The exit code is 0 if a log is sound, and 1 if data of it is lost or left out. With -v, what each kind
-of problem means.
+The last line of each log is its name and the verdict: valid, or damaged. The exit code is 0 for valid logs and 1 \
+for logs of which data is lost or left out. -v explains each kind of problem, -q prints nothing for valid logs.
 
 Examples:
   rovelog check flight.ulg
@@ -76,10 +75,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         let status = if is_sound(&survey) { Status::Done } else { Status::Failed };
         let name = input.name();
         if format == Format::Text {
-            if inputs.len() > 1 {
-                writeln!(out, "{}", out.paint.bold(&escape(&name)))?;
-            }
-            text(&mut out, &survey, context)?;
+            text(&mut out, &name, inputs.len() > 1, &survey, context)?;
             out.end_record()?;
         } else {
             done.push((name, survey));
@@ -94,8 +90,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(status)
 }
 
-fn text(out: &mut Out, survey: &Survey, context: &Context) -> Result<(), Failure> {
+/// The problems of a log, and its name with the verdict on one line. Where there are several logs, each line begins
+/// with the name.
+fn text(out: &mut Out, name: &str, several: bool, survey: &Survey, context: &Context) -> Result<(), Failure> {
     let found = &survey.diagnostics;
+    if context.global.quiet && is_sound(survey) {
+        return Ok(());
+    }
+    let name = out.paint.bold(&escape(name));
+    let of = if several { format!("{name}: ") } else { String::new() };
     let range =
         |problem: &rovelog::Diagnostic| format!("bytes {}..{}", problem.range.start, problem.range.end);
     let code_width = found.list().iter().map(|problem| problem.rule.code.len()).max().unwrap_or_default();
@@ -107,33 +110,38 @@ fn text(out: &mut Out, survey: &Survey, context: &Context) -> Result<(), Failure
         };
         let (code, range) = (problem.rule.code, range(problem));
         let message = escape(&problem.message);
-        writeln!(out, "{word}  {code:code_width$}  {range:range_width$}  {message}")?;
+        writeln!(out, "{of}{word}  {code:code_width$}  {range:range_width$}  {message}")?;
         if context.global.verbose {
-            writeln!(out, "       {}: {}", problem.rule.name, problem.rule.meaning)?;
+            writeln!(out, "{of}       {}: {}", problem.rule.name, problem.rule.meaning)?;
         }
     }
     for (code, total) in found.counts() {
         let shown = found.list().iter().filter(|problem| problem.rule.code == *code).count() as u64;
         if *total > shown {
-            writeln!(out, "and {} more of {code}", total - shown)?;
+            writeln!(out, "{of}and {} more of {code}", total - shown)?;
         }
     }
     if found.total() == 0 {
-        writeln!(out, "sound: {} read, no problems", count(survey.info.size, "byte"))?;
+        writeln!(out, "{name}: valid, {} read, no problems", count(survey.info.size, "byte"))?;
         return Ok(());
     }
     let lost = found.ledger();
-    let errors = lost.losses;
-    let mut summary = format!("{}, {}", count(errors, "error"), count(found.total() - errors, "warning"));
-    if errors > 0 {
-        let _ = write!(summary, "; lost: {}", count(lost.bytes, "byte"));
+    let warnings = count(found.total() - lost.losses, "warning");
+    if lost.is_empty() {
+        writeln!(out, "{name}: valid, {warnings}")?;
+        return Ok(());
+    }
+    let mut verdict = format!("{name}: damaged, {}, {warnings}", count(lost.losses, "error"));
+    let records = |n, what: &str| format!("; {what}: {}", count(n, "record"));
+    if lost.losses > 0 {
+        verdict += &format!("; lost: {}", count(lost.bytes, "byte"));
     }
     if lost.missing_records > 0 {
-        let _ = write!(summary, "; missing: {}", count(lost.missing_records, "record"));
+        verdict += &records(lost.missing_records, "missing");
     }
     if lost.left_out_records > 0 {
-        let _ = write!(summary, "; left out: {}", count(lost.left_out_records, "record"));
+        verdict += &records(lost.left_out_records, "left out");
     }
-    writeln!(out, "{summary}")?;
+    writeln!(out, "{verdict}")?;
     Ok(())
 }

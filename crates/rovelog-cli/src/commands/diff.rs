@@ -18,7 +18,7 @@ use crate::output::Out;
 use crate::text::escape;
 
 const MORE: &str = "\
-- is only in A, + only in B, ~ differs. Rates differ where they are more than 1 % apart. Formats are
+- is only in A, + only in B, ~ differs. Rates differ where they are more than 1 % apart. Formats are \
 compared where both logs have topics of them, parameters by the values with which the logs began.
 
 Examples:
@@ -275,11 +275,12 @@ fn text(out: &mut Out, document: &Document) -> Result<(), Failure> {
     writeln!(out, "- {}\n+ {}", escape(&document.a), escape(&document.b))?;
     let rows = document.topics.iter().map(|topic| {
         let count = |doc: &TopicDoc| doc.count.clone();
-        let hz = |doc: &TopicDoc| doc.rate_hz.map_or_else(|| "-".to_owned(), rate);
+        let hz = |doc: &TopicDoc| doc.rate_hz.map_or("no rate".to_owned(), |hz| format!("{} Hz", rate(hz)));
         let (a, b) = (topic.a.as_ref(), topic.b.as_ref());
-        let mut what = format!("{} records", both(a.map(count), b.map(count)));
+        let mut what = both(a.map(count), b.map(count));
+        what.push_str(if what == "1" { " record" } else { " records" });
         if [a, b].into_iter().flatten().any(|doc| doc.rate_hz.is_some()) {
-            let _ = write!(what, ", {} Hz", both(a.map(hz), b.map(hz)));
+            let _ = write!(what, ", {}", both(a.map(hz), b.map(hz)));
         }
         (topic.change, topic.name.clone(), what)
     });

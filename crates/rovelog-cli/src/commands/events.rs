@@ -19,7 +19,7 @@ use crate::when::WindowArgs;
 const EXAMPLES: &str = "\
 Examples:
   rovelog events flight.ulg
-  rovelog events flight.ulg --all -f ndjson    also reports between programs, with their arguments
+  rovelog events flight.ulg --all -f ndjson    also reports between programs
   rovelog messages flight.ulg                  the console log beside it";
 
 /// Show events: what the autopilot told its users, flight modes, arming, failsafes

@@ -6,22 +6,21 @@ use rovelog::Align;
 use serde::Serialize;
 
 use crate::context::{Context, Format};
+use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::Input;
 use crate::machine::DetailsDoc;
-use crate::notices::note;
-use crate::outfile::OutputArgs;
 use crate::text::{count, wrote};
 use crate::times::TimeBase;
 
 const MORE: &str = "\
-The logs are of one format. They must show that they share a clock; where they do not, say which one
-counts: --time-base boot takes their times as they are, --time-base utc places them by their UTC.
+The logs are of one format. They must show that they share a clock; where they do not, say which one \
+counts: --time-base boot takes their times as they are, --time-base utc places them by their UTC. \
 What one log cannot hold from all is named, and the exit code is 3.
 
 Examples:
   rovelog merge parts/flight_*.ulg -o flight.ulg
-  rovelog merge parts/flight_*.ulg -o flight.ulg --time-base boot   parts without UTC
+  rovelog merge parts/flight_*.ulg -o flight.ulg --time-base boot   without UTC
   rovelog merge leader.ulg follower.ulg -o both.ulg --time-base utc";
 
 /// Write several logs as one, in the order of time
@@ -64,11 +63,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
     };
     let inputs = Input::all(&args.files)?;
-    let paths: Vec<_> = inputs.iter().map(|input| input.path.as_path()).collect();
+    let files: Vec<_> = inputs.iter().flat_map(|input| input.files(context)).collect();
     let example = inputs.first().map_or_else(String::new, |input| input.name_for("merged"));
-    let mut out = args.output.create(&example, &paths, context)?;
+    let mut out = args.output.create(&example, &files, context)?;
     let logs = inputs.iter().map(|input| input.open(context)).collect::<Result<Vec<_>, _>>()?;
-    let report = rovelog::merge(&logs, align, &mut out)?;
+    context.progress.begin(Some(logs.iter().map(|log| log.info().size).sum()));
+    let report = rovelog::merge(&logs, align, &mut context.progress.counting(&mut out))?;
     let written = out.finish()?;
     if format == Format::Json {
         context.out().document(&Document {
@@ -85,16 +85,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     for what in &report.left_out {
         context.notices.warn("values left out", &format!("left out {what}"));
     }
-    if !context.global.quiet {
-        note(&format!(
-            "merged {} with {} on {} ({}){}",
-            count(logs.len() as u64, "log"),
-            count(report.records, "record"),
-            count(report.topics as u64, "topic"),
-            count(report.bytes, "byte"),
-            wrote(written.as_deref()),
-        ));
-    }
+    context.note(&format!(
+        "merged {} with {} on {} ({}){}",
+        count(logs.len() as u64, "log"),
+        count(report.records, "record"),
+        count(report.topics as u64, "topic"),
+        count(report.bytes, "byte"),
+        wrote(written.as_deref()),
+    ));
     let losses =
         inputs.iter().zip(&logs).map(|(input, log)| context.notices.loss(&log.info().lost, &input.path));
     let kept = if report.left_out.is_empty() { Status::Done } else { Status::Lost };

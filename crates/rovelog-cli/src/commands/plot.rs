@@ -7,22 +7,23 @@ use rovelog_export::plot::{self, Panel, Plot, Signal, Size};
 use rovelog_export::report::{self, ReportOptions};
 
 use crate::context::{Context, Format};
+use crate::destination::Destination;
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
-use crate::notices::note;
-use crate::outfile::{Destination, OutArgs};
+use crate::outfile::OutArgs;
 use crate::select::{glob, near, unknown_topic};
+use crate::text::{count, escape};
 use crate::when::WindowArgs;
 
 const MORE: &str = "\
-A signal is TOPIC.FIELD; each becomes a panel. A field may hold * and ?, or be the name of an array or a struct
+A signal is TOPIC.FIELD; each becomes a panel. A field may hold * and ?, or be the name of an array or a struct \
 for all in it. Every extreme is drawn, however long the log is.
 
 Examples:
-  rovelog plot flight.ulg battery_status.voltage_v               in the terminal
-  rovelog plot flight.ulg 'vehicle_attitude.q' sensor_combined.gyro_rad -S +1m -E +2m
-  rovelog plot flight.ulg cpuload -o load.svg                    all fields of a topic
-  rovelog plot flight.ulg --all -o all.html                      everything, with zoom";
+  rovelog plot flight.ulg battery_status.voltage_v         in the terminal
+  rovelog plot flight.ulg vehicle_attitude.q 'sensor_combined.gyro*' -S +1m
+  rovelog plot flight.ulg cpuload -o load.svg              all fields of a topic
+  rovelog plot flight.ulg --all -o all.html                everything, with zoom";
 
 /// Draw signals over time: in the terminal, as SVG, PNG, or HTML with zoom
 #[derive(clap::Args)]
@@ -129,17 +130,17 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if kind == Kind::Text && path.is_none() {
         let mut out = context.out();
         let height = args.height.unwrap_or(12) as usize;
-        std::io::Write::write_all(&mut out, plot::braille(&plot, size.width as usize, height).as_bytes())?;
+        std::io::Write::write_all(&mut out, text(plot, size.width as usize, height).as_bytes())?;
         std::io::Write::flush(&mut out)?;
         return Ok(context.notices.loss(&log.info().lost, &input.path));
     }
-    let mut out = Destination::create(path, "plot.svg", &[&input.path], args.out, context)?;
+    let mut out = Destination::create(path, "plot.svg", &input.files(context), args.out, context)?;
     match kind {
         Kind::Svg => plot::svg(&plot, grown(args, size, &plot), &mut out)?,
         Kind::Png => plot::png(&plot, grown(args, size, &plot), &mut out)?,
         Kind::Text => {
-            let text = plot::braille(&plot, size.width as usize, args.height.unwrap_or(12) as usize);
-            std::io::Write::write_all(&mut out, text.as_bytes())?;
+            let height = args.height.unwrap_or(12) as usize;
+            std::io::Write::write_all(&mut out, text(plot.clone(), size.width as usize, height).as_bytes())?;
         }
         Kind::Html => {
             let mut options = ReportOptions::default();
@@ -148,11 +149,24 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             report::write(&log, &provenance, &options, &mut out)?;
         }
     }
-    if let (Some(path), false) = (out.finish()?, context.global.quiet) {
+    if let Some(path) = out.finish()? {
         let values: u64 = plot.panels.iter().flat_map(|panel| &panel.series).map(|series| series.count).sum();
-        note(&format!("wrote {values} values to {}", path.display()));
+        context.note(&format!("wrote {} to {}", count(values, "value"), path.display()));
     }
     Ok(context.notices.loss(&log.info().lost, &input.path))
+}
+
+/// The plot as text. Names are those of the log, and may hold anything.
+fn text(mut plot: Plot, width: usize, height: usize) -> String {
+    let plain = |text: &mut String| *text = escape(text).replace('\t', "\\t");
+    for panel in &mut plot.panels {
+        plain(&mut panel.title);
+        for series in &mut panel.series {
+            plain(&mut series.name);
+            series.unit.iter_mut().for_each(plain);
+        }
+    }
+    plot::braille(&plot, width, height)
 }
 
 /// The size that was asked for, or one that fits.

@@ -7,22 +7,21 @@ use rovelog::{RecoverOptions, Recovery, Stretch};
 use serde::Serialize;
 
 use crate::context::{Context, Format};
+use crate::destination::OutputArgs;
 use crate::failure::{Outcome, Status};
 use crate::input::LogArg;
 use crate::machine::DetailsDoc;
-use crate::notices::note;
-use crate::outfile::OutputArgs;
+use crate::notices::Notices;
 use crate::text::{count, wrote};
 use crate::times::Times;
 
 const MORE: &str = "\
-Every sound message is kept byte for byte and in its order; what no reader can use is left out and
-accounted for. A sound log is copied as it is. The exit code is 0 where nothing was left out or is
-missing, else 3.
+Every sound message is kept byte for byte and in its order; what no reader can use is left out and \
+accounted for. A sound log is copied as it is. The exit code is 0 where nothing was left out or is missing, else 3.
 
 Examples:
   rovelog recover flight.ulg -o flight.recovered.ulg
-  rovelog recover flight.ulg -o fixed.ulg --drop-stale   also without rows of an earlier flight
+  rovelog recover flight.ulg -o fixed.ulg --drop-stale   no stale rows
   rovelog recover flight.ulg -o fixed.ulg -f json | jq .lost.ranges
   rovelog recover - < flight.ulg | rovelog info -";
 
@@ -87,11 +86,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     let input = args.log.input()?;
     let example = input.name_for("recovered");
-    let mut out = args.output.create(&example, &[&input.path], context)?;
+    let mut out = args.output.create(&example, &input.files(context), context)?;
     let log = input.open(context)?;
     let options = RecoverOptions::default();
     let options = if args.drop_stale { options.dropping_stale() } else { options };
-    let report = log.recover(&mut out, &options)?;
+    context.progress.begin(Some(log.info().size));
+    let report = log.recover(&mut context.progress.counting(&mut out), &options)?;
     let written = out.finish()?;
     if format == Format::Json {
         let times = context.times(log.info()).map_err(|failure| failure.at(&input.path))?;
@@ -99,7 +99,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     let complete = report.is_complete();
     if !(complete && context.global.quiet) {
-        say(&report, written.as_deref());
+        say(&report, written.as_deref(), &context.notices);
     }
     if report.lost_bytes() == 0 && !report.lost.is_empty() {
         // Something is missing that has no bytes in the log: the count above does not say so.
@@ -109,16 +109,17 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 }
 
 /// What became of the log, for people; the line that sums it up is the last.
-fn say(report: &Recovery, written: Option<&Path>) {
+fn say(report: &Recovery, written: Option<&Path>, notices: &Notices) {
     if report.stale_bytes > 0 {
         let (records, bytes) = (count(report.stale_records, "record"), count(report.stale_bytes, "byte"));
-        note(&format!("left out {records} of another time ({bytes})"));
+        notices.note(&format!("left out {records} of another time ({bytes})"));
     } else {
         let stale = report.stretches.iter().filter(|stretch| !stretch.in_time_order && stretch.records > 0);
         let (places, records) = stale.fold((0, 0), |(n, rows), stretch| (n + 1, rows + stretch.records));
         if places > 0 {
             let (records, places) = (count(records, "record"), count(places, "place"));
-            note(&format!("{records} in {places} are of another time; to leave them out: --drop-stale"));
+            notices
+                .note(&format!("{records} in {places} are of another time; to leave them out: --drop-stale"));
         }
     }
     let ranges = count(report.lost.len() as u64, "range");
@@ -136,7 +137,7 @@ fn say(report: &Recovery, written: Option<&Path>) {
         let are = if missing == 1 { "is" } else { "are" };
         let _ = write!(text, "; {records} that the log counts {are} not in the file");
     }
-    note(&(text + &wrote(written)));
+    notices.note(&(text + &wrote(written)));
 }
 
 fn document<'a>(report: &'a Recovery, file: String, output: String, times: &Times) -> Document<'a> {

@@ -5,17 +5,16 @@ use std::path::Path;
 use rovelog_export::report::{self, ReportOptions};
 
 use crate::context::{Context, Format};
+use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
-use crate::notices::note;
-use crate::outfile::OutputArgs;
 
 const MORE: &str = "\
 The page is one file: it opens offline, asks for nothing from outside, and the same log gives the same bytes.
 
 Examples:
   rovelog report flight.ulg -o flight.html
-  rovelog report flight.ulg -o public.html --redact    without places, parameters and serial numbers";
+  rovelog report flight.ulg -o public.html --redact   no places, no parameters";
 
 /// Write a log as one page that opens offline: overview, track, plots with zoom, console, parameters
 #[derive(clap::Args)]
@@ -43,11 +42,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let (log, provenance) = input.open_with_provenance(context, true)?;
     let mut options = ReportOptions::default();
     options.redact = args.redact;
-    let mut out = args.output.create("report.html", &[&input.path], context)?;
+    let mut out = args.output.create("report.html", &input.files(context), context)?;
     report::write(&log, &provenance, &options, &mut out)
         .map_err(|error| Failure::from(error).at(&input.path))?;
-    if let (Some(path), false) = (out.finish()?, context.global.quiet) {
-        note(&format!("wrote {}", path.display()));
+    if let Some(path) = out.finish()? {
+        context.note(&format!("wrote {}", path.display()));
     }
     Ok(context.notices.loss(&log.info().lost, &input.path))
 }

@@ -9,10 +9,9 @@ use rovelog::rld_format::{RldError, RldReader};
 use rovelog::{AnyLog, Error, LogReader as _};
 
 use crate::context::{Context, Format};
+use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, LogArg};
-use crate::notices::note;
-use crate::outfile::OutputArgs;
 use crate::text::count;
 
 /// What only RocketLogger logs need: scrub, csv, import
@@ -89,21 +88,20 @@ fn failed(error: RldError) -> Failure {
 
 fn scrub(args: &ScrubArgs, context: &Context) -> Outcome {
     let input = args.log.input()?;
-    let mut out = args.output.create(&input.name_for("scrubbed"), &[&input.path], context)?;
+    let mut out = args.output.create(&input.name_for("scrubbed"), &input.files(context), context)?;
     let log = open(&input, context)?;
     log.scrub(0, Scrub { mac: !args.keep_mac, comment: !args.keep_comment }, &mut out).map_err(failed)?;
     out.finish()?;
-    if !context.global.quiet {
-        note("every byte but those of the address and the comment is as it was");
-    }
+    context.note("every byte but those of the address and the comment is as it was");
     Ok(Status::Done)
 }
 
 fn to_csv(args: &CsvArgs, context: &Context) -> Outcome {
     let input = args.log.input()?;
-    let mut out = args.output.create(&input.name_for("logger"), &[&input.path], context)?;
+    let mut out = args.output.create(&input.name_for("logger"), &input.files(context), context)?;
     let log = open(&input, context)?;
-    let written = log.write_logger_csv(CsvStyle::default(), &mut out).map_err(failed)?;
+    let written =
+        log.write_logger_csv(CsvStyle::default(), context.progress.counting(&mut out)).map_err(failed)?;
     out.finish()?;
     for why in &written.lost {
         context.notices.warn("what import would not find", why);
@@ -114,7 +112,7 @@ fn to_csv(args: &CsvArgs, context: &Context) -> Outcome {
 
 fn import(args: &ImportArgs, context: &Context) -> Outcome {
     let input = Input::new(args.file.as_deref())?;
-    let mut out = args.output.create(&input.name_for("imported"), &[&input.path], context)?;
+    let mut out = args.output.create(&input.name_for("imported"), &input.files(context), context)?;
     let table: Box<dyn Read> = if input.is_stdin() {
         Box::new(std::io::stdin())
     } else {
@@ -124,9 +122,7 @@ fn import(args: &ImportArgs, context: &Context) -> Outcome {
     let imported = csv::import(table, args.zone).map_err(|error| failed(error).at(&input.path))?;
     out.write_all(&imported.bytes)?;
     out.finish()?;
-    if !context.global.quiet {
-        imported.remarks.iter().for_each(|remark| note(remark));
-        note(&format!("wrote {}", count(imported.rows, "row")));
-    }
+    imported.remarks.iter().for_each(|remark| context.note(remark));
+    context.note(&format!("wrote {}", count(imported.rows, "row")));
     Ok(Status::Done)
 }

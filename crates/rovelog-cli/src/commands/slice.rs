@@ -4,25 +4,24 @@ use rovelog::Select;
 use serde::Serialize;
 
 use crate::context::{Context, Format};
+use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
 use crate::machine::DetailsDoc;
-use crate::notices::note;
-use crate::outfile::OutputArgs;
 use crate::select::{LatchedArgs, TopicArgs};
 use crate::text::{count, wrote};
 use crate::when::{WindowArgs, span};
 
 const MORE: &str = "\
-What is kept is kept byte for byte, in the order of the file. All definitions and information stay,
-and of the window the texts, dropouts and changes of parameters; the parameters in force when it
+What is kept is kept byte for byte, in the order of the file. All definitions and information stay, \
+and of the window the texts, dropouts and changes of parameters; the parameters in force when it \
 opens are the initial ones of the new log.
 
 Examples:
   rovelog slice flight.ulg -o landing.ulg -S -30s
   rovelog slice flight.ulg -o minute.ulg -S +1m -E +2m
   rovelog filter flight.ulg -o small.ulg -y 'vehicle_.*' -y battery_status
-  rovelog slice flight.ulg -o end.ulg -S -1m -l '.*_status'   with the state that held before
+  rovelog slice flight.ulg -o end.ulg -S -1m -l '.*_status'   state before it
   rovelog slice - --topics sensor_gps -o gps.ulg < flight.ulg";
 
 /// Cut a log by time and by topic; what is kept stays as it is
@@ -63,7 +62,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     let input = args.log.input()?;
     let example = input.name_for("part");
-    let mut out = args.output.create(&example, &[&input.path], context)?;
+    let mut out = args.output.create(&example, &input.files(context), context)?;
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
     let topics = args.topics.pick(log.topics()).map_err(here)?;
@@ -74,7 +73,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         select.topics = Some(topics.iter().map(|topic| topic.name.clone()).collect());
     }
     let select = args.latched.add_to(select, &topics);
-    let report = log.slice(&select, &mut out).map_err(|error| here(error.into()))?;
+    let report =
+        log.slice(&select, &mut context.progress.counting(&mut out)).map_err(|error| here(error.into()))?;
     let written = out.finish()?;
     let (of_records, of_topics) = (log.info().records, log.topics().len());
     if format == Format::Json {
@@ -92,16 +92,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             details: DetailsDoc(&report.details),
         })?;
     }
-    if !context.global.quiet {
-        note(&format!(
-            "kept {} of {} on {} of {} ({}){}",
-            report.records,
-            count(of_records, "record"),
-            report.topics,
-            count(of_topics as u64, "topic"),
-            count(report.bytes, "byte"),
-            wrote(written.as_deref()),
-        ));
-    }
+    context.note(&format!(
+        "kept {} of {} on {} of {} ({}){}",
+        report.records,
+        count(of_records, "record"),
+        report.topics,
+        count(of_topics as u64, "topic"),
+        count(report.bytes, "byte"),
+        wrote(written.as_deref()),
+    ));
     Ok(context.notices.loss(&log.info().lost, &input.path))
 }

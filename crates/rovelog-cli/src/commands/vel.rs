@@ -27,7 +27,7 @@ enum Vel {
 }
 
 const MORE: &str = "\
-The id of a message type is a short hash of its name, so different names may share one: those of the
+The id of a message type is a short hash of its name, so different names may share one: those of the \
 published types are compared, with --types those declared, with --log those of a log.
 
 Examples:

@@ -173,7 +173,7 @@ impl<'a> Records<'a> {
                     if self.format == Format::Ndjson {
                         self.object.push(b'\n');
                     }
-                    out.guarded(&self.object)?;
+                    out.write_all(&self.object)?;
                 }
                 out.end_record()?;
             }
@@ -341,7 +341,6 @@ fn row(
                     let _ = write!(buffer, "{nanos}");
                 }
             }
-            csv.get_ref().guard(buffer);
             csv.write_field(&buffer)?;
         }
         place += width;

@@ -1,5 +1,6 @@
 //! Values as a person reads them.
 
+use crate::text::count;
 use std::fmt::Write as _;
 
 use rovelog::Value;
@@ -53,7 +54,7 @@ pub(crate) fn cell(value: &Value, line: &mut String) -> bool {
         Value::F64(v) => write!(line, "{v}"),
         Value::Text(v) => write!(line, "{v}"),
         Value::Bytes(v) => {
-            let _ = write!(line, "<{} bytes>", v.len());
+            let _ = write!(line, "<{}>", count(v.len(), "byte"));
             return false;
         }
         _ => return false,

@@ -16,25 +16,25 @@ use crate::velodyne::VelodyneArgs;
 use crate::when::WindowArgs;
 
 const MORE: &str = "\
-Kinds: parquet, arrow and csv hold one topic per file: name a folder for several. ndjson and mcap hold all
-topics in one file; in mcap, positions, poses and console lines also stand as the types that Foxglove draws, and
-of VEL logs clouds, scans and images, the packets themselves with --raw; RLD logs of more than 1000 samples in
-a second become an envelope of a thousand, and all samples with --full or, many in a message, --batch. Bags of V1.2 and before become bags of
-V2.0 (bag2, .bag), which every reader of bags knows, or messages of ROS 2 in mcap (--ros2); payloads stay byte
-for byte in bag2, and in mcap without --ros2. A table begins with the columns t_ns (the log's clock,
+Kinds: parquet, arrow and csv hold one topic per file: name a folder for several. ndjson and mcap hold all \
+topics in one file; in mcap, positions, poses and console lines also stand as the types that Foxglove draws, and \
+of VEL logs clouds, scans and images, the packets themselves with --raw; RLD logs of more than 1000 samples in \
+a second become an envelope of a thousand, and all samples with --full or, many in a message, --batch. Bags of V1.2 and before become bags of \
+V2.0 (bag2, .bag), which every reader of bags knows, or messages of ROS 2 in mcap (--ros2); payloads stay byte \
+for byte in bag2, and in mcap without --ros2. A table begins with the columns t_ns (the log's clock, \
 nanoseconds) and time (UTC, where the log tells it), then come the fields. What the output cannot carry is said, and the exit code is 3.
 CSV cells are written as they are: a text of the log that begins with = + - or @ is a formula to a spreadsheet.
 
 Examples:
-  rovelog export flight.ulg -o flight/ --to parquet             all topics, a file each
-  rovelog export flight.ulg -o flight.mcap                      for Foxglove, Rerun, PlotJuggler
+  rovelog export flight.ulg -o flight/ --to parquet             a file per topic
+  rovelog export flight.ulg -o flight.mcap                      for Foxglove
   rovelog export flight.ulg -o q.parquet --topics vehicle_attitude -S +1m -E +2m
-  rovelog export flight.ulg -o csv/ --to csv --dialect pyulog   as ulog2csv writes it
+  rovelog export flight.ulg -o csv/ --to csv --dialect pyulog   like ulog2csv
   rovelog export flight.ulg --to csv --topics battery_status | head
-  rovelog export x.rld -o x.csv --dialect rocketlogger          which rovelog rld import reads
-  rovelog export drive.vel -o drive.mcap --calibration db.xml   clouds of an HDL-64E
-  rovelog export 2010.bag -o new.bag                            V2.0, for ROS 1 and its tools
-  rovelog export 2010.bag -o new.mcap --ros2                    for ROS 2, Rerun, PlotJuggler";
+  rovelog export x.rld -o x.csv --dialect rocketlogger          for rld import
+  rovelog export drive.vel -o drive.mcap --calibration db.xml   of an HDL-64E
+  rovelog export 2010.bag -o new.bag                            V2.0, for ROS 1
+  rovelog export 2010.bag -o new.mcap --ros2                    for ROS 2";
 
 /// Hand the data on to other tools: Parquet, Arrow, CSV, NDJSON, MCAP, ROS bag V2.0
 #[derive(clap::Args)]
@@ -193,7 +193,13 @@ pub(super) fn target(args: &Args) -> Result<(Kind, Target<'_>), Failure> {
     };
     let Some(path) = path else { return Ok((kind, Target::Stdout)) };
     let slash = path.as_os_str().as_encoded_bytes().ends_with(b"/");
-    let folder = slash || path.is_dir() || extension.is_none();
+    if !matches!(kind, Kind::Table(_)) && (slash || path.is_dir()) {
+        let (kind, example) = (kind.name(), path.join("log").with_extension(kind.extension()));
+        return Err(Failure::usage(format!("{kind} is one file, and the output is a folder"))
+            .next(format!("name a file in it: -o {}", example.display()))
+            .at(path));
+    }
+    let folder = slash || path.is_dir() || (extension.is_none() && !path.exists());
     Ok((
         kind,
         if folder && matches!(kind, Kind::Table(_)) { Target::Folder(path) } else { Target::File(path) },

@@ -1,6 +1,5 @@
 //! What `rovelog export` writes, kind by kind.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use rovelog::rld_format::csv::CsvStyle;
@@ -13,10 +12,12 @@ use rovelog_export::{ExportError, Exported, Loss, Provenance, logger_csv, ndjson
 use super::FileDoc;
 use super::args::{Args, Habits, NameStyle, Packing, Profile, Target, Unit};
 use crate::context::Context;
+use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::input::Input;
-use crate::outfile::{Destination, OutFile};
+use crate::outfile::{OutFile, OutFolder};
 use crate::progress::Progress;
+use crate::text::short;
 use crate::when::Window;
 
 /// Tables that are open at the same time.
@@ -65,16 +66,21 @@ impl Job<'_> {
         options
     }
 
-    fn progress(&self) -> Progress {
-        Progress::new(self.context, Some(self.log.info().size))
+    /// The progress of reading the whole log.
+    fn progress(&self) -> &Progress {
+        self.context.progress.begin(Some(self.log.info().size));
+        &self.context.progress
     }
 
-    fn inputs(&self) -> [&Path; 1] {
-        [&self.input.path]
+    /// The files that are read.
+    fn inputs(&self) -> Vec<PathBuf> {
+        let mut files = self.input.files(self.context);
+        files.extend(self.args.velodyne.file());
+        files
     }
 
     pub(super) fn ndjson(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
-        let mut progress = self.progress();
+        let progress = self.progress();
         let select = self.select(topics);
         let mut take = |at| progress.at(at);
         let Some(path) = target.path() else {
@@ -161,7 +167,7 @@ impl Job<'_> {
         example: &str,
         write: impl FnOnce(Destination, &mut dyn FnMut(u64)) -> Result<Exported<Destination>, Failure>,
     ) -> Result<Done, Failure> {
-        let mut progress = self.progress();
+        let progress = self.progress();
         let out = Destination::create(target.path(), example, &self.inputs(), self.args.out, self.context)?;
         let written = write(out, &mut |at| progress.at(at))?;
         written.out.finish()?;
@@ -179,11 +185,11 @@ impl Job<'_> {
         let topics = decodable(self.log, topics, &mut losses)?;
         let total: u64 = topics.iter().map(|topic| topic.count).sum();
         let (mut rows, size) = (0, self.log.info().size);
-        let mut progress = self.progress();
+        let progress = self.progress();
         let mut step = |more: u64| {
             rows += more;
             let done = u128::from(size) * u128::from(rows) / u128::from(total.max(1));
-            progress.step(u64::try_from(done).unwrap_or(size));
+            progress.at(u64::try_from(done).unwrap_or(size));
         };
         let mut done = Done { losses, ..Done::default() };
         match target {
@@ -245,6 +251,7 @@ impl Job<'_> {
     ) -> Result<Vec<(PathBuf, &'t Topic, u64)>, Failure> {
         let named = if self.input.is_stdin() { None } else { self.input.path.file_stem() };
         let log_name = named.map_or_else(|| "log".into(), |stem| stem.to_string_lossy());
+        let log_name = short(&log_name);
         let file = |name: &String| {
             folder.join(format!("{log_name}_{}.{}", name.trim_start_matches('_'), kind.name()))
         };
@@ -255,19 +262,14 @@ impl Job<'_> {
                 .next("name another folder, or replace the files in this one: --force")
                 .at(path));
         }
-        if folder.exists() && !folder.is_dir() {
-            return Err(Failure::usage("the output is a file, not a folder")
-                .next("name a folder, which need not exist")
-                .at(folder));
-        }
-        fs::create_dir_all(folder)
-            .map_err(|error| Failure::failed(format!("cannot make the folder: {error}")).at(folder))?;
+        let folder = OutFolder::create(folder, self.args.out)?;
+        let inputs = self.inputs();
         let mut done = Vec::new();
         let files: Vec<_> = topics.iter().copied().zip(paths).collect();
         for files in files.chunks(OPEN) {
             let mut outputs = Vec::new();
             for (topic, path) in files {
-                outputs.push((*topic, OutFile::create(path, &self.inputs(), self.args.out)?));
+                outputs.push((*topic, folder.file(path, &inputs)?));
             }
             let written = self.write(kind, outputs, losses, step)?;
             for ((topic, path), written) in files.iter().zip(written) {
@@ -275,6 +277,7 @@ impl Job<'_> {
                 done.push((path.clone(), *topic, written.rows));
             }
         }
+        folder.keep()?;
         Ok(done)
     }
 

@@ -11,7 +11,6 @@ use self::args::{Target, fitting, target};
 use self::job::{Done, Job};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
-use crate::notices::note;
 use crate::text::{count, escape};
 use crate::when::span;
 
@@ -69,10 +68,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     topics.retain(|topic| topic.count > 0 && args.fields.keep(topic.schema.as_deref()).is_some());
     let times = context.times(log.info()).map_err(here)?;
     let window = args.window.resolve(&times, span(&*log)).map_err(here)?;
-    if topics.is_empty() {
+    if topics.is_empty() && log.info().records > 0 {
         return Err(here(
             Failure::usage("the selected topics have no records").next("see them: rovelog topics FILE"),
         ));
+    }
+    if topics.is_empty() && matches!(kind, Kind::Table(_)) && args.logger_csv().is_none() {
+        context.note("the log has no records, so there is no table to write");
+        return Ok(context.notices.loss(&log.info().lost, &input.path));
     }
     let job = Job { args, context, input: &input, log: &log, provenance: &provenance, window };
     let done = match kind {
@@ -90,9 +93,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             .notices
             .warn("fields or records could not be carried", &format!("{}{column}: {}", loss.topic, loss.why));
     }
-    for line in done.notes.iter().filter(|_| !context.global.quiet) {
-        note(line);
-    }
+    done.notes.iter().for_each(|line| context.note(line));
     report(&job, kind, &target, format, &done)?;
     let lost = if done.losses.is_empty() { Status::Done } else { Status::Lost };
     Ok(lost.max(context.notices.loss(&log.info().lost, &input.path)))
@@ -132,24 +133,22 @@ fn report(
         };
         return Ok(out.document(&document)?);
     }
+    let word = match kind {
+        Kind::Table(_) => "row",
+        Kind::Ndjson => "record",
+        Kind::Mcap | Kind::Bag2 => "message",
+    };
     let rows: u64 = done.files.iter().filter_map(|file| file.rows.parse::<u64>().ok()).sum();
     let summary = if let Target::Folder(folder) = target {
         for file in &done.files {
             std::io::Write::write_all(&mut out, format!("{}\n", escape(&file.file)).as_bytes())?;
         }
         std::io::Write::flush(&mut out)?;
-        format!(
-            "{} in {} to {}",
-            count(rows, "row"),
-            count(done.files.len() as u64, "file"),
-            folder.display()
-        )
+        format!("{} in {} to {}", count(rows, word), count(done.files.len() as u64, "file"), folder.display())
     } else {
         let file = done.files.first().map(|file| file.file.as_str()).unwrap_or_default();
-        format!("{} to {file}", count(rows, "row"))
+        format!("{} to {file}", count(rows, word))
     };
-    if !context.global.quiet {
-        note(&format!("wrote {summary}"));
-    }
+    context.note(&format!("wrote {summary}"));
     Ok(())
 }

@@ -5,8 +5,7 @@ mod vel;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 use rovelog::AnyLog;
@@ -16,25 +15,24 @@ use serde::Serialize;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, LogArg};
-use crate::notices::note;
-use crate::outfile::{OutArgs, OutFile};
+use crate::outfile::{OutArgs, OutFile, OutFolder};
 use crate::text::count;
 use crate::times::Times;
 use crate::velodyne::VelodyneArgs;
 use crate::when::WindowArgs;
 
 const MORE: &str = "\
-Pictures are copied as they lie in the log, never decoded; only raw ones become PNG. Of a Velodyne every
-revolution becomes a cloud: x forward, y left, z up, intensity, ring, and seconds from its start. An HDL-64E
-needs its calibration; where the log does not hold a whole one, name the db.xml that came with the sensor.
-npz, las and laz hold every field too (las: tenths of a millimetre); kitti holds x, y, z and intensity.
+Pictures are copied as they lie in the log, never decoded; only raw ones become PNG. Of a Velodyne every \
+revolution becomes a cloud: x forward, y left, z up, intensity, ring, and seconds from its start. An HDL-64E \
+needs its calibration; where the log does not hold a whole one, name the db.xml that came with the sensor. \
+npz, las and laz hold every field too (las: tenths of a millimetre); kitti holds x, y, z and intensity. \
 The table index.csv names every file with its time, size and place in the log.
 
 Examples:
   rovelog extract drive.vel -o drive
   rovelog extract drive.vel -o drive --only images
-  rovelog extract drive.vel -o drive --only packets            for the tools of the sensor: packets.pcap
-  rovelog extract drive.vel -o drive --only clouds --cloud ply --calibration db.xml -S +10s -E +20s";
+  rovelog extract drive.vel -o drive --only packets      the file packets.pcap
+  rovelog extract drive.vel -o drive --only clouds --cloud ply -S +10s -E +20s";
 
 /// Write the images and point clouds of a log as files
 #[derive(clap::Args)]
@@ -109,6 +107,9 @@ struct Document {
 struct Extraction<'a> {
     args: &'a Args,
     context: &'a Context,
+    folder: OutFolder,
+    /// The files that are read.
+    inputs: Vec<PathBuf>,
     input: &'a Input,
     times: Times,
     rows: Vec<Row>,
@@ -126,13 +127,9 @@ impl Extraction<'_> {
         name: &str,
         write: impl FnOnce(&mut OutFile) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let mut file = OutFile::create(&self.args.output.join(name), &[&self.input.path], self.args.out)?;
+        let mut file = self.folder.file(&self.args.output.join(name), &self.inputs)?;
         write(&mut file)?;
         file.finish()
-    }
-
-    fn folder(&self, name: &str) -> Result<(), Failure> {
-        make_folder(&self.args.output.join(name))
     }
 }
 
@@ -147,11 +144,6 @@ fn free(taken: &mut HashSet<String>, base: &str, extension: &str) -> String {
         name = format!("{base}-{number}{dot}{extension}");
     }
     name
-}
-
-fn make_folder(folder: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(folder)
-        .map_err(|error| Failure::failed(format!("cannot make the folder: {error}")).at(folder))
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -172,17 +164,16 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
                 .next("leave --only out, or use --only images"),
         ));
     }
-    if args.output.exists() && !args.output.is_dir() {
-        return Err(Failure::usage("the output is a file, not a folder")
-            .next("name a folder, which need not exist")
-            .at(&args.output));
-    }
     let times = context.times(log.info()).map_err(here)?;
     let window = args.window.resolve(&times, None).map_err(here)?;
-    make_folder(&args.output)?;
+    let mut inputs = input.files(context);
+    inputs.extend(args.velodyne.file());
+    context.progress.begin(Some(log.info().size));
     let mut done = Extraction {
         args,
         context,
+        folder: OutFolder::create(&args.output, args.out)?,
+        inputs,
         input: &input,
         times,
         rows: Vec::new(),
@@ -211,14 +202,13 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         done.rows.iter().try_for_each(|row| table.serialize(row))?;
         Ok(table.flush()?)
     })?;
+    done.folder.keep()?;
     let (images, clouds) = (done.images, done.clouds);
-    if !context.global.quiet {
-        let what = match args.only {
-            Some(What::Packets) => count(done.packets, "packet"),
-            _ => format!("{} and {}", count(images, "image"), count(clouds, "cloud")),
-        };
-        note(&format!("wrote {what} to {}", args.output.display()));
-    }
+    let what = match args.only {
+        Some(What::Packets) => count(done.packets, "packet"),
+        _ => format!("{} and {}", count(images, "image"), count(clouds, "cloud")),
+    };
+    context.note(&format!("wrote {what} to {}", args.output.display()));
     if format == Format::Json {
         let mut out = context.out();
         out.document(&Document {

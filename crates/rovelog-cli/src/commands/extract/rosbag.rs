@@ -10,6 +10,7 @@ use rovelog_export::topic_names;
 
 use super::{Extraction, Row, free};
 use crate::failure::{Failure, Status};
+use crate::text::count;
 use crate::when::Window;
 
 const COMPRESSED: &str = "sensor_msgs/CompressedImage";
@@ -31,10 +32,11 @@ impl Extraction<'_> {
             bag.topics().iter().filter(|topic| [COMPRESSED, RAW].contains(&&*topic.type_name)).collect();
         for (topic, name) in topics.iter().zip(topic_names(&topics)) {
             let folder = format!("images/{name}");
-            self.folder(&folder)?;
+            self.folder.folder(&folder)?;
             let select = Select::topic(&topic.name).between(window.start, window.end);
             for record in bag.records(&select) {
                 let record = record.map_err(Failure::from)?;
+                self.context.progress.at(record.offset);
                 let Some(picture) = self.picture_of(topic, &record)? else { continue };
                 let nanos = record.time.map_or(0, |time| time.nanos);
                 let file = free(&mut taken, &format!("{folder}/{nanos}"), picture.extension);
@@ -88,7 +90,8 @@ impl Extraction<'_> {
             None => None,
         };
         let Some(bytes) = png else {
-            let what = format!("{} bytes of {encoding:?} are no image of {width} x {height}", data.len());
+            let what =
+                format!("no image of {width} x {height}: {} of {encoding:?}", count(data.len(), "byte"));
             self.left_out(record.offset, &what);
             return Ok(None);
         };

@@ -14,6 +14,7 @@ use rovelog_export::pcap::PcapWriter;
 
 use super::{Extraction, Row, free};
 use crate::failure::{Failure, Status};
+use crate::text;
 use crate::when::Window;
 
 impl Extraction<'_> {
@@ -31,10 +32,11 @@ impl Extraction<'_> {
             if !window.keeps(message.nanos) {
                 continue;
             }
+            self.context.progress.at(message.offset);
             let source = image.head.source.get();
             let folder = format!("images/{source}");
             if folders.insert(source) {
-                self.folder(&folder)?;
+                self.folder.folder(&folder)?;
             }
             let (bytes, extension) = self.picture(&message, &image)?;
             let name = free(&mut taken, &format!("{folder}/{}", message.nanos), extension);
@@ -98,16 +100,17 @@ impl Extraction<'_> {
                     return Err(failure);
                 }
                 // The images are there; the clouds are missing, and that is said.
-                self.context.notices.failure(&failure);
+                self.context.notices.setback(&failure);
                 self.status = Status::Lost;
                 return Ok(());
             }
         };
-        self.folder("clouds")?;
+        self.folder.folder("clouds")?;
         let comment =
             format!("{} by rovelog {}", revolutions.decoder().model().name(), env!("CARGO_PKG_VERSION"));
         let mut taken = HashSet::new();
         while let Some(revolution) = revolutions.next() {
+            self.context.progress.at(revolution.offset);
             if window.keeps(revolution.nanos) {
                 self.cloud(&revolution, &comment, &mut taken)?;
             }
@@ -140,7 +143,7 @@ impl Extraction<'_> {
             Ok(())
         })?;
         if displaced > 0 {
-            let why = format!("{displaced} packets have times that a capture cannot hold");
+            let why = format!("a capture cannot hold the times of {}", text::count(displaced, "packet"));
             self.context.notices.warn("times that a capture cannot hold", &why);
             self.status = Status::Lost;
         }

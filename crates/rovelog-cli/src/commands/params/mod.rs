@@ -16,14 +16,14 @@ use crate::when::Moment;
 use model::{Param, is_calibration, parameters};
 
 const MORE: &str = "\
-The value of a parameter is the one with which the log began; changes follow it. Two logs are
+The value of a parameter is the one with which the log began; changes follow it. Two logs are \
 compared by these values: ~ differs, - is only in the first, + only in the second.
 
 Examples:
   rovelog params flight.ulg
-  rovelog params flight.ulg --changed          what differs from the defaults, or changed in flight
+  rovelog params flight.ulg --changed          changed in flight or before
   rovelog params flight.ulg --at +1m30s        the values in force at a time
-  rovelog params flight.ulg -f qgc > flight.params   the form that QGroundControl loads
+  rovelog params flight.ulg -f qgc > flight.params   for QGroundControl
   rovelog params before.ulg after.ulg --ignore-calibration";
 
 /// Show the parameters of a log, or compare those of two logs

@@ -2,25 +2,22 @@
 
 mod plan;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::PathBuf;
 
-use rovelog::{LogReader, Select, Sliced};
 use serde::Serialize;
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
-use crate::input::{Input, LogArg};
-use crate::notices::note;
-use crate::outfile::{OutArgs, OutFile};
-use crate::output::Out;
-use crate::text::count;
+use crate::input::LogArg;
+use crate::outfile::{OutArgs, OutFolder};
+use crate::text::{count, escape, short};
 use crate::when::span_of_time;
 use plan::Part;
 
 const MORE: &str = "\
-Every part holds all definitions and information, and the parameters in force when it begins. Parts
-without anything in them are not written. The paths of the parts go to stdout. Parts of a power log
+Every part holds all definitions and information, and the parameters in force when it begins. Parts \
+without anything in them are not written. The paths of the parts go to stdout. Parts of a power log \
 (RLD) are named as the logger names them, power.rld, power_p1.rld: opened by the first, they are one log.
 
 Examples:
@@ -106,7 +103,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         log.part_name(&name, number).filter(|_| !args.by_topic).map(|name| args.output.join(name))
     };
     let path = |number: usize, name: &str| {
-        joined(number).unwrap_or_else(|| args.output.join(format!("{stem}_{name}.{extension}")))
+        joined(number).unwrap_or_else(|| args.output.join(format!("{}_{name}.{extension}", short(&stem))))
     };
     // Before the first part is written: whoever has to name another folder finds this one as it was.
     let paths = parts.iter().enumerate().map(|(number, part)| path(number, &part.name));
@@ -115,24 +112,22 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             .next("name another folder, or replace the parts in this one: --force")
             .at(&path));
     }
-    if args.output.exists() && !args.output.is_dir() {
-        return Err(Failure::usage("the output is a file, not a folder")
-            .next("name a folder, which need not exist")
-            .at(&args.output));
-    }
-    fs::create_dir_all(&args.output)
-        .map_err(|error| Failure::failed(format!("cannot make the folder: {error}")).at(&args.output))?;
+    let folder = OutFolder::create(&args.output, args.out)?;
+    let inputs = input.files(context);
     let mut docs = Vec::new();
-    let mut out = context.out();
     let mut records = 0;
+    context.progress.begin(Some(log.info().size));
     for Part { name, select } in &parts {
         // Parts that are not written leave no hole in names that count.
         let path = path(docs.len(), name);
-        let Some(report) = write(&*log, &path, select, &input, args.out)? else { continue };
-        records += report.records;
-        if format == Format::Text {
-            path_line(&mut out, &path)?;
+        let mut file = folder.file(&path, &inputs)?;
+        let report = log.slice(select, &mut context.progress.counting(&mut file));
+        let report = report.map_err(|error| here(error.into()))?;
+        if report.is_empty() {
+            continue;
         }
+        file.finish()?;
+        records += report.records;
         docs.push(PartDoc {
             file: path.to_string_lossy().into_owned(),
             records: report.records.to_string(),
@@ -140,40 +135,23 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             topic: select.topics.as_ref().and_then(|topics| topics.iter().next().map(str::to_owned)),
         });
     }
-    std::io::Write::flush(&mut out)?;
     if let Some(path) = joined(docs.len()).filter(|path| path.exists()) {
         return Err(Failure::usage("a part of another log, which will be read as one of these")
             .next("remove it, or name another folder")
             .at(&path));
     }
-    if !context.global.quiet {
-        let (parts, of) = (count(docs.len() as u64, "part"), count(log.info().records, "record"));
-        note(&format!("kept {records} of {of}; wrote {parts} to {}", args.output.display()));
+    folder.keep()?;
+    let mut out = context.out();
+    if format == Format::Text {
+        for doc in &docs {
+            writeln!(out, "{}", escape(&doc.file))?;
+        }
+        out.flush()?;
     }
+    let (parts, of) = (count(docs.len() as u64, "part"), count(log.info().records, "record"));
+    context.note(&format!("kept {records} of {of}; wrote {parts} to {}", args.output.display()));
     if format == Format::Json {
         out.document(&Document { schema: "rovelog.split/1", file: input.name(), parts: docs })?;
     }
     Ok(context.notices.loss(&log.info().lost, &input.path))
-}
-
-fn path_line(out: &mut Out, path: &Path) -> std::io::Result<()> {
-    use std::io::Write as _;
-    writeln!(out, "{}", crate::text::escape(&path.to_string_lossy()))
-}
-
-/// Writes a part; `None` where there is nothing in it.
-fn write(
-    log: &dyn LogReader,
-    path: &Path,
-    select: &Select,
-    input: &Input,
-    args: OutArgs,
-) -> Result<Option<Sliced>, Failure> {
-    let mut file = OutFile::create(path, &[&input.path], args)?;
-    let report = log.slice(select, &mut file).map_err(|error| Failure::from(error).at(&input.path))?;
-    if report.is_empty() {
-        return Ok(None);
-    }
-    file.finish()?;
-    Ok(Some(report))
 }

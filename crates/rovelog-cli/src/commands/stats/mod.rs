@@ -20,7 +20,7 @@ use crate::table::{Align, Table};
 use crate::text::escape;
 
 const MORE: &str = "\
-One pass. In a power log (RLD) a current of two ranges is one field, settled beside switches; sums are
+One pass. In a power log (RLD) a current of two ranges is one field, settled beside switches; sums are \
 exact. Energy needs to know which voltage belongs to which current, unless there is one of each.
 
 Examples:
@@ -28,7 +28,7 @@ Examples:
   rovelog stats power.rld --energy --power 'V1*I1' --power '(V2-V3)*I2'
   rovelog stats power.rld --energy --window 1s -f csv > seconds.csv
   rovelog stats power.rld --energy --by DI1,DI2      one line for each state
-  rovelog stats power.rld --energy --above I1=0.005  one for each time above 5 mA";
+  rovelog stats power.rld --energy --above I1=0.005  one for each time > 5 mA";
 
 /// Show least, greatest, mean and deviation of every field; of power logs charge and energy
 #[derive(clap::Args)]
@@ -113,7 +113,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             let what = format!("{} logs have no charge and energy", other.format().name);
             return Err(Failure::usage(what).next("leave out --energy, --power, --window, --by and --above"));
         }
-        other => Box::new(std::iter::once(records::section(&**other, &topics)?)),
+        other => Box::new(std::iter::once(records::section(&**other, &topics, context)?)),
     };
     // All sections have the same fields.
     let mut sections = sections.peekable();

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use rovelog::{LogReader, Select, Topic, Value};
 
 use super::{Line, Section};
+use crate::context::Context;
 use crate::failure::Failure;
 
 /// Sums of a field, by Welford's method: floats of any size do not cancel.
@@ -37,13 +38,15 @@ impl Running {
 }
 
 /// The whole log: every number of these topics, in the order of topics and fields.
-pub(super) fn section(log: &dyn LogReader, topics: &[&Topic]) -> Result<Section, Failure> {
+pub(super) fn section(log: &dyn LogReader, topics: &[&Topic], context: &Context) -> Result<Section, Failure> {
+    context.progress.begin(Some(log.info().size));
     let select = Select::topics(topics.iter().map(|topic| topic.name.clone()));
     // By topic: the flat names in order, and what is summed of each.
     let mut fields: Vec<(Vec<String>, HashMap<String, Running>)> = Vec::new();
     fields.resize_with(log.topics().len(), Default::default);
     for record in log.records(&select) {
         let record = record?;
+        context.progress.at(record.offset);
         let (names, sums) = &mut fields[record.topic.id.index()];
         record.value()?.flatten(&mut |name, value| {
             let number = match value {

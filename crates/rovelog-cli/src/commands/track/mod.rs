@@ -10,19 +10,18 @@ use rovelog_export::track::{self, Altitude, Tally, Track, TrackOptions, WriteErr
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
-use crate::notices::note;
 use crate::outfile::{OutArgs, OutFile};
 use crate::select::unknown_topic;
 use crate::text::count;
 use crate::when::WindowArgs;
 
 const MORE: &str = "\
-Without --topic, all instances of the first of these that has a fix are taken: vehicle_gps_position,
-vehicle_gnss, sensor_gps, sensor_gnss, vehicle_global_position. A log without a fix is a failure
+Without --topic, all instances of the first of these that has a fix are taken: vehicle_gps_position, \
+vehicle_gnss, sensor_gps, sensor_gnss, vehicle_global_position. A log without a fix is a failure \
 (exit 1), never an empty file.
 
 Examples:
-  rovelog track flight.ulg -o flight.kml       for Google Earth: coloured by flight mode
+  rovelog track flight.ulg -o flight.kml       for Google Earth
   rovelog track flight.ulg -o flight.gpx
   rovelog track flight.ulg --to geojson | jq .features[0].geometry
   rovelog track flight.ulg -f csv > flight.csv every point with its quality";
@@ -81,7 +80,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let input = args.log.input()?;
     // Before the log is read: whoever has to name another file learns it at once.
     let file = match target {
-        Target::File(_, path) => Some(OutFile::create(path, &[&input.path], args.out)?),
+        Target::File(_, path) => Some(OutFile::create(path, &input.files(context), args.out)?),
         _ => None,
     };
     let log = input.open(context)?;
@@ -106,9 +105,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         (Target::File(format, path), Some(mut out)) => {
             write(&track, format, args, &mut out)?;
             out.finish()?;
-            if !context.global.quiet {
-                note(&summary(path, &track, &tally));
-            }
+            context.note(&summary(path, &track, &tally));
         }
         (Target::Stdout(format) | Target::File(format, _), _) => {
             write(&track, format, args, &mut context.out())?;

@@ -11,7 +11,7 @@ use crate::input::LogArg;
 use crate::text::{count, escape};
 
 const MORE: &str = "\
-A topic that is logged at a steady rate tells what it lost: so many periods fit into the gap between
+A topic that is logged at a steady rate tells what it lost: so many periods fit into the gap between \
 its last row before the dropout and its first behind it. Other topics are not named.
 
 Examples:

@@ -9,7 +9,6 @@ use super::ulog;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
-use crate::notices::note;
 use crate::outfile::{OutArgs, OutFile};
 use crate::text::count;
 
@@ -42,7 +41,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     context.format(&[Format::Text])?;
     let input = args.log.input()?;
-    let mut out = OutFile::create(&args.output, &[&input.path], args.out)?;
+    let mut out = OutFile::create(&args.output, &input.files(context), args.out)?;
     let log = input.open(context)?;
     let mut bytes = 0;
     let wanted = gps_dump(ulog(&log, &input)?)
@@ -60,8 +59,6 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         .at(&input.path));
     }
     out.finish()?;
-    if !context.global.quiet {
-        note(&format!("wrote {} to {}", count(bytes, "byte"), args.output.display()));
-    }
+    context.note(&format!("wrote {} to {}", count(bytes, "byte"), args.output.display()));
     Ok(context.notices.loss(&log.info().lost, &input.path))
 }

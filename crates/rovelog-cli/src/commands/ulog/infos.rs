@@ -10,7 +10,7 @@ use super::ulog;
 use crate::context::{Context, Format};
 use crate::failure::Outcome;
 use crate::input::LogArg;
-use crate::text::escape;
+use crate::text::{count, escape};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 fn shown(value: &Value) -> String {
     match value {
         Value::Text(text) => escape(text).into_owned(),
-        Value::Bytes(bytes) => format!("({} bytes)", bytes.len()),
+        Value::Bytes(bytes) => format!("({})", count(bytes.len(), "byte")),
         value => value.to_json(),
     }
 }

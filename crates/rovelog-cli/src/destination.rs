@@ -1,0 +1,103 @@
+//! Where a command writes what is not for a terminal: a file, or stdout.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::context::{Context, Format};
+use crate::failure::Failure;
+use crate::outfile::{OutArgs, OutFile};
+use crate::output::Out;
+
+/// The options of commands that write one file, which may go to stdout.
+#[derive(clap::Args)]
+pub(crate) struct OutputArgs {
+    /// The file to write; - is stdout, where that is a pipe or a file
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    out: OutArgs,
+}
+
+impl OutputArgs {
+    /// Begins the file; `example` is a fitting name for one.
+    pub(crate) fn create(
+        &self,
+        example: &str,
+        inputs: &[PathBuf],
+        context: &Context,
+    ) -> Result<Destination, Failure> {
+        Destination::create(self.path(), example, inputs, self.out, context)
+    }
+
+    /// The path that was named, if it is not that of stdout.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| *path != Path::new("-"))
+    }
+
+    /// The name that machines get.
+    pub(crate) fn name(&self) -> String {
+        self.path().unwrap_or(Path::new("-")).to_string_lossy().into_owned()
+    }
+}
+
+/// Where a command writes what is not for a terminal: a file, or stdout.
+pub(crate) enum Destination {
+    File(Box<OutFile>),
+    Stdout(Out),
+}
+
+impl Destination {
+    /// Begins the output at `path`; none is stdout. `example` is a fitting file name.
+    pub(crate) fn create(
+        path: Option<&Path>,
+        example: &str,
+        inputs: &[PathBuf],
+        args: OutArgs,
+        context: &Context,
+    ) -> Result<Self, Failure> {
+        if let Some(path) = path {
+            return Ok(Self::File(Box::new(OutFile::create(path, inputs, args)?)));
+        }
+        if context.global.format != Format::Text {
+            return Err(Failure::usage("the output and the report cannot both go to stdout")
+                .next(format!("write the output to a file: -o {example}")));
+        }
+        let out = context.out();
+        if out.terminal {
+            return Err(Failure::usage("stdout is a terminal, and the output is not for one")
+                .next(format!("write it to a file: -o {example}, or into a pipe")));
+        }
+        Ok(Self::Stdout(out))
+    }
+
+    /// Completes the output; the path of the file, if it is one.
+    pub(crate) fn finish(self) -> Result<Option<PathBuf>, Failure> {
+        match self {
+            Self::File(file) => {
+                let path = file.path.clone();
+                file.finish()?;
+                Ok(Some(path))
+            }
+            Self::Stdout(mut out) => {
+                out.flush()?;
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl Write for Destination {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Stdout(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.flush(),
+            Self::Stdout(out) => out.flush(),
+        }
+    }
+}
