@@ -156,24 +156,13 @@ impl OutFolder {
         }
         let top = path.ancestors().take_while(|folder| is_missing(folder)).last().unwrap_or(path);
         let folder = Self { path: path.to_owned(), top: top.to_owned(), args };
-        folder.make(path)?;
+        make_folder(path)?;
         Ok(folder)
     }
 
     /// Makes a folder in this one.
     pub(crate) fn folder(&self, name: &str) -> Result<(), Failure> {
-        self.make(&self.path.join(name))
-    }
-
-    fn make(&self, path: &Path) -> Result<(), Failure> {
-        let mut unfinished = unfinished::lock();
-        let missing: Vec<_> = path.ancestors().take_while(|folder| is_missing(folder)).collect();
-        for folder in missing.into_iter().rev() {
-            fs::create_dir(folder)
-                .map_err(|error| Failure::failed(format!("cannot make the folder: {error}")).at(folder))?;
-            unfinished.add(folder);
-        }
-        Ok(())
+        make_folder(&self.path.join(name))
     }
 
     /// Begins a file at `path`, which is in this folder.
@@ -269,6 +258,18 @@ fn is_denied(path: &Path) -> bool {
 
 fn is_missing(folder: &Path) -> bool {
     !folder.as_os_str().is_empty() && !folder.exists()
+}
+
+/// Makes a folder and those above it that are missing. They go again if the run does not end well.
+fn make_folder(path: &Path) -> Result<(), Failure> {
+    let mut unfinished = unfinished::lock();
+    let missing: Vec<_> = path.ancestors().take_while(|folder| is_missing(folder)).collect();
+    for folder in missing.into_iter().rev() {
+        fs::create_dir(folder)
+            .map_err(|error| Failure::failed(format!("cannot make the folder: {error}")).at(folder))?;
+        unfinished.add(folder);
+    }
+    Ok(())
 }
 
 /// The end of a chain of links, which need not exist.
