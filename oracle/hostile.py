@@ -46,6 +46,8 @@ KNOWN = {
     ("parameters.ulg", "params changed"): "the same",
     ("parameters.ulg", "diff"): "the same, of two logs",
     ("topics.ulg", "plot"): "65 536 panels, each with its lines",
+    ("sources.vel", "plot"): "the same, with seven lines each",
+    ("sources.vel", "stats"): "460 000 fields, each with its sums",
     ("changes.ulg", "export mcap"): "800 000 changes of a parameter, held to be written between the records",
     ("dropouts.ulg", "split"): "dropouts without a row have one time: the search for a cut passes over all of them each time",
 }
