@@ -199,6 +199,10 @@ impl<'a> Cursor<'a> {
             };
             return Some(Record { at, end: self.at, message: Some(message) });
         }
+        // Before V1.2 all records are messages: another program has changed the file since the first walk.
+        if self.version != Version::V1_2 {
+            return None;
+        }
         // The first walk found a whole record of another kind here.
         let u32_at = |at: usize| bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
         let header = u32_at(0)? as usize;
