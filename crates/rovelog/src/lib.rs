@@ -87,8 +87,8 @@
 //! # Features
 //! - `arrow` (default): topics as Arrow record batches.
 //! - `mmap` (default): files of 1 MiB and more are mapped, not read. A mapped file that another process
-//!   shortens while it is read ends this process (`SIGBUS`; with words: [`end_on_shortened_log`]); without the
-//!   feature every file is read whole.
+//!   shortens while it is read ends this process (`SIGBUS`; with words: [`end_on_shortened_log`]; with an error
+//!   instead: [`open_watched`]); without the feature every file is read whole.
 //! - `rosbag` (default): ROS bags of V1.2 and before.
 //! - `compressed` (default): bags that are compressed as a whole, `.bag.gz` and `.bag.bz2`.
 //! - `ulog` (default): the flight logs of PX4.
@@ -105,12 +105,16 @@ mod formats;
 #[cfg(feature = "mmap")]
 mod mmap;
 mod open;
+mod watch;
 
 pub use detect::{Detection, Sign, detect};
 pub use formats::*;
 #[cfg(feature = "mmap")]
 pub use mmap::{end_on_shortened_log, end_without_memory};
-pub use open::{companions, from_bytes, open, open_as, open_stream, open_with, refuse_device};
+pub use open::{
+    companions, from_bytes, open, open_as, open_stream, open_watched, open_with, refuse_device,
+};
+pub use watch::Watch;
 
 pub use rovelog_core as core;
 pub use rovelog_core::{

@@ -1,42 +1,264 @@
 //! Mapped files: the one place in the workspace with `unsafe`.
+//!
+//! A mapped file that another program shortens has pages without bytes, and reading one raises `SIGBUS`. The handler here
+//! knows the maps of this module: it either ends the program with words ([`end_on_shortened_log`]), or puts zeros
+//! under the pages and notes it in the map's [`Watched`], so that whoever reads the log can turn it into an error.
+//! What is not ours goes to the handler that was there before.
 
 use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
 
 use memmap2::Mmap;
 use rovelog_core::Bytes;
 
-/// Maps `file` for reading.
+use crate::watch::Watched;
+
+/// Maps `file` for reading; `path` is where it lies.
 #[allow(unsafe_code)]
-pub(crate) fn map(file: &File) -> std::io::Result<Bytes> {
+pub(crate) fn map(file: &File, path: &Path) -> std::io::Result<(Bytes, Arc<Watched>)> {
     // SAFETY: the map is private to this process and only ever read, as `&[u8]`. What Rust cannot rule
     // out is that another process changes the file meanwhile. A log that is written to gives other bytes,
     // and every reader takes any bytes: none relies on reading the same value twice for memory safety. A
-    // log that grows is read up to the length that it had. A log that is shortened ends this process with
-    // SIGBUS: see `end_on_shortened_log`; the feature `mmap` can be left out.
+    // log that grows is read up to the length that it had. A log that is shortened raises SIGBUS: see the
+    // module; the feature `mmap` can be left out.
     let map = unsafe { Mmap::map(file)? };
-    Ok(Bytes::from_owner(map))
+    let watched = Arc::new(Watched::new(file, path, map.len() as u64)?);
+    #[cfg(unix)]
+    let held = Held { _slot: signal::Slot::take(&map, &watched), _watched: Arc::clone(&watched), map };
+    #[cfg(not(unix))]
+    let held = map;
+    Ok((Bytes::from_owner(held), watched))
+}
+
+/// A map that the handler knows. The slot is given back before the map goes.
+#[cfg(unix)]
+struct Held {
+    _slot: signal::Taken,
+    _watched: Arc<Watched>,
+    map: Mmap,
+}
+
+#[cfg(unix)]
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.map
+    }
 }
 
 /// Ends this process with a message and exit code 1, instead of a crash, when a mapped log is shortened while it
 /// is read. For programs whose main thing is to read logs: it takes the signal `SIGBUS`. Does nothing where there
 /// is no such signal.
-#[allow(unsafe_code)]
 pub fn end_on_shortened_log() {
     #[cfg(unix)]
-    {
-        extern "C" fn end(_: libc::c_int) {
-            const WHY: &[u8] =
-                b"error: a log was shortened by another program while it was read, and what was \
-                written of it is incomplete; copy the log, then read the copy\n";
-            // SAFETY: both calls may be made in a signal handler, and WHY lives as long as the program.
-            unsafe {
-                libc::write(libc::STDERR_FILENO, WHY.as_ptr().cast(), WHY.len());
-                libc::_exit(1);
+    signal::end();
+}
+
+/// Takes the signal `SIGBUS`, so that a shortened log is zeros and a note in its [`Watched`].
+pub(crate) fn survive_shortened_logs() {
+    #[cfg(unix)]
+    signal::install();
+}
+
+#[cfg(unix)]
+#[allow(unsafe_code)]
+mod signal {
+    use std::mem::MaybeUninit;
+    use std::ptr;
+    use std::sync::atomic::Ordering::SeqCst;
+    use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
+    use std::sync::{Arc, Mutex, PoisonError};
+
+    use libc::{c_int, c_void, sigaction, siginfo_t};
+
+    use crate::watch::Watched;
+
+    /// All slots, newest first. They are never freed, only used again: the handler may look at any of them.
+    static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
+    /// Whether a hit ends the program.
+    static ENDS: AtomicBool = AtomicBool::new(false);
+    /// The size of a page; 0 until the handler is installed.
+    static PAGE: AtomicUsize = AtomicUsize::new(0);
+    /// What was there before our handler: boxed, never freed, as the handler may look at it.
+    static BEFORE: AtomicPtr<sigaction> = AtomicPtr::new(ptr::null_mut());
+    /// The thread that is in the handler that was there before.
+    static CHAINED: AtomicUsize = AtomicUsize::new(0);
+
+    /// A map, for the handler: it may neither wait nor allocate.
+    pub(super) struct Slot {
+        taken: AtomicBool,
+        /// Odd while the rest changes.
+        version: AtomicUsize,
+        start: AtomicUsize,
+        end: AtomicUsize,
+        shortened: AtomicPtr<AtomicBool>,
+        next: AtomicPtr<Slot>,
+    }
+
+    /// A slot in use.
+    pub(super) struct Taken(&'static Slot);
+
+    impl Slot {
+        /// A slot for the map; `watched` has to live as long.
+        pub(super) fn take(map: &[u8], watched: &Arc<Watched>) -> Taken {
+            let mut next = SLOTS.load(SeqCst);
+            // SAFETY: slots are leaked boxes, so the pointer is null or good for ever.
+            while let Some(slot) = unsafe { next.as_ref() } {
+                if !slot.taken.swap(true, SeqCst) {
+                    slot.set(map.as_ptr().addr(), map.len(), watched.flag());
+                    return Taken(slot);
+                }
+                next = slot.next.load(SeqCst);
+            }
+            let slot: &'static mut Slot = Box::leak(Box::new(Self {
+                taken: AtomicBool::new(true),
+                version: AtomicUsize::new(0),
+                start: AtomicUsize::new(0),
+                end: AtomicUsize::new(0),
+                shortened: AtomicPtr::new(ptr::null_mut()),
+                next: AtomicPtr::new(SLOTS.load(SeqCst)),
+            }));
+            slot.set(map.as_ptr().addr(), map.len(), watched.flag());
+            let slot: *mut Slot = slot;
+            loop {
+                // SAFETY: as above.
+                let first = unsafe { &(*slot).next }.load(SeqCst);
+                match SLOTS.compare_exchange(first, slot, SeqCst, SeqCst) {
+                    // SAFETY: as above.
+                    Ok(_) => return Taken(unsafe { &*slot }),
+                    // SAFETY: as above.
+                    Err(now) => unsafe { &(*slot).next }.store(now, SeqCst),
+                }
             }
         }
-        let end: extern "C" fn(libc::c_int) = end;
-        // SAFETY: the handler only makes calls that may be made in one, and never returns.
-        unsafe { libc::signal(libc::SIGBUS, end as libc::sighandler_t) };
+
+        fn set(&self, start: usize, len: usize, shortened: *const AtomicBool) {
+            self.version.fetch_add(1, SeqCst);
+            self.start.store(start, SeqCst);
+            self.end.store(start + len, SeqCst);
+            self.shortened.store(shortened.cast_mut(), SeqCst);
+            self.version.fetch_add(1, SeqCst);
+        }
+
+        /// The end of the map and its flag, where the address is in the map.
+        fn of(&self, address: usize) -> Option<(usize, *mut AtomicBool)> {
+            let version = self.version.load(SeqCst);
+            let (start, end) = (self.start.load(SeqCst), self.end.load(SeqCst));
+            let shortened = self.shortened.load(SeqCst);
+            // A slot that changes is not that of the map being read.
+            let same = version % 2 == 0 && self.version.load(SeqCst) == version;
+            (same && (start..end).contains(&address)).then_some((end, shortened))
+        }
+    }
+
+    impl Drop for Taken {
+        fn drop(&mut self) {
+            self.0.set(0, 0, ptr::null());
+            self.0.taken.store(false, SeqCst);
+        }
+    }
+
+    pub(super) fn end() {
+        ENDS.store(true, SeqCst);
+        install();
+    }
+
+    /// Installs the handler, also anew where another one has taken its place since.
+    pub(super) fn install() {
+        static INSTALLING: Mutex<()> = Mutex::new(());
+        let _one = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+        let ours: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = handler;
+        let ours = ours as libc::sighandler_t;
+        // SAFETY: the structures are plain data that the calls fill; the handler only makes calls that may be made in one.
+        unsafe {
+            let mut now = MaybeUninit::<sigaction>::zeroed();
+            if libc::sigaction(libc::SIGBUS, ptr::null(), now.as_mut_ptr()) != 0 {
+                return;
+            }
+            let now = now.assume_init();
+            if now.sa_sigaction == ours {
+                return;
+            }
+            PAGE.store(usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).unwrap_or(4096), SeqCst);
+            BEFORE.store(Box::leak(Box::new(now)), SeqCst);
+            let mut new = MaybeUninit::<sigaction>::zeroed().assume_init();
+            new.sa_sigaction = ours;
+            // Without SA_NODEFER, what a handler before ours raises again would wait until we return.
+            new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+            libc::sigemptyset(&raw mut new.sa_mask);
+            libc::sigaction(libc::SIGBUS, &raw const new, ptr::null_mut());
+        }
+    }
+
+    extern "C" fn handler(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+        // SAFETY: the system hands over a valid structure; the slots are never freed; the flag lives as long as its
+        // map, and the map is there, as it is being read; its pages are replaced by pages of the same size and rights, which
+        // nobody else can have, so no memory but the map's own changes. All calls may be made in a handler.
+        unsafe {
+            // What a program sends with `kill` has no address.
+            let address = if (*info).si_code > 0 { (*info).si_addr().addr() } else { 0 };
+            let mut next = SLOTS.load(SeqCst);
+            while let Some(slot) = next.as_ref() {
+                if let Some((end, shortened)) = slot.of(address) {
+                    if ENDS.load(SeqCst) {
+                        say_and_end();
+                    }
+                    let page = PAGE.load(SeqCst);
+                    let from = address & !(page - 1);
+                    // What lies behind the first page without bytes has none either.
+                    let zeros = libc::mmap(
+                        ptr::with_exposed_provenance_mut(from),
+                        (end - from).next_multiple_of(page),
+                        libc::PROT_READ,
+                        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
+                        -1,
+                        0,
+                    );
+                    if zeros != libc::MAP_FAILED {
+                        (*shortened).store(true, SeqCst);
+                        return;
+                    }
+                }
+                next = slot.next.load(SeqCst);
+            }
+            before(signal, info, context);
+        }
+    }
+
+    /// Ends the program with words.
+    unsafe fn say_and_end() -> ! {
+        const WHY: &[u8] = b"error: a log was shortened by another program while it was read, and what was \
+            written of it is incomplete; copy the log, then read the copy\n";
+        // SAFETY: both calls may be made in a signal handler, and WHY lives as long as the program.
+        unsafe {
+            libc::write(libc::STDERR_FILENO, WHY.as_ptr().cast(), WHY.len());
+            libc::_exit(1)
+        }
+    }
+
+    /// Hands the signal to whom it would have gone without us.
+    unsafe fn before(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+        // SAFETY: the structure was filled by the system and is never freed; what it names is a handler of the kind that
+        // its flags say; the calls may be made in a handler.
+        unsafe {
+            let Some(before) = BEFORE.load(SeqCst).as_ref() else { return };
+            let me = libc::pthread_self() as usize;
+            let sent = (*info).si_code <= 0;
+            // The handler before ours may put us back and raise the signal again, as Python's faulthandler does.
+            let again = CHAINED.swap(me, SeqCst) == me;
+            if before.sa_sigaction == libc::SIG_IGN && sent {
+                // Ignored as it would have been.
+            } else if again || [libc::SIG_DFL, libc::SIG_IGN].contains(&before.sa_sigaction) {
+                libc::signal(signal, libc::SIG_DFL);
+                libc::raise(signal);
+            } else if before.sa_flags & libc::SA_SIGINFO != 0 {
+                type Informed = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
+                std::mem::transmute::<usize, Informed>(before.sa_sigaction)(signal, info, context);
+            } else {
+                std::mem::transmute::<usize, extern "C" fn(c_int)>(before.sa_sigaction)(signal);
+            }
+            CHAINED.store(0, SeqCst);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use rovelog_core::{Bytes, Error, ErrorKind, LogStream, ReadOptions, Result};
 
 use crate::detect::built_in;
 use crate::formats::{companions_as, from_files_as};
-use crate::{AnyLog, from_bytes_as, open_stream_as};
+use crate::{AnyLog, Watch, from_bytes_as, open_stream_as};
 
 /// Below this, reading a file is as fast as mapping it, and safe from what happens to the file.
 #[cfg(feature = "mmap")]
@@ -29,9 +29,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<AnyLog> {
 /// Where the file cannot be read, is no log of a format that is built in, or the format refuses it. The
 /// message does not name the path.
 pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog> {
-    let (format, bytes) = load(path.as_ref(), accept)?;
-    let format = format.map_or_else(|| inside(&bytes), Ok)?;
-    with_companions(format, path.as_ref(), bytes, options)
+    opened(path.as_ref(), None, options, &mut Watch::default())
 }
 
 /// Opens a log of a known format without looking at its magic number; `format` is the id.
@@ -39,8 +37,39 @@ pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog
 /// # Errors
 /// As [`open_with`].
 pub fn open_as(format: &str, path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog> {
-    let (format, bytes) = load(path.as_ref(), |_| Ok(format))?;
-    with_companions(format, path.as_ref(), bytes, options)
+    opened(path.as_ref(), Some(format), options, &mut Watch::default())
+}
+
+/// Opens a log, of the format with an id where one is given, for a program that must not end when another one shortens
+/// the file: its bytes become zeros then, and [`Watch::check`] an error.
+///
+/// Whoever uses this calls [`Watch::check`] after each piece of work, before its outcome is used. It takes the signal
+/// `SIGBUS`, hands on what is about other memory, and so works beside other handlers that do the same.
+///
+/// # Errors
+/// As [`open_with`].
+pub fn open_watched(
+    path: impl AsRef<Path>,
+    format: Option<&str>,
+    options: &ReadOptions,
+) -> Result<(AnyLog, Watch)> {
+    #[cfg(feature = "mmap")]
+    crate::mmap::survive_shortened_logs();
+    let mut watch = Watch::default();
+    let log = opened(path.as_ref(), format, options, &mut watch);
+    watch.check()?;
+    Ok((log?, watch))
+}
+
+fn opened(path: &Path, format: Option<&str>, options: &ReadOptions, watch: &mut Watch) -> Result<AnyLog> {
+    let (format, bytes) = match format {
+        Some(format) => load(path, |_| Ok(format), watch)?,
+        None => {
+            let (format, bytes) = load(path, accept, watch)?;
+            (format.map_or_else(|| inside(&bytes), Ok)?, bytes)
+        }
+    };
+    with_companions(format, path, bytes, options, watch)
 }
 
 /// Returns the other files that [`open_with`] reads with the log at `path`: further parts of a recording, and files
@@ -59,7 +88,13 @@ pub fn companions(path: impl AsRef<Path>, format: Option<&str>) -> Vec<PathBuf> 
 }
 
 /// The log with those of its other files that lie beside the named one.
-fn with_companions(format: &str, path: &Path, bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
+fn with_companions(
+    format: &str,
+    path: &Path,
+    bytes: Bytes,
+    options: &ReadOptions,
+    watch: &mut Watch,
+) -> Result<AnyLog> {
     let (Some(name), false) = (path.file_name().and_then(|name| name.to_str()), options.alone) else {
         return from_bytes_as(format, bytes, options);
     };
@@ -70,7 +105,7 @@ fn with_companions(format: &str, path: &Path, bytes: Bytes, options: &ReadOption
     }
     let mut companions = Vec::with_capacity(names.len());
     for name in names {
-        let ((), bytes) = load(&beside(&name), |_| Ok(()))?;
+        let ((), bytes) = load(&beside(&name), |_| Ok(()), watch)?;
         companions.push((name, bytes));
     }
     from_files_as(format, bytes, companions, options)
@@ -127,7 +162,7 @@ fn inside(packed: &[u8]) -> Result<&'static str> {
 
 /// The bytes of a file, once `accept` has agreed to its first ones: an endless device or a huge file of
 /// another kind is refused before it is read.
-fn load<T>(path: &Path, accept: impl FnOnce(&[u8]) -> Result<T>) -> Result<(T, Bytes)> {
+fn load<T>(path: &Path, accept: impl FnOnce(&[u8]) -> Result<T>, watch: &mut Watch) -> Result<(T, Bytes)> {
     let mut file = File::open(path).map_err(|error| refused(path, error))?;
     let metadata = file.metadata().map_err(|error| refused(path, error))?;
     if metadata.is_dir() {
@@ -135,7 +170,7 @@ fn load<T>(path: &Path, accept: impl FnOnce(&[u8]) -> Result<T>) -> Result<(T, B
     }
     let mut bytes = head(&mut file).map_err(|error| refused(path, error))?;
     let accepted = accept(&bytes)?;
-    if let Some(mapped) = map(&file, &metadata) {
+    if let Some(mapped) = map(path, &file, &metadata, watch) {
         return Ok((accepted, mapped));
     }
     if !bytes.is_empty() {
@@ -174,12 +209,17 @@ fn head(input: &mut impl Read) -> io::Result<Vec<u8>> {
 
 /// The mapped file; `None` where it is to be read: small, not regular, or on a file system that cannot map.
 #[cfg(feature = "mmap")]
-fn map(file: &File, metadata: &Metadata) -> Option<Bytes> {
-    (metadata.is_file() && metadata.len() >= MAP_FROM).then(|| crate::mmap::map(file).ok()).flatten()
+fn map(path: &Path, file: &File, metadata: &Metadata, watch: &mut Watch) -> Option<Bytes> {
+    if !metadata.is_file() || metadata.len() < MAP_FROM {
+        return None;
+    }
+    let (bytes, file) = crate::mmap::map(file, path).ok()?;
+    watch.add(file);
+    Some(bytes)
 }
 
 #[cfg(not(feature = "mmap"))]
-fn map(_: &File, _: &Metadata) -> Option<Bytes> {
+fn map(_: &Path, _: &File, _: &Metadata, _: &mut Watch) -> Option<Bytes> {
     None
 }
 
