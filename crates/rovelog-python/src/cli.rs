@@ -23,9 +23,12 @@ pub(crate) fn diff(
     counts: bool,
     calibration: bool,
 ) -> PyResult<String> {
-    let name = |reader: &Reader| reader.path.clone().unwrap_or_else(|| "-".to_owned());
+    let name = |reader: &Reader| reader.origin.path.clone().unwrap_or_else(|| "-".to_owned());
     let (name_a, name_b) = (name(a), name(b));
     let ignored = Ignored { counts, calibration };
-    let document = errors::run(py, || rovelog_cli::diff((&name_a, &a.log), (&name_b, &b.log), ignored))?;
+    let document = a.origin.checked(py, || {
+        let work = || rovelog_cli::diff((&name_a, &a.log), (&name_b, &b.log), ignored);
+        b.origin.checked(py, || errors::run(py, work))
+    })?;
     document.map_err(|error| Raise::new("RovelogError", error.to_string()).raise(py))
 }

@@ -1,6 +1,9 @@
 //! Errors and panics as exceptions of `rovelog._errors`, with offset, format, path and next step.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use arrow_schema::ArrowError;
 use pyo3::intern;
@@ -8,15 +11,42 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rovelog::{Error, ErrorKind, Result};
 
+use crate::words::in_python;
+
+/// Time between two looks at the signals.
+pub(crate) const LOOK: Duration = Duration::from_millis(100);
+
 /// Runs `work` without the interpreter's lock; a panic becomes an exception.
 pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
-    outcome.map_err(|panic| {
-        let why = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        let why = why.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        let why = format!("an internal error, a defect of rovelog: {why}");
-        Raise::new("RovelogError", why).next("please report it, with the log if you can").raise(py)
-    })
+    py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(|panic| of_panic(py, &*panic))
+}
+
+/// The same on another thread, so that a signal ends the waiting at once. The work goes on to its end unseen.
+pub(crate) fn run_aside<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    let (send, mut receive) = mpsc::channel();
+    // Nobody may be waiting any more.
+    std::thread::spawn(move || drop(send.send(catch_unwind(AssertUnwindSafe(work)))));
+    loop {
+        let outcome;
+        (receive, outcome) = py.detach(move || {
+            let outcome = receive.recv_timeout(LOOK);
+            (receive, outcome)
+        });
+        match outcome {
+            Ok(done) => return done.map_err(|panic| of_panic(py, &*panic)),
+            Err(_) => py.check_signals()?,
+        }
+    }
+}
+
+fn of_panic(py: Python<'_>, panic: &(dyn Any + Send)) -> PyErr {
+    let why = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let why = why.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    let why = format!("an internal error, a defect of rovelog: {why}");
+    Raise::new("RovelogError", why).next("please report it, with the log if you can").raise(py)
 }
 
 /// The same for work on the log at `path`, whose error becomes the exception of its kind.
@@ -30,9 +60,10 @@ pub(crate) fn run_on<T: Send>(
 
 /// What the handler of a signal raised, if one came.
 pub(crate) fn signal() -> Option<PyErr> {
+    // The interpreter may be gone where nobody waits for the work any more.
     #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime")]
-    let signals = Python::attach(|py| py.check_signals());
-    signals.err()
+    let signals = Python::try_attach(|py| py.check_signals());
+    signals?.err()
 }
 
 /// Panics, so that the tests can see what becomes of it.
@@ -108,7 +139,12 @@ pub(crate) fn raise(py: Python<'_>, error: &Error, path: Option<&str>) -> PyErr 
         ErrorKind::Unsupported => "UnsupportedError",
         _ => "UnreadableError",
     };
-    let next = error.next.as_deref().map(|next| next.replace("FILE", path.unwrap_or("FILE")));
-    Raise { class, message: error.to_string(), offset: error.offset, format: Some(error.format), path, next }
-        .raise(py)
+    raise_as(py, class, error, path)
+}
+
+/// The same as an exception of this class.
+pub(crate) fn raise_as(py: Python<'_>, class: &'static str, error: &Error, path: Option<&str>) -> PyErr {
+    let next = error.next.as_deref().map(|next| in_python(next).replace("FILE", path.unwrap_or("FILE")));
+    let message = in_python(&error.to_string()).into_owned();
+    Raise { class, message, offset: error.offset, format: Some(error.format), path, next }.raise(py)
 }

@@ -13,11 +13,12 @@ use rovelog_export::mcap::{self, McapOptions, RosForm};
 use rovelog_export::table::{self, Dialect, Names, TableOptions, TimeUnit};
 use rovelog_export::{Kind, Loss, Provenance, logger_csv, ndjson, topic_names};
 
-use crate::errors::{self, Raise};
+use crate::errors::Raise;
 use crate::output;
 use crate::reader::{Reader, Window};
 use crate::rld::rld;
 use crate::vel::calibration_of;
+use crate::words::in_python;
 
 /// Topics, each with a part of a file name.
 type Named = Vec<(usize, String)>;
@@ -26,7 +27,10 @@ type Named = Vec<(usize, String)>;
 type Lost = (String, Option<String>, String);
 
 fn lost(losses: Vec<Loss>) -> Vec<Lost> {
-    let row = |loss: Loss| (loss.topic, Some(loss.column).filter(|column| !column.is_empty()), loss.why);
+    let row = |loss: Loss| {
+        let column = Some(loss.column).filter(|column| !column.is_empty());
+        (loss.topic, column, in_python(&loss.why).into_owned())
+    };
     losses.into_iter().map(row).collect()
 }
 
@@ -117,8 +121,8 @@ pub(crate) fn export_names(
     topics: Vec<usize>,
 ) -> PyResult<(Named, Vec<Lost>)> {
     let topics = chosen(reader, topics);
-    let (good, bad): (Vec<&Topic>, Vec<&Topic>) = errors::run(py, || {
-        topics.into_iter().partition(|topic| reader.log.columns(topic, &Select::all()).is_ok())
+    let (good, bad): (Vec<&Topic>, Vec<&Topic>) = reader.run(py, || {
+        Ok(topics.into_iter().partition(|topic| reader.log.columns(topic, &Select::all()).is_ok()))
     })?;
     let names = good.iter().map(|topic| topic.id.index()).zip(topic_names(&good)).collect();
     Ok((names, lost(bad.into_iter().map(Loss::undecodable).collect())))
@@ -227,7 +231,7 @@ fn unknown(py: Python<'_>, kind: &str) -> PyErr {
 
 /// Where the data come from: a name and, where the output will hold that (`told`), the SHA-256 of the bytes.
 fn provenance(reader: &Reader, told: bool) -> rovelog::Result<Provenance> {
-    let path = reader.path.as_deref().map(Path::new);
+    let path = reader.origin.path().map(Path::new);
     let name = path.and_then(Path::file_name).map_or_else(|| "-".into(), |name| name.to_string_lossy());
     let digits = match (&reader.memory, path) {
         _ if !told => return Ok(Provenance::new(name)),

@@ -11,6 +11,7 @@ mod compat;
 mod errors;
 mod export;
 mod memory;
+mod origin;
 mod output;
 mod reader;
 mod records;
@@ -22,6 +23,7 @@ mod table;
 mod ulog;
 mod values;
 mod vel;
+mod words;
 
 /// Everything that Python sees; `_core.pyi` has the same list with its types.
 #[pyo3::pymodule]
@@ -60,4 +62,6 @@ mod _core {
     use crate::ulog::{ulog_dropouts, ulog_events, ulog_infos, ulog_modes, ulog_parameters};
     #[pymodule_export]
     use crate::vel::{vel_image, vel_images, vel_revolutions};
+    #[pymodule_export]
+    use crate::words::shown;
 }

@@ -4,16 +4,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pyo3::prelude::*;
 use rovelog_export::ExportError;
 
-use crate::errors::{self, Raise};
+use crate::errors::{self, LOOK, Raise};
 use crate::reader::Reader;
-
-/// Time between two looks at the signals.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// Runs work that writes `out`, made of the reader's log; what fails becomes the exception of its kind, a signal the one
 /// of its handler.
@@ -24,7 +21,7 @@ pub(crate) fn write<T: Send>(
     work: impl FnOnce(&Arc<Signals>) -> Result<T, ExportError> + Send,
 ) -> PyResult<T> {
     let signals = Arc::new(Signals(Mutex::new((Instant::now(), None))));
-    let outcome = errors::run(py, || work(&signals))?;
+    let outcome = reader.origin.checked(py, || errors::run(py, || work(&signals)))?;
     if let Some(signal) = signals.lock().1.take() {
         return Err(signal);
     }
@@ -41,7 +38,7 @@ pub(crate) fn write<T: Send>(
         }
         error => {
             let raise = Raise::new("RovelogError", error.to_string());
-            raise.of(reader.log.format().id, reader.path.as_deref()).raise(py)
+            raise.of(reader.log.format().id, reader.origin.path()).raise(py)
         }
     })
 }

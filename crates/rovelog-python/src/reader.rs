@@ -1,5 +1,6 @@
 //! An open log: what it says about itself, its topics, and the ways into its data.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,11 +14,13 @@ use rovelog::{AnyLog, Bytes, Error, ErrorKind, RecoverOptions, Result, Schema, S
 use rovelog_export::ExportError;
 
 use crate::errors::{self, Raise, of_arrow};
+use crate::origin::Origin;
 use crate::records::Messages;
 use crate::select::Shape;
 use crate::stream::{self, TopicStream};
 use crate::table::{self, Batches, Table};
 use crate::values::to_python;
+use crate::words::in_python;
 use crate::{output, ulog, vel};
 
 /// The formats that are built in: id, name, what it is.
@@ -30,10 +33,13 @@ pub(crate) fn formats() -> Vec<(&'static str, &'static str, &'static str)> {
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Reader {
     pub(crate) log: Arc<AnyLog>,
-    pub(crate) path: Option<String>,
+    pub(crate) origin: Origin,
     /// The bytes, where they were given and not read from the path.
     pub(crate) memory: Option<Bytes>,
 }
+
+/// Bytes of records above which the decoding is worth a thread that leaves the signals to Python.
+const LARGE: u64 = 8 << 20;
 
 /// From the first time until before the second, nanoseconds of the log's clock; none leaves a side open.
 #[derive(Clone, Copy, FromPyObject)]
@@ -62,10 +68,11 @@ impl Reader {
         what: &str,
         of_format: impl FnOnce(&'a AnyLog) -> Option<&'a T>,
     ) -> PyResult<&'a T> {
+        self.origin.check(py)?;
         of_format(&self.log).ok_or_else(|| {
             let format = self.log.format();
             let message = format!("this log is no {what}, it is {}", format.name);
-            Raise::new("UnsupportedError", message).of(format.id, self.path.as_deref()).raise(py)
+            Raise::new("UnsupportedError", message).of(format.id, self.origin.path()).raise(py)
         })
     }
 
@@ -75,11 +82,11 @@ impl Reader {
         py: Python<'_>,
         work: impl FnOnce() -> Result<T> + Send,
     ) -> PyResult<T> {
-        errors::run_on(py, self.path.as_deref(), work)
+        self.origin.run(py, work)
     }
 
     pub(crate) fn raise(&self, py: Python<'_>, error: &Error) -> PyErr {
-        errors::raise(py, error, self.path.as_deref())
+        errors::raise(py, error, self.origin.path())
     }
 
     /// How columns are shaped whose times are of the clock of `time`, or else of the log's.
@@ -102,7 +109,8 @@ impl Reader {
     fn topic_stream(&self, py: Python<'_>, topic: usize, part: Part) -> PyResult<TopicStream> {
         let topic = self.topic(py, topic)?;
         let (shape, select) = self.part(topic, part);
-        self.run(py, || TopicStream::new(Arc::clone(&self.log), topic.id, shape, &select))
+        let watch = self.origin.watch.clone();
+        self.run(py, || TopicStream::new((Arc::clone(&self.log), watch), topic.id, shape, &select))
     }
 
     /// Writes a new log made of this one.
@@ -141,11 +149,9 @@ impl Reader {
         let name = path.to_string_lossy().into_owned();
         let mut options = vel::declaring(py, types)?;
         options.alone = alone;
-        let log = errors::run_on(py, Some(&name), || match &format {
-            None => rovelog::open_with(&path, &options),
-            Some(format) => rovelog::open_as(format, &path, &options),
-        })?;
-        Ok(Self { log: Arc::new(log), path: Some(name), memory: None })
+        let open = || rovelog::open_watched(&path, format.as_deref(), &options);
+        let (log, watch) = errors::run_on(py, Some(&name), open)?;
+        Ok(Self { log: Arc::new(log), origin: Origin { path: Some(name), watch }, memory: None })
     }
 
     /// Opens a log in memory, without copying it.
@@ -164,17 +170,18 @@ impl Reader {
             None => rovelog::from_bytes(bytes, &options),
             Some(format) => rovelog::from_bytes_as(format, bytes, &options),
         })?;
-        Ok(Self { log: Arc::new(log), path: name, memory })
+        Ok(Self { log: Arc::new(log), origin: Origin::named(name), memory })
     }
 
     #[getter]
     fn path(&self) -> Option<&str> {
-        self.path.as_deref()
+        self.origin.path()
     }
 
     /// The summary that was made when the log was opened.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (info, format) = (self.log.info(), self.log.format());
+        // The first look at a log may be the walk over it.
+        let (info, format) = (self.run(py, || Ok(self.log.info()))?, self.log.format());
         let dict = PyDict::new(py);
         dict.set_item("format", format.id)?;
         dict.set_item("format_name", format.name)?;
@@ -210,7 +217,7 @@ impl Reader {
     /// Topics in the order in which the log declares them.
     fn topics<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let nanos = |time: Option<Timestamp>| time.map(|time| time.nanos);
-        let topics = self.log.topics().iter().map(|topic| {
+        let topics = self.run(py, || Ok(self.log.topics()))?.iter().map(|topic| {
             let dict = PyDict::new(py);
             dict.set_item("name", &topic.name)?;
             dict.set_item("type", &topic.type_name)?;
@@ -235,12 +242,14 @@ impl Reader {
 
     /// The definition of a topic's type as the log holds it.
     fn definition(&self, py: Python<'_>, topic: usize) -> PyResult<Option<String>> {
-        Ok(self.log.definition(self.topic(py, topic)?))
+        let topic = self.topic(py, topic)?;
+        self.run(py, || Ok(self.log.definition(topic)))
     }
 
     /// What was noticed in the bytes: code, name, severity, start, end, message, meaning.
-    fn problems(&self) -> Vec<(&str, &str, &str, u64, u64, &str, &str)> {
-        let rows = self.log.diagnostics().list().iter().map(|found| {
+    #[expect(clippy::type_complexity, reason = "a row of a table")]
+    fn problems(&self, py: Python<'_>) -> PyResult<Vec<(&str, &str, &str, u64, u64, Cow<'_, str>, &str)>> {
+        let rows = self.run(py, || Ok(self.log.diagnostics().list()))?.iter().map(|found| {
             let (rule, range) = (found.rule, &found.range);
             (
                 rule.code,
@@ -248,11 +257,11 @@ impl Reader {
                 rule.severity.name(),
                 range.start,
                 range.end,
-                &*found.message,
+                in_python(&found.message),
                 rule.meaning,
             )
         });
-        rows.collect()
+        Ok(rows.collect())
     }
 
     /// The console: time, level, level's name, source, text, offset; none where the format has none.
@@ -261,26 +270,36 @@ impl Reader {
         &self,
         py: Python<'_>,
     ) -> PyResult<Option<Vec<(Option<i64>, u8, &'static str, Option<String>, String, u64)>>> {
-        errors::run(py, || {
-            let texts = self.log.texts()?.map(|text| {
+        self.run(py, || {
+            let Some(texts) = self.log.texts() else { return Ok(None) };
+            let texts = texts.map(|text| {
                 let (time, level) = (text.time.map(|time| time.nanos), text.level_name());
                 (time, text.level, level, text.source, text.text, text.offset)
             });
-            Some(texts.collect())
+            Ok(Some(texts.collect()))
         })
     }
 
     /// A topic's columns in memory.
     fn table(&self, py: Python<'_>, topic: usize, part: Part) -> PyResult<Table> {
-        let topic = self.topic(py, topic)?;
-        let (shape, select) = self.part(topic, part);
-        let batch = self.run(py, || {
-            let batch = match ulog::table(&self.log, topic, &select)? {
+        let known = self.topic(py, topic)?;
+        let (shape, select) = self.part(known, part);
+        let large = known.bytes > LARGE;
+        let log = Arc::clone(&self.log);
+        let work = move || {
+            let topic = &log.topics()[topic];
+            let batch = match ulog::table(&log, topic, &select)? {
                 Some(batch) => batch,
-                None => table::joined(self.log.format().id, self.log.columns(topic, &select)?)?,
+                None => table::joined(log.format().id, log.columns(topic, &select)?)?,
             };
-            shape.apply(&batch).map_err(of_arrow(self.log.format().id))
-        })?;
+            shape.apply(&batch).map_err(of_arrow(log.format().id))
+        };
+        let batch = if large {
+            let outcome = self.origin.checked(py, || errors::run_aside(py, work))?;
+            outcome.map_err(|error: Error| self.raise(py, &error))?
+        } else {
+            self.run(py, work)?
+        };
         py.check_signals()?;
         Ok(Table { batch })
     }

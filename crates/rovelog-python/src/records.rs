@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
-use pyo3::exceptions::PyKeyError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use rovelog::{AnyLog, Records, Select, Value};
 use self_cell::self_cell;
 
 use crate::errors;
+use crate::origin::Origin;
 use crate::reader::Reader;
 use crate::select::{Step, steps};
 use crate::values::to_python;
@@ -117,7 +118,7 @@ impl Reading {
 pub(crate) struct Messages {
     reading: Mutex<Reading>,
     names: Vec<Py<PyString>>,
-    path: Option<String>,
+    origin: Origin,
 }
 
 impl Messages {
@@ -125,9 +126,9 @@ impl Messages {
     pub(crate) fn new(py: Python<'_>, reader: &Reader, select: &Select, raw: bool) -> PyResult<Self> {
         let log = Arc::clone(&reader.log);
         let names = log.topics().iter().map(|topic| PyString::new(py, &topic.name).unbind()).collect();
-        let cell = errors::run(py, || Cell::new(log, |log| log.records(select)))?;
+        let cell = reader.run(py, || Ok(Cell::new(log, |log| log.records(select))))?;
         let reading = Reading { ready: Piece::new(), decoder: Some(Decoder { cell, raw }), pieces: None };
-        Ok(Self { reading: Mutex::new(reading), names, path: reader.path.clone() })
+        Ok(Self { reading: Mutex::new(reading), names, origin: reader.origin.clone() })
     }
 
     /// The next record.
@@ -142,15 +143,16 @@ impl Messages {
             ready
         } else {
             py.check_signals()?;
-            errors::run(py, || {
+            // What is handed out later of a piece was checked with it.
+            self.origin.run(py, || {
                 let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
                 if reading.ready.is_empty() {
                     reading.wait();
                 }
-                reading.ready.pop_front()
+                Ok(reading.ready.pop_front())
             })?
         };
-        decoded.transpose().map_err(|error| errors::raise(py, &error, self.path.as_deref()))
+        decoded.transpose().map_err(|error| errors::raise(py, &error, self.origin.path()))
     }
 }
 
@@ -169,7 +171,7 @@ impl Messages {
     }
 }
 
-/// One record: `m["q"]`, `m["q[0]"]`, `m["pos.x"]` are fields, `KeyError` where there is no such field.
+/// One record: `m["q"]`, `m["q[0]"]`, `m["pos.x"]` are fields, `FieldNotFound`, a `KeyError`, where there is no such field.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Message {
     /// The name of its topic.
@@ -205,7 +207,10 @@ impl Message {
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         match find(&self.value, name) {
             Some(value) => to_python(py, value),
-            None => Err(PyKeyError::new_err(name.to_owned())),
+            None => {
+                let near = py.import(intern!(py, "rovelog._near"))?.getattr(intern!(py, "no_field"))?;
+                Err(PyErr::from_value(near.call1((&self.topic, name, self.keys()))?))
+            }
         }
     }
 

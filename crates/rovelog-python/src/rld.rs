@@ -13,7 +13,7 @@ use rovelog::rld_format::unit::Scale;
 use rovelog::rld_format::{ColumnOptions, Merging, RldReader};
 use rovelog::{AnyLog, Error, Select};
 
-use crate::errors::{self, Raise, of_arrow};
+use crate::errors::{Raise, of_arrow};
 use crate::reader::{Reader, Window};
 use crate::table::{self, Table};
 
@@ -89,11 +89,12 @@ pub(crate) fn rld_energy<'py>(
     let bits = bits.map_err(Error::from).map_err(failed)?;
     if let Some(analog) = bits.iter().find(|bit| !log.channels()[**bit].is_binary) {
         let what = format!("{} is no binary channel", log.channels()[*analog].name);
-        let raise = Raise::new("RovelogError", what).of("rld", reader.path.as_deref());
+        let raise = Raise::new("RovelogError", what).of("rld", reader.origin.path());
         return Err(raise.next("by= takes binary channels, bool in log[\"samples\"].fields").raise(py));
     }
     let phase = if clock { Phase::Clock } else { Phase::Start };
-    let sections = errors::run(py, || sections(log, &mut sums, window.map(|nanos| (nanos, phase)), &bits))?;
+    let window = window.map(|nanos| (nanos, phase));
+    let sections = reader.run(py, || Ok(sections(log, &mut sums, window, &bits)))?;
     py.check_signals()?;
     let times = log.times(TimeOptions::default());
     let rate = log.header().lead_in.sample_rate.get();
@@ -130,7 +131,7 @@ fn no_power(py: Python<'_>, reader: &Reader, sums: &Accumulator<'_>) -> PyErr {
             .next(format!("say it: power=\"V1*{}\"", first.name)),
         None => Raise::new("UnsupportedError", "this log has no current in amperes"),
     };
-    raise.of("rld", reader.path.as_deref()).raise(py)
+    raise.of("rld", reader.origin.path()).raise(py)
 }
 
 fn sections<'a>(

@@ -28,5 +28,5 @@ pub(crate) fn bag_connections(
         let (name, ty, md5) = (text(&found.topic), text(&found.ty), text(&found.md5));
         (name, ty, md5, found.latched(), bag.callerids(topic), bag.definition(topic))
     });
-    Ok(rows.collect())
+    reader.origin.checked(py, || Ok(rows.collect()))
 }

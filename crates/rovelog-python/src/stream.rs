@@ -10,7 +10,7 @@ use pyo3::types::PyCapsule;
 use pyo3_arrow::PySchema;
 use pyo3_arrow::ffi::{ArrayIterator, to_stream_pycapsule};
 use rovelog::core::Batches;
-use rovelog::{AnyLog, Select, TopicId};
+use rovelog::{AnyLog, Select, TopicId, Watch};
 use self_cell::self_cell;
 
 use crate::errors::of_arrow;
@@ -41,6 +41,7 @@ impl Iterator for LogBatches {
 /// The batches of a topic in their final shape, larger than the format's reader hands them out.
 pub(crate) struct TopicStream {
     batches: LogBatches,
+    watch: Watch,
     shape: Shape,
     schema: SchemaRef,
     gathered: BatchCoalescer,
@@ -49,7 +50,7 @@ pub(crate) struct TopicStream {
 
 impl TopicStream {
     pub(crate) fn new(
-        log: Arc<AnyLog>,
+        (log, watch): (Arc<AnyLog>, Watch),
         topic: TopicId,
         shape: Shape,
         select: &Select,
@@ -62,7 +63,7 @@ impl TopicStream {
         let schema = shape.schema(&inner).map_err(of_arrow(format))?;
         let rows = usize::try_from(BYTES / mean.max(1)).map_or(ROWS, |rows| rows.clamp(1, ROWS));
         let gathered = BatchCoalescer::new(Arc::clone(&schema), rows);
-        Ok(Self { batches, shape, schema, gathered, ended: false })
+        Ok(Self { batches, watch, shape, schema, gathered, ended: false })
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
@@ -74,6 +75,8 @@ impl TopicStream {
                 self.ended = true;
             }
         }
+        // Whoever reads the stream may be no Python of ours, so the check is here.
+        self.watch.check().map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
         Ok(self.gathered.next_completed_batch())
     }
 }

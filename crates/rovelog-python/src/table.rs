@@ -12,6 +12,7 @@ use rovelog::Result;
 
 use crate::errors::{self, of_arrow};
 use crate::memory::{self, Leaf};
+use crate::origin::Origin;
 use crate::reader::Reader;
 use crate::stream;
 
@@ -96,7 +97,7 @@ type BoxedBatches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + S
 pub(crate) struct Batches {
     left: Mutex<BoxedBatches>,
     format: &'static str,
-    path: Option<String>,
+    origin: Origin,
 }
 
 impl Batches {
@@ -106,7 +107,7 @@ impl Batches {
         batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
     ) -> Self {
         let format = reader.log.format().id;
-        Self { left: Mutex::new(Box::new(batches)), format, path: reader.path.clone() }
+        Self { left: Mutex::new(Box::new(batches)), format, origin: reader.origin.clone() }
     }
 }
 
@@ -118,7 +119,7 @@ impl Batches {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Table>> {
         py.check_signals()?;
-        let batch = errors::run_on(py, self.path.as_deref(), || {
+        let batch = self.origin.run(py, || {
             let next = self.left.lock().unwrap_or_else(PoisonError::into_inner).next();
             next.transpose().map_err(of_arrow(self.format))
         })?;

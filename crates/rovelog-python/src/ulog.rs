@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 use rovelog::ulog_format::{UlogReader, px4};
 use rovelog::{AnyLog, Result, Select, Timestamp, Topic};
 
-use crate::errors::{self, of_arrow};
+use crate::errors::of_arrow;
 use crate::reader::Reader;
 use crate::values::{map_to_python, to_python};
 
@@ -36,7 +36,7 @@ pub(crate) fn ulog_parameters<'py>(
     reader: &Reader,
 ) -> PyResult<(Bound<'py, PyDict>, Vec<Change<'py>>, Bound<'py, PyDict>, Bound<'py, PyDict>)> {
     let log = ulog(py, reader)?;
-    let parameters = errors::run(py, || log.parameters())?;
+    let parameters = reader.run(py, || Ok(log.parameters()))?;
     let changed = parameters.changed.iter();
     let changed = changed
         .map(|change| Ok((nanos(change.time), change.name.clone(), to_python(py, &change.value)?)))
@@ -53,14 +53,14 @@ pub(crate) fn ulog_parameters<'py>(
 #[pyfunction]
 pub(crate) fn ulog_infos<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Bound<'py, PyDict>> {
     let log = ulog(py, reader)?;
-    map_to_python(py, &errors::run(py, || log.infos())?)
+    map_to_python(py, &reader.run(py, || Ok(log.infos()))?)
 }
 
 /// Dropouts: time, milliseconds, offset.
 #[pyfunction]
 pub(crate) fn ulog_dropouts(py: Python<'_>, reader: &Reader) -> PyResult<Vec<(Option<i64>, u16, u64)>> {
     let log = ulog(py, reader)?;
-    let dropouts = errors::run(py, || log.dropouts())?;
+    let dropouts = reader.run(py, || Ok(log.dropouts()))?;
     Ok(dropouts.iter().map(|dropout| (nanos(dropout.time), dropout.millis, dropout.offset)).collect())
 }
 
@@ -72,13 +72,13 @@ pub(crate) fn ulog_events(
     reader: &Reader,
 ) -> PyResult<Vec<(i64, &'static str, String, Option<String>)>> {
     let log = ulog(py, reader)?;
-    errors::run(py, || {
+    reader.run(py, || {
         let events = px4::events(log).list.into_iter();
         let events = events.filter(px4::Event::is_message);
         let row = |event: px4::Event| {
             (event.time.nanos, event.level_name(), event.message(), event.text.map(|text| text.name))
         };
-        events.map(row).collect()
+        Ok(events.map(row).collect())
     })
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn ulog_events(
 #[pyfunction]
 pub(crate) fn ulog_modes(py: Python<'_>, reader: &Reader) -> PyResult<Vec<(i64, String, u8)>> {
     let log = ulog(py, reader)?;
-    let modes = errors::run(py, || px4::mode_changes(log))?;
+    let modes = reader.run(py, || Ok(px4::mode_changes(log)))?;
     let row = |change: &px4::Change<px4::Mode>| {
         let name = change.value.name().map_or_else(|| change.value.to_string(), str::to_owned);
         (change.time.nanos, name, change.value.nav_state)

@@ -38,13 +38,13 @@ fn vel<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a VelReader> {
 pub(crate) fn vel_images(py: Python<'_>, reader: &Reader, window: Window) -> PyResult<Vec<(u64, String)>> {
     let log = vel(py, reader)?;
     let select = window.of(Select::all());
-    errors::run(py, || {
+    reader.run(py, || {
         let wanted = |record: &rovelog::Record<'_>| {
             let time = record.time.is_none_or(|time| select.keeps_time(time.nanos));
             time && image(log, record.offset).is_some()
         };
         let records = log.records_in_file_order().filter(wanted);
-        records.map(|record| (record.offset, record.topic.name.clone())).collect()
+        Ok(records.map(|record| (record.offset, record.topic.name.clone())).collect())
     })
 }
 
@@ -64,11 +64,13 @@ pub(crate) fn vel_image<'py>(
     reader: &Reader,
     offset: u64,
 ) -> PyResult<Option<(i64, Bound<'py, PyBytes>, &'static str, i32, i32)>> {
-    let found = image(vel(py, reader)?, offset);
-    Ok(found.map(|(nanos, image)| {
-        let (width, height) = (image.head.width.get(), image.head.height.get());
-        (nanos, PyBytes::new(py, image.data), image.encoding().name(), width, height)
-    }))
+    let log = vel(py, reader)?;
+    reader.origin.checked(py, || {
+        Ok(image(log, offset).map(|(nanos, image)| {
+            let (width, height) = (image.head.width.get(), image.head.height.get());
+            (nanos, PyBytes::new(py, image.data), image.encoding().name(), width, height)
+        }))
+    })
 }
 
 /// The calibration in a file.

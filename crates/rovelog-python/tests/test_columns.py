@@ -129,9 +129,9 @@ def test_parts_of_fields(real_log: rl.Log) -> None:
         topic.select("quat_reset")
     assert "quat_reset_counter" in caught.value.suggestions
     for name in ("q[9]", "q[x]", "q["):
-        with pytest.raises(rl.RovelogError, match=f"there is no field {re.escape(name)}") as missing:
-            topic.select(name).to_polars()
-        assert missing.value.format == "ulog"
+        with pytest.raises(rl.FieldNotFound, match=f"has no field {re.escape(name)}") as missing:
+            topic.select(name)
+        assert missing.value.path == str(real_log.path) and missing.value.suggestions == ["q"]
 
 
 def test_windows(real_log: rl.Log) -> None:

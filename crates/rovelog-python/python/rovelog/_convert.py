@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from rovelog import _core, _times
-from rovelog._errors import DataLossWarning, ReadError, RovelogError, UnsupportedError
-from rovelog._files import demand_free, partials
+from rovelog._errors import ReadError, RovelogError, UnsupportedError, warn
+from rovelog._files import demand_free, partials, place
 from rovelog._log import Log, opened
 from rovelog._source import Source
 from rovelog._times import Moment
@@ -97,7 +96,7 @@ def convert(
     a file cannot be written.
     On the command line: `rovelog export FILE -o OUT`.
     """
-    path = os.fspath(dst)
+    path = place(dst)
     name, table = _kind(kind, path)
     options: ExportOptions = {
         "typed": typed,
@@ -129,7 +128,7 @@ def convert(
         first = done.lost[0]
         what = first.topic if first.field is None else f"{first.topic}, field {first.field}"
         more = f" (and {len(done.lost) - 1} more, see lost)" if len(done.lost) > 1 else ""
-        warnings.warn(f"{name} could not carry all: {what}: {first.why}{more}", DataLossWarning, stacklevel=2)
+        warn(f"{name} could not carry all: {what}: {first.why}{more}")
     return done
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 
 class RovelogError(Exception):
     """Anything that Rovelog refuses to do.
@@ -66,6 +69,10 @@ class _Missing(RovelogError, KeyError):
         self.suggestions = suggestions or []
 
 
+class NameNotFound(_Missing):
+    """The log has no parameter, information or channel of that name. `suggestions` has the names that look most like it."""
+
+
 class TopicNotFound(_Missing):
     """The log has no such topic. `suggestions` has the names that look most like it."""
 
@@ -88,3 +95,11 @@ class MissingFileError(ReadError, FileNotFoundError):
 
 class DataLossWarning(UserWarning):
     """Data are missing: bytes that could not be read (`log.problems`), or what a kind of file could not carry (`Converted.lost`)."""
+
+
+def warn(text: str) -> None:
+    """Warns of lost data at the line of the user's that led here."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "rovelog":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, DataLossWarning, stacklevel=level)

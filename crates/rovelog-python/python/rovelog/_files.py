@@ -10,6 +10,12 @@ from typing import Any
 from rovelog._errors import ReadError
 
 
+def place(out: str | os.PathLike[str]) -> str:
+    """The path that a name means: `~` is the user's folder."""
+    path = os.fspath(out)
+    return os.path.expanduser(path) if path.startswith("~") and not os.path.exists(path) else path
+
+
 def demand_free(path: str, source: str | None, force: bool) -> None:
     """Raises where a file cannot be written: it is the input, a folder, or there already and not to be replaced."""
     if not os.path.exists(path):
@@ -47,5 +53,5 @@ def whole(
     out: str | os.PathLike[str], source: str | None, force: bool, write: Callable[[str], dict[str, Any]]
 ) -> dict[str, Any]:
     """One new file, written under the name that `write` is given; what `write` returns."""
-    with partials([os.fspath(out)], source, force) as parts:
+    with partials([place(out)], source, force) as parts:
         return write(parts[0])

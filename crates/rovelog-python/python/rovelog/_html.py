@@ -26,7 +26,7 @@ def log(name: str, info: Info, start: dt.datetime | None, duration: dt.timedelta
         ("clock", f"{info.clock}" + (f"; UTC by {info.utc_rule}" if info.utc_rule else "")),
         ("start", start.isoformat() if start else f"{info.start_ns} ns"),
         ("duration", str(duration)),
-        ("records", f"{info.records:,} on {len(topics)} topics"),
+        ("records", f"{sum(topic['count'] for topic in topics):,} on {len(topics)} topics"),
         *((key, text) for key, (text, _) in info.details.items() if text),
         ("problems", str(info.problems) if info.problems else "none"),
     ]

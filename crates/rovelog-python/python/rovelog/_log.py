@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import os
-import warnings
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from types import TracebackType
 
 from rovelog import _core, _html, _source, _times
 from rovelog._bag import BagExtras
-from rovelog._errors import CorruptError, DataLossWarning, RovelogError, UnsupportedError
+from rovelog._errors import CorruptError, RovelogError, UnsupportedError, warn
 from rovelog._facts import Info, Problem, Recovered, Sliced, Text
 from rovelog._files import whole
 from rovelog._rld import RldExtras
@@ -26,35 +25,40 @@ from rovelog._vel import VelExtras
 def open(
     f: Source,
     *,
-    topics: Iterable[str] | None = None,
+    topics: str | Iterable[str] | None = None,
     format: str | None = None,
     strict: bool = False,
     types: str | os.PathLike[str] | None = None,
 ) -> Log:
     """Opens a log. Its headers are walked over once; nothing is decoded until it is asked for.
 
-    `f` is a path, the bytes of a log, a binary file object, or an http(s) address. `topics` restricts the log to some
-    topics. `format` is an id (`ulog`) and leaves the first bytes unasked. Damage is no error: it is in `log.problems`, and a
+    `f` is a path (`~/x` too), the bytes of a log, a binary file object, or an http(s) address. `topics` restricts the log
+    to a topic, or to some of them. `format` is an id (`ulog`) and leaves the first bytes unasked. Damage is no error: it is in `log.problems`, and a
     `DataLossWarning` says so once; with `strict=True` it is a `CorruptError`. `types` is a file that declares message types of
     your own, of which VEL logs carry only ids; other formats have no use for it.
 
-    Raises MissingFileError, ReadError, NotALogError (the message names what it looks like), UnreadableError.
+    Raises MissingFileError, ReadError, NotALogError (the message names what it looks like), UnreadableError, TopicNotFound.
+    Where another program shortens the file later, whatever reads from the log raises ReadError.
     On the command line: `rovelog info FILE`, with `--types`.
     """
     log = Log(_source.reader(f, format, types), topics)
-    loss = log.info.loss
-    if loss is not None:
-        text = f"{loss}: {log.name}"
-        if strict:
-            raise CorruptError(
-                text,
-                lost=log.info.lost,
-                offset=log.info.lost[0][0] if log.info.lost else None,
-                format=log.format,
-                next="leave strict out to skip damage; log.problems has all of it",
-            )
-        warnings.warn(f"{text} (see log.problems)", DataLossWarning, stacklevel=2)
+    if strict and log.info.loss is not None:
+        raise CorruptError(
+            f"{log.info.loss}: {log.name}",
+            lost=log.info.lost,
+            offset=log.info.lost[0][0] if log.info.lost else None,
+            format=log.format,
+            path=log.path,
+            next="leave strict out to skip damage; log.problems has all of it",
+        )
+    warn_of_loss(log)
     return log
+
+
+def warn_of_loss(log: Log) -> None:
+    """Warns where data of a log is lost, missing or left out."""
+    if log.info.loss is not None:
+        warn(f"{log.info.loss}: {log.name} (see log.problems)")
 
 
 def opened(f: Source | Log) -> contextlib.AbstractContextManager[Log]:
@@ -70,10 +74,13 @@ class Log:
     read by many threads at once; `with` or `close` lets go of the file.
     """
 
-    def __init__(self, reader: _core.Reader, topics: Iterable[str] | None = None) -> None:
+    def __init__(self, reader: _core.Reader, topics: str | Iterable[str] | None = None) -> None:
         self._open_reader: _core.Reader | None = reader
-        self._wanted = None if topics is None else list(topics)
+        self._wanted = None if topics is None else [topics] if isinstance(topics, str) else list(topics)
         self._info = Info(**reader.info())
+        if self._wanted is not None:
+            # What is not there is an error here, and not later.
+            _ = self.topics
 
     @property
     def _reader(self) -> _core.Reader:
@@ -109,8 +116,8 @@ class Log:
 
     @property
     def records(self) -> int:
-        """Records on all topics."""
-        return self._info.records
+        """Records on all topics, or on those that the log is restricted to; `info.records` is of the whole file."""
+        return self._info.records if self._wanted is None else sum(topic.count for topic in self.topics.values())
 
     @property
     def start_ns(self) -> int | None:
@@ -149,14 +156,14 @@ class Log:
         reader = self._reader
         listed = [Topic(reader, self._info, index, facts) for index, facts in enumerate(reader.topics())]
         if self._wanted is not None:
-            every = Topics(listed)
+            every = Topics(listed, reader.path)
             kept = {every[name].name for name in self._wanted}
             listed = [topic for topic in listed if topic.name in kept]
-        return Topics(listed)
+        return Topics(listed, reader.path)
 
     def __getitem__(self, name: str | tuple[str, int]) -> Topic:
         """The topic of that name, or of that name and instance. Raises TopicNotFound, with `suggestions`."""
-        return self.topics[name if isinstance(name, str) else f"{name[0]}/{name[1]}"]
+        return self.topics[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self.topics
@@ -277,7 +284,7 @@ class Log:
         if self._open_reader is None:
             return "<rovelog.Log, closed>"
         info = self._info
-        return f"<rovelog.Log {self.name}: {info.format_name}, {info.records} records, {len(self.topics)} topics, {info.state}>"
+        return f"<rovelog.Log {self.name}: {info.format_name}, {self.records} records, {len(self.topics)} topics, {info.state}>"
 
     def _repr_html_(self) -> str:
         topics = [topic._facts for topic in self.topics.values()]

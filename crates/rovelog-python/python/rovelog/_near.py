@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
+
+from rovelog._errors import FieldNotFound, NameNotFound
 
 
 def near(name: str, names: Iterable[str]) -> list[str]:
@@ -19,3 +22,28 @@ def near(name: str, names: Iterable[str]) -> list[str]:
 def hint(found: list[str], otherwise: str) -> str:
     """A next step in words."""
     return f"did you mean {' or '.join(found)}?" if found else otherwise
+
+
+def no_field(topic: str, name: str, names: Iterable[str], path: str | None = None) -> FieldNotFound:
+    """The error for a field that a topic does not have."""
+    found = near(name, names)
+    what = f"topic {topic} has no field {name}"
+    return FieldNotFound(what, suggestions=found, path=path, next=hint(found, "see the fields of the topic"))
+
+
+class Values(dict[str, Any]):
+    """Values by name, whose error for a missing name says what was meant."""
+
+    def __init__(self, values: dict[str, Any], what: str, path: str | None) -> None:
+        super().__init__(values)
+        self._of = (what, path)
+
+    def __missing__(self, name: str) -> Any:
+        what, path = self._of
+        found = near(str(name), self)
+        raise NameNotFound(
+            f"the log has no {what} {name}", suggestions=found, path=path, next=hint(found, "list() gives all names")
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Values, (dict(self), *self._of))

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple
 
 from rovelog import _core, _times
+from rovelog._errors import NameNotFound
 from rovelog._facts import Info
+from rovelog._near import hint, near
 from rovelog._table import Table
 from rovelog._times import Moment
+
+
+CHANNEL = re.compile(r"[^\s()*+-]+")
+"""A name in what `power` says."""
 
 
 class Current(NamedTuple):
@@ -84,7 +91,7 @@ class RldExtras:
         not to be trusted.
 
         Raises RovelogError where it has to be said which voltage belongs to which current, and for channels that are not
-        there or not binary; ValueError for windows without length. On the command line: `rovelog stats FILE --energy`.
+        binary; NameNotFound for those that are not there; ValueError for windows without length. On the command line: `rovelog stats FILE --energy`.
         """
         if isinstance(window, str):
             window = _times.duration_ns(window)
@@ -94,8 +101,21 @@ class RldExtras:
             raise ValueError("a window cannot be without length")
         bits = [by] if isinstance(by, str) else list(by or [])
         powers = [power] if isinstance(power, str) else None if power is None else list(power)
+        self._demand(bits, [name for power in powers or [] for name in CHANNEL.findall(power)])
         rows = _core.rld_energy(self._reader, window, clock, bits, powers, _settle(settle), _derives(ranges))
         return [Energy(*row) for row in rows]
+
+    def _demand(self, bits: list[str], powers: list[str]) -> None:
+        """Raises where there is no such channel."""
+        path = self._reader.path
+        channels = [name for name, *_ in self._reader.fields(0)]
+        merged = [current.name for current in self.currents]
+        for names, there in ((bits, channels), (powers, [*channels, *merged])):
+            for name in names:
+                if name not in there:
+                    found = near(name, there)
+                    next = hint(found, 'see log["samples"].fields')
+                    raise NameNotFound(f"the log has no channel {name}", suggestions=found, path=path, next=next)
 
     def merged(
         self, start: Moment | None = None, end: Moment | None = None, *, settle: int = 5, ranges: str = "bits"

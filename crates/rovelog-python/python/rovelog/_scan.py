@@ -5,48 +5,55 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rovelog._log import open
+from rovelog import _source
+from rovelog._errors import RovelogError
+from rovelog._log import Log, warn_of_loss
 from rovelog._source import Source
-from rovelog._topic import Topic
+from rovelog._topic import Topic, missing
 from rovelog._types import Window
+from rovelog._widen import Named, Schema, union, widened
 
 if TYPE_CHECKING:
     import polars
 
 
 def scan(
-    logs: Source | Iterable[str | os.PathLike[str]], topic: str, *, path_column: str | None = None
+    logs: Source | Iterable[Source], topic: str | tuple[str, int], *, path_column: str | None = None
 ) -> polars.LazyFrame:
     """A topic of one or many logs as a `polars.LazyFrame`: only the columns and the time that a query needs are decoded.
 
-    `logs` is what `open` takes, or paths. The columns are those of `to_polars`, with the schema of the first log that has the
-    topic; columns that another log does not have are null there. `path_column` names a column to add with the path of the
-    log. Logs without the topic give no rows.
+    `logs` is what `open` takes, or several of them; `topic` a name, or a name and an instance. All logs are opened once here
+    for their columns, and again by each query. The columns are those of `to_polars`: all that any of the logs has, null where
+    a log does not have one, in types that hold the values of all logs; arrays of different lengths become lists. `path_column`
+    names a column to add with the path of the log. Logs without the topic give no rows.
 
-    Raises TopicNotFound where a single log has no such topic, ValueError where there is no log, and what `open` raises.
+    Raises TopicNotFound where no log has such a topic; UnsupportedError, which names log, topic and column, where no type
+    holds the values of all logs; ValueError where there is no log, or the topic has a column `path_column` itself; and what
+    `open` raises. A query raises RovelogError where a log has changed since.
     """
     import polars as pl
     from polars.io.plugins import register_io_source
 
-    if not isinstance(logs, os.PathLike) and hasattr(logs, "read"):
-        # It can be read once, and the log is opened for each query.
-        logs = logs.read()
-    one = isinstance(logs, (str, os.PathLike, bytes, bytearray, memoryview))
-    sources: list[Any] = [logs] if one else list(logs)  # type: ignore[arg-type]
-    if not sources:
-        raise ValueError("there is no log to scan")
-    if one:
-        # The error says what the log has instead.
-        first: Topic | None = open(sources[0])[topic]
-    else:
-        first = next((found for found in (_topic(source, topic) for source in sources) if found is not None), None)
-    if first is None:
-        return pl.LazyFrame()
-    schema: dict[str, Any] = dict(pl.DataFrame(first.between(0, 0)).schema)
-    if path_column is not None:
-        schema = {path_column: pl.String(), **schema}
+    found, nearest = [], dict[str, None]()
+    sources = _sources(logs)
+    for source in sources:
+        with Log(_source.reader(source)) as log:
+            warn_of_loss(log)
+            if topic in log:
+                found.append(_Scanned(source, topic, _schema(log[topic])))
+            else:
+                nearest.update(dict.fromkeys(log.topics))
+    if not found:
+        path = sources[0] if len(sources) == 1 and isinstance(sources[0], (str, os.PathLike)) else None
+        where = "in this log" if len(sources) == 1 else f"in any of the {len(sources)} logs"
+        raise missing(topic, nearest, where, None if path is None else os.fspath(path))
+    name = topic if isinstance(topic, str) else f"{topic[0]}/{topic[1]}"
+    columns = union(name, [Named(one.label, one.schema) for one in found])
+    if path_column in columns:
+        raise ValueError(f"the topic has a column {path_column} itself: name another path_column")
+    schema = columns if path_column is None else {path_column: pl.String(), **columns}
 
     def source_of(
         with_columns: list[str] | None,
@@ -57,53 +64,78 @@ def scan(
         # A limit counts the rows before the filter, so both together leave no window.
         limits = window(predicate) if n_rows is None else (None, None)
         wanted = list(schema) if with_columns is None else with_columns
+        asked = [] if predicate is None else predicate.meta.root_names()
+        # A frame without columns would have no rows to count.
+        needed = list(dict.fromkeys([*wanted, *asked])) or ["t_ns"]
         left = n_rows
-        for source in sources:
-            found = _topic(source, topic)
-            if found is None:
-                continue
-            for frame in _frames(found.between(*limits), source, schema, wanted, path_column):
+        for one in found:
+            if left == 0:
+                return
+            for frame in one.frames(limits, {column: schema[column] for column in needed}, path_column):
                 # What comes before the filter counts, so the limit is applied first.
                 if left is not None:
                     frame = frame.head(left)
                     left -= len(frame)
                 if predicate is not None:
                     frame = frame.filter(predicate)
+                frame = frame.select(wanted or needed)
                 yield from frame.iter_slices(batch_size) if batch_size else [frame]
                 if left == 0:
-                    return
+                    break
 
     return register_io_source(source_of, schema=pl.Schema(schema))
 
 
-def _topic(source: Any, name: str) -> Topic | None:
-    log = open(source)
-    return log[name] if name in log else None
+def _sources(logs: Source | Iterable[Source]) -> list[Source]:
+    if isinstance(logs, (str, os.PathLike, bytes, bytearray, memoryview)) or hasattr(logs, "read"):
+        logs = [logs]  # type: ignore[list-item]
+    # A file object can be read once, and the log is opened for each query.
+    sources = [log.read() if hasattr(log, "read") and not isinstance(log, os.PathLike) else log for log in logs]  # type: ignore[union-attr]
+    if not sources:
+        raise ValueError("there is no log to scan")
+    return sources
 
 
-def _frames(
-    topic: Topic,
-    source: Any,
-    schema: dict[str, Any],
-    wanted: list[str],
-    path_column: str | None,
-) -> Iterator[polars.DataFrame]:
-    """Batches of one log with the wanted columns in the schema's types."""
+def _schema(topic: Topic) -> Schema:
     import polars as pl
 
-    there = {"t_ns", "time", *(field.name for field in topic.fields)}
-    fields = [name for name in wanted if name in there and name not in ("t_ns", "time", path_column)]
-    for batch in topic.select(*fields).batches():
-        frame = pl.DataFrame(batch)
-        columns = []
-        for name in wanted:
-            if name == path_column:
-                columns.append(pl.lit(str(source) if isinstance(source, (str, os.PathLike)) else None, pl.String).alias(name))
-            elif name in frame.columns:
-                columns.append(pl.col(name).cast(schema[name]))
-            else:
-                columns.append(pl.lit(None, schema[name]).alias(name))
-        yield frame.select(columns)
+    return dict(pl.DataFrame(topic.between(0, 0)).schema)
+
+
+class _Scanned(NamedTuple):
+    """A log that has the topic, and the columns that it had when it was scanned."""
+
+    source: Source
+    topic: str | tuple[str, int]
+    schema: Schema
+
+    @property
+    def label(self) -> str:
+        return self.path or "a log in memory"
+
+    @property
+    def path(self) -> str | None:
+        return str(self.source) if isinstance(self.source, (str, os.PathLike)) else None
+
+    def frames(self, limits: Window, wanted: Schema, path_column: str | None) -> Iterator[polars.DataFrame]:
+        """Batches with the wanted columns in the wanted types."""
+        import polars as pl
+
+        with Log(_source.reader(self.source)) as log:
+            topic = log[self.topic]
+            if _schema(topic) != self.schema:
+                changed = f"the columns of topic {topic.name} have changed since the log was scanned"
+                raise RovelogError(changed, path=self.path, next="scan it again")
+            # A column that every log has keeps the number of rows, whatever is wanted beside it.
+            columns: Schema = {"t_ns": pl.Int64(), **wanted}
+            columns.pop(path_column, None)  # type: ignore[arg-type]
+            own = {field.name for field in topic.fields}
+            for batch in topic.select(*(name for name in columns if name in own)).between(*limits).batches():
+                frame = pl.DataFrame(batch)
+                frame = widened(frame.select(name for name in columns if name in frame.columns), columns)
+                if path_column in wanted:
+                    frame = frame.with_columns(pl.lit(self.path, pl.String).alias(path_column))
+                yield frame.select(list(wanted))
 
 
 def window(predicate: Any) -> Window:

@@ -25,6 +25,10 @@ class Columns:
     def _table(self) -> _core.Table:
         raise NotImplementedError
 
+    def _path(self) -> str | None:
+        """The file that the columns are of, where that is known."""
+        return None
+
     def to_polars(self) -> polars.DataFrame:
         """A `polars.DataFrame`: one row per record; shares memory with the decoded columns.
 
@@ -41,19 +45,26 @@ class Columns:
 
         return pyarrow.table(self._table())
 
-    def to_pandas(self, index: str | None = None) -> pandas.DataFrame:
+    def to_pandas(self, index: str | None = None, *, copy: bool = True) -> pandas.DataFrame:
         """A `pandas.DataFrame` with flat columns: `q[0]` to `q[3]`, `pos.x`.
 
-        `index` names the column to index by: "time" (UTC), "t_ns" (ns of the log's clock) or any other.
+        `index` names the column to index by: "time" (UTC), "t_ns" (ns of the log's clock) or any other. The frame is a copy
+        that may be written to; with `copy=False` it shares the decoded memory and is read-only. Raises FieldNotFound where
+        there is no column to index by.
         """
         import pandas
 
-        frame = pandas.DataFrame(_numpy.flat(self._table().leaves()), copy=False)
+        frame = pandas.DataFrame(_numpy.flat(self._table().leaves()), copy=copy)
+        if index is not None and index not in frame.columns:
+            found = near(index, frame.columns)
+            utc = "the log does not tell its UTC: index by t_ns" if index == "time" else None
+            next = utc or hint(found, "see the columns of the frame")
+            raise FieldNotFound(f"there is no column {index} to index by", suggestions=found, path=self._path(), next=next)
         if "time" in frame.columns and frame["time"].dtype.kind == "M":
             frame["time"] = frame["time"].dt.tz_localize("UTC")
         return frame if index is None else frame.set_index(index)
 
-    def numpy(self, fields: Iterable[str] | None = None) -> dict[str, Any]:
+    def numpy(self, fields: str | Iterable[str] | None = None) -> dict[str, Any]:
         """Name -> array; one entry per record along the first axis.
 
         `t_ns` is int64, ns of the log's clock; `time`, where the log tells its UTC, datetime64[ns]. Fields keep their type
@@ -65,11 +76,12 @@ class Columns:
         table = self._table()
         if fields is None:
             return _numpy.arrays(table.leaves())
-        wanted = list(fields)
+        wanted = [fields] if isinstance(fields, str) else list(fields)
         for name in wanted:
             if name not in table.names:
                 found = near(name, table.names)
-                raise FieldNotFound(f"there is no column {name}", suggestions=found, next=hint(found, "see column_names"))
+                next = hint(found, "see column_names")
+                raise FieldNotFound(f"there is no column {name}", suggestions=found, path=self._path(), next=next)
         return _numpy.arrays(table.leaves(["t_ns", "time", *wanted]))
 
 

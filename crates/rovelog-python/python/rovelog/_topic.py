@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -9,10 +10,14 @@ from typing import Any
 from rovelog import _core, _html, _times
 from rovelog._errors import FieldNotFound, TopicNotFound
 from rovelog._facts import Field, Info
-from rovelog._near import hint, near
+from rovelog._near import hint, near, no_field
 from rovelog._table import Columns, Table
 from rovelog._times import Moment
 from rovelog._types import FieldFacts, Part, TopicFacts, Window
+
+
+LENGTH = re.compile(r"\[(\d+)\]$")
+"""How many elements a type has: `float32[4]`."""
 
 
 class Topic(Columns):
@@ -112,6 +117,9 @@ class Topic(Columns):
     def _table(self) -> _core.Table:
         return self._reader.table(self._index, self._part)
 
+    def _path(self) -> str | None:
+        return self._reader.path
+
     def table(self) -> Table:
         """The columns in memory, decoded once: polars, pyarrow, numpy then share them."""
         return Table(self._table())
@@ -132,12 +140,14 @@ class Topic(Columns):
         """The columns as a stream that decodes as it is read; a fresh one per call."""
         return self._reader.stream(self._index, self._part, requested_schema)
 
-    def numpy(self, fields: Iterable[str] | None = None) -> dict[str, Any]:
+    def numpy(self, fields: str | Iterable[str] | None = None) -> dict[str, Any]:
         """Name -> array, one entry per record along the first axis; with `fields`, only these are decoded.
 
         `t_ns` is int64, ns of the log's clock; more in `Table.numpy`. Raises FieldNotFound.
         """
-        return super().numpy() if fields is None else self.select(*fields).numpy()
+        if fields is None:
+            return super().numpy()
+        return self.select(*([fields] if isinstance(fields, str) else fields)).numpy()
 
     def __repr__(self) -> str:
         rate = "" if self.rate_hz is None else f", {self.rate_hz:.1f} Hz"
@@ -158,35 +168,65 @@ def _demand(topic: Topic, path: str) -> None:
     """Raises where the topic has no such field."""
     fields: list[Field] | None = topic.fields
     for piece in path.split("."):
-        name = piece.split("[")[0]
-        inner = {field.name: field.fields for field in fields or []}
+        name, *elements = piece.split("[")
+        inner = {field.name: field for field in fields or []}
         if name not in inner:
-            found = near(name, inner)
+            raise no_field(topic.name, path, [path.replace(name, other, 1) for other in near(name, inner)], topic._reader.path)
+        length = LENGTH.search(inner[name].type)
+        if elements and not (length and len(elements) == 1 and _is_index(elements[0], int(length[1]))):
+            has = f"{length[1]} elements" if length else "no elements that can be selected"
             raise FieldNotFound(
-                f"topic {topic.name} has no field {path}", suggestions=found, next=hint(found, "see topic.fields")
+                f"topic {topic.name} has no field {path}",
+                suggestions=[name],
+                path=topic._reader.path,
+                next=f"{name} has {has}" + (", counted from 0" if length else ""),
             )
-        fields = inner[name]
+        fields = inner[name].fields
+
+
+def _is_index(text: str, length: int) -> bool:
+    number = text.removesuffix("]")
+    return number != text and number.isascii() and number.isdigit() and int(number) < length
+
+
+def missing(
+    name: str | tuple[str, int], names: Iterable[str], where: str = "in this log", path: str | None = None
+) -> TopicNotFound:
+    """The error for a topic that is not there."""
+    wanted = named(name)
+    found = near(wanted, names)
+    next = hint(found, "log.topics has all of them")
+    return TopicNotFound(f"there is no topic {wanted} {where}", suggestions=found, path=path, next=next)
+
+
+def named(name: object) -> str:
+    """The name of a topic, which may stand beside the number of an instance."""
+    if isinstance(name, str):
+        return name
+    if isinstance(name, tuple) and len(name) == 2 and isinstance(name[0], str) and type(name[1]) is int:
+        return f"{name[0]}/{name[1]}"
+    raise TypeError(f"a topic is a name, or a name and the number of an instance, not {name!r}")
 
 
 class Topics(Mapping[str, Topic]):
     """Topics by name; the instance `/0` may be left out. TopicNotFound where there is no such topic."""
 
-    def __init__(self, topics: Iterable[Topic]) -> None:
+    def __init__(self, topics: Iterable[Topic], path: str | None = None) -> None:
         self._topics = {topic.name: topic for topic in topics}
+        self._path = path
 
-    def __getitem__(self, name: str) -> Topic:
-        found = self._topics.get(name) or self._topics.get(f"{name}/0")
+    def __getitem__(self, name: str | tuple[str, int]) -> Topic:
+        wanted = named(name)
+        found = self._topics.get(wanted) or self._topics.get(f"{wanted}/0")
         if found is None:
-            names = near(name, self._topics)
-            raise TopicNotFound(
-                f"there is no topic {name} in this log",
-                suggestions=names,
-                next=hint(names, "log.topics has all of them"),
-            )
+            raise missing(name, self._topics, path=self._path)
         return found
 
     def __contains__(self, name: object) -> bool:
-        return name in self._topics or f"{name}/0" in self._topics
+        if not isinstance(name, (str, tuple)):
+            return False
+        wanted = named(name)
+        return wanted in self._topics or f"{wanted}/0" in self._topics
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._topics)

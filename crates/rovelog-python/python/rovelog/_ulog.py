@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from rovelog import _core
+from rovelog._near import Values
 
 
 class ParameterChange(NamedTuple):
@@ -87,12 +88,18 @@ class UlogExtras:
     def parameters(self) -> Parameters:
         """The parameters. On the command line: `rovelog params FILE`."""
         initial, changed, system, setup = _core.ulog_parameters(self._reader)
-        return Parameters(initial, [ParameterChange(*row) for row in changed], system, setup)
+        path = self._reader.path
+        return Parameters(
+            Values(initial, "parameter", path),
+            [ParameterChange(*row) for row in changed],
+            Values(system, "default of the parameter", path),
+            Values(setup, "default of the parameter", path),
+        )
 
     @cached_property
     def infos(self) -> dict[str, Any]:
         """The information messages: the last value of each key."""
-        return _core.ulog_infos(self._reader)
+        return Values(_core.ulog_infos(self._reader), "information", self._reader.path)
 
     @cached_property
     def dropouts(self) -> list[Dropout]:

@@ -12,7 +12,6 @@ use rovelog::ulog_format::message::{KeyValue, Message};
 use rovelog::ulog_format::{Part, Scanned, UlogReader};
 
 use crate::compat::parallel;
-use crate::errors;
 use crate::memory::Memory;
 use crate::reader::Reader;
 use crate::ulog::ulog;
@@ -49,7 +48,7 @@ pub(crate) fn ulog_messages<'py>(
     definitions_only: bool,
 ) -> PyResult<(Vec<(u8, Bound<'py, PyBytes>, bool, u64)>, u64)> {
     let log = ulog(py, reader)?;
-    let (found, last) = errors::run(py, || beside_rows(log, &stamps, definitions_only))?;
+    let (found, last) = reader.run(py, || Ok(beside_rows(log, &stamps, definitions_only)))?;
     let found = found
         .into_iter()
         .map(|(kind, payload, in_data, last)| (kind, PyBytes::new(py, &payload), in_data, last));

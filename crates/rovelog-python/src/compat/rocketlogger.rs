@@ -18,6 +18,7 @@ use rovelog::{AnyLog, Error, ReadOptions, Select};
 use crate::compat::matrix::{Wanted, matrix, missing, rows};
 use crate::errors::{self, of_arrow};
 use crate::memory::Memory;
+use crate::origin::Origin;
 use crate::reader::Reader;
 use crate::rld::rld;
 
@@ -30,7 +31,7 @@ pub(crate) fn rld_join(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Reader> 
         let parts = parts.collect::<std::io::Result<Vec<_>>>().map_err(|error| Error::io("rld", error))?;
         Ok(RldReader::join(parts, &ReadOptions::default())?)
     })?;
-    Ok(Reader { log: Arc::new(AnyLog::Rld(log)), path, memory: None })
+    Ok(Reader { log: Arc::new(AnyLog::Rld(log)), origin: Origin::named(path), memory: None })
 }
 
 /// The header of the first file, and the rows of all.

@@ -11,6 +11,7 @@ use rovelog::{AnyLog, Select, Value};
 use crate::compat::maker::Maker;
 use crate::compat::stamp::Time;
 use crate::errors;
+use crate::origin::Origin;
 use crate::reader::{Reader, Window};
 use crate::records::Messages;
 use crate::rosbag::bag;
@@ -46,7 +47,7 @@ pub(crate) struct BagMessages {
     given: Py<PyType>,
     tuple_new: Py<PyAny>,
     raw: bool,
-    path: Option<String>,
+    origin: Origin,
 }
 
 #[pymethods]
@@ -78,7 +79,7 @@ impl BagMessages {
                     message.setattr(intern!(py, "raw"), PyBytes::new(py, payload))?;
                     message
                 }
-                Err(error) => return Err(errors::raise(py, &error.into(), self.path.as_deref())),
+                Err(error) => return Err(errors::raise(py, &error.into(), self.origin.path())),
             }
         };
         let time = Bound::new(py, Time::carried(0, found.t_ns.unwrap_or(0)))?;
@@ -108,6 +109,6 @@ pub(crate) fn bag_messages(
         Some(both.filter(|(_, read)| read.is_some()).map(|(topic, _)| topic.name.clone()).collect());
     let messages = Messages::new(py, reader, &select, true)?;
     let tuple_new = py.get_type::<PyTuple>().getattr(intern!(py, "__new__"))?.unbind();
-    let (log, path) = (Arc::clone(&reader.log), reader.path.clone());
-    Ok(BagMessages { log, messages, connections, given, tuple_new, raw, path })
+    let (log, origin) = (Arc::clone(&reader.log), reader.origin.clone());
+    Ok(BagMessages { log, messages, connections, given, tuple_new, raw, origin })
 }

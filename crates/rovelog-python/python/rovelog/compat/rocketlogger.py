@@ -14,6 +14,7 @@ import numpy as np
 
 from rovelog import _core
 from rovelog._errors import RovelogError
+from rovelog.compat import _rld_headers
 
 if TYPE_CHECKING:
     import pandas
@@ -358,6 +359,24 @@ def _scaled(values: Any, scale: int) -> Any:
     return values / 10.0**-scale if scale < 0 else values * 10.0**scale
 
 
+def _check_headers(path: str, base: str, extension: str, join_files: bool, excluded: set[int]) -> None:
+    """Raises as the original does where the headers of a recording contradict themselves or each other."""
+    first: _rld_headers.LeadIn | None = None
+    number = 0
+    while number in excluded or os.path.isfile(name := path if number == 0 else f"{base}_p{number}{extension}"):
+        head = None if number in excluded else _rld_headers.lead_in(name)
+        if head is not None:
+            wrong = _rld_headers.contradiction(head) or (_rld_headers.misplaced(head) if first is None else None)
+            if wrong is not None:
+                raise RocketLoggerFileError(f"{wrong} ({name})")
+            if first is not None and (field := _rld_headers.difference(first, head)) is not None:
+                raise RocketLoggerDataError(f"File header not matching at field: {field} ({name})")
+            first = first or head
+        number += 1
+        if not join_files:
+            return
+
+
 def _open(path: str, join_files: bool, exclude_part: int | Iterable[int] | None) -> _core.Reader:
     if exclude_part is None:
         excluded: set[int] = set()
@@ -367,8 +386,9 @@ def _open(path: str, join_files: bool, exclude_part: int | Iterable[int] | None)
         excluded = {int(part) for part in exclude_part}
     else:
         raise ValueError("invalid exclude_part: accepting integer, a list of integers or an integer Numpy array.")
+    base, extension = os.path.splitext(path)
+    _check_headers(path, base, extension, join_files, excluded)
     try:
-        base, extension = os.path.splitext(path)
         # The parts of a file of ambient sensors belong to each other, too.
         apart = join_files and base.endswith("-ambient")
         if not excluded and not apart:

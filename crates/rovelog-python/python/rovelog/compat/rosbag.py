@@ -18,6 +18,7 @@ from rovelog._core import Duration, Time
 from rovelog._errors import NotALogError, UnreadableError
 from rovelog._source import Source
 from rovelog._types import BagConnection, BagMaker
+from rovelog.compat._text import text_of
 
 ARRAY = re.compile(r"\[\d*\]$")
 
@@ -32,7 +33,7 @@ class ROSBagFormatException(ROSBagException):
 
 class Message:
     """A message: its fields are attributes, their names in `__slots__`, their types in `_slot_types`. `_type`, `_md5sum` and
-    `_full_text` say what it is."""
+    `_full_text` say what it is; its text is that of genpy."""
 
     __slots__: Any = ()
     _slot_types: Any = ()
@@ -49,7 +50,7 @@ class Message:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return "\n".join(f"{name}: {value}" for name, value in self._fields().items())
+        return text_of(self, Message)
 
 
 class BagMessage(NamedTuple):

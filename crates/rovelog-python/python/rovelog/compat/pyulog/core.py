@@ -46,20 +46,20 @@ class ULog:
     def __init__(
         self,
         log_file: str | os.PathLike[str] | IO[bytes] | None,
-        message_name_filter_list: Iterable[str] | None = None,
+        message_name_filter_list: str | Iterable[str] | None = None,
         disable_str_exceptions: bool = True,
         parse_header_only: bool = False,
     ) -> None:
         """Opens the log.
 
-        `log_file` is a name or a readable binary object; `message_name_filter_list` keeps the datasets of these names only;
+        `log_file` is a name or a readable binary object; `message_name_filter_list` keeps the datasets of this name, or of these;
         with `disable_str_exceptions` what is no UTF-8 in texts is left out, otherwise it is a UnicodeDecodeError;
         `parse_header_only` leaves out all data.
         """
         self._errors = "ignore" if disable_str_exceptions else "strict"
         self._header_only = parse_header_only
         names = message_name_filter_list
-        self._names = None if names is None else set(names)
+        self._names = None if names is None else {names} if isinstance(names, str) else set(names)
         self._touched = 0
         if log_file is None:
             raise ULogException("a log file has to be named")

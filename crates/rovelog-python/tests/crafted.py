@@ -1,0 +1,52 @@
+"""ULogs made for a test, byte by byte."""
+
+from __future__ import annotations
+
+import pathlib
+import struct
+from collections.abc import Iterable
+
+HEADER = b"ULog\x01\x12\x35\x01" + struct.pack("<Q", 0)
+
+
+def message(kind: str, payload: bytes) -> bytes:
+    return struct.pack("<HB", len(payload), ord(kind)) + payload
+
+
+def topic(number: int, name: str, fields: str, rows: Iterable[bytes], instance: int = 0) -> tuple[bytes, bytes]:
+    """The definition of a topic, and its subscription with its rows; each row begins with its time in microseconds."""
+    definition = message("F", f"{name}:uint64_t timestamp;{fields}".encode())
+    data = message("A", struct.pack("<BH", instance, number) + name.encode())
+    return definition, data + b"".join(message("D", struct.pack("<H", number) + row) for row in rows)
+
+
+def ulog(path: pathlib.Path, *topics: tuple[bytes, bytes], formats: Iterable[str] = (), tail: bytes = b"") -> pathlib.Path:
+    """A log of these topics, with further formats."""
+    nested = b"".join(message("F", text.encode()) for text in formats)
+    path.write_bytes(HEADER + nested + b"".join(first for first, _ in topics) + b"".join(data for _, data in topics) + tail)
+    return path
+
+
+def rows(code: str, *values: tuple[object, ...]) -> list[bytes]:
+    """Rows at 1 ms, 2 ms, ..., their values by a code of `struct`."""
+    return [struct.pack("<Q" + code, 1000 * (number + 1), *row) for number, row in enumerate(values)]
+
+
+def large(path: pathlib.Path, count: int = 60_000) -> pathlib.Path:
+    """A log that is mapped, not read: 1 MiB and more."""
+    return ulog(path, topic(1, "fast", "float x;float[3] v;", rows("4f", *((1.0, 2.0, 3.0, 4.0),) * count)))
+
+
+def large_bag(path: pathlib.Path, recorded: pathlib.Path) -> pathlib.Path:
+    """A bag without an index that is mapped, of the first message of another one over and over."""
+    data = recorded.read_bytes()
+    at = data.index(b"\n") + 1
+    ends = []
+    for _ in range(3):
+        head = struct.unpack_from("<I", data, at)[0]
+        at += 8 + head + struct.unpack_from("<I", data, at + 4 + head)[0]
+        ends.append(at)
+    index = data.index(b"index_pos=") + len(b"index_pos=")
+    front = data[:index] + bytes(8) + data[index + 8 : ends[1]]
+    path.write_bytes(front + data[ends[1] : ends[2]] * ((1 << 21) // (ends[2] - ends[1])))
+    return path
