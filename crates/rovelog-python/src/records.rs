@@ -205,13 +205,11 @@ impl Message {
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        match find(&self.value, name) {
-            Some(value) => to_python(py, value),
-            None => {
-                let near = py.import(intern!(py, "rovelog._near"))?.getattr(intern!(py, "no_field"))?;
-                Err(PyErr::from_value(near.call1((&self.topic, name, self.keys()))?))
-            }
+        if let Some(value) = find(&self.value, name) {
+            return to_python(py, value);
         }
+        let no_field = py.import(intern!(py, "rovelog._near"))?.getattr(intern!(py, "no_field"))?;
+        Err(PyErr::from_value(no_field.call1((&self.topic, name, self.keys()))?))
     }
 
     fn __contains__(&self, name: &str) -> bool {

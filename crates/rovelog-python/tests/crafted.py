@@ -50,3 +50,18 @@ def large_bag(path: pathlib.Path, recorded: pathlib.Path) -> pathlib.Path:
     front = data[:index] + bytes(8) + data[index + 8 : ends[1]]
     path.write_bytes(front + data[ends[1] : ends[2]] * ((1 << 21) // (ends[2] - ends[1])))
     return path
+
+
+def bag(path: pathlib.Path, kind: str, definition: str, payloads: Iterable[bytes]) -> pathlib.Path:
+    """A bag of V1.2 without an index: messages of one topic, a second apart."""
+
+    def record(op: int, data: bytes, **fields: bytes) -> bytes:
+        pairs = [name.encode() + b"=" + value for name, value in {"op": bytes([op]), **fields}.items()]
+        head = b"".join(struct.pack("<I", len(pair)) + pair for pair in pairs)
+        return struct.pack("<I", len(head)) + head + struct.pack("<I", len(data)) + data
+
+    about = {"topic": b"/t", "md5": b"0" * 32, "type": kind.encode()}
+    front = b"#ROSRECORD V1.2\n" + record(3, b"", index_pos=bytes(8)) + record(1, b"", **about, **{"def": definition.encode()})
+    stamps = ({"sec": struct.pack("<I", at + 1), "nsec": bytes(4)} for at in range(1 << 30))
+    path.write_bytes(front + b"".join(record(2, data, **about, **next(stamps)) for data in payloads))
+    return path

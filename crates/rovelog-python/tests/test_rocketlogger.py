@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import shutil
+import struct
 import warnings
 from typing import Any
 
@@ -197,3 +198,43 @@ def test_texts_do_not_lose_the_file(tmp_path: pathlib.Path) -> None:
     assert read(ours, tmp_path / "comment.rld").get_comment().startswith("é")
     shutil.copy(log("test_full"), tmp_path / "plain.rld")
     assert rl.open(tmp_path / "plain.rld").records == 5000
+
+
+def edited(folder: pathlib.Path, name: str, at: int, code: str, value: int) -> pathlib.Path:
+    """A copy of a log with another number in its header."""
+    data = bytearray(log("test_full").read_bytes())
+    struct.pack_into(code, data, at, value)
+    (folder / name).write_bytes(data)
+    return folder / name
+
+
+def test_contradicting_headers_raise_as_in_the_original(tmp_path: pathlib.Path) -> None:
+    length = struct.unpack_from("<H", log("test_full").read_bytes(), 6)[0]
+    shutil.copy(log("v4_split"), tmp_path / "split.rld")
+    shutil.copy(log("test_full"), tmp_path / "split_p1.rld")
+    shutil.copy(log("v4_split_p1"), tmp_path / "later.rld")
+    part = bytearray(log("v4_split_p1").read_bytes())
+    struct.pack_into("<q", part, 32, 1)
+    shutil.copy(log("v4_split"), tmp_path / "other.rld")
+    (tmp_path / "other_p1.rld").write_bytes(part)
+    logs = [
+        edited(tmp_path, "blocks.rld", 12, "<I", 99),
+        edited(tmp_path, "samples.rld", 16, "<Q", 99_999_999),
+        edited(tmp_path, "longer.rld", 6, "<H", length + 1),
+        tmp_path / "split.rld",
+        tmp_path / "other.rld",
+    ]
+    raised = set()
+    for path in logs:
+        for named in ({}, {"header_only": True}, {"recovery": True}, {"join_files": False}, {"exclude_part": [0]}):
+            outcomes = []
+            for module in (rocketlogger, ours):
+                try:
+                    outcomes.append(read(module, path, **named).get_header()["sample_count"])
+                except Exception as error:
+                    outcomes.append((type(error).__name__, str(error).split(" (")[0]))
+            assert outcomes[0] == outcomes[1], (path.name, named)
+            raised.add(outcomes[0])
+    assert ("RocketLoggerFileError", "inconsistent number of samples taken!") in raised
+    assert ("RocketLoggerDataError", "File header not matching at field: start_time") in raised
+    assert ("RocketLoggerFileError", f"File position {length} does not match header size {length + 1}") in raised

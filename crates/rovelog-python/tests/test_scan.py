@@ -105,8 +105,8 @@ def eager(logs: list[pathlib.Path], topic: str | tuple[str, int], path_column: s
 Query = Callable[[pl.LazyFrame], pl.LazyFrame]
 
 
-def queries(frame: pl.DataFrame, path_column: str | None) -> dict[str, Query]:
-    """Projections, filters and aggregations over the columns of a frame."""
+def queries(frame: pl.DataFrame, path_column: str | None, step: int) -> dict[str, Query]:
+    """Projections, filters and aggregations over the columns of a frame, over every so many of them one by one."""
     found: dict[str, Query] = {
         "all": lambda lazy: lazy,
         "len": lambda lazy: lazy.select(pl.len()),
@@ -129,7 +129,7 @@ def queries(frame: pl.DataFrame, path_column: str | None) -> dict[str, Query]:
     found["head, window"] = lambda lazy: lazy.head(3).filter(pl.col("t_ns") >= middle)
     found["window, len"] = lambda lazy: lazy.filter(pl.col("t_ns") < middle).select(pl.len())
     found["either"] = lambda lazy: lazy.filter((pl.col("t_ns") < middle) | (pl.col("t_ns") == middle)).select(pl.len())
-    for name, type in frame.schema.items():
+    for name, type in list(frame.schema.items())[::step]:
         found[f"only {name}"] = lambda lazy, name=name: lazy.select(name)  # type: ignore[misc]
         found[f"without {name}"] = lambda lazy, name=name: lazy.drop(name)  # type: ignore[misc]
         found[f"nulls of {name}"] = lambda lazy, name=name: lazy.select(pl.col(name).null_count())  # type: ignore[misc]
@@ -147,13 +147,13 @@ def queries(frame: pl.DataFrame, path_column: str | None) -> dict[str, Query]:
     return found
 
 
-def check(logs: list[pathlib.Path], topic: str | tuple[str, int]) -> None:
+def check(logs: list[pathlib.Path], topic: str | tuple[str, int], step: int = 1) -> None:
     """`scan` gives what eager frames give, whatever is asked for."""
     for path_column in (None, "log"):
         want = eager(logs, topic, path_column)
         lazy = rl.scan(logs, topic, path_column=path_column)
         assert dict(lazy.collect_schema()) == dict(want.schema)
-        for name, query in queries(want, path_column).items():
+        for name, query in queries(want, path_column, step).items():
             expected = query(want.lazy()).collect()
             try:
                 assert_frame_equal(query(lazy).collect(), expected, check_exact=True)
@@ -181,7 +181,7 @@ def test_corpus_as_eager_frames(flight: pathlib.Path) -> None:
 @pytest.mark.parametrize("topic", ["vehicle_gps_position", "battery_status", "vehicle_status"])
 def test_real_logs_as_eager_frames(topic: str, real: pathlib.Path) -> None:
     names = ["sample_log_small", "sample_logging_tagged_and_default_params", "sample_px4_events"]
-    check([real.parent / f"{name}.ulg" for name in names], topic)
+    check([real.parent / f"{name}.ulg" for name in names], topic, step=9)
 
 
 def test_all_real_topics_can_be_scanned_together(real: pathlib.Path) -> None:
@@ -194,7 +194,10 @@ def test_all_real_topics_can_be_scanned_together(real: pathlib.Path) -> None:
                 opened.append((path, rl.open(path)))
             except rl.RovelogError:
                 continue
-        for topic in sorted({name for _, log in opened for name in log}):
+        assert len(opened) > 3
+        # Those that change from firmware to firmware, and some more.
+        names = {"battery_status/0", "estimator_states/0", "esc_status/0", *sorted({name for _, log in opened for name in log})[::9]}
+        for topic in sorted(names):
             counts = [log[topic].count for _, log in opened if topic in log]
             try:
                 lazy = rl.scan([path for path, _ in opened], topic)

@@ -146,7 +146,7 @@ mod signal {
             let (start, end) = (self.start.load(SeqCst), self.end.load(SeqCst));
             let shortened = self.shortened.load(SeqCst);
             // A slot that changes is not that of the map being read.
-            let same = version % 2 == 0 && self.version.load(SeqCst) == version;
+            let same = version.is_multiple_of(2) && self.version.load(SeqCst) == version;
             (same && (start..end).contains(&address)).then_some((end, shortened))
         }
     }
@@ -237,6 +237,7 @@ mod signal {
     }
 
     /// Hands the signal to whom it would have gone without us.
+    #[allow(clippy::cast_possible_truncation, reason = "a thread's id is as wide as a pointer")]
     unsafe fn before(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         // SAFETY: the structure was filled by the system and is never freed; what it names is a handler of the kind that
         // its flags say; the calls may be made in a handler.

@@ -62,12 +62,11 @@ pub fn open_watched(
 }
 
 fn opened(path: &Path, format: Option<&str>, options: &ReadOptions, watch: &mut Watch) -> Result<AnyLog> {
-    let (format, bytes) = match format {
-        Some(format) => load(path, |_| Ok(format), watch)?,
-        None => {
-            let (format, bytes) = load(path, accept, watch)?;
-            (format.map_or_else(|| inside(&bytes), Ok)?, bytes)
-        }
+    let (format, bytes) = if let Some(format) = format {
+        load(path, |_| Ok(format), watch)?
+    } else {
+        let (format, bytes) = load(path, accept, watch)?;
+        (format.map_or_else(|| inside(&bytes), Ok)?, bytes)
     };
     with_companions(format, path, bytes, options, watch)
 }

@@ -90,7 +90,7 @@ def _sources(logs: Source | Iterable[Source]) -> list[Source]:
     if isinstance(logs, (str, os.PathLike, bytes, bytearray, memoryview)) or hasattr(logs, "read"):
         logs = [logs]  # type: ignore[list-item]
     # A file object can be read once, and the log is opened for each query.
-    sources = [log.read() if hasattr(log, "read") and not isinstance(log, os.PathLike) else log for log in logs]  # type: ignore[union-attr]
+    sources = [log.read() if hasattr(log, "read") and not isinstance(log, os.PathLike) else log for log in logs]
     if not sources:
         raise ValueError("there is no log to scan")
     return sources

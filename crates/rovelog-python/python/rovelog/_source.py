@@ -105,6 +105,7 @@ def _download(address: str) -> bytes:
                 if time.monotonic() > until:
                     raise failed(f"the server has sent {len(data)} bytes in {HTTP_SECONDS} s, and not all", again)
     except urllib.error.HTTPError as error:
+        error.close()
         gone = error.code in (404, 410)
         what = f"the server answers {error.code} {error.reason}"
         raise failed(what, "check the address", MissingFileError if gone else ReadError) from error

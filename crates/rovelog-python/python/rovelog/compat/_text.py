@@ -63,7 +63,9 @@ def text_of(value: Any, message: type, indent: str = "") -> str:
     if isinstance(value, str):
         return quoted(value) if value else "''"
     if isinstance(value, (Time, Duration)):
-        return f"\n{indent}secs: {value.secs}\n{indent}nsecs: {value.nsecs:9d}"
+        # genpy carries nanoseconds past a second when it reads a message.
+        more, nsecs = divmod(value.nsecs, 10**9)
+        return f"\n{indent}secs: {value.secs + more}\n{indent}nsecs: {nsecs:9d}"
     if isinstance(value, (list, tuple)):
         return _of_list(value, message, indent)
     if isinstance(value, message):

@@ -1,0 +1,177 @@
+"""`str(message)` is genpy's text: by examples of its, and beside it where it is installed."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import pickle
+import struct
+import subprocess
+import warnings
+
+import crafted
+import pytest
+from conftest import CORPUS, REAL
+
+from rovelog import RovelogError
+from rovelog.compat.rosbag import Bag, ROSBagException
+
+DEFINITION = """\
+Header header
+pkg/Point[] points
+pkg/Point[2] fixed
+string empty
+string name
+string[] names
+string[] nothing
+bool flag
+bool[] flags
+float32 ratio
+float64[3] row
+uint8[] data
+int8 small
+time[] stamps
+duration span
+================================================================================
+MSG: roslib/Header
+uint32 seq
+time stamp
+string frame_id
+================================================================================
+MSG: pkg/Point
+float64 x
+int32 y
+"""
+
+NAMES = ["plain", "", "yes", "12", "a: b", "# no", "it's", "a b", 'say "x"', "tab\there", "- dash", "\u00e9", "x" * 30 + " " + "y" * 60 + " z"]
+
+
+def text(value: str) -> bytes:
+    data = value.encode()
+    return struct.pack("<I", len(data)) + data
+
+
+PAYLOAD = (
+    struct.pack("<III", 7, 5, 90) + text("/base_link")
+    + struct.pack("<I", 2) + struct.pack("<didi", 1.5, -2, 1e300, 3)
+    + struct.pack("<didi", 0.0, 0, -0.1, 1)
+    + text("") + text('two\nlines, "quoted" \\ \u00e9 \u2028 ' + "long " * 20)
+    + struct.pack("<I", len(NAMES)) + b"".join(map(text, NAMES))
+    + struct.pack("<I", 0)
+    + b"\1" + struct.pack("<I", 2) + b"\1\0"
+    + struct.pack("<f3d", 0.1, 1.0, 2.5, float("nan"))
+    + struct.pack("<I", 3) + b"\0\x7f\xff"
+    + b"\xfe"
+    + struct.pack("<I", 1) + struct.pack("<II", 3, 4)
+    + struct.pack("<ii", -2, 500_000_000)
+)
+
+# What genpy 0.6.16 with PyYAML 6.0 makes of it.
+GENPY = r'''
+header: 
+  seq: 7
+  stamp: 
+    secs: 5
+    nsecs:        90
+  frame_id: "/base_link"
+points: 
+  - 
+    x: 1.5
+    y: -2
+  - 
+    x: 1e+300
+    y: 3
+fixed: 
+  - 
+    x: 0.0
+    y: 0
+  - 
+    x: -0.1
+    y: 1
+empty: ''
+name: "two\nlines, \"quoted\" \\ \xE9 \L long long long long long long long long long long\
+  \ long long long long long long long long long long "
+names: 
+  - plain
+  - ''
+  - 'yes'
+  - '12'
+  - 'a: b'
+  - '# no'
+  - it's
+  - a b
+  - say "x"
+  - "tab\there"
+  - '- dash'
+  - "\xE9"
+  - xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy
+    z
+nothing: []
+flag: True
+flags: [True, False]
+ratio: 0.10000000149011612
+row: [1.0, 2.5, nan]
+data: [0, 127, 255]
+small: -2
+stamps: 
+  - 
+    secs: 3
+    nsecs:         4
+span: 
+  secs: -2
+  nsecs: 500000000'''[1:]
+
+
+def texts(path: pathlib.Path, most: int = 300) -> list[tuple[str, str, bytes, str]]:
+    """Type, definition, payload and text of the messages of a bag that are decoded."""
+    found = []
+    with Bag(path) as bag:
+        for raw, read in zip(bag.read_messages(raw=True), bag.read_messages(), strict=True):
+            if list(read.message.__slots__) != ["raw"]:
+                found.append((raw.message[0], read.message._full_text, raw.message[1], str(read.message)))
+            if len(found) == most:
+                break
+    return found
+
+
+def test_texts_are_those_of_genpy(tmp_path: pathlib.Path) -> None:
+    path = crafted.bag(tmp_path / "a.bag", "pkg/All", DEFINITION, [PAYLOAD])
+    ((_, _, _, said),) = texts(path)
+    assert said == GENPY
+
+
+def test_a_text_is_read_line_by_line(tmp_path: pathlib.Path) -> None:
+    """As scripts do that make CSV of messages: a line is a name and a value."""
+    path = crafted.bag(tmp_path / "a.bag", "pkg/P", "float64 x\nint32 y\n", [struct.pack("<di", 0.5, 3)])
+    with Bag(path) as bag:
+        message = next(iter(bag)).message
+    assert [line.split(": ") for line in str(message).split("\n")] == [["x", "0.5"], ["y", "3"]]
+    assert repr(message) == str(message) == f"{message}"
+
+
+def judge() -> str | None:
+    """The interpreter that has genpy."""
+    python = "/usr/bin/python3"
+    there = pathlib.Path(python).exists()
+    found = there and subprocess.run([python, "-c", "import genpy"], capture_output=True).returncode == 0
+    return python if found else None
+
+
+def test_every_bag_beside_genpy(tmp_path: pathlib.Path) -> None:
+    python = judge()
+    if python is None:
+        pytest.skip("SKIPPED: genpy is not installed (python3-genpy)")
+    found: list[tuple[str, str, bytes, str]] = []
+    for path in sorted(REAL.glob("rosbag12/*.bag")) + sorted(CORPUS.glob("rosbag/*.bag")):
+        # What is no bag, or has a payload that ends early, is not for here.
+        with contextlib.suppress(ROSBagException, RovelogError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found += texts(path)
+    assert len(found) > 100
+    (tmp_path / "texts").write_bytes(pickle.dumps(found))
+    script = pathlib.Path(__file__).with_name("genpy_judge.py")
+    done = subprocess.run([python, str(script), str(tmp_path / "texts")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = done.stdout.splitlines()
+    assert lines[:-1] == [], "\n".join(lines[:3])
+    assert int(lines[-1]) > 0.9 * len(found)
