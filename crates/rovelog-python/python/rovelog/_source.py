@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from http.client import HTTPException
 from typing import IO
 
 from rovelog import _core
@@ -81,6 +80,7 @@ def _download(address: str) -> bytes:
     """The answer of a server, whole, within limits of size and time."""
     import urllib.error
     import urllib.request
+    from http.client import HTTPException
 
     def failed(what: str, next: str, error: type[ReadError] = ReadError) -> ReadError:
         return error(what, path=address, next=next)
