@@ -53,8 +53,8 @@ const fn page(what: &'static str, next: &'static str, magics: &'static [&'static
     Sign { what, next, format: None, magics, lenient: true }
 }
 
-const DECRYPT: &str =
-    "decrypt it first with the private key of the vehicle's owner (PX4's Tools/decrypt_ulog.py)";
+const DECRYPT: &str = "decrypt it first with the private key of the vehicle's owner (PX4's \
+     Tools/log_encryption/decrypt_logs.py, in older releases Tools/decrypt_ulog.py)";
 const PCAP: &str = "this tool reads no packet captures; Wireshark does";
 
 /// First match wins; the built-in formats were asked before.

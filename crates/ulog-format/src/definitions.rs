@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rovelog_core::{Decode, Diagnostics, Limits, Result, Topic, TopicId, Value};
 
+use crate::breaches::Tally;
 use crate::diagnostics as rules;
 use crate::error::UlogError;
 use crate::layout::{Defined, Formats, Layout, TimeWidth, Undecodable};
@@ -68,7 +69,7 @@ impl RowShape {
     /// Not a 64-bit timestamp.
     pub(crate) const SPECIAL_TIME: u8 = 16;
 
-    const VACANT: Self =
+    pub(crate) const VACANT: Self =
         Self { series: 0, full: 0, trimmed: 0, time_at: 0, time: RowTime::None, flags: Self::UNKNOWN };
 
     pub(crate) fn of(series: u32, type_name: &str, subscription: &Subscription) -> Self {
@@ -152,6 +153,10 @@ impl Shapes {
     }
 }
 
+/// Subscriptions of a log at most: "The same msg_id must not be used twice", and there are 65 536 ids. Twice as many
+/// are kept all the same; a hostile log could use one id again and again.
+pub(crate) const MAX_SUBSCRIPTIONS: usize = 1 << 17;
+
 /// Formats, subscriptions and topics, as far as the log has been read.
 #[derive(Debug, Default)]
 pub struct Definitions {
@@ -164,6 +169,11 @@ pub struct Definitions {
     names: HashMap<String, u32>,
     /// Subscriptions that wait for the definition of a type.
     waiting: HashMap<String, Vec<u32>>,
+    /// Where ids lost their meaning because there were too many subscriptions, and the topics that they meant.
+    pub(crate) vacated: Vec<(u64, u32)>,
+    ids_not_in_order: Tally,
+    /// "The first use must set this to 0, then increase it."
+    next_id: u32,
     /// Whether the data section has begun.
     pub(crate) in_data: bool,
 }
@@ -183,6 +193,10 @@ impl Definitions {
             // Whatever is wrong with it is said when it is subscribed.
             let _ = self.formats.layout(name, &self.limits);
         }
+    }
+
+    pub(crate) fn ids_not_in_order(&mut self) -> &mut Tally {
+        &mut self.ids_not_in_order
     }
 
     /// The subscriptions in file order, parallel to the topics.
@@ -244,7 +258,16 @@ impl Definitions {
                 format!("format {name} is defined after the data section began")
             });
         }
-        match self.formats.define(&format, payload) {
+        let defined = self.formats.define(&format, payload);
+        if defined != Defined::Repeated && format.unusual_names().next().is_some() {
+            notes.push(&rules::UNUSUAL_NAME, at..end, || {
+                let names: Vec<_> = format.unusual_names().map(|name| format!("'{name}'")).collect();
+                let more = names.len().saturating_sub(8);
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                format!("format {name}: the names {}{more}", names[..names.len().min(8)].join(", "))
+            });
+        }
+        match defined {
             Defined::New => {}
             Defined::Repeated => {
                 notes.push(&rules::FORMAT_REPEATED, at..end, || format!("format {name} is defined again"));
@@ -286,7 +309,7 @@ impl Definitions {
         name: &[u8],
         notes: &mut Diagnostics,
     ) {
-        // Judged before: a name is ASCII.
+        // Judged before: a name is UTF-8.
         let Ok(type_name) = std::str::from_utf8(name) else { return };
         let shape = self.shapes.get(msg_id);
         if shape.flags & RowShape::UNKNOWN == 0 {
@@ -303,6 +326,22 @@ impl Definitions {
             notes.push(&rules::MSG_ID_REUSED, range.clone(), || {
                 format!("id {msg_id} was {} and is {type_name}/{multi_id} from here", topic.name)
             });
+        }
+        if self.topics.len() >= MAX_SUBSCRIPTIONS {
+            notes.push(&rules::TOO_MANY_SUBSCRIPTIONS, range.clone(), || {
+                format!("the log has more than {MAX_SUBSCRIPTIONS} subscriptions: data of id {msg_id} is lost from here")
+            });
+            if shape.flags & RowShape::UNKNOWN == 0 {
+                self.vacated.push((range.start, shape.series));
+                self.shapes.put(msg_id, RowShape::VACANT);
+            }
+            return;
+        }
+        if shape.flags & RowShape::UNKNOWN != 0 {
+            if u32::from(msg_id) != self.next_id {
+                self.ids_not_in_order.add(range.clone(), || format!("id {msg_id} of {type_name}/{multi_id}"));
+            }
+            self.next_id = u32::from(msg_id) + 1;
         }
         let series = u32::try_from(self.topics.len()).expect("an 'A' message has at least 7 bytes");
         let base = format!("{type_name}/{multi_id}");

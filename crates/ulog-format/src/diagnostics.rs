@@ -48,6 +48,22 @@ rovelog_core::rules! {
         "an offset of appended data at which no message begins"
     TIMESTAMP_OUT_OF_RANGE "W-ULOG-118" "timestamp_out_of_range" Note
         "a timestamp past the year 2262: its rows are kept without a time"
+    UNUSUAL_KEY "W-ULOG-119" "unusual_key" Note
+        "a key of an information message or parameter with spaces in the name, or characters beyond ASCII"
+    UNUSUAL_NAME "W-ULOG-120" "unusual_name" Note
+        "a format or field name of other characters than PX4 writes"
+    TOO_MANY_SUBSCRIPTIONS "W-ULOG-121" "too_many_subscriptions" Note
+        "a subscription beyond the limit: its id means nothing from here"
+    TIMESTAMPS_FALL "W-ULOG-122" "timestamps_fall" Note
+        "rows of a topic that are earlier than the row before them, said once with their number"
+    INFO_REPEATED "W-ULOG-123" "info_repeated" Note
+        "information messages whose key occurred before, said once with their number: the last value counts"
+    VALUE_LENGTH "W-ULOG-124" "value_length" Note
+        "values of information messages that are not as long as their type says, said once with their number"
+    UNDEFINED_COMPAT_BITS "W-ULOG-125" "undefined_compat_bits" Note
+        "compatible flag bits that the specification does not define"
+    IDS_NOT_IN_ORDER "W-ULOG-126" "ids_not_in_order" Note
+        "subscription ids that are not 0, 1, 2 and so on, said once with their number"
 }
 
 #[cfg(test)]

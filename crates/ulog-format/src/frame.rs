@@ -5,11 +5,13 @@
 
 use rovelog_core::text::count;
 use std::collections::HashSet;
+use std::ops::Range;
 
 use rovelog_core::window::{NeedMore, Window};
 use rovelog_core::{Diagnostics, Limits, Rule};
 use zerocopy::FromBytes;
 
+use crate::breaches::Breaches;
 use crate::clock::{LogClock, MAX_MICROS, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
 use crate::diagnostics as rules;
@@ -18,6 +20,7 @@ use crate::error::UlogError;
 use crate::index::MetRow;
 use crate::message::Message;
 use crate::plausible::{Judge, Scan, Verdict};
+use crate::schema::Key;
 use crate::wire::{
     DataHead, FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, HEADER_SIZE, MAGIC, MessageHeader, kind,
 };
@@ -92,8 +95,11 @@ pub(crate) struct Walk {
     gap: Option<Gap>,
     /// The last row taken: a gap right behind it may have eaten into it.
     last_row: Option<(u64, u64, u32)>,
+    /// Unjudgeable messages up to here were found to lead on to what can be judged.
+    passable: u64,
     /// Names of multi information messages met.
     multi_names: HashSet<Box<str>>,
+    breaches: Breaches,
     /// Bytes of definitions parsed only to look ahead.
     spent: u64,
 }
@@ -130,7 +136,9 @@ impl Walk {
             candidates: Vec::new(),
             gap: None,
             last_row: None,
+            passable: 0,
             multi_names: HashSet::new(),
+            breaches: Breaches::default(),
             spent: 0,
         };
         if header.version > 1 {
@@ -159,6 +167,13 @@ impl Walk {
             return Err(UlogError::IncompatibleFlags { bits: unknown.join(", ") });
         }
         self.flags = Some(*flags);
+        // Bit 0 of byte 0: 'Q' messages occur.
+        let [first, others @ ..] = flags.compat_flags;
+        if first & !1 != 0 || others != [0; 7] {
+            self.note_flags(&rules::UNDEFINED_COMPAT_BITS, || {
+                format!("compatible flags {:02x?} hold bits that are not defined", flags.compat_flags)
+            });
+        }
         let offsets: Vec<_> = flags.appended_offsets.iter().map(|o| o.get()).filter(|o| *o != 0).collect();
         if (flags.incompat_flags[0] & 1 == 1) == offsets.is_empty() {
             self.note_flags(&rules::APPENDED_FLAG_MISMATCH, || {
@@ -291,6 +306,7 @@ impl Walk {
                 for candidate in std::mem::take(&mut self.candidates) {
                     self.ignore_offset(candidate);
                 }
+                self.breaches.finish(&mut self.definitions, &mut self.diagnostics);
                 return Ok(Step::End);
             }
             let limit = self.limit(&window);
@@ -323,16 +339,27 @@ impl Walk {
                     return Ok(self.take(at, end, msg_type, &message));
                 }
                 Verdict::Unjudgeable { end } => {
+                    let (msg_type, message) = Self::view(window, at, end);
                     let judge = self.judge(window, limit);
-                    let passable = judge.passable(end)?;
+                    let passable =
+                        if end <= self.passable { Some(self.passable) } else { judge.passable(end)? };
+                    // An unknown message with messages in it is a damaged header that has swallowed them.
+                    let swallowed = match message {
+                        Message::Unknown { .. } if passable.is_some() => {
+                            judge.scan(&mut Scan::from(at + 1), end)?
+                        }
+                        _ => None,
+                    };
                     let spent = judge.spent();
                     self.spent += spent;
-                    if passable {
-                        let (msg_type, message) = Self::view(window, at, end);
+                    if let Some(found) = swallowed {
+                        return Ok(self.lose(at, found, &rules::GAP));
+                    }
+                    if let Some(until) = passable {
+                        self.passable = until;
                         return Ok(self.pass(at, end, msg_type, &message));
                     }
-                    let due = Some((Self::view(window, at, end).0, end));
-                    self.gap = Some(Gap { start: at, due, scan: Scan::from(at + 1) });
+                    self.gap = Some(Gap { start: at, due: Some((msg_type, end)), scan: Scan::from(at + 1) });
                 }
                 Verdict::No { claimed } => {
                     let msg_type = window.byte(at + 2).ok().flatten();
@@ -437,21 +464,30 @@ impl Walk {
                 });
             }
             Message::Parameter(parameter) | Message::DefaultParameter { default: parameter, .. } => {
-                if let Some(key) = parameter.parse_key().filter(|key| !matches!(key.ty, "int32_t" | "float"))
-                {
-                    self.diagnostics.push(&rules::PARAMETER_TYPE, at..end, || {
-                        format!("parameter {} is of type {}", key.name, key.ty)
-                    });
+                if let Some(key) = parameter.parse_key() {
+                    if !matches!(key.ty, "int32_t" | "float") {
+                        self.diagnostics.push(&rules::PARAMETER_TYPE, at..end, || {
+                            format!("parameter {} is of type {}", key.name, key.ty)
+                        });
+                    }
+                    self.note_key(at..end, key);
+                }
+            }
+            Message::Info(part) => {
+                if let Some(key) = part.parse_key() {
+                    self.breaches.info(at..end, key, part);
+                    self.note_key(at..end, key);
                 }
             }
             Message::MultiInfo { continued, part } => {
-                let name = part.parse_key().map_or("", |key| key.name);
-                let known = self.multi_names.contains(name);
-                if !known {
-                    self.multi_names.insert(name.into());
+                let Some(key) = part.parse_key() else { return Step::Message { at, end, msg_type } };
+                self.breaches.value(at..end, key, part);
+                if !self.multi_names.contains(key.name) {
+                    self.multi_names.insert(key.name.into());
+                    self.note_key(at..end, key);
                     if continued {
                         self.diagnostics.push(&rules::CONTINUED_WITHOUT_FIRST, at..end, || {
-                            format!("{name} is continued before it began")
+                            format!("{} is continued before it began", key.name)
                         });
                     }
                 }
@@ -459,6 +495,14 @@ impl Walk {
             _ => {}
         }
         Step::Message { at, end, msg_type }
+    }
+
+    fn note_key(&mut self, range: Range<u64>, key: Key<'_>) {
+        if !key.is_usual() {
+            self.diagnostics.push(&rules::UNUSUAL_KEY, range, || {
+                format!("the key \"{} {}\" holds a space or a character beyond ASCII", key.ty, key.name)
+            });
+        }
     }
 
     /// Passes a whole message of which nothing more can be said.

@@ -147,6 +147,8 @@ impl Index {
             }
             self.shapes.push(shape);
         }
+        let vacated = definitions.vacated.iter().map(|(at, series)| (*at, *series, RowShape::VACANT));
+        self.in_force.extend(vacated);
         self.in_force.sort_unstable_by_key(|(at, ..)| *at);
     }
 }

@@ -308,7 +308,17 @@ impl Builder {
     fn unique(&mut self, name: &str) -> String {
         let uses = self.names.entry(name.to_owned()).or_default();
         *uses += 1;
-        if *uses == 1 { name.to_owned() } else { format!("{name}#{uses}") }
+        let mut uses = *uses;
+        if uses == 1 {
+            return name.to_owned();
+        }
+        // A field may have been named like that in the log.
+        while self.names.contains_key(&format!("{name}#{uses}")) {
+            uses += 1;
+        }
+        let unique = format!("{name}#{uses}");
+        self.names.insert(unique.clone(), 1);
+        unique
     }
 
     fn finish(self, name: &str, limits: &Limits) -> Result<Layout, Undecodable> {

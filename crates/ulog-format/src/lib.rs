@@ -124,6 +124,7 @@
 //! - [`UlogReader::batches`] and its siblings: topics as Arrow record batches (feature `arrow`).
 #![forbid(unsafe_code)]
 
+mod breaches;
 mod clock;
 #[cfg(feature = "arrow")]
 mod columns;

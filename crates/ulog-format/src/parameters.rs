@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use rovelog_core::{Timestamp, Value};
 
+use crate::layout::Formats;
 use crate::message::{KeyValue, Message};
-use crate::row::info_value;
+use crate::row::{info_value, nested_value};
+use crate::schema::Basic;
 
 /// The parameters of a log. Values are `int32_t` or `float`; other types are kept with a note.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,6 +50,17 @@ fn entry(part: KeyValue<'_>) -> Option<(String, Value)> {
     Some((key.name.to_owned(), info_value(key.ty, part.value)))
 }
 
+/// "Can also be a custom type": then its format says what the bytes are.
+fn info(part: KeyValue<'_>, formats: &Formats) -> Option<(String, Value)> {
+    let (name, value) = entry(part)?;
+    let custom = part.parse_key()?.type_name().filter(|ty| Basic::parse(ty.base).is_none());
+    let value = match custom.and_then(|ty| Some((ty.len, formats.known(ty.base)?.ok()?))) {
+        Some((len, layout)) => nested_value(&layout, len, part.value).unwrap_or(value),
+        None => value,
+    };
+    Some((name, value))
+}
+
 impl Parameters {
     /// The values in force at `time`: the initial ones with all changes up to it.
     pub fn at(&self, time: Timestamp) -> BTreeMap<String, Value> {
@@ -82,9 +95,12 @@ impl Parameters {
 }
 
 /// Information messages: the last value of each key (D26).
-pub(crate) fn infos<'a>(messages: impl Iterator<Item = Message<'a>>) -> BTreeMap<String, Value> {
+pub(crate) fn infos<'a>(
+    messages: impl Iterator<Item = Message<'a>>,
+    formats: &Formats,
+) -> BTreeMap<String, Value> {
     let parts = messages.filter_map(|message| match message {
-        Message::Info(part) => entry(part),
+        Message::Info(part) => info(part, formats),
         _ => None,
     });
     parts.collect()
@@ -93,11 +109,12 @@ pub(crate) fn infos<'a>(messages: impl Iterator<Item = Message<'a>>) -> BTreeMap
 /// Information messages with several values: key -> lists -> parts, in file order (D26).
 pub(crate) fn multi_infos<'a>(
     messages: impl Iterator<Item = Message<'a>>,
+    formats: &Formats,
 ) -> BTreeMap<String, Vec<Vec<Value>>> {
     let mut infos: BTreeMap<String, Vec<Vec<Value>>> = BTreeMap::new();
     for message in messages {
         let Message::MultiInfo { continued, part } = message else { continue };
-        let Some((name, value)) = entry(part) else { continue };
+        let Some((name, value)) = info(part, formats) else { continue };
         let lists = infos.entry(name).or_default();
         match lists.last_mut() {
             Some(list) if continued => list.push(value),

@@ -11,11 +11,11 @@ use rovelog_core::window::{NeedMore, Window};
 use crate::definitions::Definitions;
 use crate::layout::Formats;
 use crate::message::{KeyValue, Message, level_number};
-use crate::schema::{Basic, FormatText, is_type_name};
+use crate::schema::{Basic, FormatText, can_name_format, is_type_name};
 use crate::wire::{FLAG_BITS_AT, HEADER_LEN, MessageHeader, SYNC_MAGIC, kind};
 
-/// Unjudgeable messages that may stand between the fitting ones of a chain.
-pub(crate) const MAX_UNJUDGEABLE: usize = 64;
+/// Unjudgeable messages in a row that are as good as a chain: no damage leads from header to header so often.
+const LONG_RUN: usize = 128;
 
 /// Fitting messages that make a chain.
 pub(crate) const CHAIN: usize = 3;
@@ -112,25 +112,25 @@ impl<'a> Judge<'a> {
         self.learn(before, &mut overlay);
         match self.verdict(end, Strictness::Due, &overlay)? {
             Verdict::Fits { .. } => Ok(true),
-            Verdict::Unjudgeable { end } => self.passable(end),
+            Verdict::Unjudgeable { end } => Ok(self.passable(end)?.is_some()),
             Verdict::No { .. } => Ok(false),
         }
     }
 
-    /// Whether an unjudgeable message that ends at `end` may be passed: the limit or a chain follows, at
-    /// most after further unjudgeable ones.
-    pub(crate) fn passable(&self, mut end: u64) -> Result<bool, NeedMore> {
-        for _ in 0..=MAX_UNJUDGEABLE {
+    /// Whether an unjudgeable message that ends at `end` may be passed, and all others up to which offset: the
+    /// limit or a chain follows, at most after further unjudgeable ones, or a long run of these.
+    pub(crate) fn passable(&self, mut end: u64) -> Result<Option<u64>, NeedMore> {
+        for _ in 0..LONG_RUN {
             if end == self.limit {
-                return Ok(true);
+                return Ok(Some(end));
             }
             match self.due(end)? {
-                Verdict::Fits { .. } => return self.chain(end, Strictness::Due),
+                Verdict::Fits { .. } => return Ok(self.chain(end, Strictness::Due)?.then_some(end)),
                 Verdict::Unjudgeable { end: next } => end = next,
-                Verdict::No { .. } => return Ok(false),
+                Verdict::No { .. } => return Ok(None),
             }
         }
-        Ok(false)
+        Ok(Some(end))
     }
 
     /// Whether messages begin at `at`: a chain, judged as where one is being looked for.
@@ -183,10 +183,10 @@ impl<'a> Judge<'a> {
                     self.learn_at(at, end, &mut overlay);
                     at = end;
                 }
-                Verdict::Unjudgeable { end } if fitting > 0 => {
+                Verdict::Unjudgeable { end } if fitting > 0 && strictness != Strictness::Cheap => {
                     passed += 1;
-                    if passed > MAX_UNJUDGEABLE || strictness == Strictness::Cheap {
-                        return Ok(false);
+                    if passed == LONG_RUN {
+                        return Ok(true);
                     }
                     if end == self.limit {
                         return Ok(sure);
@@ -211,9 +211,11 @@ impl<'a> Judge<'a> {
         if end > self.limit {
             return Ok(no);
         }
-        // A letter that says nothing costs no payload.
+        // A type that says nothing costs no payload. Where a message is due it may be any sign, for those are
+        // no less unknown than letters.
         let msg_type = header.msg_type;
-        if !msg_type.is_ascii_alphabetic() {
+        let due = strictness == Strictness::Due && msg_type.is_ascii_graphic();
+        if !due && !msg_type.is_ascii_alphabetic() {
             return Ok(no);
         }
         let Some(payload) = self.window.slice(at + HEADER_LEN, end)? else { return Ok(no) };
@@ -240,13 +242,15 @@ impl<'a> Judge<'a> {
             Message::FlagBits(..) => fits(at == FLAG_BITS_AT),
             Message::Format(text) => {
                 self.cost(text);
-                fits(FormatText::parse(text).is_some())
+                let usual = |format: FormatText<'_>| !searched || format.unusual_names().next().is_none();
+                fits(FormatText::parse(text).is_some_and(usual))
             }
-            Message::Info(part) => self.judge_info(part),
+            Message::Info(part) => self.judge_info(part, searched),
             Message::MultiInfo { part, .. } => {
                 // The flag's own byte: the view has made a bool of it.
                 let flag = self.window.byte(at + HEADER_LEN).ok().flatten();
-                if flag.is_some_and(|flag| flag <= 1) { self.judge_info(part) } else { Judged::No }
+                let sound = flag.is_some_and(|flag| flag <= 1);
+                if sound { self.judge_info(part, searched) } else { Judged::No }
             }
             Message::Parameter(parameter) => fits(fits_parameter(parameter, searched)),
             Message::DefaultParameter { types, default } => {
@@ -254,7 +258,7 @@ impl<'a> Judge<'a> {
             }
             Message::Subscription { name, .. } => match std::str::from_utf8(name) {
                 Ok(name) if self.defines(name, overlay) => FITS,
-                Ok(name) if is_type_name(name) => Judged::Unjudgeable,
+                Ok(name) if is_type_name(name) || (!searched && can_name_format(name)) => Judged::Unjudgeable,
                 _ => Judged::No,
             },
             Message::Text { level, text, .. } => {
@@ -288,11 +292,11 @@ impl<'a> Judge<'a> {
         if shape.usable() { fits(shape.fits(row.len())) } else { Judged::Unjudgeable }
     }
 
-    fn judge_info(&self, part: KeyValue<'_>) -> Judged {
+    fn judge_info(&self, part: KeyValue<'_>, searched: bool) -> Judged {
         self.cost(part.key);
         match part.parse_key() {
-            Some(_) => Judged::Fits { confirmed: part.confirms_length() },
-            None => Judged::No,
+            Some(key) if !searched || key.is_usual() => Judged::Fits { confirmed: part.confirms_length() },
+            _ => Judged::No,
         }
     }
 
@@ -380,7 +384,7 @@ fn begins_chain(letter: u8, strictness: Strictness) -> bool {
 
 fn fits_parameter(parameter: KeyValue<'_>, searched: bool) -> bool {
     parameter.parse_key().is_some_and(|key| {
-        let usual = matches!(key.ty, "int32_t" | "float");
+        let usual = matches!(key.ty, "int32_t" | "float") && key.is_usual();
         key.scalar().is_some_and(|scalar| scalar.size() == parameter.value.len() && (usual || !searched))
     })
 }

@@ -14,6 +14,7 @@ use rovelog_core::{
 };
 
 use crate::definitions::{Definitions, RowShape};
+use crate::diagnostics as rules;
 use crate::error::UlogError;
 use crate::frame::{Step, Walk};
 use crate::index::{Cursor, Index, Met, row_bytes};
@@ -56,7 +57,7 @@ impl Walked {
             walk.rows(window, |_, row| {
                 let stats = summary.stats(row.series);
                 index.row(row.at, row.series, row.order(), row.before, stats);
-                stats.row(row.len, row.micros);
+                stats.row(row.at, row.len, row.micros);
             });
             // The window is the whole file, so there is never more to ask for.
             match walk.step(window).expect("the window reaches the end of the file") {
@@ -67,7 +68,7 @@ impl Walked {
                     }
                     let stats = summary.stats(shape.series);
                     index.row(at, shape.series, time.in_order_micros(walk.clock.now), before, stats);
-                    stats.row(row.len(), time.or_zero());
+                    stats.row(at, row.len(), time.or_zero());
                     if shape.flags & RowShape::UTC != 0 {
                         summary.gps_row(&walk.definitions, shape, row);
                     }
@@ -92,6 +93,7 @@ impl Walked {
             }
         }
         index.finish(&walk.definitions, bytes.len() as u64);
+        summary.finish(&mut walk);
         for series in 0..walk.definitions.topics.len() {
             summary.publish(&mut walk, u32::try_from(series).expect("ids are u32"));
         }
@@ -199,12 +201,12 @@ impl UlogReader {
 
     /// The information messages: the last value of each key.
     pub fn infos(&self) -> BTreeMap<String, Value> {
-        infos(self.described().map(|(_, message, _)| message))
+        infos(self.described().map(|(_, message, _)| message), &self.definitions().formats)
     }
 
     /// The information messages with several values: key, lists, parts, in file order.
     pub fn multi_infos(&self) -> BTreeMap<String, Vec<Vec<Value>>> {
-        multi_infos(self.described().map(|(_, message, _)| message))
+        multi_infos(self.described().map(|(_, message, _)| message), &self.definitions().formats)
     }
 
     pub(crate) fn described(&self) -> impl Iterator<Item = (u64, Message<'_>, Section)> + '_ {
@@ -229,6 +231,19 @@ impl UlogReader {
     /// Bytes without sound framing, ascending.
     pub(crate) fn gaps(&self) -> &[std::ops::Range<u64>] {
         self.index().gaps()
+    }
+
+    /// Bytes of the file.
+    pub(crate) fn slice_of(&self, range: std::ops::Range<u64>) -> &[u8] {
+        let index = |at: u64| usize::try_from(at).expect("within the bytes at hand");
+        &self.bytes[index(range.start)..index(range.end)]
+    }
+
+    /// Pieces of messages at which the log ended before data was appended to it.
+    pub(crate) fn cut_before_appended(&self) -> Vec<std::ops::Range<u64>> {
+        let cuts = self.diagnostics().list().iter().filter(|found| found.rule == &rules::CUT);
+        let cuts = cuts.map(|cut| cut.range.clone());
+        cuts.filter(|range| self.appended_offsets().contains(&range.end)).collect()
     }
 
     pub(crate) fn cursor(&self) -> Cursor<'_> {

@@ -80,15 +80,19 @@ impl Layout {
         let (mut layout, mut base, mut rest) = (self, 0, path);
         // Bounded by the nesting of the layout.
         loop {
+            let named = |name: &str| layout.schema.fields.iter().position(|field| *field.name == *name);
             let (step, tail) = match rest.split_once('.') {
                 Some((step, tail)) => (step, Some(tail)),
                 None => (rest, None),
             };
-            let (name, index) = match step.split_once('[') {
+            // A log may have a field `x.y` or `x[1]`.
+            let whole = if step.len() < rest.len() || step.contains('[') { named(rest) } else { None };
+            let (step, tail) = if whole.is_some() { (rest, None) } else { (step, tail) };
+            let (name, index) = match step.split_once('[').filter(|_| whole.is_none()) {
                 Some((name, index)) => (name, Some(index.strip_suffix(']')?.parse::<usize>().ok()?)),
                 None => (step, None),
             };
-            let field = layout.schema.fields.iter().position(|field| *field.name == *name)?;
+            let field = whole.or_else(|| named(name))?;
             let slot = &layout.slots[field];
             let mut offset = base + slot.offset;
             let mut len = slot.len;
@@ -239,6 +243,16 @@ pub(crate) fn scalar_value(scalar: Scalar, bytes: &[u8]) -> Value {
         Scalar::Float32 => Value::F32(read!(f32)),
         Scalar::Float64 => Value::F64(read!(f64)),
     }
+}
+
+/// The value of an information message whose type is a format, or an array of one; `None` where the size disagrees.
+pub(crate) fn nested_value(layout: &Layout, len: Option<u64>, bytes: &[u8]) -> Option<Value> {
+    let Some(len) = len else {
+        return [layout.full, layout.trimmed].contains(&bytes.len()).then(|| struct_value(layout, bytes));
+    };
+    // Elements without a size could be any number.
+    let fits = layout.full > 0 && (layout.full as u64).checked_mul(len) == Some(bytes.len() as u64);
+    fits.then(|| Value::List(bytes.chunks(layout.full).map(|bytes| struct_value(layout, bytes)).collect()))
 }
 
 /// The value of an information message of the given type: a number, a text, or a list of numbers.

@@ -80,7 +80,7 @@ impl<'a> TypeName<'a> {
                 (base, Some(digits.parse().unwrap_or(u64::MAX)))
             }
         };
-        is_type_name(base).then_some(Self { base, len })
+        can_name_format(base).then_some(Self { base, len })
     }
 
     /// Whether a value of `bytes` bytes can be of this type; `None` where the type is not basic.
@@ -114,6 +114,11 @@ impl<'a> Key<'a> {
         TypeName::parse(self.ty)
     }
 
+    /// Whether type and name are of ASCII letters, digits and signs, as PX4 writes them.
+    pub fn is_usual(&self) -> bool {
+        self.ty.bytes().chain(self.name.bytes()).all(|b| b.is_ascii_graphic())
+    }
+
     /// The basic type, where it is one and no array.
     pub fn scalar(&self) -> Option<Scalar> {
         match (self.type_name()?.len, Basic::parse(self.ty)?) {
@@ -123,22 +128,37 @@ impl<'a> Key<'a> {
     }
 }
 
-/// Splits `type name`: two printable words and one space between them, nothing else.
+/// Splits `type name` at the first space: everything behind it is the name, further spaces too. "`key` is a plain
+/// string": UTF-8 without control characters.
 pub fn split_key(key: &[u8]) -> Option<Key<'_>> {
     let text = std::str::from_utf8(key).ok()?;
     let (ty, name) = text.split_once(' ')?;
-    let word = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_graphic());
-    (word(ty) && word(name)).then_some(Key { ty, name })
+    (is_printable(ty) && is_printable(name) && !name.trim().is_empty()).then_some(Key { ty, name })
 }
 
-/// Whether `name` can name a format: letters, digits, `_`, `/`, `-`.
+/// Whether `name` is a format's name as PX4 writes them: letters, digits, `_`, `/`, `-`.
 pub fn is_type_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_/-".contains(&b))
 }
 
-/// Whether `name` can name a field: letters, digits, `_`.
+/// Whether `name` is a field's name as PX4 writes them: letters, digits, `_`.
 pub fn is_field_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// Whether `name` can name a format at all: the specification sets no limit, the grammar does.
+pub fn can_name_format(name: &str) -> bool {
+    is_type_name(name) || (is_printable(name) && name.trim() == name && !name.contains([':', ';', '[', ']']))
+}
+
+/// Whether `name` can name a field at all.
+pub fn can_name_field(name: &str) -> bool {
+    is_field_name(name) || (is_printable(name) && !name.contains([' ', ':', ';']))
+}
+
+fn is_printable(text: &str) -> bool {
+    let printable = |b: u8| b.is_ascii_graphic();
+    !text.is_empty() && (text.bytes().all(printable) || !text.contains(char::is_control))
 }
 
 /// Whether a field is padding: hidden everywhere, but on the wire.
@@ -163,7 +183,7 @@ impl<'a> FormatText<'a> {
         let (name, fields) = text.split_once(':')?;
         // The last semicolon may be missing.
         let format = Self { name, fields: fields.strip_suffix(';').unwrap_or(fields) };
-        let sound = is_type_name(name) && Basic::parse(name).is_none();
+        let sound = can_name_format(name) && Basic::parse(name).is_none();
         (sound && format.fields_checked().all(|field| field.is_some())).then_some(format)
     }
 
@@ -175,8 +195,17 @@ impl<'a> FormatText<'a> {
     fn fields_checked(&self) -> impl Iterator<Item = Option<(TypeName<'a>, &'a str)>> + use<'a> {
         self.fields.split(';').map(|field| {
             let (ty, name) = field.split_once(' ')?;
-            Some((TypeName::parse(ty).filter(|_| is_field_name(name))?, name))
+            Some((TypeName::parse(ty).filter(|_| can_name_field(name))?, name))
         })
+    }
+
+    /// Names in it that PX4 would not write: its own, and those of types and fields.
+    pub fn unusual_names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let of_fields = self.fields().flat_map(|(ty, name)| {
+            let ty = Some(ty.base).filter(|ty| !is_type_name(ty));
+            ty.into_iter().chain(Some(name).filter(|name| !is_field_name(name)))
+        });
+        Some(self.name).filter(|name| !is_type_name(name)).into_iter().chain(of_fields)
     }
 }
 
@@ -209,20 +238,46 @@ mod tests {
             "t:float[-1] x;",
             "t:float[4 x;",
             "t:float x;;",
-            "t:flo\u{e9}t x;",
-            "t u:float x;",
+            "t:float x y;",
+            "t:float x:y;",
+            "t:float\tx;",
+            "t:float x\u{7};",
+            "t[2]:float x;",
+            " t:float x;",
         ] {
             assert_eq!(FormatText::parse(text.as_bytes()), None, "{text:?}");
         }
+        assert_eq!(FormatText::parse(b"t:float h\xf6he;"), None, "not UTF-8");
     }
 
     #[test]
-    fn keys_are_two_words() {
+    fn names_that_px4_would_not_write_are_names() {
+        let text = "a b.c:uint64_t timestamp;float x-y;h\u{f6}he[2] x[1];float x.y;";
+        let format = FormatText::parse(text.as_bytes()).unwrap();
+        let fields: Vec<_> = format.fields().map(|(ty, name)| (ty.base, ty.len, name)).collect();
+        let want = [("uint64_t", None, "timestamp"), ("float", None, "x-y")];
+        assert_eq!(fields[..2], want);
+        assert_eq!(fields[2..], [("h\u{f6}he", Some(2), "x[1]"), ("float", None, "x.y")]);
+        let unusual: Vec<_> = format.unusual_names().collect();
+        assert_eq!(unusual, ["a b.c", "x-y", "h\u{f6}he", "x[1]", "x.y"]);
+    }
+
+    #[test]
+    fn keys_are_a_type_and_a_name() {
         let key = split_key(b"char[5] perf_counter_preflight-00").unwrap();
         assert_eq!((key.ty, key.name), ("char[5]", "perf_counter_preflight-00"));
         assert_eq!(key.type_name().unwrap().fits_value(5), Some(true));
         assert_eq!(split_key(b"int32_t MAV_TYPE").unwrap().scalar(), Some(Scalar::Int32));
-        for bad in [&b"nospace"[..], b" x", b"x ", b"a b c", b"a\tb c", b"\xff b", b""] {
+        for (text, name, usual) in [
+            ("char[11] Build Date", "Build Date", false),
+            ("char[3] h\u{f6}he", "h\u{f6}he", false),
+            ("char[3]  two", " two", false),
+            ("float b", "b", true),
+        ] {
+            let key = split_key(text.as_bytes()).unwrap();
+            assert_eq!((key.name, key.is_usual()), (name, usual), "{text}");
+        }
+        for bad in [&b"nospace"[..], b" x", b"x ", b"x   ", b"a\tb c", b"a b\0", b"\xff b", b""] {
             assert_eq!(split_key(bad), None, "{bad:?}");
         }
     }

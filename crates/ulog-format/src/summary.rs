@@ -11,7 +11,7 @@ use crate::message::{Message, level_number};
 use crate::px4;
 use crate::row::info_value;
 use crate::utc::{self, GpsClock};
-use crate::wire::kind;
+use crate::wire::{HEADER_LEN, kind};
 
 /// Information and parameters that the summary shows. The last value wins (D26).
 const FACTS: [&str; 18] = [
@@ -49,21 +49,35 @@ pub(crate) struct Stats {
     /// Microseconds of the first and last timed row.
     first: u64,
     last: u64,
+    /// Rows that are earlier than the one before them, and where the first one is.
+    falls: u64,
+    falls_at: u64,
 }
 
 impl Stats {
     /// Counts a row of `len` bytes.
     #[inline]
-    pub(crate) fn row(&mut self, len: usize, micros: u64) {
+    pub(crate) fn row(&mut self, at: u64, len: usize, micros: u64) {
         self.count += 1;
         self.bytes += len as u64;
         if micros > 0 {
             if self.timed == 0 {
                 self.first = micros;
             }
+            if micros < self.last {
+                self.fall(at);
+            }
             self.timed += 1;
             self.last = micros;
         }
+    }
+
+    #[cold]
+    fn fall(&mut self, at: u64) {
+        if self.falls == 0 {
+            self.falls_at = at;
+        }
+        self.falls += 1;
     }
 }
 
@@ -153,6 +167,22 @@ impl Summary {
             && let Some(name) = FACTS.iter().find(|name| **name == key.name)
         {
             self.facts.insert(name, info_value(key.ty, value));
+        }
+    }
+
+    /// Notes at the end of the log what only the counts show. "The timestamp must always be monotonic increasing for
+    /// a message serie."
+    pub(crate) fn finish(&mut self, walk: &mut Walk) {
+        for (stats, topic) in self.stats.iter_mut().zip(&walk.definitions.topics) {
+            let (at, falls) = (stats.falls_at, std::mem::take(&mut stats.falls));
+            if falls > 0 {
+                walk.diagnostics.push(&rules::TIMESTAMPS_FALL, at..at + HEADER_LEN, || {
+                    format!(
+                        "{falls} rows of {} are earlier than the row before them, this one first",
+                        topic.name
+                    )
+                });
+            }
         }
     }
 

@@ -6,7 +6,7 @@ mod support;
 use std::collections::{BTreeSet, HashSet};
 
 use proptest::prelude::*;
-use rovelog_core::{LogReader, LogStream, ReadOptions, Select};
+use rovelog_core::{Bytes, LogReader, LogStream, ReadOptions, Select};
 use rovelog_testing::{Dribble, Log, PIECES, assert_alike, check_order};
 use support::{LOGS, common_of_reader, common_of_stream, open, quirks, readable, try_open};
 use ulog_format::message::Message;
@@ -229,4 +229,71 @@ fn records_borrow_from_the_log() {
         let offset = usize::try_from(record.offset).expect("small");
         assert!(std::ptr::eq(record.payload.as_ptr(), &raw const log.bytes[offset + 5]));
     }
+}
+
+/// Messages laid end to end behind a header.
+fn laid(messages: &[(u8, Vec<u8>)]) -> Bytes {
+    let mut bytes = b"ULog\x01\x12\x35\x01\xe8\x03\0\0\0\0\0\0".to_vec();
+    for (msg_type, payload) in messages {
+        bytes.extend(u16::try_from(payload.len()).expect("small").to_le_bytes());
+        bytes.push(*msg_type);
+        bytes.extend(payload);
+    }
+    bytes.into()
+}
+
+fn plain_row(id: u16, time: u64) -> (u8, Vec<u8>) {
+    (b'D', [&id.to_le_bytes()[..], &time.to_le_bytes(), &0.5f32.to_le_bytes()].concat())
+}
+
+fn subscription(multi_id: u8, id: u16, name: &str) -> (u8, Vec<u8>) {
+    (b'A', [&[multi_id][..], &id.to_le_bytes(), name.as_bytes()].concat())
+}
+
+/// "Must ignore unknown messages": any number, in a time that grows with them, and with few of them at hand.
+#[test]
+fn any_number_of_unknown_messages_is_passed() {
+    for (msg_type, count) in [(b'X', 33), (b'X', 100), (b'~', 10), (b'7', 200), (b'X', 60_000)] {
+        let mut messages = vec![(b'F', b"t:uint64_t timestamp;float x;".to_vec()), subscription(0, 0, "t")];
+        for time in 1..=3 {
+            messages.push(plain_row(0, 1000 * time));
+            messages.extend(std::iter::repeat_n((msg_type, b"wxyz".to_vec()), count));
+        }
+        messages.push(plain_row(0, 4000));
+        let bytes = laid(&messages);
+        let log = open(&bytes);
+        assert_eq!((log.info().records, log.info().lost.losses), (4, 0), "{count}");
+        let counts = log.diagnostics().counts();
+        assert_eq!(counts.get("W-ULOG-102"), Some(&(3 * count as u64)), "{count}");
+        let (got, want) = (common_of_stream(&*bytes), common_of_reader(&log));
+        assert!(got == want, "{count}: the stream differs");
+    }
+}
+
+/// A hostile log can use one id again and again; what that makes is limited.
+#[test]
+fn subscriptions_are_limited() {
+    const LIMIT: usize = 1 << 17;
+    let formats = ["t:uint64_t timestamp;float x;", "u:uint64_t timestamp;float x;"];
+    let mut messages: Vec<_> = formats.iter().map(|text| (b'F', text.as_bytes().to_vec())).collect();
+    messages.push(subscription(0, 1, "t"));
+    messages.push(plain_row(1, 1000));
+    for i in 0..LIMIT + 1000 {
+        messages.push(subscription(0, 0, ["t", "u"][i % 2]));
+    }
+    for time in 2..5 {
+        messages.extend([plain_row(1, 1000 * time), plain_row(0, 1000 * time)]);
+    }
+    messages.push(plain_row(1, 5000));
+    let bytes = laid(&messages);
+    let log = open(&bytes);
+    assert_eq!(log.topics().len(), LIMIT);
+    let counts = log.diagnostics().counts();
+    assert_eq!(counts.get("W-ULOG-121"), Some(&1001));
+    // The id means nothing any more; the other one is as it was.
+    assert_eq!((log.info().records, counts.get("E-ULOG-004")), (5, Some(&3)));
+    assert_eq!(log.records_in_file_order().filter(|record| record.topic.name == "t/0").count(), 5);
+    let mut stream = UlogStream::new(&*bytes, &ReadOptions::default()).expect("a log that opens");
+    while stream.next_item().expect("a readable input").is_some() {}
+    assert_eq!(stream.diagnostics().list(), log.diagnostics().list());
 }

@@ -231,7 +231,8 @@ fn a_copy_may_be_extended_through_the_typed_calls() {
         copy.write_message(&message).expect("sound");
     }
     let known = &reader.topics()[0];
-    let row = reader.records_in_file_order().next().expect("a row").payload.to_vec();
+    let rows = reader.records_in_file_order().filter(|record| record.topic.id == known.id);
+    let row = rows.last().expect("a row").payload.to_vec();
     let topic = copy.topic(&known.type_name, 0).expect("subscribed");
     copy.write_row_bytes(topic, &row).expect("of its size");
     let other = copy.subscribe(&known.type_name, 7).expect("another instance");

@@ -65,7 +65,8 @@ fn subtract(from: &[Range<u64>], gone: &[Range<u64>]) -> Vec<Range<u64>> {
 /// Every sound message is kept byte for byte and in order. Left out are damaged bytes, and rows that no
 /// reader can decode because their subscription or format is missing, with subscriptions to such formats. In a log with damage, appended data
 /// becomes ordinary data where it stands, and the flag and offsets that announced it are cleared, because
-/// what is before it may have moved. A sound log is copied as it is. To recover a recovered log changes nothing.
+/// what is before it may have moved. A sound log is copied as it is, and so is one whose only flaw is that it was cut
+/// before data was appended: that is what offsets of appended data are for. To recover a recovered log changes nothing.
 ///
 /// # Errors
 /// Where the output refuses.
@@ -80,8 +81,12 @@ pub(crate) fn recover(
     let flags_agree = log.diagnostics().list().iter().all(|note| {
         note.rule != &rules::APPENDED_FLAG_MISMATCH && note.rule != &rules::APPENDED_OFFSET_IGNORED
     });
-    let unchanged = plan.lost.is_empty() && plan.stale.is_empty() && flags_agree;
-    if !unchanged {
+    let unchanged = plan.lost == log.cut_before_appended() && plan.stale.is_empty() && flags_agree;
+    if unchanged {
+        let len = log.bytes().len() as u64;
+        plan = Plan::default();
+        ranges::push(&mut plan.kept, FLAG_BITS_AT..len);
+    } else {
         plan.lose(unusable(log, &plan.kept));
         settle(log, &mut plan)?;
     }

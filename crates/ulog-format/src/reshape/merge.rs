@@ -19,7 +19,7 @@ use crate::message::{KeyValue, Message};
 use crate::parameters::Section;
 use crate::reader::UlogReader;
 use crate::schema::FormatText;
-use crate::wire::{FileHeader, FlagBits, MAGIC, SYNC_MAGIC};
+use crate::wire::{FileHeader, FlagBits, MAGIC};
 use crate::writer::UlogWriter;
 
 /// Offsets of logs with one clock differ by less: fixes are late by parts of a second.
@@ -254,14 +254,8 @@ impl<'a, W: Write> Merge<'a, W> {
     }
 
     fn write(&mut self, message: &Message<'_>) -> Result<(), UlogError> {
-        let needed = self.trust.before(message);
-        self.sync(needed)?;
+        self.trust.take(message);
         self.out.write_message(message)
-    }
-
-    /// Writes so many synchronization messages.
-    fn sync(&mut self, count: usize) -> Result<(), UlogError> {
-        (0..count).try_for_each(|_| self.out.write_message(&Message::Sync(&SYNC_MAGIC)))
     }
 
     fn leave_out(&mut self, what: &str, key: &[u8], number: usize) {
@@ -377,7 +371,9 @@ impl<'a, W: Write> Merge<'a, W> {
     }
 
     fn finish(mut self) -> Result<Merged, UlogError> {
-        self.sync(self.trust.at_end())?;
+        if self.trust.needs_sync() {
+            self.out.sync()?;
+        }
         let bytes = self.out.position();
         self.out.finish()?;
         let renamed = self.topics.renamed.into_iter().map(|(log, from, to)| {

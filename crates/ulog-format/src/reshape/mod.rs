@@ -84,12 +84,25 @@ impl Report {
 /// before the window gave to parameters become their initial ones; where such a parameter began with its
 /// default, which a log then leaves out, the default is written too. A log that is cut at its start begins at
 /// that time; appended data becomes ordinary data. Damaged bytes, and rows that nothing can decode, are left
-/// out. Fields are not cut: `select.fields` means nothing here. To slice a slice in the same way changes nothing.
+/// out. All of a log in which nothing is damaged is the log itself, byte for byte, with its appended data and what was
+/// cut before that. Fields are not cut: `select.fields` means nothing here. To slice a slice in the same way changes
+/// nothing.
 ///
 /// # Errors
 /// Where the output refuses, and where timestamps of fewer than 64 bits would be read differently without
 /// the rows that are left out.
-pub fn slice(log: &UlogReader, select: &Select, out: impl Write) -> Result<Sliced, UlogError> {
+pub fn slice(log: &UlogReader, select: &Select, mut out: impl Write) -> Result<Sliced, UlogError> {
+    let all = select.topics.is_none() && select.start.is_none() && select.end.is_none();
+    if all && log.diagnostics().ledger().losses == log.cut_before_appended().len() as u64 {
+        let report = parts(log, select, std::io::sink())?;
+        out.write_all(log.bytes())?;
+        out.flush()?;
+        return Ok(Sliced { bytes: log.bytes().len() as u64, ..report });
+    }
+    parts(log, select, out)
+}
+
+fn parts(log: &UlogReader, select: &Select, out: impl Write) -> Result<Sliced, UlogError> {
     let kept: Vec<_> = log.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
     let mut slice = Slice::new(log, select, kept, out);
     slice.begin()?;
@@ -103,8 +116,7 @@ pub fn slice(log: &UlogReader, select: &Select, out: impl Write) -> Result<Slice
         let place = nanos(cursor.clock.now);
         if slice.keeps(&met, place, &mut ids)? {
             if let Some(message) = Message::view(met.msg_type, met.payload) {
-                let needed = slice.trust.before(&message);
-                slice.sync(needed)?;
+                slice.trust.take(&message);
             }
             slice.take(met.at..cursor.at)?;
         }
@@ -300,7 +312,8 @@ impl<'a, W: Write> Slice<'a, W> {
             }
             Message::Unsubscription { msg_id } => {
                 self.begin_data()?;
-                ids.series.get(&msg_id).is_some_and(|series| self.kept[*series])
+                // Of an id that nothing subscribed it says nothing about any topic.
+                ids.series.get(&msg_id).is_none_or(|series| self.kept[*series])
             }
             Message::Text { timestamp, .. } => {
                 self.begin_data()?;
@@ -380,17 +393,6 @@ impl<'a, W: Write> Slice<'a, W> {
         Ok(())
     }
 
-    /// Writes so many synchronization messages.
-    fn sync(&mut self, count: usize) -> Result<(), UlogError> {
-        for _ in 0..count {
-            self.flush()?;
-            let msg_size = U16Le::new(8);
-            self.write(MessageHeader { msg_size, msg_type: kind::SYNC }.as_bytes())?;
-            self.write(&SYNC_MAGIC)?;
-        }
-        Ok(())
-    }
-
     fn flush(&mut self) -> Result<(), UlogError> {
         let range = std::mem::take(&mut self.pending);
         let log = self.log;
@@ -404,8 +406,11 @@ impl<'a, W: Write> Slice<'a, W> {
 
     fn finish(mut self) -> Result<Sliced, UlogError> {
         self.begin_data()?;
-        self.sync(self.trust.at_end())?;
         self.flush()?;
+        if self.trust.needs_sync() {
+            self.write(MessageHeader { msg_size: U16Le::new(8), msg_type: kind::SYNC }.as_bytes())?;
+            self.write(&SYNC_MAGIC)?;
+        }
         self.out.flush()?;
         Ok(self.report.sliced())
     }

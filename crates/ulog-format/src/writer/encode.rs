@@ -31,7 +31,7 @@ pub(super) fn room(what: &str, len: usize, max: usize) -> Result<(), UlogError> 
 /// The key `type name`.
 pub(super) fn key(ty: &str, name: &str) -> Result<String, UlogError> {
     let key = format!("{ty} {name}");
-    if split_key(key.as_bytes()).is_none() {
+    if split_key(key.as_bytes()).is_none_or(|key| !key.is_usual()) {
         return Err(bad_key(name, "a name consists of printable characters without spaces"));
     }
     room(&format!("the key of {name}"), key.len(), MAX_KEY)?;

@@ -473,6 +473,15 @@ impl<W: Write> UlogWriter<W> {
         self.write_message(&message.ok_or(UlogError::BadMessage { letter: msg_type.into(), why })?)
     }
 
+    /// Writes what is left of a message that was cut, as it is.
+    fn write_cut(&mut self, bytes: &[u8]) -> Result<(), UlogError> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= CHUNK {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
     // --- output ------------------------------------------------------------------------------------------
 
     /// Completes the log and gives the output back.

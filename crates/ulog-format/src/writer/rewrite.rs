@@ -19,18 +19,25 @@ impl FlagBits {
     }
 }
 
-/// Writes a log again, byte for byte, by reading and writing each of its messages.
+/// Writes a log again, byte for byte, by reading and writing each of its messages. Where a log was cut before data was
+/// appended to it, what is left of the last message is written as it is: the offsets of appended data stay right.
 ///
 /// # Errors
-/// Where the log is damaged: [`LogReader::recover`](crate::LogReader::recover) is for those. Where the output refuses.
+/// Returns an error if the log is damaged, or the output refuses; [`LogReader::recover`](crate::LogReader::recover) is
+/// for damaged logs.
 pub fn rewrite<W: Write>(log: &UlogReader, out: W) -> Result<W, UlogError> {
-    let losses = log.gaps().len();
-    if losses > 0 {
-        return Err(UlogError::Damaged { losses });
+    let cuts = log.cut_before_appended();
+    if log.gaps() != cuts {
+        return Err(UlogError::Damaged { losses: log.gaps().len() });
     }
+    let mut cuts = cuts.into_iter().peekable();
     let mut copy = UlogWriter::copying(out, log.header())?;
-    for (_, message) in log.messages() {
+    for (at, message) in log.messages() {
+        while let Some(cut) = cuts.next_if(|cut| cut.end <= at) {
+            copy.write_cut(log.slice_of(cut))?;
+        }
         copy.write_message(&message)?;
     }
+    cuts.try_for_each(|cut| copy.write_cut(log.slice_of(cut)))?;
     copy.finish()
 }

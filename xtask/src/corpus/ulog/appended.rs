@@ -82,6 +82,10 @@ fn three_sections() -> Made {
         log.lose("cut", &cut[..6 + usize::from(section)]);
         log.append_here();
         log.text(b'2', time(5 + section), b"appended");
+        if section == 1 {
+            // Each section begins before the last row of the one before it.
+            log.note("timestamps_fall");
+        }
         plain_rows(&mut log, &t, 6 + section..9 + section);
     }
     log.done()

@@ -56,6 +56,12 @@ pub(super) const CASES: &[Case] = &[
         type_flipped_to_unknown,
     ),
     Case::ulog(
+        "damaged+swallows-rows",
+        "a header that is no more makes a row and the four behind it one message that nobody knows: only it is lost",
+        &["D4", "D30"],
+        swallows_rows,
+    ),
+    Case::ulog(
         "damaged+type-flipped-to-known",
         "a flipped bit makes a row a bad format",
         &["D22", "D30"],
@@ -209,6 +215,17 @@ fn type_flipped_to_known() -> Made {
     plain_rows(&mut log, &t, 0..5);
     log.lose("bad_message", &flipped(&t, 5, 2, b'D' ^ b'F'));
     plain_rows(&mut log, &t, 6..11);
+    log.done()
+}
+
+fn swallows_rows() -> Made {
+    let (mut log, t) = plain_log();
+    plain_rows(&mut log, &t, 0..5);
+    let mut row = t.message(&plain_row(5));
+    row[0] = u8::try_from(5 * row.len() - 3).expect("small");
+    row[2] = b'X';
+    log.lose("gap", &row);
+    plain_rows(&mut log, &t, 6..15);
     log.done()
 }
 

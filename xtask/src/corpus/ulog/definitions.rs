@@ -93,6 +93,18 @@ pub(super) const CASES: &[Case] = &[
         &["D4"],
         unknown_messages,
     ),
+    Case::ulog(
+        "unknown-messages+hundreds-in-a-row",
+        "a hundred and fifty between two rows, again and again: however many there are, they are passed",
+        &["D4"],
+        unknown_messages_by_the_hundred,
+    ),
+    Case::ulog(
+        "unknown-messages+signs",
+        "kinds whose letter is a digit or a sign, ten in a row",
+        &["D4"],
+        unknown_signs,
+    ),
 ];
 
 fn one_topic() -> Made {
@@ -132,6 +144,7 @@ fn long_flag_bits() -> Made {
 
 fn unknown_compat_bits() -> Made {
     let mut log = Log::without_flag_bits(1, START);
+    log.note("undefined_compat_bits");
     log.flag_bits([0x82, 0, 0, 0x10, 0, 0, 0, 0x80], [0; 8], [0; 3], &[]);
     let t = log.topic(&plain());
     plain_rows(&mut log, &t, 0..5);
@@ -272,6 +285,30 @@ fn format_in_data_section() -> Made {
         log.row(&u, &values![time(i), 9u8]);
         log.row(&t, &plain_row(i));
     }
+    log.done()
+}
+
+fn unknown_messages_by_the_hundred() -> Made {
+    let (mut log, t) = plain_log();
+    for i in 0..4 {
+        log.row(&t, &plain_row(i));
+        for size in 0..150 {
+            log.unknown(b'X', &[0xEE; 2][..size % 3]);
+        }
+    }
+    plain_rows(&mut log, &t, 4..6);
+    log.done()
+}
+
+fn unknown_signs() -> Made {
+    let (mut log, t) = plain_log();
+    for (i, kind) in (0..).zip(*b"~1#") {
+        plain_rows(&mut log, &t, 3 * i..3 * i + 3);
+        for _ in 0..10 {
+            log.unknown(kind, b"wxyz");
+        }
+    }
+    plain_rows(&mut log, &t, 9..12);
     log.done()
 }
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::log::{Keyed, Log};
-use super::shape::{F32, F64, I8, I32, I64, U8, U32, U64};
+use super::shape::{F32, F64, I8, I32, I64, Shape, Type, U8, U16, U32, U64, Value, nested, values};
 use super::{START, plain, plain_log, plain_rows};
 use crate::corpus::{Case, Made};
 
@@ -21,6 +21,12 @@ pub(super) const CASES: &[Case] = &[
         "the value is as long as the message says, not as [n] says",
         &["D26"],
         info_length_disagrees,
+    ),
+    Case::ulog(
+        "info-of-custom-types",
+        "values whose type is a format, an array of it, one defined later, and one of another size",
+        &["D26"],
+        info_of_custom_types,
     ),
     Case::ulog(
         "multi-info",
@@ -75,6 +81,35 @@ fn info_of_all_types() -> Made {
     log.done()
 }
 
+fn info_of_custom_types() -> Made {
+    let part = Shape::new("part_t").with("major", U8).with("minor", U16);
+    let board =
+        Shape::new("board_t").with("name", Type::Text(4)).with("part", nested(&part)).with("mass", F32);
+    let parts = [values![1u8, 2u16], values![3u8, 4u16]];
+    let custom = |type_name: &str, name: &str, bytes: Vec<u8>, json| Keyed {
+        type_name: type_name.to_owned(),
+        name: name.to_owned(),
+        bytes,
+        json,
+    };
+    let mut log = Log::new(START);
+    log.format(&part);
+    log.info(&custom("part_t", "frame", part.full_bytes(&parts[0]), part.data_json(&parts[0])));
+    let two = parts.iter().flat_map(|part_of| part.full_bytes(part_of)).collect();
+    let both = parts.iter().map(|part_of| part.data_json(part_of)).collect();
+    log.info(&custom("part_t[2]", "wings", two, both));
+    let row = values![Value::text(b"fmu", 4), Value::Struct(values![5u8, 6u16]), 0.5f32];
+    log.info(&custom("board_t", "board", board.full_bytes(&row), board.data_json(&row)));
+    log.format(&board);
+    log.info(&Keyed::opaque("part_t", "too_short", &[1, 2]));
+    log.info(&Keyed::opaque("nowhere_t", "undefined", &[1, 2, 3]));
+    let t = log.topic(&plain());
+    plain_rows(&mut log, &t, 0..3);
+    log.multi_info(false, &custom("part_t", "list", part.full_bytes(&parts[1]), part.data_json(&parts[1])));
+    plain_rows(&mut log, &t, 3..6);
+    log.done()
+}
+
 fn info_in_data_section() -> Made {
     let (mut log, t) = plain_log();
     plain_rows(&mut log, &t, 0..3);
@@ -88,6 +123,8 @@ fn info_in_data_section() -> Made {
 fn info_repeated() -> Made {
     let mut log = Log::new(START);
     log.info(&Keyed::text("ver_sw", "first"));
+    // Said once, at the first of two.
+    log.note("info_repeated");
     log.info(&Keyed::text("ver_sw", "second one"));
     let t = log.topic(&plain());
     plain_rows(&mut log, &t, 0..3);
@@ -100,6 +137,8 @@ fn info_length_disagrees() -> Made {
     let longer = Keyed { type_name: "char[3]".to_owned(), ..Keyed::text("longer", "nine bytes") };
     let shorter = Keyed { type_name: "char[40]".to_owned(), ..Keyed::text("shorter", "short") };
     let mut log = Log::new(START);
+    // Said once, at the first of four.
+    log.note("value_length");
     log.info(&longer);
     log.info(&shorter);
     let t = log.topic(&plain());

@@ -10,6 +10,7 @@ mod keyed;
 pub(super) mod large;
 mod lay;
 mod log;
+mod other_writers;
 mod shape;
 mod subscriptions;
 mod texts;
@@ -47,6 +48,7 @@ pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
         bad_messages::CASES,
         damage::CASES,
         hostile::CASES,
+        other_writers::CASES,
     ]
     .into_iter()
     .flatten()

@@ -74,6 +74,30 @@ pub(super) const CASES: &[Case] = &[
         &["D21"],
         undefined_format_to_the_end,
     ),
+    Case::ulog(
+        "undefined-format+often",
+        "seventy rows of a format that is nowhere behind each row of the other topic, which is whole",
+        &["D21"],
+        undefined_format_often,
+    ),
+    Case::ulog(
+        "unsubscribed-unknown-id",
+        "the end of a subscription that never was: a message like others",
+        &["D17"],
+        unsubscribed_unknown_id,
+    ),
+    Case::ulog(
+        "subscription-ids-with-holes",
+        "ids that begin at 5 and leave some out",
+        &["D34"],
+        ids_with_holes,
+    ),
+    Case::ulog(
+        "data-before-definitions",
+        "rows before the first format and the first subscription",
+        &["D20"],
+        data_before_definitions,
+    ),
 ];
 
 /// Another topic beside the plain one.
@@ -243,6 +267,55 @@ fn format_after_subscription() -> Made {
         log.row(&late, &plain_row(i));
         log.row(&t, &plain_row(i));
     }
+    log.done()
+}
+
+fn undefined_format_often() -> Made {
+    let (mut log, t) = plain_log();
+    log.note("undefined_format");
+    let gone = log.subscribe_undecodable("gone", 0, 1);
+    for i in 0..4 {
+        log.row(&t, &plain_row(i));
+        for _ in 0..70 {
+            log.lose("undecodable", &gone.message_of(&[1; 12]));
+        }
+    }
+    plain_rows(&mut log, &t, 4..6);
+    log.done()
+}
+
+fn unsubscribed_unknown_id() -> Made {
+    let (mut log, t) = plain_log();
+    plain_rows(&mut log, &t, 0..3);
+    log.take(b'R', &99u16.to_le_bytes());
+    plain_rows(&mut log, &t, 3..6);
+    log.done()
+}
+
+fn ids_with_holes() -> Made {
+    let mut log = Log::new(START);
+    log.format(&plain());
+    // Said once, at the first of two.
+    log.note("ids_not_in_order");
+    let topics = [(0, 5), (1, 6), (2, 9)].map(|(multi_id, msg_id)| log.subscribe(&plain(), multi_id, msg_id));
+    for topic in &topics {
+        plain_rows(&mut log, topic, 0..3);
+    }
+    log.done()
+}
+
+fn data_before_definitions() -> Made {
+    let stranger = |i: u16| {
+        let payload = Lay::new().u16(0).u64(time(i)).bytes(&[0; 4]).done();
+        message(b'D', &payload)
+    };
+    let mut log = Log::new(START);
+    for i in 0..3 {
+        log.lose("unknown_id", &stranger(i));
+    }
+    log.note("format_in_data_section");
+    let t = log.topic(&plain());
+    plain_rows(&mut log, &t, 3..9);
     log.done()
 }
 

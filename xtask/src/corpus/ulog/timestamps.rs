@@ -69,6 +69,10 @@ fn zero_equal_falling() -> Made {
     let mut log = Log::new(START);
     let t = log.topic(&plain());
     for (i, us) in (0u16..).zip([time(0), 0, time(3), time(3), time(1), 1, time(2), 0]) {
+        if i == 4 {
+            // Said once, at the first of two.
+            log.note("timestamps_fall");
+        }
         log.row(&t, &values![us, f32::from(i)]);
     }
     // Takes the log time, which is that of the third row.
