@@ -31,6 +31,20 @@ fn export_tables() {
     assert!(place.names(".").iter().all(|name| !name.ends_with(".partial")));
 }
 
+/// As `ulog2csv` names its files: only `.ulg` is cut off.
+#[test]
+fn the_dialect_of_pyulog_keeps_other_extensions() {
+    let place = Place::new("ulog", &["one-topic.ulg"]);
+    fs::copy(place.path("one-topic.ulg"), place.path("b.ulog")).unwrap();
+    fs::copy(place.path("one-topic.ulg"), place.path("C.ULG")).unwrap();
+    for log in ["one-topic.ulg", "b.ulog", "C.ULG"] {
+        place.shown(&format!("export {log} -o csv --to csv --dialect pyulog"));
+        place.shown(&format!("export {log} -o plain --to csv"));
+    }
+    assert_eq!(place.names("csv"), ["C_t_0.csv", "b.ulog_t_0.csv", "one-topic_t_0.csv"]);
+    assert_eq!(place.names("plain"), ["C_t_0.csv", "b_t_0.csv", "one-topic_t_0.csv"]);
+}
+
 #[test]
 fn export_errors() {
     let place = Place::new("ulog", &[RICH, "one-topic.ulg", "header-only.ulg"]);

@@ -53,6 +53,8 @@ pub struct Select {
     pub latched: bool,
     /// Of which topics `latched` keeps it, by name; `None`: of all that are kept.
     pub latched_topics: Option<Names>,
+    /// Truth values of a ULog as their bytes, signed as in pyulog: some writers store others than 0 and 1. Columns only.
+    pub bool_bytes: bool,
 }
 
 impl Select {
@@ -104,6 +106,13 @@ impl Select {
     #[must_use]
     pub fn with_fields<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.fields = Some(Names::from_iter(names));
+        self
+    }
+
+    /// The same selection with the bytes of truth values in columns.
+    #[must_use]
+    pub fn with_bool_bytes(mut self) -> Self {
+        self.bool_bytes = true;
         self
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use rovelog_core::columns::{Columns, Plan, Source, SourceKind, Times, metadata};
-use rovelog_core::{Select, Topic, TopicId};
+use rovelog_core::{Scalar, Select, Topic, TopicId};
 
 use crate::definitions::Definitions;
 use crate::frame::ROW_AT;
@@ -200,6 +200,9 @@ fn sources(layout: &Layout, path: &str, select: &Select) -> Vec<Source> {
                 return None;
             }
             let (kind, len) = match &slot.kind {
+                SlotKind::Scalar(Scalar::Bool) if select.bool_bytes => {
+                    (SourceKind::Scalar(Scalar::Int8), slot.len)
+                }
                 SlotKind::Scalar(scalar) => (SourceKind::Scalar(*scalar), slot.len),
                 SlotKind::Char => (SourceKind::Text(slot.len.unwrap_or(1)), None),
                 SlotKind::Nested(inner) => {

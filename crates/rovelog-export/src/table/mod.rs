@@ -71,8 +71,8 @@ pub enum Dialect {
     /// Ours: `time` and `t_ns`, then the fields; numbers in the shortest digits that give them again.
     #[default]
     Plain,
-    /// What `ulog2csv` of pyulog writes: `timestamp` first, no times of ours, numbers as numpy prints them, rows
-    /// in the order of the file.
+    /// What `ulog2csv` of pyulog writes: `timestamp` first, no times of ours, numbers as numpy prints them, truth
+    /// values as their bytes, rows in the order of the file.
     Pyulog,
 }
 
@@ -172,7 +172,9 @@ fn write_all(
     let names = outputs.iter().map(|(topic, _)| topic.name.clone());
     let mut select = select.clone();
     (select.topics, select.latched) = (Some(names.collect()), false);
-    let order = if options.dialect == Dialect::Pyulog && kind == Kind::Csv {
+    let pyulog = options.dialect == Dialect::Pyulog && kind == Kind::Csv;
+    select.bool_bytes = pyulog;
+    let order = if pyulog {
         // The rows of the file as they lie there.
         order::Order::file(log)
     } else {

@@ -44,7 +44,7 @@ def open(
     log = Log(_source.reader(f, format, types), topics)
     if strict and log.info.loss is not None:
         raise CorruptError(
-            f"{log.info.loss}: {log.name}",
+            log.info.loss,
             lost=log.info.lost,
             offset=log.info.lost[0][0] if log.info.lost else None,
             format=log.format,

@@ -1,5 +1,6 @@
 //! What `rovelog export` writes, kind by kind.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use rovelog::rld_format::csv::CsvStyle;
@@ -249,7 +250,9 @@ impl Job<'_> {
         losses: &mut Vec<Loss>,
         step: &mut dyn FnMut(u64),
     ) -> Result<Vec<(PathBuf, &'t Topic, u64)>, Failure> {
-        let named = if self.input.is_stdin() { None } else { self.input.path.file_stem() };
+        let pyulog = self.args.dialect == Some(Habits::Pyulog);
+        let name_of = if pyulog { pyulog_stem } else { Path::file_stem };
+        let named = if self.input.is_stdin() { None } else { name_of(&self.input.path) };
         let log_name = named.map_or_else(|| "log".into(), |stem| stem.to_string_lossy());
         let log_name = short(&log_name);
         let file = |name: &String| {
@@ -315,4 +318,10 @@ fn file(path: &Path, topic: Option<&Topic>, rows: u64) -> FileDoc {
         topic: topic.map(|topic| topic.name.clone()),
         rows: rows.to_string(),
     }
+}
+
+/// The name of a log before those of its topics as `ulog2csv` has it: only `.ulg` is cut off.
+fn pyulog_stem(path: &Path) -> Option<&OsStr> {
+    let ulg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ulg"));
+    if ulg { path.file_stem() } else { path.file_name() }
 }
