@@ -13,6 +13,8 @@ fn ulog() {
         format!("ulog dropouts {rich} -f json"),
         "ulog dropouts one-topic.ulg".to_owned(),
         "ulog infos info-of-all-types.ulg".to_owned(),
+        "ulog infos info-of-custom-types.ulg".to_owned(),
+        "ulog infos info-of-custom-types.ulg -f json".to_owned(),
         "ulog infos multi-info.ulg".to_owned(),
         "ulog infos multi-info.ulg -f json".to_owned(),
         "ulog gps-dump one-topic.ulg -o dump.ubx".to_owned(),

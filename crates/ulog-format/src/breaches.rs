@@ -12,13 +12,13 @@ use crate::schema::{Basic, Key};
 
 /// How often something occurred, and the first time.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+struct Tally {
     count: u64,
     first: Option<(Range<u64>, String)>,
 }
 
 impl Tally {
-    pub(crate) fn add(&mut self, range: Range<u64>, what: impl FnOnce() -> String) {
+    fn add(&mut self, range: Range<u64>, what: impl FnOnce() -> String) {
         self.count += 1;
         if self.first.is_none() {
             self.first = Some((range, what()));
@@ -26,7 +26,7 @@ impl Tally {
     }
 
     /// Pushes one note, if there is something to note; `message` gets the count and the first one.
-    pub(crate) fn note(
+    fn note(
         &mut self,
         rule: &'static Rule,
         notes: &mut Diagnostics,
@@ -80,10 +80,6 @@ impl Breaches {
         });
         self.lengths.note(&rules::VALUE_LENGTH, notes, |count, first| {
             format!("{count} values are not as long as their type says, {first} first: all of each is read")
-        });
-        let ids = definitions.ids_not_in_order();
-        ids.note(&rules::IDS_NOT_IN_ORDER, notes, |count, first| {
-            format!("{count} subscriptions break the order of ids 0, 1, 2 and so on, {first} first")
         });
         self.custom.drain().for_each(|name| definitions.prepare(name.as_bytes()));
     }

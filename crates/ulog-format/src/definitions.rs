@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use rovelog_core::{Decode, Diagnostics, Limits, Result, Topic, TopicId, Value};
 
-use crate::breaches::Tally;
 use crate::diagnostics as rules;
 use crate::error::UlogError;
 use crate::layout::{Defined, Formats, Layout, TimeWidth, Undecodable};
@@ -171,9 +170,6 @@ pub struct Definitions {
     waiting: HashMap<String, Vec<u32>>,
     /// Where ids lost their meaning because there were too many subscriptions, and the topics that they meant.
     pub(crate) vacated: Vec<(u64, u32)>,
-    ids_not_in_order: Tally,
-    /// "The first use must set this to 0, then increase it."
-    next_id: u32,
     /// Whether the data section has begun.
     pub(crate) in_data: bool,
 }
@@ -193,10 +189,6 @@ impl Definitions {
             // Whatever is wrong with it is said when it is subscribed.
             let _ = self.formats.layout(name, &self.limits);
         }
-    }
-
-    pub(crate) fn ids_not_in_order(&mut self) -> &mut Tally {
-        &mut self.ids_not_in_order
     }
 
     /// The subscriptions in file order, parallel to the topics.
@@ -336,12 +328,6 @@ impl Definitions {
                 self.shapes.put(msg_id, RowShape::VACANT);
             }
             return;
-        }
-        if shape.flags & RowShape::UNKNOWN != 0 {
-            if u32::from(msg_id) != self.next_id {
-                self.ids_not_in_order.add(range.clone(), || format!("id {msg_id} of {type_name}/{multi_id}"));
-            }
-            self.next_id = u32::from(msg_id) + 1;
         }
         let series = u32::try_from(self.topics.len()).expect("an 'A' message has at least 7 bytes");
         let base = format!("{type_name}/{multi_id}");

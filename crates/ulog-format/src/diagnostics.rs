@@ -62,8 +62,6 @@ rovelog_core::rules! {
         "values of information messages that are not as long as their type says, said once with their number"
     UNDEFINED_COMPAT_BITS "W-ULOG-125" "undefined_compat_bits" Note
         "compatible flag bits that the specification does not define"
-    IDS_NOT_IN_ORDER "W-ULOG-126" "ids_not_in_order" Note
-        "subscription ids that are not 0, 1, 2 and so on, said once with their number"
 }
 
 #[cfg(test)]

@@ -257,9 +257,17 @@ fn judge(
     let mut out = Vec::new();
     log.recover(&mut out, &RecoverOptions::default()).map_err(|error| error.to_string())?;
     let again = open(&out).map_err(|error| format!("the recovered log: {error}"))?;
-    let (records, lost) = (again.info().records, &again.info().lost);
-    if records != report.records || !lost.is_empty() {
-        return Err(format!("the recovered log has {records} of {} records, {lost:?}", report.records));
+    // A ULog that was cut before data was appended is left as it is.
+    let stays = |name: &str| report.unchanged && name == "cut";
+    let lost = again.diagnostics().list().iter();
+    let lost =
+        lost.filter(|noticed| noticed.rule.severity == Severity::DataLost && !stays(noticed.rule.name));
+    let (records, losses) = (again.info().records, lost.count());
+    if records != report.records || losses > 0 {
+        return Err(format!(
+            "the recovered log has {records} of {} records, {losses} losses",
+            report.records
+        ));
     }
     tally.recovered += 1;
     Ok(Some(out))

@@ -295,8 +295,6 @@ fn unsubscribed_unknown_id() -> Made {
 fn ids_with_holes() -> Made {
     let mut log = Log::new(START);
     log.format(&plain());
-    // Said once, at the first of two.
-    log.note("ids_not_in_order");
     let topics = [(0, 5), (1, 6), (2, 9)].map(|(multi_id, msg_id)| log.subscribe(&plain(), multi_id, msg_id));
     for topic in &topics {
         plain_rows(&mut log, topic, 0..3);
