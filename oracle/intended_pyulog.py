@@ -20,6 +20,7 @@ REASONS = {
     "D25": "bytes that are not UTF-8 are replaced, not dropped; a level as a number is that level",
     "D28": "subscriptions hold across an appended offset; pyulog drops the rows behind it",
     "D30": "damage: more rows, and none of pyulog's is missing",
+    "D35": "everything behind the first space of a key is its name; pyulog stops at the next space",
     "start": "a header without a start time: the log starts at the median of its topics' first times",
 }
 
@@ -71,6 +72,10 @@ INTENDED = {
     },
     "corpus/format-redefined+after-subscription": {
         "t/0#2: 4 rows, pyulog has none": "D8",
+    },
+    "corpus/info-keys-of-other-writers": {
+        "parameter max: only pyulog has it": "D35",
+        "parameter max speed: only rovelog has it": "D35",
     },
     "corpus/msg-id-reused": {
         "t/0: 4 rows, pyulog has none": "D19",
@@ -139,6 +144,10 @@ INTENDED = {
     "corpus/trailing-padding-run+trimmed+full": {
         "t/0: 3 rows more than pyulog's 3, which are all among ours": "D9",
         "end 1050000, pyulog 1040000": "D9",
+    },
+    "corpus/unknown-messages+hundreds-in-a-row": {
+        "t/0: 5 rows more than pyulog's 1, which are all among ours": "D4",
+        "end 1050000, pyulog 1000000": "D4",
     },
     "corpus/unknown-messages": {
         "pyulog fails: OSError": "D4",

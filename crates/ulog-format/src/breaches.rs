@@ -76,10 +76,14 @@ impl Breaches {
     /// Notes everything at the end of the log, and lays out the formats that are types of values.
     pub(crate) fn finish(&mut self, definitions: &mut Definitions, notes: &mut Diagnostics) {
         self.repeated.note(&rules::INFO_REPEATED, notes, |count, first| {
-            format!("{count} information messages repeat a key, {first} first: the last one counts")
+            let messages = if count == 1 { "message" } else { "messages" };
+            format!("{count} information {messages} with the key of an earlier one, {first} first: the last one counts")
         });
         self.lengths.note(&rules::VALUE_LENGTH, notes, |count, first| {
-            format!("{count} values are not as long as their type says, {first} first: all of each is read")
+            let values = if count == 1 { "value" } else { "values" };
+            format!(
+                "{count} {values} longer or shorter than the type says, {first} first: all bytes are read"
+            )
         });
         self.custom.drain().for_each(|name| definitions.prepare(name.as_bytes()));
     }

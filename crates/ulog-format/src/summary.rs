@@ -177,8 +177,9 @@ impl Summary {
             let (at, falls) = (stats.falls_at, std::mem::take(&mut stats.falls));
             if falls > 0 {
                 walk.diagnostics.push(&rules::TIMESTAMPS_FALL, at..at + HEADER_LEN, || {
+                    let rows = if falls == 1 { "row" } else { "rows" };
                     format!(
-                        "{falls} rows of {} are earlier than the row before them, this one first",
+                        "{falls} {rows} of {}: earlier than the row before, for the first time here",
                         topic.name
                     )
                 });
