@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rovelog_core::window::{NeedMore, Window};
-use rovelog_core::{Clock, Diagnostics, Rule, text};
+use rovelog_core::{Clock, DataSpan, Diagnostics, Rule, text};
 
 use crate::diagnostics as rules;
 use crate::error::BagError;
@@ -72,6 +72,8 @@ pub(crate) struct Walk {
     pub(crate) ops: Box<[u64; 256]>,
     /// Messages with a lower stamp than the one before.
     pub(crate) going_back: u64,
+    /// The span of the data, once all of the bag was scanned.
+    pub(crate) data: Option<DataSpan>,
     /// The topics of a V1.0 or V0 bag.
     pub(crate) table: Vec<TableTopic>,
     last_time: i64,
@@ -115,6 +117,7 @@ impl Walk {
             sections: vec![Section::new(0, line.len)],
             ops: Box::new([0; 256]),
             going_back: 0,
+            data: None,
             table: Vec::new(),
             last_time: i64::MIN,
             last_message: (0, 0, 0),
@@ -590,5 +593,6 @@ impl Walk {
             self.tables.publish(id);
             self.tables.note(number, &mut self.diagnostics);
         }
+        self.settle_times();
     }
 }

@@ -3,7 +3,7 @@
 use rovelog_core::text::count;
 use std::collections::BTreeMap;
 
-use rovelog_core::{Detail, LogInfo, State, Timestamp, Value};
+use rovelog_core::{DataSpan, Detail, LogInfo, State, Timestamp, Value};
 
 use crate::definitions::Source;
 use crate::diagnostics as rules;
@@ -29,16 +29,36 @@ impl Walk {
         if cuts > 0 && cuts == info.lost.losses {
             info.state = State::Truncated;
         }
-        let spans = || self.tables.connections.iter().filter_map(Connection::span);
-        // Stamps of 0 come before the clock of a simulation runs, and say nothing about when that was.
-        let timed = self.tables.connections.iter().filter(|c| c.stats.timed > 0);
-        let first = timed.map(|c| c.stats.min_timed).min();
         let time = |nanos| Timestamp::new(nanos, self.tables.clock);
-        info.start = first.or_else(|| spans().map(|(min, _)| min).min()).map(time);
-        info.end = spans().map(|(_, max)| max).max().map(time);
+        info.start = self.begins().map(time);
+        info.end =
+            self.tables.connections.iter().filter_map(Connection::span).map(|(_, max)| max).max().map(time);
+        info.data.clone_from(&self.data);
         info.records = self.tables.connections.iter().map(|c| c.stats.count).sum();
         info.details = self.details();
         info
+    }
+
+    /// Where the recording begins. Stamps of 0 come before the clock of a simulation runs, and say nothing about when
+    /// that was.
+    fn begins(&self) -> Option<i64> {
+        let connections = || self.tables.connections.iter();
+        let above_0 = connections().filter_map(|c| c.stats.min_above_0).min();
+        above_0.or_else(|| connections().filter_map(Connection::span).map(|(min, _)| min).min())
+    }
+
+    /// Finds the span of the data, when all of the bag was scanned, and notes what lies outside of it.
+    pub(crate) fn settle_times(&mut self) {
+        let mut times: Vec<_> = self.tables.connections.iter().map(|c| c.stats.times.intervals()).collect();
+        if self.begins() > Some(0) {
+            for topic in &mut times {
+                topic.retain(|interval| interval.last > 0);
+            }
+        }
+        self.data = DataSpan::of(&times, None, self.tables.clock);
+        if let Some(data) = &self.data {
+            data.settle(&times, &mut self.tables.topics, &mut self.diagnostics);
+        }
     }
 
     fn details(&self) -> Vec<Detail> {

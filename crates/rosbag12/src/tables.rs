@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use rovelog_core::span::Spread;
 use rovelog_core::{Clock, Decode, Result, Timestamp, Topic, TopicId, Value};
 
 use crate::definitions::{Definition, Definitions, Found};
@@ -57,20 +58,18 @@ impl Connection {
 }
 
 /// What is counted of a connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Stats {
     pub(crate) count: u64,
     pub(crate) bytes: u64,
-    pub(crate) timed: u64,
     /// Stamps in file order and by size.
     pub(crate) first: i64,
     pub(crate) last: i64,
     pub(crate) min: i64,
     pub(crate) max: i64,
-    /// The same without stamps of 0.
-    pub(crate) first_timed: i64,
-    pub(crate) last_timed: i64,
-    pub(crate) min_timed: i64,
+    /// The least one above 0.
+    pub(crate) min_above_0: Option<i64>,
+    pub(crate) times: Spread,
     pub(crate) latched: u64,
     /// Offset of the first message, and of the first with a remarkable time.
     pub(crate) first_at: u64,
@@ -110,14 +109,12 @@ impl Default for Stats {
         Self {
             count: 0,
             bytes: 0,
-            timed: 0,
             first: 0,
             last: 0,
             min: i64::MAX,
             max: i64::MIN,
-            first_timed: 0,
-            last_timed: 0,
-            min_timed: i64::MAX,
+            min_above_0: None,
+            times: Spread::default(),
             latched: 0,
             first_at: 0,
             zero_at: None,
@@ -147,13 +144,9 @@ impl Stats {
         self.last = time;
         self.min = self.min.min(time);
         self.max = self.max.max(time);
+        self.times.push(time, at);
         if time > 0 {
-            if self.timed == 0 {
-                self.first_timed = time;
-            }
-            self.timed += 1;
-            self.last_timed = time;
-            self.min_timed = self.min_timed.min(time);
+            self.min_above_0 = Some(self.min_above_0.map_or(time, |min| min.min(time)));
         } else {
             self.zero_at = self.zero_at.or(Some(at));
         }
@@ -287,9 +280,9 @@ impl Tables {
     /// Copies the counts of one connection to where users see them.
     pub(crate) fn publish(&mut self, number: u32) {
         let (topic, stats) = (&mut self.topics[number as usize], &self.connections[number as usize].stats);
-        (topic.count, topic.bytes, topic.timed) = (stats.count, stats.bytes, stats.timed);
-        let time = |nanos| (stats.timed > 0).then_some(Timestamp::new(nanos, self.clock));
-        (topic.first, topic.last) = (time(stats.first_timed), time(stats.last_timed));
+        (topic.count, topic.bytes, topic.timed) = (stats.count, stats.bytes, stats.count);
+        let time = |nanos| (stats.count > 0).then_some(Timestamp::new(nanos, self.clock));
+        (topic.first, topic.last) = (time(stats.first), time(stats.last));
     }
 
     /// A payload as values, with the bytes behind the last field.

@@ -1,6 +1,6 @@
 //! What a log says about itself: the summary behind `rovelog info`.
 
-use crate::{Diagnostics, Ledger, Rule, Timestamp, UtcOffset, Value};
+use crate::{DataSpan, Diagnostics, Ledger, Outside, Rule, Timestamp, UtcOffset, Value};
 
 /// Whether all of a log could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,8 +38,11 @@ pub struct LogInfo {
     pub state: State,
     /// Where the recording begins, on the log's clock.
     pub start: Option<Timestamp>,
-    /// Where it ends, on the log's clock.
+    /// The last time in it, on the log's clock, even if it lies far outside of all others.
     pub end: Option<Timestamp>,
+    /// The span of time that the data fills, and the records far outside of it; `None` before the end of a stream, and
+    /// where it is `start` to `end`.
+    pub data: Option<DataSpan>,
     /// How the log's clock is placed on the Unix clock; `None` where nothing in the log tells.
     pub utc: Option<UtcOffset>,
     /// The number of records on all topics.
@@ -62,6 +65,7 @@ impl LogInfo {
             state: State::Complete,
             start: None,
             end: None,
+            data: None,
             utc: None,
             records: 0,
             problems: 0,
@@ -82,9 +86,28 @@ impl LogInfo {
         };
     }
 
-    /// From start to end, nanoseconds.
+    /// From start to end, nanoseconds, with the records that lie far outside of all others.
     pub fn duration(&self) -> Option<i64> {
         self.end?.nanos.checked_sub(self.start?.nanos)
+    }
+
+    /// The start and the end of the data, without the records that lie far outside of all others.
+    pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
+        match &self.data {
+            Some(data) => Some((data.start, data.end)),
+            None => Some((self.start?, self.end?)),
+        }
+    }
+
+    /// The length of the data, nanoseconds.
+    pub fn data_duration(&self) -> Option<i64> {
+        let (start, end) = self.span()?;
+        end.nanos.checked_sub(start.nanos)
+    }
+
+    /// The records that lie far outside of all others, by topic.
+    pub fn outside(&self) -> &[Outside] {
+        self.data.as_ref().map_or(&[], |data| &data.outside)
     }
 }
 

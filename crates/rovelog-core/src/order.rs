@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::iter::Chain;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::vec::IntoIter;
 
 use crate::{Select, Topic};
@@ -32,6 +32,11 @@ pub trait Blocks {
     /// The times within each block, by which its records are ordered; `None` for a block without any.
     fn span(&self, block: usize) -> Option<RangeInclusive<i64>>;
 
+    /// The bytes of the file that a block is made of.
+    fn offsets(&self, _block: usize) -> Range<u64> {
+        0..u64::MAX
+    }
+
     /// The number of blocks.
     fn count(&self) -> usize;
 
@@ -49,6 +54,10 @@ pub struct Within<B> {
 impl<B: Blocks> Blocks for Within<B> {
     fn span(&self, block: usize) -> Option<RangeInclusive<i64>> {
         self.blocks.span(block).filter(|span| self.select.keeps_span(*span.start(), *span.end()))
+    }
+
+    fn offsets(&self, block: usize) -> Range<u64> {
+        self.blocks.offsets(block)
     }
 
     fn count(&self) -> usize {
@@ -105,8 +114,8 @@ fn last_before(blocks: &impl Blocks, start: i64) -> Vec<Place> {
 #[derive(Debug)]
 pub struct InOrder<B> {
     blocks: B,
-    /// Blocks that hold anything, by their first time.
-    order: Vec<(i64, i64, usize)>,
+    /// Blocks that hold anything, by the first time and offset: these, the last ones, and the block.
+    order: Vec<((i64, u64), (i64, u64), usize)>,
     ready: IntoIter<Place>,
     last: Option<Place>,
     kept: usize,
@@ -121,7 +130,10 @@ impl<B: Blocks> InOrder<B> {
 
     fn keeping(blocks: B, kept: usize) -> Self {
         let mut order: Vec<_> = (0..blocks.count())
-            .filter_map(|block| blocks.span(block).map(|span| (*span.start(), *span.end(), block)))
+            .filter_map(|block| {
+                let (span, bytes) = (blocks.span(block)?, blocks.offsets(block));
+                Some(((*span.start(), bytes.start), (*span.end(), bytes.end), block))
+            })
             .collect();
         order.sort_unstable();
         Self { blocks, order, ready: Vec::new().into_iter(), last: None, kept, done: false }
@@ -133,10 +145,10 @@ impl<B: Blocks> InOrder<B> {
         // The greatest place worth keeping, once there are enough.
         let mut bound: Option<Place> = None;
         for &(first, last, block) in &self.order {
-            if after.is_some_and(|after| last < after.time) {
+            if after.is_some_and(|after| last < (after.time, after.offset)) {
                 continue;
             }
-            if bound.is_some_and(|bound| first > bound.time) {
+            if bound.is_some_and(|bound| first > (bound.time, bound.offset)) {
                 break;
             }
             self.blocks.visit(block, |place| {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::span::Interval;
 use crate::{Schema, Timestamp};
 
 /// A topic's index within its log, dense from 0.
@@ -31,25 +32,43 @@ pub struct Topic {
     pub count: u64,
     /// The bytes of their payloads.
     pub bytes: u64,
-    /// The records that carry a time other than 0; a device writes 0 before it has one.
+    /// The records that carry a time.
     pub timed: u64,
     /// The time of the first timed record in file order.
     pub first: Option<Timestamp>,
     /// The time of the last timed record in file order.
     pub last: Option<Timestamp>,
+    /// The records within the span of the log's data; `None` where that was not looked at, as before the end of a
+    /// stream.
+    pub in_data: Option<Interval>,
 }
 
 impl Topic {
     /// A topic without records yet.
     pub fn new(id: TopicId, name: String, type_name: String, schema: Option<Arc<Schema>>) -> Self {
-        Self { id, name, type_name, schema, count: 0, bytes: 0, timed: 0, first: None, last: None }
+        Self {
+            id,
+            name,
+            type_name,
+            schema,
+            count: 0,
+            bytes: 0,
+            timed: 0,
+            first: None,
+            last: None,
+            in_data: None,
+        }
     }
 
-    /// Mean rate in Hz: `(n - 1) / d` over the timed records; `None` below two or without duration.
+    /// Mean rate in Hz: `(n - 1) / d` over the records with a time within the log's data; `None` below two or without
+    /// duration.
     pub fn rate_hz(&self) -> Option<f64> {
-        let (first, last) = (self.first?, self.last?);
-        let nanos = last.nanos.checked_sub(first.nanos).filter(|n| *n > 0)?;
-        (self.timed > 1).then(|| (self.timed - 1) as f64 / (nanos as f64 / 1e9))
+        let (count, first, last) = match &self.in_data {
+            Some(within) => (within.count, within.first, within.last),
+            None => (self.timed, self.first?.nanos, self.last?.nanos),
+        };
+        let nanos = last.checked_sub(first).filter(|n| *n > 0)?;
+        (count > 1).then(|| (count - 1) as f64 / (nanos as f64 / 1e9))
     }
 
     /// Whether `name` means this topic: its whole name, or the name without the instance 0.

@@ -18,8 +18,11 @@ pub(crate) const MAX_MICROS: u64 = i64::MAX as u64 / 1000;
 pub(crate) struct LogClock {
     /// Boot time, or Unix time where the header's start time can be nothing else (U1).
     pub(crate) clock: Clock,
-    /// Log time: the running maximum of the 64-bit timestamps, from the header's start time.
+    /// Log time: the running maximum of the 64-bit timestamps, from the header's start time. Times past the end of the
+    /// data, where that is known, do not count.
     pub(crate) now: u64,
+    /// The end of the log's data, microseconds.
+    pub(crate) data_end: u64,
     /// Milliseconds of dropouts so far.
     dropped: u64,
     narrow: HashMap<u32, Narrow>,
@@ -44,23 +47,19 @@ pub(crate) enum RowMicros {
 }
 
 impl RowMicros {
-    /// The time, 0 where there is none.
+    /// The time in microseconds; `None` where there is none.
     #[inline]
-    pub(crate) fn or_zero(self) -> u64 {
+    pub(crate) fn micros(self) -> Option<u64> {
         match self {
-            Self::At(micros) => micros,
-            _ => 0,
+            Self::At(micros) => Some(micros),
+            _ => None,
         }
     }
 
-    /// Where the row stands in the order of time, microseconds: its own time, or the log time at its place
-    /// where it has none or 0.
+    /// The time by which the row is ordered, microseconds: its own, or the log time at its place where it has none.
     #[inline]
     pub(crate) fn in_order_micros(self, now: u64) -> u64 {
-        match self {
-            Self::At(micros) if micros > 0 => micros,
-            _ => now,
-        }
+        self.micros().unwrap_or(now)
     }
 
     /// The same in nanoseconds.
@@ -72,7 +71,6 @@ impl RowMicros {
 
 impl RowMicros {
     /// The time in nanoseconds; `None` where there is none.
-    #[cfg(feature = "arrow")]
     #[inline]
     pub(crate) fn nanos(self) -> Option<i64> {
         match self {
@@ -85,7 +83,12 @@ impl RowMicros {
 impl LogClock {
     pub(crate) fn new(start: u64) -> Self {
         let clock = if start >= YEAR_2000 { Clock::Unix } else { Clock::Boot };
-        Self { clock, now: start.min(MAX_MICROS), dropped: 0, narrow: HashMap::new() }
+        Self { clock, now: start.min(MAX_MICROS), data_end: MAX_MICROS, dropped: 0, narrow: HashMap::new() }
+    }
+
+    /// The same clock for a log whose data ends at `data_end`.
+    pub(crate) fn until(self, data_end: u64) -> Self {
+        Self { data_end, now: self.now.min(data_end), ..self }
     }
 
     /// Log time as a timestamp.
@@ -117,7 +120,9 @@ impl LogClock {
                     if micros > MAX_MICROS {
                         return RowMicros::OutOfRange;
                     }
-                    self.now = micros;
+                    if micros <= self.data_end {
+                        self.now = micros;
+                    }
                 }
                 RowMicros::At(micros)
             }

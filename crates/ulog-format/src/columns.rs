@@ -196,8 +196,10 @@ impl Indexed<'_> {
     }
 
     fn is_wanted(&self, number: usize, select: &Select) -> bool {
-        let block = &self.reader.index().blocks[number];
-        select.keeps_span(block.first, block.last) && self.reader.index().has_any(number, &self.wanted)
+        let index = self.reader.index();
+        let span = index.blocks[number].whole_span();
+        span.is_some_and(|(first, last)| select.keeps_span(first, last))
+            && index.has_any(number, &self.wanted)
     }
 }
 

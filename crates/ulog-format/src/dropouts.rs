@@ -5,6 +5,7 @@
 
 use rovelog_core::{LogReader, Timestamp, TopicId};
 
+use crate::index::MetRow;
 use crate::message::Message;
 use crate::reader::UlogReader;
 use crate::wire::kind;
@@ -88,9 +89,16 @@ impl UlogReader {
     /// as something happens tells nothing, and is not among them.
     pub fn dropout_losses(&self) -> Vec<DropoutLoss> {
         let mut rates: Vec<_> = self.topics().iter().map(|_| Rate::default()).collect();
+        // A stale time tells nothing about a gap.
+        let data = self.info().span();
+        let timed = |row: &MetRow| {
+            let (start, end) = data?;
+            row.time.nanos().filter(|nanos| (start.nanos..=end.nanos).contains(nanos))?;
+            row.time.micros()
+        };
         for met in self.cursor() {
-            if let Some(row) = met.row {
-                rates[row.series as usize].row(row.time.or_zero());
+            if let Some((row, micros)) = met.row.and_then(|row| Some((row, timed(&row)?))) {
+                rates[row.series as usize].row(micros);
             }
         }
         let periods: Vec<_> = rates.into_iter().map(Rate::period).collect();
@@ -102,8 +110,8 @@ impl UlogReader {
                 dropouts += usize::from(met.msg_type == kind::DROPOUT);
                 continue;
             };
-            let (series, micros) = (row.series as usize, row.time.or_zero());
-            let Some(period) = periods[series] else { continue };
+            let series = row.series as usize;
+            let (Some(period), Some(micros)) = (periods[series], timed(&row)) else { continue };
             let last = before[series].replace((micros, dropouts));
             let Some((from, seen)) = last.filter(|(_, seen)| *seen < dropouts) else { continue };
             let gap = micros.saturating_sub(from);

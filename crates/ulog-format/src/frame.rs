@@ -48,18 +48,13 @@ pub(crate) struct PlainRow {
     pub(crate) micros: u64,
     /// Log time before and after it.
     pub(crate) before: u64,
+    #[cfg(feature = "arrow")]
     pub(crate) now: u64,
 }
 
+#[cfg(feature = "arrow")]
 impl PlainRow {
-    /// Where the row stands in the order of time, microseconds; as [`RowMicros::in_order_micros`].
-    #[inline]
-    pub(crate) fn order(&self) -> u64 {
-        if self.micros > 0 { self.micros } else { self.now }
-    }
-
     /// The same row as a second walk meets it.
-    #[cfg(feature = "arrow")]
     #[inline]
     pub(crate) fn met(&self) -> MetRow {
         MetRow { series: self.series, time: RowMicros::At(self.micros), now: self.now }
@@ -242,7 +237,7 @@ impl Walk {
         let Ok(mut at) = usize::try_from(self.at - window.base) else { return };
         let shapes = &self.definitions.shapes;
         let Some((mut shape, mut end)) = plain_row(shapes, data, at) else { return };
-        let mut now = self.clock.now;
+        let (mut now, data_end) = (self.clock.now, self.clock.data_end);
         let mut last = None;
         let mut touched = 0_u8;
         while let Some((next_shape, next_end)) = plain_row(shapes, data, end)
@@ -250,11 +245,21 @@ impl Walk {
         {
             touched ^= data.get(at + AHEAD).copied().unwrap_or(0);
             let before = now;
-            now = now.max(micros);
+            if micros <= data_end {
+                now = now.max(micros);
+            }
             let (series, len) = (shape.series, end - at - ROW_AT);
             sink(
                 &self.definitions,
-                PlainRow { at: window.base + at as u64, series, len, micros, before, now },
+                PlainRow {
+                    at: window.base + at as u64,
+                    series,
+                    len,
+                    micros,
+                    before,
+                    #[cfg(feature = "arrow")]
+                    now,
+                },
             );
             last = Some((at, end, series));
             (at, shape, end) = (end, next_shape, next_end);
@@ -279,7 +284,9 @@ impl Walk {
         let micros = plain_time(shape, window.data, start)?;
         plain_row(shapes, window.data, end)?;
         let (shape, at, before) = (*shape, self.at, self.clock.now);
-        self.clock.now = before.max(micros);
+        if micros <= self.clock.data_end {
+            self.clock.now = before.max(micros);
+        }
         self.at = window.base + end as u64;
         self.last_row = Some((at, self.at, shape.series));
         Some(Step::Row { at, end: self.at, shape, time: RowMicros::At(micros), before })

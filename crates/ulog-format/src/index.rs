@@ -20,17 +20,61 @@ pub(crate) struct Block {
     pub(crate) start: u64,
     /// Log time before its first row.
     now: u64,
-    /// First and last time in it, by which its rows are ordered.
-    pub(crate) first: i64,
-    pub(crate) last: i64,
+    /// First and last time of its rows, by [`Era`].
+    eras: [Option<(i64, i64)>; 3],
     /// The topics with rows in it, and how many rows they have before it.
     pub(crate) rows_before: Vec<(u32, u64)>,
+}
+
+impl Block {
+    /// First and last time of its rows of an era, by which they are ordered.
+    pub(crate) fn span(&self, era: Era) -> Option<(i64, i64)> {
+        self.eras[era as usize]
+    }
+
+    /// First and last time in it.
+    pub(crate) fn whole_span(&self) -> Option<(i64, i64)> {
+        self.eras.iter().flatten().copied().reduce(joined)
+    }
+}
+
+/// Rows whose times say that they are older than the log are ordered by themselves: a log often has some in each block,
+/// and a block would seem to reach from them to its own time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// Time 0, which devices write before they have one.
+    Zero,
+    /// Before the header's start time.
+    Old,
+    /// Since the header's start time.
+    Log,
+}
+
+impl Era {
+    pub(crate) const ALL: [Self; 3] = [Self::Zero, Self::Old, Self::Log];
+
+    /// The era of a time in a log that starts at `start`, both in microseconds.
+    #[inline]
+    pub(crate) fn of(micros: u64, start: u64) -> Self {
+        match micros {
+            0 => Self::Zero,
+            _ if micros < start => Self::Old,
+            _ => Self::Log,
+        }
+    }
+}
+
+fn joined(one: (i64, i64), other: (i64, i64)) -> (i64, i64) {
+    (one.0.min(other.0), one.1.max(other.1))
 }
 
 /// Blocks, and what a walk over them must step over or put in force.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) blocks: Vec<Block>,
+    /// The header's start time, and the end of the log's data, microseconds.
+    log_start: u64,
+    data_end: u64,
     /// Bytes without sound messages, ascending.
     gaps: Vec<Range<u64>>,
     /// Where a subscription comes into force: offset, series, shape.
@@ -42,14 +86,28 @@ pub(crate) struct Index {
     /// The block that is being filled, counted from 1, and where it is full.
     number: u32,
     full_at: u64,
-    /// First and last time in it so far, microseconds.
-    first: u64,
-    last: u64,
+    /// First and last time in it so far, microseconds, by era.
+    eras: [(u64, u64); 3],
     /// Times of fewer than 64 bits depend on all that is before them: then there is one block.
     whole: bool,
 }
 
 impl Index {
+    /// An index of a log that starts at `log_start` and whose data ends at `data_end`, microseconds.
+    pub(crate) fn new(log_start: u64, data_end: u64) -> Self {
+        Self { log_start, data_end, ..Self::default() }
+    }
+
+    /// The era of a time, nanoseconds.
+    pub(crate) fn era(&self, nanos: i64) -> Era {
+        Era::of(u64::try_from(nanos / 1000).unwrap_or(0), self.log_start)
+    }
+
+    /// Where the bytes of a block are.
+    pub(crate) fn bytes_of(&self, block: usize) -> Range<u64> {
+        self.blocks[block].start..self.blocks.get(block + 1).map_or(self.end, |next| next.start)
+    }
+
     /// Takes a row in file order. `order` is the time by which it is ordered, in microseconds; `before` the
     /// log time before it; `stats` what is counted of its topic, before this row.
     #[inline]
@@ -57,8 +115,8 @@ impl Index {
         if at >= self.full_at {
             self.begin_block(at, before);
         }
-        self.first = self.first.min(order);
-        self.last = self.last.max(order);
+        let (first, last) = &mut self.eras[Era::of(order, self.log_start) as usize];
+        (*first, *last) = ((*first).min(order), (*last).max(order));
         if stats.block != self.number {
             stats.block = self.number;
             if let Some(block) = self.blocks.last_mut() {
@@ -70,17 +128,21 @@ impl Index {
     #[cold]
     fn begin_block(&mut self, at: u64, now: u64) {
         self.end_block();
-        self.blocks.push(Block { start: at, now, first: i64::MAX, last: i64::MIN, rows_before: Vec::new() });
+        self.blocks.push(Block { start: at, now, eras: [None; 3], rows_before: Vec::new() });
         self.number += 1;
         self.full_at = if self.whole { u64::MAX } else { at + BLOCK };
-        (self.first, self.last) = (u64::MAX, 0);
+        self.eras = [(u64::MAX, 0); 3];
     }
 
     fn end_block(&mut self) {
         if let Some(block) = self.blocks.last_mut() {
             let nanos = |micros: u64| i64::try_from(micros).unwrap_or(i64::MAX).saturating_mul(1000);
-            block.first = block.first.min(nanos(self.first));
-            block.last = block.last.max(nanos(self.last));
+            for (span, (first, last)) in block.eras.iter_mut().zip(self.eras) {
+                if first <= last {
+                    let met = (nanos(first), nanos(last));
+                    *span = Some(span.map_or(met, |span| joined(span, met)));
+                }
+            }
         }
     }
 
@@ -90,12 +152,13 @@ impl Index {
             return;
         }
         self.full_at = if self.blocks.is_empty() { 0 } else { u64::MAX };
-        let joined = self.blocks.drain(..).reduce(|mut whole, next| {
-            whole.first = whole.first.min(next.first);
-            whole.last = whole.last.max(next.last);
+        let whole = self.blocks.drain(..).reduce(|mut whole, next| {
+            for (span, next) in whole.eras.iter_mut().zip(next.eras) {
+                *span = [*span, next].into_iter().flatten().reduce(joined);
+            }
             whole
         });
-        self.blocks.extend(joined);
+        self.blocks.extend(whole);
     }
 
     /// Whether any of these topics has rows in a block.
@@ -199,7 +262,14 @@ impl<'a> Cursor<'a> {
         definitions: &'a Definitions,
         start_time: u64,
     ) -> Self {
-        Self::from(data, index, definitions, FLAG_BITS_AT, index.end, LogClock::new(start_time))
+        Self::from(
+            data,
+            index,
+            definitions,
+            FLAG_BITS_AT,
+            index.end,
+            LogClock::new(start_time).until(index.data_end),
+        )
     }
 
     /// A walk over some blocks.
@@ -211,7 +281,7 @@ impl<'a> Cursor<'a> {
     ) -> Self {
         let end = index.blocks.get(blocks.end).map_or(index.end, |next| next.start);
         let first = &index.blocks[blocks.start];
-        Self::from(data, index, definitions, first.start, end, LogClock::new(first.now))
+        Self::from(data, index, definitions, first.start, end, LogClock::new(first.now).until(index.data_end))
     }
 
     /// The same walk, begun where the first message stands; for one that begins with the first block.
@@ -285,14 +355,16 @@ impl<'a> Cursor<'a> {
     #[inline]
     fn plain_rows(&mut self, stop: u64, sink: &mut impl FnMut(u64, MetRow)) {
         let (Ok(mut at), Ok(stop)) = (usize::try_from(self.at), usize::try_from(stop)) else { return };
-        let mut now = self.clock.now;
+        let (mut now, data_end) = (self.clock.now, self.clock.data_end);
         let mut touched = 0_u8;
         while at < stop
             && let Some((shape, end)) = plain_row(&self.shapes, self.data, at)
             && let Some(micros) = plain_time(shape, self.data, at)
         {
             touched ^= self.data.get(at + AHEAD).copied().unwrap_or(0);
-            now = now.max(micros);
+            if micros <= data_end {
+                now = now.max(micros);
+            }
             sink(at as u64, MetRow { series: shape.series, time: RowMicros::At(micros), now });
             at = end;
         }

@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::OnceLock;
 
 use rovelog_core::order::{self, Blocks, Place};
 use rovelog_core::reader::Texts;
 use rovelog_core::window::Window;
 use rovelog_core::{
-    Bytes, Diagnostics, FormatInfo, Limits, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions,
-    Recovery, Select, Sliced, Text, Timestamp, Topic, TopicId, Usage, Value,
+    Bytes, DataSpan, Diagnostics, FormatInfo, Limits, LogInfo, LogReader, ReadOptions, Record, Records,
+    RecoverOptions, Recovery, Select, Sliced, Text, Timestamp, Topic, TopicId, Usage, Value,
 };
 
 use crate::definitions::{Definitions, RowShape};
 use crate::diagnostics as rules;
 use crate::error::UlogError;
 use crate::frame::{Step, Walk};
-use crate::index::{Cursor, Index, Met, row_bytes};
+use crate::index::{Cursor, Era, Index, Met, row_bytes};
 use crate::message::{Message, level_number};
 use crate::parameters::{Parameters, Section, infos, multi_infos};
 use crate::recover::recover;
@@ -48,16 +48,34 @@ struct Walked {
 }
 
 impl Walked {
-    fn new(bytes: &[u8], mut walk: Walk) -> Self {
+    /// Scans the log; once more where times far behind its data have moved the log time, without them.
+    fn new(bytes: &[u8], start: impl Fn() -> Walk) -> Self {
+        let first = Self::scan(bytes, start(), None);
+        let Some(data) = first.info.data.clone() else { return first };
+        if first.info.end.is_none_or(|end| end.nanos <= data.end.nanos) {
+            return first;
+        }
+        let end = first.info.end;
+        drop(first);
+        let mut again = Self::scan(bytes, start(), Some(data));
+        again.info.end = end;
+        again
+    }
+
+    /// Scans the log. `data` is the span of its data, where it is known from a scan before.
+    fn scan(bytes: &[u8], mut walk: Walk, data: Option<DataSpan>) -> Self {
+        if let Some(end) = data.as_ref().and_then(|data| u64::try_from(data.end.nanos / 1000).ok()) {
+            walk.clock = walk.clock.until(end);
+        }
         let mut summary = Summary::new();
-        let mut index = Index::default();
+        let mut index = Index::new(walk.header.timestamp.get(), walk.clock.data_end);
         let mut described = Vec::new();
         let window = Window::whole(bytes);
         loop {
             walk.rows(window, |_, row| {
                 let stats = summary.stats(row.series);
-                index.row(row.at, row.series, row.order(), row.before, stats);
-                stats.row(row.at, row.len, row.micros);
+                index.row(row.at, row.series, row.micros, row.before, stats);
+                stats.row(row.at, row.len, Some(row.micros));
             });
             // The window is the whole file, so there is never more to ask for.
             match walk.step(window).expect("the window reaches the end of the file") {
@@ -68,7 +86,7 @@ impl Walked {
                     }
                     let stats = summary.stats(shape.series);
                     index.row(at, shape.series, time.in_order_micros(walk.clock.now), before, stats);
-                    stats.row(at, row.len(), time.or_zero());
+                    stats.row(at, row.len(), time.micros());
                     if shape.flags & RowShape::UTC != 0 {
                         summary.gps_row(&walk.definitions, shape, row);
                     }
@@ -93,10 +111,7 @@ impl Walked {
             }
         }
         index.finish(&walk.definitions, bytes.len() as u64);
-        summary.finish(&mut walk);
-        for series in 0..walk.definitions.topics.len() {
-            summary.publish(&mut walk, u32::try_from(series).expect("ids are u32"));
-        }
+        summary.finish(&mut walk, data);
         let info = summary.info(&walk, bytes.len() as u64);
         Self { walk, index, info, described }
     }
@@ -120,7 +135,7 @@ impl UlogReader {
     }
 
     fn walked(&self) -> &Walked {
-        self.walked.get_or_init(|| Walked::new(&self.bytes, self.start()))
+        self.walked.get_or_init(|| Walked::new(&self.bytes, || self.start()))
     }
 
     pub(crate) fn walk(&self) -> &Walk {
@@ -355,24 +370,38 @@ impl LogReader for UlogReader {
     }
 }
 
-/// The rows of some topics, block by block.
+/// The rows of some topics, block by block, and those of each era by themselves.
 struct RowsOf<'a> {
     reader: &'a UlogReader,
     wanted: Vec<bool>,
 }
 
+impl RowsOf<'_> {
+    /// The era and the block of the index that a number stands for.
+    fn part(&self, number: usize) -> (Era, usize) {
+        let blocks = self.reader.index().blocks.len();
+        (Era::ALL[number / blocks], number % blocks)
+    }
+}
+
 impl Blocks for RowsOf<'_> {
     fn span(&self, block: usize) -> Option<RangeInclusive<i64>> {
-        let block = &self.reader.index().blocks[block];
-        Some(block.first..=block.last)
+        let (era, block) = self.part(block);
+        let (first, last) = self.reader.index().blocks[block].span(era)?;
+        Some(first..=last)
+    }
+
+    fn offsets(&self, block: usize) -> Range<u64> {
+        self.reader.index().bytes_of(self.part(block).1)
     }
 
     fn count(&self) -> usize {
-        self.reader.index().blocks.len()
+        self.reader.index().blocks.len() * Era::ALL.len()
     }
 
     fn visit(&self, block: usize, mut visit: impl FnMut(Place)) {
         let reader = self.reader;
+        let (era, block) = self.part(block);
         if !reader.index().has_any(block, &self.wanted) {
             return;
         }
@@ -384,8 +413,8 @@ impl Blocks for RowsOf<'_> {
         let mut cursor = Cursor::blocks(&reader.bytes, reader.index(), definitions, block..block + 1);
         cursor.rows(u64::MAX, |offset, row| {
             let series = row.series as usize;
-            if self.wanted[series] {
-                let time = row.time.in_order(row.now);
+            let time = row.time.in_order(row.now);
+            if self.wanted[series] && reader.index().era(time) == era {
                 visit(Place { time, offset, topic: row.series, seq: rows[series] });
             }
             rows[series] += 1;

@@ -64,7 +64,7 @@ impl<R: Read> UlogStream<R> {
             Step::Row { at, end, shape, time, .. } => {
                 let row = self.source.bytes(at + ROW_AT as u64, end);
                 let seq = self.summary.rows(shape.series);
-                self.summary.stats(shape.series).row(at, row.len(), time.or_zero());
+                self.summary.stats(shape.series).row(at, row.len(), time.micros());
                 if shape.flags & RowShape::UTC != 0 {
                     self.summary.gps_row(&self.walk.definitions, shape, row);
                 }
@@ -79,11 +79,11 @@ impl<R: Read> UlogStream<R> {
                 self.summary.message(msg_type, &message, self.walk.definitions.in_data);
                 Some(StreamItem::Message(at, message))
             }
-            Step::Lost { .. } => None,
             Step::End => {
-                self.summary.finish(&mut self.walk);
+                self.summary.finish(&mut self.walk, None);
                 None
             }
+            Step::Lost { .. } => None,
         }
     }
 
@@ -105,16 +105,13 @@ impl<R: Read> UlogStream<R> {
             let (window, summary) = (self.source.window(), &mut self.summary);
             let index = |at: u64| usize::try_from(at - window.base).expect("within the window");
             self.walk.rows(window, |definitions, row| {
-                summary.stats(row.series).row(row.at, row.len, row.micros);
+                summary.stats(row.series).row(row.at, row.len, Some(row.micros));
                 gathering.row(definitions, window.data, index(row.at), row.met());
             });
             match self.walk.step(window) {
                 Ok(Step::End) => {
                     gathering.copy(window.data);
-                    summary.finish(&mut self.walk);
-                    for series in 0..self.walk.definitions.topics.len() {
-                        summary.publish(&mut self.walk, u32::try_from(series).expect("ids are u32"));
-                    }
+                    summary.finish(&mut self.walk, None);
                     return Ok(false);
                 }
                 Ok(step) => {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rovelog_core::span::{DataSpan, Spread};
 use rovelog_core::{Detail, LogInfo, Timestamp, UtcOffset, Value};
 
 use crate::definitions::{Definitions, RowShape};
@@ -39,7 +40,7 @@ const FACTS: [&str; 18] = [
 const MAX_FACT: usize = 256;
 
 /// Rows of one topic.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Stats {
     pub(crate) count: u64,
     /// The last block of the index in which it has rows, from 1.
@@ -52,15 +53,16 @@ pub(crate) struct Stats {
     /// Rows that are earlier than the one before them, and where the first one is.
     falls: u64,
     falls_at: u64,
+    times: Spread,
 }
 
 impl Stats {
-    /// Counts a row of `len` bytes.
+    /// Counts a row of `len` bytes at `at`.
     #[inline]
-    pub(crate) fn row(&mut self, at: u64, len: usize, micros: u64) {
+    pub(crate) fn row(&mut self, at: u64, len: usize, micros: Option<u64>) {
         self.count += 1;
         self.bytes += len as u64;
-        if micros > 0 {
+        if let Some(micros) = micros {
             if self.timed == 0 {
                 self.first = micros;
             }
@@ -69,6 +71,8 @@ impl Stats {
             }
             self.timed += 1;
             self.last = micros;
+            // Times past the range of nanoseconds are no times.
+            self.times.push(micros.cast_signed().wrapping_mul(1000), at);
         }
     }
 
@@ -95,6 +99,8 @@ pub(crate) struct Summary {
     longest_millis: u16,
     facts: BTreeMap<&'static str, Value>,
     gps: GpsClock,
+    /// The span of the data, once all of the log was scanned.
+    data: Option<DataSpan>,
 }
 
 impl Summary {
@@ -110,6 +116,7 @@ impl Summary {
             longest_millis: 0,
             facts: BTreeMap::new(),
             gps: GpsClock::default(),
+            data: None,
         }
     }
 
@@ -124,7 +131,7 @@ impl Summary {
     pub(crate) fn stats(&mut self, series: u32) -> &mut Stats {
         let series = series as usize;
         if series >= self.stats.len() {
-            self.stats.resize(series + 1, Stats::default());
+            self.stats.resize_with(series + 1, Stats::default);
         }
         &mut self.stats[series]
     }
@@ -170,9 +177,39 @@ impl Summary {
         }
     }
 
-    /// Notes at the end of the log what only the counts show. "The timestamp must always be monotonic increasing for
+    /// Copies the counts of one topic to where users see them.
+    pub(crate) fn publish(&self, walk: &mut Walk, series: u32) {
+        let Some(stats) = self.stats.get(series as usize) else { return };
+        let topic = &mut walk.definitions.topics[series as usize];
+        (topic.count, topic.bytes, topic.timed) = (stats.count, stats.bytes, stats.timed);
+        let time =
+            |micros| (stats.timed > 0).then(|| Timestamp::from_micros(micros, walk.clock.clock)).flatten();
+        (topic.first, topic.last) = (time(stats.first), time(stats.last));
+    }
+
+    /// Completes the topics when all of the log was scanned, and notes what lies outside of the data: `data`, where a
+    /// scan before has told.
+    pub(crate) fn finish(&mut self, walk: &mut Walk, data: Option<DataSpan>) {
+        if self.data.is_some() {
+            return;
+        }
+        for series in 0..walk.definitions.topics.len() {
+            self.publish(walk, u32::try_from(series).expect("ids are u32"));
+        }
+        let mut times: Vec<_> = self.stats.iter().map(|stats| stats.times.intervals()).collect();
+        times.resize(walk.definitions.topics.len(), Vec::new());
+        let start = i64::try_from(self.start(walk)).unwrap_or(i64::MAX).saturating_mul(1000);
+        let data = data.or_else(|| DataSpan::of(&times, Some(start), walk.clock.clock));
+        if let Some(data) = &data {
+            data.settle(&times, &mut walk.definitions.topics, &mut walk.diagnostics);
+        }
+        self.data = data;
+        self.note_falls(walk);
+    }
+
+    /// Notes the rows that are earlier than the one before. "The timestamp must always be monotonic increasing for
     /// a message serie."
-    pub(crate) fn finish(&mut self, walk: &mut Walk) {
+    fn note_falls(&mut self, walk: &mut Walk) {
         for (stats, topic) in self.stats.iter_mut().zip(&walk.definitions.topics) {
             let (at, falls) = (stats.falls_at, std::mem::take(&mut stats.falls));
             if falls > 0 {
@@ -185,16 +222,6 @@ impl Summary {
                 });
             }
         }
-    }
-
-    /// Copies the counts of one topic to where users see them.
-    pub(crate) fn publish(&self, walk: &mut Walk, series: u32) {
-        let Some(stats) = self.stats.get(series as usize) else { return };
-        let topic = &mut walk.definitions.topics[series as usize];
-        (topic.count, topic.bytes, topic.timed) = (stats.count, stats.bytes, stats.timed);
-        let time =
-            |micros| (stats.timed > 0).then(|| Timestamp::from_micros(micros, walk.clock.clock)).flatten();
-        (topic.first, topic.last) = (time(stats.first), time(stats.last));
     }
 
     fn text(&self, name: &str) -> Option<&str> {
@@ -229,6 +256,7 @@ impl Summary {
         info.judge(&walk.diagnostics, &rules::CUT);
         info.start = Timestamp::from_micros(self.start(walk), walk.clock.clock);
         info.end = walk.clock.now();
+        info.data.clone_from(&self.data);
         info.utc = self.utc(walk);
         info.records = self.stats.iter().map(|stats| stats.count).sum();
         info.details = self.details(walk, info.records);

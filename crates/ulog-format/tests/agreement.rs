@@ -137,11 +137,13 @@ proptest! {
 fn records_come_in_the_order_of_time_and_offset() {
     for (log, reader) in readable() {
         let mut now = reader.header().timestamp.get();
+        let (_, end) = reader.info().span().expect("a ULog has a start and an end");
+        let end = end.nanos.unsigned_abs() / 1000;
         let records = reader.records_in_file_order().map(|record| {
             let row = reader.row(&record).expect("a sound row");
             let wide = row.layout().place("timestamp").and_then(|place| row.read::<u64>(place));
-            now = now.max(wide.filter(|_| record.time.is_some()).unwrap_or(0));
-            let own = record.time.map(|time| time.nanos).filter(|nanos| *nanos > 0);
+            now = now.max(wide.filter(|micros| record.time.is_some() && *micros <= end).unwrap_or(0));
+            let own = record.time.map(|time| time.nanos);
             (own.unwrap_or_else(|| i64::try_from(now * 1000).expect("in range")), record)
         });
         check_order(&log.name, &reader, records);

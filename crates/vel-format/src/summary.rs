@@ -4,6 +4,7 @@ use rovelog_core::text::count;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use rovelog_core::span::{DataSpan, Spread};
 use rovelog_core::{Clock, Decode, Detail, LogInfo, Schema, Timestamp, Topic, TopicId, Value};
 
 use crate::declared::Types;
@@ -74,6 +75,9 @@ pub(crate) struct Summary {
     pub(crate) check: Check,
     pub(crate) counts: Counts,
     span: Option<(i64, i64)>,
+    /// Times of each topic, and the span of all data once the log was scanned.
+    times: Vec<Spread>,
+    data: Option<DataSpan>,
     fixes: Vec<Fix>,
     poses: Samples,
     packets: Vec<Sample>,
@@ -127,6 +131,8 @@ impl Summary {
             check: Check::new(&walk.start),
             counts: Counts::default(),
             span: None,
+            times: Vec::new(),
+            data: None,
             fixes: Vec::new(),
             poses: Samples::default(),
             packets: Vec::new(),
@@ -161,6 +167,7 @@ impl Summary {
         let time = Some(Timestamp::new(message.nanos, Clock::LogStart));
         topic.first = topic.first.or(time);
         topic.last = time;
+        self.times[series as usize].push(message.nanos, message.offset);
         self.span = Some(match self.span {
             None => (message.nanos, message.nanos),
             Some((first, last)) => (first.min(message.nanos), last.max(message.nanos)),
@@ -277,6 +284,7 @@ impl Summary {
             Reading::Raw => Arc::new(raw_schema(type_name)),
         };
         self.decoder.readings.push(reading);
+        self.times.push(Spread::default());
         self.topics.push(Topic::new(TopicId(series), name, type_name.to_owned(), Some(schema)));
         series
     }
@@ -287,7 +295,12 @@ impl Summary {
     }
 
     /// Notes what can only be said at the end of the log.
-    pub(crate) fn finish(&self, walk: &mut Walk) -> (IndexState, Meaning) {
+    pub(crate) fn finish(&mut self, walk: &mut Walk) -> (IndexState, Meaning) {
+        let times: Vec<_> = self.times.iter().map(Spread::intervals).collect();
+        self.data = DataSpan::of(&times, None, Clock::LogStart);
+        if let Some(data) = &self.data {
+            data.settle(&times, &mut self.topics, &mut walk.diagnostics);
+        }
         let state = self.index_state(walk);
         if let IndexState::Rebuilt(why) = &state {
             let end = walk.start.index_end.max(12);
@@ -322,6 +335,7 @@ impl Summary {
         let mut info = LogInfo::new(version, size);
         let at = |nanos| Timestamp::new(nanos, Clock::LogStart);
         (info.start, info.end) = (self.span.map(|span| at(span.0)), self.span.map(|span| at(span.1)));
+        info.data.clone_from(&self.data);
         info.utc = meaning.gps.utc.as_ref().map(gps::UtcFit::offset);
         info.records = self.topics.iter().map(|topic| topic.count).sum();
         info.judge(&walk.diagnostics, &rules::CUT);

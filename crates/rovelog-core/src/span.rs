@@ -1,0 +1,447 @@
+//! The span of time that a log's data fills, and the records that lie far outside of it.
+//!
+//! One record with a stale timestamp can lie minutes or years away from all others. It must not stretch a log: plots,
+//! windows and rates work on the span that the data fills. A scan feeds the time of each record to the [`Spread`] of
+//! its topic, and at its end [`DataSpan::of`] finds the main body of all times and what lies outside of it.
+
+use std::mem;
+use std::ops::Range;
+
+use crate::{Clock, Diagnostics, Rule, Severity, Timestamp, Topic, TopicId};
+
+/// Times of one topic that are no further apart than this are one interval.
+const NEAR: i64 = 1_000_000_000;
+
+/// Nothing nearer to the data than this lies outside of it.
+const FAR: i64 = 10_000_000_000;
+
+/// No recording pauses for a year: what lies further away was timed by another clock.
+const YEAR: i64 = 365 * 86_400 * 1_000_000_000;
+
+/// The most intervals that are kept of a topic.
+const MOST: usize = 16;
+
+/// The fewest records at one single time that make a topic count as stuck.
+const STUCK: u64 = 10;
+
+/// The rule of records outside of the data: the same in every format.
+pub static STALE_TIMES: Rule = Rule {
+    code: "W-LOG-101",
+    name: "stale_times",
+    severity: Severity::Note,
+    meaning: "records of a topic whose times lie far outside of those of all others: they do not stretch the log",
+};
+
+/// Records with times close to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// The first time, nanoseconds.
+    pub first: i64,
+    /// The last time, nanoseconds.
+    pub last: i64,
+    /// The number of records.
+    pub count: u64,
+    /// Offset of the first byte of one of its records, the first one in the file.
+    pub offset: u64,
+}
+
+impl Interval {
+    const EMPTY: Self = Self { first: i64::MAX, last: i64::MIN, count: 0, offset: u64::MAX };
+
+    /// Takes over the records of `other`.
+    fn join(&mut self, other: &Self) {
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+        self.count += other.count;
+        self.offset = self.offset.min(other.offset);
+    }
+
+    fn is_near(&self, nanos: i64) -> bool {
+        nanos >= self.first.saturating_sub(NEAR) && nanos <= self.last.saturating_add(NEAR)
+    }
+}
+
+/// How the times of one topic spread: up to 16 intervals, whatever the number and the order of the records.
+#[derive(Clone, Debug)]
+pub struct Spread {
+    current: Interval,
+    others: Vec<Interval>,
+}
+
+impl Default for Spread {
+    fn default() -> Self {
+        Self { current: Interval::EMPTY, others: Vec::new() }
+    }
+}
+
+impl Spread {
+    /// Takes the time of a record, whose first byte is at `offset`.
+    #[inline]
+    pub fn push(&mut self, nanos: i64, offset: u64) {
+        let current = &mut self.current;
+        if nanos >= current.first && nanos.saturating_sub(current.last) <= NEAR {
+            current.last = current.last.max(nanos);
+            current.count += 1;
+        } else {
+            self.push_elsewhere(nanos, offset);
+        }
+    }
+
+    #[cold]
+    fn push_elsewhere(&mut self, nanos: i64, offset: u64) {
+        let record = Interval { first: nanos, last: nanos, count: 1, offset };
+        if self.current.count == 0 || self.current.is_near(nanos) {
+            self.current.join(&record);
+            return;
+        }
+        if let Some(known) = self.others.iter_mut().find(|other| other.is_near(nanos)) {
+            known.join(&record);
+            mem::swap(known, &mut self.current);
+            return;
+        }
+        self.others.push(mem::replace(&mut self.current, record));
+        if self.others.len() >= MOST {
+            self.join_nearest();
+        }
+    }
+
+    /// Joins the two intervals with the smallest distance between them.
+    fn join_nearest(&mut self) {
+        let now = self.current.first;
+        let mut all = self.intervals();
+        let distance = |pair: &[Interval]| pair[1].first.saturating_sub(pair[0].last);
+        let nearest = all.windows(2).enumerate().min_by_key(|(_, pair)| distance(pair)).map(|(i, _)| i);
+        if let (Some(i), true) = (nearest, all.len() >= MOST) {
+            let second = all.remove(i + 1);
+            all[i].join(&second);
+        }
+        let current = all.iter().position(|interval| interval.first <= now && now <= interval.last);
+        self.current = all.swap_remove(current.unwrap_or(0));
+        self.others = all;
+    }
+
+    /// The disjoint intervals, by time.
+    pub fn intervals(&self) -> Vec<Interval> {
+        let mut all = self.others.clone();
+        if self.current.count > 0 {
+            all.push(self.current);
+        }
+        all.sort_unstable_by_key(|interval| (interval.first, interval.last));
+        all.dedup_by(|next, before| {
+            let joined = next.first.saturating_sub(before.last) <= NEAR;
+            if joined {
+                before.join(next);
+            }
+            joined
+        });
+        all
+    }
+}
+
+/// The span of time that the data of a log fills.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataSpan {
+    /// Where the data begins.
+    pub start: Timestamp,
+    /// The time of its last record.
+    pub end: Timestamp,
+    /// What lies far outside, by topic.
+    pub outside: Vec<Outside>,
+}
+
+/// Records of a topic whose times lie far outside of the log's data, all before it or all after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outside {
+    /// The topic.
+    pub topic: TopicId,
+    /// Their number.
+    pub count: u64,
+    /// The first of their times.
+    pub first: Timestamp,
+    /// The last of their times.
+    pub last: Timestamp,
+    /// Nanoseconds from the data to the nearest of them; negative before the data.
+    pub distance: i64,
+    /// Offset of the first byte of one of them.
+    pub offset: u64,
+}
+
+impl Outside {
+    /// Says it in words: `1 record of mission/0 lies 1167 s after all others`.
+    pub fn sentence(&self, topic: &str) -> String {
+        let (records, lies) = if self.count == 1 { ("record", "lies") } else { ("records", "lie") };
+        let side = if self.distance < 0 { "before" } else { "after" };
+        let one = if self.count > 1 && self.first == self.last { ", all at one time" } else { "" };
+        let distance = rough(self.distance.unsigned_abs());
+        format!("{} {records} of {topic} {lies} {distance} {side} all others{one}", self.count)
+    }
+}
+
+/// A length of time in three or four digits, for people.
+fn rough(nanos: u64) -> String {
+    let seconds = nanos / 1_000_000_000;
+    match seconds {
+        0..100 => format!("{}.{} s", seconds, nanos / 100_000_000 % 10),
+        100..172_800 => format!("{seconds} s"),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// Times of several topics that are close to each other.
+#[derive(Clone, Copy, Debug)]
+struct Cluster {
+    first: i64,
+    last: i64,
+    count: u64,
+    /// Whether each topic in it has a single time there.
+    points: bool,
+}
+
+impl DataSpan {
+    /// Finds the main body of the times of all topics, in the order of their ids. `start` is where the log itself says
+    /// that it begins: what is before that is older values, and only a topic that is stuck there lies outside.
+    pub fn of(spreads: &[Vec<Interval>], start: Option<i64>, clock: Clock) -> Option<Self> {
+        let records = |spread: &[Interval]| spread.iter().map(|interval| interval.count).sum::<u64>();
+        let total: u64 = spreads.iter().map(|spread| records(spread)).sum();
+        let is_stuck =
+            |spread: &[Interval]| matches!(spread, [only] if only.first == only.last && only.count >= STUCK);
+        let stuck: u64 = spreads.iter().filter(|s| is_stuck(s)).map(|s| records(s)).sum();
+        let ignore_stuck = stuck * 2 <= total;
+        let moving = spreads.iter().filter(|spread| !(ignore_stuck && is_stuck(spread)));
+        let clusters = clusters(moving.flatten());
+        let (low, high) = body(&clusters)?;
+        let (mut first, mut last) = (clusters[low].first, clusters[high].last);
+        let is_far = |interval: &Interval, first: i64, last: i64| {
+            first.saturating_sub(interval.last) > FAR || interval.first.saturating_sub(last) > FAR
+        };
+        // A topic with a single time that is near belongs to the data.
+        let single = spreads.iter().filter(|spread| ignore_stuck && is_stuck(spread)).flatten();
+        for interval in single.filter(|interval| !is_far(interval, clusters[low].first, clusters[high].last))
+        {
+            (first, last) = (first.min(interval.first), last.max(interval.last));
+        }
+        let declared = start.filter(|start| *start <= last && first.saturating_sub(*start) <= YEAR);
+        let begin = declared.unwrap_or(first);
+        let at = |nanos| Timestamp::new(nanos, clock);
+        let mut outside = Vec::new();
+        for (topic, spread) in (0..).map(TopicId).zip(spreads) {
+            let told = ignore_stuck && is_stuck(spread);
+            let before = spread.iter().filter(|interval| {
+                is_far(interval, begin, last) && interval.last < begin && (told || declared.is_none())
+            });
+            let after =
+                spread.iter().filter(|interval| interval.first > last && (is_far(interval, begin, last)));
+            for (side, earlier) in
+                [(before.copied().reduce(joined), true), (after.copied().reduce(joined), false)]
+            {
+                outside.extend(side.map(|side| Outside {
+                    topic,
+                    count: side.count,
+                    first: at(side.first),
+                    last: at(side.last),
+                    distance: if earlier {
+                        side.last.saturating_sub(begin)
+                    } else {
+                        side.first.saturating_sub(last)
+                    },
+                    offset: side.offset,
+                }));
+            }
+        }
+        Some(Self { start: at(begin), end: at(last), outside })
+    }
+
+    /// Whether a time lies in the span.
+    pub fn holds(&self, nanos: i64) -> bool {
+        (self.start.nanos..=self.end.nanos).contains(&nanos)
+    }
+
+    /// Completes what is known of each topic with its records within the span, and takes note of those outside.
+    pub fn settle(&self, spreads: &[Vec<Interval>], topics: &mut [Topic], diagnostics: &mut Diagnostics) {
+        for (topic, spread) in topics.iter_mut().zip(spreads) {
+            let inside =
+                spread.iter().filter(|at| at.last >= self.start.nanos && at.first <= self.end.nanos).copied();
+            topic.in_data = Some(inside.reduce(joined).unwrap_or(Interval::EMPTY));
+        }
+        for outside in &self.outside {
+            let name = topics.get(outside.topic.index()).map_or("", |topic| topic.name.as_str());
+            let range = outside.offset..outside.offset.saturating_add(1);
+            diagnostics.push(&STALE_TIMES, range, || outside.sentence(name));
+        }
+    }
+}
+
+fn joined(mut one: Interval, other: Interval) -> Interval {
+    one.join(&other);
+    one
+}
+
+/// The intervals of all topics as clusters with more than [`FAR`] between them, by time.
+fn clusters<'a>(intervals: impl Iterator<Item = &'a Interval>) -> Vec<Cluster> {
+    let mut all: Vec<_> = intervals.collect();
+    all.sort_unstable_by_key(|interval| interval.first);
+    let mut clusters: Vec<Cluster> = Vec::new();
+    for interval in all {
+        let points = interval.first == interval.last;
+        match clusters.last_mut() {
+            Some(last) if interval.first.saturating_sub(last.last) <= FAR => {
+                last.last = last.last.max(interval.last);
+                last.count += interval.count;
+                last.points &= points;
+            }
+            _ => clusters.push(Cluster {
+                first: interval.first,
+                last: interval.last,
+                count: interval.count,
+                points,
+            }),
+        }
+    }
+    clusters
+}
+
+/// The first and the last cluster of the main body. It grows from the heaviest cluster over its neighbours, as long as
+/// what is beyond a pause is not stale: 1 % of all records at most, further away than the body is long, and either
+/// single times or another clock.
+fn body(clusters: &[Cluster]) -> Option<(usize, usize)> {
+    let heaviest = (0..clusters.len()).rev().max_by_key(|i| clusters[*i].count)?;
+    // Before each cluster: the records, and the clusters that are not single times.
+    let mut before = vec![(0u64, 0usize)];
+    for cluster in clusters {
+        let (records, lengths) = before[before.len() - 1];
+        before.push((records + cluster.count, lengths + usize::from(!cluster.points)));
+    }
+    let total = before[clusters.len()].0;
+    let is_stale = |rest: Range<usize>, pause: i64, length: i64| {
+        let (from, to) = (before[rest.start], before[rest.end]);
+        let few = (to.0 - from.0).saturating_mul(100) <= total;
+        few && pause > length && (to.1 == from.1 || pause > YEAR)
+    };
+    let (mut low, mut high) = (heaviest, heaviest);
+    loop {
+        let length = clusters[high].last.saturating_sub(clusters[low].first);
+        if let Some(next) = clusters.get(high + 1)
+            && !is_stale(high + 1..clusters.len(), next.first.saturating_sub(clusters[high].last), length)
+        {
+            high += 1;
+        } else if low > 0
+            && !is_stale(0..low, clusters[low].first.saturating_sub(clusters[low - 1].last), length)
+        {
+            low -= 1;
+        } else {
+            return Some((low, high));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+
+    const S: i64 = 1_000_000_000;
+
+    fn times(times: impl IntoIterator<Item = i64>) -> Spread {
+        let mut spread = Spread::default();
+        for (time, offset) in times.into_iter().zip(100..) {
+            spread.push(time, offset);
+        }
+        spread
+    }
+
+    fn span(spreads: &[Spread], start: Option<i64>) -> DataSpan {
+        let spreads: Vec<_> = spreads.iter().map(Spread::intervals).collect();
+        DataSpan::of(&spreads, start, Clock::Boot).unwrap()
+    }
+
+    fn seconds(data: &DataSpan) -> (i64, i64) {
+        (data.start.nanos / S, data.end.nanos / S)
+    }
+
+    #[test]
+    fn one_record_far_behind_all_others_does_not_stretch_a_log() {
+        let steady = times((0..650).map(|i| 20 * S + i * S / 100));
+        let stale = times([20 * S, 1194 * S, 21 * S]);
+        let data = span(&[steady, stale], Some(20 * S));
+        assert_eq!(seconds(&data), (20, 26));
+        let [outside] = data.outside.as_slice() else { panic!("{data:?}") };
+        assert_eq!((outside.topic, outside.count, outside.offset), (TopicId(1), 1, 101));
+        assert_eq!(outside.sentence("mission/0"), "1 record of mission/0 lies 1167 s after all others");
+        let topic = |id, name: &str| Topic::new(TopicId(id), name.to_owned(), name.to_owned(), None);
+        let mut topics = [topic(0, "steady"), topic(1, "mission")];
+        let mut diagnostics = Diagnostics::new(&Limits::default());
+        let spreads = [times((0..650).map(|i| 20 * S + i * S / 100)), times([20 * S, 1194 * S, 21 * S])];
+        let spreads: Vec<_> = spreads.iter().map(Spread::intervals).collect();
+        data.settle(&spreads, &mut topics, &mut diagnostics);
+        assert_eq!(topics[0].rate_hz(), Some(100.0));
+        assert_eq!(topics[1].rate_hz(), Some(1.0));
+        assert_eq!(diagnostics.list()[0].range, 101..102);
+    }
+
+    #[test]
+    fn a_topic_that_is_stuck_lies_outside_whatever_its_number_of_records() {
+        let steady = times((0..2000).map(|i| 112 * S + i * S / 20));
+        let stuck = times(std::iter::repeat_n(2 * S, 900));
+        let latched = times([3 * S, 150 * S]);
+        let data = span(&[steady, stuck, latched], Some(112 * S));
+        assert_eq!(seconds(&data), (112, 211));
+        let told: Vec<_> = data.outside.iter().map(|outside| (outside.topic.0, outside.count)).collect();
+        assert_eq!(told, [(1, 900)]);
+        assert_eq!(
+            data.outside[0].sentence("commander_state/0"),
+            "900 records of commander_state/0 lie 110 s before all others, all at one time"
+        );
+        // Stuck near the data, it belongs to it.
+        let near = span(&[times((0..2000).map(|i| 9 * S + i)), times(std::iter::repeat_n(0, 900))], None);
+        assert_eq!((seconds(&near), near.outside.len()), ((0, 9), 0));
+        // Where most records have one time, that is the log's time.
+        let most = span(&[times((0..20).map(|i| 90 * S + i * S)), times(std::iter::repeat_n(0, 900))], None);
+        assert_eq!((seconds(&most), most.outside.len()), ((0, 109), 0));
+    }
+
+    #[test]
+    fn a_log_that_pauses_is_one_log() {
+        // Two sessions a day apart, the second one short.
+        let second = (0..5).map(|i| 86_400 * S + i * S / 10);
+        let sessions = times((0..1000).map(|i| i * S / 100).chain(second));
+        assert_eq!(seconds(&span(&[sessions], None)), (0, 86_400));
+        // Slow sensors.
+        let slow = times((0..300).map(|i| i * 60 * S));
+        let data = span(&[slow, times([0, 600 * S])], None);
+        assert_eq!((seconds(&data), data.outside.len()), ((0, 299 * 60), 0));
+        // A few records with a pause before the last.
+        assert_eq!(seconds(&span(&[times([0, S, 2 * S, 500 * S])], None)), (0, 500));
+    }
+
+    #[test]
+    fn times_of_another_clock_do_not_stretch_a_log() {
+        let unix = 1_700_000_000 * S;
+        let steady = times((0..10_000).map(|i| unix + i * S / 100));
+        let simulated = times((0..50).map(|i| i * S / 10));
+        let data = span(&[steady, simulated], None);
+        assert_eq!((seconds(&data), data.outside.len()), ((1_700_000_000, 1_700_000_099), 1));
+        assert_eq!(data.outside[0].count, 50);
+        assert!(data.outside[0].sentence("sim").ends_with("19675 days before all others"));
+    }
+
+    /// Any order and any number of intervals: the count is exact, and the extremes stay.
+    #[test]
+    fn a_spread_loses_no_record() {
+        let mut state = 1u64;
+        let mut random = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33).cast_signed()
+        };
+        for range in [S, 20 * S, 2000 * S] {
+            let all: Vec<i64> = (0..5000).map(|_| random() * 1_000_003 % range).collect();
+            let intervals = times(all.iter().copied()).intervals();
+            assert!(intervals.len() <= MOST, "{intervals:?}");
+            assert_eq!(intervals.iter().map(|interval| interval.count).sum::<u64>(), 5000);
+            assert_eq!(intervals.first().map(|first| first.first), all.iter().min().copied());
+            assert_eq!(intervals.last().map(|last| last.last), all.iter().max().copied());
+            assert!(intervals.windows(2).all(|pair| pair[0].last < pair[1].first), "{intervals:?}");
+        }
+        let extremes = times([i64::MIN, 0, i64::MAX, i64::MIN]).intervals();
+        assert_eq!(extremes.iter().map(|interval| interval.count).collect::<Vec<_>>(), [2, 1, 1]);
+    }
+}
