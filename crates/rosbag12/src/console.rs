@@ -42,6 +42,7 @@ fn line(value: &Value, recorded: Option<Timestamp>, offset: u64) -> Option<Text>
     let stamp = value.get("header").and_then(|header| header.get("stamp"));
     let part =
         |name| stamp.and_then(|stamp| stamp.get(name)).and_then(number).and_then(|n| u32::try_from(n).ok());
+    // ROS defines 0 as "not set" in a header.
     let own = part("sec").zip(part("nsec")).map(|(sec, nsec)| nanos(sec, nsec)).filter(|nanos| *nanos > 0);
     let time = recorded.map(|time| own.map_or(time, |nanos| Timestamp::new(nanos, time.clock)));
     let line = Text::new(time, offset, level, text(value.get("msg")));

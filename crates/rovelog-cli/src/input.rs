@@ -3,6 +3,7 @@
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
+use rovelog::core::Outside;
 use rovelog::{AnyLog, Diagnostics, Error, FormatInfo, LogInfo, LogStream, ReadOptions, Severity, Topic};
 use rovelog_export::Provenance;
 
@@ -223,6 +224,16 @@ impl Survey {
         input.refuse_damage(&survey.diagnostics, context)?;
         survey.topics.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
         Ok(survey)
+    }
+}
+
+impl Survey {
+    /// The records that lie far outside of all others, each with the name of its topic.
+    pub(crate) fn outside(&self) -> impl Iterator<Item = (&str, &Outside)> {
+        self.info.outside().iter().map(|outside| {
+            let topic = self.topics.iter().find(|topic| topic.id == outside.topic);
+            (topic.map_or("", |topic| topic.name.as_str()), outside)
+        })
     }
 }
 

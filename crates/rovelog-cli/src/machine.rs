@@ -1,6 +1,7 @@
 //! The documents of the machine formats that several commands share. Integers of 64 bits are strings: no
 //! reader may round them.
 
+use rovelog::core::Outside;
 use rovelog::{Detail, Diagnostic, FormatInfo, Ledger, LogInfo, Topic};
 use serde::{Serialize, Serializer};
 
@@ -65,6 +66,30 @@ impl<'a> TopicDoc<'a> {
             first_ns: topic.first.map(|time| time.nanos.to_string()),
             last_ns: topic.last.map(|time| time.nanos.to_string()),
             rate_hz: topic.rate_hz(),
+        }
+    }
+}
+
+/// Records of a topic that lie far outside of all others.
+#[derive(Serialize)]
+pub(crate) struct OutsideDoc<'a> {
+    topic: &'a str,
+    count: String,
+    first_ns: String,
+    last_ns: String,
+    distance_ns: String,
+    offset: String,
+}
+
+impl<'a> OutsideDoc<'a> {
+    pub(crate) fn new((topic, outside): (&'a str, &Outside)) -> Self {
+        Self {
+            topic,
+            count: outside.count.to_string(),
+            first_ns: outside.first.nanos.to_string(),
+            last_ns: outside.last.nanos.to_string(),
+            distance_ns: outside.distance.to_string(),
+            offset: outside.offset.to_string(),
         }
     }
 }

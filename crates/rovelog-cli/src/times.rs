@@ -56,8 +56,11 @@ enum Digits {
 pub(crate) struct Times {
     /// Unix time minus log time, where the log can be placed.
     pub(crate) offset: Option<i64>,
+    /// The start and the end of the log's data.
     pub(crate) start: Option<i64>,
     pub(crate) end: Option<i64>,
+    /// The last time of all, even if it lies far outside of all others.
+    pub(crate) last: Option<i64>,
     clock: Clock,
     pub(crate) base: TimeBase,
     format: TimeFormat,
@@ -80,8 +83,9 @@ impl Times {
         }
         let mut times = Self {
             offset,
-            start: nanos(info.start),
-            end: nanos(info.end),
+            start: nanos(info.span().map(|span| span.0).or(info.start)),
+            end: nanos(info.span().map(|span| span.1).or(info.end)),
+            last: nanos(info.end),
             clock,
             base,
             format: TimeFormat::Seconds,
@@ -97,7 +101,7 @@ impl Times {
             }
             format => format,
         };
-        for end in [times.start, times.end] {
+        for end in [nanos(info.start), nanos(info.end), times.start, times.end] {
             let mut text = String::new();
             times.push_text(end.map(|nanos| Timestamp::new(nanos, clock)), &mut text);
             times.width = times.width.max(text.len());
@@ -249,10 +253,28 @@ impl Times {
         text.push('Z');
     }
 
-    /// The log's span, for messages about windows that miss it.
+    /// The span of the log's data, for messages about windows that miss it.
     pub(crate) fn span(&self) -> Option<String> {
         let at = |nanos| self.brief(Timestamp::new(nanos, self.clock));
         Some(format!("{} to {}", at(self.start?), at(self.end?)))
+    }
+
+    /// A time in the base, as `-S` and `-E` take it: with `s` where it is seconds of the log's clock.
+    pub(crate) fn as_option(&self, in_base: i64) -> Option<String> {
+        match self.base {
+            TimeBase::Utc => Timestamp::new(in_base, Clock::Unix).rfc3339(),
+            TimeBase::Boot => Some(format!("{}s", Timestamp::new(in_base, Clock::Boot).seconds())),
+            TimeBase::Relative => Some(format!("+{}s", Timestamp::new(in_base, Clock::Boot).seconds())),
+        }
+    }
+
+    /// The time of the log's clock at a time in the base.
+    pub(crate) fn from_base(&self, in_base: i64) -> Option<i64> {
+        match self.base {
+            TimeBase::Utc => in_base.checked_sub(self.offset?),
+            TimeBase::Boot => Some(in_base),
+            TimeBase::Relative => self.start?.checked_add(in_base),
+        }
     }
 }
 

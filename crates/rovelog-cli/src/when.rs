@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-use chrono::{DateTime, NaiveDateTime};
-use rovelog::LogReader;
+use chrono::{DateTime, NaiveDate, NaiveDateTime};
+use rovelog::{LogReader, Timestamp};
 
 use crate::failure::Failure;
 use crate::times::{TimeBase, Times};
@@ -52,13 +52,39 @@ impl Moment {
                     start.checked_add(wait)
                 })
             }
-            Kind::Base(nanos) => match times.base {
-                TimeBase::Utc => nanos.checked_sub(offset()?),
-                TimeBase::Boot => Some(nanos),
-                TimeBase::Relative => start()?.checked_add(nanos),
-            },
+            Kind::Base(nanos) => {
+                if times.base == TimeBase::Relative {
+                    start()?;
+                }
+                times.from_base(nanos)
+            }
         };
         placed.ok_or_else(|| Failure::usage(format!("{option} {text} is out of range")))
+    }
+
+    /// Whether the time may have been meant otherwise: `10s` is a time of the log's clock, not one after its start.
+    fn is_ambiguous(&self) -> bool {
+        matches!(self.kind, Kind::LogClock(_) | Kind::Base(_) | Kind::TimeOfDay(_))
+    }
+
+    /// What was probably meant by a time outside of the log, which covers `first` to `last`.
+    fn meant(&self, times: &Times, (first, last): (i64, i64)) -> Option<String> {
+        let text = &self.text;
+        match self.kind {
+            Kind::LogClock(_) => Some(format!("+{text} (after the start), -{text} (before the end)")),
+            Kind::Base(number) => {
+                // Seconds, milliseconds or microseconds where nanoseconds are expected.
+                let inside = [SECOND, 1_000_000, 1000].into_iter().find_map(|unit| {
+                    let nanos = number.checked_mul(unit)?;
+                    let placed = times.from_base(nanos)?;
+                    ((first..=last).contains(&placed)).then(|| times.as_option(nanos))?
+                });
+                Some(inside.unwrap_or_else(|| {
+                    format!("+{number}s (after the start); a bare number counts nanoseconds")
+                }))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -71,19 +97,27 @@ impl FromStr for Moment {
 }
 
 fn kind(text: &str) -> Result<Kind, String> {
-    if let Some(rest) = text.strip_prefix('+') {
-        return Ok(Kind::AfterStart(duration(rest)?));
-    }
-    let unsigned = text.strip_prefix('-');
+    let (sign, unsigned) = match text.strip_prefix(['+', '-']) {
+        Some(unsigned) => (&text[..1], unsigned),
+        None => ("", text),
+    };
     if text.parse::<i64>().is_ok() {
-        // -30 has no unit: the sign asks for "before the end", so a unit is missing.
-        return match unsigned {
-            Some(_) => Err(format!("{text} has no unit; write {text}s")),
-            None => Ok(Kind::Base(text.parse().map_err(|_| "too large".to_owned())?)),
+        return match sign {
+            "" => Ok(Kind::Base(text.parse().map_err(|_| "too large".to_owned())?)),
+            // The sign asks for "after the start" or "before the end", so a unit is missing.
+            _ => Err(format!("{text} has no unit; write {text}s")),
         };
     }
-    if let Some(rest) = unsigned {
-        return Ok(Kind::BeforeEnd(duration(rest)?));
+    if !sign.is_empty() && unsigned.contains(':') {
+        return Err(match clock_as_duration(unsigned) {
+            Some(duration) => format!("{text} is no length of time; write {sign}{duration}"),
+            None => forms(),
+        });
+    }
+    match sign {
+        "+" => return duration(text, unsigned).map(Kind::AfterStart),
+        "-" => return duration(text, unsigned).map(Kind::BeforeEnd),
+        _ => {}
     }
     if let Ok(utc) = DateTime::parse_from_rfc3339(text) {
         return utc
@@ -91,17 +125,39 @@ fn kind(text: &str) -> Result<Kind, String> {
             .map(Kind::Utc)
             .ok_or_else(|| "out of range (1677 to 2262)".to_owned());
     }
-    if text.parse::<NaiveDateTime>().is_ok() {
-        return Err(format!("{text} has no zone; for UTC write {text}Z"));
+    let formats = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"];
+    if let Some(time) = formats.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok()) {
+        return Err(format!("{text} has no zone; for UTC write {}Z", time.format("%Y-%m-%dT%H:%M:%S%.f")));
+    }
+    if text.parse::<NaiveDate>().is_ok() {
+        return Err(format!("{text} has no time of day; for midnight UTC write {text}T00:00:00Z"));
     }
     if text.contains(':') {
         return time_of_day(text).map(Kind::TimeOfDay).ok_or_else(|| "a time of day is HH:MM:SS".to_owned());
     }
-    duration(text).map(Kind::LogClock)
+    duration(text, text).map(Kind::LogClock)
+}
+
+/// `1:30` as `1m30s`.
+fn clock_as_duration(text: &str) -> Option<String> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let text: String = match parts.as_slice() {
+        [m, s] => format!("{m}m{s}s"),
+        [h, m, s] => format!("{h}h{m}m{s}s"),
+        _ => return None,
+    };
+    duration(&text, &text).ok().map(|_| text)
 }
 
 /// `1m30s`, `1.5s`, `250ms`: exact nanoseconds.
-fn duration(text: &str) -> Result<i64, String> {
+///
+/// `whole` is what the user wrote, with its sign.
+fn duration(whole: &str, text: &str) -> Result<i64, String> {
+    let joined: String = text.split_whitespace().collect();
+    if joined != text && duration(&joined, &joined).is_ok() {
+        let whole: String = whole.split_whitespace().collect();
+        return Err(format!("a length of time has no blanks; write {whole}"));
+    }
     let mut rest = text;
     let mut total: i128 = 0;
     while !rest.is_empty() {
@@ -116,7 +172,9 @@ fn duration(text: &str) -> Result<i64, String> {
             "s" => 1_000_000_000,
             "m" => 60_000_000_000,
             "h" => 3_600_000_000_000,
-            "" if !number.is_empty() => return Err(format!("{text} has no unit; write {text}s")),
+            "" if !number.is_empty() && tail.is_empty() => {
+                return Err(format!("{whole} has no unit; write {whole}s"));
+            }
             _ => return Err(forms()),
         };
         let (whole, part) = number.split_once('.').unwrap_or((number, ""));
@@ -134,7 +192,7 @@ fn duration(text: &str) -> Result<i64, String> {
 
 /// A span of time that is not empty: `60s`, `500ms`.
 pub(crate) fn span_of_time(text: &str) -> Result<i64, String> {
-    match duration(text)? {
+    match duration(text, text)? {
         0 => Err("a span cannot be without length".to_owned()),
         nanos => Ok(nanos),
     }
@@ -144,7 +202,10 @@ fn time_of_day(text: &str) -> Option<i64> {
     let mut parts = text.splitn(3, ':');
     let (hours, minutes): (i64, i64) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     let seconds = match parts.next() {
-        Some(seconds) => duration(&format!("{seconds}s")).ok()?,
+        Some(seconds) => {
+            let seconds = format!("{seconds}s");
+            duration(&seconds, &seconds).ok()?
+        }
         None => 0,
     };
     let valid = (0..24).contains(&hours) && (0..60).contains(&minutes) && (0..60 * SECOND).contains(&seconds);
@@ -187,26 +248,52 @@ impl WindowArgs {
         self.start.is_none() && self.end.is_none()
     }
 
-    /// The window on the clock of the log that `times` belongs to. `span` is what the log's records cover,
-    /// where that is known: a window that misses it is refused.
+    /// The window on the clock of the log that `times` belongs to. `span` is what the log's records cover, where that is
+    /// known: a window that misses it is refused, and so is a time outside of it that may have been meant otherwise.
     pub(crate) fn resolve(&self, times: &Times, span: Option<(i64, i64)>) -> Result<Window, Failure> {
         let place = |moment: &Option<Moment>, option| {
             moment.as_ref().map(|moment| moment.resolve(option, times)).transpose()
         };
         let window = Window { start: place(&self.start, "-S")?, end: place(&self.end, "-E")? };
-        let (first, last) = span.unwrap_or((i64::MIN, i64::MAX));
+        let said = |moment: &Option<Moment>, option: &str| {
+            moment.as_ref().map_or_else(String::new, |moment| format!(" {option} {}", moment.text))
+        };
+        let (from, until) = (said(&self.start, "-S"), said(&self.end, "-E"));
         let (start, end) = (window.start.unwrap_or(i64::MIN), window.end.unwrap_or(i64::MAX));
-        if start >= end || start > last || end <= first {
-            let option = |moment: &Option<Moment>, option| {
-                moment
-                    .as_ref()
-                    .map_or_else(String::new, |moment: &Moment| format!(" {option} {}", moment.text))
+        let at = |nanos| times.brief(Timestamp::new(nanos, times.clock()));
+        if start >= end {
+            let what = if start > end { "is before" } else { "is at" };
+            return Err(Failure::usage(format!(
+                "the end{until} ({}) {what} the start{from} ({})",
+                at(end),
+                at(start)
+            ))
+            .next("the window is from -S until before -E"));
+        }
+        let (first, last) = span.unwrap_or((i64::MIN, times.last.unwrap_or(i64::MAX)));
+        let data = times.start.unwrap_or(first);
+        let sides = [
+            (&self.start, "-S", start < data || start > last, start < data),
+            (&self.end, "-E", end > last || end <= data, end <= data),
+        ];
+        for (moment, option, outside, before) in sides {
+            let Some(moment) = moment.as_ref().filter(|moment| outside && moment.is_ambiguous()) else {
+                continue;
             };
+            let (text, side) = (&moment.text, if before { "before its start" } else { "after its end" });
+            let placed = if option == "-S" { start } else { end };
             let failure = Failure::usage(format!(
-                "the window{}{} holds nothing of this log",
-                option(&self.start, "-S"),
-                option(&self.end, "-E")
+                "{option} {text} is {} of the log's clock, {side}: the log covers {}",
+                at(placed),
+                times.span().unwrap_or_default()
             ));
+            return Err(match moment.meant(times, (data, last)) {
+                Some(meant) => failure.next(format!("perhaps you mean {option} {meant}")),
+                None => failure,
+            });
+        }
+        if span.is_some() && (start > last || end <= first) {
+            let failure = Failure::usage(format!("the window{from}{until} holds nothing of this log"));
             return Err(match times.span() {
                 Some(span) => failure.next(format!("choose from {span}")),
                 None => failure,
@@ -218,9 +305,11 @@ impl WindowArgs {
 
 /// What the records of a log cover: a topic may hold older values than the log's start.
 pub(crate) fn span(log: &dyn LogReader) -> Option<(i64, i64)> {
+    let info = log.info();
     let times = || {
         let topics = log.topics().iter().flat_map(|topic| [topic.first, topic.last]);
-        topics.chain([log.info().start, log.info().end]).flatten().map(|time| time.nanos)
+        let outside = info.outside().iter().flat_map(|outside| [outside.first, outside.last].map(Some));
+        topics.chain(outside).chain([info.start, info.end]).flatten().map(|time| time.nanos)
     };
     Some((times().min()?, times().max()?))
 }

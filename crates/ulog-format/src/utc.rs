@@ -40,6 +40,7 @@ impl GpsFields {
         let timestamp: u64 = row.read(self.timestamp)?;
         let time_utc: u64 = row.read(self.time_utc)?;
         let fix: u8 = row.read(self.fix)?;
+        // A receiver has no fix at boot: 0 is no time of a fix.
         let placed = fix >= 3 && time_utc >= YEAR_2000 && timestamp > 0;
         placed.then(|| i64::try_from(time_utc).ok()?.checked_sub_unsigned(timestamp)).flatten()
     }

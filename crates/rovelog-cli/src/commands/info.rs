@@ -12,7 +12,7 @@ use crate::commands::topics;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, Survey};
-use crate::machine::{ClockDoc, DetailsDoc, FormatDoc, LostDoc, ProblemDoc, TopicDoc};
+use crate::machine::{ClockDoc, DetailsDoc, FormatDoc, LostDoc, OutsideDoc, ProblemDoc, TopicDoc};
 use crate::output::Out;
 use crate::records::plain;
 use crate::select::near;
@@ -27,6 +27,9 @@ Examples:
   rovelog info flight.ulg
   rovelog info flight.ulg --get duration_ns    one value, for scripts
   rovelog info *.ulg -f json | jq -r '.[] | [.file, .state] | @tsv'";
+
+/// Topics with stale times that are named one by one.
+const MOST_OUTSIDE: usize = 5;
 
 /// Show what a log is on one screen: times, topics, rates, health
 #[derive(clap::Args)]
@@ -55,6 +58,10 @@ struct Document<'a> {
     start_ns: Option<String>,
     end_ns: Option<String>,
     duration_ns: Option<String>,
+    data_start_ns: Option<String>,
+    data_end_ns: Option<String>,
+    data_duration_ns: Option<String>,
+    outside: Vec<OutsideDoc<'a>>,
     start: Option<String>,
     end: Option<String>,
     records: String,
@@ -80,6 +87,10 @@ impl<'a> Document<'a> {
             start_ns: info.start.map(|time| time.nanos.to_string()),
             end_ns: info.end.map(|time| time.nanos.to_string()),
             duration_ns: info.duration().map(|nanos| nanos.to_string()),
+            data_start_ns: info.span().map(|(start, _)| start.nanos.to_string()),
+            data_end_ns: info.span().map(|(_, end)| end.nanos.to_string()),
+            data_duration_ns: info.data_duration().map(|nanos| nanos.to_string()),
+            outside: survey.outside().map(OutsideDoc::new).collect(),
             start: times.machine(info.start),
             end: times.machine(info.end),
             records: info.records.to_string(),
@@ -230,9 +241,11 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
             _ => text,
         }
     };
-    lines.extend(info.start.map(|start| ("start", point(start))));
-    lines.extend(info.end.map(|end| ("end", point(end))));
-    lines.extend(info.duration().map(|nanos| ("duration", span_text(nanos))));
+    let data = info.span();
+    lines.extend(data.map(|data| data.0).or(info.start).map(|start| ("start", point(start))));
+    lines.extend(data.map(|data| data.1).or(info.end).map(|end| ("end", point(end))));
+    lines.extend(info.data_duration().map(|nanos| ("duration", span_text(nanos))));
+    lines.extend(outside(survey).map(|text| ("stale times", text)));
     let spoke = survey.topics.iter().filter(|topic| topic.count > 0).count();
     let mut records = format!("{} on {}", info.records, count(spoke as u64, "topic"));
     if spoke < survey.topics.len() {
@@ -259,6 +272,22 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
         },
     ));
     Ok(lines)
+}
+
+/// What lies far outside of the data, a line for each topic, and how long the log would be with it.
+fn outside(survey: &Survey) -> Option<String> {
+    let (info, all) = (&survey.info, survey.outside().count());
+    let shown = survey.outside().take(MOST_OUTSIDE);
+    let mut lines: Vec<_> = shown.map(|(topic, outside)| outside.sentence(topic)).collect();
+    if all > MOST_OUTSIDE {
+        lines.push(format!("and of {}", count((all - MOST_OUTSIDE) as u64, "more topic")));
+    }
+    let (data, whole) = (info.data_duration()?, info.duration()?);
+    if data != whole {
+        let last = lines.last_mut()?;
+        let _ = write!(last, " ({} with {})", span_text(whole), if all == 1 { "it" } else { "them" });
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// `truncated at byte 44761088, 118 bytes not readable`.

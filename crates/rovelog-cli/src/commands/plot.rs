@@ -1,5 +1,6 @@
 //! `rovelog plot`: signals over time, in the terminal or as a picture.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use rovelog::{AnyLog, Timestamp, Topic};
@@ -103,6 +104,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let size = size(args, kind);
     let mut panels = Vec::new();
     let wanted = wanted(args, &log).map_err(here)?;
+    if args.window.is_open() {
+        say_what_is_outside(&log, &wanted, context);
+    }
     let signals: Vec<Signal> = wanted.iter().flat_map(|(_, signals)| signals).cloned().collect();
     let mut series = plot::read(&*log, &signals, (start, end), size.width as usize, start)
         .map_err(|error| here(error.into()))?
@@ -167,6 +171,19 @@ fn text(mut plot: Plot, width: usize, height: usize) -> String {
         }
     }
     plot::braille(&plot, width, height)
+}
+
+/// Says which of the wanted signals have values that lie far outside of all others and are not drawn.
+fn say_what_is_outside(log: &AnyLog, wanted: &[(String, Vec<Signal>)], context: &Context) {
+    let drawn: HashSet<&str> =
+        wanted.iter().flat_map(|(_, signals)| signals).map(|signal| &*signal.topic).collect();
+    for outside in log.info().outside() {
+        let name = log.topics().get(outside.topic.index()).map_or("", |topic| topic.name.as_str());
+        if drawn.contains(name) {
+            let text = format!("not drawn: {}; -S and -E draw them", outside.sentence(name));
+            context.notices.warn("topics with values that are not drawn", &text);
+        }
+    }
 }
 
 /// The size that was asked for, or one that fits.

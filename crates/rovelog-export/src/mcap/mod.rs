@@ -131,9 +131,8 @@ fn write_all(
     for record in records.into_iter().flatten() {
         let record = record?;
         progress(record.offset);
-        // A record without a time, or with time 0, stands where it was written.
-        let own = record.time.map(|time| time.nanos).filter(|nanos| *nanos != 0);
-        now = own.or(now);
+        // A record without a time is placed where it was written.
+        now = record.time.map(|time| time.nanos).or(now);
         let nanos = now.unwrap_or(0);
         file.catch_up(extras, &mut beside, Some(nanos), progress)?;
         if let Some(bag) = &mut bag {

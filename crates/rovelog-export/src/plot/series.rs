@@ -238,11 +238,10 @@ fn take(batch: &RecordBatch, leaf: &Leaf, thin: &mut Thin) {
     let values = numbers(&bound.array);
     let times = batch.column(0).as_primitive::<Int64Type>();
     for row in 0..batch.num_rows() {
-        let time = times.value(row);
-        if times.is_null(row) || time == 0 {
+        if times.is_null(row) {
             continue;
         }
-        thin.push(time, bound.at(row).map_or(f64::NAN, |at| values[at]));
+        thin.push(times.value(row), bound.at(row).map_or(f64::NAN, |at| values[at]));
     }
 }
 

@@ -40,14 +40,17 @@ impl Default for ReportOptions {
     }
 }
 
-/// The span of a log that is shown: its start and end, or those of its topics.
+/// Returns the span of a log that is shown: that of its data, or those of its topics.
 pub fn span(log: &AnyLog) -> Option<(i64, i64)> {
-    let nanos = |time: Option<Timestamp>| time.map(|time| time.nanos).filter(|nanos| *nanos != 0);
+    let nanos = |time: Option<Timestamp>| time.map(|time| time.nanos);
     let info = log.info();
-    let firsts = || log.topics().iter().filter_map(|topic| nanos(topic.first));
-    let lasts = || log.topics().iter().filter_map(|topic| nanos(topic.last));
-    let start = nanos(info.start).or_else(|| firsts().min())?;
-    let end = nanos(info.end).into_iter().chain(lasts()).max()?;
+    if let Some(data) = &info.data {
+        return Some((data.start.nanos, data.end.nanos));
+    }
+    let firsts = log.topics().iter().filter_map(|topic| nanos(topic.first));
+    let lasts = log.topics().iter().filter_map(|topic| nanos(topic.last));
+    let start = nanos(info.start).or_else(|| firsts.min())?;
+    let end = nanos(info.end).into_iter().chain(lasts).max()?;
     (start <= end).then_some((start, end))
 }
 
@@ -139,14 +142,20 @@ fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page
         Some(utc) => format!("{utc} ({} clock {} s)", time.clock, time.seconds()),
         None => format!("{} s ({} clock)", time.seconds(), time.clock),
     };
-    if let Some(start) = info.start {
+    let data = info.span();
+    if let Some(start) = data.map(|data| data.0).or(info.start) {
         fact("start", &time(start));
     }
-    if let Some(end) = info.end {
+    if let Some(end) = data.map(|data| data.1).or(info.end) {
         fact("end", &time(end));
     }
-    if let Some(duration) = info.duration() {
-        fact("duration", &format!("{} s", rovelog::core::time::Seconds(duration)));
+    let seconds = |nanos| format!("{} s", rovelog::core::time::Seconds(nanos));
+    if let Some(duration) = info.data_duration() {
+        fact("duration", &seconds(duration));
+    }
+    for outside in info.outside() {
+        let name = log.topics().get(outside.topic.index()).map_or("", |topic| topic.name.as_str());
+        fact("not in the plots", &outside.sentence(name));
     }
     if let Some(utc) = &info.utc {
         fact("UTC", &format!("{}: {}", utc.rule, utc.evidence));

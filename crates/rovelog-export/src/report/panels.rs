@@ -233,7 +233,7 @@ fn attitude(log: &dyn LogReader, at: Span) -> Result<Option<Panel>, ExportError>
         let batch = batch?;
         let bound: Vec<_> = parts.iter().map(|leaf| leaf.bind(&batch)).collect();
         let times = batch.column(0).as_primitive::<Int64Type>();
-        for row in (0..batch.num_rows()).filter(|row| times.is_valid(*row) && times.value(*row) != 0) {
+        for row in (0..batch.num_rows()).filter(|row| times.is_valid(*row)) {
             let part = |i: usize| {
                 let at = bound[i].at(row);
                 at.map_or(f32::NAN, |at| bound[i].array.as_primitive::<Float32Type>().value(at))

@@ -1,7 +1,7 @@
 //! Rows in the order of time. Most topics lie in the log in that order; the others are read window by window,
 //! each window small enough to be sorted in memory.
 //!
-//! A row without a time, or with time 0 (what a device writes before it has one), keeps its place.
+//! A row without a time keeps its place.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
@@ -46,8 +46,7 @@ impl Rows {
                 last = *time;
                 so_far & ascends
             });
-            let untimed = times.values().first().is_some_and(|first| *first == 0);
-            if ascending && !untimed {
+            if ascending {
                 let (first, last) = (times.values().first(), times.values().last());
                 self.min = first.map_or(self.min, |first| self.min.min(*first));
                 self.max = last.map_or(self.max, |last| self.max.max(*last));
@@ -59,7 +58,7 @@ impl Rows {
         for time in times {
             self.strict &= time.is_some_and(|time| time >= before);
             before = time.unwrap_or(before);
-            let Some(time) = time.filter(|time| *time != 0) else { continue };
+            let Some(time) = time else { continue };
             self.kept &= time >= self.last;
             self.last = time;
             (self.min, self.max) = (self.min.min(time), self.max.max(time));
@@ -141,7 +140,6 @@ fn in_order(batch: &RecordBatch) -> Result<RecordBatch, ExportError> {
         .iter()
         .zip(0..)
         .map(|(time, row)| {
-            let time = time.filter(|time| *time != 0);
             latest = latest.max(time.unwrap_or(latest));
             (time.unwrap_or(latest), row)
         })

@@ -98,7 +98,7 @@ fn lines(
         });
         let Some(fields) = fields else { continue };
         tally.rows += 1;
-        let Some(time) = record.time.filter(|time| time.nanos > 0) else {
+        let Some(time) = record.time else {
             tally.untimed += 1;
             continue;
         };
@@ -168,7 +168,7 @@ fn marks(reader: &UlogReader) -> Vec<Mark> {
     for record in reader.records(&Select::topics(topics.iter().map(|topic| topic.name.clone()))) {
         let Ok(record) = record else { continue };
         let Ok(row) = reader.row(&record) else { continue };
-        let Some(time) = record.time.filter(|time| time.nanos > 0) else { continue };
+        let Some(time) = record.time else { continue };
         let number = row.layout().place("seq").and_then(|place| row.read::<u32>(place));
         let name = number.map_or_else(|| "Camera".to_owned(), |number| format!("Camera {number}"));
         let place = PositionFields::of(row.layout())

@@ -43,8 +43,8 @@ fn first_instance<'a>(reader: &'a UlogReader, type_name: &str) -> Vec<&'a Topic>
     topics
 }
 
-/// The rows of `topics` by time, each with a time on the log's clock: a row that carries none, or 0, takes
-/// that of the row before it.
+/// The rows of `topics` by time, each with a time on the log's clock: a row that carries none takes that of
+/// the row before it.
 fn timed_rows<'a>(
     reader: &'a UlogReader,
     topics: &[&Topic],
@@ -55,7 +55,7 @@ fn timed_rows<'a>(
     reader.records(&select).take_while(move |_| !none).filter_map(move |record| {
         let record = record.ok()?;
         let row = reader.row(&record).ok()?;
-        if let Some(own) = record.time.filter(|time| time.nanos > 0) {
+        if let Some(own) = record.time {
             time = own;
         }
         Some((time, record, row))
