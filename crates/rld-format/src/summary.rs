@@ -116,6 +116,17 @@ fn details(known: &Known<'_>) -> Vec<Detail> {
             ("last_rows", Value::count(last)),
         ]),
     ));
+    // Each row holds for one period of the converter: what charge and energy are summed over.
+    let measured = crate::clock::span(known.rows, rate);
+    if let (Ok(measured), true) = (i64::try_from(measured), rate > 0 && known.rows > 0) {
+        let seconds = rovelog_core::time::Seconds;
+        let row = i64::try_from(crate::clock::span(1, rate)).unwrap_or(i64::MAX);
+        details.push(Detail::new(
+            "measured",
+            format!("{} s, {} rows of {} s", seconds(measured), known.rows, seconds(row)),
+            Value::record([("duration_ns", Value::Int(measured, 64))]),
+        ));
+    }
     let (gaps, nanos) = known.gaps;
     let gap_text = match gaps {
         0 => "none".to_owned(),

@@ -280,10 +280,11 @@ impl WindowArgs {
             let Some(moment) = moment.as_ref().filter(|moment| outside && moment.is_ambiguous()) else {
                 continue;
             };
-            let (text, side) = (&moment.text, if before { "before its start" } else { "after its end" });
+            let (text, side) =
+                (&moment.text, if before { "before its data" } else { "behind all of its records" });
             let placed = if option == "-S" { start } else { end };
             let failure = Failure::usage(format!(
-                "{option} {text} is {} of the log's clock, {side}: the log covers {}",
+                "{option} {text} is {} of the log's clock, {side}: it covers {}",
                 at(placed),
                 times.span().unwrap_or_default()
             ));
@@ -362,11 +363,53 @@ mod tests {
             ("yesterday", "a time is +10s"),
             ("", "a time is +10s"),
             ("1.2.3s", "a time is +10s"),
+            ("10ss", "a time is +10s"),
+            ("50%", "a time is +10s"),
+            ("+10 s", "write +10s"),
+            ("+1:30", "write +1m30s"),
+            ("-1:02:03", "write -1h02m03s"),
+            ("2024-03-18", "write 2024-03-18T00:00:00Z"),
+            ("2021-04-21 06:31:00", "write 2021-04-21T06:31:00Z"),
+            ("2021-04-21 06:31:00.5", "write 2021-04-21T06:31:00.500Z"),
             ("+99999999999999h", "too large"),
         ] {
             let error = text.parse::<Moment>().unwrap_err();
             assert!(error.contains(said), "{text}: {error}");
         }
+    }
+
+    /// Each of these would mean "everything".
+    #[test]
+    fn a_time_that_names_nothing_in_the_log_is_refused_with_what_was_probably_meant() {
+        let (with_utc, without) = (times(true, TimeArgs::default()), times(false, TimeArgs::default()));
+        let span = Some((112_417_000_000, 661_300_000_000));
+        for (times, option, text, cause, next) in [
+            (&without, "-S", "10s", "-S 10s is 10.0 s of the log's clock, before its data", "-S +10s"),
+            (&without, "-S", "90", "before its data", "-S +90s"),
+            (&without, "-S", "113000", "before its data", "-S 113.0s"),
+            (&without, "-E", "20m", "behind all of its records", "-E +20m"),
+            (&without, "-E", "10s", "before its data", "-E +10s"),
+            (&with_utc, "-S", "10s", "it covers 2026-05-20T11:58:32.104821Z to", "-S +10s"),
+            (&with_utc, "-S", "1779278313", "before its data", "-S 2026-05-20T11:58:33Z"),
+            (&with_utc, "-E", "11:00", "behind all of its records", ""),
+        ] {
+            let moment = |of: &str| (of == option).then(|| text.parse().unwrap());
+            let window = WindowArgs { start: moment("-S"), end: moment("-E") };
+            for span in [span, None] {
+                let Err(Failure::Said(said)) = window.resolve(times, span) else { panic!("{option} {text}") };
+                assert!(said.cause.contains(cause), "{option} {text}: {}", said.cause);
+                assert!(
+                    said.next.as_deref().unwrap_or_default().contains(next),
+                    "{option} {text}: {:?}",
+                    said.next
+                );
+            }
+        }
+        let day = WindowArgs {
+            start: Some("2026-05-20T00:00:00Z".parse().unwrap()),
+            end: Some("2026-05-21T00:00:00Z".parse().unwrap()),
+        };
+        assert!(day.resolve(&with_utc, span).is_ok(), "a date says exactly what it means");
     }
 
     #[test]
@@ -378,6 +421,7 @@ mod tests {
                 .resolve(&times, Some((112_417_000_000, 661_300_000_000)))
         };
         assert_eq!(window("+1s", "").ok().unwrap().start, Some(113_417_000_000));
+        assert!(window("112.417s", "661.3s").is_ok());
         assert!(window("661.3s", "").is_ok());
         for (start, end) in [("662s", ""), ("", "112.417s"), ("+10s", "+10s"), ("2026-05-20T12:00:00Z", "")] {
             assert!(window(start, end).is_err(), "{start} {end}");

@@ -211,6 +211,16 @@ impl Reader {
             details.set_item(detail.key, fact)?;
         }
         dict.set_item("details", details)?;
+        let span = info.span();
+        dict.set_item("data_start_ns", span.map(|(start, _)| start.nanos))?;
+        dict.set_item("data_end_ns", span.map(|(_, end)| end.nanos))?;
+        let topics = self.log.topics();
+        let outside = info.outside().iter().map(|outside| {
+            let name = topics.get(outside.topic.index()).map_or("", |topic| topic.name.as_str());
+            let times = (outside.first.nanos, outside.last.nanos);
+            (name, outside.count, times.0, times.1, outside.distance, outside.offset)
+        });
+        dict.set_item("outside", outside.collect::<Vec<_>>())?;
         Ok(dict)
     }
 

@@ -48,6 +48,13 @@ def test_what_a_log_says(real_log: rl.Log) -> None:
     assert real_log.state == "complete"
     assert real_log.info.dialect == "px4"
     assert real_log.duration == dt.timedelta(seconds=1174, microseconds=58246)
+    # One record lies 1167 s after 6.5 s of data.
+    (outside,) = real_log.info.outside
+    assert (outside.topic, outside.count, outside.distance_ns // 10**9) == ("mission/0", 1, 1167)
+    assert real_log.info.data_duration_ns == 6_516_648_000
+    assert real_log.info.data_start_ns == real_log.start_ns and outside.last_ns == real_log.end_ns
+    last = [m.t_ns for m in real_log.messages(["vehicle_attitude"], start="-1s")]
+    assert last and min(last) >= outside.first_ns - outside.distance_ns - 10**9
     assert real_log.start == dt.datetime(2021, 4, 21, 6, 30, 58, 450725, dt.timezone.utc)
     assert real_log.records == 14604
     assert "vehicle_attitude" in real_log and real_log["vehicle_attitude", 0].name == "vehicle_attitude/0"

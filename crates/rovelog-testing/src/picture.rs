@@ -32,6 +32,7 @@ impl Overview<'_> {
             "utc": utc.map_or(Json::Null, |utc| json!({"rule": utc.rule, "offset_ns": utc.nanos.to_string()})),
             "start_ns": nanos(info.start),
             "end_ns": nanos(info.end),
+            "data_ns": info.span().map(|(start, end)| [nanos(Some(start)), nanos(Some(end))]),
             "topics": topics(self.topics),
             "records": records,
             "lost": lost(self.diagnostics),

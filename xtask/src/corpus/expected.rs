@@ -18,6 +18,9 @@ pub(crate) struct Expected<Own> {
     pub(crate) utc: Option<Utc>,
     pub(crate) start_ns: String,
     pub(crate) end_ns: String,
+    /// Where the data starts and ends, in cases with times that lie far outside of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) data_ns: Option<[String; 2]>,
     pub(crate) topics: Vec<Topic>,
     pub(crate) records: Vec<Record>,
     pub(crate) texts: Vec<Text>,

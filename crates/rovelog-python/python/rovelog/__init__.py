@@ -33,7 +33,7 @@ from rovelog._errors import (
     UnreadableError,
     UnsupportedError,
 )
-from rovelog._facts import Field, Info, Problem, Text
+from rovelog._facts import Field, Info, Outside, Problem, Text
 from rovelog._log import Log, open
 from rovelog._rld import Current, Energy
 from rovelog._scan import scan
@@ -65,6 +65,7 @@ __all__ = [
     "NameNotFound",
     "NoUtcError",
     "NotALogError",
+    "Outside",
     "ParameterChange",
     "Problem",
     "ReadError",

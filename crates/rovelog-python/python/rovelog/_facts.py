@@ -5,6 +5,25 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 
+class Outside(NamedTuple):
+    """Records of a topic whose times lie far outside of those of all others.
+
+    topic           the topic's name
+    count           the number of records
+    first_ns        the first of their times, ns of the log's clock
+    last_ns         the last of them
+    distance_ns     ns from the data to the nearest of them; negative before the data
+    offset          the first byte of one of them
+    """
+
+    topic: str
+    count: int
+    first_ns: int
+    last_ns: int
+    distance_ns: int
+    offset: int
+
+
 class Info(NamedTuple):
     """The summary of a log. Times are integers, nanoseconds of the log's own clock.
 
@@ -28,6 +47,9 @@ class Info(NamedTuple):
     left_out_records  valid records that reading leaves out and `rovelog.recover` keeps
     loss            what is lost, missing or left out, in words; None if nothing is
     details         what only this format has: key -> (line for people, value)
+    data_start_ns   where the data starts, without the records in `outside`
+    data_end_ns     the time of the last record of the data, without those in `outside`
+    outside         records whose times lie far outside of those of all others, by topic
     """
 
     format: str
@@ -50,11 +72,20 @@ class Info(NamedTuple):
     left_out_records: int
     loss: str | None
     details: dict[str, tuple[str | None, Any]]
+    data_start_ns: int | None
+    data_end_ns: int | None
+    outside: list[Outside]
 
     @property
     def duration_ns(self) -> int | None:
         """From start to end, ns."""
         return None if self.start_ns is None or self.end_ns is None else self.end_ns - self.start_ns
+
+    @property
+    def data_duration_ns(self) -> int | None:
+        """From the start to the end of the data, ns."""
+        start, end = self.data_start_ns, self.data_end_ns
+        return None if start is None or end is None else end - start
 
 
 class Field(NamedTuple):

@@ -12,7 +12,7 @@ from types import TracebackType
 from rovelog import _core, _html, _source, _times
 from rovelog._bag import BagExtras
 from rovelog._errors import CorruptError, RovelogError, UnsupportedError, warn
-from rovelog._facts import Info, Problem, Recovered, Sliced, Text
+from rovelog._facts import Info, Outside, Problem, Recovered, Sliced, Text
 from rovelog._files import whole
 from rovelog._rld import RldExtras
 from rovelog._source import Source
@@ -77,7 +77,9 @@ class Log:
     def __init__(self, reader: _core.Reader, topics: str | Iterable[str] | None = None) -> None:
         self._open_reader: _core.Reader | None = reader
         self._wanted = None if topics is None else [topics] if isinstance(topics, str) else list(topics)
-        self._info = Info(**reader.info())
+        facts = reader.info()
+        facts["outside"] = [Outside(*outside) for outside in facts["outside"]]
+        self._info = Info(**facts)
         if self._wanted is not None:
             # What is not there is an error here, and not later.
             _ = self.topics

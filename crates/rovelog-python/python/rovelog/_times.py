@@ -47,16 +47,16 @@ def resolve(moment: Moment | None, info: Info) -> int | None:
     if moment is None or (isinstance(moment, int) and not isinstance(moment, bool)):
         return moment
     if isinstance(moment, dt.timedelta):
-        return _end(info.start_ns, "start") + of_timedelta(moment)
+        return _end(info.data_start_ns, "start") + of_timedelta(moment)
     if isinstance(moment, dt.datetime):
         return _from_utc(moment, info)
     if not isinstance(moment, str):
         raise TypeError(f"a time is an int, a str, a datetime or a timedelta, not {type(moment).__name__}")
     text = moment.strip()
     if text.startswith("+"):
-        return _end(info.start_ns, "start") + duration_ns(text[1:])
+        return _end(info.data_start_ns, "start") + duration_ns(text[1:])
     if text.startswith("-"):
-        return _end(info.end_ns, "end") - duration_ns(text[1:])
+        return _end(info.data_end_ns, "end") - duration_ns(text[1:])
     if DURATION.fullmatch(text):
         return duration_ns(text)
     if text.isdigit():

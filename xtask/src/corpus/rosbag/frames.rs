@@ -153,6 +153,22 @@ pub(super) const CASES: &[Case] = &[
         bag.close();
         bag.done()
     }),
+    Case::rosbag("stamp-stale", "one time an hour behind all others", &["B24"], || {
+        let mut bag = Bag::recorder();
+        let (steady, stale) = (Topic::string("/chatter"), Topic::string("/stale"));
+        bag.define(&steady);
+        for i in 0..60 {
+            bag.say(&steady, (1_262_304_000, i * 10_000_000), "a");
+        }
+        bag.define(&stale);
+        bag.note(bag.at(), "stale_times");
+        bag.say(&stale, (1_262_307_600, 0), "b");
+        for i in 60..100 {
+            bag.say(&steady, (1_262_304_000, i * 10_000_000), "a");
+        }
+        bag.close();
+        bag.done()
+    }),
     Case::rosbag(
         "stamps-going-back",
         "the order of a queue; the first is not the earliest",

@@ -23,6 +23,8 @@ pub(crate) struct Log {
     truth: Expected,
     /// The greatest time of a row so far, in microseconds: what messages without a time get.
     clock: u64,
+    /// The greatest time that lies far behind the data, in microseconds.
+    stale: Option<u64>,
     in_data_section: bool,
     /// Rows of each topic so far.
     counts: Vec<usize>,
@@ -123,6 +125,7 @@ impl Log {
             utc: None,
             start_ns: ns(start_us),
             end_ns: ns(start_us),
+            data_ns: None,
             topics: Vec::new(),
             records: Vec::new(),
             texts: Vec::new(),
@@ -134,6 +137,7 @@ impl Log {
             bytes: header(version, start_us),
             truth,
             clock: start_us,
+            stale: None,
             in_data_section: false,
             counts: Vec::new(),
         }
@@ -260,6 +264,13 @@ impl Log {
     /// A row whose stored time has fewer bits, and the time it means.
     pub(crate) fn row_at(&mut self, topic: &Subscribed, us: u64, row: &[Value]) {
         self.record(topic, row, Some(us), &topic.shape.trimmed_bytes(row));
+    }
+
+    /// A row with a time far behind the data: noted, and it does not move the log time.
+    pub(crate) fn stale_row(&mut self, topic: &Subscribed, us: u64, row: &[Value]) {
+        self.stale = self.stale.max(Some(us));
+        self.note("stale_times");
+        self.row_at(topic, us, row);
     }
 
     /// A row whose time cannot be told; it does not move the log time.
@@ -408,6 +419,10 @@ impl Log {
             "damaged"
         };
         self.truth.end_ns = ns(self.clock);
+        if let Some(stale) = self.stale {
+            self.truth.data_ns = Some([self.truth.start_ns.clone(), ns(self.clock)]);
+            self.truth.end_ns = ns(stale);
+        }
         for (topic, count) in self.truth.topics.iter_mut().zip(&self.counts) {
             topic.count = count.to_string();
         }

@@ -1,6 +1,6 @@
 //! Times: where they stand, how wide they are, how they go.
 
-use super::log::{Log, Subscribed};
+use super::log::{Keyed, Log, Subscribed};
 use super::shape::{F32, Shape, Type, U8, U16, U32, U64, Value, nested, values};
 use super::{START, plain, plain_log, plain_row, plain_rows, time};
 use crate::corpus::{Case, Made};
@@ -18,6 +18,13 @@ pub(super) const CASES: &[Case] = &[
         "such times are data, and rows stay in file order",
         &["D14"],
         zero_equal_falling,
+    ),
+    Case::ulog(
+        "timestamps-stale",
+        "one time 20 minutes behind all others, and a topic that is stuck before the log: the data ends where the others \
+         do, and a dropout is where its gap is",
+        &["D14"],
+        stale,
     ),
     Case::ulog("timestamp-sample", "a second time field is an ordinary one", &["D14"], timestamp_sample),
     Case::ulog(
@@ -77,6 +84,31 @@ fn zero_equal_falling() -> Made {
     }
     // Takes the log time, which is that of the third row.
     log.dropout(4);
+    log.done()
+}
+
+fn stale() -> Made {
+    const BEGIN: u64 = 30_000_000;
+    let mut log = Log::new(BEGIN);
+    let counted = |name| Shape::new(name).with("timestamp", U64).with("n", U8);
+    let shapes = [plain(), counted("stuck"), counted("mission")];
+    shapes.iter().for_each(|shape| log.format(shape));
+    let [t, stuck, mission] = [0, 1, 2].map(|id| log.subscribe(&shapes[usize::from(id)], 0, id));
+    let at = |i: u16| BEGIN + 10_000 * u64::from(i);
+    log.note("stale_times");
+    for i in 0..60u16 {
+        log.row(&stuck, &values![2_069_758u64, u8::from(i % 2 == 0)]);
+        log.row(&t, &values![at(i), f32::from(i)]);
+    }
+    log.row(&mission, &values![at(59), 1u8]);
+    log.stale_row(&mission, 1_200_000_000, &values![1_200_000_000u64, 2u8]);
+    // At the log time, which that row does not move.
+    log.dropout(30);
+    log.parameter(&Keyed::scalar(&F32, "P", 1.5f32));
+    for i in 62..120u16 {
+        log.row(&t, &values![at(i), f32::from(i)]);
+    }
+    log.row(&mission, &values![at(119), 3u8]);
     log.done()
 }
 

@@ -36,8 +36,9 @@ fn too_many(parts: impl std::fmt::Display, next: &str) -> Failure {
 
 /// A part for each span of so many nanoseconds.
 pub(super) fn by_time(log: &dyn LogReader, every: i64) -> Result<Vec<Part>, Failure> {
-    let start = log.info().start.map_or(0, |time| time.nanos);
-    let end = span(log).map_or(start, |(_, last)| last.max(start));
+    // Records with stale times go to the first and the last part.
+    let data = log.info().span().map(|(start, end)| (start.nanos, end.nanos));
+    let (start, end) = data.filter(|(start, end)| start <= end).or_else(|| span(log)).unwrap_or((0, 0));
     let cuts = (end - start) / every;
     if usize::try_from(cuts).is_ok_and(|cuts| cuts >= MOST) {
         return Err(too_many(cuts + 1, "choose a longer span: --every 60s"));
@@ -53,7 +54,7 @@ pub(super) fn by_time(log: &dyn LogReader, every: i64) -> Result<Vec<Part>, Fail
 /// How large a part will be is reckoned from its records, then measured; a part that is larger than reckoned
 /// is cut in two by its time.
 pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failure> {
-    let Some((_, last)) = span(log) else { return Ok(between(&[])) };
+    let Some((first, last)) = span(log) else { return Ok(between(&[])) };
     let measure = |from: Option<i64>, to: Option<i64>| -> Result<u64, Failure> {
         Ok(log.slice(&Select::all().between(from, to), &mut io::sink())?.bytes)
     };
@@ -68,7 +69,7 @@ pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failu
             let record = record?;
             filled += record.payload.len() as u64 + each;
             if let Some(time) = record.time.filter(|_| filled > room)
-                && bounds.last().is_none_or(|last| *last < time.nanos)
+                && *bounds.last().unwrap_or(&first) < time.nanos
             {
                 bounds.push(time.nanos);
                 filled = 0;

@@ -14,10 +14,13 @@ use serde::{Serialize, Serializer};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::LogArg;
+use crate::notices::note;
 use crate::output::Out;
 use crate::select::{FieldArgs, TopicArgs};
 use crate::table::{Align, Table};
-use crate::text::escape;
+use crate::text::{count, escape};
+use crate::times::span_text;
+use crate::when::{WindowArgs, span};
 
 const MORE: &str = "\
 One pass. In a power log (RLD) a current of two ranges is one field, settled beside switches; sums are \
@@ -27,8 +30,9 @@ Examples:
   rovelog stats flight.ulg --topics battery_status
   rovelog stats power.rld --energy --power 'V1*I1' --power '(V2-V3)*I2'
   rovelog stats power.rld --energy --window 1s -f csv > seconds.csv
-  rovelog stats power.rld --energy --by DI1,DI2      one line for each state
-  rovelog stats power.rld --energy --above I1=0.005  one for each time > 5 mA";
+  rovelog stats power.rld --energy --by DI1,DI2      a section for each state
+  rovelog stats power.rld --energy --above I1=0.005  a section for each time above 5 mA
+  rovelog stats flight.ulg --topics cpuload -S +10s -E +20s";
 
 /// Show least, greatest, mean and deviation of every field; of power logs charge and energy
 #[derive(clap::Args)]
@@ -41,7 +45,58 @@ pub(crate) struct Args {
     #[command(flatten)]
     fields: FieldArgs,
     #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
     power: power::PowerArgs,
+}
+
+/// A least or greatest value: an integer stays whole, whatever its size.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    Int(i128),
+    Float(f64),
+}
+
+impl Number {
+    fn as_f64(self) -> f64 {
+        match self {
+            Self::Int(value) => value as f64,
+            Self::Float(value) => value,
+        }
+    }
+
+    fn is_below(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Int(one), Self::Int(other)) => one < other,
+            (one, other) => one.as_f64() < other.as_f64(),
+        }
+    }
+
+    /// For people.
+    fn short(self) -> String {
+        match self {
+            Self::Int(value) => value.to_string(),
+            Self::Float(value) => short(Some(value)),
+        }
+    }
+}
+
+impl std::fmt::Display for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Int(value) => value.fmt(f),
+            Self::Float(value) => value.fmt(f),
+        }
+    }
+}
+
+impl Serialize for Number {
+    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Int(value) => out.serialize_i128(*value),
+            Self::Float(value) => out.serialize_f64(*value),
+        }
+    }
 }
 
 /// One field of one stretch of a log.
@@ -52,8 +107,8 @@ struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     unit: Option<String>,
     count: String,
-    min: Option<f64>,
-    max: Option<f64>,
+    min: Option<Number>,
+    max: Option<Number>,
     mean: Option<f64>,
     std: Option<f64>,
     /// The integral over time: charge of a current, energy of a power.
@@ -76,8 +131,12 @@ struct Section {
     start: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<String>,
+    /// How long the rows last: what charge and energy are summed over.
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_ns: Option<String>,
+    /// From the first row to the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    span_ns: Option<String>,
     fields: Vec<Line>,
 }
 
@@ -103,22 +162,29 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
     let topics = args.topics.pick(log.topics()).map_err(here)?;
+    let times = context.times(log.info()).map_err(here)?;
+    let window = args.window.resolve(&times, span(&*log)).map_err(here)?;
     let mut power;
     let sections: Sections<'_> = match &log {
         AnyLog::Rld(reader) => {
-            power = power::Power::new(reader, &args.power, context)?;
+            power = power::Power::new(reader, &args.power, window, times, context)?;
             power.sections(&args.power)?
         }
         other if args.power.is_asked() => {
             let what = format!("{} logs have no charge and energy", other.format().name);
             return Err(Failure::usage(what).next("leave out --energy, --power, --window, --by and --above"));
         }
-        other => Box::new(std::iter::once(records::section(&**other, &topics, context)?)),
+        other => Box::new(std::iter::once(records::section(&**other, &topics, window, context)?)),
     };
     // All sections have the same fields.
     let mut sections = sections.peekable();
-    let lines = sections.peek().into_iter().flat_map(|section| &section.fields);
-    args.fields.demand_of(&lines.map(|line| line.field.clone()).collect::<Vec<_>>()).map_err(here)?;
+    match sections.peek() {
+        Some(first) => {
+            let names: Vec<_> = first.fields.iter().map(|line| line.field.clone()).collect();
+            args.fields.demand_of(&names).map_err(here)?;
+        }
+        None => note(&format!("no rows: {}", args.power.missed())),
+    }
     let picked: HashSet<&str> = topics.iter().map(|topic| &*topic.name).collect();
     let sections: Sections<'_> = Box::new(sections.map(|mut section| {
         section.fields.retain(|line| picked.contains(&*line.topic) && args.fields.keeps(&line.field));
@@ -164,6 +230,7 @@ fn csv(out: Out, sections: Sections<'_>) -> Result<(), Failure> {
         "integral_unit",
     ];
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let extreme = |value: Option<Number>| value.map_or_else(String::new, |value| value.to_string());
     let rows = sections.flat_map(|mut section| {
         let fields = std::mem::take(&mut section.fields);
         fields.into_iter().map(move |line| (section.clone(), line))
@@ -178,8 +245,8 @@ fn csv(out: Out, sections: Sections<'_>) -> Result<(), Failure> {
             line.field.clone(),
             line.unit.clone().unwrap_or_default(),
             line.count.clone(),
-            number(line.min),
-            number(line.max),
+            extreme(line.min),
+            extreme(line.max),
             number(line.mean),
             number(line.std),
             number(line.integral),
@@ -195,37 +262,45 @@ fn text(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {
             writeln!(out)?;
         }
         let mut head = section.name.clone().unwrap_or_default();
-        for (what, value) in [("from", &section.start), ("rows", &section.rows), ("ns", &section.duration_ns)]
-        {
-            if let Some(value) = value {
-                let _ = match what {
-                    "from" => write!(head, "  {value}"),
-                    what => write!(head, "  {value} {what}"),
-                };
-            }
+        if let Some(start) = &section.start {
+            let _ = write!(head, "  from {}", start.trim());
+        }
+        if let Some(rows) = &section.rows {
+            let _ = write!(head, "  {}", count(rows.parse().unwrap_or_default(), "row"));
+        }
+        let seconds = |nanos: &String| nanos.parse().ok().map(span_text);
+        if let Some(duration) = section.duration_ns.as_ref().and_then(seconds) {
+            let _ = write!(head, ", measured {duration}");
+        }
+        if let Some(span) = section.span_ns.as_ref().and_then(seconds) {
+            let _ = write!(head, " (first to last row {span})");
         }
         if !head.trim().is_empty() {
             writeln!(out, "{}", out.paint.bold(&escape(head.trim())))?;
         }
-        let with_integral = section.fields.iter().any(|line| line.integral.is_some());
+        // Charge and energy are no one quantity: a column for each, with its unit.
+        let mut integrals: Vec<_> = section.fields.iter().filter_map(|line| line.integral_unit).collect();
+        integrals.sort_unstable();
+        integrals.dedup();
         let mut columns = vec![("FIELD", Align::Left), ("UNIT", Align::Left), ("COUNT", Align::Right)];
         columns.extend(["MIN", "MAX", "MEAN", "STD"].map(|name| (name, Align::Right)));
-        if with_integral {
-            columns.push(("INTEGRAL", Align::Right));
-        }
+        columns.extend(integrals.iter().map(|unit| match *unit {
+            "C" => ("CHARGE C", Align::Right),
+            "J" => ("ENERGY J", Align::Right),
+            unit => (unit, Align::Right),
+        }));
         columns.push(("", Align::Left));
         let mut table = Table::new(&columns);
         let one_topic = section.fields.windows(2).all(|pair| pair[0].topic == pair[1].topic);
         for line in &section.fields {
             let name = if one_topic { line.field.clone() } else { format!("{}.{}", line.topic, line.field) };
             let mut cells = vec![name, line.unit.clone().unwrap_or_default(), line.count.clone()];
-            cells.extend([line.min, line.max, line.mean, line.std].map(short));
-            if with_integral {
-                let unit = line.integral_unit.unwrap_or_default();
-                cells.push(
-                    line.integral.map_or_else(String::new, |value| format!("{} {unit}", short(Some(value)))),
-                );
-            }
+            cells.extend([line.min, line.max].map(|value| value.map_or_else(String::new, Number::short)));
+            cells.extend([line.mean, line.std].map(short));
+            cells.extend(integrals.iter().map(|unit| {
+                let of_unit = line.integral.filter(|_| line.integral_unit == Some(*unit));
+                short(of_unit)
+            }));
             cells.push(line.remark.clone().unwrap_or_default());
             table.row(cells);
         }
@@ -242,4 +317,20 @@ fn short(value: Option<f64>) -> String {
     let plain = rounded.to_string();
     // `e-5` and below, and what is long, is shorter with an exponent.
     if plain.len() <= 14 { plain } else { format!("{rounded:e}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_stay_whole() {
+        for value in [i128::from(u64::MAX), i128::from(i64::MIN), (1 << 53) + 1] {
+            let number = Number::Int(value);
+            let shown = [number.short(), number.to_string(), serde_json::to_string(&number).unwrap()];
+            assert_eq!(shown, [(); 3].map(|()| value.to_string()));
+            assert!(Number::Int(value - 1).is_below(number) && !number.is_below(number));
+        }
+        assert_eq!(serde_json::to_string(&Number::Float(1.0)).unwrap(), "1.0");
+    }
 }

@@ -11,11 +11,11 @@ use rovelog::rld_format::unit::Scale;
 use rovelog::rld_format::{RldError, RldReader};
 use rovelog::{Clock, Error, LogReader, Timestamp};
 
-use super::{Line, Section, Sections};
+use super::{Line, Number, Section, Sections};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::times::Times;
-use crate::when::span_of_time;
+use crate::when::{Window, span_of_time};
 
 /// What decides whether a low value counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -68,6 +68,14 @@ impl PowerArgs {
             || !self.by.is_empty()
             || self.above.is_some()
     }
+
+    /// What was asked for, where no row has it.
+    pub(super) fn missed(&self) -> String {
+        match &self.above {
+            Some(above) => format!("no value reaches --above {above}"),
+            None => "the log has none here".to_owned(),
+        }
+    }
 }
 
 fn failed(error: RldError) -> Failure {
@@ -79,10 +87,35 @@ pub(super) struct Power<'a> {
     log: &'a RldReader,
     sums: Accumulator<'a>,
     shown: Shown,
+    clip: Clip<'a>,
+}
+
+/// The rows of a window of time, and sums for the sections that it cuts; all rows without a window.
+struct Clip<'a>(Option<(Vec<Range<u64>>, Accumulator<'a>)>);
+
+impl Clip<'_> {
+    /// The part of a section that lies in the window, with its sums.
+    fn part(&mut self, rows: Range<u64>, stats: Stats) -> Option<(Range<u64>, Stats)> {
+        let Some((within, sums)) = &mut self.0 else { return Some((rows, stats)) };
+        let parts = within.iter().map(|window| rows.start.max(window.start)..rows.end.min(window.end));
+        let parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
+        let (first, last) = (parts.first()?.start, parts.last()?.end);
+        let mut stats = sums.empty();
+        for part in parts {
+            sums.add(part, &mut stats);
+        }
+        Some((first..last, stats))
+    }
 }
 
 impl<'a> Power<'a> {
-    pub(super) fn new(log: &'a RldReader, args: &PowerArgs, context: &Context) -> Result<Self, Failure> {
+    pub(super) fn new(
+        log: &'a RldReader,
+        args: &PowerArgs,
+        window: Window,
+        times: Times,
+        context: &Context,
+    ) -> Result<Self, Failure> {
         let mut options = StatsOptions::default().with_margin(args.settle);
         if args.ranges == Ranges::Values {
             options = options.deriving_ranges();
@@ -91,34 +124,46 @@ impl<'a> Power<'a> {
             options = options.with_powers(args.power.clone());
         }
         let sums = log.accumulator(&options).map_err(failed)?;
-        let shown = Shown::new(log, &sums, args, context)?;
-        Ok(Self { log, sums, shown })
+        let shown = Shown::new(log, &sums, args, times, context);
+        let clip = match window {
+            Window { start: None, end: None } => Clip(None),
+            Window { start, end } => {
+                let sums = log.accumulator(&options).map_err(failed)?;
+                Clip(Some((shown.rows.rows_between(start, end), sums)))
+            }
+        };
+        Ok(Self { log, sums, shown, clip })
     }
 
     /// The sections that were asked for.
     pub(super) fn sections<'p>(&'p mut self, args: &'p PowerArgs) -> Result<Sections<'p>, Failure> {
-        let Self { log, sums, shown } = self;
+        let Self { log, sums, shown, clip } = self;
         let (log, shown) = (*log, &*shown);
         let rows = log.rows();
         if let Some(nanos) = args.window {
             let phase = if args.clock { Phase::Clock } else { Phase::Start };
             let rate = log.header().lead_in.sample_rate.get();
             let windows = Windows::new(sums, nanos, phase, &shown.rows, (rows, rate));
-            return Ok(Box::new(
-                windows.map(|w| shown.section(Some(format!("window {}", w.number)), &w.rows, &w.stats)),
-            ));
+            return Ok(Box::new(windows.filter_map(|w| {
+                let (rows, stats) = clip.part(w.rows, w.stats)?;
+                Some(shown.section(Some(format!("window {}", w.number)), &rows, &stats))
+            })));
         }
         if !args.by.is_empty() {
-            return by_state(log, sums, args, shown);
+            return by_state(log, sums, args, shown, clip);
         }
         if let Some(above) = &args.above {
             let named = events(log, sums, above, args.settle)?.enumerate();
-            return Ok(Box::new(
-                named.map(|(i, event)| shown.section(Some(format!("event {i}")), &event.rows, &event.stats)),
-            ));
+            return Ok(Box::new(named.filter_map(|(i, event)| {
+                let (rows, stats) = clip.part(event.rows, event.stats)?;
+                Some(shown.section(Some(format!("event {i}")), &rows, &stats))
+            })));
         }
-        let stats = sums.stats(0..rows);
-        Ok(Box::new(std::iter::once(shown.section(None, &(0..rows), &stats))))
+        let whole = match clip.0 {
+            None => Some((0..rows, sums.stats(0..rows))),
+            Some(_) => clip.part(0..rows, Stats::default()),
+        };
+        Ok(Box::new(whole.map(|(rows, stats)| shown.section(None, &rows, &stats)).into_iter()))
     }
 }
 
@@ -127,6 +172,7 @@ fn by_state<'p, 'a: 'p>(
     sums: &'p mut Accumulator<'a>,
     args: &'p PowerArgs,
     shown: &'p Shown,
+    clip: &'p mut Clip<'a>,
 ) -> Result<Sections<'p>, Failure> {
     let bits = args.by.iter().map(|name| log.channel(name)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
     if let Some(analog) = bits.iter().find(|bit| !log.channels()[**bit].is_binary) {
@@ -139,15 +185,18 @@ fn by_state<'p, 'a: 'p>(
         let bits = args.by.iter().enumerate().map(|(i, name)| format!("{name}={}", state >> i & 1));
         bits.collect::<Vec<_>>().join(" ")
     };
-    let runs = StateRuns::new(log, sums, &bits);
+    let runs = StateRuns::new(log, sums, &bits).filter_map(|run| {
+        let (rows, stats) = clip.part(run.rows, run.stats)?;
+        Some((run.state, rows, stats))
+    });
     if args.runs {
         return Ok(Box::new(
-            runs.map(move |run| shown.section(Some(name(run.state)), &run.rows, &run.stats)),
+            runs.map(move |(state, rows, stats)| shown.section(Some(name(state)), &rows, &stats)),
         ));
     }
     let mut totals: BTreeMap<u64, Stats> = BTreeMap::new();
-    for run in runs {
-        totals.entry(run.state).or_default().merge(&run.stats);
+    for (state, _, stats) in runs {
+        totals.entry(state).or_default().merge(&stats);
     }
     // Rows of a state are in many places: no start.
     let states = totals.into_iter();
@@ -200,8 +249,9 @@ impl Shown {
         log: &RldReader,
         sums: &Accumulator<'_>,
         args: &PowerArgs,
+        times: Times,
         context: &Context,
-    ) -> Result<Self, Failure> {
+    ) -> Self {
         let binary = log.channels().iter().filter(|channel| channel.is_binary).count();
         let (bits, analog) = log.channels().split_at(binary);
         if args.energy && sums.powers().is_empty() {
@@ -214,7 +264,7 @@ impl Shown {
             };
             context.notices.warn("no energy", &what);
         }
-        Ok(Self {
+        Self {
             topic: log.topics().first().map_or_else(String::new, |topic| topic.name.clone()),
             rate: log.header().lead_in.sample_rate.get(),
             energy: args.energy,
@@ -223,8 +273,8 @@ impl Shown {
             currents: sums.currents().iter().map(|c| (c.name.clone(), Scale::new(c.scale))).collect(),
             powers: sums.powers().iter().map(|p| (p.name.clone(), Scale::new(p.scale))).collect(),
             rows: log.times(TimeOptions::default()),
-            times: context.times(log.info())?,
-        })
+            times,
+        }
     }
 
     fn section(&self, name: Option<String>, rows: &Range<u64>, stats: &Stats) -> Section {
@@ -258,11 +308,14 @@ impl Shown {
             self.times.push_text(Some(Timestamp::new(nanos, Clock::Unix)), &mut text);
             text
         });
+        let last = rows.end.checked_sub(1).and_then(|last| self.rows.time(last)).filter(|_| !rows.is_empty());
+        let span = self.rows.time(rows.start).zip(last).and_then(|(first, last)| last.checked_sub(first));
         Section {
             name,
             start,
             rows: Some(stats.rows.to_string()),
             duration_ns: Some(stats.duration(self.rate).to_string()),
+            span_ns: span.map(|nanos| nanos.to_string()),
             fields,
         }
     }
@@ -283,8 +336,8 @@ impl Shown {
             field: name.to_owned(),
             unit: (!unit.is_empty()).then(|| unit.to_owned()),
             count: sums.count.to_string(),
-            min: of(Sums::min),
-            max: of(Sums::max),
+            min: of(Sums::min).map(Number::Float),
+            max: of(Sums::max).map(Number::Float),
             mean: of(Sums::mean),
             std: of(Sums::std),
             integral: integral.map(|(_, scale)| sums.integral(scale, self.rate)),

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use rovelog::{LogReader, Select, Topic, Value};
 
-use super::{Line, Section};
+use super::{Line, Number, Section};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::when::Window;
 
 /// Sums of a field, by Welford's method: floats of any size do not cancel.
 #[derive(Default)]
@@ -15,32 +16,36 @@ struct Running {
     nan: u64,
     mean: f64,
     squares: f64,
-    min: f64,
-    max: f64,
+    min: Option<Number>,
+    max: Option<Number>,
 }
 
 impl Running {
-    fn push(&mut self, value: f64) {
+    fn push(&mut self, number: Number) {
+        let value = number.as_f64();
         if value.is_nan() {
             self.nan += 1;
             return;
         }
         self.count += 1;
-        if self.count == 1 {
-            (self.min, self.max) = (value, value);
-        }
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
+        self.min = Some(self.min.map_or(number, |min| if number.is_below(min) { number } else { min }));
+        self.max = Some(self.max.map_or(number, |max| if max.is_below(number) { number } else { max }));
         let off = value - self.mean;
         self.mean += off / self.count as f64;
         self.squares += off * (value - self.mean);
     }
 }
 
-/// The whole log: every number of these topics, in the order of topics and fields.
-pub(super) fn section(log: &dyn LogReader, topics: &[&Topic], context: &Context) -> Result<Section, Failure> {
+/// The log, or a window of it: every number of these topics, in the order of topics and fields.
+pub(super) fn section(
+    log: &dyn LogReader,
+    topics: &[&Topic],
+    window: Window,
+    context: &Context,
+) -> Result<Section, Failure> {
     context.progress.begin(Some(log.info().size));
-    let select = Select::topics(topics.iter().map(|topic| topic.name.clone()));
+    let select =
+        Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
     // By topic: the flat names in order, and what is summed of each.
     let mut fields: Vec<(Vec<String>, HashMap<String, Running>)> = Vec::new();
     fields.resize_with(log.topics().len(), Default::default);
@@ -50,8 +55,10 @@ pub(super) fn section(log: &dyn LogReader, topics: &[&Topic], context: &Context)
         let (names, sums) = &mut fields[record.topic.id.index()];
         record.value()?.flatten(&mut |name, value| {
             let number = match value {
-                Value::Bool(bit) => Some(f64::from(u8::from(*bit))),
-                value => value.as_f64(),
+                Value::Bool(bit) => Some(Number::Int(i128::from(*bit))),
+                Value::Int(value, _) => Some(Number::Int(i128::from(*value))),
+                Value::UInt(value, _) => Some(Number::Int(i128::from(*value))),
+                value => value.as_f64().map(Number::Float),
             };
             let Some(number) = number else { return };
             if let Some(running) = sums.get_mut(name) {
@@ -77,8 +84,8 @@ pub(super) fn section(log: &dyn LogReader, topics: &[&Topic], context: &Context)
                 field: name.clone(),
                 unit: units.get(&**name).map(|unit| (*unit).to_owned()),
                 count: sums.count.to_string(),
-                min: some.then_some(sums.min),
-                max: some.then_some(sums.max),
+                min: sums.min,
+                max: sums.max,
                 mean: some.then_some(sums.mean),
                 std: some.then(|| (sums.squares / sums.count as f64).max(0.0).sqrt()),
                 remark: (sums.nan > 0).then(|| format!("{} NaN", sums.nan)),
