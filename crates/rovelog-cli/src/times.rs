@@ -85,7 +85,7 @@ impl Times {
             offset,
             start: nanos(info.span().map(|span| span.0).or(info.start)),
             end: nanos(info.span().map(|span| span.1).or(info.end)),
-            last: nanos(info.end),
+            last: nanos(info.end).max(nanos(info.span().map(|span| span.1))),
             clock,
             base,
             format: TimeFormat::Seconds,

@@ -83,6 +83,8 @@ pub(crate) struct Index {
     shapes: Vec<RowShape>,
     /// Where the rows end.
     end: u64,
+    /// In which eras each topic has rows.
+    pub(crate) topic_eras: Vec<[bool; 3]>,
     /// The block that is being filled, counted from 1, and where it is full.
     number: u32,
     full_at: u64,

@@ -111,6 +111,7 @@ impl Walked {
             }
         }
         index.finish(&walk.definitions, bytes.len() as u64);
+        index.topic_eras = summary.eras(walk.header.timestamp.get(), walk.definitions.topics.len());
         summary.finish(&mut walk, data);
         let info = summary.info(&walk, bytes.len() as u64);
         Self { walk, index, info, described }
@@ -387,6 +388,10 @@ impl RowsOf<'_> {
 impl Blocks for RowsOf<'_> {
     fn span(&self, block: usize) -> Option<RangeInclusive<i64>> {
         let (era, block) = self.part(block);
+        let mut eras = self.reader.index().topic_eras.iter().zip(&self.wanted);
+        if !eras.any(|(eras, wanted)| *wanted && eras[era as usize]) {
+            return None;
+        }
         let (first, last) = self.reader.index().blocks[block].span(era)?;
         Some(first..=last)
     }

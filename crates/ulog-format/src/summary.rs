@@ -8,6 +8,7 @@ use rovelog_core::{Detail, LogInfo, Timestamp, UtcOffset, Value};
 use crate::definitions::{Definitions, RowShape};
 use crate::diagnostics as rules;
 use crate::frame::Walk;
+use crate::index::Era;
 use crate::message::{Message, level_number};
 use crate::px4;
 use crate::row::info_value;
@@ -185,6 +186,23 @@ impl Summary {
         let time =
             |micros| (stats.timed > 0).then(|| Timestamp::from_micros(micros, walk.clock.clock)).flatten();
         (topic.first, topic.last) = (time(stats.first), time(stats.last));
+    }
+
+    /// In which eras each of so many topics has rows, in a log that starts at `start`, microseconds.
+    pub(crate) fn eras(&self, start: u64, topics: usize) -> Vec<[bool; 3]> {
+        let start = i64::try_from(start).unwrap_or(i64::MAX).saturating_mul(1000);
+        let of = |stats: &Stats| {
+            let mut eras = [false; 3];
+            // A row without a time takes the log time.
+            eras[Era::Log as usize] = stats.timed < stats.count;
+            for interval in stats.times.intervals() {
+                eras[Era::Zero as usize] |= interval.first == 0;
+                eras[Era::Old as usize] |= interval.first < start && interval.last > 0;
+                eras[Era::Log as usize] |= interval.last >= start && interval.last > 0;
+            }
+            eras
+        };
+        (0..topics).map(|series| self.stats.get(series).map_or([false; 3], of)).collect()
     }
 
     /// Completes the topics when all of the log was scanned, and notes what lies outside of the data: `data`, where a
