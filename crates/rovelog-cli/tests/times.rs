@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, code, run_in, runs, shown, shown_in, snapshot, stdout};
+use common::{Place, code, run_in, runs, stdout};
 
 runs! {
     in "ulog";
