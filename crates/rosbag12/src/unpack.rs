@@ -99,13 +99,13 @@ pub fn first_bytes(file: &[u8], len: u64) -> Option<Vec<u8>> {
 /// Bytes that are unpacked at once.
 const CHUNK: usize = 1 << 20;
 
-/// The bag in `file`, unpacked if it is compressed; how it was, and how the compressed data end.
+/// A bag, and where it was compressed, how, and how the compressed data end.
+type Whole = (Bytes, Option<(Packed, Ending)>);
+
+/// The bag in `file`, unpacked if it is compressed.
 ///
 /// It is unpacked into memory, never beyond the limit: see "Compressed files" in docs/formats/rosbag.md.
-pub(crate) fn whole(
-    file: Bytes,
-    options: &BagOptions,
-) -> Result<(Bytes, Option<(Packed, Ending)>), BagError> {
+pub(crate) fn whole(file: Bytes, options: &BagOptions) -> Result<Whole, BagError> {
     let Some(packed) = Packed::of(&file) else { return Ok((file, None)) };
     let what = packed.name();
     let limit = options.read.limits.unpacked;
@@ -294,7 +294,7 @@ mod tests {
         let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packer.write_all(crate::wire::VERSION_LINE).unwrap();
         for _ in 0..64 {
-            packer.write_all(&[0; 1 << 20]).unwrap();
+            packer.write_all(&vec![0; 1 << 20]).unwrap();
         }
         let one = packer.finish().unwrap();
         let many = Bytes::from(one.repeat(80));

@@ -229,14 +229,13 @@ impl<R: BufRead> Read for Unpacked<R> {
                 State::Gzip(..) | State::Bzip2(_) => {
                     let (made, ended) = self.inflate(out)?;
                     if ended {
-                        self.state = match std::mem::replace(&mut self.state, State::Between) {
-                            State::Gzip(_, crc) => State::Sum([crc.sum(), crc.amount()]),
+                        let member = std::mem::replace(&mut self.state, State::Between);
+                        if let State::Gzip(_, crc) = member {
+                            self.state = State::Sum([crc.sum(), crc.amount()]);
+                        } else {
                             // The decoder has compared the checksum.
-                            _ => {
-                                self.any_checked = true;
-                                State::Between
-                            }
-                        };
+                            self.any_checked = true;
+                        }
                     }
                     if made > 0 {
                         return Ok(made);
