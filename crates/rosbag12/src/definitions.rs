@@ -89,12 +89,15 @@ enum Of {
     Named(Source, String),
 }
 
+/// The type of a definition and its text, by which equal ones are found.
+type TypeAndText = (Arc<[u8]>, Arc<[u8]>);
+
 /// All definitions of a bag.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
     records: Vec<Record>,
     by_topic: HashMap<Box<[u8]>, Vec<usize>>,
-    by_text: HashMap<(Arc<[u8]>, Arc<[u8]>), usize>,
+    by_text: HashMap<TypeAndText, usize>,
     by_md5: HashMap<Box<[u8]>, Vec<usize>>,
     by_type: HashMap<Box<[u8]>, Vec<usize>>,
     /// The own text of each type: its record, and where in the text.
