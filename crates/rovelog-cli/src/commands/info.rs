@@ -20,8 +20,7 @@ use crate::text::{count, escape, size, with_file};
 use crate::times::{Times, span_text};
 
 const MORE: &str = "\
-Reads the log once and decodes nothing: the time grows with its size alone. A damaged log is described all
-the same.
+Reads the log once and decodes nothing. A damaged log is described all the same.
 
 Examples:
   rovelog info flight.ulg
