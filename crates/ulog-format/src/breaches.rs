@@ -64,12 +64,11 @@ impl Breaches {
     pub(crate) fn value(&mut self, range: Range<u64>, key: Key<'_>, part: KeyValue<'_>) {
         let Some(ty) = key.type_name() else { return };
         match ty.fits_value(part.value.len()) {
-            Some(true) => {}
             Some(false) => self.lengths.add(range, || format!("{ty} {}", key.name)),
             None if Basic::parse(ty.base).is_none() && !self.custom.contains(ty.base) => {
                 self.custom.insert(ty.base.into());
             }
-            None => {}
+            Some(true) | None => {}
         }
     }
 

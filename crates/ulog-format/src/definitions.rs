@@ -152,7 +152,7 @@ impl Shapes {
     }
 }
 
-/// Subscriptions of a log at most: "The same msg_id must not be used twice", and there are 65 536 ids. Twice as many
+/// Subscriptions of a log at most: "The same `msg_id` must not be used twice", and there are 65 536 ids. Twice as many
 /// are kept all the same; a hostile log could use one id again and again.
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 1 << 17;
 
