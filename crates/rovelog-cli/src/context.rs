@@ -99,7 +99,7 @@ impl Context {
         let notices = Notices::new(global.verbose, paint, progress.clone());
         let mut options = ReadOptions::default();
         options.limits.unpacked = global.max_unpacked.unwrap_or(options.limits.unpacked);
-        Self { notices, progress, global, options }
+        Self { global, notices, progress, options }
     }
 
     /// A line about what was done, unless only results are wanted.

@@ -269,7 +269,7 @@ impl Times {
     }
 
     /// The time of the log's clock at a time in the base.
-    pub(crate) fn from_base(&self, in_base: i64) -> Option<i64> {
+    pub(crate) fn log_time_of(&self, in_base: i64) -> Option<i64> {
         match self.base {
             TimeBase::Utc => in_base.checked_sub(self.offset?),
             TimeBase::Boot => Some(in_base),

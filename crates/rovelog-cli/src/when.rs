@@ -56,7 +56,7 @@ impl Moment {
                 if times.base == TimeBase::Relative {
                     start()?;
                 }
-                times.from_base(nanos)
+                times.log_time_of(nanos)
             }
         };
         placed.ok_or_else(|| Failure::usage(format!("{option} {text} is out of range")))
@@ -76,7 +76,7 @@ impl Moment {
                 // Seconds, milliseconds or microseconds where nanoseconds are expected.
                 let inside = [SECOND, 1_000_000, 1000].into_iter().find_map(|unit| {
                     let nanos = number.checked_mul(unit)?;
-                    let placed = times.from_base(nanos)?;
+                    let placed = times.log_time_of(nanos)?;
                     ((first..=last).contains(&placed)).then(|| times.as_option(nanos))?
                 });
                 Some(inside.unwrap_or_else(|| {

@@ -24,7 +24,7 @@ fn on_terminal(folder: &Path, runs: &[Value]) -> Vec<(i64, Vec<u8>)> {
         .spawn()
         .expect("python3");
     let mut stdin = python.stdin.take().unwrap();
-    let lines: String = runs.iter().map(|run| format!("{run}\n")).collect();
+    let lines = runs.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let feeder = std::thread::spawn(move || stdin.write_all(lines.as_bytes()));
     let output = python.wait_with_output().unwrap();
     feeder.join().unwrap().unwrap();

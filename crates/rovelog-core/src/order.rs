@@ -110,12 +110,15 @@ fn last_before(blocks: &impl Blocks, start: i64) -> Vec<Place> {
     places
 }
 
+/// A time and an offset: what records are ordered by.
+type Moment = (i64, u64);
+
 /// An iterator over places in the order of (time, offset).
 #[derive(Debug)]
 pub struct InOrder<B> {
     blocks: B,
     /// Blocks that hold anything, by the first time and offset: these, the last ones, and the block.
-    order: Vec<((i64, u64), (i64, u64), usize)>,
+    order: Vec<(Moment, Moment, usize)>,
     ready: IntoIter<Place>,
     last: Option<Place>,
     kept: usize,

@@ -111,9 +111,7 @@ pub use detect::{Detection, Sign, detect};
 pub use formats::*;
 #[cfg(feature = "mmap")]
 pub use mmap::{end_on_shortened_log, end_without_memory};
-pub use open::{
-    companions, from_bytes, open, open_as, open_stream, open_watched, open_with, refuse_device,
-};
+pub use open::{companions, from_bytes, open, open_as, open_stream, open_watched, open_with, refuse_device};
 pub use watch::Watch;
 
 pub use rovelog_core as core;

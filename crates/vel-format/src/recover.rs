@@ -58,7 +58,9 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
     kept.sort_unstable_by_key(|(at, _)| *at);
     lost.sort_unstable_by_key(|range| range.start);
     let mut joined = Vec::new();
-    lost.into_iter().for_each(|range| ranges::push(&mut joined, range));
+    for range in lost {
+        ranges::push(&mut joined, range);
+    }
     let lost = joined;
 
     let messages: Vec<NewMessage<'_>> = kept.into_iter().map(|(_, message)| message).collect();

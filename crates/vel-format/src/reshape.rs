@@ -40,7 +40,7 @@ pub fn slice(log: &VelReader, select: &Select, out: impl Write) -> Result<Sliced
     places.sort_unstable();
     let messages: Vec<_> =
         places.iter().map(|place| NewMessage::copy(&log.message_of(&log.entries[*place]))).collect();
-    let written = write_copies(&messages, conventions(log), &log.walk.types, out)?;
+    let written = write_copies(&messages, &conventions(log), &log.walk.types, out)?;
     let topics = log.topics().iter().filter(|topic| select.keeps_topic(topic)).count();
     let others = places.len() as u64 - records;
     Ok(Sliced { records, others, topics, bytes: written.bytes, details: Vec::new() })
@@ -75,7 +75,7 @@ pub fn merge(logs: &[&VelReader], align: Align, out: impl Write) -> Result<Merge
     all.sort_by_key(|(nanos, number, place, _)| (*nanos, *number, *place));
     let messages: Vec<_> = all.into_iter().map(|(.., message)| message).collect();
     let options = WriteOptions { terminator: false, ..conventions(first) };
-    let written = write_copies(&messages, options, &first.walk.types, out)?;
+    let written = write_copies(&messages, &options, &first.walk.types, out)?;
     let names: std::collections::BTreeSet<&str> =
         logs.iter().flat_map(|log| log.topics()).map(|topic| topic.name.as_str()).collect();
     let records = logs.iter().map(|log| log.info().records).sum();

@@ -131,17 +131,16 @@ fn text(out: &mut Out, name: &str, several: bool, survey: &Survey, context: &Con
         writeln!(out, "{name}: valid, {warnings}")?;
         return Ok(());
     }
-    let mut verdict = format!("{name}: damaged, {}, {warnings}", count(lost.losses, "error"));
-    let records = |n, what: &str| format!("; {what}: {}", count(n, "record"));
+    write!(out, "{name}: damaged, {}, {warnings}", count(lost.losses, "error"))?;
     if lost.losses > 0 {
-        verdict += &format!("; lost: {}", count(lost.bytes, "byte"));
+        write!(out, "; lost: {}", count(lost.bytes, "byte"))?;
     }
     if lost.missing_records > 0 {
-        verdict += &records(lost.missing_records, "missing");
+        write!(out, "; missing: {}", count(lost.missing_records, "record"))?;
     }
     if lost.left_out_records > 0 {
-        verdict += &records(lost.left_out_records, "left out");
+        write!(out, "; left out: {}", count(lost.left_out_records, "record"))?;
     }
-    writeln!(out, "{verdict}")?;
+    writeln!(out)?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 mod leaves;
 mod plain;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -116,7 +116,7 @@ impl<'a> Records<'a> {
                 .at(self.file));
         };
         let keep = self.fields.keep(Some(schema)).unwrap_or(Keep::All);
-        let mut taken = HashSet::from(["time", "t_ns"].map(str::to_owned));
+        let mut taken = BTreeSet::from(["time", "t_ns"].map(str::to_owned));
         csv.write_field("time")?;
         csv.write_field("t_ns")?;
         for name in columns(schema, &keep) {

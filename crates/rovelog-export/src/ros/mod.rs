@@ -15,13 +15,11 @@ use crate::Loss;
 
 /// The name under which a topic is written, and what that loses.
 pub(crate) fn written_name(bag: &BagReader, topic: &Topic) -> (String, Vec<Loss>) {
-    match std::str::from_utf8(&bag.connections()[topic.id.index()].topic) {
-        Ok(own) => (own.to_owned(), Vec::new()),
-        Err(_) => {
-            let why = format!("its name is not UTF-8: it is written as {}", topic.name);
-            (topic.name.clone(), vec![Loss::new(&topic.name, "", why)])
-        }
+    if let Ok(own) = std::str::from_utf8(&bag.connections()[topic.id.index()].topic) {
+        return (own.to_owned(), Vec::new());
     }
+    let why = format!("its name is not UTF-8: it is written as {}", topic.name);
+    (topic.name.clone(), vec![Loss::new(&topic.name, "", why)])
 }
 
 /// The line between the types of a full text.

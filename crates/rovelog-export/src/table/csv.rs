@@ -1,6 +1,6 @@
 //! A topic as comma-separated values: columns fixed by the schema, RFC 4180.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
@@ -64,8 +64,10 @@ impl<'w> Csv<'w> {
             leaves.insert(0, timestamp);
         }
         if !pyulog {
-            let mut taken = HashSet::from(TIMES.map(str::to_owned));
-            leaves.iter_mut().for_each(|leaf| leaf.name = super::free_name(&mut taken, &leaf.name));
+            let mut taken = BTreeSet::from(TIMES.map(str::to_owned));
+            for leaf in &mut leaves {
+                leaf.name = super::free_name(&mut taken, &leaf.name);
+            }
         }
         let mut csv = Self {
             out,

@@ -31,7 +31,7 @@ pub enum Kind {
 }
 
 /// Returns `name`, with a `_` behind it for each column that has it already.
-pub fn free_name(taken: &mut std::collections::HashSet<String>, name: &str) -> String {
+pub fn free_name(taken: &mut std::collections::BTreeSet<String>, name: &str) -> String {
     let mut name = name.to_owned();
     while !taken.insert(name.clone()) {
         name.push('_');

@@ -150,12 +150,12 @@ pub fn write_log(
 /// another one: section 3 of docs/formats/vel.md.
 pub(crate) fn write_copies(
     messages: &[NewMessage<'_>],
-    options: WriteOptions,
+    options: &WriteOptions,
     types: &Types,
     out: impl Write,
 ) -> Result<Written, VelError> {
-    let size_rule = rule_that_is_read(messages, &[], &options, types)?;
-    write_log(messages, &WriteOptions { size_rule, ..options }, out)
+    let size_rule = rule_that_is_read(messages, &[], options, types)?;
+    write_log(messages, &WriteOptions { size_rule, ..options.clone() }, out)
 }
 
 /// Messages that settle the size rule, and one more.

@@ -92,7 +92,9 @@ fn stale() -> Made {
     let mut log = Log::new(BEGIN);
     let counted = |name| Shape::new(name).with("timestamp", U64).with("n", U8);
     let shapes = [plain(), counted("stuck"), counted("mission")];
-    shapes.iter().for_each(|shape| log.format(shape));
+    for shape in &shapes {
+        log.format(shape);
+    }
     let [t, stuck, mission] = [0, 1, 2].map(|id| log.subscribe(&shapes[usize::from(id)], 0, id));
     let at = |i: u16| BEGIN + 10_000 * u64::from(i);
     log.note("stale_times");

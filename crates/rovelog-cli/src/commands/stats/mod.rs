@@ -14,7 +14,6 @@ use serde::{Serialize, Serializer};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::LogArg;
-use crate::notices::note;
 use crate::output::Out;
 use crate::select::{FieldArgs, TopicArgs};
 use crate::table::{Align, Table};
@@ -183,7 +182,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             let names: Vec<_> = first.fields.iter().map(|line| line.field.clone()).collect();
             args.fields.demand_of(&names).map_err(here)?;
         }
-        None => note(&format!("no rows: {}", args.power.missed())),
+        None => context.note(&format!("no rows: {}", args.power.missed())),
     }
     let picked: HashSet<&str> = topics.iter().map(|topic| &*topic.name).collect();
     let sections: Sections<'_> = Box::new(sections.map(|mut section| {
@@ -266,7 +265,7 @@ fn text(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {
             let _ = write!(head, "  from {}", start.trim());
         }
         if let Some(rows) = &section.rows {
-            let _ = write!(head, "  {}", count(rows.parse().unwrap_or_default(), "row"));
+            let _ = write!(head, "  {}", count(rows.parse::<u64>().unwrap_or_default(), "row"));
         }
         let seconds = |nanos: &String| nanos.parse().ok().map(span_text);
         if let Some(duration) = section.duration_ns.as_ref().and_then(seconds) {
