@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use rovelog_core::span::STALE_TIMES;
-use rovelog_core::{Diagnostic, LogReader, ReadOptions, Severity, Value};
+use rovelog_core::{LogReader, ReadOptions, Severity, Value};
 use rovelog_testing::{Log, hex, json_of, read_json, sha256};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
