@@ -21,6 +21,9 @@ fn as_a_stream_knows(log: &RldReader, mut picture: Json) -> Json {
     }
     picture["start_ns"] = time(0);
     picture["end_ns"] = log.rows().checked_sub(1).map_or(Json::Null, time);
+    if !picture["data_ns"].is_null() {
+        picture["data_ns"] = Json::Array(vec![picture["start_ns"].clone(), picture["end_ns"].clone()]);
+    }
     picture.as_object_mut().expect("an object").remove("rld");
     picture
 }

@@ -165,7 +165,7 @@ runs! {
         "cat cut-in-payload.ulg --strict",
         "messages one-topic.ulg --level loud",
         "params one-topic.ulg none.ulg",
-        "stats one-topic.ulg -S 1s",
+        "schema one-topic.ulg -S 1s",
         "frobnicate";
 }
 

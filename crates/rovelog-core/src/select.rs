@@ -165,10 +165,10 @@ mod tests {
             let select = Select::topics(chosen.iter().copied()).with_fields(chosen.iter().copied());
             for name in names.into_iter().chain(["", "q", "q.w", "pos.x.y", "b", "c/0", "d/0"]) {
                 let topic = Topic::new(TopicId(0), name.to_owned(), String::new(), None);
-                let named = chosen.iter().any(|chosen| topic.answers_to(chosen));
-                assert_eq!(select.keeps_topic(&topic), named, "topic {name} of {chosen:?}");
-                let named = chosen.iter().any(|chosen| inside(chosen, name) || inside(name, chosen));
-                assert_eq!(select.keeps_field(name), named, "field {name} of {chosen:?}");
+                let expected = chosen.iter().any(|chosen| topic.answers_to(chosen));
+                assert_eq!(select.keeps_topic(&topic), expected, "topic {name} of {chosen:?}");
+                let expected = chosen.iter().any(|chosen| inside(chosen, name) || inside(name, chosen));
+                assert_eq!(select.keeps_field(name), expected, "field {name} of {chosen:?}");
             }
         }
     }

@@ -49,6 +49,14 @@ fn reading_and_recovering_have_one_account_of_loss() {
         let report = log.recover(&mut out, &RecoverOptions::default()).expect("memory takes it");
         let lost = &log.info().lost;
         lossy += u64::from(!lost.is_empty());
+        if report.unchanged && log.format().id == "ulog" {
+            // All that is lost was cut before data was appended, and stays: docs/formats/ulog.md, section 4.
+            let cut = log.diagnostics().counts().get("E-ULOG-002").copied().unwrap_or_default();
+            if (cut, log.info().size) != (lost.losses, out.len() as u64) {
+                wrong.push(format!("{name}: unchanged, with {lost}"));
+            }
+            continue;
+        }
         let read = (lost.bytes, lost.missing_records);
         let recovered = (report.lost_bytes(), report.missing_records);
         // Recovery of a ULog leaves out the subscription too of a topic that cannot be decoded.

@@ -68,7 +68,9 @@ impl Walked {
             walk.clock = walk.clock.until(end);
         }
         let mut summary = Summary::new();
-        let mut index = Index::new(walk.header.timestamp.get(), walk.clock.data_end);
+        // The first log time: that of rows without a time at the start.
+        let start = walk.clock.now;
+        let mut index = Index::new(start, walk.clock.data_end);
         let mut described = Vec::new();
         let window = Window::whole(bytes);
         loop {
@@ -111,7 +113,7 @@ impl Walked {
             }
         }
         index.finish(&walk.definitions, bytes.len() as u64);
-        index.topic_eras = summary.eras(walk.header.timestamp.get(), walk.definitions.topics.len());
+        index.topic_eras = summary.eras(start, walk.definitions.topics.len());
         summary.finish(&mut walk, data);
         let info = summary.info(&walk, bytes.len() as u64);
         Self { walk, index, info, described }
@@ -327,8 +329,7 @@ impl LogReader for UlogReader {
     }
 
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        let of = |wanted| RowsOf { reader: self, wanted };
-        let places = order::selected(self.topics(), select, of);
+        let places = order::selected(self.topics(), select, |wanted| RowsOf::new(self, wanted));
         Box::new(places.map(|place| Ok(self.record_at(place))))
     }
 
@@ -375,9 +376,17 @@ impl LogReader for UlogReader {
 struct RowsOf<'a> {
     reader: &'a UlogReader,
     wanted: Vec<bool>,
+    /// In which eras these topics have rows.
+    eras: [bool; 3],
 }
 
-impl RowsOf<'_> {
+impl<'a> RowsOf<'a> {
+    fn new(reader: &'a UlogReader, wanted: Vec<bool>) -> Self {
+        let of_wanted = reader.index().topic_eras.iter().zip(&wanted).filter(|(_, wanted)| **wanted);
+        let eras = Era::ALL.map(|era| of_wanted.clone().any(|(eras, _)| eras[era as usize]));
+        Self { reader, wanted, eras }
+    }
+
     /// The era and the block of the index that a number stands for.
     fn part(&self, number: usize) -> (Era, usize) {
         let blocks = self.reader.index().blocks.len();
@@ -388,8 +397,7 @@ impl RowsOf<'_> {
 impl Blocks for RowsOf<'_> {
     fn span(&self, block: usize) -> Option<RangeInclusive<i64>> {
         let (era, block) = self.part(block);
-        let mut eras = self.reader.index().topic_eras.iter().zip(&self.wanted);
-        if !eras.any(|(eras, wanted)| *wanted && eras[era as usize]) {
+        if !self.eras[era as usize] {
             return None;
         }
         let (first, last) = self.reader.index().blocks[block].span(era)?;

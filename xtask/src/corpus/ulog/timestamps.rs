@@ -76,8 +76,8 @@ fn zero_equal_falling() -> Made {
     let mut log = Log::new(START);
     let t = log.topic(&plain());
     for (i, us) in (0u16..).zip([time(0), 0, time(3), time(3), time(1), 1, time(2), 0]) {
-        if i == 4 {
-            // Said once, at the first of two.
+        if i == 1 {
+            // Said once, at the first of four: 0 is a time too.
             log.note("timestamps_fall");
         }
         log.row(&t, &values![us, f32::from(i)]);
@@ -110,6 +110,7 @@ fn stale() -> Made {
     for i in 62..120u16 {
         log.row(&t, &values![at(i), f32::from(i)]);
     }
+    log.note("timestamps_fall");
     log.row(&mission, &values![at(119), 3u8]);
     log.done()
 }

@@ -22,8 +22,9 @@ of VEL logs clouds, scans and images, the packets themselves with --raw; RLD log
 a second become an envelope of a thousand, and all samples with --full or, many in a message, --batch. Bags of V1.2 and before become bags of \
 V2.0 (bag2, .bag), which every reader of bags knows, or messages of ROS 2 in mcap (--ros2); payloads stay byte \
 for byte in bag2, and in mcap without --ros2. A table begins with the columns t_ns (the log's clock, \
-nanoseconds) and time (UTC, where the log tells it), then come the fields. What the output cannot carry is said, and the exit code is 3.
-CSV cells are written as they are: a text of the log that begins with = + - or @ is a formula to a spreadsheet.
+nanoseconds) and time (UTC, where the log tells it), then come the fields. CSV cells are written as they are: a \
+text of the log that begins with = + - or @ is a formula to a spreadsheet. What the output cannot carry is said, and \
+the exit code is 3.
 
 Examples:
   rovelog export flight.ulg -o flight/ --to parquet             a file per topic
