@@ -45,7 +45,8 @@ pub(crate) fn write<T: Send>(
 
 /// A new file that is not written on after a signal.
 pub(crate) fn create(path: &Path, signals: &Arc<Signals>) -> io::Result<BufWriter<Watched>> {
-    let file = File::create_new(path)?;
+    // It is there already, locked for this run.
+    let file = File::create(path)?;
     Ok(BufWriter::with_capacity(1 << 16, Watched { file, signals: Arc::clone(signals) }))
 }
 

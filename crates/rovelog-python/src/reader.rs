@@ -10,7 +10,9 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 use pyo3_arrow::ffi::to_schema_pycapsule;
 use rovelog::core::select::Names;
-use rovelog::{AnyLog, Bytes, Error, ErrorKind, RecoverOptions, Result, Schema, Select, Timestamp, Topic};
+use rovelog::{
+    AnyLog, Bytes, Error, ErrorKind, ReadOptions, RecoverOptions, Result, Schema, Select, Timestamp, Topic,
+};
 use rovelog_export::ExportError;
 
 use crate::errors::{self, Raise, of_arrow};
@@ -133,21 +135,29 @@ impl Reader {
     }
 }
 
+fn options(py: Python<'_>, types: Option<PathBuf>, max_unpacked: Option<u64>) -> PyResult<ReadOptions> {
+    let mut options = vel::declaring(py, types)?;
+    options.limits.unpacked = max_unpacked.unwrap_or(options.limits.unpacked);
+    Ok(options)
+}
+
 #[pymethods]
 impl Reader {
     /// Opens a file; `format` is an id, or none to look at the first bytes. With `alone`, files of the same log that
-    /// lie beside it stay closed. `types` is a file that declares message types.
+    /// lie beside it stay closed. `types` is a file that declares message types, `max_unpacked` the most bytes that a
+    /// compressed file may unpack to.
     #[staticmethod]
-    #[pyo3(signature = (path, format=None, alone=false, types=None))]
+    #[pyo3(signature = (path, format=None, alone=false, types=None, max_unpacked=None))]
     fn open(
         py: Python<'_>,
         path: PathBuf,
         format: Option<String>,
         alone: bool,
         types: Option<PathBuf>,
+        max_unpacked: Option<u64>,
     ) -> PyResult<Self> {
         let name = path.to_string_lossy().into_owned();
-        let mut options = vel::declaring(py, types)?;
+        let mut options = options(py, types, max_unpacked)?;
         options.alone = alone;
         let open = || rovelog::open_watched(&path, format.as_deref(), &options);
         let (log, watch) = errors::run_on(py, Some(&name), open)?;
@@ -156,15 +166,16 @@ impl Reader {
 
     /// Opens a log in memory, without copying it.
     #[staticmethod]
-    #[pyo3(signature = (data, format=None, name=None, types=None))]
+    #[pyo3(signature = (data, format=None, name=None, types=None, max_unpacked=None))]
     fn from_bytes(
         py: Python<'_>,
         data: PyBackedBytes,
         format: Option<String>,
         name: Option<String>,
         types: Option<PathBuf>,
+        max_unpacked: Option<u64>,
     ) -> PyResult<Self> {
-        let (bytes, options) = (Bytes::from_owner(data), vel::declaring(py, types)?);
+        let (bytes, options) = (Bytes::from_owner(data), options(py, types, max_unpacked)?);
         let memory = Some(bytes.clone());
         let log = errors::run_on(py, name.as_deref(), || match &format {
             None => rovelog::from_bytes(bytes, &options),
@@ -176,6 +187,15 @@ impl Reader {
     #[getter]
     fn path(&self) -> Option<&str> {
         self.origin.path()
+    }
+
+    /// The file of the log and all others that are read with it.
+    #[getter]
+    fn files(&self) -> Vec<String> {
+        let Some(path) = self.origin.path() else { return Vec::new() };
+        let others = rovelog::companions(path, Some(self.log.format().id));
+        let others = others.iter().map(|other| other.to_string_lossy().into_owned());
+        std::iter::once(path.to_owned()).chain(others).collect()
     }
 
     /// The summary that was made when the log was opened.

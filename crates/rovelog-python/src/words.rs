@@ -15,6 +15,7 @@ const WORDS: &[(&str, &str)] = &[
     ("--raw keeps", "raw=True keeps"),
     ("all of them: --full", "all of them: full=True"),
     ("--blobs keeps", "blobs=True keeps"),
+    ("(--max-unpacked 8GiB)", "(open(.., max_unpacked=8 << 30))"),
     ("--time-base boot", "time_base=\"boot\""),
     ("--time-base utc", "time_base=\"utc\""),
 ];

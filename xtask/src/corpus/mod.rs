@@ -210,6 +210,7 @@ mod tests {
         "too_many_topics",
         "too_many_subscriptions",
         "too_many_sections",
+        "many_topics",
         "bad_magic",
         "id_collision",
     ];

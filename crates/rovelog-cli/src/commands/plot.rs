@@ -26,6 +26,9 @@ Examples:
   rovelog plot flight.ulg cpuload -o load.svg              all fields of a topic
   rovelog plot flight.ulg --all -o all.html                everything, with zoom";
 
+/// The most topics that `--all` draws: a real log has a few hundred.
+const MOST_TOPICS: usize = 1000;
+
 /// Draw signals over time: in the terminal, as SVG, PNG, or HTML with zoom
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
@@ -103,7 +106,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let end = window.end.map_or(all.1, |end| end - 1);
     let size = size(args, kind);
     let mut panels = Vec::new();
-    let wanted = wanted(args, &log).map_err(here)?;
+    let wanted = wanted(args, &log, context).map_err(here)?;
     if args.window.is_open() {
         say_what_is_outside(&log, &wanted, context);
     }
@@ -203,11 +206,18 @@ fn grown(args: &Args, size: Size, plot: &Plot) -> Size {
     Size { height: args.height.unwrap_or(80 + 220 * panels), ..size }
 }
 
-/// The signals of each panel, with its title.
-fn wanted(args: &Args, log: &AnyLog) -> Result<Vec<(String, Vec<Signal>)>, Failure> {
+/// The signals of each panel, with its title. Of all topics, those that a picture has room for.
+fn wanted(args: &Args, log: &AnyLog, context: &Context) -> Result<Vec<(String, Vec<Signal>)>, Failure> {
     if args.all {
-        let topics = log.topics().iter().filter(|topic| topic.count > 0);
-        return Ok(topics.map(|topic| (topic.name.clone(), whole(log, topic))).collect());
+        let mut topics = log.topics().iter().filter(|topic| topic.count > 0);
+        let drawn = topics.by_ref().take(MOST_TOPICS);
+        let drawn = drawn.map(|topic| (topic.name.clone(), whole(log, topic))).collect();
+        let rest = topics.count();
+        if rest > 0 {
+            let text = format!("{} not drawn after the first {MOST_TOPICS}: name them", count(rest, "topic"));
+            context.notices.warn("topics that are not drawn", &text);
+        }
+        return Ok(drawn);
     }
     args.signals.iter().map(|text| Ok((text.clone(), signal(log, text)?))).collect()
 }

@@ -207,7 +207,7 @@ def _logger_csv(log: Log, path: str, force: bool, dates: bool) -> Converted:
     if log.format != "rld":
         what = f"the logger's CSV is for RLD logs, and this is one of {log.format}"
         raise UnsupportedError(what, path=log.path, next="leave the dialect out")
-    with partials([path], log.path, force) as parts:
+    with partials([path], log._sources, force) as parts:
         records, lost = _core.export_logger_csv(log._reader, parts[0], dates)
     return Converted("csv", records, [next(iter(log.topics))], [path], [Loss(*row) for row in lost])
 
@@ -215,7 +215,8 @@ def _logger_csv(log: Log, path: str, force: bool, dates: bool) -> Converted:
 def _one_file(
     log: Log, path: str, kind: str, chosen: dict[str, int], window: Window, force: bool, options: ExportOptions
 ) -> Converted:
-    with partials([path], log.path, force) as parts:
+    read = [*log._sources, *filter(None, [options["calibration"]])]
+    with partials([path], read, force) as parts:
         records, lost = _core.export_records(log._reader, kind, parts[0], [*chosen.values()], window, options)
     return Converted(kind, records, [*chosen], [path], [Loss(*row) for row in lost])
 
@@ -235,7 +236,7 @@ def _tables(
     records = 0
     numbers = [number for number, _ in named]
     for at in range(0, len(paths), OPEN):
-        with partials(paths[at : at + OPEN], log.path, force) as parts:
+        with partials(paths[at : at + OPEN], log._sources, force) as parts:
             outputs = list(zip(numbers[at : at + OPEN], parts, strict=True))
             rows, found = _core.export_tables(log._reader, kind, outputs, window, options)
         records += sum(rows)
@@ -252,7 +253,7 @@ def _paths_in_folder(log: Log, folder: str, kind: str, names: list[str], force: 
     paths = [os.path.join(folder, f"{stem}_{name.lstrip('_')}.{kind}") for name in names]
     # Whoever has to name another folder finds this one as it was.
     for path in paths:
-        demand_free(path, log.path, force)
+        demand_free(path, log._sources, force)
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:

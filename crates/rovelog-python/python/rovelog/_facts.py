@@ -9,7 +9,7 @@ class Outside(NamedTuple):
     """Records of a topic whose times lie far outside of those of all others.
 
     topic           the topic's name
-    count           the number of records
+    records         how many there are
     first_ns        the first of their times, ns of the log's clock
     last_ns         the last of them
     distance_ns     ns from the data to the nearest of them; negative before the data
@@ -17,7 +17,7 @@ class Outside(NamedTuple):
     """
 
     topic: str
-    count: int
+    records: int
     first_ns: int
     last_ns: int
     distance_ns: int

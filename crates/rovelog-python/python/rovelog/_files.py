@@ -1,13 +1,19 @@
-"""New files: whole or not there, never the input, and no file is replaced unasked."""
+"""New files: whole or not there, never an input, and no file is replaced unasked."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from rovelog._errors import ReadError
+from rovelog._errors import MissingFileError, ReadError
+
+try:
+    import fcntl
+except ImportError:  # Windows refuses to remove a file that another program has open
+    fcntl = None  # type: ignore[assignment]
 
 
 def place(out: str | os.PathLike[str]) -> str:
@@ -16,42 +22,90 @@ def place(out: str | os.PathLike[str]) -> str:
     return os.path.expanduser(path) if path.startswith("~") and not os.path.exists(path) else path
 
 
-def demand_free(path: str, source: str | None, force: bool) -> None:
-    """Raises where a file cannot be written: it is the input, a folder, or there already and not to be replaced."""
+def demand_free(path: str, sources: Iterable[str], force: bool) -> None:
+    """Raises where a file cannot be written: it is an input, a folder, or there already and not to be replaced."""
     if not os.path.exists(path):
         return
-    if source is not None and os.path.exists(source) and os.path.samefile(path, source):
-        raise ReadError("the output is the input", path=path, next="name another file")
+    _demand_no_input(path, sources)
     if os.path.isdir(path):
         raise ReadError("the output is a folder", path=path, next="name a file in it")
     if not force:
         raise ReadError("there is such a file already", path=path, next="name another file, or force=True")
 
 
+def _demand_no_input(path: str, sources: Iterable[str]) -> None:
+    if any(os.path.exists(source) and os.path.samefile(path, source) for source in sources):
+        raise ReadError("the output is the input", path=path, next="name another file")
+
+
 @contextlib.contextmanager
-def partials(paths: list[str], source: str | None, force: bool) -> Iterator[list[str]]:
-    """Names beside those of files to be written; the files get their own names only when all of them are whole."""
+def partials(paths: list[str], sources: Iterable[str], force: bool) -> Iterator[list[str]]:
+    """Names beside those of files to be written; the files get their own names only when all of them are whole.
+
+    Each is locked while it is written. One that is not locked was left by a program that was killed, and is replaced.
+    """
+    sources = list(sources)
     for path in paths:
-        demand_free(path, source, force)
-    parts = [f"{path}.partial" for path in paths]
-    _remove(parts)
+        demand_free(path, sources, force)
+    # A link stays a link: the file that it leads to is written.
+    targets = [os.path.realpath(path) for path in paths]
+    with contextlib.ExitStack() as stack:
+        claimed = [stack.enter_context(_claimed(f"{target}.partial", sources)) for target in targets]
+        yield [part for part, _ in claimed]
+        for (part, file), target in zip(claimed, targets, strict=True):
+            with contextlib.suppress(OSError):  # a file system that cannot
+                os.fsync(file)
+            if force and os.path.exists(target):
+                shutil.copymode(target, part)
+                os.replace(part, target)
+            else:
+                _name_new(part, target)
+
+
+@contextlib.contextmanager
+def _claimed(part: str, sources: list[str]) -> Iterator[tuple[str, int]]:
+    """An empty file that no other program writes, open; gone at the end unless it got another name."""
+    if os.path.exists(part):
+        _demand_no_input(part, sources)
     try:
-        yield parts
-        for part, path in zip(parts, paths, strict=True):
-            os.replace(part, path)
+        file = os.open(part, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        kind = MissingFileError if isinstance(error, FileNotFoundError) else ReadError
+        path = part.removesuffix(".partial")
+        raise kind(f"cannot write the output: {error.strerror}", path=path, next="name another file") from error
+    try:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                what = "another program is writing this output"
+                raise ReadError(what, path=part, next="wait until it is done, or name another file") from error
+            except OSError:  # a file system without locks
+                pass
+        os.truncate(file, 0)
+        try:
+            yield part, file
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(part)
     finally:
-        _remove(parts)
+        os.close(file)
 
 
-def _remove(paths: list[str]) -> None:
-    for path in paths:
-        if os.path.exists(path):
-            os.remove(path)
+def _name_new(part: str, target: str) -> None:
+    """Gives a whole file its name, unless another file got it meanwhile."""
+    try:
+        os.link(part, target)
+    except FileExistsError as error:
+        what = "another file got the name of the output"
+        raise ReadError(what, path=target, next="name another file, or force=True") from error
+    except OSError:  # a file system without hard links
+        os.replace(part, target)
 
 
 def whole(
-    out: str | os.PathLike[str], source: str | None, force: bool, write: Callable[[str], dict[str, Any]]
+    out: str | os.PathLike[str], sources: Iterable[str], force: bool, write: Callable[[str], dict[str, Any]]
 ) -> dict[str, Any]:
     """One new file, written under the name that `write` is given; what `write` returns."""
-    with partials([place(out)], source, force) as parts:
+    with partials([place(out)], sources, force) as parts:
         return write(parts[0])

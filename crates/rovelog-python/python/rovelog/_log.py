@@ -29,19 +29,22 @@ def open(
     format: str | None = None,
     strict: bool = False,
     types: str | os.PathLike[str] | None = None,
+    max_unpacked: int | None = None,
 ) -> Log:
     """Opens a log. Its headers are walked over once; nothing is decoded until it is asked for.
 
     `f` is a path (`~/x` too), the bytes of a log, a binary file object, or an http(s) address. `topics` restricts the log
     to a topic, or to some of them. `format` is an id (`ulog`) and leaves the first bytes unasked. Damage is no error: it is in `log.problems`, and a
     `DataLossWarning` says so once; with `strict=True` it is a `CorruptError`. `types` is a file that declares message types of
-    your own, of which VEL logs carry only ids; other formats have no use for it.
+    your own, of which VEL logs carry only ids; other formats have no use for it. `max_unpacked` is the most bytes that a
+    compressed bag may unpack to, 1 GiB unless it is given.
 
     Raises MissingFileError, ReadError, NotALogError (the message names what it looks like), UnreadableError, TopicNotFound.
     Where another program shortens the file later, whatever reads from the log raises ReadError.
-    On the command line: `rovelog info FILE`, with `--types`.
+    On the command line: `rovelog info FILE`, with `--types` and `--max-unpacked`.
     """
-    log = Log(_source.reader(f, format, types), topics)
+    log = Log(_source.reader(f, format, types, max_unpacked), topics)
+    log._types = [] if types is None else [os.fspath(types)]
     if strict and log.info.loss is not None:
         raise CorruptError(
             log.info.loss,
@@ -76,6 +79,7 @@ class Log:
 
     def __init__(self, reader: _core.Reader, topics: str | Iterable[str] | None = None) -> None:
         self._open_reader: _core.Reader | None = reader
+        self._types: list[str] = []
         self._wanted = None if topics is None else [topics] if isinstance(topics, str) else list(topics)
         facts = reader.info()
         facts["outside"] = [Outside(*outside) for outside in facts["outside"]]
@@ -94,6 +98,11 @@ class Log:
     def path(self) -> str | None:
         """The file, where the log came from one."""
         return self._reader.path
+
+    @property
+    def _sources(self) -> list[str]:
+        """The files that the log is read from, which no output may replace."""
+        return [*self._reader.files, *self._types]
 
     @property
     def name(self) -> str:
@@ -143,8 +152,11 @@ class Log:
 
     @property
     def duration(self) -> dt.timedelta | None:
-        """From start to end, floored to microseconds; `info.duration_ns` is exact."""
-        nanos = self._info.duration_ns
+        """How long the data lasts, without records whose times lie far outside of it (`info.outside`).
+
+        Floored to microseconds; `info.data_duration_ns` is exact, `info.duration_ns` is with all records.
+        """
+        nanos = self._info.data_duration_ns
         return None if nanos is None else dt.timedelta(microseconds=nanos // 1000)
 
     def utc(self, t_ns: int | None) -> dt.datetime | None:
@@ -248,7 +260,7 @@ class Log:
         `drop_stale` leaves out stretches of another time. `force` replaces a file that is there.
         Raises ReadError where the file cannot be written. On the command line: `rovelog recover FILE -o OUT`.
         """
-        return Recovered(**whole(out, self.path, force, lambda path: self._reader.recover(path, drop_stale)))
+        return Recovered(**whole(out, self._sources, force, lambda path: self._reader.recover(path, drop_stale)))
 
     def slice(
         self,
@@ -266,7 +278,7 @@ class Log:
         On the command line: `rovelog slice FILE -o OUT`.
         """
         names, window = self._names(topics), _times.window(start, end, self._info)
-        return Sliced(**whole(out, self.path, force, lambda path: self._reader.slice(path, names, window)))
+        return Sliced(**whole(out, self._sources, force, lambda path: self._reader.slice(path, names, window)))
 
     def close(self) -> None:
         """Lets go of the file; topics taken before keep it."""

@@ -23,23 +23,28 @@ HTTP_SILENCE = 30
 """Seconds without a byte after which a server is given up."""
 
 
-def reader(f: Source, format: str | None = None, types: str | os.PathLike[str] | None = None) -> _core.Reader:
+def reader(
+    f: Source,
+    format: str | None = None,
+    types: str | os.PathLike[str] | None = None,
+    max_unpacked: int | None = None,
+) -> _core.Reader:
     """Opens a log, of the format with this id or of that which its first bytes tell."""
     types = None if types is None else place(types)
     if isinstance(f, (bytes, bytearray, memoryview)):
         try:
-            return _core.Reader.from_bytes(bytes(f), format, types=types)
+            return _core.Reader.from_bytes(bytes(f), format, None, types, max_unpacked)
         except (NotALogError, UnreadableError) as error:
             raise _hinted(error, bytes(f)) from None
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
         scheme = SCHEME.match(path)
         if scheme is None:
-            return _core.Reader.open(place(path), format, types=types)
+            return _core.Reader.open(place(path), format, False, types, max_unpacked)
         if scheme[1].lower() in ("http", "https"):
-            return _core.Reader.from_bytes(_download(path), format, path, types)
+            return _core.Reader.from_bytes(_download(path), format, path, types, max_unpacked)
         if scheme[1].lower() == "file":
-            return _core.Reader.open(_local(path), format, types=types)
+            return _core.Reader.open(_local(path), format, False, types, max_unpacked)
         raise UnsupportedError(
             f"logs at {scheme[1]}:// cannot be opened yet",
             path=path,
@@ -51,7 +56,7 @@ def reader(f: Source, format: str | None = None, types: str | os.PathLike[str] |
     if not isinstance(data, bytes):
         raise TypeError("the file object gives text: open it with mode 'rb'")
     name = getattr(f, "name", None)
-    return _core.Reader.from_bytes(data, format, name if isinstance(name, str) else None, types)
+    return _core.Reader.from_bytes(data, format, name if isinstance(name, str) else None, types, max_unpacked)
 
 
 def _hinted(error: RovelogError, data: bytes) -> RovelogError:

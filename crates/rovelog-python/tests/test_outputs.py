@@ -1,0 +1,67 @@
+"""New files: never an input, taken over from programs that were killed, whole or not there."""
+
+import fcntl
+import gzip
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import rovelog as rl
+from conftest import CORPUS, real_file
+
+
+@pytest.fixture
+def split(tmp_path: Path) -> Path:
+    """The first file of a recording in several."""
+    for name in ("v4_split.rld", "v4_split_p1.rld", "v4_split_p2.rld"):
+        shutil.copy(real_file(f"rld/{name}"), tmp_path)
+    return tmp_path / "v4_split.rld"
+
+
+def test_no_part_of_the_input_is_the_output(split: Path, tmp_path: Path) -> None:
+    log = rl.open(split)
+    part = split.with_name(f"{split.stem}_p1.rld")
+    before = part.read_bytes()
+    link = tmp_path / "link.rld"
+    link.symlink_to(part)
+    for out in (split, part, link):
+        with pytest.raises(rl.ReadError, match="the output is the input"):
+            log.recover(out, force=True)
+        with pytest.raises(rl.ReadError, match="the output is the input"):
+            rl.convert(log, out, kind="mcap", force=True)
+    assert part.read_bytes() == before
+
+
+def test_a_partial_file_is_taken_over_unless_it_is_held(tmp_path: Path) -> None:
+    log = rl.open(CORPUS / "ulog" / "one-topic.ulg")
+    out, part = tmp_path / "out.ulg", tmp_path / "out.ulg.partial"
+    part.write_bytes(b"left by a program that was killed" * 1000)
+    log.recover(out)
+    assert out.read_bytes() == (CORPUS / "ulog" / "one-topic.ulg").read_bytes() and not part.exists()
+    part.write_bytes(b"held")
+    with part.open("r+b") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(rl.ReadError, match="another program is writing"):
+            log.recover(out, force=True)
+    assert part.read_bytes() == b"held"
+
+
+def test_a_replaced_file_keeps_its_mode_and_a_link_stays(tmp_path: Path) -> None:
+    log = rl.open(CORPUS / "ulog" / "one-topic.ulg")
+    out, link = tmp_path / "out.ulg", tmp_path / "link.ulg"
+    out.write_bytes(b"old")
+    out.chmod(0o600)
+    link.symlink_to(out)
+    log.recover(link, force=True)
+    assert link.is_symlink() and out.stat().st_mode & 0o777 == 0o600
+    assert out.read_bytes() == (CORPUS / "ulog" / "one-topic.ulg").read_bytes()
+    assert sorted(os.listdir(tmp_path)) == ["link.ulg", "out.ulg"]
+
+
+def test_what_a_bag_may_unpack_to(tmp_path: Path) -> None:
+    bag = tmp_path / "a.bag.gz"
+    bag.write_bytes(gzip.compress((CORPUS / "rosbag" / "recorded.bag").read_bytes()))
+    with pytest.raises(rl.RovelogError, match="max_unpacked=8 << 30"):
+        rl.open(bag, max_unpacked=1000)
+    assert rl.open(bag, max_unpacked=10_000).info.records == rl.open(CORPUS / "rosbag" / "recorded.bag").info.records
