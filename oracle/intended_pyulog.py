@@ -21,6 +21,7 @@ REASONS = {
     "D28": "subscriptions hold across an appended offset; pyulog drops the rows behind it",
     "D30": "damage: more rows, and none of pyulog's is missing",
     "D35": "everything behind the first space of a key is its name; pyulog stops at the next space",
+    "stale": "a time far behind all others does not move the log time; pyulog times by it whatever comes after",
     "start": "a header without a start time: the log starts at the median of its topics' first times",
 }
 
@@ -50,6 +51,9 @@ INTENDED = {
     },
     "ulog-rs__sample-small": {
         "3 padding columns in 1 topics only pyulog shows": "D10",
+    },
+    "corpus/timestamps-stale": {
+        "change (30590000, 'P', 1.5): pyulog (1200000000, 'P', 1.5)": "stale",
     },
     "corpus/appended-offset-inside-a-row": {
         "t/0: 5 rows more than pyulog's 5, which are all among ours": "D28",

@@ -18,6 +18,7 @@ REASONS = {
     "zero": "librosbag refuses the time 0",
     "order": "librosbag asks for a definition in front of the earliest message, the recorder wrote it in front of the first; an intact bag is copied as it is",
     "names": "Python reads no bag with topics of such names, with whatever index",
+    "header": "they take the first record for the bag header",
     "text mode": "a copy in which line ends were changed; we undo it",
     "empty": "they fail on a bag without records",
 }
@@ -43,12 +44,14 @@ INTENDED = [
         ],
         "wrong index",
     ),
+    ({"librosbag: Error seeking"}, ["gap+index-pos-out-of-range"], "wrong index"),
     ({NO_DEFINITION}, ["index-first-entry-is-data", "raw-padding", "raw_padding_2009"], "wrong index"),
     (
         {FORMAT + "fewer of the messages", FORMAT + "all messages", PAST_THE_END},
-        ["damaged+bag-in-a-message", "damaged_record", "unindexed_truncated"],
+        ["damaged+bag-in-a-message", "damaged-definition+indexed", "damaged_record", "unindexed_truncated"],
         "damage",
     ),
+    ({FORMAT + "fewer of the messages"}, ["bag-header-late"], "header"),
     (
         {FORMAT + "none of the messages", NO_DEFINITION},
         [
@@ -68,6 +71,7 @@ INTENDED = [
             "definition-hostile+deep",
             "definition-hostile+large-array",
             "definition-of-the-root-alone",
+            "robot",
             "sum-differs",
             "sum-wildcard",
             "types-without-fields",
@@ -82,9 +86,13 @@ INTENDED = [
     ),
     ({"ok, other values"}, ["types-scalars"], "normalised"),
     (
-        {"librosbag: Field"} | {f"recovered: librosbag Field of {count}" for count in (1, 2, 3)},
+        {"librosbag: Field"} | {f"recovered: librosbag Field of {count}" for count in (1, 2, 3, 4, 5)},
         [
             "bag-in-a-message",
+            "bytes-lost-in-a-message",
+            "bytes-lost-in-a-message+bag-in-it",
+            "damaged-header-length+behind-a-bag-in-a-message",
+            "robot",
             "damaged+bag-in-a-message",
             "definition-header-of-roslib",
             "definition-of-the-root-alone",

@@ -14,6 +14,7 @@ mod peers;
 mod process;
 mod python;
 mod size;
+mod source;
 mod stages;
 mod tidy;
 
@@ -43,6 +44,7 @@ const TASKS: &[Task] = &[
         "the Python package alone: types, stubs, tests, the wheel in an empty environment",
     ),
     ("tidy", tidy::command, "check dependency edges, licences, file lengths, paths, words"),
+    ("public", tidy::structure::command, "list what users of a crate can name: public CRATE"),
     (
         "oracle",
         oracle::command,

@@ -2,6 +2,7 @@
 
 mod dependencies;
 mod published;
+pub(crate) mod structure;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -56,6 +57,7 @@ pub(crate) fn check() -> Result<()> {
     found.extend(lengths(&root, &files)?);
     found.extend(local_paths(&root, &files));
     found.extend(undocumented_words(&root)?);
+    found.extend(structure::check(&ours)?);
     ensure!(found.is_empty(), "not tidy:\n  {}", found.join("\n  "));
     println!("tidy: {} crates, {} with dependencies, {} files", ours.len(), all.len(), files.len());
     Ok(())

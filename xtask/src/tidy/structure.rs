@@ -1,0 +1,70 @@
+//! The shape of the code: circles of files that import each other, and how much a crate shows. Limits only fall.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+
+use crate::source::{Crate, circles, public_items};
+
+/// The crates with circles or many public items: how many of each they may have.
+const LIMITS: &[(&str, usize, usize)] = &[
+    ("rovelog-core", 2, 770),
+    ("ulog-format", 3, 492),
+    ("rld-format", 1, 438),
+    ("rosbag12", 1, 319),
+    ("vel-format", 3, 506),
+    ("rovelog", 0, 65),
+    ("rovelog-export", 7, 266),
+    ("rovelog-cli", 6, usize::MAX),
+    ("rovelog-python", 1, usize::MAX),
+];
+
+/// The subcommand `public`: lists what users of a crate can name.
+pub(crate) fn command(args: &[String]) -> Result<()> {
+    let [name] = args else { bail!("usage: public CRATE") };
+    let metadata = super::metadata(&crate::root())?;
+    let (ours, _) = super::split(&metadata);
+    let root = ours.iter().filter_map(|package| library(package)).find(|library| library.0 == name);
+    let (_, root) = root.with_context(|| format!("no library is called {name}"))?;
+    let items = public_items(&Crate::read(Path::new(root))?);
+    for item in &items {
+        println!("{item}");
+    }
+    println!("{} public items", items.len());
+    Ok(())
+}
+
+/// What breaks a limit. `packages` are ours, of `cargo metadata`.
+pub(super) fn check(packages: &[&Value]) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for (name, root) in packages.iter().filter_map(|package| library(package)) {
+        let krate = Crate::read(Path::new(root))?;
+        let limits = LIMITS.iter().find(|limits| limits.0 == name);
+        let (most_circles, most_items) = limits.map_or((0, usize::MAX), |limits| (limits.1, limits.2));
+        let circles = circles(&krate);
+        if circles.len() > most_circles {
+            found.push(format!("{name}: {} circles of files, {most_circles} allowed:", circles.len()));
+            found.extend(circles.iter().map(|circle| format!("  {}", shown(circle))));
+        }
+        let items = public_items(&krate).len();
+        if items > most_items {
+            found.push(format!(
+                "{name}: {items} public items, {most_items} allowed: `cargo xtask public {name}`"
+            ));
+        }
+    }
+    Ok(found)
+}
+
+/// The name of a package and the root file of its library.
+fn library(package: &Value) -> Option<(&str, &str)> {
+    let targets = package["targets"].as_array()?;
+    let library =
+        targets.iter().find(|target| matches!(target["kind"][0].as_str(), Some("lib" | "cdylib")))?;
+    Some((package["name"].as_str()?, library["src_path"].as_str()?))
+}
+
+fn shown(circle: &[&Path]) -> String {
+    circle.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+}
