@@ -1,5 +1,6 @@
 //! Currents: a low and a high range as one, exact integers at the scale of the low one.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use crate::reader::RldReader;
@@ -71,20 +72,22 @@ impl Current {
 ///
 /// Only channels in amperes: what is stored without a calibration has no unit, and no scale to merge by.
 pub fn currents(channels: &[Channel]) -> Vec<Current> {
-    let find = |name: &str| {
-        let of =
-            |channel: &Channel| &*channel.name == name && channel.unit == Unit::Ampere && !channel.is_binary;
-        channels.iter().position(of)
-    };
-    let mut list: Vec<Current> = Vec::new();
+    // The first analog channel of a name and a unit.
+    let mut places: HashMap<(&str, Unit), usize> = HashMap::new();
+    for (place, channel) in channels.iter().enumerate().filter(|(_, channel)| !channel.is_binary) {
+        places.entry((&channel.name, channel.unit)).or_insert(place);
+    }
+    let find = |name: &str, unit| places.get(&(name, unit)).copied();
+    let (mut list, mut known) = (Vec::new(), HashSet::new());
     for channel in channels.iter().filter(|channel| channel.unit == Unit::Ampere) {
         let Some(stem) = channel.name.strip_suffix(['L', 'H']).filter(|stem| !stem.is_empty()) else {
             continue;
         };
-        if list.iter().any(|known| known.name == stem) {
+        if known.contains(stem) {
             continue;
         }
-        let (low, high) = (find(&format!("{stem}L")), find(&format!("{stem}H")));
+        let end = |end| find(&format!("{stem}{end}"), Unit::Ampere);
+        let (low, high) = (end('L'), end('H'));
         let scale = |at: Option<usize>| at.map(|at| channels[at].scale);
         let factor = match (scale(low), scale(high)) {
             (Some(low), Some(high)) => {
@@ -99,8 +102,8 @@ pub fn currents(channels: &[Channel]) -> Vec<Current> {
             _ => 1,
         };
         let number = stem.strip_prefix('I').unwrap_or(stem);
-        let volts = format!("V{number}");
-        let voltage = channels.iter().position(|c| *c.name == *volts && c.unit == Unit::Volt);
+        let voltage = find(&format!("V{number}"), Unit::Volt);
+        known.insert(stem);
         list.push(Current {
             name: stem.to_owned(),
             low,

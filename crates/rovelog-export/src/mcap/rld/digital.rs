@@ -1,5 +1,6 @@
 //! Digital inputs: a message for each row, or for those beside a change.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use rovelog::rld_format::{Channel, RldReader, Row};
@@ -22,7 +23,8 @@ impl<'a> Digital<'a> {
     pub(super) fn new(reader: &'a RldReader, changes: bool) -> Option<Self> {
         let channels = reader.channels();
         let inputs = channels.iter().enumerate().filter(|(_, channel)| channel.is_binary);
-        let bits: Vec<usize> = inputs.map(|(bit, _)| bit).filter(|bit| !is_range(channels, *bit)).collect();
+        let ranges = range_bits(channels);
+        let bits: Vec<usize> = inputs.map(|(bit, _)| bit).filter(|bit| !ranges.contains(bit)).collect();
         let field = |bit: &usize| {
             Field::new(channels[*bit].name.to_lowercase(), FieldType::Scalar(Scalar::Bool), "bit")
         };
@@ -71,7 +73,7 @@ impl<'a> Digital<'a> {
     }
 }
 
-/// Whether a binary channel says that others are in range.
-pub(super) fn is_range(channels: &[Channel], bit: usize) -> bool {
-    channels.iter().any(|channel| channel.valid == Some(bit))
+/// The binary channels that say whether others are in range.
+pub(super) fn range_bits(channels: &[Channel]) -> HashSet<usize> {
+    channels.iter().filter_map(|channel| channel.valid).collect()
 }

@@ -9,7 +9,7 @@ use rovelog::rld_format::clock::TimeMap;
 use rovelog::rld_format::unit::{Scale, Unit};
 use rovelog::{Field, FieldType, Scalar, Schema, Select};
 
-use super::digital::is_range;
+use super::digital::range_bits;
 use crate::ExportError;
 use crate::mcap::proto::{bytes, double, uint, varint};
 
@@ -87,7 +87,8 @@ impl<'a> Series<'a> {
                 add(Column::Current(number, scale), &named(&current.name, "A"), "A");
             }
         }
-        for (bit, channel) in channels.iter().enumerate().filter(|(bit, _)| is_range(channels, *bit)) {
+        let ranges = range_bits(channels);
+        for (bit, channel) in channels.iter().enumerate().filter(|(bit, _)| ranges.contains(bit)) {
             add(Column::Valid(bit), &named(&channel.name, ""), "");
         }
         if batch {
