@@ -157,9 +157,12 @@ pub(crate) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>, all: &s
     }
 }
 
+/// The names that are compared with a misspelt one: a hostile log has 65 536.
+const MOST_COMPARED: usize = 4096;
+
 /// The three of `names` that look most like `name`.
 fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut ranked: Vec<_> = names.map(|other| (distance(name, other), other)).collect();
+    let mut ranked: Vec<_> = names.take(MOST_COMPARED).map(|other| (distance(name, other), other)).collect();
     ranked.sort_unstable();
     ranked.dedup();
     ranked.into_iter().take(3).map(|(_, name)| name).collect()

@@ -6,7 +6,7 @@
 
 mod merged;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -202,7 +202,7 @@ impl RldReader {
             maps: HashMap::new(),
             words: vec![Vec::new(); words],
             times,
-            ranges: self.rows_selected(select),
+            ranges: self.rows_selected(select).into(),
             batch_rows: options.batch_rows.max(1) as u64,
         })
     }
@@ -256,7 +256,7 @@ pub struct RldBatches<'a> {
     words: Vec<Vec<u32>>,
     times: Option<(TimeMap, Room)>,
     /// Rows still to come.
-    ranges: Vec<Range<u64>>,
+    ranges: VecDeque<Range<u64>>,
     batch_rows: u64,
 }
 
@@ -398,12 +398,12 @@ impl Iterator for RldBatches<'_> {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let range = self.ranges.first_mut()?;
+        let range = self.ranges.front_mut()?;
         let end = range.end.min(range.start + self.batch_rows);
         let rows = range.start..end;
         range.start = end;
         if range.start >= range.end {
-            self.ranges.remove(0);
+            self.ranges.pop_front();
         }
         Some(self.batch(rows))
     }

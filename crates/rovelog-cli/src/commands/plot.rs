@@ -26,8 +26,8 @@ Examples:
   rovelog plot flight.ulg cpuload -o load.svg              all fields of a topic
   rovelog plot flight.ulg --all -o all.html                everything, with zoom";
 
-/// The most topics that `--all` draws: a real log has a few hundred.
-const MOST_TOPICS: usize = 1000;
+/// The most signals that `--all` draws: a large flight log has about 2500.
+const MOST_SIGNALS: usize = 10_000;
 
 /// Draw signals over time: in the terminal, as SVG, PNG, or HTML with zoom
 #[derive(clap::Args)]
@@ -209,12 +209,24 @@ fn grown(args: &Args, size: Size, plot: &Plot) -> Size {
 /// The signals of each panel, with its title. Of all topics, those that a picture has room for.
 fn wanted(args: &Args, log: &AnyLog, context: &Context) -> Result<Vec<(String, Vec<Signal>)>, Failure> {
     if args.all {
-        let mut topics = log.topics().iter().filter(|topic| topic.count > 0);
-        let drawn = topics.by_ref().take(MOST_TOPICS);
-        let drawn = drawn.map(|topic| (topic.name.clone(), whole(log, topic))).collect();
-        let rest = topics.count();
-        if rest > 0 {
-            let text = format!("{} not drawn after the first {MOST_TOPICS}: name them", count(rest, "topic"));
+        let topics = log.topics().iter().filter(|topic| topic.count > 0);
+        let (mut drawn, mut room, mut left_out) = (Vec::new(), MOST_SIGNALS, 0_usize);
+        for topic in topics {
+            if room == 0 {
+                left_out += 1;
+                continue;
+            }
+            let mut signals = whole(log, topic);
+            left_out += usize::from(signals.len() > room);
+            signals.truncate(room);
+            room -= signals.len();
+            drawn.push((topic.name.clone(), signals));
+        }
+        if left_out > 0 {
+            let text = format!(
+                "the first {MOST_SIGNALS} signals are drawn, {} not or not whole: name them",
+                count(left_out, "topic")
+            );
             context.notices.warn("topics that are not drawn", &text);
         }
         return Ok(drawn);
