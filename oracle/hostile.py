@@ -41,15 +41,33 @@ UNOPTIMIZED = 12
 PATIENCE = 4
 
 # What is beyond a limit and stays so for now: shape, command, and why.
+CHANNELS = "131 070 channels, each with its names and columns"
+FIELDS = "8192 columns with their buffers"
+ALIKE = "rows whose times come again and again are sorted in windows of 8 MiB; a small log is one window"
+SCHEMAS = "60 000 topics, each with a schema and a channel"
+SIGNALS = "10 000 lines, each with its values"
 KNOWN = {
     ("parameters.ulg", "params"): "870 000 parameters, each held with its defaults and changes",
     ("parameters.ulg", "params changed"): "the same",
     ("parameters.ulg", "diff"): "the same, of two logs",
-    ("topics.ulg", "plot"): "65 536 panels, each with its lines",
-    ("sources.vel", "plot"): "the same, with seven lines each",
-    ("sources.vel", "stats"): "460 000 fields, each with its sums",
     ("changes.ulg", "export mcap"): "800 000 changes of a parameter, held to be written between the records",
+    ("infos.ulg", "export mcap"): "infos, held to be written in front of the records",
+    ("types.ulg", "export mcap"): SCHEMAS,
+    ("undefined-topics.bag", "export mcap"): SCHEMAS,
+    ("undefined-topics.bag", "export ros2"): SCHEMAS,
+    ("wide.ulg", "export parquet"): FIELDS,
+    ("wide.bag", "export parquet"): FIELDS,
+    ("sources.vel", "stats"): "460 000 fields, each with its sums",
+    ("sources.vel", "extract"): "a file for each of more than 400 000 images",
     ("dropouts.ulg", "split"): "dropouts without a row have one time: the search for a cut passes over all of them each time",
+    ("empty-unknown.ulg", "split"): "the same, of messages of unknown kinds",
+    **{(shape, f"export {kind}"): ALIKE for shape in ("same-stamps.rld", "random-stamps.rld") for kind in ("parquet", "arrow", "csv")},
+    **{("channels.rld", name): CHANNELS for name in ("stats", "states", "plot", "plot svg", "report", "export parquet", "export arrow", "export csv")},
+    **{
+        (shape, name): SIGNALS
+        for shape in ("topics.ulg", "types.ulg", "wide.ulg", "wide.bag", "sources.vel")
+        for name in ("plot", "plot svg")
+    },
 }
 
 Run = collections.namedtuple("Run", "seconds memory read written code")
