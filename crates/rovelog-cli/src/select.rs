@@ -44,9 +44,9 @@ fn matches(regex: &Regex, topic: &Topic) -> bool {
     regex.is_match(&topic.name) || topic.name.strip_suffix("/0").is_some_and(|name| regex.is_match(name))
 }
 
-/// Whether `pattern` is a regular expression for the whole name of `topic`.
-fn is_match(pattern: &str, topic: &Topic) -> bool {
-    whole(pattern).is_ok_and(|regex| matches(&regex, topic))
+/// Whether `pattern` is a regular expression for the whole name of one of `topics`.
+fn fits_any(pattern: &str, topics: &[Topic]) -> bool {
+    whole(pattern).is_ok_and(|regex| topics.iter().any(|topic| matches(&regex, topic)))
 }
 
 /// Topics whose state at the start of a window counts.
@@ -101,7 +101,7 @@ impl TopicArgs {
             if !topics.iter().any(|topic| topic.answers_to(name)) {
                 let failure = unknown_topic(name, topics);
                 let regex = name.replace('*', ".*").replace('?', ".");
-                let fits = regex != *name && topics.iter().any(|topic| is_match(&regex, topic));
+                let fits = regex != *name && fits_any(&regex, topics);
                 return Err(if fits {
                     failure.next(format!("for a pattern: -y '{regex}'"))
                 } else {
@@ -113,8 +113,7 @@ impl TopicArgs {
             if !topics.iter().any(|topic| matches(regex, topic)) {
                 let pattern = regex.as_str().trim_start_matches("^(?:").trim_end_matches(")$");
                 let longer = [format!("{pattern}.*"), format!(".*{pattern}.*")];
-                let next = match longer.iter().find(|regex| topics.iter().any(|topic| is_match(regex, topic)))
-                {
+                let next = match longer.iter().find(|regex| fits_any(regex, topics)) {
                     Some(regex) => format!("for a part of the name: -y '{regex}'"),
                     None => near_topics(pattern, topics),
                 };
