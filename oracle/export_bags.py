@@ -10,6 +10,7 @@ What a reader says otherwise has to be in `INTENDED`; what stands there and does
 import base64
 import collections
 import dataclasses
+import json
 import math
 import pathlib
 import struct
