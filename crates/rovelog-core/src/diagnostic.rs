@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::Limits;
+use crate::text::count;
 
 /// How much a [`Diagnostic`] matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,7 +75,6 @@ macro_rules! rules {
 /// Says in one line what is lost: "4 bytes in 1 place could not be read; 2 records are missing".
 impl fmt::Display for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = |n: u64, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
         let are = |n: u64| if n == 1 { "is" } else { "are" };
         let mut said = Vec::new();
         if self.bytes > 0 {
