@@ -4,7 +4,7 @@
 //! writes, and is viewed in place at any alignment.
 
 use std::fmt;
-use std::io::{Read, Seek, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 
 use binrw::{BinRead, BinResult, BinWrite, Endian};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -46,6 +46,63 @@ macro_rules! fixed {
 
         const _: () = assert!(size_of::<$name>() == $size);
     )* };
+}
+
+/// What is left of `all`, the bytes that are being read: for the last field of a structure. Borrowed, so a declaration
+/// with tails reads without a copy, and writes what it has read.
+///
+/// ```
+/// use binrw::{BinRead, BinWrite, binrw};
+/// use rovelog_core::wire::{counted, rest};
+///
+/// #[binrw]
+/// #[brw(little)]
+/// #[br(import(all: &'a [u8]))]
+/// struct Info<'a> {
+///     #[br(temp)]
+///     #[bw(try_calc = u8::try_from(key.len()))]
+///     key_len: u8,
+///     #[br(parse_with = counted, args(all, key_len.into()))]
+///     key: &'a [u8],
+///     #[br(parse_with = rest, args(all))]
+///     value: &'a [u8],
+/// }
+///
+/// let bytes = b"\x03keyvalue";
+/// let info = Info::read_args(&mut std::io::Cursor::new(bytes), (bytes,))?;
+/// assert_eq!((info.key, info.value), (&b"key"[..], &b"value"[..]));
+/// # let mut out = std::io::Cursor::new(Vec::new());
+/// # info.write(&mut out)?;
+/// # assert_eq!(out.into_inner(), bytes);
+/// # Ok::<(), binrw::Error>(())
+/// ```
+///
+/// # Errors
+/// Where the reader cannot be moved.
+#[inline]
+pub fn rest<'a, R: Read + Seek>(reader: &mut R, _: Endian, (all,): (&'a [u8],)) -> BinResult<&'a [u8]> {
+    let at = usize::try_from(reader.stream_position()?).unwrap_or(usize::MAX);
+    let left = all.get(at..).unwrap_or_default();
+    reader.seek(SeekFrom::Start(all.len() as u64))?;
+    Ok(left)
+}
+
+/// The next `len` of `all`, the bytes that are being read; see [`rest`].
+///
+/// # Errors
+/// Where fewer are left: nothing is reserved for them before.
+#[inline]
+pub fn counted<'a, R: Read + Seek>(
+    reader: &mut R,
+    _: Endian,
+    (all, len): (&'a [u8], u64),
+) -> BinResult<&'a [u8]> {
+    let at = reader.stream_position()?;
+    let index = |at: u64| usize::try_from(at).ok();
+    let bytes = index(at).zip(index(at.saturating_add(len))).and_then(|(from, to)| all.get(from..to));
+    let bytes = bytes.ok_or_else(|| binrw::Error::Io(ErrorKind::UnexpectedEof.into()))?;
+    reader.seek(SeekFrom::Start(at + len))?;
+    Ok(bytes)
 }
 
 macro_rules! le_ints {
