@@ -179,8 +179,8 @@ impl From<VelError> for Error {
     fn from(error: VelError) -> Self {
         let meaning = error.meaning();
         match error {
-            VelError::Io(error) => Self::io(crate::ID, error),
-            error => Self::explained(crate::ID, meaning, error),
+            VelError::Io(error) => Self::io(crate::wire::INFO.id, error),
+            error => Self::explained(crate::wire::INFO.id, meaning, error),
         }
     }
 }

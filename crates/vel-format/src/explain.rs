@@ -1,12 +1,16 @@
 //! Every choice that was made from the file at hand, with its evidence: `rovelog info --explain`.
 
 use rovelog_core::text::count;
-use rovelog_core::{Detail, Value};
+use rovelog_core::{Clock, Detail, LogInfo, Timestamp, Value};
 
-use crate::frame::Walk;
+use crate::diagnostics as rules;
+use crate::gps::UtcFit;
 use crate::indexing::{IndexOrigin, IndexState};
 use crate::locate::Found;
-use crate::summary::{Counts, Meaning};
+use crate::message::text;
+use crate::scan::Walk;
+use crate::schema::raw_topic;
+use crate::state::{Counts, Meaning, Summary};
 
 /// A point that the specification leaves open, as it was settled for one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +32,121 @@ impl Choice {
     }
 }
 
-pub(crate) fn choices(
+impl Summary {
+    /// The summary; `size` is the length of the file.
+    pub(crate) fn info(&self, walk: &Walk, state: &IndexState, meaning: &Meaning, size: u64) -> LogInfo {
+        let header = walk.start.header;
+        let version = format!("{}.{}", header.major.get(), header.minor.get());
+        let mut info = LogInfo::new(version, size);
+        let at = |nanos| Timestamp::new(nanos, Clock::LogStart);
+        (info.start, info.end) = (self.span.map(|span| at(span.0)), self.span.map(|span| at(span.1)));
+        info.data.clone_from(&self.data);
+        info.utc = meaning.gps.utc.as_ref().map(UtcFit::offset);
+        info.records = self.topics.iter().map(|topic| topic.count).sum();
+        info.judge(&walk.diagnostics, &rules::CUT);
+        info.details = self.details(walk, state, meaning, size);
+        info
+    }
+
+    /// The choices that were made from the file, each with its evidence.
+    pub(crate) fn choices(&self, walk: &Walk, state: &IndexState, meaning: &Meaning) -> Vec<Choice> {
+        choices(walk, &self.counts, state, meaning, !self.fixes.is_empty())
+    }
+
+    fn details(&self, walk: &Walk, state: &IndexState, meaning: &Meaning, size: u64) -> Vec<Detail> {
+        let choices = self.choices(walk, state, meaning);
+        let mut details = vec![index_detail(walk, state), choices_detail(&choices)];
+        let counts = &self.counts;
+        details.push(Detail::hidden("messages", Value::count(counts.messages)));
+        if counts.invalid > 0 {
+            let text = format!("{} marked as not valid", counts.invalid);
+            details.push(Detail::new("invalid", text, Value::count(counts.invalid)));
+        }
+        if let Some(ended) = counts.ended {
+            let tail = size.saturating_sub(ended);
+            let text = match (counts.left_out, tail) {
+                (0, 0) => "end mark".to_owned(),
+                (0, _) => format!("end mark, {} behind it", count(tail, "byte")),
+                (left_out, _) => {
+                    format!(
+                        "end mark, {} left out behind it ({})",
+                        count(left_out, "message"),
+                        count(tail, "byte")
+                    )
+                }
+            };
+            let value =
+                [("tail_bytes", Value::count(tail)), ("left_out_messages", Value::count(counts.left_out))];
+            details.push(Detail::new("end", text, Value::record(value)));
+        }
+        details.extend(self.unknown_detail());
+        details.extend(self.velodyne_detail(meaning));
+        details.extend(self.laser_detail());
+        details
+    }
+
+    fn unknown_detail(&self) -> Option<Detail> {
+        let mut unknown: Vec<_> =
+            self.raws.keys().filter(|key| self.decoder.types.find(key.0, key.1).is_none()).collect();
+        unknown.sort_unstable();
+        if unknown.is_empty() {
+            return None;
+        }
+        let name = |(id, version): &(u32, i32)| {
+            let name = raw_topic(*id, *version);
+            match crate::hash::suggest(*id) {
+                Some(likely) => format!("{name} (perhaps {likely})"),
+                None => name,
+            }
+        };
+        let value = unknown.iter().map(|(id, version)| {
+            let suggested =
+                crate::hash::suggest(*id).map_or(Value::Null, |name| Value::Text(name.to_owned()));
+            Value::record([
+                ("type_id", Value::Text(format!("0x{id:08X}"))),
+                ("version", Value::Int((*version).into(), 32)),
+                ("suggested", suggested),
+            ])
+        });
+        let text = unknown.iter().map(|key| name(key)).collect::<Vec<_>>().join(", ");
+        Some(Detail::new("unknown_types", text, Value::List(value.collect())))
+    }
+
+    fn velodyne_detail(&self, meaning: &Meaning) -> Option<Detail> {
+        let packets = self.counts.packets;
+        if packets == 0 {
+            return None;
+        }
+        let sensor = meaning.velodyne.as_ref();
+        let text = match sensor {
+            Some(sensor) => {
+                format!(
+                    "{}, {} returns, {}",
+                    sensor.model.name(),
+                    sensor.mode.name(),
+                    count(packets, "packet")
+                )
+            }
+            None => format!("unknown model, {}", count(packets, "packet")),
+        };
+        let word = |word: Option<&str>| word.map_or(Value::Null, |word| Value::Text(word.to_owned()));
+        let value = Value::record([
+            ("model", word(sensor.map(|sensor| sensor.model.name()))),
+            ("returns", word(sensor.map(|sensor| sensor.mode.name()))),
+            ("packets", Value::count(packets)),
+        ]);
+        Some(Detail::new("velodyne", text, value))
+    }
+
+    fn laser_detail(&self) -> Option<Detail> {
+        let mut names: Vec<String> = self.lasers.keys().map(|name| text(name).into_owned()).collect();
+        names.sort_unstable();
+        let value = Value::List(names.iter().map(|name| Value::Text(name.clone())).collect());
+        (!names.is_empty()).then(|| Detail::hidden("laser_scanners", value))
+    }
+}
+
+fn choices(
     walk: &Walk,
     counts: &Counts,
     state: &IndexState,
@@ -115,7 +233,7 @@ fn index(state: &IndexState) -> Option<Choice> {
 }
 
 /// The detail `index`.
-pub(crate) fn index_detail(walk: &Walk, state: &IndexState) -> Detail {
+fn index_detail(walk: &Walk, state: &IndexState) -> Detail {
     let entries = walk.start.claimed;
     let (text, origin, why) = match state {
         IndexState::Absent => ("absent".to_owned(), None, None),
@@ -138,7 +256,7 @@ pub(crate) fn index_detail(walk: &Walk, state: &IndexState) -> Detail {
 }
 
 /// The detail `choices`.
-pub(crate) fn choices_detail(choices: &[Choice]) -> Detail {
+fn choices_detail(choices: &[Choice]) -> Detail {
     let short = |choice: &Choice| {
         let assumed = if choice.assumed { " (assumed)" } else { "" };
         format!("{} {}{assumed}", choice.what.replace('_', " "), choice.choice)

@@ -116,7 +116,7 @@
 //! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
 //! - [`message`]: the same messages as borrowed views.
 //! - [`declared`] and [`hash`]: message types of your own, and how ids come from names.
-//! - `frame`, `locate` and `plausible` (private): one walk over the messages of sound and damaged logs.
+//! - `scan`, `locate` and `validate` (private): one walk over the messages of sound and damaged logs.
 //! - [`VelReader`]: random access to a log in memory or in a mapped file; [`VelStream`]: one pass over a pipe, in
 //!   bounded memory. Both hand out [`Record`]s.
 //! - [`velodyne`], [`laser`], [`images`], [`gps`], [`pose`]: what the sensors mean: points, revolutions, scans,
@@ -133,7 +133,6 @@ pub mod declared;
 pub mod diagnostics;
 mod error;
 pub mod explain;
-mod frame;
 pub mod gps;
 pub mod hash;
 pub mod images;
@@ -141,22 +140,23 @@ mod indexing;
 pub mod laser;
 mod locate;
 pub mod message;
-mod plausible;
 pub mod pose;
 mod reader;
 mod recover;
 pub mod reshape;
+mod scan;
 pub mod schema;
+mod state;
 mod stream;
-mod summary;
 mod usage;
+mod validate;
 pub mod velodyne;
 pub mod wire;
 pub mod writer;
 
 use std::io::Write;
 
-use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Signature};
+use rovelog_core::{Align, Bytes, FormatInfo, Merged, Records, Result, Sliced, Usage};
 
 #[cfg(feature = "arrow")]
 pub use columns::{PointBatches, TopicBatches};
@@ -166,8 +166,8 @@ pub use hash::simple_hash;
 pub use indexing::{IndexOrigin, IndexState};
 pub use message::{Kind, Message, Payload, SizeRule};
 pub use reader::VelReader;
+pub use state::Meaning;
 pub use stream::VelStream;
-pub use summary::Meaning;
 pub use writer::{NewMessage, VelWriter, WriteOptions};
 
 // Who depends on this crate alone finds here what opens a log and reads it, and the names of what that gives.
@@ -177,23 +177,12 @@ pub use rovelog_core::{
     Select, Topic, Value,
 };
 
-/// The format's id.
-pub(crate) const ID: &str = "vel";
-
-static INFO: FormatInfo = Vel::INFO;
-
 /// The VEL format.
 #[derive(Clone, Copy, Debug)]
 pub struct Vel;
 
 impl Format for Vel {
-    const INFO: FormatInfo = FormatInfo {
-        id: ID,
-        name: "VEL",
-        about: "mixed-sensor log of Koblenz",
-        extensions: &["vel"],
-        signatures: &[Signature(&wire::MAGIC)],
-    };
+    const INFO: FormatInfo = wire::INFO;
     type Reader = VelReader;
     type Stream = VelStream<Box<dyn std::io::Read + Send>>;
 
@@ -209,5 +198,49 @@ impl Format for Vel {
 
     fn merge(logs: &[&VelReader], align: Align, out: &mut dyn Write) -> Result<Merged> {
         Ok(reshape::merge(logs, align, out)?)
+    }
+}
+
+impl LogReader for VelReader {
+    fn format(&self) -> &'static FormatInfo {
+        &wire::INFO
+    }
+
+    fn info(&self) -> &LogInfo {
+        &self.info
+    }
+
+    fn topics(&self) -> &[Topic] {
+        &self.summary.topics
+    }
+
+    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
+        let places = self.selected(select);
+        Box::new(places.filter_map(|place| self.record(&self.entries[place])).map(Ok))
+    }
+
+    #[cfg(feature = "arrow")]
+    fn columns<'a>(&'a self, topic: &Topic, select: &Select) -> Result<rovelog_core::Batches<'a>> {
+        Ok(Box::new(self.topic_batches(topic, select)?))
+    }
+
+    fn definition(&self, topic: &Topic) -> Option<String> {
+        topic.schema.as_deref().map(schema::definition)
+    }
+
+    fn diagnostics(&self) -> &Diagnostics {
+        &self.walk.diagnostics
+    }
+
+    fn usage(&self) -> Vec<Usage> {
+        usage::usage(self)
+    }
+
+    fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> Result<Recovery> {
+        Ok(recover::recover(self, out)?)
+    }
+
+    fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced> {
+        Ok(reshape::slice(self, select, out)?)
     }
 }

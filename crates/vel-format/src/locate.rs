@@ -6,7 +6,7 @@ use rovelog_core::window::{NeedMore, Window};
 use crate::declared::Types;
 use crate::error::VelError;
 use crate::message::SizeRule;
-use crate::plausible::{Evidence, Judge, Seen, size_rule};
+use crate::validate::{Evidence, Judge, Seen, size_rule};
 use crate::wire::{FileHeader, HEADER_LEN, MAGIC, TERMINATOR};
 
 /// Entries beyond this are no index: 48 days, one entry a second.

@@ -1,25 +1,21 @@
 //! The random-access reader: a log in memory or in a mapped file.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
 use rovelog_core::window::Window;
-use rovelog_core::{
-    Bytes, Clock, Diagnostics, FormatInfo, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions,
-    Recovery, Select, Sliced, Timestamp, Topic, Usage,
-};
+use rovelog_core::{Bytes, Clock, LogInfo, LogReader as _, ReadOptions, Record, Select, Timestamp, Topic};
 
 use crate::declared::Types;
 use crate::error::VelError;
 use crate::explain::Choice;
-use crate::frame::{Rules, Step, Walk, view};
 use crate::gps::Fix;
 use crate::indexing::IndexState;
 use crate::locate::Begin;
 use crate::message::{Kind, Message, Payload, SizeRule};
-use crate::summary::{Meaning, Reading, Summary};
+use crate::scan::{Rules, Step, Walk, view};
+use crate::state::{Meaning, Reading, Summary};
 use crate::wire::{FileHeader, HEADER_LEN};
 
 /// A message without a topic: its payload cannot be read.
@@ -68,10 +64,10 @@ pub struct VelReader {
     #[cfg(feature = "arrow")]
     by_topic: std::sync::OnceLock<ByTopic>,
     pub(crate) parts: Vec<Part>,
-    summary: Summary,
+    pub(crate) summary: Summary,
     index: IndexState,
     meaning: Meaning,
-    info: LogInfo,
+    pub(crate) info: LogInfo,
 }
 
 impl VelReader {
@@ -175,7 +171,7 @@ impl VelReader {
 
     /// The position messages, usable or not, in file order.
     pub fn fixes(&self) -> &[Fix] {
-        self.summary.fixes()
+        &self.summary.fixes
     }
 
     /// The types with a layout: those of the specification, and those declared.
@@ -254,7 +250,7 @@ impl VelReader {
         }
     }
 
-    fn record(&self, entry: &Entry) -> Option<Record<'_>> {
+    pub(crate) fn record(&self, entry: &Entry) -> Option<Record<'_>> {
         let topic = self.topic_of(entry)?;
         let time = Some(Timestamp::new(entry.nanos, Clock::LogStart));
         let data = self.message_of(entry).data;
@@ -366,53 +362,5 @@ impl Summary {
             Step::Message { .. } | Step::End => return None,
         };
         Some(Part { range, what })
-    }
-}
-
-impl LogReader for VelReader {
-    fn format(&self) -> &'static FormatInfo {
-        &crate::INFO
-    }
-
-    fn info(&self) -> &LogInfo {
-        &self.info
-    }
-
-    fn topics(&self) -> &[Topic] {
-        &self.summary.topics
-    }
-
-    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        let places = self.selected(select);
-        Box::new(places.filter_map(|place| self.record(&self.entries[place])).map(Ok))
-    }
-
-    #[cfg(feature = "arrow")]
-    fn columns<'a>(
-        &'a self,
-        topic: &Topic,
-        select: &Select,
-    ) -> rovelog_core::Result<rovelog_core::Batches<'a>> {
-        Ok(Box::new(self.topic_batches(topic, select)?))
-    }
-
-    fn definition(&self, topic: &Topic) -> Option<String> {
-        topic.schema.as_ref().map(|schema| crate::schema::definition(schema))
-    }
-
-    fn diagnostics(&self) -> &Diagnostics {
-        &self.walk.diagnostics
-    }
-
-    fn usage(&self) -> Vec<Usage> {
-        crate::usage::usage(self)
-    }
-
-    fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> rovelog_core::Result<Recovery> {
-        Ok(crate::recover::recover(self, out)?)
-    }
-
-    fn slice(&self, select: &Select, out: &mut dyn Write) -> rovelog_core::Result<Sliced> {
-        Ok(crate::reshape::slice(self, select, out)?)
     }
 }

@@ -7,11 +7,11 @@ use rovelog_core::window::Window;
 use rovelog_core::{Detail, LogReader, Recovery, Value, ranges};
 
 use crate::error::VelError;
-use crate::frame::view;
 use crate::indexing::{IndexOrigin, IndexState};
 use crate::locate::INDEX_AT;
 use crate::reader::{PartKind, VelReader};
 use crate::reshape::conventions;
+use crate::scan::view;
 use crate::writer::{NewMessage, WriteOptions, rule_that_is_read, write_all};
 
 /// Writes the best valid log that `log` still holds.

@@ -10,9 +10,9 @@ use rovelog_core::{
 
 use crate::declared::Types;
 use crate::error::VelError;
-use crate::frame::{Rules, Step, Walk, view};
 use crate::locate::Begin;
-use crate::summary::Summary;
+use crate::scan::{Rules, Step, Walk, view};
+use crate::state::Summary;
 
 /// A VEL log that comes from a pipe.
 ///
@@ -80,7 +80,7 @@ impl<R: Read> VelStream<R> {
 
 impl<R: Read + Send> LogStream for VelStream<R> {
     fn format(&self) -> &'static FormatInfo {
-        &crate::INFO
+        &crate::wire::INFO
     }
 
     fn next_record(&mut self) -> rovelog_core::Result<Option<Record<'_>>> {

@@ -6,6 +6,16 @@
 
 use binrw::{BinRead, BinWrite};
 use rovelog_core::wire::{F32Le, F64Le, I32Le, I64Le, U16Le, U32Le};
+use rovelog_core::{FormatInfo, Signature};
+
+/// The format's constants.
+pub(crate) const INFO: FormatInfo = FormatInfo {
+    id: "vel",
+    name: "VEL",
+    about: "mixed-sensor log of Koblenz",
+    extensions: &["vel"],
+    signatures: &[Signature(&MAGIC)],
+};
 
 /// The first bytes of every log (section 3.2).
 pub const MAGIC: [u8; 4] = *b"\xa4VEL";

@@ -13,7 +13,7 @@ const LIMITS: &[(&str, usize, usize)] = &[
     ("ulog-format", 3, 492),
     ("rld-format", 1, 438),
     ("rosbag12", 1, 319),
-    ("vel-format", 3, 506),
+    ("vel-format", 0, 506),
     ("rovelog", 0, 65),
     ("rovelog-export", 7, 266),
     ("rovelog-cli", 6, usize::MAX),

@@ -11,7 +11,7 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::Field;
 use rovelog_core::{FieldType, Scalar, Value};
 
-use super::Table;
+use super::table::Table;
 use crate::declared::Declared;
 use crate::message::Message;
 

@@ -5,70 +5,28 @@
 
 mod declared;
 mod points;
+mod table;
 mod tables;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader};
-use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use rovelog_core::{Select, Topic};
 
 pub use points::PointBatches;
+use table::{Table, metadata};
 
 use crate::error::VelError;
 use crate::message::Message;
 use crate::reader::VelReader;
-use crate::summary::Reading;
+use crate::state::Reading;
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 1024;
 
 /// Bytes of data of a batch: images and packets are large.
 const BATCH_BYTES: u64 = 16 << 20;
-
-/// Columns that are being made: name, unit, array.
-struct Table {
-    select: Select,
-    fields: Vec<Arc<Field>>,
-    arrays: Vec<ArrayRef>,
-}
-
-impl Table {
-    fn new(select: &Select) -> Self {
-        Self { select: select.clone(), fields: Vec::new(), arrays: Vec::new() }
-    }
-
-    /// Adds a column, if it is selected.
-    fn column(&mut self, name: &str, unit: &str, array: impl FnOnce() -> ArrayRef) {
-        if self.select.keeps_field(name) {
-            self.always(name, unit, array());
-        }
-    }
-
-    /// Adds a column whatever is selected.
-    fn always(&mut self, name: &str, unit: &str, array: ArrayRef) {
-        let mut metadata = HashMap::new();
-        if !unit.is_empty() {
-            metadata.insert("unit".to_owned(), unit.to_owned());
-        }
-        let field = Field::new(name, array.data_type().clone(), array.is_nullable());
-        self.fields.push(Arc::new(field.with_metadata(metadata)));
-        self.arrays.push(array);
-    }
-
-    fn batch(self, rows: usize, metadata: HashMap<String, String>) -> Result<RecordBatch, ArrowError> {
-        // Whether there is a null depends on the batch, the schema does not.
-        let nullable = |field: &Arc<Field>| {
-            let may = tables::MAY_BE_NULL.contains(&field.name().as_str());
-            Arc::new(field.as_ref().clone().with_nullable(may))
-        };
-        let fields: Vec<_> = self.fields.iter().map(nullable).collect();
-        let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(schema, self.arrays, &options)
-    }
-}
 
 impl VelReader {
     /// One topic as record batches in file order: the time, how the log stores it, and the fields. Positions are
@@ -149,9 +107,4 @@ impl RecordBatchReader for TopicBatches<'_> {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
-}
-
-fn metadata(topic: &str, type_name: &str) -> HashMap<String, String> {
-    let pairs = [("rovelog.format", crate::ID), ("rovelog.topic", topic), ("rovelog.type", type_name)];
-    rovelog_core::columns::metadata(pairs)
 }

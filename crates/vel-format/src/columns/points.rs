@@ -8,7 +8,7 @@ use arrow_array::{
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use rovelog_core::Select;
 
-use super::{Table, metadata};
+use super::table::{Table, metadata};
 use crate::error::VelError;
 use crate::reader::VelReader;
 use crate::velodyne::{Calibration, Point, PointOptions, Revolutions, Sensor};

@@ -12,16 +12,13 @@ use arrow_array::{
 };
 use zerocopy::IntoBytes;
 
-use super::Table;
+use super::table::Table;
 use crate::images::JpegHeader;
 use crate::message::{ImageRef, Kind, LaserRef, Message, Payload, text};
 use crate::pose::PoseMeaning;
 use crate::reader::VelReader;
-use crate::summary::Reading;
+use crate::state::Reading;
 use crate::wire::{GpsData, ObdData, RobotPose, VelodynePacket};
-
-/// Columns that may hold nulls.
-pub(super) const MAY_BE_NULL: &[&str] = &["jpeg_width", "jpeg_height"];
 
 /// Fills in the columns of messages of one topic; the number of rows.
 pub(super) fn fill(

@@ -43,6 +43,16 @@ pub struct LaserCalibration {
     pub max_intensity: u8,
 }
 
+/// How the vertical offset of an HDL-64E's laser is understood.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OffsetModel {
+    /// Perpendicular to the beam: the ROS driver, `VeloView`.
+    #[default]
+    Perpendicular,
+    /// Straight up: the S3 manual, velodyne-decoder.
+    Plain,
+}
+
 impl LaserCalibration {
     /// Whether near distances are corrected otherwise than far ones.
     pub(super) fn corrects_near(&self) -> bool {

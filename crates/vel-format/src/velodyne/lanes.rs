@@ -2,10 +2,12 @@
 //! instruction. Section 7 of docs/formats/vel.md.
 
 use super::angles;
-use super::calibration::{FAR, LaserCalibration};
+use super::calibration::{FAR, LaserCalibration, OffsetModel};
 use super::model::Model;
-use super::points::{OffsetModel, TURN};
 use crate::wire::VelodyneBlock;
+
+/// Hundredths of a degree in a turn.
+pub(super) const TURN: u32 = 36_000;
 
 /// Shots of a block.
 pub(super) const LANES: usize = 32;

@@ -22,8 +22,8 @@ mod points;
 mod revolutions;
 mod timing;
 
-pub use calibration::{Calibration, LaserCalibration};
+pub use calibration::{Calibration, LaserCalibration, OffsetModel};
 pub use model::{Model, ReturnMode, Sensor, detect};
-pub use points::{Decoder, OffsetModel, Point, PointOptions, Return};
+pub use points::{Decoder, Point, PointOptions, Return};
 pub use revolutions::{Revolution, Revolutions};
 pub use timing::PacketClock;

@@ -4,15 +4,12 @@
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use super::calibration::Calibration;
-use super::lanes::{Bank, LANES, Shots, Turn};
+use super::calibration::{Calibration, OffsetModel};
+use super::lanes::{Bank, LANES, Shots, TURN, Turn};
 use super::model::{Model, ReturnMode, Sensor};
 use super::timing::Firing;
 use crate::error::VelError;
 use crate::wire::VelodynePacket;
-
-/// Hundredths of a degree in a turn.
-pub(super) const TURN: u32 = 36_000;
 
 /// Which return a point is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -51,16 +48,6 @@ pub struct Point {
     pub laser: u8,
     /// Which return.
     pub returned: Return,
-}
-
-/// How the vertical offset of an HDL-64E's laser is understood.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OffsetModel {
-    /// Perpendicular to the beam: the ROS driver, `VeloView`.
-    #[default]
-    Perpendicular,
-    /// Straight up: the S3 manual, velodyne-decoder.
-    Plain,
 }
 
 /// How points are made.

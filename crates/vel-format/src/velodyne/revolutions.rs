@@ -1,8 +1,9 @@
 //! Revolutions: points between two passes of the azimuth through its zero, across messages.
 
 use super::calibration::Calibration;
+use super::lanes::TURN;
 use super::model::{Model, ReturnMode, Sensor};
-use super::points::{Decoder, POINTS_OF_PACKET, Point, PointOptions, TURN};
+use super::points::{Decoder, POINTS_OF_PACKET, Point, PointOptions};
 use super::timing::PacketClock;
 use crate::error::VelError;
 use crate::message::{Kind, Payload};

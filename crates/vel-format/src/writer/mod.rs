@@ -21,7 +21,7 @@ use crate::error::VelError;
 use crate::indexing::IndexOrigin;
 use crate::locate::INDEX_AT;
 use crate::message::SizeRule;
-use crate::plausible::{MAX_DATA, Seen, size_rule};
+use crate::validate::{MAX_DATA, Seen, size_rule};
 use crate::wire::{
     FileHeader, FileIndex, HEADER_LEN, MAGIC, MARKER_INVALID, MARKER_PRINTED, MessageHeader, TERMINATOR,
 };

@@ -13,7 +13,7 @@ use crate::declared::Types;
 use crate::diagnostics as rules;
 use crate::locate::{Begin, INDEX_AT, Located, locate};
 use crate::message::{Fit, Message, SizeRule, nanos};
-use crate::plausible::{Judge, Look, Seen};
+use crate::validate::{Judge, Look, Seen};
 use crate::wire::{FileHeader, HEADER_LEN, MAGIC, MARKER_INVALID, MessageHeader};
 
 /// What comes next in a log.

@@ -1,22 +1,20 @@
 //! What a walk over a log learns: topics, counts, the meaning of its numbers, and the lines of `info`.
 
-use rovelog_core::text::count;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use rovelog_core::span::{DataSpan, Spread};
-use rovelog_core::{Clock, Decode, Detail, LogInfo, Schema, Timestamp, Topic, TopicId, Value};
+use rovelog_core::{Clock, Decode, Schema, Timestamp, Topic, TopicId, Value};
 
 use crate::declared::Types;
 use crate::diagnostics as rules;
 use crate::error::VelError;
-use crate::explain::{self, Choice};
-use crate::frame::Walk;
 use crate::gps::{self, Fix, GpsMeaning};
 use crate::images;
 use crate::indexing::{Check, IndexState};
-use crate::message::{Fit, Kind, Message, Payload, text};
+use crate::message::{Fit, Kind, Message, Payload};
 use crate::pose::{PoseMeaning, Samples};
+use crate::scan::Walk;
 use crate::schema::{laser_topic, raw_schema, raw_topic, schema, value};
 use crate::velodyne::model::{self, Sample, Sensor};
 use crate::wire::{MARKER_ASCII, MARKER_PRINTED};
@@ -41,7 +39,7 @@ pub(crate) enum Reading {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decoder {
     pub(crate) readings: Vec<Reading>,
-    types: Arc<Types>,
+    pub(crate) types: Arc<Types>,
 }
 
 impl Decode for Decoder {
@@ -69,16 +67,16 @@ pub(crate) struct Summary {
     /// By kind: all its topics share one.
     schemas: [Option<Arc<Schema>>; 6],
     images: HashMap<i32, u32>,
-    lasers: HashMap<Box<[u8]>, u32>,
-    raws: HashMap<(u32, i32), u32>,
+    pub(crate) lasers: HashMap<Box<[u8]>, u32>,
+    pub(crate) raws: HashMap<(u32, i32), u32>,
     names: HashMap<String, u32>,
     pub(crate) check: Check,
     pub(crate) counts: Counts,
-    span: Option<(i64, i64)>,
+    pub(crate) span: Option<(i64, i64)>,
     /// Times of each topic, and the span of all data once the log was scanned.
     times: Vec<Spread>,
-    data: Option<DataSpan>,
-    fixes: Vec<Fix>,
+    pub(crate) data: Option<DataSpan>,
+    pub(crate) fixes: Vec<Fix>,
     poses: Samples,
     packets: Vec<Sample>,
     /// Where the last message ends.
@@ -322,121 +320,5 @@ impl Summary {
             pose: self.poses.settle(),
             velodyne: model::detect_samples(&self.packets),
         }
-    }
-
-    pub(crate) fn fixes(&self) -> &[Fix] {
-        &self.fixes
-    }
-
-    /// The summary; `size` is the length of the file.
-    pub(crate) fn info(&self, walk: &Walk, state: &IndexState, meaning: &Meaning, size: u64) -> LogInfo {
-        let header = walk.start.header;
-        let version = format!("{}.{}", header.major.get(), header.minor.get());
-        let mut info = LogInfo::new(version, size);
-        let at = |nanos| Timestamp::new(nanos, Clock::LogStart);
-        (info.start, info.end) = (self.span.map(|span| at(span.0)), self.span.map(|span| at(span.1)));
-        info.data.clone_from(&self.data);
-        info.utc = meaning.gps.utc.as_ref().map(gps::UtcFit::offset);
-        info.records = self.topics.iter().map(|topic| topic.count).sum();
-        info.judge(&walk.diagnostics, &rules::CUT);
-        info.details = self.details(walk, state, meaning, size);
-        info
-    }
-
-    /// The choices that were made from the file, each with its evidence.
-    pub(crate) fn choices(&self, walk: &Walk, state: &IndexState, meaning: &Meaning) -> Vec<Choice> {
-        explain::choices(walk, &self.counts, state, meaning, !self.fixes.is_empty())
-    }
-
-    fn details(&self, walk: &Walk, state: &IndexState, meaning: &Meaning, size: u64) -> Vec<Detail> {
-        let choices = self.choices(walk, state, meaning);
-        let mut details = vec![explain::index_detail(walk, state), explain::choices_detail(&choices)];
-        let counts = &self.counts;
-        details.push(Detail::hidden("messages", Value::count(counts.messages)));
-        if counts.invalid > 0 {
-            let text = format!("{} marked as not valid", counts.invalid);
-            details.push(Detail::new("invalid", text, Value::count(counts.invalid)));
-        }
-        if let Some(ended) = counts.ended {
-            let tail = size.saturating_sub(ended);
-            let text = match (counts.left_out, tail) {
-                (0, 0) => "end mark".to_owned(),
-                (0, _) => format!("end mark, {} behind it", count(tail, "byte")),
-                (left_out, _) => {
-                    format!(
-                        "end mark, {} left out behind it ({})",
-                        count(left_out, "message"),
-                        count(tail, "byte")
-                    )
-                }
-            };
-            let value =
-                [("tail_bytes", Value::count(tail)), ("left_out_messages", Value::count(counts.left_out))];
-            details.push(Detail::new("end", text, Value::record(value)));
-        }
-        details.extend(self.unknown_detail());
-        details.extend(self.velodyne_detail(meaning));
-        details.extend(self.laser_detail());
-        details
-    }
-
-    fn unknown_detail(&self) -> Option<Detail> {
-        let mut unknown: Vec<_> =
-            self.raws.keys().filter(|key| self.decoder.types.find(key.0, key.1).is_none()).collect();
-        unknown.sort_unstable();
-        if unknown.is_empty() {
-            return None;
-        }
-        let name = |(id, version): &(u32, i32)| {
-            let name = raw_topic(*id, *version);
-            match crate::hash::suggest(*id) {
-                Some(likely) => format!("{name} (perhaps {likely})"),
-                None => name,
-            }
-        };
-        let value = unknown.iter().map(|(id, version)| {
-            let suggested =
-                crate::hash::suggest(*id).map_or(Value::Null, |name| Value::Text(name.to_owned()));
-            Value::record([
-                ("type_id", Value::Text(format!("0x{id:08X}"))),
-                ("version", Value::Int((*version).into(), 32)),
-                ("suggested", suggested),
-            ])
-        });
-        let text = unknown.iter().map(|key| name(key)).collect::<Vec<_>>().join(", ");
-        Some(Detail::new("unknown_types", text, Value::List(value.collect())))
-    }
-
-    fn velodyne_detail(&self, meaning: &Meaning) -> Option<Detail> {
-        let packets = self.counts.packets;
-        if packets == 0 {
-            return None;
-        }
-        let sensor = meaning.velodyne.as_ref();
-        let text = match sensor {
-            Some(sensor) => {
-                format!(
-                    "{}, {} returns, {}",
-                    sensor.model.name(),
-                    sensor.mode.name(),
-                    count(packets, "packet")
-                )
-            }
-            None => format!("unknown model, {}", count(packets, "packet")),
-        };
-        let word = |word: Option<&str>| word.map_or(Value::Null, |word| Value::Text(word.to_owned()));
-        let value = Value::record([
-            ("model", word(sensor.map(|sensor| sensor.model.name()))),
-            ("returns", word(sensor.map(|sensor| sensor.mode.name()))),
-            ("packets", Value::count(packets)),
-        ]);
-        Some(Detail::new("velodyne", text, value))
-    }
-
-    fn laser_detail(&self) -> Option<Detail> {
-        let mut names: Vec<String> = self.lasers.keys().map(|name| text(name).into_owned()).collect();
-        names.sort_unstable();
-        let value = Value::List(names.iter().map(|name| Value::Text(name.clone())).collect());
-        (!names.is_empty()).then(|| Detail::hidden("laser_scanners", value))
     }
 }

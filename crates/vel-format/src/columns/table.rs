@@ -1,0 +1,65 @@
+//! A batch that is being made, column by column.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{ArrowError, Field, Schema};
+use rovelog_core::Select;
+
+/// Columns that may hold nulls.
+const MAY_BE_NULL: &[&str] = &["jpeg_width", "jpeg_height"];
+
+/// Columns that are being made: name, unit, array.
+pub(super) struct Table {
+    pub(super) select: Select,
+    pub(super) fields: Vec<Arc<Field>>,
+    arrays: Vec<ArrayRef>,
+}
+
+impl Table {
+    pub(super) fn new(select: &Select) -> Self {
+        Self { select: select.clone(), fields: Vec::new(), arrays: Vec::new() }
+    }
+
+    /// Adds a column, if it is selected.
+    pub(super) fn column(&mut self, name: &str, unit: &str, array: impl FnOnce() -> ArrayRef) {
+        if self.select.keeps_field(name) {
+            self.always(name, unit, array());
+        }
+    }
+
+    /// Adds a column whatever is selected.
+    pub(super) fn always(&mut self, name: &str, unit: &str, array: ArrayRef) {
+        let mut metadata = HashMap::new();
+        if !unit.is_empty() {
+            metadata.insert("unit".to_owned(), unit.to_owned());
+        }
+        let field = Field::new(name, array.data_type().clone(), array.is_nullable());
+        self.fields.push(Arc::new(field.with_metadata(metadata)));
+        self.arrays.push(array);
+    }
+
+    pub(super) fn batch(
+        self,
+        rows: usize,
+        metadata: HashMap<String, String>,
+    ) -> Result<RecordBatch, ArrowError> {
+        // Whether there is a null depends on the batch, the schema does not.
+        let nullable = |field: &Arc<Field>| {
+            let may = MAY_BE_NULL.contains(&field.name().as_str());
+            Arc::new(field.as_ref().clone().with_nullable(may))
+        };
+        let fields: Vec<_> = self.fields.iter().map(nullable).collect();
+        let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(schema, self.arrays, &options)
+    }
+}
+
+/// What a schema says of its topic.
+pub(super) fn metadata(topic: &str, type_name: &str) -> HashMap<String, String> {
+    let pairs =
+        [("rovelog.format", crate::wire::INFO.id), ("rovelog.topic", topic), ("rovelog.type", type_name)];
+    rovelog_core::columns::metadata(pairs)
+}
