@@ -62,7 +62,7 @@ fn builder(topic: &Topic, connection: &Connection, definition: &Definition, sele
     let constants: Vec<_> = constants.map(|c| format!("{} {}={}", c.ty, c.name, c.value)).collect();
     let md5 = text_of(&connection.md5);
     let pairs = [
-        ("rovelog.format", crate::ID),
+        ("rovelog.format", crate::wire::INFO.id),
         ("rovelog.topic", &topic.name),
         ("rovelog.type", &topic.type_name),
         ("rovelog.md5", &md5),

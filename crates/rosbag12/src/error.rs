@@ -180,8 +180,8 @@ impl From<BagError> for Error {
     fn from(error: BagError) -> Self {
         let meaning = error.meaning();
         match error {
-            BagError::Io(error) => Self::io(crate::ID, error),
-            error => Self::explained(crate::ID, meaning, error),
+            BagError::Io(error) => Self::io(crate::wire::INFO.id, error),
+            error => Self::explained(crate::wire::INFO.id, meaning, error),
         }
     }
 }

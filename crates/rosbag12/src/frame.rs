@@ -526,7 +526,7 @@ impl Walk {
         }
         let section = self.sections.last_mut()?;
         if section.named.is_none() {
-            section.named = Some(Box::new(Named::of(window, section)));
+            section.named = Some(Box::new(Named::of(window, section.offset, section.index_pos)));
         }
         section.named.as_mut()?.next(window, start)
     }

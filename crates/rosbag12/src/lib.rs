@@ -157,7 +157,8 @@ pub mod writer;
 
 use std::io::Write;
 
-use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Signature};
+use rovelog_core::reader::Texts;
+use rovelog_core::{Align, Bytes, FormatInfo, Merged, Records, Result, Sliced, Usage};
 
 #[cfg(feature = "arrow")]
 pub use columns::ColumnBatches;
@@ -178,23 +179,12 @@ pub use rovelog_core::{
     Select, Topic, Value,
 };
 
-/// The format's id.
-pub(crate) const ID: &str = "rosbag";
-
-static INFO: FormatInfo = Rosbag::INFO;
-
 /// The format of ROS bags of V1.2 and before.
 #[derive(Clone, Copy, Debug)]
 pub struct Rosbag;
 
 impl Format for Rosbag {
-    const INFO: FormatInfo = FormatInfo {
-        id: ID,
-        name: "ROS bag",
-        about: "ROS bag of V1.2 and before",
-        extensions: &["bag"],
-        signatures: &[Signature(b"#ROSRECORD V1."), Signature(b"#ROSLOG V1."), Signature(b"#ROSBAG V1.")],
-    };
+    const INFO: FormatInfo = wire::INFO;
     type Reader = BagReader;
     type Stream = BagStream<Box<dyn std::io::Read + Send>>;
 
@@ -208,5 +198,56 @@ impl Format for Rosbag {
 
     fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> Result<Merged> {
         Ok(reshape::merge(logs, align, out)?)
+    }
+}
+
+impl LogReader for BagReader {
+    fn format(&self) -> &'static FormatInfo {
+        &wire::INFO
+    }
+
+    fn info(&self) -> &LogInfo {
+        &self.info
+    }
+
+    fn topics(&self) -> &[Topic] {
+        &self.walk.tables.topics
+    }
+
+    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
+        Box::new(self.places(select).map(|place| Ok(self.record_at(place))))
+    }
+
+    #[cfg(feature = "arrow")]
+    fn columns<'a>(&'a self, topic: &Topic, select: &Select) -> Result<rovelog_core::Batches<'a>> {
+        Ok(Box::new(self.topic_batches(topic, select)?))
+    }
+
+    fn texts(&self) -> Option<Texts<'_>> {
+        Some(Box::new(console::texts(self)))
+    }
+
+    fn definition(&self, topic: &Topic) -> Option<String> {
+        let connection = self.connections().get(topic.id.index())?;
+        let own = self.walk.tables.definitions.text_of(&connection.topic, &connection.ty, &connection.md5);
+        let own = own.filter(|text| !text.is_empty() || connection.definition().is_none());
+        let text = own.or_else(|| connection.definition().map(|definition| &*definition.text))?;
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+
+    fn diagnostics(&self) -> &Diagnostics {
+        &self.walk.diagnostics
+    }
+
+    fn usage(&self) -> Vec<Usage> {
+        usage::usage(self)
+    }
+
+    fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> Result<Recovery> {
+        Ok(recover::recover(self, out)?)
+    }
+
+    fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced> {
+        Ok(reshape::slice(self, select, out)?)
     }
 }

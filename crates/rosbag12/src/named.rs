@@ -6,8 +6,7 @@ use std::collections::HashMap;
 use rovelog_core::window::Window;
 
 use crate::plausible::{Probe, Search, Sound, probe};
-use crate::sections::{Section, index_entries};
-use crate::wire::op;
+use crate::wire::{index_entries, op};
 
 /// The first entry of a topic: its place and the stamp of the message that it means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +31,14 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// Reads the index of a section; empty where its records do not fill the file to its end.
-    pub(crate) fn of(window: Window<'_>, section: &Section) -> Self {
-        Self::read(window, section).unwrap_or_default()
+    /// Reads the index that the section at `offset` has at `index_pos`, counted from there; empty where its records do not
+    /// fill the file to its end.
+    pub(crate) fn of(window: Window<'_>, offset: u64, index_pos: Option<u64>) -> Self {
+        Self::read(window, offset, index_pos).unwrap_or_default()
     }
 
-    fn read(window: Window<'_>, section: &Section) -> Option<Self> {
-        let mut at = section.index_pos.filter(|pos| *pos > 0)?.checked_add(section.offset)?;
+    fn read(window: Window<'_>, offset: u64, index_pos: Option<u64>) -> Option<Self> {
+        let mut at = index_pos.filter(|pos| *pos > 0)?.checked_add(offset)?;
         let mut named = Self { places: vec![at], ..Self::default() };
         let end = window.end();
         while at < end {
@@ -49,7 +49,7 @@ impl Named {
                 return None;
             }
             let entries = index_entries(window.slice(data_at, behind).ok().flatten()?);
-            let place = |pos: u64| section.offset.saturating_add(pos);
+            let place = |pos: u64| offset.saturating_add(pos);
             named
                 .places
                 .extend(entries.iter().map(|entry| place(entry.pos.get())).filter(|place| *place < end));

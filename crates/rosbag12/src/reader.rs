@@ -1,30 +1,23 @@
 //! The random-access reader: a bag in memory or in a mapped file.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::ops::RangeInclusive;
 
 use rovelog_core::order::{self, Blocks, Place};
-use rovelog_core::reader::Texts;
 use rovelog_core::window::Window;
-use rovelog_core::{
-    Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, Record, Records, RecoverOptions, Recovery, Select,
-    Sliced, Timestamp, Topic, Usage,
-};
+use rovelog_core::{Bytes, LogInfo, Record, Select, Timestamp, Topic};
 
-use crate::console;
 use crate::error::BagError;
 use crate::frame::{Step, Walk};
 use crate::header::HeaderRef;
 use crate::index::{Cursor, Index, Message, Record as Met, payload};
 use crate::msg::Plan;
 use crate::options::BagOptions;
-use crate::recover::recover;
-use crate::reshape;
-use crate::sections::{Differences, Section, differences, index_entries};
+use crate::sections::{Differences, Section, differences};
 use crate::tables::{Connection, Tables, text_of};
 use crate::unpack;
 use crate::version::Version;
+use crate::wire::index_entries;
 
 /// A bag, opened. Opening walks over the record headers once; messages are decoded when asked for.
 #[derive(Debug)]
@@ -32,7 +25,7 @@ pub struct BagReader {
     pub(crate) bytes: Bytes,
     pub(crate) walk: Walk,
     pub(crate) index: Index,
-    info: LogInfo,
+    pub(crate) info: LogInfo,
 }
 
 /// Who published a message, as far as its record says.
@@ -58,7 +51,7 @@ impl BagReader {
     ///
     /// # Errors
     /// Where the bytes are no bag of V1.2 or before, or cannot be unpacked. Damage is no error: it is in
-    /// [`diagnostics`](LogReader::diagnostics).
+    /// [`diagnostics`](rovelog_core::LogReader::diagnostics).
     #[expect(clippy::missing_panics_doc, reason = "the window is the whole file")]
     pub fn new(bytes: Bytes, options: &BagOptions) -> Result<Self, BagError> {
         let (bytes, packed) = unpack::whole(bytes, options)?;
@@ -170,7 +163,7 @@ impl BagReader {
 
     /// All messages in file order, as records.
     pub fn records_in_file_order(&self) -> impl Iterator<Item = Record<'_>> + '_ {
-        let mut counts = vec![0; self.topics().len()];
+        let mut counts = vec![0; self.walk.tables.topics.len()];
         self.cursor().filter_map(move |record| {
             let message = record.message?;
             let seq = counts[message.connection as usize];
@@ -235,7 +228,7 @@ impl BagReader {
 
     /// The places of the selected messages, in the order of time.
     pub(crate) fn places<'a>(&'a self, select: &Select) -> impl Iterator<Item = Place> + Send + use<'a> {
-        order::selected(self.topics(), select, |wanted| MessagesOf { reader: self, wanted })
+        order::selected(&self.walk.tables.topics, select, |wanted| MessagesOf { reader: self, wanted })
     }
 
     /// The message at a place that [`places`](Self::places) handed out.
@@ -247,64 +240,9 @@ impl BagReader {
         (Met { at: offset, end: (payload_at + len) as u64, message: Some(message) }, message)
     }
 
-    fn record_at(&self, place: Place) -> Record<'_> {
+    pub(crate) fn record_at(&self, place: Place) -> Record<'_> {
         let (_, message) = self.message_at(place.offset, place.topic, place.time);
         self.record(&message, place.offset, place.seq)
-    }
-}
-
-impl LogReader for BagReader {
-    fn format(&self) -> &'static FormatInfo {
-        &crate::INFO
-    }
-
-    fn info(&self) -> &LogInfo {
-        &self.info
-    }
-
-    fn topics(&self) -> &[Topic] {
-        &self.walk.tables.topics
-    }
-
-    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        Box::new(self.places(select).map(|place| Ok(self.record_at(place))))
-    }
-
-    #[cfg(feature = "arrow")]
-    fn columns<'a>(
-        &'a self,
-        topic: &Topic,
-        select: &Select,
-    ) -> rovelog_core::Result<rovelog_core::Batches<'a>> {
-        Ok(Box::new(self.topic_batches(topic, select)?))
-    }
-
-    fn texts(&self) -> Option<Texts<'_>> {
-        Some(Box::new(console::texts(self)))
-    }
-
-    fn definition(&self, topic: &Topic) -> Option<String> {
-        let connection = self.connections().get(topic.id.index())?;
-        let own = self.walk.tables.definitions.text_of(&connection.topic, &connection.ty, &connection.md5);
-        let own = own.filter(|text| !text.is_empty() || connection.definition().is_none());
-        let text = own.or_else(|| connection.definition().map(|definition| &*definition.text))?;
-        Some(String::from_utf8_lossy(text).into_owned())
-    }
-
-    fn diagnostics(&self) -> &Diagnostics {
-        &self.walk.diagnostics
-    }
-
-    fn usage(&self) -> Vec<Usage> {
-        crate::usage::usage(self)
-    }
-
-    fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> rovelog_core::Result<Recovery> {
-        Ok(recover(self, out)?)
-    }
-
-    fn slice(&self, select: &Select, out: &mut dyn Write) -> rovelog_core::Result<Sliced> {
-        Ok(reshape::slice(self, select, out)?)
     }
 }
 

@@ -10,10 +10,10 @@ use crate::diagnostics as rules;
 use crate::error::BagError;
 use crate::output::{Output, header_of};
 use crate::reader::{BagReader, usize_of};
-use crate::sections::{IndexState, index_entries};
+use crate::sections::IndexState;
 use crate::tables::{nanos, text_of};
 use crate::version::Version;
-use crate::wire::op;
+use crate::wire::{index_entries, op};
 
 /// What a range of bytes of a bag is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

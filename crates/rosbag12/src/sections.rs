@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::named::Named;
 use crate::tables::Tally;
-use crate::wire::IndexEntry;
-use zerocopy::FromBytes;
+use crate::wire::index_entries;
 
 /// Sections that a file may have.
 pub(crate) const MAX_SECTIONS: usize = 65_536;
@@ -143,12 +142,6 @@ impl Section {
         self.index = if exact { IndexState::Exact } else { IndexState::Differs };
         self.records = Vec::new();
     }
-}
-
-/// The entries of an index record; what is left over at the end is none.
-pub(crate) fn index_entries(data: &[u8]) -> &[IndexEntry] {
-    let whole = data.len() - data.len() % size_of::<IndexEntry>();
-    <[IndexEntry]>::ref_from_bytes(&data[..whole]).unwrap_or_default()
 }
 
 /// What is in only one of an index and the messages.

@@ -114,7 +114,7 @@ impl<R: Read> BagStream<R> {
 
 impl<R: Read + Send> LogStream for BagStream<R> {
     fn format(&self) -> &'static FormatInfo {
-        &crate::INFO
+        &crate::wire::INFO
     }
 
     fn next_record(&mut self) -> rovelog_core::Result<Option<Record<'_>>> {

@@ -7,6 +7,17 @@ use std::io::Cursor;
 
 use binrw::{BinRead, BinResult, BinWrite, Endian, binrw};
 use rovelog_core::wire::{U32Le, U64Le};
+use rovelog_core::{FormatInfo, Signature};
+use zerocopy::FromBytes;
+
+/// The format, as the version lines tell it from others.
+pub(crate) const INFO: FormatInfo = FormatInfo {
+    id: "rosbag",
+    name: "ROS bag",
+    about: "ROS bag of V1.2 and before",
+    extensions: &["bag"],
+    signatures: &[Signature(b"#ROSRECORD V1."), Signature(b"#ROSLOG V1."), Signature(b"#ROSBAG V1.")],
+};
 
 /// "Format": the version line of the bags that this crate writes.
 pub const VERSION_LINE: &[u8; 16] = b"#ROSRECORD V1.2\n";
@@ -254,6 +265,12 @@ rovelog_core::fixed! {
         /// Offset of the record, from the start of the section. The topic's first entry points at its definition.
         pub pos: U64Le,
     }
+}
+
+/// The entries of an index record; what is left over at the end is none.
+pub(crate) fn index_entries(data: &[u8]) -> &[IndexEntry] {
+    let whole = data.len() - data.len() % size_of::<IndexEntry>();
+    <[IndexEntry]>::ref_from_bytes(&data[..whole]).unwrap_or_default()
 }
 
 impl Header {

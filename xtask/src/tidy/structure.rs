@@ -12,7 +12,7 @@ const LIMITS: &[(&str, usize, usize)] = &[
     ("rovelog-core", 2, 770),
     ("ulog-format", 3, 492),
     ("rld-format", 1, 438),
-    ("rosbag12", 1, 319),
+    ("rosbag12", 0, 319),
     ("vel-format", 0, 506),
     ("rovelog", 0, 65),
     ("rovelog-export", 7, 266),
