@@ -14,9 +14,9 @@ use rovelog_core::window::Window;
 use rovelog_core::{LogReader, Select, Topic, TopicId};
 
 use crate::error::UlogError;
-use crate::frame::{Step, Walk};
+use crate::frame::{MetRow, Step, Walk};
 use crate::gather::{Gathering, plan};
-use crate::index::{Cursor, MetRow};
+use crate::index::Cursor;
 use crate::reader::UlogReader;
 use crate::stream::UlogStream;
 

@@ -5,7 +5,7 @@
 
 use rovelog_core::{LogReader, Timestamp, TopicId};
 
-use crate::index::MetRow;
+use crate::frame::MetRow;
 use crate::message::Message;
 use crate::reader::UlogReader;
 use crate::wire::kind;

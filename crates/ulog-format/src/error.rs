@@ -4,6 +4,9 @@ use rovelog_core::error::Meaning;
 use rovelog_core::text::count;
 use rovelog_core::{Error, ErrorKind};
 
+/// The format's id.
+pub(crate) const ID: &str = "ulog";
+
 /// The errors of this crate, each with what a user needs to act on it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -268,8 +271,8 @@ impl From<UlogError> for Error {
     fn from(error: UlogError) -> Self {
         let meaning = error.meaning();
         match error {
-            UlogError::Io(error) => Self::io(crate::ID, error),
-            error => Self::explained(crate::ID, meaning, error),
+            UlogError::Io(error) => Self::io(ID, error),
+            error => Self::explained(ID, meaning, error),
         }
     }
 }

@@ -16,8 +16,6 @@ use crate::clock::{LogClock, MAX_MICROS, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
 use crate::diagnostics as rules;
 use crate::error::UlogError;
-#[cfg(feature = "arrow")]
-use crate::index::MetRow;
 use crate::message::Message;
 use crate::plausible::{Judge, Scan, Verdict};
 use crate::schema::Key;
@@ -36,6 +34,15 @@ pub(crate) enum Step {
     Lost { at: u64, end: u64, rule: &'static Rule },
     /// The end of the file.
     End,
+}
+
+/// What is known of a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MetRow {
+    pub(crate) series: u32,
+    pub(crate) time: RowMicros,
+    /// The log time at its place.
+    pub(crate) now: u64,
 }
 
 /// A row as [`Walk::rows`] hands it out: one with a 64-bit timestamp and nothing to note.

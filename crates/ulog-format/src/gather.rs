@@ -12,8 +12,8 @@ use rovelog_core::columns::{Columns, Plan, Source, SourceKind, Times, metadata};
 use rovelog_core::{Scalar, Select, Topic, TopicId};
 
 use crate::definitions::Definitions;
-use crate::frame::ROW_AT;
-use crate::index::MetRow;
+use crate::error::ID;
+use crate::frame::{MetRow, ROW_AT};
 use crate::layout::{Layout, SlotKind, TimeWidth};
 
 /// Rows of a topic that are noted at most before they are copied.
@@ -184,8 +184,7 @@ impl Filling {
 
 /// The decode plan of a topic for the selected fields.
 pub(crate) fn plan(topic: &Topic, layout: &Layout, select: &Select) -> Plan {
-    let pairs =
-        [("rovelog.format", crate::ID), ("rovelog.topic", &topic.name), ("rovelog.type", &topic.type_name)];
+    let pairs = [("rovelog.format", ID), ("rovelog.topic", &topic.name), ("rovelog.type", &topic.type_name)];
     Plan::new(&sources(layout, "", select), metadata(pairs))
 }
 

@@ -7,8 +7,8 @@ use rovelog_core::ranges;
 
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
-use crate::frame::{AHEAD, ROW_AT, plain_row, plain_time};
-use crate::summary::Stats;
+use crate::frame::{AHEAD, MetRow, ROW_AT, plain_row, plain_time};
+use crate::stats::Stats;
 use crate::wire::{FLAG_BITS_AT, HEADER_SIZE, kind};
 
 /// Bytes of file per block.
@@ -245,15 +245,6 @@ pub(crate) struct Met<'a> {
 pub(crate) enum Walked<'a> {
     Row(u64, MetRow),
     Other(Met<'a>),
-}
-
-/// What is known of a row.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct MetRow {
-    pub(crate) series: u32,
-    pub(crate) time: RowMicros,
-    /// The log time at its place.
-    pub(crate) now: u64,
 }
 
 impl<'a> Cursor<'a> {

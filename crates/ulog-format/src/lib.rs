@@ -147,6 +147,7 @@ mod recover;
 pub mod reshape;
 mod row;
 pub mod schema;
+mod stats;
 mod stream;
 mod summary;
 pub mod typed;
@@ -155,7 +156,12 @@ mod utc;
 pub mod wire;
 pub mod writer;
 
-use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Signature};
+use std::io::{Read, Write};
+
+use rovelog_core::reader::Texts;
+use rovelog_core::{Align, Bytes, FormatInfo, Merged, Records, Result, Signature, Sliced, Usage};
+#[cfg(feature = "arrow")]
+use rovelog_core::{Batches, TopicBatches};
 
 #[cfg(feature = "arrow")]
 pub use columns::{ColumnBatches, StreamBatches};
@@ -176,9 +182,6 @@ pub use rovelog_core::{
     Select, Topic, Value,
 };
 
-/// The format's id.
-pub(crate) const ID: &str = "ulog";
-
 static INFO: FormatInfo = Ulog::INFO;
 
 /// The ULog format.
@@ -187,24 +190,98 @@ pub struct Ulog;
 
 impl Format for Ulog {
     const INFO: FormatInfo = FormatInfo {
-        id: ID,
+        id: error::ID,
         name: "ULog",
         about: "PX4 flight log",
         extensions: &["ulg", "ulog"],
         signatures: &[Signature(&wire::MAGIC)],
     };
     type Reader = UlogReader;
-    type Stream = UlogStream<Box<dyn std::io::Read + Send>>;
+    type Stream = UlogStream<Box<dyn Read + Send>>;
 
     fn open(bytes: Bytes, options: &ReadOptions) -> Result<UlogReader> {
         Ok(UlogReader::new(bytes, options)?)
     }
 
-    fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
+    fn stream(input: Box<dyn Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
         Ok(UlogStream::new(input, options)?)
     }
 
-    fn merge(logs: &[&UlogReader], align: Align, out: &mut dyn std::io::Write) -> Result<Merged> {
+    fn merge(logs: &[&UlogReader], align: Align, out: &mut dyn Write) -> Result<Merged> {
         Ok(reshape::merge(logs, align, out)?)
+    }
+}
+
+impl LogReader for UlogReader {
+    fn format(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn info(&self) -> &LogInfo {
+        self.summary()
+    }
+
+    fn topics(&self) -> &[Topic] {
+        &self.walk().definitions.topics
+    }
+
+    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
+        Box::new(self.records_in_order(select).map(Ok))
+    }
+
+    #[cfg(feature = "arrow")]
+    fn columns<'a>(&'a self, topic: &Topic, select: &Select) -> Result<Batches<'a>> {
+        Ok(Box::new(self.topic_batches(topic, select)?))
+    }
+
+    #[cfg(feature = "arrow")]
+    fn batches<'a>(&'a self, select: &Select) -> TopicBatches<'a> {
+        Box::new(self.batches(select))
+    }
+
+    fn texts(&self) -> Option<Texts<'_>> {
+        Some(Box::new(self.logged_strings()))
+    }
+
+    fn definition(&self, topic: &Topic) -> Option<String> {
+        Some(self.walk().definitions.subscriptions.get(topic.id.index())?.format.as_ref()?.to_string())
+    }
+
+    fn diagnostics(&self) -> &Diagnostics {
+        &self.walk().diagnostics
+    }
+
+    fn usage(&self) -> Vec<Usage> {
+        usage::usage(self)
+    }
+
+    fn recover(&self, out: &mut dyn Write, options: &RecoverOptions) -> Result<Recovery> {
+        Ok(recover::recover(self, out, options)?)
+    }
+
+    fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced> {
+        Ok(reshape::slice(self, select, out)?)
+    }
+}
+
+impl<R: Read + Send> LogStream for UlogStream<R> {
+    fn format(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn next_record(&mut self) -> Result<Option<Record<'_>>> {
+        Ok(self.next_row()?)
+    }
+
+    fn topics(&self) -> &[Topic] {
+        &self.walk().definitions.topics
+    }
+
+    fn info(&self) -> LogInfo {
+        self.summary()
+    }
+
+    fn diagnostics(&self) -> &Diagnostics {
+        &self.walk().diagnostics
     }
 }

@@ -1,16 +1,13 @@
 //! The random-access reader: a log in memory or in a mapped file.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::ops::{Range, RangeInclusive};
 use std::sync::OnceLock;
 
 use rovelog_core::order::{self, Blocks, Place};
-use rovelog_core::reader::Texts;
 use rovelog_core::window::Window;
 use rovelog_core::{
-    Bytes, DataSpan, Diagnostics, FormatInfo, Limits, LogInfo, LogReader, ReadOptions, Record, Records,
-    RecoverOptions, Recovery, Select, Sliced, Text, Timestamp, Topic, TopicId, Usage, Value,
+    Bytes, DataSpan, Limits, LogInfo, LogReader, ReadOptions, Record, Select, Text, Timestamp, TopicId, Value,
 };
 
 use crate::definitions::{Definitions, RowShape};
@@ -20,8 +17,6 @@ use crate::frame::{Step, Walk};
 use crate::index::{Cursor, Era, Index, Met, row_bytes};
 use crate::message::{Message, level_number};
 use crate::parameters::{Parameters, Section, infos, multi_infos};
-use crate::recover::recover;
-use crate::reshape;
 use crate::row::Row;
 use crate::summary::Summary;
 use crate::wire::{FileHeader, FlagBits, HEADER_SIZE, kind};
@@ -139,6 +134,10 @@ impl UlogReader {
 
     fn walked(&self) -> &Walked {
         self.walked.get_or_init(|| Walked::new(&self.bytes, || self.start()))
+    }
+
+    pub(crate) fn summary(&self) -> &LogInfo {
+        &self.walked().info
     }
 
     pub(crate) fn walk(&self) -> &Walk {
@@ -292,6 +291,20 @@ impl UlogReader {
         self.record(place.topic, time, place.offset, place.seq, payload)
     }
 
+    /// The records that `select` keeps, in the order of time.
+    pub(crate) fn records_in_order<'a>(
+        &'a self,
+        select: &Select,
+    ) -> impl Iterator<Item = Record<'a>> + use<'a> {
+        let places = order::selected(self.topics(), select, |wanted| RowsOf::new(self, wanted));
+        places.map(|place| self.record_at(place))
+    }
+
+    /// The logged strings in file order.
+    pub(crate) fn logged_strings(&self) -> impl Iterator<Item = Text> + '_ {
+        self.cursor().filter_map(|met| self.text(&met))
+    }
+
     fn text(&self, met: &Met<'_>) -> Option<Text> {
         if !matches!(met.msg_type, kind::LOGGED_STRING | kind::TAGGED_STRING) {
             return None;
@@ -313,63 +326,6 @@ pub(crate) fn view(data: &[u8], at: u64, end: u64, msg_type: u8) -> Message<'_> 
     let index = |at: u64| usize::try_from(at).expect("within the bytes at hand");
     let payload = &data[index(at) + HEADER_SIZE..index(end)];
     Message::view(msg_type, payload).expect("judged sound")
-}
-
-impl LogReader for UlogReader {
-    fn format(&self) -> &'static FormatInfo {
-        &crate::INFO
-    }
-
-    fn info(&self) -> &LogInfo {
-        &self.walked().info
-    }
-
-    fn topics(&self) -> &[Topic] {
-        &self.walk().definitions.topics
-    }
-
-    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        let places = order::selected(self.topics(), select, |wanted| RowsOf::new(self, wanted));
-        Box::new(places.map(|place| Ok(self.record_at(place))))
-    }
-
-    #[cfg(feature = "arrow")]
-    fn columns<'a>(
-        &'a self,
-        topic: &Topic,
-        select: &Select,
-    ) -> rovelog_core::Result<rovelog_core::Batches<'a>> {
-        Ok(Box::new(self.topic_batches(topic, select)?))
-    }
-
-    #[cfg(feature = "arrow")]
-    fn batches<'a>(&'a self, select: &Select) -> rovelog_core::TopicBatches<'a> {
-        Box::new(self.batches(select))
-    }
-
-    fn texts(&self) -> Option<Texts<'_>> {
-        Some(Box::new(self.cursor().filter_map(|met| self.text(&met))))
-    }
-
-    fn definition(&self, topic: &Topic) -> Option<String> {
-        Some(self.walk().definitions.subscriptions.get(topic.id.index())?.format.as_ref()?.to_string())
-    }
-
-    fn diagnostics(&self) -> &Diagnostics {
-        &self.walk().diagnostics
-    }
-
-    fn usage(&self) -> Vec<Usage> {
-        crate::usage::usage(self)
-    }
-
-    fn recover(&self, out: &mut dyn Write, options: &RecoverOptions) -> rovelog_core::Result<Recovery> {
-        Ok(recover(self, out, options)?)
-    }
-
-    fn slice(&self, select: &Select, out: &mut dyn Write) -> rovelog_core::Result<Sliced> {
-        Ok(reshape::slice(self, select, out)?)
-    }
 }
 
 /// The rows of some topics, block by block, and those of each era by themselves.

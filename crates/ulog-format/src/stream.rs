@@ -4,15 +4,15 @@ use std::io::Read;
 use std::ops::Range;
 
 use rovelog_core::window::Source;
-use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Topic};
+use rovelog_core::{LogInfo, ReadOptions, Record};
 
 use crate::definitions::{Definitions, RowShape};
 use crate::error::UlogError;
+#[cfg(feature = "arrow")]
+use crate::frame::MetRow;
 use crate::frame::{ROW_AT, Step, Walk};
 #[cfg(feature = "arrow")]
 use crate::gather::Gathering;
-#[cfg(feature = "arrow")]
-use crate::index::MetRow;
 use crate::message::Message;
 use crate::reader::view;
 use crate::summary::Summary;
@@ -149,18 +149,8 @@ impl<R: Read> UlogStream<R> {
         }
     }
 
-    /// Formats and subscriptions met so far.
-    pub fn definitions(&self) -> &Definitions {
-        &self.walk.definitions
-    }
-}
-
-impl<R: Read + Send> LogStream for UlogStream<R> {
-    fn format(&self) -> &'static FormatInfo {
-        &crate::INFO
-    }
-
-    fn next_record(&mut self) -> rovelog_core::Result<Option<Record<'_>>> {
+    /// The next row in file order; `None` at the end.
+    pub(crate) fn next_row(&mut self) -> Result<Option<Record<'_>>, UlogError> {
         let step = loop {
             match self.step()? {
                 step @ Step::Message { .. } => drop(self.item(step)),
@@ -173,15 +163,18 @@ impl<R: Read + Send> LogStream for UlogStream<R> {
         })
     }
 
-    fn topics(&self) -> &[Topic] {
-        &self.walk.definitions.topics
+    /// The walk so far.
+    pub(crate) fn walk(&self) -> &Walk {
+        &self.walk
     }
 
-    fn info(&self) -> LogInfo {
+    /// The summary of what was read so far.
+    pub(crate) fn summary(&self) -> LogInfo {
         self.summary.info(&self.walk, self.source.window().end())
     }
 
-    fn diagnostics(&self) -> &Diagnostics {
-        &self.walk.diagnostics
+    /// Formats and subscriptions met so far.
+    pub fn definitions(&self) -> &Definitions {
+        &self.walk.definitions
     }
 }

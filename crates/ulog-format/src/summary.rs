@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rovelog_core::span::{DataSpan, Spread};
+use rovelog_core::span::DataSpan;
 use rovelog_core::{Detail, LogInfo, Timestamp, UtcOffset, Value};
 
 use crate::definitions::{Definitions, RowShape};
@@ -10,8 +10,9 @@ use crate::diagnostics as rules;
 use crate::frame::Walk;
 use crate::index::Era;
 use crate::message::{Message, level_number};
-use crate::px4;
+use crate::px4::words;
 use crate::row::info_value;
+use crate::stats::Stats;
 use crate::utc::{self, GpsClock};
 use crate::wire::{HEADER_LEN, kind};
 
@@ -39,52 +40,6 @@ const FACTS: [&str; 18] = [
 
 /// The longest value that is kept as a fact.
 const MAX_FACT: usize = 256;
-
-/// Rows of one topic.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Stats {
-    pub(crate) count: u64,
-    /// The last block of the index in which it has rows, from 1.
-    pub(crate) block: u32,
-    bytes: u64,
-    timed: u64,
-    /// Microseconds of the first and last timed row.
-    first: u64,
-    last: u64,
-    /// Rows that are earlier than the one before them, and where the first one is.
-    falls: u64,
-    falls_at: u64,
-    times: Spread,
-}
-
-impl Stats {
-    /// Counts a row of `len` bytes at `at`.
-    #[inline]
-    pub(crate) fn row(&mut self, at: u64, len: usize, micros: Option<u64>) {
-        self.count += 1;
-        self.bytes += len as u64;
-        if let Some(micros) = micros {
-            if self.timed == 0 {
-                self.first = micros;
-            }
-            if micros < self.last {
-                self.fall(at);
-            }
-            self.timed += 1;
-            self.last = micros;
-            // Times past the range of nanoseconds are no times.
-            self.times.push(micros.cast_signed().wrapping_mul(1000), at);
-        }
-    }
-
-    #[cold]
-    fn fall(&mut self, at: u64) {
-        if self.falls == 0 {
-            self.falls_at = at;
-        }
-        self.falls += 1;
-    }
-}
 
 /// Counts over everything that a walk has passed.
 #[derive(Debug)]
@@ -257,7 +212,7 @@ impl Summary {
     /// The release in one of the information messages of these names.
     fn release(&self, names: &[&str]) -> Option<String> {
         let packed = names.iter().find_map(|name| self.number(name))?;
-        Some(px4::release(u32::try_from(packed).ok()?))
+        Some(words::release(u32::try_from(packed).ok()?))
     }
 
     /// The place of the log's clock on the Unix clock.
@@ -336,7 +291,7 @@ impl Summary {
         let mut parts = Vec::new();
         let mut fields = Vec::new();
         if let Some(mav_type) = self.number("MAV_TYPE") {
-            let name = i64::try_from(mav_type).ok().and_then(px4::vehicle_type);
+            let name = i64::try_from(mav_type).ok().and_then(words::vehicle_type);
             parts.push(name.map_or_else(|| format!("MAV_TYPE {mav_type}"), str::to_owned));
             fields.push(("mav_type", Value::count(mav_type)));
             fields.push(("type", name.map_or(Value::Null, |name| Value::Text(name.to_owned()))));

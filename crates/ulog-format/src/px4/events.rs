@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use rovelog_core::Timestamp;
 use rovelog_core::record::LEVELS;
 
+use super::words::EventText;
 use super::{instances, integer, timed_rows};
 use crate::UlogReader;
 use crate::row::Row;
@@ -33,18 +34,6 @@ pub struct Event {
     pub arguments: Vec<u8>,
     /// Its words; `None` where the log's definitions do not have it.
     pub text: Option<EventText>,
-}
-
-/// An event in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventText {
-    /// The name by which the firmware's source calls it, with its namespace: `px4::commander_armed_by`.
-    pub name: String,
-    /// What kind it is: `default` is for people; `health` and `arming_check` are reports that ground stations
-    /// gather; `calibration` drives a dialogue.
-    pub group: String,
-    /// The message, arguments filled in. In one line, without the definitions' mark-up.
-    pub message: String,
 }
 
 impl Event {

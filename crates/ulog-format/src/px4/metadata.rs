@@ -9,8 +9,8 @@ use std::io::Read as _;
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::events::EventText;
 use super::template::{self, Piece, Value};
+use super::words::EventText;
 use crate::UlogReader;
 use crate::message::Message;
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{MAX_PAYLOAD, TopicHandle, encode};
+use super::encode::{self, MAX_PAYLOAD};
 use crate::error::UlogError;
 use crate::layout::Layout;
 use crate::row::{Number, Place};
@@ -129,6 +129,19 @@ impl FormatBuilder {
         }
         encode::room(&format!("the definition of {}", self.name), text.len(), MAX_PAYLOAD)?;
         Ok(text)
+    }
+}
+
+/// A subscribed topic of one [`UlogWriter`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TopicHandle {
+    pub(super) msg_id: u16,
+}
+
+impl TopicHandle {
+    /// The id under which the topic's rows are written.
+    pub fn msg_id(self) -> u16 {
+        self.msg_id
     }
 }
 

@@ -5,12 +5,14 @@ use std::borrow::Cow;
 
 use rovelog_core::{Scalar, Value};
 
-use super::MAX_PAYLOAD;
 use crate::error::UlogError;
 use crate::layout::{Layout, Slot, SlotKind};
 use crate::message::KeyValue;
 use crate::row::Number;
 use crate::schema::{Basic, TypeName, split_key};
+
+/// The longest payload of a message.
+pub(super) const MAX_PAYLOAD: usize = u16::MAX as usize;
 
 /// The longest key of an information message.
 pub(super) const MAX_KEY: usize = u8::MAX as usize;

@@ -66,7 +66,7 @@ use rovelog_core::wire::{U16Le, U64Le};
 use zerocopy::{FromBytes, IntoBytes};
 
 pub use append::{append, append_to_file};
-pub use build::{FormatBuilder, RowBuffer};
+pub use build::{FormatBuilder, RowBuffer, TopicHandle};
 pub use encode::{InfoValue, ParameterValue};
 pub use rewrite::rewrite;
 
@@ -76,29 +76,14 @@ use crate::message::Message;
 use crate::wire::{
     self, DataHead, FLAG_BITS_AT, FileHeader, FlagBits, MAGIC, MessageHeader, SYNC_MAGIC, kind,
 };
+use encode::MAX_PAYLOAD;
 use tables::Tables;
-
-/// The longest payload of a message.
-const MAX_PAYLOAD: usize = u16::MAX as usize;
 
 /// Bytes gathered before they are handed to the output.
 const CHUNK: usize = 64 << 10;
 
 /// Log time between two synchronization messages, microseconds: what PX4 does.
 const SYNC_EVERY: u64 = 500_000;
-
-/// A subscribed topic of one [`UlogWriter`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct TopicHandle {
-    msg_id: u16,
-}
-
-impl TopicHandle {
-    /// The id under which the topic's rows are written.
-    pub fn msg_id(self) -> u16 {
-        self.msg_id
-    }
-}
 
 /// Of what a parameter's default is the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
