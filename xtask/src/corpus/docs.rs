@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{cases, formats};
+use super::{all, formats};
 use crate::root;
 
 /// What follows this line is generated, up to the end of the file.
@@ -46,7 +46,7 @@ fn document(format: &str) -> Result<(PathBuf, String, String)> {
 
 fn table(format: &str) -> String {
     let mut rules: BTreeMap<(char, u32), Vec<&str>> = BTreeMap::new();
-    for case in cases().filter(|case| case.format == format) {
+    for (_, case) in all().filter(|(of, _)| of.id == format) {
         for rule in case.rules {
             let (letter, number) = rule.split_at(1);
             let key = (letter.chars().next().unwrap_or(' '), number.parse().unwrap_or(0));

@@ -3,6 +3,8 @@
 //! Nothing here knows what a reader does: the corpus must not be able to agree with a mistake
 //! of ours, so neither our crates nor any other library of these formats may be used below this folder.
 
+use base64::Engine as _;
+
 /// Bytes in the order they will stand in the file, little endian.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lay(Vec<u8>);
@@ -60,38 +62,89 @@ impl Lay {
     }
 }
 
+/// What can be laid down: numbers little endian, all else byte by byte.
+pub(crate) trait Laid {
+    /// Appends the bytes.
+    fn lay(&self, out: &mut Vec<u8>);
+}
+
+macro_rules! numbers {
+    ($($kind:ty)*) => {
+        $(impl Laid for $kind {
+            fn lay(&self, out: &mut Vec<u8>) {
+                out.extend(self.to_le_bytes());
+            }
+        })*
+    };
+}
+numbers! { u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 }
+
+impl<T: Laid> Laid for [T] {
+    fn lay(&self, out: &mut Vec<u8>) {
+        for item in self {
+            item.lay(out);
+        }
+    }
+}
+
+impl<T: Laid, const N: usize> Laid for [T; N] {
+    fn lay(&self, out: &mut Vec<u8>) {
+        self.as_slice().lay(out);
+    }
+}
+
+impl<T: Laid> Laid for Vec<T> {
+    fn lay(&self, out: &mut Vec<u8>) {
+        self.as_slice().lay(out);
+    }
+}
+
+impl Laid for str {
+    fn lay(&self, out: &mut Vec<u8>) {
+        self.as_bytes().lay(out);
+    }
+}
+
+impl<A: Laid, B: Laid> Laid for (A, B) {
+    fn lay(&self, out: &mut Vec<u8>) {
+        self.0.lay(out);
+        self.1.lay(out);
+    }
+}
+
+impl<T: Laid + ?Sized> Laid for &T {
+    fn lay(&self, out: &mut Vec<u8>) {
+        (*self).lay(out);
+    }
+}
+
+/// The bytes of these things, one behind the other.
+macro_rules! lay {
+    ($($thing:expr),* $(,)?) => {{
+        let mut bytes: Vec<u8> = Vec::new();
+        $($crate::corpus::lay::Laid::lay(&$thing, &mut bytes);)*
+        bytes
+    }};
+}
+pub(crate) use lay;
+
 /// Two lower-case digits for each byte.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from_digit(u32::from(value), 16);
-    let digits = bytes.iter().flat_map(|&b| [digit(b >> 4), digit(b & 15)]);
-    digits.flatten().collect()
+    let digit = |value: u8| char::from_digit(value.into(), 16);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).flatten().collect()
 }
 
-/// Base64, as bytes are written in JSON.
+/// Bytes as JSON has them.
 pub(crate) fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0_usize, |word, byte| word << 8 | usize::from(*byte))
-            << (8 * (3 - chunk.len()));
-        for i in 0..4 {
-            let digit = DIGITS[word >> (18 - 6 * i) & 63];
-            text.push(if i <= chunk.len() { char::from(digit) } else { '=' });
-        }
-    }
-    text
+    base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_is_that_of_the_rfc() {
-        for (bytes, text) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
-        {
-            assert_eq!(base64(bytes.as_bytes()), text);
-        }
-    }
+/// Bytes that repeat for nobody (a linear congruential generator, high bits).
+pub(crate) fn noise(len: usize) -> Vec<u8> {
+    let mut state: u32 = 2_463_534_242;
+    let next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_be_bytes()[0]
+    };
+    std::iter::repeat_with(next).take(len).collect()
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::lay::hex;
-use super::{Case, Made};
+use super::{Case, Format, Made};
 
 #[derive(Serialize)]
 struct Manifest {
@@ -22,10 +22,10 @@ struct Entry {
 }
 
 /// The text of the manifest, in the order of the cases.
-pub(crate) fn to_text(cases: &[(&Case, Made)]) -> String {
-    let entry = |(case, made): &(&Case, Made)| Entry {
-        id: case.id(),
-        format: case.format,
+pub(crate) fn to_text(cases: &[(&Format, &Case, Made)]) -> String {
+    let entry = |(format, case, made): &(&Format, &Case, Made)| Entry {
+        id: format!("{}/{}", format.id, case.name),
+        format: format.id,
         purpose: case.purpose,
         rules: case.rules,
         size: made.bytes.len(),

@@ -4,9 +4,11 @@ mod docs;
 mod expected;
 mod large;
 mod lay;
+mod log;
 mod manifest;
 mod rld;
 mod rosbag;
+mod shape;
 mod ulog;
 mod vel;
 
@@ -26,10 +28,20 @@ const SIZE_LIMIT: usize = 64 * 1024;
 /// Files in `corpus/` that a person writes.
 const BY_HAND: &[&str] = &[".gitattributes", "README.md"];
 
-/// One test file: what it is called, what it is for, how it is made.
-pub(crate) struct Case {
-    format: &'static str,
+/// A format: its id, how its files end, its cases by theme, how its large logs are made.
+pub(crate) struct Format {
+    id: &'static str,
     extension: &'static str,
+    cases: &'static [&'static [Case]],
+    large: large::Large,
+}
+
+/// All formats, in the order of the manifest.
+const FORMATS: &[Format] = &[ulog::FORMAT, rld::FORMAT, rosbag::FORMAT, vel::FORMAT];
+
+/// One test file: what it is called, what it is for, the numbers of the rules in `docs/formats/<format>.md` that it
+/// tests, how it is made.
+pub(crate) struct Case {
     name: &'static str,
     purpose: &'static str,
     rules: &'static [&'static str],
@@ -42,21 +54,32 @@ pub(crate) struct Made {
     expected: serde_json::Value,
 }
 
+/// The cases of a theme: name, rules, purpose, and the steps that make the file.
+macro_rules! cases {
+    ($($name:literal [$($rule:ident)*] $purpose:literal => $recipe:expr;)*) => {
+        pub(super) const CASES: &[$crate::corpus::Case] = &[$($crate::corpus::Case {
+            name: $name,
+            purpose: $purpose,
+            rules: &[$(stringify!($rule)),*],
+            recipe: || $crate::corpus::Made::from($recipe),
+        }),*];
+    };
+}
+use cases;
+
 /// All cases of all formats, in the order of the manifest.
-fn cases() -> impl Iterator<Item = &'static Case> {
-    ulog::cases().chain(rld::cases()).chain(rosbag::cases()).chain(vel::cases())
+fn all() -> impl Iterator<Item = (&'static Format, &'static Case)> {
+    FORMATS.iter().flat_map(|format| format.cases().map(move |case| (format, case)))
 }
 
 /// The formats that have cases, by id.
-pub(crate) fn formats() -> Vec<&'static str> {
-    let mut formats: Vec<_> = cases().map(|case| case.format).collect();
-    formats.dedup();
-    formats
+pub(crate) fn formats() -> impl Iterator<Item = &'static str> {
+    FORMATS.iter().map(|format| format.id)
 }
 
-impl Case {
-    fn id(&self) -> String {
-        format!("{}/{}", self.format, self.name)
+impl Format {
+    fn cases(&self) -> impl Iterator<Item = &'static Case> + use<> {
+        self.cases.iter().copied().flatten()
     }
 }
 
@@ -124,11 +147,11 @@ fn folder() -> PathBuf {
 
 /// All generated files by their name below `corpus/`, and how many cases there are.
 fn generate() -> Result<(BTreeMap<String, Vec<u8>>, usize)> {
-    let made: Vec<(&Case, Made)> = cases().map(|case| (case, (case.recipe)())).collect();
+    let made: Vec<_> = all().map(|(format, case)| (format, case, (case.recipe)())).collect();
     let mut files = BTreeMap::new();
-    for (case, made) in &made {
-        let id = case.id();
-        let log = format!("{id}.{}", case.extension);
+    for (format, case, made) in &made {
+        let id = format!("{}/{}", format.id, case.name);
+        let log = format!("{id}.{}", format.extension);
         let truth = expected::to_text(&made.expected).into_bytes();
         for (name, bytes) in [(log, made.bytes.clone()), (format!("expected/{id}.json"), truth)] {
             ensure!(bytes.len() <= SIZE_LIMIT, "{name} has {} bytes", bytes.len());
@@ -174,12 +197,12 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
 /// The words of losses and notes that the truth of a format's cases uses, with the first such case.
 pub(crate) fn words(format: &str) -> BTreeMap<String, String> {
     let mut words = BTreeMap::new();
-    for case in cases().filter(|case| case.format == format) {
+    for (_, case) in all().filter(|(of, _)| of.id == format) {
         let expected = (case.recipe)().expected;
         for key in ["lost", "notes"] {
             for entry in expected[key].as_array().into_iter().flatten() {
                 if let Some(word) = entry["code"].as_str() {
-                    words.entry(word.to_owned()).or_insert_with(|| case.id());
+                    words.entry(word.to_owned()).or_insert_with(|| format!("{format}/{}", case.name));
                 }
             }
         }
@@ -217,10 +240,10 @@ mod tests {
 
     #[test]
     fn every_rule_has_a_case() {
-        assert_eq!(RULES.iter().map(|rules| rules.0).collect::<Vec<_>>(), formats());
+        assert!(RULES.iter().map(|rules| rules.0).eq(formats()));
         for (format, rules) in RULES {
-            let of_format = cases().filter(|case| case.format == *format);
-            let tested: BTreeSet<&str> = of_format.flat_map(|case| case.rules).copied().collect();
+            let of_format = all().filter(|(of, _)| of.id == *format);
+            let tested: BTreeSet<&str> = of_format.flat_map(|(_, case)| case.rules).copied().collect();
             let all =
                 rules.iter().flat_map(|(letter, last)| (1..=*last).map(move |n| format!("{letter}{n}")));
             let missing: Vec<_> = all.filter(|rule| !tested.contains(rule.as_str())).collect();
@@ -245,7 +268,7 @@ mod tests {
 
     #[test]
     fn what_is_lost_lies_in_the_file_and_in_order() {
-        for case in cases() {
+        for (_, case) in all() {
             let made = (case.recipe)();
             let mut before = 0;
             for lost in made.expected["lost"].as_array().into_iter().flatten() {
@@ -254,12 +277,12 @@ mod tests {
                 // What is missing behind the end of the file has no bytes.
                 let code = lost["code"].as_str().unwrap();
                 let empty = code == "rows_missing" || code.starts_with("packed_");
-                assert!(before <= start && (start < end || empty && start == end), "{}", case.id());
+                assert!(before <= start && (start < end || empty && start == end), "{}", case.name);
                 before = end;
             }
             // Offsets in a compressed bag count in what it holds.
             let packed = [&b"\x1f\x8b"[..], b"BZh"].iter().any(|magic| made.bytes.starts_with(magic));
-            assert!(packed || before <= made.bytes.len(), "{}", case.id());
+            assert!(packed || before <= made.bytes.len(), "{}", case.name);
         }
     }
 }

@@ -9,8 +9,7 @@ use anyhow::Result;
 use super::lay::{Channel, LeadIn, stamps};
 use crate::corpus::large::{Large, Order};
 
-pub(in crate::corpus) const LARGE: Large =
-    Large { format: "rld", stem: "power", extension: "rld", default: 400_000_000, from: None, write };
+pub(super) const LARGE: Large = Large { stem: "power", default: 400_000_000, from: None, write };
 
 const RATE: u32 = 64_000;
 

@@ -4,12 +4,12 @@ mod channels;
 mod counts;
 mod faults;
 mod headers;
-pub(super) mod large;
+mod large;
 mod lay;
 mod log;
 mod times;
 
-use super::{Case, Made};
+use super::{Case, Format, Made};
 use log::Log;
 
 impl Case {
@@ -20,14 +20,17 @@ impl Case {
         rules: &'static [&'static str],
         recipe: fn() -> Made,
     ) -> Self {
-        Self { format: "rld", extension: "rld", name, purpose, rules, recipe }
+        Self { name, purpose, rules, recipe }
     }
 }
 
-/// All cases, in the order of the manifest.
-pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
-    [headers::CASES, channels::CASES, counts::CASES, times::CASES, faults::CASES].into_iter().flatten()
-}
+/// In the order of the manifest.
+pub(super) const FORMAT: Format = Format {
+    id: "rld",
+    extension: "rld",
+    cases: &[headers::CASES, channels::CASES, counts::CASES, times::CASES, faults::CASES],
+    large: large::LARGE,
+};
 
 /// The log most cases are made of: two bits, two voltages, a current with its range bit, 1 kSPS, blocks of five.
 fn plain() -> Log {

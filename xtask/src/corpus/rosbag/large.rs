@@ -10,8 +10,7 @@ use super::bag::{Topic, index_record};
 use super::lay::{VERSION_LINE, bag_header, entry, text, u32_bytes};
 use crate::corpus::large::{Large, Order};
 
-pub(in crate::corpus) const LARGE: Large =
-    Large { format: "rosbag", stem: "rosbag", extension: "bag", default: 200_000_000, from: None, write };
+pub(super) const LARGE: Large = Large { stem: "rosbag", default: 200_000_000, from: None, write };
 
 const HEADER: &str = "uint32 seq\ntime stamp\nstring frame_id\n";
 const VECTOR: &str = "float64 x\nfloat64 y\nfloat64 z\n";

@@ -6,12 +6,12 @@ mod damage;
 mod definitions;
 mod frames;
 mod index;
-pub(super) mod large;
+mod large;
 mod lay;
 mod messages;
 mod old;
 
-use super::{Case, Made};
+use super::{Case, Format, Made};
 use bag::{Bag, Stamp, Topic};
 
 impl Case {
@@ -22,13 +22,15 @@ impl Case {
         rules: &'static [&'static str],
         recipe: fn() -> Made,
     ) -> Self {
-        Self { format: "rosbag", extension: "bag", name, purpose, rules, recipe }
+        Self { name, purpose, rules, recipe }
     }
 }
 
-/// All cases, in the order of the manifest.
-pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
-    [
+/// In the order of the manifest.
+pub(super) const FORMAT: Format = Format {
+    id: "rosbag",
+    extension: "bag",
+    cases: &[
         frames::CASES,
         compressed::CASES,
         index::CASES,
@@ -36,10 +38,9 @@ pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
         messages::CASES,
         damage::CASES,
         old::CASES,
-    ]
-    .into_iter()
-    .flatten()
-}
+    ],
+    large: large::LARGE,
+};
 
 /// Stamp number `i`: 100 ms apart, from the first second of 2010.
 fn stamp(i: u32) -> Stamp {

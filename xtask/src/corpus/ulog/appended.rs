@@ -1,154 +1,47 @@
 //! Data appended after the log had ended, often in the middle of a message.
 
-use super::log::{Keyed, Log, Subscribed};
-use super::{START, plain, plain_row, plain_rows, time};
-use crate::corpus::{Case, Made};
+use super::log::{Log, plain, plain_row};
+use super::{PLAIN, time};
+use crate::corpus::cases;
 
-pub(super) const CASES: &[Case] = &[
-    Case::ulog("appended", "one appended section after a clean end", &["D28"], one_section),
-    Case::ulog(
-        "appended-three-sections",
-        "all three offsets used, the last cut like the log itself",
-        &["D28"],
-        three_sections,
-    ),
-    Case::ulog(
-        "appended+cut-in-payload-before",
-        "the log ended inside a row: nothing is joined, subscriptions hold on",
-        &["D28", "D31"],
-        after_cut_in_payload,
-    ),
-    Case::ulog(
-        "appended+cut-in-header-before",
-        "the log ended after two bytes of a header",
-        &["D28", "D31"],
-        after_cut_in_header,
-    ),
-    Case::ulog(
-        "appended-bit-without-offset",
-        "the bit is set but no offset is",
-        &["D29"],
-        bit_without_offset,
-    ),
-    Case::ulog(
-        "appended-offset-without-bit",
-        "an offset where messages begin is used though the bit is not set",
-        &["D29"],
-        offset_without_bit,
-    ),
-    Case::ulog(
-        "appended-offset-past-the-end",
-        "an offset behind the end of the file is ignored",
-        &["D29"],
-        offset_past_the_end,
-    ),
-    Case::ulog(
-        "appended-offset-inside-a-row",
-        "an offset into a sound message is ignored",
-        &["D29"],
-        offset_inside_a_row,
-    ),
-    Case::ulog(
-        "appended-offsets-not-ascending",
-        "the second offset lies before the first, in a sound message: only the first is used",
-        &["D29"],
-        offsets_not_ascending,
-    ),
-];
+cases! {
+    "appended" [D28] "one appended section after a clean end" =>
+        announced().append_here().part(false, "char[14] hardfault_plain", "pc: 0x080a1b2c")
+            .text(b'0', time(5), "hard fault").rows(5..8);
+    "appended-three-sections" [D28] "all three offsets used, the last cut like the log itself" =>
+        announced().each(0..3_u16, |log, section| {
+            let log = log.lose("cut", &plain_row(5 + section)[..6 + usize::from(section)]).append_here()
+                .text(b'2', time(5 + section), "appended");
+            // Each section begins before the last row of the one before it.
+            let log = if section == 1 { log.note("timestamps_fall") } else { log };
+            log.rows(6 + section..9 + section)
+        });
+    "appended+cut-in-payload-before" [D28 D31]
+        "the log ended inside a row: nothing is joined, subscriptions hold on" =>
+        announced().lose("cut", &plain_row(5)[..11]).append_here().text(b'3', time(6), "crash").rows(6..11);
+    "appended+cut-in-header-before" [D28 D31] "the log ended after two bytes of a header" =>
+        announced().lose("cut", &plain_row(5)[..2]).append_here().rows(6..11);
+    "appended-bit-without-offset" [D29] "the bit is set but no offset is" =>
+        announced().note_at(16, "appended_flag_mismatch").rows(5..8);
+    "appended-offset-without-bit" [D29] "an offset where messages begin is used though the bit is not set" =>
+        plain().note_at(16, "appended_flag_mismatch").rows(0..5).lose("cut", &plain_row(5)[..11]).append_here()
+            .rows(6..11);
+    "appended-offset-past-the-end" [D29] "an offset behind the end of the file is ignored" =>
+        announced().note_at(16, "appended_offset_ignored").rows(5..8).appended_offset(0, 1 << 40);
+    "appended-offset-inside-a-row" [D29] "an offset into a sound message is ignored" => {
+        let log = announced().note_at(16, "appended_offset_ignored");
+        let inside = log.at() + 7;
+        log.appended_offset(0, inside).rows(5..10)
+    };
+    "appended-offsets-not-ascending" [D29]
+        "the second offset lies before the first, in a sound message: only the first is used" => {
+        let log = announced().note_at(16, "appended_offset_ignored");
+        let inside = log.at() - 7;
+        log.lose("cut", &plain_row(5)[..11]).append_here().appended_offset(1, inside).rows(6..11)
+    };
+}
 
 /// A log whose flag bits announce appended data, with the plain topic and a few rows.
-fn announced() -> (Log, Subscribed) {
-    let mut log = Log::new(START);
-    log.set_appended_bit();
-    let t = log.topic(&plain());
-    plain_rows(&mut log, &t, 0..5);
-    (log, t)
-}
-
-fn one_section() -> Made {
-    let (mut log, t) = announced();
-    log.append_here();
-    let crash = Keyed::text("hardfault_plain", "pc: 0x080a1b2c");
-    log.multi_info(false, &crash);
-    log.text(b'0', time(5), b"hard fault");
-    plain_rows(&mut log, &t, 5..8);
-    log.done()
-}
-
-fn three_sections() -> Made {
-    let (mut log, t) = announced();
-    for section in 0..3u16 {
-        let cut = t.message(&plain_row(5 + section));
-        log.lose("cut", &cut[..6 + usize::from(section)]);
-        log.append_here();
-        log.text(b'2', time(5 + section), b"appended");
-        if section == 1 {
-            // Each section begins before the last row of the one before it.
-            log.note("timestamps_fall");
-        }
-        plain_rows(&mut log, &t, 6 + section..9 + section);
-    }
-    log.done()
-}
-
-fn after_cut_in_payload() -> Made {
-    let (mut log, t) = announced();
-    log.lose("cut", &t.message(&plain_row(5))[..11]);
-    log.append_here();
-    log.text(b'3', time(6), b"crash");
-    plain_rows(&mut log, &t, 6..11);
-    log.done()
-}
-
-fn after_cut_in_header() -> Made {
-    let (mut log, t) = announced();
-    log.lose("cut", &t.message(&plain_row(5))[..2]);
-    log.append_here();
-    plain_rows(&mut log, &t, 6..11);
-    log.done()
-}
-
-fn bit_without_offset() -> Made {
-    let (mut log, t) = announced();
-    log.note_at(16, "appended_flag_mismatch");
-    plain_rows(&mut log, &t, 5..8);
-    log.done()
-}
-
-fn offset_without_bit() -> Made {
-    let mut log = Log::new(START);
-    log.note_at(16, "appended_flag_mismatch");
-    let t = log.topic(&plain());
-    plain_rows(&mut log, &t, 0..5);
-    log.lose("cut", &t.message(&plain_row(5))[..11]);
-    log.append_here();
-    plain_rows(&mut log, &t, 6..11);
-    log.done()
-}
-
-fn offset_past_the_end() -> Made {
-    let (mut log, t) = announced();
-    log.note_at(16, "appended_offset_ignored");
-    plain_rows(&mut log, &t, 5..8);
-    log.set_appended_offset(0, 1 << 40);
-    log.done()
-}
-
-fn offset_inside_a_row() -> Made {
-    let (mut log, t) = announced();
-    log.note_at(16, "appended_offset_ignored");
-    log.set_appended_offset(0, log.at() + 7);
-    plain_rows(&mut log, &t, 5..10);
-    log.done()
-}
-
-fn offsets_not_ascending() -> Made {
-    let (mut log, t) = announced();
-    log.note_at(16, "appended_offset_ignored");
-    let inside = log.at() - 7;
-    log.lose("cut", &t.message(&plain_row(5))[..11]);
-    log.append_here();
-    log.set_appended_offset(1, inside);
-    plain_rows(&mut log, &t, 6..11);
-    log.done()
+fn announced() -> Log {
+    Log::new().appended_bit().topic(PLAIN).rows(0..5)
 }

@@ -3,228 +3,61 @@
 //! Each is followed by at least three sound messages, which is what a reader needs to see before
 //! it trusts the frame.
 
-use super::log::{Keyed, Log};
-use super::shape::{F32, Shape, Type, U8, U32, U64, Value, array, values};
-use super::{START, plain, plain_log, plain_row, plain_rows, time};
-use crate::corpus::ulog::lay::{self, Lay, SYNC, flag_bits, keyed, message};
-use crate::corpus::{Case, Made};
+use super::log::{Log, SYNC, data, keyed, message, plain, plain_row, subscription};
+use super::{PLAIN, time};
+use crate::corpus::cases;
+use crate::corpus::lay::lay;
+use crate::corpus::shape::values;
 
-pub(super) const CASES: &[Case] = &[
-    Case::ulog("bad-data+1-byte", "a D message with half an id", &["D11"], data_of_1_byte),
-    Case::ulog("bad-data+short", "a row one byte short is no row", &["D11"], data_short),
-    Case::ulog("bad-data+long", "a row nine bytes long is no row", &["D11"], data_long),
-    Case::ulog(
-        "bad-data+between-trimmed-and-full",
-        "a row with half of the padding at its end is neither trimmed nor full",
-        &["D9", "D11"],
-        data_between_sizes,
-    ),
-    Case::ulog(
-        "bad-subscription",
-        "an A message of one byte, and one whose name is no name",
-        &["D22"],
-        subscription,
-    ),
-    Case::ulog("bad-info", "a key without a space, and a key longer than the message", &["D22"], info),
-    Case::ulog(
-        "bad-multi-info",
-        "a key longer than the message, and a flag that is neither 0 nor 1",
-        &["D22"],
-        multi_info,
-    ),
-    Case::ulog(
-        "bad-parameter",
-        "an int32_t of two bytes, a float of eight, a default of no table",
-        &["D22"],
-        parameter,
-    ),
-    Case::ulog("bad-format", "format texts that break the grammar", &["D22"], format),
-    Case::ulog(
-        "bad-text",
-        "a level that does not exist, and a text too short for its time",
-        &["D25", "D30"],
-        text,
-    ),
-    Case::ulog("bad-dropout+bad-unsubscription", "both with one byte instead of two", &["D30"], dropout),
-    Case::ulog("bad-sync", "a sync message with another magic", &["D27"], sync),
-    Case::ulog(
-        "sync+sync-inside-payload",
-        "good sync messages, and whole ones inside a row and a text, where they are payload",
-        &["D27"],
-        sync_inside_payload,
-    ),
-    Case::ulog("bad-flag-bits-twice", "flag bits in the middle of the data", &["D30"], second_flag_bits),
-];
-
-fn data_of_1_byte() -> Made {
-    let (mut log, t) = plain_log();
-    plain_rows(&mut log, &t, 0..5);
-    log.lose("bad_message", &message(b'D', &[0]));
-    plain_rows(&mut log, &t, 5..10);
-    log.done()
-}
-
-/// Plain rows around a D message whose row has these bytes.
-fn around_row(change: impl Fn(&mut Vec<u8>)) -> Made {
-    let (mut log, t) = plain_log();
-    plain_rows(&mut log, &t, 0..5);
-    let mut bytes = plain().full_bytes(&plain_row(5));
-    change(&mut bytes);
-    log.lose("bad_message", &t.message_of(&bytes));
-    plain_rows(&mut log, &t, 6..11);
-    log.done()
-}
-
-fn data_short() -> Made {
-    around_row(|bytes| bytes.truncate(11))
-}
-
-fn data_long() -> Made {
-    around_row(|bytes| bytes.extend([0; 9]))
-}
-
-fn data_between_sizes() -> Made {
-    let shape = Shape::new("t")
-        .with("timestamp", U64)
-        .with("x", U8)
-        .with("_padding0", array(U8, 3))
-        .with("_padding1", U32);
-    let row = |i: u16| values![time(i), 50u8, Value::repeated(0u8, 3), 0u32];
-    let mut log = Log::new(START);
-    let t = log.topic(&shape);
-    for i in 0..4 {
-        log.row(&t, &row(i));
-    }
-    log.lose("bad_message", &t.message_of(&shape.first_bytes(&row(4), 3)));
-    for i in 5..9 {
-        log.full_row(&t, &row(i));
-    }
-    log.done()
-}
-
-fn subscription() -> Made {
-    let (mut log, t) = plain_log();
-    log.lose("bad_message", &message(b'A', &[0]));
-    plain_rows(&mut log, &t, 0..5);
-    let nameless = lay::subscription(0, 1, "\u{1}\u{2}\u{3}");
-    log.lose("bad_message", &message(b'A', &nameless));
-    plain_rows(&mut log, &t, 5..10);
-    log.done()
-}
-
-fn info() -> Made {
-    let mut log = Log::new(START);
-    let key_alone = keyed("sys_name", b"PX4");
-    log.lose("bad_message", &message(b'I', &key_alone));
-    log.info(&Keyed::text("ver_hw", "good"));
-    let t = log.topic(&plain());
-    plain_rows(&mut log, &t, 0..5);
-    let too_long = Lay::new().u8(200).bytes(b"char[3] late").done();
-    log.lose("bad_message", &message(b'I', &too_long));
-    plain_rows(&mut log, &t, 5..10);
-    log.done()
-}
-
-fn multi_info() -> Made {
-    let (mut log, t) = plain_log();
-    plain_rows(&mut log, &t, 0..4);
-    let too_long = Lay::new().u8(0).u8(99).bytes(b"char[3] late").done();
-    log.lose("bad_message", &message(b'M', &too_long));
-    plain_rows(&mut log, &t, 4..8);
-    let flag = Lay::new().u8(7).bytes(&keyed("char[2] k", b"ab"));
-    log.lose("bad_message", &message(b'M', &flag.done()));
-    plain_rows(&mut log, &t, 8..12);
-    log.multi_info(false, &Keyed::text("k", "good"));
-    log.done()
-}
-
-fn parameter() -> Made {
-    let (mut log, t) = plain_log();
-    plain_rows(&mut log, &t, 0..4);
-    let half = keyed("int32_t KI", &[1, 0]);
-    log.lose("bad_message", &message(b'P', &half));
-    plain_rows(&mut log, &t, 4..8);
-    let double = keyed("float KF", &[0; 8]);
-    log.lose("bad_message", &message(b'P', &double));
-    plain_rows(&mut log, &t, 8..12);
-    log.parameter(&Keyed::scalar(&F32, "KF", 1.5f32));
-    let no_table = Lay::new().u8(0).bytes(&keyed("float KF", &[0; 4]));
-    log.lose("bad_message", &message(b'Q', &no_table.done()));
-    plain_rows(&mut log, &t, 12..16);
-    log.done()
-}
-
-fn format() -> Made {
-    let mut log = Log::new(START);
-    log.lose("bad_message", &message(b'F', b"no colon here"));
-    log.format(&plain());
-    let t = log.subscribe(&plain(), 0, 0);
-    plain_rows(&mut log, &t, 0..4);
-    log.lose("bad_message", &message(b'F', b"u:float;"));
-    plain_rows(&mut log, &t, 4..8);
-    let open_bracket = b"v:uint64_t timestamp;float[3 x;";
-    log.lose("bad_message", &message(b'F', open_bracket));
-    plain_rows(&mut log, &t, 8..12);
-    log.done()
-}
-
-fn text() -> Made {
-    let (mut log, t) = plain_log();
-    plain_rows(&mut log, &t, 0..4);
-    let level = Lay::new().u8(b'9').u64(time(4)).bytes(b"no such level");
-    log.lose("bad_message", &message(b'L', &level.done()));
-    plain_rows(&mut log, &t, 5..9);
-    log.lose("bad_message", &message(b'L', &[b'6', 0, 0, 0]));
-    plain_rows(&mut log, &t, 9..13);
-    log.lose("bad_message", &message(b'C', &[b'6', 1, 0, 0, 0, 0, 0]));
-    plain_rows(&mut log, &t, 13..17);
-    log.done()
-}
-
-fn dropout() -> Made {
-    let (mut log, t) = plain_log();
-    plain_rows(&mut log, &t, 0..4);
-    log.lose("bad_message", &message(b'O', &[26]));
-    plain_rows(&mut log, &t, 4..8);
-    log.lose("bad_message", &message(b'R', &[0]));
-    plain_rows(&mut log, &t, 8..12);
-    log.done()
-}
-
-fn sync() -> Made {
-    let (mut log, t) = plain_log();
-    log.sync();
-    plain_rows(&mut log, &t, 0..5);
-    let mut magic = SYNC;
-    magic[3] ^= 0x40;
-    log.lose("bad_message", &message(b'S', &magic));
-    plain_rows(&mut log, &t, 5..10);
-    log.sync();
-    log.done()
-}
-
-fn sync_inside_payload() -> Made {
-    let shape = Shape::new("t").with("timestamp", U64).with("s", Type::Text(14));
-    let sync = message(b'S', &SYNC);
-    let mut log = Log::new(START);
-    let t = log.topic(&shape);
-    for i in 0..6u16 {
-        if i % 2 == 0 {
-            log.sync();
-        }
+cases! {
+    "bad-data+1-byte" [D11] "a D message with half an id" => plain().rows(0..5).bad(b'D', [0]).rows(5..10);
+    "bad-data+short" [D11] "a row one byte short is no row" =>
+        plain().rows(0..5).bad(b'D', &plain_row(5)[3..16]).rows(6..11);
+    "bad-data+long" [D11] "a row nine bytes long is no row" =>
+        plain().rows(0..5).bad(b'D', [&plain_row(5)[3..], &[0; 9]].concat()).rows(6..11);
+    "bad-data+between-trimmed-and-full" [D9 D11]
+        "a row with half of the padding at its end is neither trimmed nor full" => {
+        let row = |i: u16| values![time(i), 50, [0; 3], 0];
+        let log = Log::new().topic("t:uint64_t timestamp;uint8_t x;uint8_t[3] _padding0;uint32_t _padding1;");
+        let between = log.shape("t").first(&row(4), 3);
+        log.each(0..4, |log, i| log.row(0, row(i))).lose("bad_message", data(0, between))
+            .each(5..9, |log, i| log.full_row(0, row(i)))
+    };
+    "bad-subscription" [D22] "an A message of one byte, and one whose name is no name" =>
+        plain().bad(b'A', [0]).rows(0..5).bad(b'A', subscription(0, 1, "\u{1}\u{2}\u{3}")).rows(5..10);
+    "bad-info" [D22] "a key without a space, and a key longer than the message" =>
+        Log::new().bad(b'I', keyed("sys_name", b"PX4")).info("char[4] ver_hw", "good").topic(PLAIN).rows(0..5)
+            .bad(b'I', b"\xC8char[3] late").rows(5..10);
+    "bad-multi-info" [D22] "a key longer than the message, and a flag that is neither 0 nor 1" =>
+        plain().rows(0..4).bad(b'M', b"\0\x63char[3] late").rows(4..8)
+            .bad(b'M', lay![7_u8, keyed("char[2] k", b"ab")]).rows(8..12).part(false, "char[4] k", "good");
+    "bad-parameter" [D22] "an int32_t of two bytes, a float of eight, a default of no table" =>
+        plain().rows(0..4).bad(b'P', keyed("int32_t KI", &[1, 0])).rows(4..8).bad(b'P', keyed("float KF", &[0; 8]))
+            .rows(8..12).parameter("float KF", 1.5).bad(b'Q', lay![0_u8, keyed("float KF", &[0; 4])]).rows(12..16);
+    "bad-format" [D22] "format texts that break the grammar" =>
+        Log::new().bad(b'F', "no colon here").topic(PLAIN).rows(0..4).bad(b'F', "u:float;").rows(4..8)
+            .bad(b'F', "v:uint64_t timestamp;float[3 x;").rows(8..12);
+    "bad-text" [D25 D30] "a level that does not exist, and a text too short for its time" =>
+        plain().rows(0..4).bad(b'L', lay![b'9', time(4), "no such level"]).rows(5..9).bad(b'L', [b'6', 0, 0, 0])
+            .rows(9..13).bad(b'C', [b'6', 1, 0, 0, 0, 0, 0]).rows(13..17);
+    "bad-dropout+bad-unsubscription" [D30] "both with one byte instead of two" =>
+        plain().rows(0..4).bad(b'O', [26]).rows(4..8).bad(b'R', [0]).rows(8..12);
+    "bad-sync" [D27] "a sync message with another magic" => {
+        let mut magic = SYNC;
+        magic[3] ^= 0x40;
+        plain().sync().rows(0..5).bad(b'S', magic).rows(5..10).sync()
+    };
+    "sync+sync-inside-payload" [D27]
+        "good sync messages, and whole ones inside a row and a text, where they are payload" => {
+        let sync = message(b'S', SYNC);
         let text = [b"ab", &sync[..], b"c"].concat();
-        log.row(&t, &values![time(i), Value::Text(text)]);
-    }
-    log.text(b'6', time(6), &sync);
-    log.row(&t, &values![time(7), Value::text(b"last", 14)]);
-    log.done()
-}
-
-fn second_flag_bits() -> Made {
-    let (mut log, t) = plain_log();
-    plain_rows(&mut log, &t, 0..5);
-    let bits = flag_bits([0; 8], [0; 8], [0; 3]);
-    log.lose("bad_message", &message(b'B', &bits));
-    plain_rows(&mut log, &t, 5..10);
-    log.done()
+        Log::new().topic("t:uint64_t timestamp;char[14] s;")
+            .each(0..6, |log, i| {
+                let log = if i % 2 == 0 { log.sync() } else { log };
+                log.row(0, values![time(i), &text[..]])
+            })
+            .text(b'6', time(6), &sync).row(0, values![time(7), "last"])
+    };
+    "bad-flag-bits-twice" [D30] "flag bits in the middle of the data" =>
+        plain().rows(0..5).bad(b'B', [0; 40]).rows(5..10);
 }

@@ -1,437 +1,409 @@
-//! A log under construction: each step lays bytes down and writes into the truth what its
-//! author knows about them.
+//! The steps that make a `ULog`: its messages, as the specification lays them down.
 
-use serde_json::Value as Json;
+use std::collections::BTreeMap;
+use std::ops::Range;
 
-use super::shape::{Shape, Type, Value};
+use serde_json::{Value as Json, json};
+
+use super::{PLAIN, START, time};
 use crate::corpus::Made;
-use crate::corpus::ulog::expected::{
-    Changed, Dropout, Expected, FormatId, Lost, Note, Own, Record, Text, Topic, Utc, ns,
-};
-use crate::corpus::ulog::lay::{Lay, SYNC, flag_bits, header, hex, keyed, message, subscription};
+use crate::corpus::lay::lay;
+use crate::corpus::shape::{Shape, Type, Value, Words, values};
 
-/// Where the flag bits' message begins, and fields in it.
-const FLAG_BITS_AT: usize = 16;
-const INCOMPAT_AT: usize = FLAG_BITS_AT + 3 + 8;
+/// A `ULog` in the making.
+pub(super) type Log = crate::corpus::log::Log<Own>;
+
+/// What only a `ULog` has.
+pub(super) struct Own {
+    version: u8,
+    start: u64,
+    /// The greatest time of a row so far, in microseconds: what messages without a time get.
+    clock: u64,
+    /// The greatest time that lies far behind the data.
+    stale: Option<u64>,
+    in_data_section: bool,
+    utc: Json,
+    /// The text of each format.
+    formats: BTreeMap<String, String>,
+    /// The id of each topic, and the format it had when it was subscribed.
+    subscribed: Vec<(u16, Shape)>,
+    truth: Json,
+}
+
+/// The eight bytes of `S`, as PX4 writes them.
+pub(super) const SYNC: [u8; 8] = [0x2F, 0x73, 0x13, 0x20, 0x25, 0x0C, 0xBB, 0x12];
+
+/// Fields of the flag bits, whose message begins behind the 16 bytes of the header.
+const INCOMPAT_AT: usize = 16 + 3 + 8;
 const OFFSETS_AT: usize = INCOMPAT_AT + 8;
 
 const LEVELS: [&str; 8] = ["emergency", "alert", "critical", "error", "warning", "notice", "info", "debug"];
 
-/// A file in the making and the truth about it.
-pub(crate) struct Log {
-    bytes: Vec<u8>,
-    truth: Expected,
-    /// The greatest time of a row so far, in microseconds: what messages without a time get.
-    clock: u64,
-    /// The greatest time that lies far behind the data, in microseconds.
-    stale: Option<u64>,
-    in_data_section: bool,
-    /// Rows of each topic so far.
-    counts: Vec<usize>,
+/// The 16 bytes a `ULog` begins with: magic, version, start time in microseconds.
+pub(super) fn header(version: u8, start_us: u64) -> Vec<u8> {
+    lay![b"ULog\x01\x12\x35", version, start_us]
 }
 
-/// What `subscribe` hands out, to name the topic of a row.
-#[derive(Clone)]
-pub(crate) struct Subscribed {
-    index: usize,
-    msg_id: u16,
-    shape: Shape,
+/// `message_header_s` and its payload: the size does not count the three bytes of the header.
+pub(super) fn message(kind: u8, payload: impl AsRef<[u8]>) -> Vec<u8> {
+    let payload = payload.as_ref();
+    lay![u16::try_from(payload.len()).expect("a payload has at most 65535 bytes"), kind, payload]
 }
 
-impl Subscribed {
-    /// The bytes of a whole `D` message with this row.
-    pub(crate) fn message(&self, row: &[Value]) -> Vec<u8> {
-        self.message_of(&self.shape.trimmed_bytes(row))
-    }
-
-    /// The bytes of a whole `D` message with these bytes for a row.
-    pub(crate) fn message_of(&self, row: &[u8]) -> Vec<u8> {
-        let payload = Lay::new().u16(self.msg_id).bytes(row).done();
-        message(b'D', &payload)
-    }
+/// The payload of `I` and `P`: length of the key, key, value.
+pub(super) fn keyed(key: &str, value: &[u8]) -> Vec<u8> {
+    lay![u8::try_from(key.len()).expect("a key has at most 255 bytes"), key, value]
 }
 
-/// A key, its value's bytes, and what a reader makes of them.
-pub(crate) struct Keyed {
-    pub(crate) type_name: String,
-    pub(crate) name: String,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) json: Json,
+/// The payload of `A`.
+pub(super) fn subscription(multi_id: u8, msg_id: u16, name: &str) -> Vec<u8> {
+    lay![multi_id, msg_id, name]
 }
 
-impl Keyed {
-    /// A scalar, written with the type the value has.
-    pub(crate) fn scalar(kind: &Type, name: &str, value: impl Into<Value>) -> Self {
-        let value = value.into();
-        let one = Shape::new("").with("v", kind.clone());
-        let Type::Basic(type_name, _) = kind else {
-            panic!("{kind:?} is no scalar");
-        };
-        Self {
-            type_name: (*type_name).to_owned(),
-            name: name.to_owned(),
-            bytes: one.full_bytes(std::slice::from_ref(&value)),
-            json: value.json(kind),
-        }
-    }
+/// A whole `D` message.
+pub(super) fn data(msg_id: u16, row: impl AsRef<[u8]>) -> Vec<u8> {
+    message(b'D', lay![msg_id, row.as_ref()])
+}
 
-    /// A text, with the right length in its type.
-    pub(crate) fn text(name: &str, text: &str) -> Self {
-        Self {
-            type_name: format!("char[{}]", text.len()),
-            name: name.to_owned(),
-            bytes: text.as_bytes().to_vec(),
-            json: text.into(),
-        }
-    }
+/// The whole `D` message of plain row `i`.
+pub(super) fn plain_row(i: u16) -> Vec<u8> {
+    data(0, lay![time(i), f32::from(i)])
+}
 
-    /// An array of numbers; `bytes` are laid as they are.
-    pub(crate) fn array(type_name: &str, name: &str, bytes: &[u8], json: Json) -> Self {
-        Self { type_name: type_name.to_owned(), name: name.to_owned(), bytes: bytes.to_vec(), json }
-    }
+/// Nanoseconds of microseconds.
+fn ns(us: u64) -> String {
+    (u128::from(us) * 1000).to_string()
+}
 
-    /// Anything a reader keeps as bytes.
-    pub(crate) fn opaque(type_name: &str, name: &str, bytes: &[u8]) -> Self {
-        let hex = hex(bytes);
-        Self {
-            type_name: type_name.to_owned(),
-            name: name.to_owned(),
-            bytes: bytes.to_vec(),
-            json: serde_json::json!({"type": type_name, "hex": hex}),
-        }
-    }
+fn push(list: &mut Json, item: Json) {
+    list.as_array_mut().expect("a list").push(item);
+}
 
-    /// The payload of `I` and `P`.
-    pub(crate) fn payload(&self) -> Vec<u8> {
-        keyed(&format!("{} {}", self.type_name, self.name), &self.bytes)
-    }
+/// The shape of a format, with those of the formats it names.
+pub(super) fn shape(formats: &BTreeMap<String, String>, name: &str) -> Shape {
+    let text = formats.get(name).unwrap_or_else(|| panic!("no format is called {name}"));
+    Shape::parse(name, text, Words::Ulog, &|name| shape(formats, name))
 }
 
 impl Log {
     /// A log of version 1 with flag bits that are all zero.
-    pub(crate) fn new(start_us: u64) -> Self {
-        let mut log = Self::without_flag_bits(1, start_us);
-        log.flag_bits([0; 8], [0; 8], [0; 3], &[]);
-        log
+    pub(super) fn new() -> Self {
+        Self::starting(1, START).flag_bits([0; 8], [0; 8], b"")
     }
 
     /// Only the header.
-    pub(crate) fn without_flag_bits(version: u8, start_us: u64) -> Self {
-        let truth = Expected {
-            format: FormatId { id: "ulog", version: version.to_string() },
-            open: "ok",
-            state: "complete",
-            clock: "boot",
-            utc: None,
-            start_ns: ns(start_us),
-            end_ns: ns(start_us),
-            data_ns: None,
-            topics: Vec::new(),
-            records: Vec::new(),
-            texts: Vec::new(),
-            own: Own::default(),
-            lost: Vec::new(),
-            notes: Vec::new(),
-        };
-        Self {
-            bytes: header(version, start_us),
-            truth,
-            clock: start_us,
+    pub(super) fn starting(version: u8, start: u64) -> Self {
+        let truth = json!({
+            "info": {}, "info_multi": {}, "dropouts": [], "messages": {}, "appended_offsets": [],
+            "parameters": {"initial": {}, "changed": [], "default_system": {}, "default_setup": {}},
+        });
+        let own = Own {
+            version,
+            start,
+            clock: start,
             stale: None,
             in_data_section: false,
-            counts: Vec::new(),
-        }
+            utc: Json::Null,
+            formats: BTreeMap::new(),
+            subscribed: Vec::new(),
+            truth,
+        };
+        Self::of(header(version, start), own)
     }
 
-    /// The `B` message, with bytes after the 40 that are known today.
-    pub(crate) fn flag_bits(&mut self, compat: [u8; 8], incompat: [u8; 8], offsets: [u64; 3], more: &[u8]) {
-        let mut payload = flag_bits(compat, incompat, offsets);
-        payload.extend_from_slice(more);
-        self.take(b'B', &payload);
-    }
-
-    /// Where the next message will begin.
-    pub(crate) fn at(&self) -> u64 {
-        self.bytes.len() as u64
+    /// The `B` message without offsets, with bytes after the 40 that are known today.
+    pub(super) fn flag_bits(self, compat: [u8; 8], incompat: [u8; 8], more: &[u8]) -> Self {
+        self.take(b'B', lay![compat, incompat, [0_u64; 3], more])
     }
 
     /// A message that a reader accepts.
-    pub(crate) fn take(&mut self, kind: u8, payload: &[u8]) {
-        let letter = char::from(kind).to_string();
-        *self.truth.own.ulog.messages.entry(letter).or_default() += 1;
-        self.in_data_section |= b"ALCDSOR".contains(&kind);
-        self.bytes.extend(message(kind, payload));
+    pub(super) fn take(mut self, kind: u8, payload: impl AsRef<[u8]>) -> Self {
+        let count = &mut self.own.truth["messages"][char::from(kind).to_string()];
+        *count = (count.as_u64().unwrap_or(0) + 1).into();
+        self.own.in_data_section |= b"ALCDSOR".contains(&kind);
+        self.lay(message(kind, payload))
     }
 
-    /// Bytes that are lost, as one range.
-    pub(crate) fn lose(&mut self, code: &'static str, bytes: &[u8]) {
-        let start = self.at().to_string();
-        self.bytes.extend_from_slice(bytes);
-        let end = self.at().to_string();
-        self.truth.lost.push(Lost { code, start, end });
-    }
-
-    /// A note about the message that comes next.
-    pub(crate) fn note(&mut self, code: &'static str) {
-        self.note_at(self.at(), code);
-    }
-
-    /// A note about something else.
-    pub(crate) fn note_at(&mut self, offset: u64, code: &'static str) {
-        let offset = offset.to_string();
-        self.truth.notes.push(Note { code, offset });
+    /// A message whose frame is sound and whose content is not.
+    pub(super) fn bad(self, kind: u8, payload: impl AsRef<[u8]>) -> Self {
+        self.lose("bad_message", message(kind, payload))
     }
 
     /// An unknown kind of message: kept, counted and noted.
-    pub(crate) fn unknown(&mut self, kind: u8, payload: &[u8]) {
-        self.note("unknown_message");
-        self.take(kind, payload);
-    }
-
-    /// `F` of a shape.
-    pub(crate) fn format(&mut self, shape: &Shape) {
-        self.format_text(&shape.text());
+    pub(super) fn unknown(self, kind: u8, payload: impl AsRef<[u8]>) -> Self {
+        self.note("unknown_message").take(kind, payload)
     }
 
     /// `F` with this text.
-    pub(crate) fn format_text(&mut self, text: &str) {
-        self.take(b'F', text.as_bytes());
+    pub(super) fn format(mut self, text: &str) -> Self {
+        if let Some((name, fields)) = text.split_once(':') {
+            self.own.formats.insert(name.to_owned(), fields.to_owned());
+        }
+        self.take(b'F', text)
     }
 
-    /// `A` of a shape that can be decoded.
-    pub(crate) fn subscribe(&mut self, shape: &Shape, multi_id: u8, msg_id: u16) -> Subscribed {
-        let mut subscribed = self.subscribe_undecodable(&shape.name, multi_id, msg_id);
-        self.truth.topics[subscribed.index].fields = Some(shape.fields_json());
-        subscribed.shape = shape.clone();
-        subscribed
+    /// `A` of a format that is there, or comes before the first row.
+    pub(super) fn subscribe(mut self, name: &str, multi_id: u8, msg_id: u16) -> Self {
+        let shape = self.shape(name);
+        self.add(name, multi_id, shape.fields());
+        self.own.subscribed.push((msg_id, shape));
+        self.take(b'A', subscription(multi_id, msg_id, name))
     }
 
-    /// `A` of a topic whose rows cannot be decoded.
-    pub(crate) fn subscribe_undecodable(&mut self, name: &str, multi_id: u8, msg_id: u16) -> Subscribed {
-        self.take(b'A', &subscription(multi_id, msg_id, name));
+    /// `A` of a topic whose rows cannot be decoded, and how a reader calls that.
+    pub(super) fn undecodable(mut self, code: &'static str, name: &str, multi_id: u8, msg_id: u16) -> Self {
+        self.add(name, multi_id, Json::Null);
+        self.own
+            .subscribed
+            .push((msg_id, Shape::parse(name, "", Words::Ulog, &|_| unreachable!("no field"))));
+        self.note(code).take(b'A', subscription(multi_id, msg_id, name))
+    }
+
+    fn add(&mut self, name: &str, multi_id: u8, fields: Json) {
         let plain = format!("{name}/{multi_id}");
-        let series = self.truth.topics.iter();
-        let earlier = series.filter(|t| t.name.split('#').next() == Some(&plain)).count();
-        let full = match earlier {
+        let series = self.topics.iter().filter(|topic| topic.name.split('#').next() == Some(&plain));
+        let full = match series.count() {
             0 => plain,
             n => format!("{plain}#{}", n + 1),
         };
-        self.truth.topics.push(Topic {
-            name: full,
-            type_name: name.to_owned(),
-            count: String::new(),
-            fields: None,
-        });
-        self.counts.push(0);
-        Subscribed { index: self.counts.len() - 1, msg_id, shape: Shape::new(name) }
+        self.add_topic(&full, name, fields);
     }
 
     /// A format and its first instance with id 0: how most logs here begin.
-    pub(crate) fn topic(&mut self, shape: &Shape) -> Subscribed {
-        self.format(shape);
-        self.subscribe(shape, 0, 0)
+    pub(super) fn topic(self, text: &str) -> Self {
+        let name = text.split(':').next().unwrap_or_default();
+        self.format(text).subscribe(name, 0, 0)
     }
 
     /// The format of a topic that was subscribed before it: what follows can be decoded.
-    pub(crate) fn late_format(&mut self, topic: &mut Subscribed, shape: &Shape) {
-        self.format(shape);
-        self.truth.topics[topic.index].fields = Some(shape.fields_json());
-        topic.shape = shape.clone();
+    pub(super) fn late_format(self, topic: usize, text: &str) -> Self {
+        let mut log = self.format(text);
+        let shape = log.shape(&log.topics[topic].type_name);
+        log.topics[topic].fields = shape.fields();
+        log.own.subscribed[topic].1 = shape;
+        log
+    }
+
+    /// The format of this name as a shape.
+    pub(super) fn shape(&self, name: &str) -> Shape {
+        shape(&self.own.formats, name)
+    }
+
+    /// The shape of a format that is not laid down yet.
+    pub(super) fn shape_of(&self, text: &str) -> Shape {
+        let (name, fields) = text.split_once(':').expect("a format");
+        Shape::parse(name, fields, Words::Ulog, &|name| self.shape(name))
     }
 
     /// A row, the padding at its end left out. Its time is its own if that has 64 bits.
-    pub(crate) fn row(&mut self, topic: &Subscribed, row: &[Value]) {
-        self.row_bytes(topic, row, &topic.shape.trimmed_bytes(row));
+    pub(super) fn row(self, topic: usize, row: impl AsRef<[Value]>) -> Self {
+        let bytes = self.own.subscribed[topic].1.trimmed(row.as_ref());
+        self.row_bytes(topic, row.as_ref(), &bytes)
     }
 
     /// A row with the padding at its end.
-    pub(crate) fn full_row(&mut self, topic: &Subscribed, row: &[Value]) {
-        self.row_bytes(topic, row, &topic.shape.full_bytes(row));
+    pub(super) fn full_row(self, topic: usize, row: impl AsRef<[Value]>) -> Self {
+        let bytes = self.own.subscribed[topic].1.full(row.as_ref());
+        self.row_bytes(topic, row.as_ref(), &bytes)
     }
 
-    fn row_bytes(&mut self, topic: &Subscribed, row: &[Value], bytes: &[u8]) {
-        let time = match topic.shape.timestamp(row) {
-            Some(Value::U64(us)) => {
-                self.clock = self.clock.max(*us);
-                Some(*us)
-            }
-            None => None,
-            Some(narrow) => panic!("say which time {narrow:?} means"),
-        };
-        self.record(topic, row, time, bytes);
-    }
-
-    /// A row whose stored time has fewer bits, and the time it means.
-    pub(crate) fn row_at(&mut self, topic: &Subscribed, us: u64, row: &[Value]) {
-        self.record(topic, row, Some(us), &topic.shape.trimmed_bytes(row));
-    }
-
-    /// A row with a time far behind the data: noted, and it does not move the log time.
-    pub(crate) fn stale_row(&mut self, topic: &Subscribed, us: u64, row: &[Value]) {
-        self.stale = self.stale.max(Some(us));
-        self.note("stale_times");
-        self.row_at(topic, us, row);
-    }
-
-    /// A row whose time cannot be told; it does not move the log time.
-    pub(crate) fn row_without_time(&mut self, topic: &Subscribed, row: &[Value]) {
-        self.record(topic, row, None, &topic.shape.trimmed_bytes(row));
-    }
-
-    fn record(&mut self, topic: &Subscribed, row: &[Value], time: Option<u64>, bytes: &[u8]) {
-        self.truth.records.push(Record {
-            topic: self.truth.topics[topic.index].name.clone(),
-            t_ns: time.map(ns),
-            offset: self.at().to_string(),
-            seq: self.counts[topic.index],
-            data: topic.shape.data_json(row),
+    fn row_bytes(mut self, topic: usize, row: &[Value], bytes: &[u8]) -> Self {
+        let time = self.own.subscribed[topic].1.position("timestamp").map(|at| match &row[at] {
+            Value::Int(us) => u64::try_from(*us).expect("a time"),
+            other => panic!("{other:?} is no time"),
         });
-        self.counts[topic.index] += 1;
-        let payload = Lay::new().u16(topic.msg_id).bytes(bytes).done();
-        self.take(b'D', &payload);
+        self.own.clock = self.own.clock.max(time.unwrap_or(0));
+        self.store(topic, row, time, bytes)
     }
 
-    /// `L`, with the level as it stands in the file and as it is meant.
-    pub(crate) fn text(&mut self, level: u8, us: u64, text: &[u8]) {
-        let payload = Lay::new().u8(level).u64(us).bytes(text).done();
-        self.say(level, None, us, text);
-        self.take(b'L', &payload);
+    /// A row whose stored time has fewer bits or lies far off, and the time it means, if any. It does not move the log
+    /// time.
+    pub(super) fn row_at(self, topic: usize, us: Option<u64>, row: impl AsRef<[Value]>) -> Self {
+        let bytes = self.own.subscribed[topic].1.trimmed(row.as_ref());
+        self.store(topic, row.as_ref(), us, &bytes)
+    }
+
+    /// A row with a time far behind the data.
+    pub(super) fn stale_row(mut self, topic: usize, us: u64, row: impl AsRef<[Value]>) -> Self {
+        self.own.stale = self.own.stale.max(Some(us));
+        self.note("stale_times").row_at(topic, Some(us), row)
+    }
+
+    fn store(mut self, topic: usize, row: &[Value], us: Option<u64>, bytes: &[u8]) -> Self {
+        let (msg_id, shape) = &self.own.subscribed[topic];
+        let (msg_id, data) = (*msg_id, shape.data(row));
+        self.record(topic, us.map(|us| i128::from(us) * 1000), &data);
+        self.take(b'D', lay![msg_id, bytes])
+    }
+
+    /// Rows of the plain topic, the first of the log.
+    pub(super) fn rows(self, numbers: Range<u16>) -> Self {
+        self.rows_of(0, numbers)
+    }
+
+    /// Plain rows of this topic.
+    pub(super) fn rows_of(self, topic: usize, numbers: Range<u16>) -> Self {
+        self.each(numbers, |log, i| log.row(topic, values![time(i), f32::from(i)]))
+    }
+
+    /// `L`, with the level as it stands in the file.
+    pub(super) fn text(mut self, level: u8, us: u64, text: impl AsRef<[u8]>) -> Self {
+        self.say(level, None, us, text.as_ref());
+        self.take(b'L', lay![level, us, text.as_ref()])
     }
 
     /// `C`.
-    pub(crate) fn tagged(&mut self, level: u8, tag: u16, us: u64, text: &[u8]) {
-        let payload = Lay::new().u8(level).u16(tag).u64(us).bytes(text).done();
-        self.say(level, Some(tag), us, text);
-        self.take(b'C', &payload);
+    pub(super) fn tagged(mut self, level: u8, tag: u16, us: u64, text: impl AsRef<[u8]>) -> Self {
+        self.say(level, Some(tag), us, text.as_ref());
+        self.take(b'C', lay![level, tag, us, text.as_ref()])
     }
 
     fn say(&mut self, level: u8, tag: Option<u16>, us: u64, text: &[u8]) {
-        let digit = level.checked_sub(b'0').unwrap_or(level);
-        self.truth.texts.push(Text {
-            t_ns: ns(us),
-            level: LEVELS[usize::from(digit)],
-            tag,
-            words: String::from_utf8_lossy(text).into_owned(),
-        });
+        let level = LEVELS[usize::from(level.checked_sub(b'0').unwrap_or(level))];
+        let text = String::from_utf8_lossy(text);
+        self.texts.push(json!({"t_ns": ns(us), "level": level, "tag": tag, "text": text}));
     }
 
     /// `S`.
-    pub(crate) fn sync(&mut self) {
-        self.take(b'S', &SYNC);
+    pub(super) fn sync(self) -> Self {
+        self.take(b'S', SYNC)
     }
 
     /// `O`, at the log time.
-    pub(crate) fn dropout(&mut self, ms: u16) {
-        let t_ns = ns(self.clock);
-        self.truth.own.ulog.dropouts.push(Dropout { t_ns, ms });
-        self.take(b'O', &ms.to_le_bytes());
+    pub(super) fn dropout(mut self, ms: u16) -> Self {
+        let t_ns = ns(self.own.clock);
+        push(&mut self.own.truth["dropouts"], json!({"t_ns": t_ns, "ms": ms}));
+        self.take(b'O', lay![ms])
     }
 
-    /// `R`.
-    pub(crate) fn unsubscribe(&mut self, topic: &Subscribed) {
-        self.take(b'R', &topic.msg_id.to_le_bytes());
+    /// The bytes of a value under this key, `type name`, and what a reader makes of them.
+    fn value(&self, key: &str, value: &Value) -> (String, Vec<u8>, Json) {
+        let (kind, name) = key.split_once(' ').expect("a type and a name");
+        if let Value::As(bytes, json) = value {
+            return (name.to_owned(), keyed(key, bytes), json.clone());
+        }
+        let kind = Type::parse(kind, Words::Ulog, &|name| self.shape(name));
+        let mut bytes = Vec::new();
+        value.lay(&kind, &mut bytes);
+        (name.to_owned(), keyed(key, &bytes), value.json(&kind))
     }
 
     /// `I`: the last one of a name wins.
-    pub(crate) fn info(&mut self, info: &Keyed) {
-        let infos = &mut self.truth.own.ulog.info;
-        infos.insert(info.name.clone(), info.json.clone());
-        self.take(b'I', &info.payload());
+    pub(super) fn info(mut self, key: &str, value: impl Into<Value>) -> Self {
+        let (name, payload, json) = self.value(key, &value.into());
+        self.own.truth["info"][name] = json;
+        self.take(b'I', payload)
     }
 
     /// `M`: a part that is not continued begins a list.
-    pub(crate) fn multi_info(&mut self, continued: bool, part: &Keyed) {
-        let multi = &mut self.truth.own.ulog.info_multi;
-        let lists = multi.entry(part.name.clone()).or_default();
-        match lists.last_mut() {
-            Some(list) if continued => list.push(part.json.clone()),
-            _ => lists.push(vec![part.json.clone()]),
+    pub(super) fn part(mut self, continued: bool, key: &str, value: impl Into<Value>) -> Self {
+        let (name, payload, json) = self.value(key, &value.into());
+        let lists = &mut self.own.truth["info_multi"][name];
+        if lists.is_null() {
+            *lists = json!([]);
         }
-        let payload = Lay::new().u8(u8::from(continued)).bytes(&part.payload());
-        self.take(b'M', &payload.done());
+        match lists.as_array_mut().and_then(|lists| lists.last_mut()) {
+            Some(list) if continued => push(list, json),
+            _ => push(lists, json!([json])),
+        }
+        self.take(b'M', lay![u8::from(continued), payload])
     }
 
     /// `P`: a first value, or a change at the log time once data began.
-    pub(crate) fn parameter(&mut self, parameter: &Keyed) {
-        let (name, value) = (parameter.name.clone(), parameter.json.clone());
-        let parameters = &mut self.truth.own.ulog.parameters;
-        if self.in_data_section {
-            let t_ns = ns(self.clock);
-            parameters.changed.push(Changed { t_ns, name, value });
+    pub(super) fn parameter(mut self, key: &str, value: impl Into<Value>) -> Self {
+        let (name, payload, json) = self.value(key, &value.into());
+        let parameters = &mut self.own.truth["parameters"];
+        if self.own.in_data_section {
+            push(
+                &mut parameters["changed"],
+                json!({"t_ns": ns(self.own.clock), "name": name, "value": json}),
+            );
         } else {
-            parameters.initial.insert(name, value);
+            parameters["initial"][name] = json;
         }
-        self.take(b'P', &parameter.payload());
+        self.take(b'P', payload)
     }
 
     /// `Q`: bit 0 = for all systems, bit 1 = for this setup.
-    pub(crate) fn default_parameter(&mut self, bits: u8, parameter: &Keyed) {
-        let parameters = &mut self.truth.own.ulog.parameters;
-        let (name, value) = (&parameter.name, &parameter.json);
-        if bits & 1 != 0 {
-            let table = &mut parameters.default_system;
-            table.insert(name.clone(), value.clone());
+    pub(super) fn default(mut self, bits: u8, key: &str, value: impl Into<Value>) -> Self {
+        let (name, payload, json) = self.value(key, &value.into());
+        for (bit, table) in [(1, "default_system"), (2, "default_setup")] {
+            if bits & bit != 0 {
+                self.own.truth["parameters"][table][&name] = json.clone();
+            }
         }
-        if bits & 2 != 0 {
-            let table = &mut parameters.default_setup;
-            table.insert(name.clone(), value.clone());
-        }
-        let payload = Lay::new().u8(bits).bytes(&parameter.payload()).done();
-        self.take(b'Q', &payload);
+        self.take(b'Q', lay![bits, payload])
     }
 
     /// Sets the bit that says data was appended.
-    pub(crate) fn set_appended_bit(&mut self) {
+    pub(super) fn appended_bit(mut self) -> Self {
         self.bytes[INCOMPAT_AT] |= 1;
+        self
     }
 
     /// Writes one of the three offsets of appended data.
-    pub(crate) fn set_appended_offset(&mut self, slot: usize, offset: u64) {
+    pub(super) fn appended_offset(mut self, slot: usize, offset: usize) -> Self {
         let at = OFFSETS_AT + 8 * slot;
-        self.bytes[at..at + 8].copy_from_slice(&offset.to_le_bytes());
+        self.bytes[at..at + 8].copy_from_slice(&lay![offset as u64]);
+        self
     }
 
     /// Appended data that a reader uses begins here: the offset goes to the next free slot.
-    pub(crate) fn append_here(&mut self) {
-        let used = &mut self.truth.own.ulog.appended_offsets;
-        let (slot, offset) = (used.len(), self.bytes.len() as u64);
-        used.push(offset.to_string());
-        self.set_appended_offset(slot, offset);
+    pub(super) fn append_here(mut self) -> Self {
+        let at = self.at();
+        let used = &mut self.own.truth["appended_offsets"];
+        push(used, at.to_string().into());
+        let slot = used.as_array().map_or(0, Vec::len) - 1;
+        self.appended_offset(slot, at)
     }
 
     /// How times become UTC.
-    pub(crate) fn utc(&mut self, rule: &'static str, us: i128) {
-        let offset_ns = (us * 1000).to_string();
-        self.truth.utc = Some(Utc { rule, offset_ns });
-        if rule == "clock_is_unix" {
-            self.truth.clock = "unix";
-        }
+    pub(super) fn utc(mut self, rule: &'static str, us: u64) -> Self {
+        self.own.utc = json!({"rule": rule, "offset_ns": ns(us)});
+        self
     }
+}
 
-    /// The file and the truth.
-    pub(crate) fn done(mut self) -> Made {
-        let losses = &self.truth.lost;
-        self.truth.state = if losses.is_empty() {
-            "complete"
-        } else if losses.iter().all(|lost| lost.code == "cut") {
-            "truncated"
-        } else {
-            "damaged"
-        };
-        self.truth.end_ns = ns(self.clock);
-        if let Some(stale) = self.stale {
-            self.truth.data_ns = Some([self.truth.start_ns.clone(), ns(self.clock)]);
-            self.truth.end_ns = ns(stale);
+impl From<Log> for Made {
+    fn from(mut log: Log) -> Self {
+        let own = &mut log.own;
+        let mut head = json!({
+            "format": {"id": "ulog", "version": own.version.to_string()},
+            "clock": if own.utc["rule"] == "clock_is_unix" { "unix" } else { "boot" },
+            "utc": own.utc.take(),
+            "start_ns": ns(own.start),
+            "end_ns": ns(own.stale.unwrap_or(own.clock)),
+            "texts": std::mem::take(&mut log.texts),
+            "ulog": own.truth.take(),
+        });
+        if own.stale.is_some() {
+            head["data_ns"] = json!([ns(own.start), ns(own.clock)]);
         }
-        for (topic, count) in self.truth.topics.iter_mut().zip(&self.counts) {
-            topic.count = count.to_string();
-        }
-        let place = |note: &Note| note.offset.parse::<u64>().expect("written above");
-        let notes = &mut self.truth.notes;
-        notes.sort_by(|a, b| (place(a), a.code).cmp(&(place(b), b.code)));
-        Made {
-            bytes: self.bytes,
-            expected: serde_json::to_value(&self.truth).expect("the truth is plain data"),
-        }
+        log.made(head)
+    }
+}
+
+/// A log with the plain topic, id 0.
+pub(super) fn plain() -> Log {
+    Log::new().topic(PLAIN)
+}
+
+/// A log that must not be read, whose header says version 1.
+pub(super) fn refused(bytes: Vec<u8>, kind: &str, contains: &str) -> Made {
+    Made::refused(bytes, ["ulog", "1"], kind, contains)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_have_the_sizes_of_the_specification() {
+        let header = header(1, 0x0102_0304_0506_0708);
+        assert_eq!(header[..8], *b"ULog\x01\x12\x35\x01");
+        assert_eq!(header[8..], [8, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(message(b'O', [26, 0]), [2, 0, b'O', 26, 0]);
+        assert_eq!(message(b'X', []), [0, 0, b'X']);
+        assert_eq!(Log::new().at(), 16 + 3 + 40);
     }
 }

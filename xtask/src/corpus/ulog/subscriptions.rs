@@ -1,331 +1,89 @@
 //! Subscriptions, ids and instances.
 
-use super::log::{Keyed, Log, Subscribed};
-use super::shape::{F32, I32, Shape, U8, U64, values};
-use super::{START, plain, plain_log, plain_row, plain_rows, time};
-use crate::corpus::ulog::lay::{Lay, message, subscription};
-use crate::corpus::{Case, Made};
+use super::log::{Log, data, plain, subscription};
+use super::{PLAIN, START, time};
+use crate::corpus::cases;
+use crate::corpus::lay::lay;
+use crate::corpus::shape::values;
 
-pub(super) const CASES: &[Case] = &[
-    Case::ulog(
-        "format-after-subscription",
-        "a topic whose format comes after its subscription: rows behind the format are decoded",
-        &["D6", "D21"],
-        format_after_subscription,
-    ),
-    Case::ulog(
-        "one-topic+multi-id",
-        "two instances of one topic, one after the other and mixed",
-        &["D17"],
-        multi_id,
-    ),
-    Case::ulog(
-        "one-topic+multi-id+sync+dropout+texts+appended",
-        "what a PX4 log has beside rows, together",
-        &["D14", "D17", "D27", "D28"],
-        all_together,
-    ),
-    Case::ulog(
-        "late-subscription",
-        "a subscription near the end of the file, far from the others",
-        &["D6"],
-        late_subscription,
-    ),
-    Case::ulog(
-        "text-before-subscription",
-        "a text begins the data section: a parameter after it is a change",
-        &["D6", "D24"],
-        text_before_subscription,
-    ),
-    Case::ulog(
-        "subscription-repeated",
-        "the same subscription twice is one series",
-        &["D18"],
-        subscription_repeated,
-    ),
-    Case::ulog(
-        "msg-id-reused",
-        "an id that names another topic from its second subscription on",
-        &["D19"],
-        msg_id_reused,
-    ),
-    Case::ulog(
-        "same-topic+new-id",
-        "one topic and instance under a second id: a second series",
-        &["D19"],
-        same_topic_new_id,
-    ),
-    Case::ulog("unsubscribed+data-after", "rows after an unsubscription are kept", &["D17"], unsubscribed),
-    Case::ulog(
-        "unknown-id",
-        "rows of an id that is never subscribed, and one before its subscription",
-        &["D20"],
-        unknown_id,
-    ),
-    Case::ulog(
-        "undefined-format",
-        "a subscription to a format that is nowhere: its rows are lost, the other topic is whole",
-        &["D21"],
-        undefined_format,
-    ),
-    Case::ulog(
-        "undefined-format+to-the-end",
-        "most rows belong to a format that is nowhere, and the log ends with three of them",
-        &["D21"],
-        undefined_format_to_the_end,
-    ),
-    Case::ulog(
-        "undefined-format+often",
-        "seventy rows of a format that is nowhere behind each row of the other topic, which is whole",
-        &["D21"],
-        undefined_format_often,
-    ),
-    Case::ulog(
-        "unsubscribed-unknown-id",
-        "the end of a subscription that never was: a message like others",
-        &["D17"],
-        unsubscribed_unknown_id,
-    ),
-    Case::ulog(
-        "subscription-ids-with-holes",
-        "ids that begin at 5 and leave some out",
-        &["D34"],
-        ids_with_holes,
-    ),
-    Case::ulog(
-        "data-before-definitions",
-        "rows before the first format and the first subscription",
-        &["D20"],
-        data_before_definitions,
-    ),
-];
-
-/// Another topic beside the plain one.
-fn other() -> Shape {
-    Shape::new("u").with("timestamp", U64).with("n", U8)
+cases! {
+    "format-after-subscription" [D6 D21]
+        "a topic whose format comes after its subscription: rows behind the format are decoded" =>
+        plain().undecodable("undefined_format", "late", 0, 1).rows(0..3).lose("undecodable", data(1, [1; 12]))
+            .rows(3..6).note("format_in_data_section").late_format(1, "late:uint64_t timestamp;float x;")
+            .each(6..9, |log, i| log.rows_of(1, i..i + 1).rows(i..i + 1));
+    "one-topic+multi-id" [D17] "two instances of one topic, one after the other and mixed" =>
+        mixed_rows(two_instances(), 1, 0);
+    "one-topic+multi-id+sync+dropout+texts+appended" [D14 D17 D27 D28]
+        "what a PX4 log has beside rows, together" =>
+        Log::new().appended_bit().format(PLAIN).format(OTHER).info("char[3] sys_name", "PX4")
+            .parameter("int32_t SYS_AUTOSTART", 4001).subscribe("t", 0, 0).subscribe("t", 1, 1).sync().rows(0..3)
+            .text(b'6', time(3), "[commander] Takeoff detected\t").rows_of(1, 2..4).dropout(26).rows(6..8).sync()
+            .subscribe("u", 0, 2).row(2, values![time(8), 1]).tagged(b'4', 7, time(9), "from seven").rows_of(1, 9..11)
+            .append_here().part(false, "char[14] hardfault_plain", "r0: 0x00000000").row(2, values![time(12), 2]);
+    "late-subscription" [D6] "a subscription near the end of the file, far from the others" =>
+        with_other().rows(0..40).subscribe("u", 0, 1).row(1, values![time(40), 1]).row(1, values![time(41), 2]);
+    "text-before-subscription" [D6 D24] "a text begins the data section: a parameter after it is a change" =>
+        Log::new().format(PLAIN).parameter("int32_t COM_A", 1).text(b'6', START + 5, "early words")
+            .parameter("int32_t COM_B", 2).info("char[3] sys_name", "PX4").subscribe("t", 0, 0).rows(0..5);
+    "subscription-repeated" [D18] "the same subscription twice is one series" =>
+        plain().rows(0..3).note("subscription_repeated").take(b'A', subscription(0, 0, "t")).rows(3..6);
+    "msg-id-reused" [D19] "an id that names another topic from its second subscription on" =>
+        with_other().rows(0..4).note("msg_id_reused").subscribe("u", 0, 0)
+            .each(4..8, |log, i| log.row(1, values![time(i), 3]));
+    "same-topic+new-id" [D19] "one topic and instance under a second id: a second series" =>
+        mixed_rows(plain().rows(0..3).subscribe("t", 0, 1), 1, 0);
+    "unsubscribed+data-after" [D17] "rows after an unsubscription are kept" =>
+        two_instances().take(b'R', [0; 2]).rows_of(1, 3..5).note("data_after_unsubscribe").rows(3..6);
+    "unknown-id" [D20] "rows of an id that is never subscribed, and one before its subscription" =>
+        plain().rows(0..3).lose("unknown_id", stranger(9, 3)).rows(3..6).lose("unknown_id", stranger(9, 6))
+            .lose("unknown_id", stranger(1, 6)).rows(6..9).subscribe("t", 1, 1).rows_of(1, 9..12);
+    "undefined-format" [D21]
+        "a subscription to a format that is nowhere: its rows are lost, the other topic is whole" =>
+        plain().undecodable("undefined_format", "nope", 0, 1).rows(0..3)
+            .each(3..6, |log, i| log.lose("undecodable", data(1, [1; 12])).rows(i..i + 1)).rows(6..9);
+    "undefined-format+to-the-end" [D21]
+        "most rows belong to a format that is nowhere, and the log ends with three of them" =>
+        gone(6, 3);
+    "undefined-format+often" [D21]
+        "seventy rows of a format that is nowhere behind each row of the other topic, which is whole" =>
+        gone(4, 70).rows(4..6);
+    "unsubscribed-unknown-id" [D17] "the end of a subscription that never was: a message like others" =>
+        plain().rows(0..3).take(b'R', lay![99_u16]).rows(3..6);
+    "subscription-ids-with-holes" [D34] "ids that begin at 5 and leave some out" =>
+        Log::new().format(PLAIN).subscribe("t", 0, 5).subscribe("t", 1, 6).subscribe("t", 2, 9)
+            .each(0..3, |log, topic| log.rows_of(topic, 0..3));
+    "data-before-definitions" [D20] "rows before the first format and the first subscription" =>
+        Log::new().each(0..3, |log, i| log.lose("unknown_id", stranger(0, i))).note("format_in_data_section")
+            .topic(PLAIN).rows(3..9);
 }
 
+/// Another topic beside the plain one.
+const OTHER: &str = "u:uint64_t timestamp;uint8_t n;";
+
 /// A log with the formats of both, and the plain topic.
-fn with_other() -> (Log, Subscribed) {
-    let mut log = Log::new(START);
-    log.format(&plain());
-    log.format(&other());
-    let topic = log.subscribe(&plain(), 0, 0);
-    (log, topic)
+fn with_other() -> Log {
+    Log::new().format(PLAIN).format(OTHER).subscribe("t", 0, 0)
 }
 
 /// A log with two instances of the plain topic, and rows of one after the other.
-fn two_instances() -> (Log, Subscribed, Subscribed) {
-    let mut log = Log::new(START);
-    log.format(&plain());
-    let first = log.subscribe(&plain(), 0, 0);
-    let second = log.subscribe(&plain(), 1, 1);
-    plain_rows(&mut log, &first, 0..3);
-    plain_rows(&mut log, &second, 0..3);
-    (log, first, second)
+fn two_instances() -> Log {
+    Log::new().format(PLAIN).subscribe("t", 0, 0).subscribe("t", 1, 1).rows(0..3).rows_of(1, 0..3)
 }
 
 /// Rows of two topics, mixed.
-fn mixed_rows(log: &mut Log, first: &Subscribed, second: &Subscribed) {
-    for i in 3..6 {
-        log.row(first, &plain_row(i));
-        log.row(second, &plain_row(i));
-    }
+fn mixed_rows(log: Log, first: usize, second: usize) -> Log {
+    log.each(3..6, |log, i| log.rows_of(first, i..i + 1).rows_of(second, i..i + 1))
 }
 
-fn multi_id() -> Made {
-    let (mut log, first, second) = two_instances();
-    mixed_rows(&mut log, &second, &first);
-    log.done()
+/// Rows of the plain topic, with so many of a format that is nowhere behind each.
+fn gone(rows: u16, each: usize) -> Log {
+    plain().undecodable("undefined_format", "gone", 0, 1).each(0..rows, |log, i| {
+        log.rows(i..i + 1).each(0..each, |log, _| log.lose("undecodable", data(1, [1; 12])))
+    })
 }
 
-fn all_together() -> Made {
-    let mut log = Log::new(START);
-    log.set_appended_bit();
-    log.format(&plain());
-    log.format(&other());
-    log.info(&Keyed::text("sys_name", "PX4"));
-    log.parameter(&Keyed::scalar(&I32, "SYS_AUTOSTART", 4001i32));
-    let first = log.subscribe(&plain(), 0, 0);
-    let second = log.subscribe(&plain(), 1, 1);
-    log.sync();
-    plain_rows(&mut log, &first, 0..3);
-    log.text(b'6', time(3), b"[commander] Takeoff detected\t");
-    plain_rows(&mut log, &second, 2..4);
-    log.dropout(26);
-    plain_rows(&mut log, &first, 6..8);
-    log.sync();
-    let u = log.subscribe(&other(), 0, 2);
-    log.row(&u, &values![time(8), 1u8]);
-    log.tagged(b'4', 7, time(9), b"from seven");
-    plain_rows(&mut log, &second, 9..11);
-    log.append_here();
-    let crash = Keyed::text("hardfault_plain", "r0: 0x00000000");
-    log.multi_info(false, &crash);
-    log.row(&u, &values![time(12), 2u8]);
-    log.done()
-}
-
-fn late_subscription() -> Made {
-    let (mut log, t) = with_other();
-    plain_rows(&mut log, &t, 0..40);
-    let u = log.subscribe(&other(), 0, 1);
-    log.row(&u, &values![time(40), 1u8]);
-    log.row(&u, &values![time(41), 2u8]);
-    log.done()
-}
-
-fn text_before_subscription() -> Made {
-    let mut log = Log::new(START);
-    log.format(&plain());
-    log.parameter(&Keyed::scalar(&I32, "COM_A", 1i32));
-    log.text(b'6', START + 5, b"early words");
-    log.parameter(&Keyed::scalar(&I32, "COM_B", 2i32));
-    log.info(&Keyed::text("sys_name", "PX4"));
-    let t = log.subscribe(&plain(), 0, 0);
-    plain_rows(&mut log, &t, 0..5);
-    log.done()
-}
-
-fn subscription_repeated() -> Made {
-    let (mut log, t) = plain_log();
-    plain_rows(&mut log, &t, 0..3);
-    log.note("subscription_repeated");
-    log.take(b'A', &subscription(0, 0, "t"));
-    plain_rows(&mut log, &t, 3..6);
-    log.done()
-}
-
-fn msg_id_reused() -> Made {
-    let (mut log, t) = with_other();
-    plain_rows(&mut log, &t, 0..4);
-    log.note("msg_id_reused");
-    let u = log.subscribe(&other(), 0, 0);
-    for i in 4..8 {
-        log.row(&u, &values![time(i), 3u8]);
-    }
-    log.done()
-}
-
-fn same_topic_new_id() -> Made {
-    let (mut log, first) = plain_log();
-    plain_rows(&mut log, &first, 0..3);
-    let second = log.subscribe(&plain(), 0, 1);
-    mixed_rows(&mut log, &second, &first);
-    log.done()
-}
-
-fn unsubscribed() -> Made {
-    let (mut log, first, second) = two_instances();
-    log.unsubscribe(&first);
-    plain_rows(&mut log, &second, 3..5);
-    log.note("data_after_unsubscribe");
-    plain_rows(&mut log, &first, 3..6);
-    log.done()
-}
-
-fn unknown_id() -> Made {
-    let stranger = |id: u16, i: u16| {
-        let payload = Lay::new().u16(id).u64(time(i)).bytes(&[0; 4]).done();
-        message(b'D', &payload)
-    };
-    let (mut log, t) = plain_log();
-    plain_rows(&mut log, &t, 0..3);
-    log.lose("unknown_id", &stranger(9, 3));
-    plain_rows(&mut log, &t, 3..6);
-    log.lose("unknown_id", &stranger(9, 6));
-    log.lose("unknown_id", &stranger(1, 6));
-    plain_rows(&mut log, &t, 6..9);
-    let second = log.subscribe(&plain(), 1, 1);
-    plain_rows(&mut log, &second, 9..12);
-    log.done()
-}
-
-fn undefined_format() -> Made {
-    let (mut log, t) = plain_log();
-    log.note("undefined_format");
-    let nope = log.subscribe_undecodable("nope", 0, 1);
-    plain_rows(&mut log, &t, 0..3);
-    for i in 3..6 {
-        log.lose("undecodable", &nope.message_of(&[1; 12]));
-        log.row(&t, &plain_row(i));
-    }
-    plain_rows(&mut log, &t, 6..9);
-    log.done()
-}
-
-fn format_after_subscription() -> Made {
-    let (mut log, t) = plain_log();
-    log.note("undefined_format");
-    let mut late = log.subscribe_undecodable("late", 0, 1);
-    plain_rows(&mut log, &t, 0..3);
-    log.lose("undecodable", &late.message_of(&[1; 12]));
-    plain_rows(&mut log, &t, 3..6);
-    log.note("format_in_data_section");
-    log.late_format(&mut late, &Shape::new("late").with("timestamp", U64).with("x", F32));
-    for i in 6..9 {
-        log.row(&late, &plain_row(i));
-        log.row(&t, &plain_row(i));
-    }
-    log.done()
-}
-
-fn undefined_format_often() -> Made {
-    let (mut log, t) = plain_log();
-    log.note("undefined_format");
-    let gone = log.subscribe_undecodable("gone", 0, 1);
-    for i in 0..4 {
-        log.row(&t, &plain_row(i));
-        for _ in 0..70 {
-            log.lose("undecodable", &gone.message_of(&[1; 12]));
-        }
-    }
-    plain_rows(&mut log, &t, 4..6);
-    log.done()
-}
-
-fn unsubscribed_unknown_id() -> Made {
-    let (mut log, t) = plain_log();
-    plain_rows(&mut log, &t, 0..3);
-    log.take(b'R', &99u16.to_le_bytes());
-    plain_rows(&mut log, &t, 3..6);
-    log.done()
-}
-
-fn ids_with_holes() -> Made {
-    let mut log = Log::new(START);
-    log.format(&plain());
-    let topics = [(0, 5), (1, 6), (2, 9)].map(|(multi_id, msg_id)| log.subscribe(&plain(), multi_id, msg_id));
-    for topic in &topics {
-        plain_rows(&mut log, topic, 0..3);
-    }
-    log.done()
-}
-
-fn data_before_definitions() -> Made {
-    let stranger = |i: u16| {
-        let payload = Lay::new().u16(0).u64(time(i)).bytes(&[0; 4]).done();
-        message(b'D', &payload)
-    };
-    let mut log = Log::new(START);
-    for i in 0..3 {
-        log.lose("unknown_id", &stranger(i));
-    }
-    log.note("format_in_data_section");
-    let t = log.topic(&plain());
-    plain_rows(&mut log, &t, 3..9);
-    log.done()
-}
-
-fn undefined_format_to_the_end() -> Made {
-    let (mut log, t) = plain_log();
-    log.note("undefined_format");
-    let gone = log.subscribe_undecodable("gone", 0, 1);
-    for i in 0..6 {
-        log.row(&t, &plain_row(i));
-        for _ in 0..3 {
-            log.lose("undecodable", &gone.message_of(&[1; 12]));
-        }
-    }
-    log.done()
+/// A row of an id that is not subscribed.
+fn stranger(id: u16, i: u16) -> Vec<u8> {
+    data(id, lay![time(i), [0_u8; 4]])
 }

@@ -14,8 +14,7 @@ use super::log::{GPS, IMAGE, LASER, OBD, POSE, VELODYNE};
 use crate::corpus::large::{Large, Order};
 use crate::corpus::lay::Lay;
 
-pub(in crate::corpus) const LARGE: Large =
-    Large { format: "vel", stem: "drive", extension: "vel", default: 400_000_000, from: None, write };
+pub(super) const LARGE: Large = Large { stem: "drive", default: 400_000_000, from: None, write };
 
 /// Packets of a revolution at 600 turns a minute, and of a message.
 const PACKETS: usize = 348;

@@ -5,14 +5,14 @@ mod damage;
 mod ends;
 mod index;
 mod kinds;
-pub(super) mod large;
+mod large;
 mod log;
 mod meaning;
 mod payloads;
 mod sensors;
 mod velodyne;
 
-use super::{Case, Made};
+use super::{Case, Format, Made};
 
 impl Case {
     /// A VEL log; `rules` are the numbers in `docs/formats/vel.md`.
@@ -22,13 +22,15 @@ impl Case {
         rules: &'static [&'static str],
         recipe: fn() -> Made,
     ) -> Self {
-        Self { format: "vel", extension: "vel", name, purpose, rules, recipe }
+        Self { name, purpose, rules, recipe }
     }
 }
 
-/// All cases, in the order of the manifest.
-pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
-    [
+/// In the order of the manifest.
+pub(super) const FORMAT: Format = Format {
+    id: "vel",
+    extension: "vel",
+    cases: &[
         conventions::CASES,
         ends::CASES,
         index::CASES,
@@ -37,7 +39,6 @@ pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
         sensors::CASES,
         velodyne::CASES,
         damage::CASES,
-    ]
-    .into_iter()
-    .flatten()
-}
+    ],
+    large: large::LARGE,
+};

@@ -14,10 +14,8 @@ use sections::Sections;
 
 /// Benches read PX4's own sample log where the real logs are at hand, so that figures can be compared, else a synthetic
 /// flight.
-pub(in crate::corpus) const LARGE: Large = Large {
-    format: "ulog",
+pub(super) const LARGE: Large = Large {
     stem: "synthetic",
-    extension: "ulg",
     default: 400_000_000,
     from: Some(|| oracle::real().map(|real| real.join("ulog/sample.ulg")).filter(|sample| sample.is_file())),
     write,

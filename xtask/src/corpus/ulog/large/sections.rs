@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+
+use super::super::log::shape;
 
 /// The parts of a log.
 pub(super) struct Sections {
@@ -17,9 +19,6 @@ pub(super) struct Sections {
     pub(super) times: Vec<(usize, u64)>,
 }
 
-/// Types before sizes: a format's fields as (type, how many, name).
-type Format = Vec<(String, usize, String)>;
-
 impl Sections {
     /// Splits; a file that is not sound is refused.
     pub(super) fn of(log: &[u8]) -> Result<Self> {
@@ -27,7 +26,7 @@ impl Sections {
         let (header, mut rest) = log.split_at_checked(16).context("no whole header")?;
         let mut sections =
             Self { once: header.to_vec(), again: Vec::new(), ends: Vec::new(), times: Vec::new() };
-        let mut formats: BTreeMap<String, Format> = BTreeMap::new();
+        let mut formats: BTreeMap<String, String> = BTreeMap::new();
         let mut time_at: BTreeMap<u16, Option<usize>> = BTreeMap::new();
         while let Some((&[low, high, kind], body)) = rest.split_first_chunk() {
             let size = usize::from(u16::from_le_bytes([low, high]));
@@ -42,14 +41,18 @@ impl Sections {
                     "a log with appended data cannot be repeated"
                 ),
                 b'F' => {
-                    let (name, format) = parse_format(payload)?;
-                    formats.insert(name, format);
+                    let text = std::str::from_utf8(payload)?;
+                    let (name, fields) = text.split_once(':').context("a format without `:`")?;
+                    formats.insert(name.to_owned(), fields.to_owned());
                 }
                 b'A' => {
                     let (id, name) = payload.split_at_checked(3).context("a short A")?;
                     let name = std::str::from_utf8(name)?;
                     let id = u16::from_le_bytes([id[1], id[2]]);
-                    time_at.insert(id, timestamp_at(&formats, name)?);
+                    ensure!(formats.contains_key(name), "a subscription to no format");
+                    let place = shape(&formats, name).place("timestamp");
+                    ensure!(place.is_none_or(|place| place.1 == 8), "{name} has a narrow timestamp");
+                    time_at.insert(id, place.map(|place| place.0));
                 }
                 b'D' => {
                     let id = payload.first_chunk().context("a short D")?;
@@ -95,54 +98,4 @@ impl Sections {
     pub(super) fn step_us(&self) -> u64 {
         self.span().map_or(0, |(first, last)| last - first + 1000)
     }
-}
-
-fn parse_format(payload: &[u8]) -> Result<(String, Format)> {
-    let text = std::str::from_utf8(payload)?;
-    let (name, fields) = text.split_once(':').context("a format without `:`")?;
-    let fields = fields.split(';').filter(|field| !field.is_empty());
-    let parse = |field: &str| {
-        let (kind, field) = field.split_once(' ').context("a field without a name")?;
-        let (kind, count) = match kind.trim_end_matches(']').split_once('[') {
-            Some((kind, count)) => (kind, count.parse()?),
-            None => (kind, 1),
-        };
-        Ok((kind.to_owned(), count, field.to_owned()))
-    };
-    let fields: Result<Format> = fields.map(parse).collect();
-    Ok((name.to_owned(), fields?))
-}
-
-/// Where the time of a row is, if it is one of 64 bits.
-fn timestamp_at(formats: &BTreeMap<String, Format>, name: &str) -> Result<Option<usize>> {
-    let format = formats.get(name).context("a subscription to no format")?;
-    let mut at = 0;
-    for (kind, count, field) in format {
-        if field == "timestamp" {
-            ensure!(kind == "uint64_t", "{name} has a narrow timestamp");
-            return Ok(Some(at));
-        }
-        at += count * size_of(formats, kind, 0)?;
-    }
-    Ok(None)
-}
-
-fn size_of(formats: &BTreeMap<String, Format>, kind: &str, depth: usize) -> Result<usize> {
-    ensure!(depth < 32, "{kind} is nested too deep to repeat");
-    Ok(match kind {
-        "bool" | "char" | "int8_t" | "uint8_t" => 1,
-        "int16_t" | "uint16_t" => 2,
-        "int32_t" | "uint32_t" | "float" => 4,
-        "int64_t" | "uint64_t" | "double" => 8,
-        _ => {
-            let Some(fields) = formats.get(kind) else {
-                bail!("no format is called {kind}");
-            };
-            let mut size = 0;
-            for (kind, count, _) in fields {
-                size += count * size_of(formats, kind, depth + 1)?;
-            }
-            size
-        }
-    })
 }
