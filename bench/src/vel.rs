@@ -74,8 +74,8 @@ fn jpeg_extracted(log: &str) -> Outcome {
     let (mut images, mut bytes) = (0, 0);
     for (message, payload) in log.payloads(Kind::Image) {
         if let Payload::Image(image) = payload {
-            let name = format!("{}-{}.jpg", image.head.source.get(), message.nanos);
-            fs::write(folder.0.join(name), image.data)?;
+            let name = format!("{}-{}.jpg", image.source.get(), message.nanos);
+            fs::write(folder.0.join(name), &*image.data)?;
             images += 1;
             bytes += image.data.len();
         }

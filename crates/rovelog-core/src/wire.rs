@@ -159,6 +159,8 @@ le_ints! {
     U32Le(u32),
     /// Eight bytes, little endian, unsigned.
     U64Le(u64),
+    /// Two bytes, little endian, signed.
+    I16Le(i16),
     /// Four bytes, little endian, signed.
     I32Le(i32),
     /// Eight bytes, little endian, signed.

@@ -1,7 +1,6 @@
 //! Clouds as files, read again: LAS and LAZ with the `las` crate, the others and captures byte by byte.
 
 use rovelog::AnyLog;
-use rovelog::vel_format::{Kind, Payload};
 use rovelog_export::cloud::{CloudPoint, Format, write};
 use rovelog_export::pcap::PcapWriter;
 
@@ -105,8 +104,7 @@ fn a_capture_holds_the_packets() {
     let AnyLog::Vel(reader) = &log else { panic!("a VEL log") };
     let mut capture = PcapWriter::new(Vec::new()).unwrap();
     let mut packets = Vec::new();
-    for (_, payload) in reader.payloads(Kind::Velodyne) {
-        let Payload::Velodyne(some) = payload else { continue };
+    for (_, some) in reader.packets() {
         for packet in some {
             let second = i64::try_from(packets.len()).unwrap();
             assert!(capture.packet(second * 1_000_000_000 + 7_999, packet).unwrap());

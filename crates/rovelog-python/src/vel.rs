@@ -48,7 +48,7 @@ pub(crate) fn vel_images(py: Python<'_>, reader: &Reader, window: Window) -> PyR
     })
 }
 
-fn image(log: &VelReader, offset: u64) -> Option<(i64, rovelog::vel_format::message::ImageRef<'_>)> {
+fn image(log: &VelReader, offset: u64) -> Option<(i64, rovelog::vel_format::wire::ImageData<'_>)> {
     let message = log.message_at(offset)?;
     match message.payload()? {
         Payload::Image(image) => Some((message.nanos, image)),
@@ -67,8 +67,8 @@ pub(crate) fn vel_image<'py>(
     let log = vel(py, reader)?;
     reader.origin.checked(py, || {
         Ok(image(log, offset).map(|(nanos, image)| {
-            let (width, height) = (image.head.width.get(), image.head.height.get());
-            (nanos, PyBytes::new(py, image.data), image.encoding().name(), width, height)
+            let (width, height) = (image.width.get(), image.height.get());
+            (nanos, PyBytes::new(py, &image.data), image.encoding().name(), width, height)
         }))
     })
 }

@@ -4,7 +4,7 @@
 use rovelog_core::Rule;
 
 use crate::diagnostics as rules;
-use crate::message::ImageRef;
+use crate::wire::ImageData;
 
 /// What the header of a JPEG says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +37,12 @@ impl JpegHeader {
 }
 
 /// What is wrong with an image as its header shows it.
-pub(crate) fn remark(image: &ImageRef<'_>) -> Option<(&'static Rule, String)> {
-    if image.head.is_compressed.get() == 0 {
+pub(crate) fn remark(image: &ImageData<'_>) -> Option<(&'static Rule, String)> {
+    if !image.is_compressed.get() {
         return None;
     }
-    let (width, height) = (image.head.width.get(), image.head.height.get());
-    match JpegHeader::read(image.data) {
+    let (width, height) = (image.width.get(), image.height.get());
+    match JpegHeader::read(&image.data) {
         Ok(jpeg) if (i32::from(jpeg.width), i32::from(jpeg.height)) == (width, height) => None,
         Ok(jpeg) => Some((
             &rules::IMAGE_SIZE,
@@ -80,14 +80,14 @@ impl Encoding {
     }
 }
 
-impl ImageRef<'_> {
+impl ImageData<'_> {
     /// How its bytes are to be read: a JPEG where it says so or begins like one, else by their number.
     pub fn encoding(&self) -> Encoding {
-        if self.head.is_compressed.get() != 0 || self.data.starts_with(&[0xFF, 0xD8, 0xFF]) {
+        if self.is_compressed.get() || self.data.starts_with(&[0xFF, 0xD8, 0xFF]) {
             return Encoding::Jpeg;
         }
         let side = |n: i32| u64::try_from(n).unwrap_or(0);
-        let pixels = side(self.head.width.get()) * side(self.head.height.get());
+        let pixels = side(self.width.get()) * side(self.height.get());
         match self.data.len() as u64 {
             _ if pixels == 0 => Encoding::Unknown,
             len if len == pixels => Encoding::Grey,
@@ -106,7 +106,8 @@ mod pixels {
 
     use super::{Encoding, JpegHeader};
     use crate::error::VelError;
-    use crate::message::{ImageRef, Message};
+    use crate::message::Message;
+    use crate::wire::ImageData;
 
     /// What decoding may cost.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +124,7 @@ mod pixels {
         }
     }
 
-    impl ImageRef<'_> {
+    impl ImageData<'_> {
         /// The image as pixels; its size is checked before anything is decoded. What `image` refuses gets a
         /// second opinion of `jpeg-decoder`. `message` is where it stands, for errors.
         ///
@@ -134,7 +135,7 @@ mod pixels {
             let (width, height) = self.size_within(message, limits)?;
             let odd = || bad("its bytes are not those of its size".to_owned());
             match self.encoding() {
-                Encoding::Jpeg => jpeg(self.data, limits).map_err(bad),
+                Encoding::Jpeg => jpeg(&self.data, limits).map_err(bad),
                 Encoding::Grey => {
                     Ok(GrayImage::from_raw(width, height, self.data.to_vec()).ok_or_else(odd)?.into())
                 }
@@ -142,7 +143,7 @@ mod pixels {
                     Ok(RgbImage::from_raw(width, height, self.data.to_vec()).ok_or_else(odd)?.into())
                 }
                 Encoding::Yuyv => {
-                    Ok(RgbImage::from_raw(width, height, yuyv(self.data)).ok_or_else(odd)?.into())
+                    Ok(RgbImage::from_raw(width, height, yuyv(&self.data)).ok_or_else(odd)?.into())
                 }
                 Encoding::Unknown => Err(bad("its bytes fit no known layout".to_owned())),
             }
@@ -162,11 +163,11 @@ mod pixels {
         /// The size that counts for pixels: that of the JPEG, or else the fields.
         fn size(&self) -> Result<(u32, u32), String> {
             if self.encoding() == Encoding::Jpeg {
-                let header = JpegHeader::read(self.data)?;
+                let header = JpegHeader::read(&self.data)?;
                 return Ok((header.width.into(), header.height.into()));
             }
             let side = |n: i32| u32::try_from(n).map_err(|_| "its size is negative".to_owned());
-            Ok((side(self.head.width.get())?, side(self.head.height.get())?))
+            Ok((side(self.width.get())?, side(self.height.get())?))
         }
 
         /// A small JPEG image of at least `side` pixels, a whole fraction of the size down to an eighth; cheaper
@@ -182,7 +183,7 @@ mod pixels {
         ) -> Result<DynamicImage, VelError> {
             let bad = |why: String| VelError::BadImage { at: message.offset, why };
             self.size_within(message, limits)?;
-            let mut decoder = jpeg_decoder::Decoder::new(self.data);
+            let mut decoder = jpeg_decoder::Decoder::new(self.data.0);
             decoder.set_max_decoding_buffer_size(usize::try_from(limits.bytes).unwrap_or(usize::MAX));
             decoder.scale(side, side).map_err(|error| bad(error.to_string()))?;
             decoded(decoder).map_err(bad)

@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use crate::message::LaserRef;
+use crate::wire::LaserRange;
 
 /// A scanner with a known table of angles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,17 +98,17 @@ impl ScanPoint {
     }
 }
 
-impl<'a> LaserRef<'a> {
+impl<'a> LaserRange<'a> {
     /// The scanner, where its type is known.
     pub fn scanner(&self) -> Option<Scanner> {
-        Scanner::by_type(self.sensor_type)
+        Scanner::by_type(&self.sensor_type)
     }
 
     /// The ranges with their angles; `None` for a sensor whose angles are not known.
     pub fn points(&self) -> Option<impl ExactSizeIterator<Item = ScanPoint> + use<'a>> {
         let scanner = self.scanner()?;
         let (first, _) = scanner.first_step(self.ranges.len());
-        Some(self.ranges.iter().enumerate().map(move |(index, range)| {
+        Some(self.ranges.0.iter().enumerate().map(move |(index, range)| {
             let step = first + i64::try_from(index).unwrap_or(i64::MAX);
             let raw = range.get();
             let angle = (step - scanner.front()) as f64 * TAU / f64::from(scanner.slits());

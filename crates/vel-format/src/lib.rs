@@ -123,7 +123,7 @@
 //!   pixels, UTC, orientation.
 //! - [`LogReader::recover`]: the best sound log that a damaged one still holds, with an account of every byte.
 //! - [`reshape`]: parts of a log, and several logs, as one of their own.
-//! - [`writer`]: logs from scratch, and rewriting byte for byte.
+//! - [`writer`]: logs from scratch.
 //! - [`VelReader::topic_batches`] and its siblings: topics and points as Arrow record batches (feature `arrow`).
 #![forbid(unsafe_code)]
 

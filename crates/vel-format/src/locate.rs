@@ -2,6 +2,8 @@
 //! Sections 3 and 5 of docs/formats/vel.md.
 
 use rovelog_core::window::{NeedMore, Window};
+use rovelog_core::wire::I64Le;
+use zerocopy::FromBytes as _;
 
 use crate::declared::Types;
 use crate::error::VelError;
@@ -74,12 +76,12 @@ pub(crate) fn locate(window: Window<'_>, types: &Types, salvage: bool) -> Result
     if !magic && !salvage {
         return Err(Begin::Refused(VelError::NotVel));
     }
-    let Some(count) = window.slice(8, INDEX_AT)? else { return Err(cut()) };
-    let claimed = u32::from_le_bytes(count.try_into().expect("four bytes"));
+    let Some(claimed) = window.u32(size_of::<FileHeader>() as u64)? else { return Err(cut()) };
     let search = Search { window, types, seen: Seen::new() };
     let (first, found, sane) = search.first(claimed)?.ok_or_else(cut)?;
     let evidence = size_rule(window, first, types, &search.seen)?;
-    let entries = if sane { search.entries(u64::from(claimed))? } else { Vec::new() };
+    let entries = if sane { search.positions(claimed.into())? } else { &[] };
+    let entries = entries.iter().map(|position| position.get()).collect();
     let claimed_end = INDEX_AT + 8 * u64::from(claimed);
     // Entries that the count leaves out are index all the same where an entry names the first message;
     // where nothing does, the bytes before it are damage.
@@ -117,8 +119,7 @@ impl Search<'_> {
         let behind = INDEX_AT + 8 * u64::from(claimed);
         let sane = u64::from(claimed) <= MAX_ENTRIES && self.window.slice(INDEX_AT, behind)?.is_some();
         if sane {
-            let ends = !self.window.has(behind)?
-                || self.window.slice(behind, behind + 4)?.is_some_and(|b| b == TERMINATOR.to_le_bytes());
+            let ends = !self.window.has(behind)? || self.window.u32(behind)? == Some(TERMINATOR);
             if ends || self.begins(behind)? {
                 return Ok(Some((behind, Found::BehindIndex, sane)));
             }
@@ -142,13 +143,8 @@ impl Search<'_> {
 
     /// The smallest entry at which sound messages begin.
     fn named(&self, tried: u64) -> Result<Option<u64>, NeedMore> {
-        let mut places = Vec::new();
-        for i in 0..tried {
-            let at = INDEX_AT + 8 * i;
-            let Some(bytes) = self.window.slice(at, at + 8)? else { break };
-            let place = u64::try_from(i64::from_le_bytes(bytes.try_into().expect("eight bytes")));
-            places.extend(place.ok().filter(|place| (INDEX_AT..REACH).contains(place)));
-        }
+        let places = self.positions(tried)?.iter().filter_map(|place| u64::try_from(place.get()).ok());
+        let mut places: Vec<u64> = places.filter(|place| (INDEX_AT..REACH).contains(place)).collect();
         places.sort_unstable();
         places.dedup();
         for place in places {
@@ -159,9 +155,10 @@ impl Search<'_> {
         Ok(None)
     }
 
-    fn entries(&self, count: u64) -> Result<Vec<i64>, NeedMore> {
-        let bytes = self.window.slice(INDEX_AT, INDEX_AT + 8 * count)?.unwrap_or_default();
-        let (chunks, _) = bytes.as_chunks::<8>();
-        Ok(chunks.iter().map(|chunk| i64::from_le_bytes(*chunk)).collect())
+    /// So many positions of the index, or as many as there are bytes for.
+    fn positions(&self, count: u64) -> Result<&[I64Le], NeedMore> {
+        let bytes = self.window.upto(INDEX_AT, count * size_of::<I64Le>() as u64)?;
+        let whole = bytes.len() / size_of::<I64Le>();
+        Ok(<[I64Le]>::ref_from_prefix_with_elems(bytes, whole).map_or(&[], |(positions, _)| positions))
     }
 }

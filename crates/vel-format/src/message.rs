@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use rovelog_core::wire::U32Le;
-use zerocopy::FromBytes;
+use binrw::meta::ReadEndian;
+use binrw::{BinRead, BinWrite};
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use crate::wire::{
-    GpsData, ImageHead, MARKER_ASCII, MARKER_PRINTED, MessageHeader, ObdData, RobotPose, VelodyneHead,
-    VelodynePacket, type_id,
+    GpsData, ImageData, LaserRange, MARKER_ASCII, MARKER_PRINTED, MessageHeader, ObdData, RobotPose,
+    VelodyneRawData,
 };
 
 /// What the size of a message counts (decisions 1 and 3 of docs/formats/vel.md).
@@ -33,6 +34,12 @@ impl SizeRule {
             Self::Inclusive => 21,
             Self::DataOnly => 0,
         }
+    }
+
+    /// Bytes of the data of a message with this header; `None` where its size is smaller than it can be.
+    #[inline]
+    pub(crate) fn data_len(self, header: &MessageHeader) -> Option<u64> {
+        u64::from(header.size.get()).checked_sub(self.overhead())
     }
 
     /// The word used in text and JSON.
@@ -70,71 +77,35 @@ impl Kind {
     /// The kind with this id, whatever its version.
     #[inline]
     pub fn of_id(type_id: u32) -> Option<Self> {
-        Some(match type_id {
-            type_id::OBD => Self::Obd,
-            type_id::GPS => Self::Gps,
-            type_id::IMAGE => Self::Image,
-            type_id::POSE => Self::Pose,
-            type_id::VELODYNE => Self::Velodyne,
-            type_id::LASER => Self::Laser,
-            _ => return None,
-        })
+        Self::ALL.into_iter().find(|kind| kind.type_id() == type_id)
+    }
+
+    /// Id, version and name of the type (section 3.4).
+    const fn facts(self) -> (u32, i32, &'static str) {
+        match self {
+            Self::Obd => (0x0001_4043, 100, "OBDDataM"),
+            Self::Gps => (0x0001_4A32, 100, "GPSDataM"),
+            Self::Image => (0x0001_09C9, 100, "ImageM"),
+            Self::Pose => (0x0001_E342, 100, "RobotPoseM"),
+            Self::Velodyne => (0x0003_112B, 100, "VelodyneRawDataM"),
+            Self::Laser => (0x0003_0910, 101, "LaserRange2DDataM"),
+        }
     }
 
     /// The id.
     pub const fn type_id(self) -> u32 {
-        match self {
-            Self::Obd => type_id::OBD,
-            Self::Gps => type_id::GPS,
-            Self::Image => type_id::IMAGE,
-            Self::Pose => type_id::POSE,
-            Self::Velodyne => type_id::VELODYNE,
-            Self::Laser => type_id::LASER,
-        }
+        self.facts().0
     }
 
     /// The version that the specification describes.
     pub const fn version(self) -> i32 {
-        match self {
-            Self::Laser => 101,
-            _ => 100,
-        }
+        self.facts().1
     }
 
     /// The name of the type.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Obd => "OBDDataM",
-            Self::Gps => "GPSDataM",
-            Self::Image => "ImageM",
-            Self::Pose => "RobotPoseM",
-            Self::Velodyne => "VelodyneRawDataM",
-            Self::Laser => "LaserRange2DDataM",
-        }
+        self.facts().2
     }
-
-    /// The length that the content of `data` asks for: "self-length" in docs/formats/vel.md. `None` where
-    /// `data` ends before that can be said.
-    #[inline]
-    pub fn self_length(self, data: &[u8]) -> Option<u64> {
-        Some(match self {
-            Self::Obd => size_of::<ObdData>() as u64,
-            Self::Gps => size_of::<GpsData>() as u64,
-            Self::Pose => size_of::<RobotPose>() as u64,
-            Self::Image => 20 + u64::from(u32_at(data, 16)?),
-            Self::Velodyne => 4 + 1206 * u64::from(u32_at(data, 0)?),
-            Self::Laser => {
-                let kind = 4 + u64::from(u32_at(data, 0)?);
-                let name = kind + 4 + u64::from(u32_at(data, kind)?);
-                name + 4 + 4 * u64::from(u32_at(data, name)?)
-            }
-        })
-    }
-}
-
-fn u32_at(data: &[u8], at: u64) -> Option<u32> {
-    let at = usize::try_from(at).ok()?;
-    Some(u32::from_le_bytes(*data.get(at..)?.first_chunk()?))
 }
 
 /// How the size of a message's data agrees with its content.
@@ -155,8 +126,9 @@ impl Fit {
     #[inline]
     pub fn of(kind: Option<Kind>, data: &[u8]) -> Self {
         let Some(kind) = kind else { return Self::Unknown };
-        match kind.self_length(data) {
-            Some(wanted) => Self::of_length(wanted, data.len() as u64),
+        match Payload::read(kind, data) {
+            Some((_, [])) => Self::Exact,
+            Some((_, rest)) => Self::Longer(rest.len() as u64),
             None => Self::Short,
         }
     }
@@ -201,12 +173,9 @@ impl<'a> Message<'a> {
         Fit::of(self.kind(), self.data)
     }
 
-    /// Its content; `None` where the data ends before its content does.
+    /// Its content; `None` where the specification does not describe it, or the data ends before its content does.
     pub fn payload(&self) -> Option<Payload<'a>> {
-        match self.kind() {
-            Some(kind) => Payload::view(kind, self.data),
-            None => Some(Payload::Raw(self.data)),
-        }
+        Payload::view(self.kind()?, self.data)
     }
 
     /// The bytes it takes in the log.
@@ -216,94 +185,67 @@ impl<'a> Message<'a> {
 }
 
 /// The content of a message. What a later writer appended to it is not part of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
+#[bw(little)]
 pub enum Payload<'a> {
     /// Data of the vehicle.
     Obd(&'a ObdData),
     /// A position.
     Gps(&'a GpsData),
     /// A picture.
-    Image(ImageRef<'a>),
+    Image(ImageData<'a>),
     /// Orientation and acceleration.
     Pose(&'a RobotPose),
     /// Velodyne packets.
-    Velodyne(&'a [VelodynePacket]),
+    Velodyne(VelodyneRawData<'a>),
     /// A scan of laser ranges.
-    Laser(LaserRef<'a>),
-    /// The data of a type that the specification does not describe.
-    Raw(&'a [u8]),
+    Laser(LaserRange<'a>),
 }
 
 impl<'a> Payload<'a> {
     /// The content of `data`; `None` where it ends too early.
     pub fn view(kind: Kind, data: &'a [u8]) -> Option<Self> {
+        Some(Self::read(kind, data)?.0)
+    }
+
+    /// The same with what is behind it.
+    #[inline]
+    fn read(kind: Kind, data: &'a [u8]) -> Option<(Self, &'a [u8])> {
         Some(match kind {
-            Kind::Obd => Self::Obd(ObdData::ref_from_prefix(data).ok()?.0),
-            Kind::Gps => Self::Gps(GpsData::ref_from_prefix(data).ok()?.0),
-            Kind::Pose => Self::Pose(RobotPose::ref_from_prefix(data).ok()?.0),
-            Kind::Image => Self::Image(ImageRef::view(data)?),
-            Kind::Velodyne => Self::Velodyne(packets(data)?),
-            Kind::Laser => Self::Laser(LaserRef::view(data)?),
+            Kind::Obd => fixed(data).map(|(content, rest)| (Self::Obd(content), rest))?,
+            Kind::Gps => fixed(data).map(|(content, rest)| (Self::Gps(content), rest))?,
+            Kind::Pose => fixed(data).map(|(content, rest)| (Self::Pose(content), rest))?,
+            Kind::Image => variable(data).map(|(content, rest)| (Self::Image(content), rest))?,
+            Kind::Velodyne => variable(data).map(|(content, rest)| (Self::Velodyne(content), rest))?,
+            Kind::Laser => variable(data).map(|(content, rest)| (Self::Laser(content), rest))?,
         })
     }
-}
 
-/// The packets of a `VelodyneRawDataM`; `None` where the data ends before the last one.
-pub fn packets(data: &[u8]) -> Option<&[VelodynePacket]> {
-    let (head, rest) = VelodyneHead::ref_from_prefix(data).ok()?;
-    let count = usize::try_from(head.packets.get()).ok()?;
-    if count > rest.len() / size_of::<VelodynePacket>() {
-        return None;
-    }
-    Some(<[VelodynePacket]>::ref_from_prefix_with_elems(rest, count).ok()?.0)
-}
-
-/// An `ImageM`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ImageRef<'a> {
-    /// What is before the data.
-    pub head: &'a ImageHead,
-    /// A JPEG, as a rule.
-    pub data: &'a [u8],
-}
-
-impl<'a> ImageRef<'a> {
-    /// The image in the data of a message; `None` where it ends before its content does.
-    pub fn view(data: &'a [u8]) -> Option<Self> {
-        let (head, rest) = ImageHead::ref_from_prefix(data).ok()?;
-        Some(Self { head, data: rest.get(..usize::try_from(head.size.get()).ok()?)? })
-    }
-}
-
-/// A `LaserRange2DDataM`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LaserRef<'a> {
-    /// `Hokuyo_URG-04LX` or `Hokuyo_UTM-30LX`.
-    pub sensor_type: &'a [u8],
-    /// Any name.
-    pub sensor_name: &'a [u8],
-    /// Millimetres, or a code.
-    pub ranges: &'a [U32Le],
-}
-
-impl<'a> LaserRef<'a> {
-    /// The scan in the data of a message; `None` where it ends before its content does.
-    pub fn view(data: &'a [u8]) -> Option<Self> {
-        let (sensor_type, rest) = string(data)?;
-        let (sensor_name, rest) = string(rest)?;
-        let (count, rest) = U32Le::ref_from_prefix(rest).ok()?;
-        let count = usize::try_from(count.get()).ok()?;
-        if count > rest.len() / 4 {
-            return None;
+    /// What it is the content of.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Obd(_) => Kind::Obd,
+            Self::Gps(_) => Kind::Gps,
+            Self::Image(_) => Kind::Image,
+            Self::Pose(_) => Kind::Pose,
+            Self::Velodyne(_) => Kind::Velodyne,
+            Self::Laser(_) => Kind::Laser,
         }
-        let ranges = <[U32Le]>::ref_from_prefix_with_elems(rest, count).ok()?.0;
-        Some(Self { sensor_type, sensor_name, ranges })
     }
 }
 
-fn string(data: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (len, rest) = U32Le::ref_from_prefix(data).ok()?;
-    rest.split_at_checked(usize::try_from(len.get()).ok()?)
+/// A structure of fixed size at the start of `data`, viewed in place.
+#[inline]
+fn fixed<T: FromBytes + KnownLayout + Immutable + Unaligned>(data: &[u8]) -> Option<(&T, &[u8])> {
+    T::ref_from_prefix(data).ok()
+}
+
+/// One of variable size, which borrows from `data`.
+#[inline]
+fn variable<'a, T: BinRead<Args<'a> = (&'a [u8],)> + ReadEndian>(data: &'a [u8]) -> Option<(T, &'a [u8])> {
+    let mut reader = std::io::Cursor::new(data);
+    let content = T::read_args(&mut reader, (data,)).ok()?;
+    Some((content, data.get(usize::try_from(reader.position()).ok()?..)?))
 }
 
 /// The text of a string: UTF-8, or else Latin-1, in which every byte is a character.

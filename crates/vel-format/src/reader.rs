@@ -16,7 +16,7 @@ use crate::locate::Begin;
 use crate::message::{Kind, Message, Payload, SizeRule};
 use crate::scan::{Rules, Step, Walk, view};
 use crate::state::{Meaning, Reading, Summary};
-use crate::wire::{FileHeader, HEADER_LEN};
+use crate::wire::{FileHeader, HEADER_LEN, MessageHeader};
 
 /// A message without a topic: its payload cannot be read.
 const NO_TOPIC: u32 = u32::MAX;
@@ -185,9 +185,8 @@ impl VelReader {
 
     /// Where a message ends.
     pub(crate) fn end_of(&self, at: u64) -> u64 {
-        let start = usize::try_from(at).expect("within the file");
-        let size = u32::from_le_bytes(*self.bytes[start..].first_chunk().expect("a whole header"));
-        at + HEADER_LEN + (u64::from(size) - self.walk.rule.overhead())
+        let header = self.window().view::<MessageHeader>(at).ok().flatten().expect("a whole header");
+        at + HEADER_LEN + self.walk.rule.data_len(header).expect("a message that was walked over")
     }
 
     pub(crate) fn message_of(&self, entry: &Entry) -> Message<'_> {

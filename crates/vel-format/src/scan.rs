@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rovelog_core::window::{NeedMore, Window};
 use rovelog_core::{Diagnostics, Limits, Rule};
+use zerocopy::FromBytes as _;
 
 use crate::declared::Types;
 use crate::diagnostics as rules;
@@ -233,9 +234,8 @@ impl Walk {
         if window.slice(at, at + 4)? != Some(&MAGIC) {
             return Ok(None);
         }
-        let count_at = at + size_of::<FileHeader>() as u64;
-        let Some(count) = window.slice(count_at, at + INDEX_AT)? else { return Ok(None) };
-        let count = u64::from(u32::from_le_bytes(count.try_into().expect("four bytes")));
+        let Some(count) = window.u32(at + size_of::<FileHeader>() as u64)? else { return Ok(None) };
+        let count = u64::from(count);
         let end = at + INDEX_AT + 8 * count;
         if count > crate::locate::MAX_ENTRIES || window.slice(at, end)?.is_none() {
             return Ok(None);
@@ -376,6 +376,6 @@ fn unknown(id: u32, version: i32) -> String {
 /// The message at `at..end`, which the walk found sound.
 pub(crate) fn view(window: Window<'_>, at: u64, end: u64, nanos: i64) -> Message<'_> {
     let bytes = window.slice(at, end).ok().flatten().expect("the walk has seen these bytes");
-    let (header, data) = zerocopy::Ref::<_, MessageHeader>::from_prefix(bytes).expect("a whole header");
-    Message { offset: at, header: zerocopy::Ref::into_ref(header), nanos, data }
+    let (header, data) = MessageHeader::ref_from_prefix(bytes).expect("a whole header");
+    Message { offset: at, header, nanos, data }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rovelog_core::wire::{F32Le, I32Le};
 use rovelog_core::{Field, FieldType, Scalar, Schema, Value};
 
-use crate::message::{ImageRef, Kind, LaserRef, Payload, text};
-use crate::wire::{GpsData, ObdData, RobotPose, VelodynePacket};
+use crate::message::{Kind, Payload, text};
+use crate::wire::{GpsData, ImageData, LaserRange, ObdData, RobotPose, VelodynePacket};
 
 /// Characters of a sensor's name that become part of a topic's name.
 const NAME_LIMIT: usize = 120;
@@ -157,9 +157,8 @@ pub(crate) fn value(payload: &Payload<'_>) -> Value {
         Payload::Gps(gps) => gps_value(gps, fields),
         Payload::Image(image) => image_value(image, fields),
         Payload::Pose(pose) => pose_value(pose, fields),
-        Payload::Velodyne(packets) => velodyne_value(packets, fields),
+        Payload::Velodyne(data) => velodyne_value(&data.packets, fields),
         Payload::Laser(laser) => laser_value(laser, fields),
-        Payload::Raw(data) => fields.push("data", Value::Bytes(data.to_vec())).done(),
     }
 }
 
@@ -198,12 +197,12 @@ fn gps_value(gps: &GpsData, fields: Fields) -> Value {
         .done()
 }
 
-fn image_value(image: &ImageRef<'_>, fields: Fields) -> Value {
+fn image_value(image: &ImageData<'_>, fields: Fields) -> Value {
     fields
-        .int("source", image.head.source)
-        .push("is_compressed", Value::Bool(image.head.is_compressed.get() != 0))
-        .int("width", image.head.width)
-        .int("height", image.head.height)
+        .int("source", image.source)
+        .push("is_compressed", Value::Bool(image.is_compressed.get()))
+        .int("width", image.width)
+        .int("height", image.height)
         .push("data", Value::Bytes(image.data.to_vec()))
         .done()
 }
@@ -218,11 +217,11 @@ fn velodyne_value(packets: &[VelodynePacket], fields: Fields) -> Value {
     fields.push("count", count).push("packets", Value::Bytes(bytes)).done()
 }
 
-fn laser_value(laser: &LaserRef<'_>, fields: Fields) -> Value {
+fn laser_value(laser: &LaserRange<'_>, fields: Fields) -> Value {
     let ranges = laser.ranges.iter().map(|range| Value::UInt(range.get().into(), 32)).collect();
     fields
-        .push("sensor_type", Value::Text(text(laser.sensor_type).into_owned()))
-        .push("sensor_name", Value::Text(text(laser.sensor_name).into_owned()))
+        .push("sensor_type", Value::Text(text(&laser.sensor_type).into_owned()))
+        .push("sensor_name", Value::Text(text(&laser.sensor_name).into_owned()))
         .push("ranges", Value::List(ranges))
         .done()
 }

@@ -17,7 +17,7 @@ use crate::pose::{PoseMeaning, Samples};
 use crate::scan::Walk;
 use crate::schema::{laser_topic, raw_schema, raw_topic, schema, value};
 use crate::velodyne::model::{self, Sample, Sensor};
-use crate::wire::{MARKER_ASCII, MARKER_PRINTED};
+use crate::wire::{MARKER_ASCII, MARKER_PRINTED, VelodyneRawData};
 
 /// Topics of a log at most. A camera or a scanner beyond them shares one with others of its kind, a message type
 /// beyond them one with other types: each record says itself what it is of, and no record is lost.
@@ -50,7 +50,7 @@ impl Decode for Decoder {
             Reading::Declared(id, version) => {
                 self.types.find(id, version).and_then(|declared| declared.value(payload))
             }
-            Reading::Raw => Some(value(&Payload::Raw(payload))),
+            Reading::Raw => Some(Value::record([("data", Value::Bytes(payload.to_vec()))])),
         };
         let bad = || VelError::BadPayload { what: topic.type_name.clone(), len: payload.len() };
         Ok(found.ok_or_else(bad)?)
@@ -185,7 +185,7 @@ impl Summary {
                 self.fixes.push(Fix { nanos: message.nanos, offset: message.offset, data: **data });
             }
             Payload::Pose(pose) => self.poses.push(pose),
-            Payload::Velodyne(packets) => {
+            Payload::Velodyne(VelodyneRawData { packets }) => {
                 self.counts.packets += packets.len() as u64;
                 let room = model::SAMPLES.saturating_sub(self.packets.len());
                 self.packets.extend(packets.iter().take(room).map(Sample::of));
@@ -195,7 +195,7 @@ impl Summary {
                     let end = message.offset + message.wire_len();
                     walk.diagnostics.push(rule, message.offset..end, || why);
                 }
-                let source = image.head.source.get();
+                let source = image.source.get();
                 if let Some(series) = self.images.get(&source) {
                     return *series;
                 }
@@ -206,17 +206,17 @@ impl Summary {
                 }
             }
             Payload::Laser(laser) => {
-                if let Some(series) = self.lasers.get(laser.sensor_name) {
+                if let Some(series) = self.lasers.get(&*laser.sensor_name) {
                     return *series;
                 }
                 if self.has_room(walk, message) {
-                    let name = laser_topic(laser.sensor_name);
+                    let name = laser_topic(&laser.sensor_name);
                     let series = self.add(name, Reading::Kind(kind), kind.name());
-                    self.lasers.insert(laser.sensor_name.into(), series);
+                    self.lasers.insert((*laser.sensor_name).into(), series);
                     return series;
                 }
             }
-            _ => {}
+            Payload::Obd(_) => {}
         }
         let slot = slot_of(kind);
         if let Some(series) = self.plain[slot] {

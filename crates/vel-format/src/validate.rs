@@ -47,12 +47,9 @@ impl<'w> Judge<'w> {
         if !matches!(header.marker, MARKER_ASCII | MARKER_PRINTED | MARKER_INVALID) {
             return Ok(Look::No);
         }
-        let Some(len) = u64::from(header.size.get()).checked_sub(self.rule.overhead()) else {
+        let Some(len) = self.rule.data_len(header).filter(|len| *len <= MAX_DATA) else {
             return Ok(Look::No);
         };
-        if len > MAX_DATA {
-            return Ok(Look::No);
-        }
         let (from, end) = (at + HEADER_LEN, at + HEADER_LEN + len);
         Ok(match self.window.slice(from, end)? {
             Some(data) => Look::Whole { end, header, data },
@@ -76,7 +73,7 @@ impl<'w> Judge<'w> {
     }
 
     pub(crate) fn is_terminator(&self, at: u64) -> Result<bool, NeedMore> {
-        Ok(self.window.slice(at, at + 4)?.is_some_and(|bytes| bytes == TERMINATOR.to_le_bytes()))
+        Ok(self.window.u32(at)? == Some(TERMINATOR))
     }
 
     /// Whether a message may end at `end`: with the file, at a terminator, before a plausible header or a
@@ -93,8 +90,7 @@ impl<'w> Judge<'w> {
         if !matches!(header.marker, MARKER_ASCII | MARKER_PRINTED | MARKER_INVALID) {
             return Ok(false);
         }
-        let len = u64::from(header.size.get()).checked_sub(self.rule.overhead());
-        let sized = len.is_some_and(|len| len <= MAX_DATA);
+        let sized = self.rule.data_len(header).is_some_and(|len| len <= MAX_DATA);
         // A message of a familiar type may be cut by the end of the file.
         let same = (header.type_id, header.version) == (own.type_id, own.version);
         Ok(sized

@@ -1,12 +1,15 @@
 //! The bytes of a VEL log, declared in the order of the specification "VEL log file format"; its sections
 //! are cited. Everything is little endian and packed.
 //!
-//! A struct of fixed size is declared once and serves binrw and the views of [`message`](crate::message)
-//! alike. Those of variable size check a count against what is left before anything is reserved.
+//! Each structure is declared once. One of fixed size is read by binrw or viewed in place; one of variable size is read by
+//! binrw from the bytes that hold it, and borrows what is in it. All of them write what they read.
 
-use binrw::{BinRead, BinWrite};
-use rovelog_core::wire::{F32Le, F64Le, I32Le, I64Le, U16Le, U32Le};
+use std::io::{ErrorKind, Read, Seek, Write};
+
+use binrw::{BinRead, BinResult, BinWrite, Endian};
+use rovelog_core::wire::{F32Le, F64Le, I16Le, I32Le, I64Le, U16Le, U32Le, counted};
 use rovelog_core::{FormatInfo, Signature};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The format's constants.
 pub(crate) const INFO: FormatInfo = FormatInfo {
@@ -29,17 +32,6 @@ pub const MARKER_PRINTED: u8 = 0x49;
 pub const MARKER_ASCII: u8 = 0x31;
 /// The character `0`: a message that its writer declared invalid.
 pub const MARKER_INVALID: u8 = 0x30;
-
-/// Message types: the ids of section 3.4.
-pub mod type_id {
-    #![expect(missing_docs, reason = "the names of the specification")]
-    pub const OBD: u32 = 0x0001_4043;
-    pub const GPS: u32 = 0x0001_4A32;
-    pub const IMAGE: u32 = 0x0001_09C9;
-    pub const POSE: u32 = 0x0001_E342;
-    pub const VELODYNE: u32 = 0x0003_112B;
-    pub const LASER: u32 = 0x0003_0910;
-}
 
 rovelog_core::fixed! {
     /// The header of the file (section 3.2).
@@ -124,20 +116,6 @@ rovelog_core::fixed! {
         pub pdop: F32Le,
     }
 
-    /// `ImageM`, version 100, up to its data (section 3.4.3).
-    pub struct ImageHead[20] {
-        /// Which camera.
-        pub source: I32Le,
-        /// "currently always true": JPEG.
-        pub is_compressed: U32Le,
-        /// Pixels.
-        pub width: I32Le,
-        /// Pixels.
-        pub height: I32Le,
-        /// Bytes of data that follow.
-        pub size: U32Le,
-    }
-
     /// `RobotPoseM`, version 100 (section 3.4.4).
     pub struct RobotPose[28] {
         /// The order of its components is settled from the file.
@@ -176,98 +154,166 @@ rovelog_core::fixed! {
         pub product: u8,
     }
 
-    /// `VelodyneRawDataM`, version 100, up to its packets (section 3.4.5).
-    pub struct VelodyneHead[4] {
-        /// Packets that follow.
-        pub packets: U32Le,
+    /// One laser in the [`CalibrationTable`].
+    pub struct LaserStatus[28] {
+        /// The number of the laser.
+        pub id: u8,
+        /// Hundredths of a degree.
+        pub vertical: I16Le,
+        /// Hundredths of a degree.
+        pub rotation: I16Le,
+        /// Millimetres added to a far distance.
+        pub distance: I16Le,
+        /// Millimetres added to a near one, across.
+        pub distance_x: I16Le,
+        /// Millimetres added to a near one, along.
+        pub distance_y: I16Le,
+        /// Millimetres.
+        pub vertical_offset: I16Le,
+        /// Millimetres.
+        pub horizontal_offset: I16Le,
+        /// Millimetres.
+        pub focal_distance: I16Le,
+        /// Tenths.
+        pub focal_slope: I16Le,
+        /// 0 to 255.
+        pub min_intensity: u8,
+        /// 0 to 255.
+        pub max_intensity: u8,
+        /// Not used here.
+        pub rest: [u8; 7],
+    }
+
+    /// The calibration that the status bytes of an HDL-64E spell, one byte a packet: manual of the S2 and S3.
+    pub struct CalibrationTable[1820] {
+        /// `UNIT#` and two more.
+        pub start: [u8; 7],
+        /// By number.
+        pub lasers: [LaserStatus; 64],
+        /// Not used here.
+        pub rest: [u8; 19],
+        /// CRC-16 of the lasers, those of an S3.
+        pub sum: U16Le,
     }
 }
 
 /// Bytes of a message's header.
 pub(crate) const HEADER_LEN: u64 = size_of::<MessageHeader>() as u64;
 
-/// The file's index (section 3.3). `left` is the number of bytes from its start to the end of the file.
-#[derive(BinRead, BinWrite, Clone, Debug, PartialEq, Eq)]
+/// Elements behind their number, which has 32 bits. They are borrowed: nothing is copied or reserved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted<'a, T>(pub &'a [T]);
+
+impl<T> std::ops::Deref for Counted<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        self.0
+    }
+}
+
+impl<'d, T: FromBytes + KnownLayout + Immutable + Unaligned> BinRead for Counted<'d, T> {
+    /// All bytes that are being read.
+    type Args<'a> = (&'d [u8],);
+
+    #[inline]
+    fn read_options<R: Read + Seek>(reader: &mut R, endian: Endian, (all,): (&'d [u8],)) -> BinResult<Self> {
+        let count = U32Le::read_options(reader, endian, ())?.get();
+        let bytes = counted(reader, endian, (all, u64::from(count) * size_of::<T>() as u64))?;
+        let cut = |_| binrw::Error::Io(ErrorKind::UnexpectedEof.into());
+        Ok(Self(<[T]>::ref_from_bytes(bytes).map_err(cut)?))
+    }
+}
+
+impl<T: IntoBytes + Immutable> BinWrite for Counted<'_, T> {
+    type Args<'a> = ();
+
+    fn write_options<W: Write + Seek>(&self, writer: &mut W, endian: Endian, (): ()) -> BinResult<()> {
+        let many = |_| binrw::Error::Io(ErrorKind::InvalidInput.into());
+        U32Le::new(u32::try_from(self.len()).map_err(many)?).write_options(writer, endian, ())?;
+        Ok(writer.write_all(self.0.as_bytes())?)
+    }
+}
+
+/// A truth value (section 2): four bytes, any but 0 is true.
+#[derive(BinRead, BinWrite, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VelBool(pub U32Le);
+
+impl VelBool {
+    /// Stores `value`.
+    pub const fn new(value: bool) -> Self {
+        Self(U32Le::new(value as u32))
+    }
+
+    /// The value.
+    pub const fn get(self) -> bool {
+        self.0.get() != 0
+    }
+}
+
+/// A string (section 2): its characters, no NUL at the end.
+#[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
+#[br(import(all: &'a [u8]))]
+pub struct VelString<'a>(#[br(args(all))] pub Counted<'a, u8>);
+
+impl std::ops::Deref for VelString<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// The file's index (section 3.3).
+#[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
-#[br(import(left: u64))]
-pub struct FileIndex {
-    /// Entries.
-    #[br(assert(u64::from(size) <= left.saturating_sub(4) / 8, "{size} entries exceed the {left} bytes left"))]
-    pub size: u32,
+#[br(import(all: &'a [u8]))]
+pub struct FileIndex<'a> {
     /// Where in the file each second begins.
-    #[br(count = size)]
-    pub positions: Vec<I64Le>,
+    #[br(args(all))]
+    pub positions: Counted<'a, I64Le>,
 }
 
-/// A string (section 2). `left` is the number of bytes from its start to the end of what holds it.
-#[derive(BinRead, BinWrite, Clone, Debug, Default, PartialEq, Eq)]
+/// `ImageM`, version 100 (section 3.4.3).
+#[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
-#[br(import(left: u64))]
-pub struct VelString {
-    /// Bytes.
-    #[br(assert(u64::from(len) <= left.saturating_sub(4), "a string of {len} bytes where {left} are left"))]
-    pub len: u32,
-    /// The characters; no NUL at the end.
-    #[br(count = len)]
-    pub bytes: Vec<u8>,
-}
-
-impl VelString {
-    /// A string of these bytes.
-    pub fn new(bytes: &[u8]) -> Self {
-        Self { len: u32::try_from(bytes.len()).unwrap_or(u32::MAX), bytes: bytes.to_vec() }
-    }
-
-    /// Bytes it takes in the log.
-    pub fn wire_len(&self) -> u64 {
-        4 + self.bytes.len() as u64
-    }
-}
-
-/// `ImageM` (section 3.4.3); `left` is the size of the message's data.
-#[derive(BinRead, BinWrite, Clone, Debug, PartialEq, Eq)]
-#[brw(little)]
-#[br(import(left: u64))]
-pub struct ImageData {
-    /// What is before the data.
-    #[br(assert(u64::from(head.size.get()) <= left.saturating_sub(20), "an image of {:?} bytes where {left} are left", head.size))]
-    pub head: ImageHead,
+#[br(import(all: &'a [u8]))]
+pub struct ImageData<'a> {
+    /// Which camera.
+    pub source: I32Le,
+    /// "currently always true": JPEG.
+    pub is_compressed: VelBool,
+    /// Pixels.
+    pub width: I32Le,
+    /// Pixels.
+    pub height: I32Le,
     /// A JPEG, as a rule.
-    #[br(count = head.size.get())]
-    pub data: Vec<u8>,
+    #[br(args(all))]
+    pub data: Counted<'a, u8>,
 }
 
-/// `VelodyneRawDataM` (section 3.4.5); `left` is the size of the message's data.
-#[derive(BinRead, BinWrite, Clone, Debug, PartialEq, Eq)]
+/// `VelodyneRawDataM`, version 100 (section 3.4.5).
+#[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
-#[br(import(left: u64))]
-pub struct VelodyneRawData {
-    /// What is before the packets.
-    #[br(assert(u64::from(head.packets.get()) <= left.saturating_sub(4) / 1206, "{:?} packets where {left} bytes are left", head.packets))]
-    pub head: VelodyneHead,
+#[br(import(all: &'a [u8]))]
+pub struct VelodyneRawData<'a> {
     /// The packets.
-    #[br(count = head.packets.get())]
-    pub packets: Vec<VelodynePacket>,
+    #[br(args(all))]
+    pub packets: Counted<'a, VelodynePacket>,
 }
 
-/// `LaserRange2DDataM`, version 101 (section 3.4.6); `left` is the size of the message's data.
-#[derive(BinRead, BinWrite, Clone, Debug, PartialEq, Eq)]
+/// `LaserRange2DDataM`, version 101 (section 3.4.6).
+#[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
-#[br(import(left: u64))]
-pub struct LaserRange {
+#[br(import(all: &'a [u8]))]
+pub struct LaserRange<'a> {
     /// `Hokuyo_URG-04LX` or `Hokuyo_UTM-30LX`.
-    #[br(args(left))]
-    pub sensor_type: VelString,
+    #[br(args(all))]
+    pub sensor_type: VelString<'a>,
     /// Any name.
-    #[br(args(left.saturating_sub(sensor_type.wire_len())))]
-    pub sensor_name: VelString,
-    /// Ranges.
-    #[br(assert(
-        u64::from(count) <= left.saturating_sub(sensor_type.wire_len() + sensor_name.wire_len() + 4) / 4,
-        "{count} ranges exceed what is left of {left} bytes"
-    ))]
-    pub count: u32,
+    #[br(args(all))]
+    pub sensor_name: VelString<'a>,
     /// Millimetres, or a code.
-    #[br(count = count)]
-    pub ranges: Vec<U32Le>,
+    #[br(args(all))]
+    pub ranges: Counted<'a, U32Le>,
 }

@@ -4,7 +4,7 @@ mod support;
 
 use rovelog_core::{LogReader, Select};
 use support::open;
-use vel_format::wire::type_id;
+use vel_format::Kind;
 
 /// A log of so many messages of 1 ms each, their type, version and data by number.
 fn log(messages: u32, of: impl Fn(u32) -> (u32, i32, Vec<u8>)) -> Vec<u8> {
@@ -24,7 +24,7 @@ fn log(messages: u32, of: impl Fn(u32) -> (u32, i32, Vec<u8>)) -> Vec<u8> {
 /// An image of 4 bytes by a camera of its own.
 fn image(source: u32) -> (u32, i32, Vec<u8>) {
     let head = [source, 1, 1, 1, 4].map(u32::to_le_bytes).concat();
-    (type_id::IMAGE, 100, [&head[..], b"\xff\xd8\xff\xd9"].concat())
+    (Kind::Image.type_id(), 100, [&head[..], b"\xff\xd8\xff\xd9"].concat())
 }
 
 #[test]

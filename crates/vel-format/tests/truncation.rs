@@ -5,10 +5,10 @@ mod support;
 
 use rovelog_core::{Bytes, LogReader, ReadOptions, RecoverOptions, Select};
 use rovelog_testing::flips;
-use support::{LOGS, open, try_open};
+use support::{LOGS, open, rewritten, try_open};
+use vel_format::VelReader;
 use vel_format::message::Fit;
 use vel_format::velodyne::PointOptions;
-use vel_format::{VelReader, writer};
 
 /// Offsets of the messages of a log.
 fn offsets(log: &VelReader) -> Vec<(u64, u64)> {
@@ -21,9 +21,7 @@ fn exercise(bytes: &Bytes) -> Option<VelReader> {
     for record in log.records(&Select::all()) {
         record.expect("a sound record").value().expect("a sound record decodes");
     }
-    let mut again = Vec::new();
-    writer::rewrite(&log, &mut again).expect("memory takes any bytes");
-    assert!(again == *bytes, "{} bytes became {}", bytes.len(), again.len());
+    assert!(rewritten(&log, bytes) == *bytes, "{} bytes", bytes.len());
     if let Ok(mut revolutions) = log.revolutions(None, None, PointOptions::default(), 0) {
         while revolutions.next().is_some() {}
     }

@@ -6,22 +6,18 @@ use std::fs;
 use std::path::PathBuf;
 
 use support::{LOGS, open};
+use vel_format::VelReader;
 use vel_format::velodyne::{
     Calibration, Decoder, Model, OffsetModel, PacketClock, Point, PointOptions, Return, ReturnMode, Sensor,
 };
 use vel_format::wire::VelodynePacket;
-use vel_format::{Kind, Payload, VelReader};
 
 fn expected(name: &str) -> PathBuf {
     LOGS.folder().expect("there are real logs").join("expected").join(name)
 }
 
 fn packets(reader: &VelReader) -> Vec<VelodynePacket> {
-    let packets = reader.payloads(Kind::Velodyne).map(|(_, payload)| match payload {
-        Payload::Velodyne(packets) => packets.to_vec(),
-        _ => Vec::new(),
-    });
-    packets.collect::<Vec<_>>().concat()
+    reader.packets().flat_map(|(_, packets)| packets).copied().collect()
 }
 
 struct Row {
@@ -247,8 +243,7 @@ fn packets_are_placed_by_their_stamps() {
     let clock = reader.packet_clock(&sensor);
     assert!(matches!(clock, PacketClock::Stamps(_)), "{clock:?}");
     let mut last = i64::MIN;
-    for (message, payload) in reader.payloads(Kind::Velodyne) {
-        let Payload::Velodyne(packets) = payload else { panic!("packets") };
+    for (message, packets) in reader.packets() {
         for i in 0..packets.len() {
             let at = clock.at(message.nanos, packets, i);
             assert!(at > last && (message.nanos - at).abs() < 1_000_000_000);

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use rovelog::vel_format::gps::{Fix, quality_name};
 use rovelog::vel_format::images::Encoding;
-use rovelog::vel_format::message::{ImageRef, LaserRef, Payload, text};
+use rovelog::vel_format::message::{Payload, text};
 use rovelog::vel_format::velodyne::Revolutions;
-use rovelog::vel_format::wire::RobotPose;
+use rovelog::vel_format::wire::{ImageData, LaserRange, RobotPose};
 use rovelog::vel_format::{Kind, VelReader};
 use rovelog::{FieldType, LogReader as _, Record, Select, Topic, TopicId, Value};
 
@@ -114,9 +114,9 @@ impl<'a> Vel<'a> {
         }
     }
 
-    fn scan(&mut self, topic: &Topic, scan: &LaserRef<'_>, at: i64, out: &mut Vec<Extra>) {
+    fn scan(&mut self, topic: &Topic, scan: &LaserRange<'_>, at: i64, out: &mut Vec<Extra>) {
         let (Some(points), Some(sensor)) = (scan.points(), self.sensors.get(&topic.id)) else {
-            let name = text(scan.sensor_type);
+            let name = text(&scan.sensor_type);
             self.left(topic, &format!("of a sensor whose angles are not known ({name:?})"));
             return;
         };
@@ -142,7 +142,7 @@ impl<'a> Vel<'a> {
         ]);
     }
 
-    fn image(&mut self, topic: &Topic, image: &ImageRef<'_>, at: i64, out: &mut Vec<Extra>) {
+    fn image(&mut self, topic: &Topic, image: &ImageData<'_>, at: i64, out: &mut Vec<Extra>) {
         let encoding = image.encoding();
         let (Some(sensor), true) = (self.sensors.get(&topic.id), encoding != Encoding::Unknown) else {
             self.left(topic, "of an unknown layout");
@@ -151,18 +151,18 @@ impl<'a> Vel<'a> {
         let [compressed, raw] = sensor.channels.clone();
         let mut bytes = Vec::with_capacity(image.data.len() + 64);
         out.push(if encoding == Encoding::Jpeg {
-            foxglove::compressed_image(at, &sensor.frame, image.data, &mut bytes);
+            foxglove::compressed_image(at, &sensor.frame, &image.data, &mut bytes);
             extra(0, compressed, WellKnown::CompressedImage, bytes)
         } else {
             let side = |n: i32| u32::try_from(n).unwrap_or(0);
-            let (width, height) = (side(image.head.width.get()), side(image.head.height.get()));
+            let (width, height) = (side(image.width.get()), side(image.height.get()));
             let each = match encoding {
                 Encoding::Yuyv => 2,
                 Encoding::Rgb => 3,
                 _ => 1,
             };
             let layout = ([width, height, width * each], encoding.name());
-            foxglove::raw_image(at, &sensor.frame, layout, image.data, &mut bytes);
+            foxglove::raw_image(at, &sensor.frame, layout, &image.data, &mut bytes);
             extra(0, raw, WellKnown::RawImage, bytes)
         });
     }

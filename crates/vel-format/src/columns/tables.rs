@@ -14,11 +14,11 @@ use zerocopy::IntoBytes;
 
 use super::table::Table;
 use crate::images::JpegHeader;
-use crate::message::{ImageRef, Kind, LaserRef, Message, Payload, text};
+use crate::message::{Kind, Message, Payload, text};
 use crate::pose::PoseMeaning;
 use crate::reader::VelReader;
 use crate::state::Reading;
-use crate::wire::{GpsData, ObdData, RobotPose, VelodynePacket};
+use crate::wire::{GpsData, ImageData, LaserRange, ObdData, RobotPose, VelodynePacket};
 
 /// Fills in the columns of messages of one topic; the number of rows.
 pub(super) fn fill(
@@ -144,17 +144,16 @@ fn pose(table: &mut Table, meaning: &PoseMeaning, rows: &[&RobotPose]) {
     }
 }
 
-fn image(table: &mut Table, rows: &[ImageRef<'_>]) {
-    table.column("source", "", || i32s(rows, |row| row.head.source.get()));
+fn image(table: &mut Table, rows: &[ImageData<'_>]) {
+    table.column("source", "", || i32s(rows, |row| row.source.get()));
     table.column("is_compressed", "", || {
-        Arc::new(rows.iter().map(|row| Some(row.head.is_compressed.get() != 0)).collect::<BooleanArray>())
+        Arc::new(rows.iter().map(|row| Some(row.is_compressed.get())).collect::<BooleanArray>())
     });
-    table.column("width", "px", || i32s(rows, |row| row.head.width.get()));
-    table.column("height", "px", || i32s(rows, |row| row.head.height.get()));
+    table.column("width", "px", || i32s(rows, |row| row.width.get()));
+    table.column("height", "px", || i32s(rows, |row| row.height.get()));
     let wanted = table.select.keeps_field("jpeg_width") || table.select.keeps_field("jpeg_height");
-    let jpeg = |row: &ImageRef<'_>| {
-        (row.head.is_compressed.get() != 0).then(|| JpegHeader::read(row.data).ok()).flatten()
-    };
+    let jpeg =
+        |row: &ImageData<'_>| (row.is_compressed.get()).then(|| JpegHeader::read(&row.data).ok()).flatten();
     let headers: Vec<Option<JpegHeader>> = if wanted { rows.iter().map(jpeg).collect() } else { Vec::new() };
     table.column("jpeg_width", "px", || {
         Arc::new(headers.iter().map(|h| h.map(|h| i32::from(h.width))).collect::<Int32Array>())
@@ -162,19 +161,19 @@ fn image(table: &mut Table, rows: &[ImageRef<'_>]) {
     table.column("jpeg_height", "px", || {
         Arc::new(headers.iter().map(|h| h.map(|h| i32::from(h.height))).collect::<Int32Array>())
     });
-    table.column("data", "", || binary(rows.iter().map(|row| row.data)));
+    table.column("data", "", || binary(rows.iter().map(|row| row.data.0)));
 }
 
-fn laser(table: &mut Table, rows: &[LaserRef<'_>]) {
-    let texts = |get: fn(&LaserRef<'_>) -> String| -> ArrayRef {
+fn laser(table: &mut Table, rows: &[LaserRange<'_>]) {
+    let texts = |get: fn(&LaserRange<'_>) -> String| -> ArrayRef {
         let mut builder = StringBuilder::new();
         for row in rows {
             builder.append_value(get(row));
         }
         Arc::new(builder.finish())
     };
-    table.column("sensor_type", "", || texts(|row| text(row.sensor_type).into_owned()));
-    table.column("sensor_name", "", || texts(|row| text(row.sensor_name).into_owned()));
+    table.column("sensor_type", "", || texts(|row| text(&row.sensor_type).into_owned()));
+    table.column("sensor_name", "", || texts(|row| text(&row.sensor_name).into_owned()));
     table.column("ranges", "mm", || {
         let mut builder = ListBuilder::new(UInt32Builder::new());
         for row in rows {
@@ -189,14 +188,14 @@ fn laser(table: &mut Table, rows: &[LaserRef<'_>]) {
 fn packets(table: &mut Table, messages: &[Message<'_>]) -> usize {
     let packets_of = |message: &Message<'_>| -> usize {
         match message.payload() {
-            Some(Payload::Velodyne(packets)) => packets.len(),
+            Some(Payload::Velodyne(data)) => data.packets.len(),
             _ => 0,
         }
     };
     let rows: Vec<&VelodynePacket> = messages
         .iter()
         .filter_map(|message| match message.payload() {
-            Some(Payload::Velodyne(packets)) => Some(packets),
+            Some(Payload::Velodyne(data)) => Some(data.packets.0),
             _ => None,
         })
         .flatten()

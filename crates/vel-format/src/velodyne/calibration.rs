@@ -3,9 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use rovelog_core::wire::I16Le;
+use zerocopy::{FromBytes as _, IntoBytes as _};
+
 use super::model::Model;
 use crate::error::VelError;
-use crate::wire::VelodynePacket;
+use crate::wire::{CalibrationTable, LaserStatus, VelodynePacket};
 
 /// Bytes of a calibration file at most.
 const FILE_LIMIT: usize = 1 << 20;
@@ -247,13 +250,7 @@ fn pairs(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
 }
 
 /// Bytes of the table that the status bytes spell.
-const TABLE: usize = 1820;
-
-/// Where the lasers begin in it: behind `UNIT#` and two thresholds.
-const LASERS_AT: usize = 7;
-
-/// Bytes of a laser.
-const LASER: usize = 28;
+const TABLE: usize = size_of::<CalibrationTable>();
 
 /// Status bytes in cycles of 16 packets: nine of the sensor's state, seven of the table.
 #[derive(Default)]
@@ -315,35 +312,33 @@ impl Status {
 fn decode(bytes: &[u8]) -> Option<Calibration> {
     let twice = [bytes, bytes].concat();
     let start = twice.windows(5).position(|window| window == b"UNIT#")?;
-    let table = twice.get(start..start + TABLE)?;
-    let lasers = table[LASERS_AT..].chunks_exact(LASER).take(64);
-    let lasers: Vec<LaserCalibration> = lasers.filter_map(decode_laser).collect();
+    let (table, _) = CalibrationTable::ref_from_prefix(&twice[start..]).ok()?;
+    let lasers: Vec<_> = table.lasers.iter().map(of_status).collect();
     let ordered = lasers.iter().enumerate().all(|(i, laser)| usize::from(laser.id) == i);
-    if lasers.len() < 64 || !ordered {
+    if !ordered {
         return None;
     }
-    let sum = u16::from_le_bytes(*table.last_chunk()?);
-    let verified = sum == crc16(table[LASERS_AT..].chunks_exact(LASER).take(64).flat_map(|l| &l[1..21]));
+    let verified = table.sum.get() == crc16(table.lasers.iter().flat_map(|laser| &laser.as_bytes()[1..21]));
     let source = if verified { "the status bytes, with their sum" } else { "the status bytes" };
     Some(Calibration { lasers, source: source.to_owned(), verified })
 }
 
-fn decode_laser(bytes: &[u8]) -> Option<LaserCalibration> {
-    let short = |at: usize| Some(f64::from(i16::from_le_bytes(*bytes.get(at..)?.first_chunk()?)));
-    Some(LaserCalibration {
-        id: *bytes.first()?,
-        vertical: short(1)? / 100.0,
-        rotation: short(3)? / 100.0,
-        distance: short(5)? / 1000.0,
-        distance_x: short(7)? / 1000.0,
-        distance_y: short(9)? / 1000.0,
-        vertical_offset: short(11)? / 1000.0,
-        horizontal_offset: short(13)? / 1000.0,
-        focal_distance: short(15)? / 1000.0,
-        focal_slope: short(17)? / 10.0,
-        min_intensity: *bytes.get(19)?,
-        max_intensity: *bytes.get(20)?,
-    })
+fn of_status(laser: &LaserStatus) -> LaserCalibration {
+    let scaled = |value: I16Le, scale: f64| f64::from(value.get()) / scale;
+    LaserCalibration {
+        id: laser.id,
+        vertical: scaled(laser.vertical, 100.0),
+        rotation: scaled(laser.rotation, 100.0),
+        distance: scaled(laser.distance, 1000.0),
+        distance_x: scaled(laser.distance_x, 1000.0),
+        distance_y: scaled(laser.distance_y, 1000.0),
+        vertical_offset: scaled(laser.vertical_offset, 1000.0),
+        horizontal_offset: scaled(laser.horizontal_offset, 1000.0),
+        focal_distance: scaled(laser.focal_distance, 1000.0),
+        focal_slope: scaled(laser.focal_slope, 10.0),
+        min_intensity: laser.min_intensity,
+        max_intensity: laser.max_intensity,
+    }
 }
 
 /// CRC-16 with the polynomial 0x8005, not reflected, from 0: the S3's.

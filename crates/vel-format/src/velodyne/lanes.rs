@@ -1,19 +1,19 @@
 //! The 32 shots of a block at once, number by number in arrays, so that the compiler takes several with one
 //! instruction. Section 7 of docs/formats/vel.md.
 
+use rovelog_core::wire::U32Le;
+use zerocopy::{FromBytes as _, IntoBytes as _};
+
 use super::angles;
 use super::calibration::{FAR, LaserCalibration, OffsetModel};
 use super::model::Model;
-use crate::wire::VelodyneBlock;
+use crate::wire::{LaserReturn, VelodyneBlock};
 
 /// Hundredths of a degree in a turn.
 pub(super) const TURN: u32 = 36_000;
 
 /// Shots of a block.
 pub(super) const LANES: usize = 32;
-
-/// Where they begin in it.
-const SHOTS_AT: usize = 4;
 
 /// Below this distance, metres, the second point of an HDL-64E's calibration counts.
 const NEAR: f64 = 25.04;
@@ -71,12 +71,13 @@ impl Shots {
     /// Takes what a block says.
     #[inline]
     pub(super) fn take(&mut self, block: &VelodyneBlock) {
-        // A shot's three bytes come with the one before them, as one number.
-        let bytes: &[u8; 100] = zerocopy::transmute_ref!(block);
-        let mut words = [0_u32; LANES];
+        // A return and the byte before it are one number of 32 bits: half the time of three bytes.
+        const BEFORE: usize = std::mem::offset_of!(VelodyneBlock, returns) - 1;
+        let bytes = block.as_bytes();
+        let mut words = [0; LANES];
         for (j, word) in words.iter_mut().enumerate() {
-            let at = SHOTS_AT - 1 + 3 * j;
-            *word = u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+            let at = BEFORE + size_of::<LaserReturn>() * j;
+            *word = U32Le::ref_from_bytes(&bytes[at..at + size_of::<U32Le>()]).map_or(0, |word| word.get());
         }
         #[expect(clippy::cast_possible_truncation, reason = "the distance is the middle of the word")]
         for (j, word) in words.iter().enumerate() {

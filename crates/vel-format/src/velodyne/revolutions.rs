@@ -6,7 +6,7 @@ use super::model::{Model, ReturnMode, Sensor};
 use super::points::{Decoder, POINTS_OF_PACKET, Point, PointOptions};
 use super::timing::PacketClock;
 use crate::error::VelError;
-use crate::message::{Kind, Payload};
+use crate::message::{Kind, Message, Payload};
 use crate::reader::VelReader;
 use crate::wire::VelodynePacket;
 
@@ -63,11 +63,7 @@ impl VelReader {
         if !sensor.model.is_hdl64() {
             return None;
         }
-        let packets = self.payloads(Kind::Velodyne).flat_map(|(_, payload)| match payload {
-            Payload::Velodyne(packets) => packets,
-            _ => &[],
-        });
-        Calibration::from_status(packets)
+        Calibration::from_status(self.packets().flat_map(|(_, packets)| packets))
     }
 
     /// The sensor that the user named, with the return mode that the packets tell.
@@ -76,18 +72,22 @@ impl VelReader {
         Sensor::named(model, mode)
     }
 
+    /// The messages with packets of a Velodyne, and their packets, in file order.
+    pub fn packets(&self) -> impl Iterator<Item = (Message<'_>, &[VelodynePacket])> + '_ {
+        self.payloads(Kind::Velodyne).filter_map(|(message, payload)| match payload {
+            Payload::Velodyne(data) => Some((message, data.packets.0)),
+            _ => None,
+        })
+    }
+
     /// Whether the log holds any packet of a Velodyne.
     pub fn has_packets(&self) -> bool {
-        self.payloads(Kind::Velodyne)
-            .any(|(_, payload)| matches!(payload, Payload::Velodyne(packets) if !packets.is_empty()))
+        self.packets().any(|(_, packets)| !packets.is_empty())
     }
 
     /// How packets are placed on the log's clock.
     pub fn packet_clock(&self, sensor: &Sensor) -> PacketClock {
-        let messages = self.payloads(Kind::Velodyne).filter_map(|(message, payload)| match payload {
-            Payload::Velodyne(packets) => Some((message.nanos, packets)),
-            _ => None,
-        });
+        let messages = self.packets().map(|(message, packets)| (message.nanos, packets));
         PacketClock::settle(sensor.model, sensor.mode, messages)
     }
 
@@ -103,9 +103,8 @@ impl VelReader {
         options: PointOptions,
         cut: u16,
     ) -> Result<Revolutions<'_>, VelError> {
-        let unknown = || VelError::UnknownModel {
-            packets: self.payloads(Kind::Velodyne).map(|(_, payload)| count(&payload)).sum(),
-        };
+        let unknown =
+            || VelError::UnknownModel { packets: self.packets().map(|(_, packets)| packets.len()).sum() };
         let sensor = sensor.or(self.meaning().velodyne.as_ref()).ok_or_else(unknown)?;
         let own =
             if calibration.is_none() && sensor.model.is_hdl64() { self.velodyne_calibration() } else { None };
@@ -129,13 +128,6 @@ impl VelReader {
             begun: None,
             whole_start: false,
         })
-    }
-}
-
-fn count(payload: &Payload<'_>) -> usize {
-    match payload {
-        Payload::Velodyne(packets) => packets.len(),
-        _ => 0,
     }
 }
 
@@ -172,9 +164,9 @@ impl Revolutions<'_> {
             self.entry += 1;
             let message = reader.message_of(entry);
             if message.kind() == Some(Kind::Velodyne)
-                && let Some(Payload::Velodyne(packets)) = message.payload()
+                && let Some(Payload::Velodyne(data)) = message.payload()
             {
-                (self.packets, self.packet, self.block) = (packets, 0, 0);
+                (self.packets, self.packet, self.block) = (data.packets.0, 0, 0);
                 self.message = (message.nanos, message.offset);
                 return true;
             }

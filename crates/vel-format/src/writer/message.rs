@@ -4,16 +4,14 @@ use std::borrow::Cow;
 
 use binrw::BinWrite;
 use rovelog_core::Value;
-use rovelog_core::wire::{I32Le, U32Le};
-use zerocopy::IntoBytes;
+use rovelog_core::wire::I32Le;
 
 use crate::declared::Declared;
 use crate::error::VelError;
 use crate::images::JpegHeader;
-use crate::message::{Kind, Message};
-use crate::wire::{
-    GpsData, ImageData, ImageHead, LaserRange, ObdData, RobotPose, VelString, VelodyneHead, VelodynePacket,
-};
+use crate::message::{Message, Payload};
+use crate::validate::MAX_DATA;
+use crate::wire::{Counted, ImageData, VelBool};
 
 /// A message that is to be written.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,65 +44,34 @@ impl<'a> NewMessage<'a> {
         Self { marker, ..copy }
     }
 
-    fn of(kind: Kind, millis: f64, data: impl Into<Cow<'a, [u8]>>) -> Self {
-        Self::raw(kind.type_id(), kind.version(), millis, data)
-    }
-
-    /// Data of the vehicle.
-    pub fn obd(millis: f64, data: &'a ObdData) -> Self {
-        Self::of(Kind::Obd, millis, data.as_bytes())
-    }
-
-    /// A position.
-    pub fn gps(millis: f64, data: &'a GpsData) -> Self {
-        Self::of(Kind::Gps, millis, data.as_bytes())
-    }
-
-    /// Orientation and acceleration.
-    pub fn pose(millis: f64, data: &'a RobotPose) -> Self {
-        Self::of(Kind::Pose, millis, data.as_bytes())
+    /// A message of a type of the specification.
+    ///
+    /// # Panics
+    /// Panics if a string, an image or an array has more than 4 billion elements.
+    pub fn new(millis: f64, content: &Payload<'_>) -> Self {
+        let mut data = std::io::Cursor::new(Vec::new());
+        content.write(&mut data).expect("memory takes any bytes, and counts of 32 bits are enough");
+        Self::raw(content.kind().type_id(), content.kind().version(), millis, data.into_inner())
     }
 
     /// A JPEG; its size comes from its own header.
     ///
     /// # Errors
-    /// Where the JPEG has no header that can be read, or more bytes than a message can hold.
+    /// Returns an error if the JPEG has no header that can be read, or more bytes than a message can hold.
     pub fn jpeg(millis: f64, source: i32, jpeg: &[u8]) -> Result<Self, VelError> {
         let bad = |why: String| VelError::BadValue { field: "data".to_owned(), why };
         let header = JpegHeader::read(jpeg).map_err(|why| bad(format!("no JPEG header: {why}")))?;
-        let size = u32::try_from(jpeg.len()).map_err(|_| bad("more than 4 GiB".to_owned()))?;
-        let head = ImageHead {
+        if jpeg.len() as u64 > MAX_DATA {
+            return Err(VelError::TooLong { len: jpeg.len() as u64, max: MAX_DATA });
+        }
+        let image = ImageData {
             source: I32Le::new(source),
-            is_compressed: U32Le::new(1),
+            is_compressed: VelBool::new(true),
             width: I32Le::new(header.width.into()),
             height: I32Le::new(header.height.into()),
-            size: U32Le::new(size),
+            data: Counted(jpeg),
         };
-        Ok(Self::of(Kind::Image, millis, to_bytes(&ImageData { head, data: jpeg.to_vec() })))
-    }
-
-    /// Velodyne packets.
-    ///
-    /// # Panics
-    /// With more than 4 billion packets.
-    pub fn velodyne(millis: f64, packets: &[VelodynePacket]) -> Self {
-        let count = u32::try_from(packets.len()).expect("fewer than 4 billion packets");
-        let head = VelodyneHead { packets: U32Le::new(count) };
-        Self::of(Kind::Velodyne, millis, [head.as_bytes(), packets.as_bytes()].concat())
-    }
-
-    /// A scan.
-    ///
-    /// # Panics
-    /// With more than 4 billion ranges.
-    pub fn laser(millis: f64, sensor_type: &[u8], sensor_name: &[u8], ranges: &[u32]) -> Self {
-        let scan = LaserRange {
-            sensor_type: VelString::new(sensor_type),
-            sensor_name: VelString::new(sensor_name),
-            count: u32::try_from(ranges.len()).expect("fewer than 4 billion ranges"),
-            ranges: ranges.iter().map(|range| U32Le::new(*range)).collect(),
-        };
-        Self::of(Kind::Laser, millis, to_bytes(&scan))
+        Ok(Self::new(millis, &Payload::Image(image)))
     }
 
     /// A message of a declared type.
@@ -114,14 +81,4 @@ impl<'a> NewMessage<'a> {
     pub fn declared(millis: f64, declared: &Declared, value: &Value) -> Result<Self, VelError> {
         Ok(Self::raw(declared.type_id(), declared.version(), millis, declared.encode(value)?))
     }
-}
-
-/// The bytes of a declared struct.
-pub(crate) fn to_bytes<T>(value: &T) -> Vec<u8>
-where
-    T: for<'a> BinWrite<Args<'a> = ()> + binrw::meta::WriteEndian,
-{
-    let mut out = std::io::Cursor::new(Vec::new());
-    value.write(&mut out).expect("memory takes any bytes");
-    out.into_inner()
 }

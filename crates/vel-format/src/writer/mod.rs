@@ -1,9 +1,8 @@
-//! Writing logs: messages as they come, or all at once with an exact index; and rewriting, byte for byte.
+//! Writing logs: messages as they come, or all at once with an exact index.
 //! Sections 2 and 5 of docs/formats/vel.md.
 
 mod index;
 mod message;
-pub(crate) mod rewrite;
 
 use std::io::{Read, Seek, SeekFrom, Write};
 
@@ -14,7 +13,6 @@ use zerocopy::IntoBytes;
 
 use index::entries as index_entries;
 pub use message::NewMessage;
-pub use rewrite::rewrite;
 
 use crate::declared::Types;
 use crate::error::VelError;
@@ -23,7 +21,8 @@ use crate::locate::INDEX_AT;
 use crate::message::SizeRule;
 use crate::validate::{MAX_DATA, Seen, size_rule};
 use crate::wire::{
-    FileHeader, FileIndex, HEADER_LEN, MAGIC, MARKER_INVALID, MARKER_PRINTED, MessageHeader, TERMINATOR,
+    Counted, FileHeader, FileIndex, HEADER_LEN, MAGIC, MARKER_INVALID, MARKER_PRINTED, MessageHeader,
+    TERMINATOR,
 };
 
 /// The conventions of a log that is written. The default is the literal text of the specification.
@@ -125,10 +124,11 @@ fn message_header(message: &NewMessage<'_>, options: &WriteOptions) -> Result<Me
 
 /// Header and index, as bytes.
 pub(crate) fn head(header: FileHeader, entries: &[u64]) -> Result<Vec<u8>, VelError> {
-    let positions = entries.iter().map(|at| I64Le::new(i64::try_from(*at).unwrap_or(i64::MAX))).collect();
-    let index = FileIndex { size: u32::try_from(entries.len()).expect("the index is limited"), positions };
+    let positions: Vec<_> =
+        entries.iter().map(|at| I64Le::new(i64::try_from(*at).unwrap_or(i64::MAX))).collect();
     let mut out = std::io::Cursor::new(header.as_bytes().to_vec());
     out.set_position(size_of::<FileHeader>() as u64);
+    let index = FileIndex { positions: Counted(&positions) };
     index.write(&mut out).map_err(|error| VelError::Io(std::io::Error::other(error)))?;
     Ok(out.into_inner())
 }

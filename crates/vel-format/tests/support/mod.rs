@@ -1,10 +1,15 @@
 //! What the tests share beside `rovelog-testing`: how logs are opened, and the picture of what a reader makes of one.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
+use std::io::Cursor;
+
+use binrw::{BinRead as _, BinWrite as _};
 use rovelog_core::{Bytes, LogReader, LogStream, ReadOptions};
 use rovelog_testing::{Log, Logs, Overview, detail, json_of, record_json};
 use serde_json::{Value as Json, json};
-use vel_format::{VelReader, VelStream};
+use vel_format::wire::FileIndex;
+use vel_format::{NewMessage, VelReader, VelStream};
+use zerocopy::IntoBytes as _;
 
 pub const LOGS: Logs = rovelog_testing::VEL;
 
@@ -16,6 +21,30 @@ pub fn try_open(bytes: &Bytes) -> Option<VelReader> {
 /// A log that must open.
 pub fn open(bytes: &Bytes) -> VelReader {
     VelReader::new(bytes.clone(), &ReadOptions::default()).expect("a log that opens")
+}
+
+/// A log whose header, index and messages were read and written by their declarations; what is none of these, and no
+/// part of the content of a message, is as it was.
+pub fn rewritten(log: &VelReader, bytes: &Bytes) -> Vec<u8> {
+    assert_eq!(log.usage().iter().map(|usage| usage.bytes).sum::<u64>(), bytes.len() as u64);
+    let mut out = bytes.to_vec();
+    let mut put = |at: usize, new: &[u8]| out[at..at + new.len()].copy_from_slice(new);
+    let header = log.header().as_bytes();
+    put(0, header);
+    let index = &bytes[header.len()..];
+    if let Ok(index) = FileIndex::read_args(&mut Cursor::new(index), (index,)) {
+        let mut again = Cursor::new(Vec::new());
+        index.write(&mut again).expect("memory takes any bytes");
+        put(header.len(), again.get_ref());
+    }
+    for message in log.messages() {
+        let at = usize::try_from(message.offset).expect("within the file");
+        put(at, message.header.as_bytes());
+        if let Some(content) = message.payload() {
+            put(at + message.header.as_bytes().len(), &NewMessage::new(0.0, &content).data);
+        }
+    }
+    out
 }
 
 /// All logs that open, those of the corpus and the real ones.

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::io::{BufWriter, Write as _};
 
 use rovelog::vel_format::images::{Encoding, JpegHeader, PixelLimits};
-use rovelog::vel_format::message::ImageRef;
 use rovelog::vel_format::velodyne::Revolution;
+use rovelog::vel_format::wire::ImageData;
 use rovelog::vel_format::{Kind, Message, Payload, VelReader};
 use rovelog::{Clock, Error, Timestamp};
 use rovelog_export::TimeBase;
@@ -33,19 +33,19 @@ impl Extraction<'_> {
                 continue;
             }
             self.context.progress.at(message.offset);
-            let source = image.head.source.get();
+            let source = image.source.get();
             let folder = format!("images/{source}");
             if folders.insert(source) {
                 self.folder.folder(&folder)?;
             }
             let (bytes, extension) = self.picture(&message, &image)?;
             let name = free(&mut taken, &format!("{folder}/{}", message.nanos), extension);
-            self.file(&name, |file| Ok(file.write_all(bytes.as_deref().unwrap_or(image.data))?))?;
-            let (width, height) = match JpegHeader::read(image.data) {
+            self.file(&name, |file| Ok(file.write_all(bytes.as_deref().unwrap_or(&image.data))?))?;
+            let (width, height) = match JpegHeader::read(&image.data) {
                 Ok(header) if image.encoding() == Encoding::Jpeg => {
                     (header.width.into(), header.height.into())
                 }
-                _ => (i64::from(image.head.width.get()), i64::from(image.head.height.get())),
+                _ => (i64::from(image.width.get()), i64::from(image.height.get())),
             };
             let row = self.row(message.nanos, message.offset);
             self.rows.push(Row {
@@ -65,7 +65,7 @@ impl Extraction<'_> {
     fn picture(
         &mut self,
         message: &Message<'_>,
-        image: &ImageRef<'_>,
+        image: &ImageData<'_>,
     ) -> Result<(Option<Vec<u8>>, &'static str), Failure> {
         match image.encoding() {
             Encoding::Jpeg => Ok((None, "jpg")),
@@ -126,8 +126,7 @@ impl Extraction<'_> {
         let (mut first, mut count, mut displaced) = (None, 0, 0_u64);
         self.file("packets.pcap", |file| {
             let mut capture = PcapWriter::new(BufWriter::new(file))?;
-            for (message, payload) in reader.payloads(Kind::Velodyne) {
-                let Payload::Velodyne(packets) = payload else { continue };
+            for (message, packets) in reader.packets() {
                 for (i, packet) in packets.iter().enumerate() {
                     let nanos =
                         clock.as_ref().map_or(message.nanos, |clock| clock.at(message.nanos, packets, i));
