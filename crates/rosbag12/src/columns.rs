@@ -1,4 +1,4 @@
-//! Topics as Arrow columns, straight from the bytes of the bag by the compiled plan of each type.
+//! Topics as Arrow columns, straight from the bytes of the bag by the layout of each type.
 //!
 //! Rows come in file order; the first column, `t_ns`, is the stamp of the record. Messages that cannot be
 //! decoded have no row; they are in the diagnostics.
@@ -7,13 +7,12 @@ use std::collections::VecDeque;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use rovelog_core::columns::{OneTopic, metadata};
+use rovelog_core::columns::{Appended, OneTopic, metadata};
 use rovelog_core::{LogReader, Select, Topic, TopicId};
 
 use crate::definitions::Definition;
 use crate::error::BagError;
 use crate::index::Cursor;
-use crate::msg::RowBuilder;
 use crate::reader::BagReader;
 use crate::tables::{Connection, text_of};
 
@@ -57,7 +56,7 @@ fn definition_of<'a>(topic: &Topic, connection: &'a Connection) -> Result<&'a De
 }
 
 /// The columns of a topic.
-fn builder(topic: &Topic, connection: &Connection, definition: &Definition, select: &Select) -> RowBuilder {
+fn builder(topic: &Topic, connection: &Connection, definition: &Definition, select: &Select) -> Appended {
     let constants = definition.types.constants().iter();
     let constants: Vec<_> = constants.map(|c| format!("{} {}={}", c.ty, c.name, c.value)).collect();
     let md5 = text_of(&connection.md5);
@@ -69,14 +68,14 @@ fn builder(topic: &Topic, connection: &Connection, definition: &Definition, sele
         ("rovelog.definition", definition.source.name()),
         ("rovelog.constants", &constants.join("\n")),
     ];
-    RowBuilder::new(&definition.plan, select, metadata(pairs))
+    Appended::new(&definition.layout, select, metadata(pairs))
 }
 
 /// What is being collected of one topic.
 struct Filling<'a> {
     topic: TopicId,
     definition: &'a Definition,
-    rows: RowBuilder,
+    rows: Appended,
     bytes: usize,
 }
 
@@ -90,8 +89,8 @@ impl<'a> Filling<'a> {
 
     #[inline]
     fn push(&mut self, payload: &[u8], time: i64) {
-        if self.definition.plan.decodes(payload, !self.definition.is_guess()) {
-            self.rows.push(&self.definition.plan, payload, time);
+        if self.definition.layout.decodes(payload, !self.definition.is_guess()) {
+            self.rows.push(&self.definition.layout, payload, time);
             self.bytes += payload.len();
         }
     }

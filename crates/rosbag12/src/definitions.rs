@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::msg::{DefinitionError, FullText, Plan, SumMatch, Types, known, name_of_sum};
+use rovelog_core::layout::Layout;
+
+use crate::msg::{DefinitionError, FullText, SumMatch, Types, known, name_of_sum};
 
 /// Bytes of a definition that are read.
 const MAX_TEXT: usize = 4 << 20;
@@ -57,7 +59,7 @@ pub struct Definition {
     /// How it agrees with the md5 sum that the bag gives.
     pub sum: SumMatch,
     /// How payloads are decoded by it.
-    pub plan: Arc<Plan>,
+    pub layout: Arc<Layout>,
 }
 
 impl Definition {
@@ -80,7 +82,7 @@ struct Record {
 }
 
 /// A text that was compiled.
-type Compiled = (Arc<Types>, Arc<Plan>);
+type Compiled = (Arc<Types>, Arc<Layout>);
 
 /// What a text is compiled of: a record, or a type of the catalogue or the layouts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -229,9 +231,9 @@ impl Definitions {
         if text.trim_ascii().is_empty() && !has_no_fields() {
             return Err(DefinitionError::Empty);
         }
-        let (types, plan) = self.compile(of, &name, &text)?;
+        let (types, layout) = self.compile(of, &name, &text)?;
         let sum = types.agrees(md5, &text);
-        Ok(Arc::new(Definition { source, text, types, sum, plan }))
+        Ok(Arc::new(Definition { source, text, types, sum, layout }))
     }
 
     /// Compiles a text, once. What failed is tried again only while there is new to be found and work left.
@@ -252,8 +254,8 @@ impl Definitions {
         };
         let types = Types::resolve(name, text, self.nesting, &elsewhere);
         let compiled = types.and_then(|types| {
-            let plan = Plan::new(&types)?;
-            Ok((Arc::new(types), plan))
+            let layout = types.layout()?;
+            Ok((Arc::new(types), layout))
         });
         self.spent = spent.get();
         self.compiled.insert(of, (self.records.len(), compiled.clone()));

@@ -11,7 +11,6 @@ use rovelog_core::{Clock, DataSpan, Diagnostics, Rule, text};
 use crate::diagnostics as rules;
 use crate::error::BagError;
 use crate::header::HeaderRef;
-use crate::msg::Fit;
 use crate::named::Named;
 use crate::old::{self, OldProbe, OldRecord, TableTopic};
 use crate::options::BagOptions;
@@ -21,6 +20,7 @@ use crate::shapes::{Head, Matched};
 use crate::tables::{Tables, Tally, fit, text_of};
 use crate::version::{self, Version, VersionLine};
 use crate::wire::{BAG_HEADER_SIZE, op};
+use rovelog_core::layout::Fit;
 
 /// What comes next in a bag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

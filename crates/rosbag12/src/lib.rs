@@ -115,7 +115,7 @@
 //! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
 //! - [`header`]: a record's header as a borrowed view.
 //! - `frame`, `plausible`, `shapes`, `old` (private): one walk over the records of sound and damaged bags.
-//! - [`msg`]: message definitions, their sums, and plans that decode payloads; it knows no bag.
+//! - [`msg`]: message definitions, their sums, and the layouts that they describe; it knows no bag.
 //! - [`BagReader`]: random access to a bag in memory or in a mapped file; [`BagStream`]: one pass over a
 //!   pipe, in bounded memory. Both hand out [`Record`]s.
 //! - [`mod@recover`]: what a damaged bag still holds, with an account of every byte; slices and merged bags.

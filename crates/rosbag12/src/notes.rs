@@ -1,12 +1,13 @@
 //! Diagnostics of a walk that have more to say than a line: of a message, at the end of a section, at the end of the bag.
 
 use rovelog_core::Diagnostics;
+use rovelog_core::layout::Fit;
 use rovelog_core::text::count;
 
 use crate::definitions::Source;
 use crate::diagnostics as rules;
 use crate::frame::Walk;
-use crate::msg::{Fit, SumMatch};
+use crate::msg::SumMatch;
 use crate::sections::{IndexState, Section};
 use crate::tables::{Tables, text_of};
 

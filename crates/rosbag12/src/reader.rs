@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use rovelog_core::layout::Layout;
 use rovelog_core::order::{self, Blocks, Place};
 use rovelog_core::window::Window;
 use rovelog_core::{Bytes, LogInfo, Record, Select, Timestamp, Topic};
@@ -11,7 +12,6 @@ use crate::error::BagError;
 use crate::frame::{Step, Walk};
 use crate::header::HeaderRef;
 use crate::index::{Cursor, Index, Message, Record as Met, payload};
-use crate::msg::Plan;
 use crate::options::BagOptions;
 use crate::sections::{Differences, Section, differences};
 use crate::tables::{Connection, Tables, text_of};
@@ -189,13 +189,13 @@ impl BagReader {
         self.walk.tables.decode(record.topic.id.index(), record.payload)
     }
 
-    /// The plan by which a payload of a topic decodes, for decoders into types of one's own; none where
+    /// The layout by which a payload of a topic decodes, for decoders into types of one's own; none where
     /// [`decode`](Self::decode) gives the bytes, because no definition is sure to fit.
     ///
     /// # Errors
     /// Where the payload is too short for its definition.
-    pub fn plan(&self, topic: &Topic, payload: &[u8]) -> Result<Option<&Plan>, BagError> {
-        self.walk.tables.plan(topic.id.index(), payload)
+    pub fn layout(&self, topic: &Topic, payload: &[u8]) -> Result<Option<&Layout>, BagError> {
+        self.walk.tables.layout(topic.id.index(), payload)
     }
 
     /// Who published a message; nothing for most messages, because only those of latching publishers say.

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use rovelog_core::layout::{Fit, Layout};
 use rovelog_core::span::Spread;
 use rovelog_core::{Clock, Decode, Result, Timestamp, Topic, TopicId, Value};
 
 use crate::definitions::{Definition, Definitions, Found};
 use crate::error::BagError;
-use crate::msg::{DefinitionError, Fit, Plan};
+use crate::msg::DefinitionError;
 use crate::shapes::Shapes;
 
 /// Connections that a bag may have.
@@ -273,7 +274,7 @@ impl Tables {
             self.definitions.find(&connection.topic, &connection.ty, &connection.md5);
         connection.definition = definition;
         connection.unusable = unusable;
-        let schema = connection.definition().map(|d| Arc::clone(d.plan.schema()));
+        let schema = connection.definition().map(|d| Arc::clone(d.layout.schema()));
         self.topics[number as usize].schema = schema;
     }
 
@@ -294,7 +295,7 @@ impl Tables {
         let raw = || (Value::record([(RAW, Value::Bytes(payload.to_vec()))]), 0);
         let Some(connection) = self.connections.get(number) else { return Ok(raw()) };
         let Some(definition) = connection.definition() else { return Ok(raw()) };
-        match definition.plan.value(payload) {
+        match definition.layout.value(payload) {
             Ok((value, used)) if used == payload.len() || !definition.is_guess() => {
                 Ok((value, payload.len() - used))
             }
@@ -309,11 +310,15 @@ impl Tables {
 }
 
 impl Tables {
-    /// The plan by which a payload decodes; none for what [`decode`](Self::decode) gives as bytes.
-    pub(crate) fn plan(&self, number: usize, payload: &[u8]) -> std::result::Result<Option<&Plan>, BagError> {
+    /// The layout by which a payload decodes; none for what [`decode`](Self::decode) gives as bytes.
+    pub(crate) fn layout(
+        &self,
+        number: usize,
+        payload: &[u8],
+    ) -> std::result::Result<Option<&Layout>, BagError> {
         let definition = self.connections.get(number).and_then(Connection::definition);
         match definition {
-            Some(found) if found.plan.decodes(payload, !found.is_guess()) => Ok(Some(&found.plan)),
+            Some(found) if found.layout.decodes(payload, !found.is_guess()) => Ok(Some(&found.layout)),
             // Short, or not to be decoded: this says which.
             _ => self.decode(number, payload).map(|_| None),
         }
@@ -330,7 +335,7 @@ impl Decode for Tables {
 #[inline]
 pub(crate) fn fit(connection: &Connection, payload: &[u8]) -> Fit {
     match &connection.definition {
-        Ok(definition) => definition.plan.fit(payload),
+        Ok(definition) => definition.layout.fit(payload),
         Err(_) => Fit::Exact,
     }
 }

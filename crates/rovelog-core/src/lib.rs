@@ -15,6 +15,7 @@ pub mod columns;
 pub mod diagnostic;
 pub mod error;
 pub mod info;
+pub mod layout;
 pub mod limits;
 pub mod order;
 pub mod ranges;

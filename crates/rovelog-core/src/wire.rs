@@ -118,6 +118,12 @@ macro_rules! le_ints {
                 Self(value.to_le_bytes())
             }
 
+            /// The number at the start of `bytes`; `None` where they are too few.
+            #[inline]
+            pub fn first(bytes: &[u8]) -> Option<Self> {
+                bytes.first_chunk().map(|bytes| Self(*bytes))
+            }
+
             /// The value.
             #[inline]
             pub const fn get(self) -> $int {

@@ -86,7 +86,7 @@ impl RowShape {
         if time != RowTime::Field(TimeWidth::U64Micros) {
             flags |= Self::SPECIAL_TIME | Self::NOTE;
         }
-        if utc::GpsFields::of(type_name, layout).is_some() {
+        if utc::GpsFields::of(type_name, &layout.record).is_some() {
             flags |= Self::UTC;
         }
         // A full row that no message can hold never occurs.
@@ -216,7 +216,7 @@ impl Definitions {
             let (trimmed, full) = (layout.trimmed, layout.full);
             return Err(UlogError::RowSize { topic: topic.name.clone(), got: payload.len(), trimmed, full });
         }
-        Ok(Row::new(layout, payload))
+        Ok(Row::new(&layout.record, payload))
     }
 
     /// Takes a message that was judged sound, where it changes the tables.
@@ -276,7 +276,7 @@ impl Definitions {
             subscription.decodable_from = end;
             subscription.format = self.formats.text(&self.topics[series as usize].type_name).cloned();
             self.topics[series as usize].schema =
-                subscription.layout.as_ref().ok().map(|layout| Arc::clone(&layout.schema));
+                subscription.layout.as_ref().ok().map(|layout| Arc::clone(layout.record.schema()));
             // Only while the id still means this subscription.
             if self.shapes.get(subscription.msg_id).series == series {
                 self.shapes.set(series, &self.topics[series as usize].type_name, subscription);
@@ -346,7 +346,7 @@ impl Definitions {
             }),
             Ok(_) => {}
         }
-        let schema = layout.as_ref().ok().map(|layout| Arc::clone(&layout.schema));
+        let schema = layout.as_ref().ok().map(|layout| Arc::clone(layout.record.schema()));
         self.topics.push(Topic::new(TopicId(series), topic_name, type_name.to_owned(), schema));
         let format = self.formats.text(type_name).cloned();
         let subscription = Subscription {

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use rovelog_core::columns::{Columns, Plan, Source, SourceKind, Times, metadata};
-use rovelog_core::{Scalar, Select, Topic, TopicId};
+use rovelog_core::columns::{Gathered, Plan, Times, metadata};
+use rovelog_core::{Select, Topic, TopicId};
 
 use crate::definitions::Definitions;
 use crate::error::ID;
 use crate::frame::{MetRow, ROW_AT};
-use crate::layout::{Layout, SlotKind, TimeWidth};
+use crate::layout::{Layout, TimeWidth};
 
 /// Rows of a topic that are noted at most before they are copied.
 const NOTED: usize = 1024;
@@ -44,7 +44,7 @@ enum Slot {
 /// What is being gathered of one topic.
 pub(crate) struct Filling {
     topic: TopicId,
-    columns: Columns,
+    columns: Gathered,
     /// Where the rows noted since the last copy begin.
     starts: Vec<usize>,
     /// Offset of a 64-bit timestamp; without one, the times of the rows noted.
@@ -164,7 +164,7 @@ impl Gathering {
 
 impl Filling {
     fn new(topic: &Topic, layout: &Layout, select: &Select, rows: usize) -> Self {
-        let columns = Columns::with_rows(Arc::new(plan(topic, layout, select)), rows);
+        let columns = Gathered::with_rows(Arc::new(plan(topic, layout, select)), rows);
         let wide = layout.timestamp.filter(|field| field.width == TimeWidth::U64Micros);
         let time_at = wide.map(|field| field.offset);
         Self { topic: topic.id, columns, starts: Vec::new(), time_at, times: Vec::new() }
@@ -185,37 +185,5 @@ impl Filling {
 /// The decode plan of a topic for the selected fields.
 pub(crate) fn plan(topic: &Topic, layout: &Layout, select: &Select) -> Plan {
     let pairs = [("rovelog.format", ID), ("rovelog.topic", &topic.name), ("rovelog.type", &topic.type_name)];
-    Plan::new(&sources(layout, "", select), metadata(pairs))
-}
-
-/// The fields of a layout under `path`, those that are selected.
-fn sources(layout: &Layout, path: &str, select: &Select) -> Vec<Source> {
-    let fields = layout.schema.fields.iter().zip(&layout.slots);
-    fields
-        .filter_map(|(field, slot)| {
-            let path =
-                if path.is_empty() { field.name.to_string() } else { format!("{path}.{}", field.name) };
-            if !select.keeps_field(&path) {
-                return None;
-            }
-            let (kind, len) = match &slot.kind {
-                SlotKind::Scalar(Scalar::Bool) if select.bool_bytes => {
-                    (SourceKind::Scalar(Scalar::Int8), slot.len)
-                }
-                SlotKind::Scalar(scalar) => (SourceKind::Scalar(*scalar), slot.len),
-                SlotKind::Char => (SourceKind::Text(slot.len.unwrap_or(1)), None),
-                SlotKind::Nested(inner) => {
-                    (SourceKind::Struct(sources(inner, &path, select), inner.full), slot.len)
-                }
-            };
-            Some(Source {
-                name: Arc::clone(&field.name),
-                source_type: field.source_type.clone(),
-                unit: field.unit.clone(),
-                offset: slot.offset,
-                kind,
-                len,
-            })
-        })
-        .collect()
+    Plan::new(&layout.record, select, metadata(pairs)).expect("all rows of a format have one size")
 }

@@ -4,20 +4,19 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use rovelog_core::{Field, FieldType, Limits, Scalar, Schema};
+use rovelog_core::layout::{Builder as Fields, Element, Layout as Record, Len};
+use rovelog_core::{Limits, Scalar};
 
 use crate::schema::{Basic, FormatText, TypeName, is_padding};
 
 /// The largest row: a message's payload less the id. Section 12 of docs/formats/ulog.md.
 const MAX_ROW: u64 = u16::MAX as u64 - 2;
 
-/// A format's fields with their places. Padding is counted in the sizes and shown nowhere.
+/// A format's record, and what only ULog knows of it.
 #[derive(Debug, PartialEq)]
 pub struct Layout {
-    /// The visible fields.
-    pub schema: Arc<Schema>,
-    /// Their places, in the same order.
-    pub slots: Vec<Slot>,
+    /// The visible fields with their places. Padding is counted in the sizes and shown nowhere.
+    pub record: Arc<Record>,
     /// Bytes of all fields.
     pub full: usize,
     /// Bytes without the run of padding at the end: what is logged when this is a topic's own format.
@@ -27,39 +26,6 @@ pub struct Layout {
     leaves: u64,
     /// Levels of types nested inside.
     height: usize,
-}
-
-/// The place of one field.
-#[derive(Debug, PartialEq)]
-pub struct Slot {
-    /// Offset of the first byte within the format.
-    pub offset: usize,
-    /// What one element is.
-    pub kind: SlotKind,
-    /// The number of elements of an array.
-    pub len: Option<usize>,
-}
-
-/// What one element of a field is.
-#[derive(Debug, PartialEq)]
-pub enum SlotKind {
-    /// A number or truth value.
-    Scalar(Scalar),
-    /// A byte of text.
-    Char,
-    /// Another format.
-    Nested(Arc<Layout>),
-}
-
-impl SlotKind {
-    /// Bytes of one element.
-    pub fn size(&self) -> usize {
-        match self {
-            Self::Scalar(scalar) => scalar.size(),
-            Self::Char => 1,
-            Self::Nested(layout) => layout.full,
-        }
-    }
 }
 
 /// Where and how wide a topic's timestamp is.
@@ -204,28 +170,32 @@ impl Formats {
         let format = FormatText::parse(text.as_bytes()).expect("only sound texts are defined");
 
         path.push(name.to_owned());
-        let mut builder = Builder::default();
+        let mut builder = Builder::new(name);
         for (ty, field) in format.fields() {
             self.credit =
                 self.credit.checked_sub(1).ok_or(Undecodable::TooLarge("too many redefinitions"))?;
             let kind = match Basic::parse(ty.base) {
-                Some(Basic::Scalar(scalar)) => SlotKind::Scalar(scalar),
-                Some(Basic::Char) => SlotKind::Char,
-                None => SlotKind::Nested(self.resolve(ty.base, limits, path)?),
+                Some(Basic::Scalar(scalar)) => Kind::Basic(Element::Scalar(scalar)),
+                Some(Basic::Char) => Kind::Basic(Element::Char),
+                None => Kind::Nested(self.resolve(ty.base, limits, path)?),
             };
             builder.field(ty, field, kind, limits)?;
         }
         path.pop();
-        let layout = Arc::new(builder.finish(name, limits)?);
+        let layout = Arc::new(builder.finish(limits)?);
         self.layouts.insert(name.to_owned(), Arc::clone(&layout));
         Ok(layout)
     }
 }
 
-#[derive(Default)]
+/// What one element of a field is.
+enum Kind {
+    Basic(Element),
+    Nested(Arc<Layout>),
+}
+
 struct Builder {
-    fields: Vec<Field>,
-    slots: Vec<Slot>,
+    fields: Fields,
     full: u64,
     trimmed: u64,
     leaves: u64,
@@ -235,33 +205,51 @@ struct Builder {
 }
 
 impl Builder {
+    fn new(name: &str) -> Self {
+        Self {
+            fields: Record::builder(name),
+            full: 0,
+            trimmed: 0,
+            leaves: 0,
+            height: 0,
+            timestamp: None,
+            names: HashMap::new(),
+        }
+    }
+
     fn field(
         &mut self,
         ty: TypeName<'_>,
         name: &str,
-        kind: SlotKind,
+        kind: Kind,
         limits: &Limits,
     ) -> Result<(), Undecodable> {
         const ARRAY: Undecodable = Undecodable::TooLarge("an array of more than 65535 elements");
         let len = match ty.len {
-            Some(len) => Some(usize::from(u16::try_from(len).map_err(|_| ARRAY)?)),
-            None => None,
+            Some(len) => Len::Fixed(u16::try_from(len).map_err(|_| ARRAY)?.into()),
+            None => Len::One,
+        };
+        let count = ty.len.unwrap_or(1);
+        // Zero-size types count too: visiting them costs the same.
+        let (element, size, leaves) = match kind {
+            Kind::Nested(layout) => {
+                self.height = self.height.max(layout.height + 1);
+                let leaves = count * layout.leaves.max(1);
+                (Element::Struct(Arc::clone(&layout.record)), layout.full as u64, leaves)
+            }
+            Kind::Basic(element) => {
+                let size = element.size().unwrap_or(0);
+                (element, size, 1)
+            }
         };
         let offset = self.full;
-        let count = len.unwrap_or(1) as u64;
-        self.full += count * kind.size() as u64;
-        // Zero-size types count too: visiting them costs the same.
-        self.leaves += match &kind {
-            SlotKind::Nested(layout) => {
-                self.height = self.height.max(layout.height + 1);
-                count * layout.leaves.max(1)
-            }
-            _ => 1,
-        };
+        self.full += count * size;
+        self.leaves += leaves;
         if self.leaves > limits.leaves as u64 {
             return Err(Undecodable::TooLarge("too many fields"));
         }
         if is_padding(name) {
+            self.fields.padding(count * size);
             return Ok(());
         }
         self.trimmed = self.full;
@@ -269,38 +257,27 @@ impl Builder {
             return Err(Undecodable::TooLarge("a row longer than a message can be"));
         }
         let offset = usize::try_from(offset).expect("MAX_ROW fits");
-        if name == "timestamp" && len.is_none() && self.timestamp.is_none() && !self.names.contains_key(name)
+        let mut unit = None;
+        if name == "timestamp"
+            && len == Len::One
+            && self.timestamp.is_none()
+            && !self.names.contains_key(name)
         {
-            let width = match kind {
-                SlotKind::Scalar(Scalar::UInt64) => Some(TimeWidth::U64Micros),
-                SlotKind::Scalar(Scalar::UInt32) => Some(TimeWidth::U32Micros),
-                SlotKind::Scalar(Scalar::UInt16) => Some(TimeWidth::U16Micros),
-                SlotKind::Scalar(Scalar::UInt8) => Some(TimeWidth::U8Millis),
+            let width = match element {
+                Element::Scalar(Scalar::UInt64) => Some(TimeWidth::U64Micros),
+                Element::Scalar(Scalar::UInt32) => Some(TimeWidth::U32Micros),
+                Element::Scalar(Scalar::UInt16) => Some(TimeWidth::U16Micros),
+                Element::Scalar(Scalar::UInt8) => Some(TimeWidth::U8Millis),
                 _ => None,
             };
             self.timestamp = width.map(|width| TimeField { offset, width });
+            unit = width.map(|width| if width == TimeWidth::U8Millis { "ms" } else { "us" });
         }
-        let element = match &kind {
-            SlotKind::Scalar(scalar) => FieldType::Scalar(*scalar),
-            SlotKind::Char => FieldType::Text,
-            SlotKind::Nested(layout) => FieldType::Struct(Arc::clone(&layout.schema)),
-        };
-        let field_type = match len {
-            // Bytes of text are one text, whatever their number.
-            Some(len) if kind != SlotKind::Char => FieldType::Array(Box::new(element), len),
-            _ => element,
-        };
-        let source = match len {
-            Some(len) => format!("{}[{len}]", ty.base),
-            None => ty.base.to_owned(),
-        };
-        let mut field = Field::new(self.unique(name), field_type, source);
-        if name == "timestamp" && self.timestamp.is_some_and(|t| t.offset == offset) {
-            let millis = self.timestamp.is_some_and(|t| t.width == TimeWidth::U8Millis);
-            field = field.with_unit(if millis { "ms" } else { "us" });
+        let name = self.unique(name);
+        self.fields.field(name, element, len, ty.to_string());
+        if let Some(unit) = unit {
+            self.fields.unit(unit);
         }
-        self.fields.push(field);
-        self.slots.push(Slot { offset, kind, len });
         Ok(())
     }
 
@@ -321,7 +298,7 @@ impl Builder {
         unique
     }
 
-    fn finish(self, name: &str, limits: &Limits) -> Result<Layout, Undecodable> {
+    fn finish(self, limits: &Limits) -> Result<Layout, Undecodable> {
         if self.trimmed > MAX_ROW || self.full > 1 << 32 {
             return Err(Undecodable::TooLarge("a row longer than a message can be"));
         }
@@ -331,8 +308,7 @@ impl Builder {
         }
         let size = |n: u64| usize::try_from(n).expect("checked above");
         Ok(Layout {
-            schema: Arc::new(Schema { name: name.to_owned(), fields: self.fields }),
-            slots: self.slots,
+            record: Arc::new(self.fields.finish()),
             full: size(self.full),
             trimmed: size(self.trimmed),
             timestamp: self.timestamp,
@@ -365,8 +341,8 @@ mod tests {
         let t = layout(&texts, "t").unwrap();
         // The padding at the end of the nested type stays; only the top format is trimmed.
         assert_eq!((t.full, t.trimmed), (14, 10));
-        assert_eq!(t.schema.fields.iter().map(|f| &*f.name).collect::<Vec<_>>(), ["a", "v"]);
-        assert_eq!(t.slots[1].offset, 5);
+        assert_eq!(t.record.schema().fields.iter().map(|f| &*f.name).collect::<Vec<_>>(), ["a", "v"]);
+        assert_eq!(t.record.slots()[1].offset, Some(5));
     }
 
     #[test]
@@ -406,7 +382,10 @@ mod tests {
     #[test]
     fn a_field_name_used_twice_is_numbered() {
         let t = layout(&["t:float x;float x;double x;"], "t").unwrap();
-        assert_eq!(t.schema.fields.iter().map(|f| &*f.name).collect::<Vec<_>>(), ["x", "x#2", "x#3"]);
+        assert_eq!(
+            t.record.schema().fields.iter().map(|f| &*f.name).collect::<Vec<_>>(),
+            ["x", "x#2", "x#3"]
+        );
     }
 
     #[test]

@@ -43,11 +43,11 @@
 
 use std::borrow::Cow;
 
+use rovelog_core::layout::Layout;
 use rovelog_core::select::Names;
 use rovelog_core::{LogReader, Select};
 
 use crate::error::UlogError;
-use crate::layout::Layout;
 use crate::reader::UlogReader;
 use crate::row::{Number, Place, Row};
 
@@ -85,27 +85,33 @@ pub trait FromField<'a>: Sized {
 /// A place was found for this type in a layout, and a row has the size of its layout.
 const FITS: &str = "a place is used with rows of its own topic";
 
-impl<T: Number> FromField<'_> for T {
-    type Place = Place;
+macro_rules! numbers {
+    ($($number:ty),*) => { $(
+        impl FromField<'_> for $number {
+            type Place = Place;
 
-    fn find(layout: &Layout, path: &str) -> Option<Place> {
-        layout.place(path).filter(|place| place.is_scalar(T::SCALAR))
-    }
+            fn find(layout: &Layout, path: &str) -> Option<Place> {
+                layout.place(path).filter(|place| place.is_scalar(Self::SCALAR))
+            }
 
-    fn type_name() -> String {
-        T::SCALAR.name().to_owned()
-    }
+            fn type_name() -> String {
+                Self::SCALAR.name().to_owned()
+            }
 
-    fn read(row: &Row<'_>, place: Place) -> Self {
-        row.read(place).expect(FITS)
-    }
+            fn read(row: &Row<'_>, place: Place) -> Self {
+                row.read(place).expect(FITS)
+            }
+        }
+    )* };
 }
+
+numbers!(bool, i8, u8, i16, u16, i32, u32, i64, u64, f32, f64);
 
 impl<T: Number, const N: usize> FromField<'_> for [T; N] {
     type Place = Place;
 
     fn find(layout: &Layout, path: &str) -> Option<Place> {
-        layout.place(path).filter(|place| place.scalar == Some(T::SCALAR) && place.len == Some(N))
+        layout.place(path).filter(|place| place.scalar() == Some(T::SCALAR) && place.elements() == Some(N))
     }
 
     fn type_name() -> String {
@@ -123,7 +129,7 @@ impl<'a> FromField<'a> for &'a [u8] {
     type Place = Place;
 
     fn find(layout: &Layout, path: &str) -> Option<Place> {
-        layout.place(path).filter(|place| place.scalar.is_none())
+        layout.place(path).filter(|place| place.scalar().is_none())
     }
 
     fn type_name() -> String {
@@ -179,7 +185,7 @@ impl<'a, T: FromField<'a>> FromField<'a> for Option<T> {
 #[doc(hidden)]
 pub fn place<'a, T: FromField<'a>>(layout: &Layout, path: &str) -> Result<T::Place, UlogError> {
     T::find(layout, path).ok_or_else(|| UlogError::NoSuchField {
-        format: layout.schema.name.clone(),
+        format: layout.schema().name.clone(),
         field: path.to_owned(),
         wanted: T::type_name(),
     })
@@ -196,7 +202,7 @@ impl UlogReader {
         select: &Select,
     ) -> Result<impl Iterator<Item = rovelog_core::Result<R>> + use<'a, R>, UlogError> {
         let topic = self.topic(topic).ok_or_else(|| UlogError::NoSuchTopic { topic: topic.to_owned() })?;
-        let places = R::places(self.definitions().layout(topic)?)?;
+        let places = R::places(&self.definitions().layout(topic)?.record)?;
         let mut select = select.clone();
         select.topics = Some(Names::from_iter([&topic.name]));
         Ok(self.records(&select).map(move |record| Ok(R::from_row(&self.row(&record?)?, &places))))
@@ -227,7 +233,7 @@ macro_rules! rows {
         impl<$life> $crate::typed::FromRow<$life> for $name $($generic)* {
             type Places = ($( <$ty as $crate::typed::FromField<$life>>::Place, )*);
 
-            fn places(layout: &$crate::layout::Layout) -> Result<Self::Places, $crate::UlogError> {
+            fn places(layout: &$crate::rovelog_core::layout::Layout) -> Result<Self::Places, $crate::UlogError> {
                 Ok(($( $crate::typed::place::<$ty>(layout, $crate::rows!(@path $field $($path)?))?, )*))
             }
 

@@ -1,8 +1,8 @@
 //! Where the log's clock stands on the Unix clock. Rules U1 to U4 of docs/formats/ulog.md, section 3.
 
+use rovelog_core::layout::Layout;
 use rovelog_core::{Scalar, UtcOffset};
 
-use crate::layout::Layout;
 use crate::row::{Place, Row};
 
 /// 2000-01-01T00:00:00Z in microseconds: a later time can only be a Unix time.

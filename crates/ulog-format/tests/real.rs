@@ -149,9 +149,10 @@ fn check_topics(log: &Log, reader: &UlogReader, expected: &Json) {
         if let Some(place) = row.layout().place("timestamp") {
             times[topic].extend(row.read::<u64>(place));
         }
-        for (field, slot) in row.layout().schema.fields.iter().zip(&row.layout().slots) {
+        for field in &row.layout().schema().fields {
             if field.source_type.starts_with("char") {
-                let bytes = &row.bytes()[slot.offset..slot.offset + slot.len.unwrap_or(1)];
+                let place = row.layout().place(&field.name).expect("a text has a place");
+                let bytes = &row.bytes()[place.offset()..][..place.elements().unwrap_or(1)];
                 chars[topic].entry(field.name.to_string()).or_default().extend(bytes);
             }
         }

@@ -6,10 +6,10 @@ use std::io::Cursor;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use rovelog_core::layout::{Element, Layout, Len};
 use rovelog_core::{LogReader, Scalar, Value};
 use rovelog_testing::{Full, Log, json_of};
 use support::{LOGS, open, quirks, try_open};
-use ulog_format::layout::{Layout, SlotKind};
 use ulog_format::message::Message;
 use ulog_format::wire::{FileHeader, FlagBits};
 use ulog_format::writer::{DefaultOf, append, append_to_file, rewrite};
@@ -58,13 +58,13 @@ fn format(number: usize, parts: &[Part]) -> FormatBuilder {
 
 /// Any value for a row of this layout, as the reader gives it.
 fn value(layout: &Layout, random: &mut impl FnMut() -> u64) -> Value {
-    let one = |kind: &SlotKind, random: &mut dyn FnMut() -> u64| match kind {
-        SlotKind::Scalar(Scalar::Bool) => Value::Bool(random() & 1 == 1),
-        SlotKind::Scalar(Scalar::Float32) => {
+    let one = |element: &Element, random: &mut dyn FnMut() -> u64| match element {
+        Element::Scalar(Scalar::Bool) => Value::Bool(random() & 1 == 1),
+        Element::Scalar(Scalar::Float32) => {
             Value::F32(f32::from_bits(u32::try_from(random() >> 32).expect("32 bits")))
         }
-        SlotKind::Scalar(Scalar::Float64) => Value::F64(f64::from_bits(random())),
-        SlotKind::Scalar(scalar) => {
+        Element::Scalar(Scalar::Float64) => Value::F64(f64::from_bits(random())),
+        Element::Scalar(scalar) => {
             let bits = scalar.size() * 8;
             let (raw, width) = (random(), u8::try_from(bits).expect("small"));
             if scalar.name().starts_with('u') {
@@ -73,17 +73,18 @@ fn value(layout: &Layout, random: &mut impl FnMut() -> u64) -> Value {
                 Value::Int(raw.cast_signed() >> (64 - bits), width)
             }
         }
-        SlotKind::Char => unreachable!("texts are whole"),
-        SlotKind::Nested(inner) => value(inner, &mut { random }),
+        Element::Struct(inner) => value(inner, &mut { random }),
+        _ => unreachable!("texts are whole, and there is nothing else"),
     };
-    let fields = layout.schema.fields.iter().zip(&layout.slots).map(|(field, slot)| {
-        let value = match (&slot.kind, slot.len) {
-            (SlotKind::Char, len) => {
-                let len = random() % (len.unwrap_or(1) as u64 + 1);
+    let fields = layout.fields().map(|(field, slot)| {
+        let value = match (&slot.element, slot.len) {
+            (Element::Char, len) => {
+                let len = if let Len::Fixed(len) = len { len } else { 1 };
+                let len = random() % (u64::from(len) + 1);
                 Value::Text((0..len).map(|_| char::from(b'a' + (random() % 26).to_le_bytes()[0])).collect())
             }
-            (kind, Some(len)) => Value::List((0..len).map(|_| one(kind, random)).collect()),
-            (kind, None) => one(kind, random),
+            (element, Len::Fixed(len)) => Value::List((0..len).map(|_| one(element, random)).collect()),
+            (element, _) => one(element, random),
         };
         (std::sync::Arc::clone(&field.name), value)
     });
@@ -122,7 +123,7 @@ proptest! {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 seed ^ seed >> 29
             };
-            let row = value(log.layout(topic).unwrap(), &mut random);
+            let row = value(&log.layout(topic).unwrap().record, &mut random);
             log.write_row(topic, &row).unwrap();
             want.push(format!("{} {row:?}", topic.msg_id()));
         }

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use arbitrary::{Arbitrary, Unstructured};
 use rovelog::rosbag12::header::HeaderRef;
-use rovelog::rosbag12::msg::{Plan, Types};
+use rovelog::rosbag12::msg::Types;
 use rovelog::rosbag12::unpack::Packed;
 use rovelog::rosbag12::wire::RecordHead;
 use rovelog::rosbag12::writer::BagWriter;
@@ -117,8 +117,8 @@ pub fn rosbag_declarations(data: &[u8]) {
     let (text, payload) = data.split_at(data.len() / 2);
     if let Ok(types) = Types::resolve("pkg/Any", text, 64, &|_| None) {
         types.sum_v2();
-        if let Ok(plan) = Plan::new(&types) {
-            plan.fit(payload);
+        if let Ok(layout) = types.layout() {
+            layout.fit(payload);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The copies that gathering is made of: a piece of each row, one behind the other.
 
-use super::GROUP;
+use super::gather::GROUP;
 
 /// Copies `N` bytes at `piece` of each row. Widths known to the compiler are single moves.
 pub(super) fn fixed<const N: usize>(data: &[u8], starts: &[usize], piece: usize, out: &mut [u8]) {

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use rovelog::rosbag12::msg::{Fit, FullText, SumMatch, Type, Types};
+use rovelog::core::layout::Fit;
+use rovelog::rosbag12::msg::{FullText, SumMatch, Type, Types};
 use rovelog::rosbag12::{BagReader, Definition, Publisher};
 use rovelog::{LogReader as _, Record, Topic};
 
@@ -112,7 +113,7 @@ impl<'a> Line<'a> {
 
     /// Whether a payload may be handed on with the definition: one that is only a guess has to fit it.
     pub(crate) fn carries(&self, payload: &[u8]) -> bool {
-        !self.definition.is_guess() || self.definition.plan.fit(payload) == Fit::Exact
+        !self.definition.is_guess() || self.definition.layout.fit(payload) == Fit::Exact
     }
 
     /// The types of the definition.

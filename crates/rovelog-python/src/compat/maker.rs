@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use rovelog::core::Scalar;
-use rovelog::rosbag12::msg::{Array, Kind, Plan, Slot};
+use rovelog::core::layout::{Element, Layout, Len, Number as _, Slot};
 
 use crate::compat::stamp::{Duration, Time};
 
@@ -38,19 +38,24 @@ impl<'py> FromPyObject<'_, 'py> for Part {
 }
 
 impl Maker {
-    /// A message; the payload decodes by the plan.
+    /// A message; the payload decodes by the layout.
     pub(crate) fn make<'py>(
         &mut self,
         py: Python<'py>,
-        plan: &Plan,
+        layout: &Layout,
         payload: &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.take(py, plan, &mut { payload })
+        self.take(py, layout, &mut { payload })
     }
 
-    fn take<'py>(&mut self, py: Python<'py>, plan: &Plan, rest: &mut &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    fn take<'py>(
+        &mut self,
+        py: Python<'py>,
+        layout: &Layout,
+        rest: &mut &[u8],
+    ) -> PyResult<Bound<'py, PyAny>> {
         let message = self.0.bind(py).call0()?;
-        for (part, slot) in self.1.iter_mut().zip(plan.slots()) {
+        for (part, slot) in self.1.iter_mut().zip(layout.slots()) {
             let value = part.take(py, slot, rest)?;
             message.setattr(part.name.bind(py), value)?;
         }
@@ -60,24 +65,25 @@ impl Maker {
 
 impl Part {
     fn take<'py>(&mut self, py: Python<'py>, slot: &Slot, rest: &mut &[u8]) -> PyResult<Bound<'py, PyAny>> {
-        let len = match slot.array {
-            Array::One => return self.one(py, &slot.kind, rest),
-            Array::Fixed(len) => len as usize,
-            Array::Any => count(rest),
+        let len = match slot.len {
+            Len::One => return self.one(py, &slot.element, rest),
+            Len::Fixed(len) => len as usize,
+            Len::Counted => count(rest),
+            Len::Field(_) => unreachable!("a bag has no lengths in other fields"),
         };
-        match &slot.kind {
-            Kind::Byte => Ok(PyBytes::new(py, split(rest, len)).into_any()),
-            Kind::Scalar(scalar) => {
+        match &slot.element {
+            Element::Byte => Ok(PyBytes::new(py, split(rest, len)).into_any()),
+            Element::Scalar(scalar) => {
                 let bytes = split(rest, len * scalar.size());
                 self.kept(py, bytes, || {
                     let numbers = bytes.chunks_exact(scalar.size()).map(|bytes| number(py, *scalar, bytes));
                     Ok(PyTuple::new(py, numbers)?.into_any())
                 })
             }
-            kind => {
+            element => {
                 let list = PyList::empty(py);
                 for _ in 0..len {
-                    list.append(self.one(py, kind, rest)?)?;
+                    list.append(self.one(py, element, rest)?)?;
                 }
                 Ok(list.into_any())
             }
@@ -85,19 +91,24 @@ impl Part {
     }
 
     #[inline]
-    fn one<'py>(&mut self, py: Python<'py>, kind: &Kind, rest: &mut &[u8]) -> PyResult<Bound<'py, PyAny>> {
-        Ok(match kind {
-            Kind::Scalar(scalar) => number(py, *scalar, split(rest, scalar.size())),
-            Kind::Byte => number(py, Scalar::UInt8, split(rest, 1)),
-            Kind::Time => {
+    fn one<'py>(
+        &mut self,
+        py: Python<'py>,
+        element: &Element,
+        rest: &mut &[u8],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match element {
+            Element::Scalar(scalar) => number(py, *scalar, split(rest, scalar.size())),
+            Element::Byte => number(py, Scalar::UInt8, split(rest, 1)),
+            Element::Time => {
                 let [secs, nsecs] = [word(rest), word(rest)].map(i64::from);
                 Bound::new(py, Time { secs, nsecs })?.into_any()
             }
-            Kind::Duration => {
+            Element::Duration => {
                 let [secs, nsecs] = [word(rest), word(rest)].map(|part| part.cast_signed().into());
                 Bound::new(py, Duration { secs, nsecs })?.into_any()
             }
-            Kind::Text => {
+            Element::Text(_) => {
                 let len = count(rest);
                 let bytes = split(rest, len);
                 self.kept(py, bytes, || {
@@ -107,10 +118,11 @@ impl Part {
                     })
                 })?
             }
-            Kind::Nested(plan) => match &mut self.message {
-                Some(maker) => maker.take(py, plan, rest)?,
-                None => unreachable!("the maker was made of the plan's schema"),
+            Element::Struct(layout) => match &mut self.message {
+                Some(maker) => maker.take(py, layout, rest)?,
+                None => unreachable!("the maker was made of the layout's schema"),
             },
+            Element::Char | Element::WideBool => unreachable!("ROS has none"),
         })
     }
 
@@ -147,7 +159,7 @@ fn split<'a>(rest: &mut &'a [u8], len: usize) -> &'a [u8] {
 
 #[inline]
 fn word(rest: &mut &[u8]) -> u32 {
-    u32::from_le_bytes(array(split(rest, 4)))
+    u32::from_wire(split(rest, 4)).expect(SIZED)
 }
 
 #[inline]
@@ -155,26 +167,29 @@ fn count(rest: &mut &[u8]) -> usize {
     word(rest) as usize
 }
 
-#[inline]
-fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    bytes.try_into().expect("a scalar's own size")
-}
+/// What was split off has the size that it was split off for.
+const SIZED: &str = "a scalar's own size";
 
 /// A scalar of exactly its bytes.
 #[inline]
 fn number<'py>(py: Python<'py>, scalar: Scalar, bytes: &[u8]) -> Bound<'py, PyAny> {
     let int = |value: i64| PyInt::new(py, value).into_any();
+    macro_rules! read {
+        ($ty:ty) => {
+            <$ty>::from_wire(bytes).expect(SIZED)
+        };
+    }
     match scalar {
-        Scalar::Bool => PyBool::new(py, bytes[0] != 0).to_owned().into_any(),
-        Scalar::Int8 => int(i8::from_le_bytes(array(bytes)).into()),
-        Scalar::UInt8 => int(bytes[0].into()),
-        Scalar::Int16 => int(i16::from_le_bytes(array(bytes)).into()),
-        Scalar::UInt16 => int(u16::from_le_bytes(array(bytes)).into()),
-        Scalar::Int32 => int(i32::from_le_bytes(array(bytes)).into()),
-        Scalar::UInt32 => int(u32::from_le_bytes(array(bytes)).into()),
-        Scalar::Int64 => int(i64::from_le_bytes(array(bytes))),
-        Scalar::UInt64 => PyInt::new(py, u64::from_le_bytes(array(bytes))).into_any(),
-        Scalar::Float32 => PyFloat::new(py, f32::from_le_bytes(array(bytes)).into()).into_any(),
-        Scalar::Float64 => PyFloat::new(py, f64::from_le_bytes(array(bytes))).into_any(),
+        Scalar::Bool => PyBool::new(py, read!(bool)).to_owned().into_any(),
+        Scalar::Int8 => int(read!(i8).into()),
+        Scalar::UInt8 => int(read!(u8).into()),
+        Scalar::Int16 => int(read!(i16).into()),
+        Scalar::UInt16 => int(read!(u16).into()),
+        Scalar::Int32 => int(read!(i32).into()),
+        Scalar::UInt32 => int(read!(u32).into()),
+        Scalar::Int64 => int(read!(i64)),
+        Scalar::UInt64 => PyInt::new(py, read!(u64)).into_any(),
+        Scalar::Float32 => PyFloat::new(py, read!(f32).into()).into_any(),
+        Scalar::Float64 => PyFloat::new(py, read!(f64)).into_any(),
     }
 }

@@ -72,7 +72,7 @@ impl BagMessages {
                 .into_pyobject(py)?
                 .into_any()
         } else {
-            match bag.plan(&bag.topics()[found.topic], payload) {
+            match bag.layout(&bag.topics()[found.topic], payload) {
                 Ok(Some(plan)) => connection.maker.make(py, plan, payload)?,
                 Ok(None) => {
                     let message = connection.undecoded.bind(py).call0()?;

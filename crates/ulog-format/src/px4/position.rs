@@ -4,8 +4,8 @@
 //! docs/formats/ulog.md. The scaling is decided by the field's name and type.
 
 use rovelog_core::Scalar;
+use rovelog_core::layout::Layout;
 
-use crate::layout::Layout;
 use crate::row::{Place, Row};
 
 /// The topics that hold the vehicle's position, the best first: the receiver that PX4 chose, the receivers

@@ -15,7 +15,7 @@ use crate::definitions::RowShape;
 use crate::error::UlogError;
 use crate::frame::MetRow;
 use crate::index::{Cursor, Met};
-use crate::layout::{Layout, SlotKind, TimeWidth};
+use crate::layout::{Layout, TimeWidth};
 use crate::message::{KeyValue, Message};
 use crate::parameters::Section;
 use crate::reader::UlogReader;
@@ -160,7 +160,7 @@ impl<'a, W: Write> Merge<'a, W> {
             let mut in_topics = HashSet::new();
             let layouts = source.log.definitions().subscriptions().iter();
             let layouts = layouts.filter_map(|topic| topic.layout.as_deref().ok());
-            layouts.for_each(|layout| collect(layout, &mut in_topics));
+            layouts.for_each(|layout| collect(&layout.record, &mut in_topics));
             for (_, message) in source.log.messages() {
                 let Message::Format(text) = message else { continue };
                 let Some(name) = FormatText::parse(text).map(|format| format.name) else { continue };
@@ -395,10 +395,10 @@ impl<'a, W: Write> Merge<'a, W> {
 }
 
 /// The names of a format and of those inside it. The recursion follows the layout, whose depth is limited.
-fn collect<'a>(layout: &'a Layout, names: &mut HashSet<&'a str>) {
-    if names.insert(&layout.schema.name) {
-        for slot in &layout.slots {
-            if let SlotKind::Nested(inner) = &slot.kind {
+fn collect<'a>(layout: &'a rovelog_core::layout::Layout, names: &mut HashSet<&'a str>) {
+    if names.insert(&layout.schema().name) {
+        for slot in layout.slots() {
+            if let rovelog_core::layout::Element::Struct(inner) = &slot.element {
                 collect(inner, names);
             }
         }
@@ -437,7 +437,7 @@ fn row_edit(log: &UlogReader, series: u32, topic: usize, shift: u64) -> RowEdit 
 impl Layout {
     /// Where `timestamp_sample` lies: PX4's time of measurement, on the same clock as `timestamp`.
     fn sample_time(&self) -> Option<usize> {
-        let place = self.place("timestamp_sample")?;
-        place.is_scalar(rovelog_core::Scalar::UInt64).then_some(place.offset)
+        let place = self.record.place("timestamp_sample")?;
+        place.is_scalar(rovelog_core::Scalar::UInt64).then_some(place.offset())
     }
 }

@@ -181,8 +181,9 @@ impl RowBuffer {
     /// # Errors
     /// Where there is no such field.
     pub fn place(&self, path: &str) -> Result<Place, UlogError> {
-        let missing = || encode::bad_value(path, format!("{} has no such field", self.layout.schema.name));
-        self.layout.place(path).ok_or_else(missing)
+        let missing =
+            || encode::bad_value(path, format!("{} has no such field", self.layout.record.schema().name));
+        self.layout.record.place(path).ok_or_else(missing)
     }
 
     /// Sets a number or truth value.
@@ -207,15 +208,16 @@ impl RowBuffer {
         len: Option<usize>,
         values: &[T],
     ) -> Result<(), UlogError> {
-        if place.scalar != Some(T::SCALAR) || place.len != len {
+        if place.scalar() != Some(T::SCALAR) || place.elements() != len {
             return Err(self.mismatch(place, T::SCALAR.name(), len));
         }
         self.value.clear();
         for value in values {
             value.to_wire(&mut self.value);
         }
-        let end = place.offset + self.value.len();
-        match self.bytes.get_mut(place.offset..end) {
+        let at = place.offset();
+        let end = at + self.value.len();
+        match self.bytes.get_mut(at..end) {
             Some(field) => field.copy_from_slice(&self.value),
             // The place is one of another topic.
             None => return Err(self.mismatch(place, T::SCALAR.name(), len)),
@@ -228,9 +230,9 @@ impl RowBuffer {
     /// # Errors
     /// Where the field is not text, or the text is longer than it.
     pub fn set_text(&mut self, place: Place, text: &str) -> Result<(), UlogError> {
-        let len = place.len.unwrap_or(1);
-        let fits = place.scalar.is_none() && text.len() <= len;
-        match self.bytes.get_mut(place.offset..place.offset + len).filter(|_| fits) {
+        let len = place.elements().unwrap_or(1);
+        let fits = place.scalar().is_none() && text.len() <= len;
+        match self.bytes.get_mut(place.offset()..place.offset() + len).filter(|_| fits) {
             Some(field) => {
                 field.fill(0);
                 field[..text.len()].copy_from_slice(text.as_bytes());
@@ -243,8 +245,8 @@ impl RowBuffer {
     fn mismatch(&self, place: Place, got: &str, len: Option<usize>) -> UlogError {
         let shape =
             |name: &str, len: Option<usize>| len.map_or(name.to_owned(), |len| format!("{name}[{len}]"));
-        let want = shape(place.scalar.map_or("char", rovelog_core::Scalar::name), place.len);
-        let field = format!("byte {} of {}", place.offset, self.layout.schema.name);
+        let want = shape(place.scalar().map_or("char", rovelog_core::Scalar::name), place.elements());
+        let field = format!("byte {} of {}", place.offset(), self.layout.record.schema().name);
         encode::bad_value(&field, format!("{} was given for {want}", shape(got, len)))
     }
 }

@@ -1,12 +1,11 @@
 //! Values into bytes.
 
-use rovelog_core::text::count;
 use std::borrow::Cow;
 
-use rovelog_core::{Scalar, Value};
+use rovelog_core::Value;
+use rovelog_core::layout::{encode_scalar, scalar_of};
 
 use crate::error::UlogError;
-use crate::layout::{Layout, Slot, SlotKind};
 use crate::message::KeyValue;
 use crate::row::Number;
 use crate::schema::{Basic, TypeName, split_key};
@@ -154,34 +153,16 @@ impl InfoValue for Value {
             scalar => std::slice::from_ref(scalar),
         };
         let ty = elements.first().and_then(scalar_of).ok_or_else(no_type)?;
-        let mut bytes = vec![0; elements.len() * ty.size()];
-        for (element, bytes) in elements.iter().zip(bytes.chunks_mut(ty.size())) {
+        let mut bytes = Vec::with_capacity(elements.len() * ty.size());
+        for element in elements {
             if scalar_of(element) != Some(ty) {
                 return Err(no_type());
             }
-            scalar(ty, element, bytes)?;
+            encode_scalar(ty, element, &mut bytes).ok_or_else(no_type)?;
         }
         let array = matches!(self, Value::List(_));
         Ok(Encoded { ty: Basic::Scalar(ty), array, bytes: bytes.into() })
     }
-}
-
-/// The scalar that a value is by its own width.
-fn scalar_of(value: &Value) -> Option<Scalar> {
-    Some(match value {
-        Value::Bool(_) => Scalar::Bool,
-        Value::Int(_, 8) => Scalar::Int8,
-        Value::Int(_, 16) => Scalar::Int16,
-        Value::Int(_, 32) => Scalar::Int32,
-        Value::Int(_, 64) => Scalar::Int64,
-        Value::UInt(_, 8) => Scalar::UInt8,
-        Value::UInt(_, 16) => Scalar::UInt16,
-        Value::UInt(_, 32) => Scalar::UInt32,
-        Value::UInt(_, 64) => Scalar::UInt64,
-        Value::F32(_) => Scalar::Float32,
-        Value::F64(_) => Scalar::Float64,
-        _ => return None,
-    })
 }
 
 /// The value of a parameter: `int32_t` or `float`, nothing else.
@@ -218,140 +199,6 @@ impl From<f32> for ParameterValue {
     fn from(value: f32) -> Self {
         Self::Float(value)
     }
-}
-
-/// Writes the fields of `row` to `out`, which is zeroed and as long as the layout, trimmed or full.
-pub(super) fn row(layout: &Layout, row: &Value, out: &mut [u8]) -> Result<(), UlogError> {
-    fields(layout, row, out).map_err(|(path, why)| UlogError::BadValue { field: path, why })
-}
-
-/// What does not fit, with the path to it, which grows on the way out.
-type Misfit = (String, String);
-
-/// The recursion follows the layout, whose depth is limited.
-fn fields(layout: &Layout, value: &Value, out: &mut [u8]) -> Result<(), Misfit> {
-    let name = || layout.schema.name.clone();
-    let Value::Struct(values) = value else {
-        return Err((name(), "its value is a struct with its fields".into()));
-    };
-    for (i, (field, slot)) in layout.schema.fields.iter().zip(&layout.slots).enumerate() {
-        // In the order of the format they are found at once.
-        let value = match values.get(i) {
-            Some((known, value)) if *known == field.name => value,
-            _ => value
-                .get(&field.name)
-                .ok_or_else(|| (field.name.to_string(), "it has no value".to_owned()))?,
-        };
-        let at = &mut out[slot.offset..];
-        self::slot(slot, value, at).map_err(|(path, why)| {
-            let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
-            (format!("{}{dot}{path}", field.name), why)
-        })?;
-    }
-    if values.len() > layout.slots.len() {
-        let unknown =
-            values.iter().find(|(name, _)| layout.schema.fields.iter().all(|field| field.name != *name));
-        let field = unknown.map_or_else(name, |(name, _)| name.to_string());
-        return Err((field, format!("{} has no such field, or it is given twice", layout.schema.name)));
-    }
-    Ok(())
-}
-
-fn slot(slot: &Slot, value: &Value, out: &mut [u8]) -> Result<(), Misfit> {
-    if slot.kind == SlotKind::Char {
-        let bytes = match value {
-            Value::Text(text) => text.as_bytes(),
-            Value::Bytes(bytes) => bytes,
-            other => return misfit(other, "text"),
-        };
-        let len = slot.len.unwrap_or(1);
-        if bytes.len() > len {
-            return Err((
-                String::new(),
-                format!("char[{len}] is too short for {} of text", count(bytes.len(), "byte")),
-            ));
-        }
-        out[..bytes.len()].copy_from_slice(bytes);
-        return Ok(());
-    }
-    let Some(len) = slot.len else { return element(&slot.kind, value, out) };
-    match value {
-        Value::List(values) if values.len() == len => {
-            let size = slot.kind.size();
-            for (i, value) in values.iter().enumerate() {
-                element(&slot.kind, value, &mut out[i * size..]).map_err(|(path, why)| {
-                    let dot = if path.is_empty() { "" } else { "." };
-                    (format!("[{i}]{dot}{path}"), why)
-                })?;
-            }
-            Ok(())
-        }
-        Value::Bytes(bytes) if bytes.len() == len && slot.kind == SlotKind::Scalar(Scalar::UInt8) => {
-            out[..len].copy_from_slice(bytes);
-            Ok(())
-        }
-        Value::List(values) => {
-            Err((String::new(), format!("{} given for {len}", count(values.len(), "element"))))
-        }
-        other => misfit(other, "a list"),
-    }
-}
-
-fn element(kind: &SlotKind, value: &Value, out: &mut [u8]) -> Result<(), Misfit> {
-    match kind {
-        SlotKind::Nested(layout) => fields(layout, value, out),
-        SlotKind::Scalar(ty) => {
-            scalar(*ty, value, out).or_else(|_: UlogError| misfit(value, Basic::Scalar(*ty).name()))
-        }
-        SlotKind::Char => misfit(value, "text"),
-    }
-}
-
-fn misfit(value: &Value, want: &str) -> Result<(), Misfit> {
-    let mut json = value.to_json();
-    if json.len() > 40 {
-        json.truncate((0..=40).rev().find(|at| json.is_char_boundary(*at)).unwrap_or(0));
-        json.push_str("...");
-    }
-    Err((String::new(), format!("{json} is no value for {want}")))
-}
-
-/// Writes a number without losing anything of it: integers of any width that fit, floats as they are.
-fn scalar(ty: Scalar, value: &Value, out: &mut [u8]) -> Result<(), UlogError> {
-    let no = || bad_value("", "");
-    let integer = match *value {
-        Value::Int(v, _) => Some(i128::from(v)),
-        Value::UInt(v, _) => Some(i128::from(v)),
-        // D13: the byte of a truth value is kept where there is one.
-        Value::Bool(v) if ty == Scalar::Bool => Some(v.into()),
-        _ => None,
-    };
-    macro_rules! put {
-        ($ty:ty) => {{
-            let value = integer.and_then(|v| <$ty>::try_from(v).ok()).ok_or_else(no)?;
-            out[..size_of::<$ty>()].copy_from_slice(&value.to_le_bytes());
-        }};
-    }
-    match ty {
-        Scalar::Bool | Scalar::UInt8 => put!(u8),
-        Scalar::Int8 => put!(i8),
-        Scalar::Int16 => put!(i16),
-        Scalar::UInt16 => put!(u16),
-        Scalar::Int32 => put!(i32),
-        Scalar::UInt32 => put!(u32),
-        Scalar::Int64 => put!(i64),
-        Scalar::UInt64 => put!(u64),
-        Scalar::Float32 => match value {
-            Value::F32(v) => out[..4].copy_from_slice(&v.to_le_bytes()),
-            _ => return Err(no()),
-        },
-        Scalar::Float64 => match *value {
-            Value::F64(v) => out[..8].copy_from_slice(&v.to_le_bytes()),
-            Value::F32(v) => out[..8].copy_from_slice(&f64::from(v).to_le_bytes()),
-            _ => return Err(no()),
-        },
-    }
-    Ok(())
 }
 
 /// Every key and every part fits a message.

@@ -342,8 +342,10 @@ impl<W: Write> UlogWriter<W> {
         let mut bytes = std::mem::take(&mut self.row);
         let layout = self.tables.layout(topic.msg_id)?;
         bytes.clear();
-        bytes.resize(layout.trimmed, 0);
-        encode::row(layout, row, &mut bytes)?;
+        layout
+            .record
+            .encode(row, &mut bytes)
+            .map_err(|misfit| encode::bad_value(&misfit.path, misfit.why))?;
         let time = timestamp(layout, &bytes);
         self.put_row(topic.msg_id, &bytes, time)?;
         self.row = bytes;
@@ -358,7 +360,7 @@ impl<W: Write> UlogWriter<W> {
         let layout = self.tables.layout(topic.msg_id)?;
         if row.len() != layout.trimmed && row.len() != layout.full {
             let (trimmed, full) = (layout.trimmed, layout.full);
-            let topic = layout.schema.name.clone();
+            let topic = layout.record.schema().name.clone();
             return Err(UlogError::RowSize { topic, got: row.len(), trimmed, full });
         }
         let row = &row[..layout.trimmed];

@@ -1,0 +1,143 @@
+//! Definitions as layouts, by which messages are measured and decoded.
+
+use std::sync::Arc;
+
+use rovelog_core::Scalar;
+use rovelog_core::layout::{Element, Encoding, Layout, Len, MAX_VALUES};
+
+use super::text::{Array, Primitive};
+use super::types::{DefinitionError, Types};
+
+impl Types {
+    /// The layout of the root, by which its messages are measured, decoded and put into columns.
+    ///
+    /// # Errors
+    /// Where a message would have more values than any payload holds bytes for.
+    pub fn layout(&self) -> Result<Arc<Layout>, DefinitionError> {
+        let mut layouts: Vec<Arc<Layout>> = Vec::with_capacity(self.list.len());
+        for ty in &self.list {
+            let mut builder = Layout::builder(ty.name.clone());
+            for (field, nested) in ty.message.fields.iter().zip(&ty.fields) {
+                let one = match nested {
+                    Some(index) => Element::Struct(Arc::clone(&layouts[*index])),
+                    None => element(&field.ty),
+                };
+                builder.field(field.name.as_str(), one, field.array.into(), field.spelled());
+            }
+            let layout = builder.finish();
+            if layout.values() > MAX_VALUES || layout.min_size() > u64::from(u32::MAX) {
+                let what = "a record would have more values or bytes than a payload can hold";
+                return Err(DefinitionError::TooLarge { name: ty.name.clone(), what });
+            }
+            layouts.push(Arc::new(layout));
+        }
+        layouts.pop().ok_or(DefinitionError::Empty)
+    }
+}
+
+impl From<Array> for Len {
+    fn from(array: Array) -> Self {
+        match array {
+            Array::One => Self::One,
+            Array::Fixed(len) => Self::Fixed(len),
+            Array::Any => Self::Counted,
+        }
+    }
+}
+
+/// What a primitive's word means (section 6.3). Arrays of `uint8` and `char` are bytes.
+fn element(word: &str) -> Element {
+    match Primitive::named(word) {
+        Some(Primitive::Bool) => Element::Scalar(Scalar::Bool),
+        Some(Primitive::Int8) => Element::Scalar(Scalar::Int8),
+        Some(Primitive::UInt8) | None => Element::Byte,
+        Some(Primitive::Int16) => Element::Scalar(Scalar::Int16),
+        Some(Primitive::UInt16) => Element::Scalar(Scalar::UInt16),
+        Some(Primitive::Int32) => Element::Scalar(Scalar::Int32),
+        Some(Primitive::UInt32) => Element::Scalar(Scalar::UInt32),
+        Some(Primitive::Int64) => Element::Scalar(Scalar::Int64),
+        Some(Primitive::UInt64) => Element::Scalar(Scalar::UInt64),
+        Some(Primitive::Float32) => Element::Scalar(Scalar::Float32),
+        Some(Primitive::Float64) => Element::Scalar(Scalar::Float64),
+        Some(Primitive::Time) => Element::Time,
+        Some(Primitive::Duration) => Element::Duration,
+        Some(Primitive::String) => Element::Text(Encoding::Bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rovelog_core::layout::{DecodeError, Fit};
+
+    use super::*;
+
+    fn plan(text: &str) -> Arc<Layout> {
+        Types::resolve("a/A", text.as_bytes(), 64, &|_| None).unwrap().layout().unwrap()
+    }
+
+    #[test]
+    fn payloads_are_measured_exactly() {
+        let fixed = plan("int16 a\ntime t\nfloat64[2] f");
+        assert_eq!(fixed.size(), Some(26));
+        assert_eq!(fixed.fit(&[0; 26]), Fit::Exact);
+        assert_eq!(fixed.fit(&[0; 27]), Fit::Surplus(1));
+        assert_eq!(fixed.fit(&[0; 25]), Fit::Short(0));
+
+        let open = plan("int8 a\nstring s\nB[] b\n===\nMSG: a/B\nstring[2] n\nuint8[] d");
+        assert_eq!(open.size(), None);
+        let payload = b"\x07\x02\0\0\0hi\x01\0\0\0\x01\0\0\0x\0\0\0\0\x02\0\0\0zz";
+        assert_eq!(open.fit(payload), Fit::Exact);
+        for len in 0..payload.len() {
+            assert!(matches!(open.fit(&payload[..len]), Fit::Short(at) if at <= len as u64), "{len}");
+        }
+        assert_eq!(open.fit(b"\0\0\0\0\0\0\0\0\0?"), Fit::Surplus(1));
+        assert_eq!(open.fit(b"\0\xff\xff\xff\xff"), Fit::Short(1));
+    }
+
+    #[test]
+    fn types_without_fields_take_no_bytes() {
+        let empty = plan("B[] b\nB[3] c\nB d\n===\nMSG: a/B\n");
+        assert_eq!(empty.fit(&[9, 0, 0, 0]), Fit::Exact);
+        // Its values would be as many as the count says.
+        let hostile: String = (0..40)
+            .fold("T0[] t".to_owned(), |text, i| format!("{text}\n===\nMSG: a/T{i}\nT{0} a\nT{0} b", i + 1))
+            + "\n===\nMSG: a/T40\n";
+        let types = Types::resolve("a/A", hostile.as_bytes(), 64, &|_| None).unwrap();
+        assert!(matches!(types.layout(), Err(DefinitionError::TooLarge { .. })));
+        let types = Types::resolve("a/A", b"float64[4294967295] a", 64, &|_| None).unwrap();
+        assert!(types.layout().is_err());
+    }
+
+    fn json(text: &str, payload: &[u8]) -> String {
+        let (value, used) = plan(text).value(payload).unwrap();
+        assert_eq!(used, payload.len());
+        value.to_json()
+    }
+
+    #[test]
+    fn every_primitive_is_decoded() {
+        assert_eq!(
+            json(
+                "byte by\nchar ch\nbool b\nint64 i\nfloat32 f\ntime t\nduration d\nstring s",
+                b"\xff\xff\x02\xff\xff\xff\xff\xff\xff\xff\xff\0\0\xc0\x7f\x01\0\0\0\x02\0\0\0\xff\xff\xff\xff\x03\0\0\0\x02\0\0\0hi",
+            ),
+            r#"{"by":-1,"ch":255,"b":true,"i":"-1","f":"NaN","t":{"sec":1,"nsec":2},"d":{"sec":-1,"nsec":3},"s":"hi"}"#
+        );
+        assert_eq!(
+            json(
+                "uint8[] a\nint8[2] b\nuint16[] c\nstring[1] s\nB[] e\n===\nMSG: a/B\nbool x",
+                b"\x02\0\0\0\x01\x02\xff\x01\x01\0\0\0\x05\0\x01\0\0\0\xff\x01\0\0\0\x01"
+            ),
+            r#"{"a":"AQI=","b":[-1,1],"c":[5],"s":["/w=="],"e":[{"x":true}]}"#
+        );
+    }
+
+    #[test]
+    fn counts_are_not_believed() {
+        let list = plan("float64[] f");
+        assert_eq!(list.value(b"\xff\xff\xff\xff\0").unwrap_err(), DecodeError::Short(4));
+        let empty = plan("B[] b\n===\nMSG: a/B\n");
+        assert_eq!(empty.value(b"\xff\xff\xff\xff").unwrap_err(), DecodeError::TooMany(4));
+        assert!(empty.value(b"\x03\0\0\0").is_ok());
+    }
+}

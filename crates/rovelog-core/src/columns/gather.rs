@@ -1,0 +1,502 @@
+//! Records of one size, gathered column by column: the fast path.
+//!
+//! A [`Plan`] is compiled once from the layout. [`Gathered`] then copies records column by column: a few hundred at a time,
+//! while they are still in the processor's cache, into buffers that are reused once the consumer has let go of the last
+//! batch.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::types::Int64Type;
+use arrow_array::{
+    ArrayRef, BooleanArray, FixedSizeListArray, PrimitiveArray, RecordBatch, RecordBatchOptions, StringArray,
+    StructArray,
+};
+use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
+
+use super::{TIME_COLUMN, arrow_type, column, copy, numbers, path_of};
+use crate::layout::{Element, Layout, Len, Slot, up_to_nul};
+use crate::room::Room;
+use crate::wire::U64Le;
+use crate::{Scalar, Select};
+
+/// How the rows of a topic become columns.
+#[derive(Debug)]
+pub struct Plan {
+    schema: SchemaRef,
+    parts: Vec<Part>,
+    leaves: Vec<Leaf>,
+}
+
+/// A column, as a tree over the leaves.
+#[derive(Debug)]
+enum Part {
+    Leaf(usize),
+    Struct(Fields, Vec<Part>),
+    /// A fixed number of elements, each a part.
+    List(Arc<Field>, usize, Box<Part>),
+}
+
+/// Bytes to copy from each row.
+#[derive(Debug)]
+struct Leaf {
+    kind: LeafKind,
+    /// Offsets of the pieces within a row; one, but for fields of arrays of structs.
+    pieces: Vec<usize>,
+    /// Bytes of a piece.
+    run: usize,
+    /// How many leaves from this one on are numbers of four bytes side by side, copied together.
+    together: usize,
+}
+
+/// Leaves that are copied together at most.
+const TOGETHER: usize = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LeafKind {
+    Number(Scalar),
+    Bool,
+    Text,
+}
+
+impl Plan {
+    /// The plan for records with this layout, the fields that are selected; `metadata` goes into the Arrow schema. `None`
+    /// where records differ in size.
+    pub fn new(layout: &Layout, select: &Select, metadata: HashMap<String, String>) -> Option<Self> {
+        layout.size()?;
+        let mut leaves = Vec::new();
+        let (mut fields, parts) = compile_fields(layout, "", select, &[0], &mut leaves)?;
+        fields.insert(0, Arc::new(Field::new(TIME_COLUMN, DataType::Int64, true)));
+        for first in 0..leaves.len() {
+            let neighbours = leaves[first..].windows(2).take_while(|pair| pair[0].is_beside(&pair[1]));
+            leaves[first].together = (1 + neighbours.count()).min(TOGETHER);
+        }
+        Some(Self { schema: Arc::new(Schema::new_with_metadata(fields, metadata)), parts, leaves })
+    }
+
+    /// The schema of the batches.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+/// Compiles the selected fields of a layout that occurs at `bases` within a record.
+fn compile_fields(
+    layout: &Layout,
+    path: &str,
+    select: &Select,
+    bases: &[usize],
+    leaves: &mut Vec<Leaf>,
+) -> Option<(Vec<Arc<Field>>, Vec<Part>)> {
+    let (mut fields, mut parts) = (Vec::new(), Vec::new());
+    for (field, slot) in layout.fields() {
+        let path = path_of(path, field);
+        if select.keeps_field(&path) {
+            let (data_type, part) = compile(slot, &path, select, bases, leaves)?;
+            fields.push(column(field, data_type));
+            parts.push(part);
+        }
+    }
+    Some((fields, parts))
+}
+
+/// Compiles a field; `None` for what [`Appended`](super::Appended) alone can hold.
+fn compile(
+    slot: &Slot,
+    path: &str,
+    select: &Select,
+    bases: &[usize],
+    leaves: &mut Vec<Leaf>,
+) -> Option<(DataType, Part)> {
+    let offset = slot.offset?;
+    let at: Vec<usize> = bases.iter().map(|base| base + offset).collect();
+    let len = match slot.len {
+        Len::One => None,
+        Len::Fixed(len) => Some(usize::try_from(len).ok()?),
+        Len::Counted | Len::Field(_) => return None,
+    };
+    Some(match &slot.element {
+        Element::Scalar(scalar) => {
+            // Truth values as their bytes, where they are asked for.
+            let is_byte = *scalar == Scalar::Bool && select.bool_bytes;
+            let scalar = if is_byte { Scalar::Int8 } else { *scalar };
+            let run = scalar.size() * len.unwrap_or(1);
+            let kind = if scalar == Scalar::Bool { LeafKind::Bool } else { LeafKind::Number(scalar) };
+            leaves.push(Leaf { kind, pieces: at, run, together: 1 });
+            listed(arrow_type(scalar), Part::Leaf(leaves.len() - 1), len)?
+        }
+        Element::Char => {
+            leaves.push(Leaf { kind: LeafKind::Text, pieces: at, run: len.unwrap_or(1), together: 1 });
+            (DataType::Utf8, Part::Leaf(leaves.len() - 1))
+        }
+        Element::Struct(inner) => {
+            let size = usize::try_from(inner.full_size()?).ok()?;
+            let elements = len.unwrap_or(1);
+            let at: Vec<usize> = at.iter().flat_map(|at| (0..elements).map(move |i| at + i * size)).collect();
+            let (fields, parts) = compile_fields(inner, path, select, &at, leaves)?;
+            let fields = Fields::from(fields);
+            listed(DataType::Struct(fields.clone()), Part::Struct(fields, parts), len)?
+        }
+        _ => return None,
+    })
+}
+
+/// Wraps a part as a list of fixed size where there is a length.
+fn listed(data_type: DataType, part: Part, len: Option<usize>) -> Option<(DataType, Part)> {
+    let Some(len) = len else { return Some((data_type, part)) };
+    let item = Arc::new(Field::new_list_field(data_type, false));
+    let size = i32::try_from(len).ok()?;
+    Some((DataType::FixedSizeList(Arc::clone(&item), size), Part::List(item, len, Box::new(part))))
+}
+
+/// Where the times of rows come from.
+#[derive(Clone, Copy, Debug)]
+pub enum Times<'a> {
+    /// Each row holds unsigned microseconds of 64 bits at this offset; what nanoseconds cannot hold is null.
+    MicrosAt(usize),
+    /// Nanoseconds, one per row; `None` is null.
+    Given(&'a [Option<i64>]),
+}
+
+/// Rows that are copied column by column at a time: few enough to stay in the first-level cache.
+pub(super) const GROUP: usize = 128;
+
+/// Gathered that are being filled.
+#[derive(Debug)]
+pub struct Gathered {
+    plan: Arc<Plan>,
+    times: Room,
+    /// Which rows have a time; empty as long as all have.
+    timed: Vec<bool>,
+    stores: Vec<Store>,
+    rows: usize,
+}
+
+#[derive(Debug)]
+enum Store {
+    Number(Room),
+    Bool(BooleanBufferBuilder),
+    Text { offsets: Vec<i32>, bytes: Vec<u8> },
+}
+
+impl Gathered {
+    /// Empty columns.
+    pub fn new(plan: Arc<Plan>) -> Self {
+        Self::with_rows(plan, 0)
+    }
+
+    /// Empty columns with room for `rows` rows, so that columns that keep all of them are allocated once.
+    pub fn with_rows(plan: Arc<Plan>, rows: usize) -> Self {
+        let store = |leaf: &Leaf| match leaf.kind {
+            LeafKind::Number(_) => Store::Number(Room::with_bytes(rows * leaf.pieces.len() * leaf.run)),
+            LeafKind::Bool => Store::Bool(BooleanBufferBuilder::new(rows * leaf.pieces.len() * leaf.run)),
+            LeafKind::Text => Store::Text { offsets: vec![0], bytes: Vec::new() },
+        };
+        let stores = plan.leaves.iter().map(store).collect();
+        let times = Room::with_bytes(rows * size_of::<i64>());
+        Self { plan, times, timed: Vec::new(), stores, rows: 0 }
+    }
+
+    /// Makes room for so many rows altogether.
+    pub fn reserve(&mut self, rows: usize) {
+        for (leaf, store) in self.plan.leaves.iter().zip(&mut self.stores) {
+            if let Store::Number(room) = store {
+                room.reserve(rows * leaf.pieces.len() * leaf.run);
+            }
+        }
+        self.times.reserve(rows * size_of::<i64>());
+    }
+
+    /// The rows gathered so far.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Gathers rows that begin at `starts` within `data`.
+    ///
+    /// # Panics
+    /// Where a row passes the end of `data`: rows are checked against their layout before.
+    pub fn gather(&mut self, data: &[u8], starts: &[usize], times: Times<'_>) {
+        for (group, starts) in starts.chunks(GROUP).enumerate() {
+            match times {
+                Times::MicrosAt(offset) => self.gather_micros(data, starts, offset),
+                Times::Given(times) => self.gather_times(&times[group * GROUP..][..starts.len()]),
+            }
+            let (mut leaves, mut stores) = (&self.plan.leaves[..], &mut self.stores[..]);
+            while let Some(leaf) = leaves.first() {
+                match leaf.together {
+                    4 => leaf.neighbours::<4>(data, starts, stores),
+                    3 => leaf.neighbours::<3>(data, starts, stores),
+                    2 => leaf.neighbours::<2>(data, starts, stores),
+                    _ => leaf.gather(data, starts, &mut stores[0]),
+                }
+                leaves = &leaves[leaf.together..];
+                stores = &mut stores[leaf.together..];
+            }
+            self.rows += starts.len();
+        }
+    }
+
+    fn gather_micros(&mut self, data: &[u8], starts: &[usize], offset: usize) {
+        let (out, _) = self.times.extend(size_of::<i64>() * starts.len()).as_chunks_mut::<8>();
+        let mut out_of_range = false;
+        for (out, start) in out.iter_mut().zip(starts) {
+            let micros = U64Le::first(&data[start + offset..]).expect("a row is whole").get();
+            out_of_range |= micros > i64::MAX as u64 / 1000;
+            *out = micros.wrapping_mul(1000).to_ne_bytes();
+        }
+        if out_of_range || !self.timed.is_empty() {
+            let micros = |start: &usize| U64Le::first(&data[start + offset..]).map(U64Le::get);
+            let timed = starts.iter().map(|start| micros(start).is_some_and(|m| m <= i64::MAX as u64 / 1000));
+            self.timed.resize(self.rows, true);
+            self.timed.extend(timed);
+        }
+    }
+
+    fn gather_times(&mut self, times: &[Option<i64>]) {
+        if times.iter().any(Option::is_none) || !self.timed.is_empty() {
+            self.timed.resize(self.rows, true);
+            self.timed.extend(times.iter().map(Option::is_some));
+        }
+        let (out, _) = self.times.extend(size_of::<i64>() * times.len()).as_chunks_mut::<8>();
+        for (out, time) in out.iter_mut().zip(times) {
+            *out = time.unwrap_or(0).to_ne_bytes();
+        }
+    }
+
+    /// The rows gathered so far as a batch; the columns are empty again.
+    ///
+    /// # Errors
+    /// Where texts of more than 2 GiB were gathered.
+    pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
+        let rows = std::mem::take(&mut self.rows);
+        let valid = std::mem::take(&mut self.timed);
+        let nulls = (!valid.is_empty()).then(|| NullBuffer::from(valid));
+        let times = ScalarBuffer::<i64>::from(self.times.lend());
+        let plan = Arc::clone(&self.plan);
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(1 + plan.parts.len());
+        arrays.push(Arc::new(PrimitiveArray::<Int64Type>::new(times, nulls)));
+        let leaves: Result<Vec<ArrayRef>, ArrowError> =
+            plan.leaves.iter().zip(&mut self.stores).map(|(leaf, store)| leaf.finish(store)).collect();
+        let leaves = leaves?;
+        for part in &plan.parts {
+            arrays.push(assemble(part, rows, &leaves)?);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(plan.schema(), arrays, &options)
+    }
+}
+
+impl Store {
+    /// Room for `bytes` more of numbers.
+    fn extend(&mut self, bytes: usize) -> &mut [u8] {
+        match self {
+            Self::Number(room) => room.extend(bytes),
+            _ => unreachable!("stores follow the leaves"),
+        }
+    }
+}
+
+impl Leaf {
+    /// Whether `next` is the next number of four bytes of the same struct.
+    fn is_beside(&self, next: &Self) -> bool {
+        let cell = |leaf: &Self| matches!(leaf.kind, LeafKind::Number(_)) && leaf.run == 4;
+        let beside = |at: &[usize], next: &[usize]| matches!((at, next), ([a], [b]) if a + 4 == *b);
+        cell(self) && cell(next) && beside(&self.pieces, &next.pieces)
+    }
+
+    /// Gathers this leaf and those beside it.
+    fn neighbours<const K: usize>(&self, data: &[u8], starts: &[usize], stores: &mut [Store]) {
+        let stores = stores.first_chunk_mut::<K>().expect("there are as many leaves");
+        let columns = stores.each_mut().map(|store| store.extend(4 * starts.len()));
+        copy::neighbours(data, starts, self.pieces[0], columns);
+    }
+
+    fn gather(&self, data: &[u8], starts: &[usize], store: &mut Store) {
+        match store {
+            Store::Number(room) => {
+                self.copy(data, starts, room.extend(starts.len() * self.pieces.len() * self.run));
+            }
+            Store::Bool(bits) => {
+                if let ([piece], 1) = (&self.pieces[..], self.run) {
+                    bits.append_packed_range(0..starts.len(), &copy::truths(data, starts, *piece));
+                } else {
+                    self.each(data, starts, |bytes| bytes.iter().for_each(|byte| bits.append(*byte != 0)));
+                }
+            }
+            Store::Text { offsets, bytes } => self.each(data, starts, |piece| {
+                push_text(piece, bytes);
+                offsets.push(i32::try_from(bytes.len()).unwrap_or(i32::MAX));
+            }),
+        }
+    }
+
+    /// Hands the pieces of each row to `take`.
+    fn each(&self, data: &[u8], starts: &[usize], mut take: impl FnMut(&[u8])) {
+        for start in starts {
+            for piece in &self.pieces {
+                take(&data[start + piece..][..self.run]);
+            }
+        }
+    }
+
+    /// Copies the pieces of each row to `out`, one behind the other.
+    fn copy(&self, data: &[u8], starts: &[usize], out: &mut [u8]) {
+        if self.run == 0 {
+            return;
+        }
+        let [piece] = self.pieces[..] else {
+            let mut out = out.chunks_exact_mut(self.run);
+            self.each(data, starts, |bytes| out.next().expect("as many pieces").copy_from_slice(bytes));
+            return;
+        };
+        match self.run {
+            1 => copy::fixed::<1>(data, starts, piece, out),
+            2 => copy::fixed::<2>(data, starts, piece, out),
+            4 => copy::fixed::<4>(data, starts, piece, out),
+            8 => copy::fixed::<8>(data, starts, piece, out),
+            12 => copy::fixed::<12>(data, starts, piece, out),
+            16 => copy::fixed::<16>(data, starts, piece, out),
+            run => {
+                for (out, start) in out.chunks_exact_mut(run).zip(starts) {
+                    out.copy_from_slice(&data[start + piece..][..run]);
+                }
+            }
+        }
+    }
+
+    fn finish(&self, store: &mut Store) -> Result<ArrayRef, ArrowError> {
+        Ok(match store {
+            Store::Number(room) => {
+                let LeafKind::Number(scalar) = self.kind else { unreachable!("stores follow the leaves") };
+                numbers(scalar, room.lend())
+            }
+            Store::Bool(bits) => Arc::new(BooleanArray::new(bits.finish(), None)),
+            Store::Text { offsets, bytes } => {
+                if i32::try_from(bytes.len()).is_err() {
+                    let why = "more than 2 GiB of text in one column: read it in batches".to_owned();
+                    return Err(ArrowError::InvalidArgumentError(why));
+                }
+                let offsets = OffsetBuffer::new(std::mem::replace(offsets, vec![0]).into());
+                Arc::new(StringArray::try_new(offsets, Buffer::from_vec(std::mem::take(bytes)), None)?)
+            }
+        })
+    }
+}
+
+/// Text up to the first NUL; what is not UTF-8 is replaced.
+fn push_text(bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(String::from_utf8_lossy(up_to_nul(bytes)).as_bytes());
+}
+
+/// The array of a part with `len` elements.
+fn assemble(part: &Part, len: usize, leaves: &[ArrayRef]) -> Result<ArrayRef, ArrowError> {
+    Ok(match part {
+        Part::Leaf(leaf) => Arc::clone(&leaves[*leaf]),
+        Part::Struct(fields, parts) if parts.is_empty() => {
+            debug_assert!(fields.is_empty());
+            Arc::new(StructArray::new_empty_fields(len, None))
+        }
+        Part::Struct(fields, parts) => {
+            let arrays: Result<_, _> = parts.iter().map(|part| assemble(part, len, leaves)).collect();
+            Arc::new(StructArray::try_new(fields.clone(), arrays?, None)?)
+        }
+        Part::List(item, size, part) => {
+            let values = assemble(part, len * size, leaves)?;
+            // Without elements only a null buffer can tell how many lists there are.
+            let nulls = (*size == 0).then(|| NullBuffer::new_valid(len));
+            let size = i32::try_from(*size).expect("arrays have at most 65535 elements");
+            Arc::new(FixedSizeListArray::try_new(Arc::clone(item), size, values, nulls)?)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Array as _;
+    use arrow_array::cast::AsArray as _;
+    use arrow_array::types::{UInt8Type, UInt16Type, UInt32Type};
+
+    use super::*;
+
+    fn add(builder: &mut crate::layout::Builder, name: &str, element: Element, len: Len) {
+        builder.field(name, element, len, String::new());
+    }
+
+    fn plan() -> Arc<Plan> {
+        let mut inner = Layout::builder("inner");
+        add(&mut inner, "a", Element::Scalar(Scalar::UInt8), Len::One);
+        add(&mut inner, "ok", Element::Scalar(Scalar::Bool), Len::One);
+        let mut outer = Layout::builder("outer");
+        add(&mut outer, "x", Element::Scalar(Scalar::UInt16), Len::One);
+        add(&mut outer, "e", Element::Struct(Arc::new(inner.finish())), Len::Fixed(2));
+        add(&mut outer, "s", Element::Char, Len::Fixed(3));
+        add(&mut outer, "none", Element::Scalar(Scalar::Float64), Len::Fixed(0));
+        Arc::new(Plan::new(&outer.finish(), &Select::all(), HashMap::new()).unwrap())
+    }
+
+    const ROWS: &[u8] = b"\x01\x00\x05\x00\x06\x01ab\0\x02\x01\x07\x02\x08\x00\xff\0x";
+
+    #[test]
+    fn rows_become_columns() {
+        let mut columns = Gathered::new(plan());
+        columns.gather(ROWS, &[0, 9], Times::Given(&[Some(10), None]));
+        let batch = columns.finish().unwrap();
+        assert_eq!(batch.num_rows(), 2);
+        let times = batch.column(0).as_primitive::<Int64Type>();
+        assert_eq!(times.iter().collect::<Vec<_>>(), [Some(10), None]);
+        assert_eq!(batch.column(1).as_primitive::<UInt16Type>().values(), &[1, 258]);
+        let e = batch.column(2).as_fixed_size_list().values().as_struct();
+        assert_eq!(e.column(0).as_primitive::<UInt8Type>().values(), &[5, 6, 7, 8]);
+        let ok: Vec<_> = e.column(1).as_boolean().iter().flatten().collect();
+        assert_eq!(ok, [false, true, true, false]);
+        let texts: Vec<_> = batch.column(3).as_string::<i32>().iter().flatten().collect();
+        assert_eq!(texts, ["ab", "\u{fffd}"]);
+        assert_eq!(batch.column(4).len(), 2);
+    }
+
+    #[test]
+    fn neighbours_and_truths_are_gathered_like_all_others() {
+        // Rows of one to six numbers of four bytes, then a truth value; more rows than a group has.
+        for fields in 1..=6 {
+            let mut layout = Layout::builder("row");
+            for i in 0..fields {
+                add(&mut layout, &format!("n{i}"), Element::Scalar(Scalar::UInt32), Len::One);
+            }
+            add(&mut layout, "b", Element::Scalar(Scalar::Bool), Len::One);
+            let plan = Plan::new(&layout.finish(), &Select::all(), HashMap::new()).unwrap();
+            let (size, rows) = (4 * fields + 1, GROUP + 13);
+            let data: Vec<u8> = (0..size * rows).map(|i| (i % 3 * i).to_le_bytes()[0]).collect();
+            let starts: Vec<_> = (0..rows).map(|row| row * size).collect();
+            let mut columns = Gathered::new(Arc::new(plan));
+            columns.gather(&data, &starts, Times::Given(&vec![Some(0); rows]));
+            let batch = columns.finish().unwrap();
+            for (row, start) in starts.iter().enumerate() {
+                for i in 0..fields {
+                    let want = u32::from_le_bytes(*data[start + 4 * i..].first_chunk().unwrap());
+                    assert_eq!(batch.column(1 + i).as_primitive::<UInt32Type>().value(row), want);
+                }
+                let truth = batch.column(1 + fields).as_boolean().value(row);
+                assert_eq!(truth, data[start + 4 * fields] != 0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_buffer_is_reused_when_its_batch_is_gone_and_never_before() {
+        let mut columns = Gathered::new(plan());
+        let mut address = |rows: &[usize]| {
+            columns.gather(ROWS, rows, Times::Given(&vec![Some(0); rows.len()]));
+            let batch = columns.finish().unwrap();
+            (batch.column(1).to_data().buffers()[0].as_ptr(), batch)
+        };
+        let (first, batch) = address(&[0]);
+        drop(batch);
+        let (second, kept) = address(&[9]);
+        assert_eq!(first, second);
+        let (third, _) = address(&[0]);
+        assert_ne!(second, third);
+        assert_eq!(kept.column(1).as_primitive::<UInt16Type>().values(), &[258]);
+    }
+}

@@ -1,0 +1,85 @@
+//! Numbers as values, and back.
+
+use super::Number;
+use crate::{Scalar, Value};
+
+/// The value of a scalar at the start of `bytes`.
+///
+/// # Panics
+/// Where there are fewer bytes than it has.
+#[inline]
+pub fn scalar_value(scalar: Scalar, bytes: &[u8]) -> Value {
+    macro_rules! read {
+        ($ty:ty) => {
+            <$ty>::from_wire(bytes).expect("as many bytes as a scalar has")
+        };
+    }
+    match scalar {
+        Scalar::Bool => Value::Bool(read!(bool)),
+        Scalar::Int8 => Value::Int(read!(i8).into(), 8),
+        Scalar::UInt8 => Value::UInt(read!(u8).into(), 8),
+        Scalar::Int16 => Value::Int(read!(i16).into(), 16),
+        Scalar::UInt16 => Value::UInt(read!(u16).into(), 16),
+        Scalar::Int32 => Value::Int(read!(i32).into(), 32),
+        Scalar::UInt32 => Value::UInt(read!(u32).into(), 32),
+        Scalar::Int64 => Value::Int(read!(i64), 64),
+        Scalar::UInt64 => Value::UInt(read!(u64), 64),
+        Scalar::Float32 => Value::F32(read!(f32)),
+        Scalar::Float64 => Value::F64(read!(f64)),
+    }
+}
+
+/// The scalar that a value is by its own width.
+pub fn scalar_of(value: &Value) -> Option<Scalar> {
+    Some(match value {
+        Value::Bool(_) => Scalar::Bool,
+        Value::Int(_, 8) => Scalar::Int8,
+        Value::Int(_, 16) => Scalar::Int16,
+        Value::Int(_, 32) => Scalar::Int32,
+        Value::Int(_, 64) => Scalar::Int64,
+        Value::UInt(_, 8) => Scalar::UInt8,
+        Value::UInt(_, 16) => Scalar::UInt16,
+        Value::UInt(_, 32) => Scalar::UInt32,
+        Value::UInt(_, 64) => Scalar::UInt64,
+        Value::F32(_) => Scalar::Float32,
+        Value::F64(_) => Scalar::Float64,
+        _ => return None,
+    })
+}
+
+/// Adds the bytes of a number to `out` without losing anything of it: integers of any width that fit, floats as they are, a
+/// truth value as its byte. `None` for what is no value of `scalar`.
+pub fn encode_scalar(scalar: Scalar, value: &Value, out: &mut Vec<u8>) -> Option<()> {
+    let integer = match *value {
+        Value::Int(v, _) => Some(i128::from(v)),
+        Value::UInt(v, _) => Some(i128::from(v)),
+        // A byte that is neither 0 nor 1 is kept where there is one.
+        Value::Bool(v) if scalar == Scalar::Bool => Some(v.into()),
+        _ => None,
+    };
+    macro_rules! put {
+        ($ty:ty) => {
+            <$ty>::try_from(integer?).ok()?.to_wire(out)
+        };
+    }
+    match scalar {
+        Scalar::Bool | Scalar::UInt8 => put!(u8),
+        Scalar::Int8 => put!(i8),
+        Scalar::Int16 => put!(i16),
+        Scalar::UInt16 => put!(u16),
+        Scalar::Int32 => put!(i32),
+        Scalar::UInt32 => put!(u32),
+        Scalar::Int64 => put!(i64),
+        Scalar::UInt64 => put!(u64),
+        Scalar::Float32 => match value {
+            Value::F32(v) => v.to_wire(out),
+            _ => return None,
+        },
+        Scalar::Float64 => match *value {
+            Value::F64(v) => v.to_wire(out),
+            Value::F32(v) => f64::from(v).to_wire(out),
+            _ => return None,
+        },
+    }
+    Some(())
+}

@@ -1,0 +1,206 @@
+//! Records as values.
+
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
+
+use super::{Element, Encoding, Layout, Len, Number as _, scalar_value};
+use crate::wire::U32Le;
+use crate::{Scalar, Value};
+
+/// Values that a record may have without any byte for them: fields of types without fields.
+pub const MAX_VALUES: u64 = 1 << 20;
+
+/// The names in a time.
+static SEC: LazyLock<Arc<str>> = LazyLock::new(|| "sec".into());
+static NSEC: LazyLock<Arc<str>> = LazyLock::new(|| "nsec".into());
+
+/// Why a record cannot be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// It ends inside a field.
+    #[error("the payload ends inside a field that begins at byte {0} of it")]
+    Short(u64),
+    /// It claims more elements than bytes could be for.
+    #[error("at byte {0} of the payload, an array claims more empty elements than are sensible")]
+    TooMany(u64),
+}
+
+/// A place in a record.
+struct Cursor<'a> {
+    record: &'a [u8],
+    at: usize,
+    /// Values that may still be made.
+    budget: u64,
+}
+
+impl Layout {
+    /// The fields of a record, and how many of its bytes they are.
+    ///
+    /// # Errors
+    /// Where it ends before they do, or has lists of more empty elements than are sensible.
+    pub fn value(&self, record: &[u8]) -> Result<(Value, usize), DecodeError> {
+        let budget = MAX_VALUES + 2 * record.len() as u64;
+        let mut cursor = Cursor { record, at: 0, budget };
+        Ok((cursor.fields(self)?, cursor.at))
+    }
+
+    /// The value of field number `field` of a record.
+    ///
+    /// # Errors
+    /// As [`value`](Self::value). Where fields of variable length are before it, all of them are decoded.
+    pub fn field_value(&self, field: usize, record: &[u8]) -> Result<Value, DecodeError> {
+        let slot = &self.slots[field];
+        if let (Some(at), Len::One | Len::Fixed(_) | Len::Counted) = (slot.offset, slot.len) {
+            let budget = MAX_VALUES + 2 * record.len() as u64;
+            return Cursor { record, at, budget }.field(&slot.element, slot.len, &[]);
+        }
+        match self.value(record)?.0 {
+            Value::Struct(mut fields) => Ok(fields.swap_remove(field).1),
+            other => Ok(other),
+        }
+    }
+}
+
+impl<'a> Cursor<'a> {
+    #[inline]
+    fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
+        let bytes = self.record.get(self.at..).and_then(|rest| rest.get(..len));
+        let bytes = bytes.ok_or(DecodeError::Short(self.at as u64))?;
+        self.at += len;
+        Ok(bytes)
+    }
+
+    #[inline]
+    fn len(&mut self) -> Result<usize, DecodeError> {
+        let at = self.at as u64;
+        let len = U32Le::first(self.take(4)?).ok_or(DecodeError::Short(at))?;
+        Ok(len.get() as usize)
+    }
+
+    /// The recursion follows the layout, whose depth is limited.
+    fn fields(&mut self, layout: &Layout) -> Result<Value, DecodeError> {
+        let mut fields = Vec::with_capacity(layout.slots.len());
+        for (field, slot) in layout.fields() {
+            if slot.padding > 0 {
+                self.take(slot.padding)?;
+            }
+            let value = self.field(&slot.element, slot.len, &fields)?;
+            fields.push((Arc::clone(&field.name), value));
+        }
+        Ok(Value::Struct(fields))
+    }
+
+    #[inline]
+    fn field(
+        &mut self,
+        element: &Element,
+        len: Len,
+        before: &[(Arc<str>, Value)],
+    ) -> Result<Value, DecodeError> {
+        match (element, len) {
+            (Element::Char, _) => {
+                let len = if let Len::Fixed(len) = len { len as usize } else { 1 };
+                Ok(Value::Text(String::from_utf8_lossy(up_to_nul(self.take(len)?)).into_owned()))
+            }
+            (_, Len::One) => self.one(element),
+            (_, Len::Fixed(len)) => self.many(element, u64::from(len)),
+            (_, Len::Counted) => {
+                let len = self.len()?;
+                self.many(element, len as u64)
+            }
+            (_, Len::Field(field)) => self.many(element, before.get(field).map_or(0, |(_, n)| length(n))),
+        }
+    }
+
+    #[inline]
+    fn one(&mut self, element: &Element) -> Result<Value, DecodeError> {
+        Ok(match element {
+            Element::Scalar(scalar) => scalar_value(*scalar, self.take(scalar.size())?),
+            Element::Byte => scalar_value(Scalar::UInt8, self.take(1)?),
+            Element::WideBool => Value::Bool(self.take(4)?.iter().any(|byte| *byte != 0)),
+            Element::Char => Value::Text(String::from_utf8_lossy(up_to_nul(self.take(1)?)).into_owned()),
+            Element::Time => self.pair(Scalar::UInt32)?,
+            Element::Duration => self.pair(Scalar::Int32)?,
+            Element::Text(encoding) => {
+                let start = self.at;
+                let len = self.len()?;
+                let bytes = self.take(len).map_err(|_| DecodeError::Short(start as u64))?;
+                match (std::str::from_utf8(bytes), encoding) {
+                    (Ok(text), _) => Value::Text(text.to_owned()),
+                    (Err(_), Encoding::Bytes) => Value::Bytes(bytes.to_vec()),
+                    (Err(_), Encoding::Latin1) => Value::Text(text(bytes, *encoding).into_owned()),
+                }
+            }
+            Element::Struct(layout) => {
+                let value = self.fields(layout)?;
+                self.take(usize::try_from(layout.tail).unwrap_or(usize::MAX))?;
+                value
+            }
+        })
+    }
+
+    fn many(&mut self, element: &Element, len: u64) -> Result<Value, DecodeError> {
+        let left = (self.record.len() - self.at) as u64;
+        let short = DecodeError::Short(self.at as u64);
+        // Nothing is reserved for elements that the record has no bytes for.
+        if element.min_size().saturating_mul(len) > left {
+            return Err(short);
+        }
+        if let Element::Struct(layout) = element {
+            let values = layout.values.saturating_add(1).saturating_mul(len);
+            self.budget = self.budget.checked_sub(values).ok_or(DecodeError::TooMany(self.at as u64))?;
+        }
+        let len = usize::try_from(len).map_err(|_| short)?;
+        match element {
+            Element::Byte => return Ok(Value::Bytes(self.take(len)?.to_vec())),
+            Element::Scalar(scalar) => {
+                return Ok(Value::List(scalars(*scalar, self.take(len * scalar.size())?)));
+            }
+            _ => {}
+        }
+        let mut items = Vec::with_capacity(len);
+        for _ in 0..len {
+            items.push(self.one(element)?);
+        }
+        Ok(Value::List(items))
+    }
+
+    fn pair(&mut self, scalar: Scalar) -> Result<Value, DecodeError> {
+        let sec = scalar_value(scalar, self.take(4)?);
+        let nsec = scalar_value(scalar, self.take(4)?);
+        Ok(Value::Struct(vec![(Arc::clone(&SEC), sec), (Arc::clone(&NSEC), nsec)]))
+    }
+}
+
+/// Bytes before the first NUL.
+pub(crate) fn up_to_nul(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len())]
+}
+
+/// Text; what is not UTF-8 is replaced, or is Latin-1.
+pub fn text(bytes: &[u8], encoding: Encoding) -> Cow<'_, str> {
+    match (std::str::from_utf8(bytes), encoding) {
+        (Ok(text), _) => Cow::Borrowed(text),
+        (Err(_), Encoding::Bytes) => String::from_utf8_lossy(bytes),
+        (Err(_), Encoding::Latin1) => bytes.iter().map(|byte| char::from(*byte)).collect(),
+    }
+}
+
+/// A length as a field has it: more than there can be where it is negative, 0 where it is none.
+pub(super) fn length(value: &Value) -> u64 {
+    match value {
+        Value::UInt(n, _) => *n,
+        Value::Int(n, _) => u64::try_from(*n).unwrap_or(u64::MAX >> 8),
+        _ => 0,
+    }
+}
+
+/// Scalars one behind the other. The widths known to the compiler are single moves.
+fn scalars(scalar: Scalar, bytes: &[u8]) -> Vec<Value> {
+    let sized = |size| bytes.chunks_exact(size);
+    match scalar {
+        Scalar::Float32 => sized(4).filter_map(f32::from_wire).map(Value::F32).collect(),
+        Scalar::Float64 => sized(8).filter_map(f64::from_wire).map(Value::F64).collect(),
+        _ => sized(scalar.size()).map(|bytes| scalar_value(scalar, bytes)).collect(),
+    }
+}
