@@ -59,6 +59,12 @@ impl<Own> Log<Own> {
         self
     }
 
+    /// Writes over bytes that are there.
+    pub(crate) fn set(mut self, at: usize, bytes: impl AsRef<[u8]>) -> Self {
+        self.bytes[at..at + bytes.as_ref().len()].copy_from_slice(bytes.as_ref());
+        self
+    }
+
     /// Bytes that are lost, as one range.
     pub(crate) fn lose(self, code: &'static str, bytes: impl AsRef<[u8]>) -> Self {
         let start = self.at();
@@ -147,6 +153,11 @@ impl<Own> Log<Own> {
 }
 
 impl Made {
+    /// The same truth about another file.
+    pub(crate) fn map(self, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Self {
+        Self { bytes: change(self.bytes), ..self }
+    }
+
     /// A file that must be refused: the kind of the error, and words its message has.
     pub(crate) fn refused(bytes: Vec<u8>, [id, version]: [&str; 2], kind: &str, contains: &str) -> Self {
         let expected = json!({

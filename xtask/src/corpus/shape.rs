@@ -17,7 +17,6 @@ pub(crate) enum Words {
     /// `uint8_t`; `char[n]` is a text that ends at its first NUL.
     Ulog,
     /// `uint8`; arrays of it are bytes, and lists and texts begin with their length.
-    #[expect(dead_code, reason = "the other formats come next")]
     Ros,
 }
 
@@ -354,7 +353,7 @@ impl<T: Into<Value>> From<Vec<T>> for Value {
 /// The values of a row.
 macro_rules! values {
     ($($value:expr),* $(,)?) => {
-        Vec::from([$($crate::corpus::shape::Value::from($value)),*])
+        Vec::<$crate::corpus::shape::Value>::from([$($crate::corpus::shape::Value::from($value)),*])
     };
 }
 pub(crate) use values;

@@ -2,325 +2,160 @@
 
 use serde_json::json;
 
-use super::bag::{Bag, Topic};
-use super::lay::{VERSION_LINE, entry, record, text};
-use super::{recorded, stamp, talk};
-use crate::corpus::expected::refused;
-use crate::corpus::{Case, Made};
+use super::log::{Bag, Topic, chatter, index_record, record, recorded, refused, text};
+use super::stamp;
+use crate::corpus::Made;
+use crate::corpus::cases;
+use crate::corpus::lay::lay;
 
-pub(super) const CASES: &[Case] = &[
-    Case::rosbag("recorded", "one topic, closed by the recorder", &["B1", "B7", "B9"], || {
-        let (mut bag, _) = recorded(0..5);
-        bag.close();
-        bag.done()
-    }),
-    Case::rosbag("recorded+two-topics", "two topics of one type", &["B1", "B28"], two_topics),
-    Case::rosbag("no-messages", "a recorder that was stopped at once", &["B14"], || {
-        let mut bag = Bag::recorder();
-        bag.close();
-        bag.done()
-    }),
-    Case::rosbag("version-line-only", "nothing behind the version line", &["B3"], || {
-        let mut bag = Bag::plain();
-        bag.section(None, None, "empty");
-        bag.done()
-    }),
-    Case::rosbag("no-bag-header", "as ROS 0.5 recorded: neither bag header nor index", &["B3"], || {
-        let mut bag = Bag::plain();
-        talk(&mut bag, &Topic::string("/chatter"), 0..4);
-        bag.unindexed();
-        bag.done()
-    }),
-    Case::rosbag("version-line-crlf", "CR LF behind the version line", &["B2"], || {
-        let mut bag = Bag::starting(b"#ROSRECORD V1.2\r\n", "1.2");
-        bag.note(0, "version_line_crlf");
-        talk(&mut bag, &Topic::string("/chatter"), 0..3);
-        bag.note(0, "unindexed");
-        bag.section(None, None, "absent");
-        bag.done()
-    }),
-    Case::rosbag("bag-header-of-another-size", "padding of 10 bytes", &["B4"], || {
-        let mut bag = Bag::plain();
-        let at = bag.at();
-        bag.other("3", &record(&[("op", &[3]), ("index_pos", &[0; 8])], &[b' '; 10]));
-        talk(&mut bag, &Topic::string("/chatter"), 0..3);
-        bag.note(at, "unindexed");
-        bag.section(Some(0), None, "absent");
-        bag.done()
-    }),
-    Case::rosbag("fields-in-another-order", "fields as scripts wrote them", &["B5"], any_order),
-    Case::rosbag("fields-unknown", "fields of other names, which stay", &["B20"], || {
-        let mut bag = Bag::plain();
-        let topic = Topic::string("/chatter");
-        bag.define(&topic);
-        for i in 0..3 {
-            let bytes = topic.data_with(stamp(i), &text(b"x"), &[("colour", b"r=d")]);
-            bag.lay(&topic, stamp(i), &bytes, &json!({"data": "x"}));
-        }
-        bag.unindexed();
-        bag.done()
-    }),
-    Case::rosbag("field-twice", "the last topic counts", &["B16"], || {
-        let mut bag = Bag::plain();
-        let topic = Topic::string("/chatter");
-        bag.define(&topic);
-        for i in 0..2 {
-            if i == 0 {
-                bag.note(bag.at(), "duplicate_field");
-            }
-            let bytes = topic.data_with(stamp(i), &text(b"x"), &[("topic", b"/other")]);
-            bag.lay(&topic, stamp(i), &bytes, &json!({"data": "x"}));
-        }
-        bag.unindexed();
-        bag.done()
-    }),
-    Case::rosbag("unknown-op", "records of kinds 9 and 0 between messages", &["B20"], || {
-        let (mut bag, topic) = recorded(0..2);
-        for op in [9u8, 0] {
-            bag.note(bag.at(), "unknown_op");
-            bag.other(&op.to_string(), &record(&[("op", &[op]), ("why", b"nobody knows")], b"data"));
-        }
-        talk(&mut bag, &topic, 2..4);
-        bag.close();
-        bag.done()
-    }),
-    Case::rosbag("latched+two-publishers", "latching and callerid", &["B12"], || {
-        let mut bag = Bag::recorder();
+cases! {
+    "recorded" [B1 B7 B9] "one topic, closed by the recorder" => recorded(0..5).close();
+    "recorded+two-topics" [B1 B28] "two topics of one type" => {
+        let (b, a) = (Topic::string("/b"), Topic::string("/a"));
+        Bag::recorder().define(&b).say(&b, stamp(0), "b0").define(&a).say(&a, stamp(0), "a0").say(&b, stamp(1), "b1")
+            .say(&a, stamp(1), "a1").close()
+    };
+    "no-messages" [B14] "a recorder that was stopped at once" => Bag::recorder().close();
+    "version-line-only" [B3] "nothing behind the version line" => Bag::plain().section(None, None, "empty");
+    "no-bag-header" [B3] "as ROS 0.5 recorded: neither bag header nor index" =>
+        Bag::plain().talk(&chatter(), 0..4).unindexed();
+    "version-line-crlf" [B2] "CR LF behind the version line" =>
+        Bag::starting(b"#ROSRECORD V1.2\r\n", "1.2").note_at(0, "version_line_crlf").talk(&chatter(), 0..3).unindexed();
+    "bag-header-of-another-size" [B4] "padding of 10 bytes" =>
+        Bag::plain().other("3", record(&[("op", &[3]), ("index_pos", &[0; 8])], &[b' '; 10])).talk(&chatter(), 0..3)
+            .unindexed_at(16, Some(0));
+    "fields-in-another-order" [B5] "fields as scripts wrote them" => {
+        let topic = chatter();
+        let [def, md5, ty, name] = [&topic.def, &topic.md5, &topic.ty, &topic.name].map(String::as_bytes);
+        Bag::plain()
+            .define_as(&topic, record(
+                &[("type", ty), ("op", &[1]), ("def", def), ("topic", name), ("md5", md5)], b"",
+            ))
+            .each(0..4, |bag, i| {
+                let (sec, nsec) = (stamp(i).0.to_le_bytes(), stamp(i).1.to_le_bytes());
+                let fields: [(&str, &[u8]); 6] =
+                    [("topic", name), ("sec", &sec), ("type", ty), ("op", &[2]), ("md5", md5), ("nsec", &nsec)];
+                bag.message_as(&topic, stamp(i), record(&fields, &text("x")), &json!({"data": "x"}))
+            })
+            .unindexed()
+    };
+    "fields-unknown" [B20] "fields of other names, which stay" =>
+        Bag::plain().define(&chatter()).each(0..3, |bag, i| with_field(bag, i, ("colour", b"r=d"))).unindexed();
+    "field-twice" [B16] "the last topic counts" =>
+        Bag::plain().define(&chatter()).note("duplicate_field")
+            .each(0..2, |bag, i| with_field(bag, i, ("topic", b"/other"))).unindexed();
+    "unknown-op" [B20] "records of kinds 9 and 0 between messages" =>
+        recorded(0..2)
+            .each([9, 0], |bag, op| {
+                let bytes = record(&[("op", &[op]), ("why", b"nobody knows")], b"data");
+                bag.note("unknown_op").other(&op.to_string(), bytes)
+            })
+            .talk(&chatter(), 2..4).close();
+    "latched+two-publishers" [B12] "latching and callerid" => {
         let topic = Topic::string("/map_note");
-        bag.define(&topic);
-        for (i, caller) in (0..).zip(["/a", "/b", "/a"]) {
-            bag.latched(&topic, stamp(i), &format!("m{i}"), caller);
-        }
-        bag.say(&topic, stamp(3), "not latched");
-        bag.close();
-        bag.done()
-    }),
-    Case::rosbag("definition-with-data", "op 1 with data, which no writer makes", &["B13"], || {
-        let mut bag = Bag::plain();
-        let topic = Topic::string("/chatter");
-        bag.note(bag.at(), "definition_with_data");
-        let mut bytes = topic.definition();
-        let len = bytes.len();
-        bytes[len - 4..].copy_from_slice(&3u32.to_le_bytes());
-        bytes.extend(b"???");
-        bag.define(&topic);
-        let from = bag.bytes.len() - len;
-        bag.bytes.truncate(from);
-        bag.bytes.extend(bytes);
-        talk(&mut bag, &topic, 1..3);
-        bag.unindexed();
-        bag.done()
-    }),
-    Case::rosbag("topic-names", "without a slash, not UTF-8", &["B17"], || {
-        let mut bag = Bag::plain();
-        talk(&mut bag, &Topic::string("scan"), 0..2);
+        Bag::recorder().define(&topic)
+            .each((0..).zip(["/a", "/b", "/a"]), |bag, (i, caller)| {
+                bag.latched(&topic, stamp(i), &format!("m{i}"), caller)
+            })
+            .say(&topic, stamp(3), "not latched").close()
+    };
+    "definition-with-data" [B13] "op 1 with data, which no writer makes" => {
+        let mut bytes = chatter().definition();
+        bytes.truncate(bytes.len() - 4);
+        Bag::plain().note("definition_with_data").define_as(&chatter(), [bytes, text("???")].concat())
+            .talk(&chatter(), 1..3).unindexed()
+    };
+    "topic-names" [B17] "without a slash, not UTF-8" => {
         // Latin-1: laid by hand, because names here are texts.
         let topic = Topic::string("/caf?").shown("/caf\\xe9");
-        let latin = |bytes: Vec<u8>| -> Vec<u8> {
+        let latin = |mut bytes: Vec<u8>| -> Vec<u8> {
             let at = bytes.windows(5).position(|part| part == b"/caf?").expect("the name is there");
-            let mut bytes = bytes;
             bytes[at + 4] = 0xe9;
             bytes
         };
-        let bytes = latin(topic.definition());
-        bag.define(&topic);
-        let from = bag.bytes.len() - bytes.len();
-        bag.bytes.truncate(from);
-        bag.bytes.extend(bytes);
-        let bytes = latin(topic.data(stamp(3), &text(b"x")));
-        bag.lay(&topic, stamp(3), &bytes, &json!({"data": "x"}));
-        bag.unindexed();
-        bag.done()
-    }),
-    Case::rosbag("nanoseconds-past-a-second", "carried into the seconds", &["B18"], || {
-        let mut bag = Bag::plain();
-        let topic = Topic::string("/chatter");
-        bag.define(&topic);
-        bag.say(&topic, (1_262_304_000, 0), "a");
-        bag.note(bag.at(), "stamp_out_of_range");
-        bag.say(&topic, (1_262_304_000, 2_500_000_000), "b");
-        bag.unindexed();
-        bag.done()
-    }),
-    Case::rosbag("stamp-zero", "a simulation before its clock ran", &["B19"], || {
-        let mut bag = Bag::recorder();
-        let topic = Topic::string("/chatter");
-        bag.define(&topic);
-        bag.note(bag.at(), "stamp_zero");
-        bag.say(&topic, (0, 0), "a");
-        bag.say(&topic, (0, 0), "b");
-        bag.say(&topic, (12, 5), "c");
-        bag.close();
-        bag.done()
-    }),
-    Case::rosbag("stamp-stale", "one time an hour behind all others", &["B24"], || {
-        let mut bag = Bag::recorder();
-        let (steady, stale) = (Topic::string("/chatter"), Topic::string("/stale"));
-        bag.define(&steady);
-        for i in 0..60 {
-            bag.say(&steady, (1_262_304_000, i * 10_000_000), "a");
-        }
-        bag.define(&stale);
-        bag.note(bag.at(), "stale_times");
-        bag.say(&stale, (1_262_307_600, 0), "b");
-        for i in 60..100 {
-            bag.say(&steady, (1_262_304_000, i * 10_000_000), "a");
-        }
-        bag.close();
-        bag.done()
-    }),
-    Case::rosbag(
-        "stamps-going-back",
-        "the order of a queue; the first is not the earliest",
-        &["B24", "B28"],
-        || {
-            let mut bag = Bag::recorder();
-            let topic = Topic::string("/chatter");
-            bag.define(&topic);
-            bag.note(bag.at(), "first_stamp_late");
-            for i in [3, 1, 2, 0, 4] {
-                bag.say(&topic, stamp(i), &format!("m{i}"));
-            }
-            bag.close();
-            bag.done()
-        },
-    ),
-    Case::rosbag("raw-padding", "three hours of December 2009", &["B22"], raw_padding),
-    Case::rosbag("two-sections", "recorded twice into one file", &["B8"], two_sections),
-    Case::rosbag("text-mode-copy", "every LF became CR LF", &["B27", "D1"], text_mode),
-    Case::rosbag("bag-header-late", "a bag header behind the first message", &["B29"], || {
-        let mut bag = Bag::plain();
-        let topic = Topic::string("/chatter");
-        talk(&mut bag, &topic, 0..2);
+        Bag::plain().talk(&Topic::string("scan"), 0..2).define_as(&topic, latin(topic.definition()))
+            .message_as(&topic, stamp(3), latin(topic.data(stamp(3), &text("x"))), &json!({"data": "x"})).unindexed()
+    };
+    "nanoseconds-past-a-second" [B18] "carried into the seconds" =>
+        Bag::plain().define(&chatter()).say(&chatter(), (1_262_304_000, 0), "a").note("stamp_out_of_range")
+            .say(&chatter(), (1_262_304_000, 2_500_000_000), "b").unindexed();
+    "stamp-zero" [B19] "a simulation before its clock ran" =>
+        Bag::recorder().define(&chatter()).note("stamp_zero").say(&chatter(), (0, 0), "a").say(&chatter(), (0, 0), "b")
+            .say(&chatter(), (12, 5), "c").close();
+    "stamp-stale" [B24] "one time an hour behind all others" => {
+        let stale = Topic::string("/stale");
+        let steady = |bag: Bag, i: u32| bag.say(&chatter(), (1_262_304_000, i * 10_000_000), "a");
+        Bag::recorder().define(&chatter()).each(0..60, steady).define(&stale).note("stale_times")
+            .say(&stale, (1_262_307_600, 0), "b").each(60..100, steady).close()
+    };
+    "stamps-going-back" [B24 B28] "the order of a queue; the first is not the earliest" =>
+        Bag::recorder().define(&chatter()).note("first_stamp_late")
+            .each([3, 1, 2, 0, 4], |bag, i| bag.say(&chatter(), stamp(i), &format!("m{i}"))).close();
+    "raw-padding" [B22] "three hours of December 2009" => raw_padding();
+    "two-sections" [B8] "recorded twice into one file" => two_sections();
+    "text-mode-copy" [B27 D1] "every LF became CR LF" => {
+        let topic = chatter().with_def("# a text\n# of some lines\nstring data\n");
+        let copied = topic.definition().iter()
+            .flat_map(|b| if *b == b'\n' { vec![b'\r', b'\n'] } else { vec![*b] }).collect::<Vec<u8>>();
+        Bag::starting(b"#ROSRECORD V1.2\r\n", "1.2").note_at(0, "version_line_crlf").note_at(0, "text_mode_copy")
+            .lose("gap", copied).section(None, None, "empty")
+    };
+    "bag-header-late" [B29] "a bag header behind the first message" => {
+        let bag = Bag::plain().talk(&chatter(), 0..2).note("bag_header_late");
         let at = bag.at();
-        bag.note(at, "bag_header_late");
-        bag.other("3", &record(&[("index_pos", &[0; 8]), ("op", &[3])], &[b' '; 10]));
-        talk(&mut bag, &topic, 2..4);
-        bag.note(at, "unindexed");
-        bag.section(Some(0), None, "absent");
-        bag.done()
-    }),
-    Case::rosbag("version-1.3", "a version of one day", &["V3"], || Made {
-        bytes: b"#ROSBAG V1.3\n\0\0\0\0".to_vec(),
-        expected: refused("rosbag", "1.3", "unsupported", "version 1.3"),
-    }),
-    Case::rosbag("version-line-cut", "the file ends inside the version line", &["V3"], || Made {
-        bytes: b"#ROSRECORD V1.".to_vec(),
-        expected: refused("rosbag", "", "truncated", "inside the version line"),
-    }),
-    Case::rosbag("version-line-broken", "a version that is no number", &["V3"], || Made {
-        bytes: b"#ROSRECORD V1.x\n\0\0\0\0".to_vec(),
-        expected: refused("rosbag", "", "malformed", "version line"),
-    }),
-];
-
-fn two_topics() -> Made {
-    let mut bag = Bag::recorder();
-    let (b, a) = (Topic::string("/b"), Topic::string("/a"));
-    bag.define(&b);
-    bag.say(&b, stamp(0), "b0");
-    bag.define(&a);
-    bag.say(&a, stamp(0), "a0");
-    bag.say(&b, stamp(1), "b1");
-    bag.say(&a, stamp(1), "a1");
-    bag.close();
-    bag.done()
+        bag.other("3", record(&[("index_pos", &[0; 8]), ("op", &[3])], &[b' '; 10])).talk(&chatter(), 2..4)
+            .unindexed_at(at, Some(0))
+    };
+    "version-1.3" [V3] "a version of one day" =>
+        refused(b"#ROSBAG V1.3\n\0\0\0\0", "1.3", "unsupported", "version 1.3");
+    "version-line-cut" [V3] "the file ends inside the version line" =>
+        refused(b"#ROSRECORD V1.", "", "truncated", "inside the version line");
+    "version-line-broken" [V3] "a version that is no number" =>
+        refused(b"#ROSRECORD V1.x\n\0\0\0\0", "", "malformed", "version line");
 }
 
-fn any_order() -> Made {
-    let mut bag = Bag::plain();
-    let topic = Topic::string("/chatter");
-    let (md5, ty, name) = (topic.md5.as_bytes(), topic.ty.as_bytes(), topic.name.as_bytes());
-    let bytes = record(
-        &[("type", ty), ("op", &[1]), ("def", topic.def.as_bytes()), ("topic", name), ("md5", md5)],
-        b"",
-    );
-    let at = bag.bytes.len();
-    bag.define(&topic);
-    bag.bytes.truncate(at);
-    bag.bytes.extend(bytes);
-    for i in 0..4 {
-        let (sec, nsec) = (stamp(i).0.to_le_bytes(), stamp(i).1.to_le_bytes());
-        let fields: [(&str, &[u8]); 6] =
-            [("topic", name), ("sec", &sec), ("type", ty), ("op", &[2]), ("md5", md5), ("nsec", &nsec)];
-        bag.lay(&topic, stamp(i), &record(&fields, &text(b"x")), &json!({"data": "x"}));
-    }
-    bag.unindexed();
-    bag.done()
+/// Message number `i` of the usual topic with one more field.
+fn with_field(bag: Bag, i: u32, more: (&str, &[u8])) -> Bag {
+    let bytes = chatter().data_with(stamp(i), &text("x"), &[more]);
+    bag.message_as(&chatter(), stamp(i), bytes, &json!({"data": "x"}))
 }
 
 /// The bag header without data, then spaces up to 4096 bytes behind its start; index entries point behind
 /// their records, and index records lack the type.
-fn raw_padding() -> Made {
-    let mut bag = Bag::plain();
-    let pos_at = bag.bytes.len() + 8 + "index_pos=".len();
-    bag.other("3", &record(&[("index_pos", &[0; 8]), ("op", &[3])], b""));
-    bag.note(bag.at(), "raw_padding");
-    bag.bytes.extend([b' '; 4096 - 38]);
-    let topic = Topic::string("/chatter");
-    bag.define(&topic);
+fn raw_padding() -> Bag {
+    let header = |pos: u64| record(&[("index_pos", &pos.to_le_bytes()), ("op", &[3])], b"");
     let mut data = Vec::new();
+    let mut bag =
+        Bag::plain().other("3", header(0)).note("raw_padding").lay([b' '; 4096 - 38]).define(&chatter());
     for i in 0..3 {
-        bag.say(&topic, stamp(i), "x");
-        data.extend(entry(stamp(i), bag.at()));
+        bag = bag.say(&chatter(), stamp(i), "x");
+        data.extend(lay![stamp(i), bag.at() as u64]);
     }
-    let pos = bag.at();
-    bag.bytes[pos_at..pos_at + 8].copy_from_slice(&pos.to_le_bytes());
-    bag.note(pos, "index_differs");
-    bag.other("4", &super::bag::index_record("/chatter", None, 0, 3, &data));
-    bag.section(Some(pos), Some(4058), "differs");
-    bag.done()
+    let pos = bag.at() as u64;
+    bag.set(16, header(pos))
+        .note("index_differs")
+        .other("4", index_record("/chatter", None, [0, 3], &data))
+        .section(Some(pos), Some(4058), "differs")
 }
 
 /// The first bag header got the position of the second section's index, the second stays 0.
 fn two_sections() -> Made {
-    let (mut bag, topic) = recorded(0..3);
-    let first = bag.at();
-    bag.close();
-    bag.begin_section();
-    talk(&mut bag, &topic, 0..2);
-    let second_at = bag.bytes.len();
-    let section_at = second_at as u64;
+    let bag = recorded(0..3);
+    let first = bag.at() as u64;
+    let bag = bag.close();
+    let second = bag.at();
+    let bag = bag.begin_section().talk(&chatter(), 0..2);
+    let pos = (bag.at() - second) as u64;
+    assert_ne!(pos, first, "or nothing would be wrong");
     let records = bag.index_records();
-    for record in records {
-        bag.other("4", &record);
-    }
-    // Where the second bag header stands: behind its version line.
-    let made_at =
-        bag.bytes.windows(VERSION_LINE.len()).rposition(|part| part == VERSION_LINE).expect("two sections");
-    let pos = section_at - made_at as u64;
-    bag.section(Some(0), None, "exact");
-    bag.note(16, "index_pos_wrong");
-    bag.note(made_at as u64 + 16, "index_pos_wrong");
-    let mut made = bag.done();
+    let bag = bag
+        .each(records, |bag, record| bag.other("4", record))
+        .section(Some(0), None, "exact")
+        .note_at(16, "index_pos_wrong")
+        .note_at(second + 16, "index_pos_wrong");
+    let mut made = Made::from(bag);
     // Behind the version line, two lengths and the name.
     made.bytes[34..42].copy_from_slice(&pos.to_le_bytes());
     made.expected["rosbag"]["sections"][0]["index_pos"] = pos.into();
-    assert_ne!(pos, first, "or nothing would be wrong");
     made
-}
-
-fn text_mode() -> Made {
-    let mut bag = Bag::starting(b"#ROSRECORD V1.2\r\n", "1.2");
-    bag.note(0, "version_line_crlf");
-    bag.note(0, "text_mode_copy");
-    let topic = Topic::string("/chatter").with_def("# a text\n# of some lines\nstring data\n");
-    let copied: Vec<u8> = topic
-        .definition()
-        .iter()
-        .flat_map(|b| if *b == b'\n' { vec![b'\r', b'\n'] } else { vec![*b] })
-        .collect();
-    bag.lose("gap", &copied);
-    bag.section(None, None, "empty");
-    bag.done()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::lay::bag_header;
-
-    #[test]
-    fn a_bag_header_has_the_size_of_a_recorders() {
-        assert_eq!(bag_header(0).len(), 4104);
-    }
 }

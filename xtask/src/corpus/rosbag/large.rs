@@ -3,57 +3,54 @@
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 
-use anyhow::{Result, ensure};
-use serde_json::json;
-
-use super::bag::{Topic, index_record};
-use super::lay::{VERSION_LINE, bag_header, entry, text, u32_bytes};
+use super::log::{HEADER, Topic, VERSION_LINE, bag_header, full, index_record, text, u32_of};
 use crate::corpus::large::{Large, Order};
+use crate::corpus::lay::lay;
+use anyhow::{Result, ensure};
 
 pub(super) const LARGE: Large = Large { stem: "rosbag", default: 200_000_000, from: None, write };
 
-const HEADER: &str = "uint32 seq\ntime stamp\nstring frame_id\n";
-const VECTOR: &str = "float64 x\nfloat64 y\nfloat64 z\n";
-const QUATERNION: &str = "float64 x\nfloat64 y\nfloat64 z\nfloat64 w\n";
-
-/// A full text: the root's own, then the types in it.
-fn full(root: &str, types: &[(&str, &str)]) -> String {
-    let line = "=".repeat(80);
-    types.iter().fold(root.to_owned(), |text, (name, own)| format!("{text}\n{line}\nMSG: {name}\n{own}"))
-}
-
 /// The topics, and in which of 20 steps of 5 ms each speaks.
 fn topics() -> Vec<(Topic, u32)> {
-    let (header, vector, quaternion) = (
-        ("std_msgs/Header", HEADER),
-        ("geometry_msgs/Vector3", VECTOR),
-        ("geometry_msgs/Quaternion", QUATERNION),
-    );
+    let vector = ("geometry_msgs/Vector3", "float64 x\nfloat64 y\nfloat64 z\n");
+    let quaternion = ("geometry_msgs/Quaternion", "float64 x\nfloat64 y\nfloat64 z\nfloat64 w\n");
     let imu = full(
-        "Header header\ngeometry_msgs/Quaternion orientation\nfloat64[9] orientation_covariance\ngeometry_msgs/Vector3 angular_velocity\nfloat64[9] angular_velocity_covariance\ngeometry_msgs/Vector3 linear_acceleration\nfloat64[9] linear_acceleration_covariance\n",
-        &[header, quaternion, vector],
+        "Header header\ngeometry_msgs/Quaternion orientation\nfloat64[9] orientation_covariance\n\
+         geometry_msgs/Vector3 angular_velocity\nfloat64[9] angular_velocity_covariance\n\
+         geometry_msgs/Vector3 linear_acceleration\nfloat64[9] linear_acceleration_covariance\n",
+        "\n",
+        &[HEADER, quaternion, vector],
     );
     let tf = full(
         "geometry_msgs/TransformStamped[] transforms\n",
+        "\n",
         &[
             ("geometry_msgs/TransformStamped", "Header header\nstring child_frame_id\nTransform transform\n"),
-            header,
+            HEADER,
             ("geometry_msgs/Transform", "Vector3 translation\nQuaternion rotation\n"),
             vector,
             quaternion,
         ],
     );
-    let twist = full("Vector3 linear\nVector3 angular\n", &[vector]);
+    let twist = full("Vector3 linear\nVector3 angular\n", "\n", &[vector]);
     let joints = full(
         "Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort\n",
-        &[header],
+        "\n",
+        &[HEADER],
     );
-    let topic = |name, ty, md5, def: &str| Topic::new(name, ty, md5, def, json!(null));
     vec![
-        (topic("/imu/data", "sensor_msgs/Imu", "6a62c6daae103f4ff57a132d6f95cec2", &imu), 2),
-        (topic("/tf", "tf/tfMessage", "94810edda583a504dfda3829e70d7eec", &tf), 2),
-        (topic("/cmd_vel", "geometry_msgs/Twist", "9f195f881246fdfa2798d1d3eebca84a", &twist), 4),
-        (topic("/joint_states", "sensor_msgs/JointState", "3066dcd76a6cfaef579bd0f34173e9fd", &joints), 4),
+        (Topic::new("/imu/data", "sensor_msgs/Imu", "6a62c6daae103f4ff57a132d6f95cec2", &imu), 2),
+        (Topic::new("/tf", "tf/tfMessage", "94810edda583a504dfda3829e70d7eec", &tf), 2),
+        (Topic::new("/cmd_vel", "geometry_msgs/Twist", "9f195f881246fdfa2798d1d3eebca84a", &twist), 4),
+        (
+            Topic::new(
+                "/joint_states",
+                "sensor_msgs/JointState",
+                "3066dcd76a6cfaef579bd0f34173e9fd",
+                &joints,
+            ),
+            4,
+        ),
         (Topic::string("/chatter"), 20),
     ]
 }
@@ -62,51 +59,27 @@ fn topics() -> Vec<(Topic, u32)> {
 struct Noise(u64);
 
 impl Noise {
-    fn floats(&mut self, count: usize, out: &mut Vec<u8>) {
-        for _ in 0..count {
+    fn floats(&mut self, count: usize) -> Vec<f64> {
+        let next = |_| {
             self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let value = f64::from(u32::try_from(self.0 >> 33).unwrap_or(0)) / 1e6;
-            out.extend(value.to_le_bytes());
-        }
+            f64::from(u32::try_from(self.0 >> 33).unwrap_or(0)) / 1e6
+        };
+        (0..count).map(next).collect()
     }
 }
 
 fn payload(topic: &str, seq: usize, stamp: (u32, u32), noise: &mut Noise) -> Vec<u8> {
-    let header = |frame: &str| {
-        [&u32_bytes(seq)[..], &stamp.0.to_le_bytes(), &stamp.1.to_le_bytes(), &text(frame.as_bytes())]
-            .concat()
-    };
+    let header = |frame: &str| lay![u32_of(seq), stamp, text(frame)];
     match topic {
-        "/imu/data" => {
-            let mut out = header("imu");
-            noise.floats(37, &mut out);
-            out
-        }
-        "/tf" => {
-            let mut out = u32_bytes(1).to_vec();
-            out.extend(header("odom"));
-            out.extend(text(b"base_footprint"));
-            noise.floats(7, &mut out);
-            out
-        }
-        "/cmd_vel" => {
-            let mut out = Vec::new();
-            noise.floats(6, &mut out);
-            out
-        }
+        "/imu/data" => lay![header("imu"), noise.floats(37)],
+        "/tf" => lay![1_u32, header("odom"), text("base_footprint"), noise.floats(7)],
+        "/cmd_vel" => lay![noise.floats(6)],
         "/joint_states" => {
-            let mut out = header("");
-            out.extend(u32_bytes(4));
-            for name in ["shoulder", "elbow", "wrist", "gripper"] {
-                out.extend(text(name.as_bytes()));
-            }
-            for _ in 0..3 {
-                out.extend(u32_bytes(4));
-                noise.floats(4, &mut out);
-            }
-            out
+            let names = ["shoulder", "elbow", "wrist", "gripper"].map(text);
+            let numbers = [(); 3].map(|()| (4_u32, noise.floats(4)));
+            lay![header(""), 4_u32, names, numbers]
         }
-        _ => text(format!("all is well {seq}").as_bytes()),
+        _ => text(format!("all is well {seq}")),
     }
 }
 
@@ -136,14 +109,19 @@ fn write(order: &Order, out: &mut BufWriter<File>) -> Result<String> {
             out.write_all(&record)?;
             at += record.len() as u64;
             counts[number] += 1;
-            index[number].extend(entry(stamp, pos));
+            index[number].extend(lay![stamp, pos]);
         }
     }
     let mut by_name: Vec<_> = (0..topics.len()).collect();
     by_name.sort_by_key(|number| topics[*number].0.name.clone());
     for number in by_name {
         let topic = &topics[number].0;
-        out.write_all(&index_record(&topic.name, Some(&topic.ty), 0, counts[number], &index[number]))?;
+        out.write_all(&index_record(
+            &topic.name,
+            Some(&topic.ty),
+            [0, u32_of(counts[number])],
+            &index[number],
+        ))?;
     }
     out.seek(SeekFrom::Start(VERSION_LINE.len() as u64))?;
     out.write_all(&bag_header(at))?;

@@ -336,16 +336,13 @@ impl Log {
     }
 
     /// Sets the bit that says data was appended.
-    pub(super) fn appended_bit(mut self) -> Self {
-        self.bytes[INCOMPAT_AT] |= 1;
-        self
+    pub(super) fn appended_bit(self) -> Self {
+        self.set(INCOMPAT_AT, [1])
     }
 
     /// Writes one of the three offsets of appended data.
-    pub(super) fn appended_offset(mut self, slot: usize, offset: usize) -> Self {
-        let at = OFFSETS_AT + 8 * slot;
-        self.bytes[at..at + 8].copy_from_slice(&lay![offset as u64]);
-        self
+    pub(super) fn appended_offset(self, slot: usize, offset: usize) -> Self {
+        self.set(OFFSETS_AT + 8 * slot, lay![offset as u64])
     }
 
     /// Appended data that a reader uses begins here: the offset goes to the next free slot.
