@@ -1,11 +1,12 @@
 //! Bits of rows: gathering the words, and turning them into one bitmap for each channel.
 
-/// The word at `offset` of every row, behind those that `out` has.
-pub(crate) fn gather_words(bytes: &[u8], row: usize, offset: usize, out: &mut Vec<u32>) {
-    out.extend(bytes.chunks_exact(row).map(|row| match row[offset..offset + 4].first_chunk::<4>() {
-        Some(word) => u32::from_le_bytes(*word),
-        None => 0,
-    }));
+use rovelog_core::wire::U32Le;
+
+use crate::layout::column;
+
+/// Appends the word at `offset` of every row to `out`.
+pub(crate) fn gather_words(rows: &[u8], row: usize, offset: usize, out: &mut Vec<u32>) {
+    out.extend(column(rows, row, offset).map(|word: &U32Le| word.get()));
 }
 
 #[cfg(feature = "arrow")]

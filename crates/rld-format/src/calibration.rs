@@ -1,6 +1,7 @@
 //! Calibration files of the logger (`.dat`): offsets and factors that turn converter codes into the units of
 //! channels. Version 2 has a magic number; version 1 is told by its size.
 
+use rovelog_core::wire::{F64Le, I32Le};
 use zerocopy::FromBytes;
 
 use crate::error::RldError;
@@ -49,14 +50,9 @@ impl Calibration {
     /// Where it is none.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, RldError> {
         let refuse = |why: String| RldError::NotCalibration { why };
-        let of = |names: &[&'static str],
-                  offsets: &[rovelog_core::wire::I32Le],
-                  scales: &[rovelog_core::wire::F64Le]| {
-            let numbers = names.iter().zip(offsets.iter().zip(scales));
-            let channel = |(channel, (offset, scale)): (
-                &&'static str,
-                (&rovelog_core::wire::I32Le, &rovelog_core::wire::F64Le),
-            )| {
+        let of = |names: &[&'static str], offsets: &[I32Le], scales: &[F64Le]| {
+            let numbers = names.iter().zip(offsets).zip(scales);
+            let channel = |((channel, offset), scale): ((&&'static str, &I32Le), &F64Le)| {
                 ChannelCalibration { channel, offset: offset.get(), scale: scale.get() }
             };
             numbers.map(channel).collect()

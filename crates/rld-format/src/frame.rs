@@ -68,7 +68,7 @@ pub(crate) fn judge(head: &[u8], len: Option<u64>) -> Result<Result<Judged, Need
     };
     let mut notes = header.notes;
     let (plausible, header) = (header.plausible, header.header);
-    let end = header.len();
+    let end = header.size();
     header_notes(&header, version, &mut notes);
     let channels = channels(&header, version, LEAD_IN_LEN + header.comment.len() as u64, &mut notes);
     let declared = declared(lead_in, &mut notes);
@@ -193,13 +193,13 @@ fn header(
     if !understood.plausible {
         let table = LEAD_IN_LEN + understood.header.comment.len() as u64;
         let text = "names, units, scales or links make no sense".to_owned();
-        understood.notes.push((&rules::TABLE_IMPLAUSIBLE, table..understood.header.len(), text));
+        understood.notes.push((&rules::TABLE_IMPLAUSIBLE, table..understood.header.size(), text));
     }
     Ok(Ok(understood))
 }
 
 fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
-    let end = header.len();
+    let end = header.size();
     if !end.is_multiple_of(4) {
         let text = format!(
             "the header has {end} bytes, which is not a multiple of 4: blocks are read where they are"
@@ -246,7 +246,7 @@ fn has_extra_word(
     len: Option<u64>,
     declared: Option<u64>,
 ) -> Result<bool, NeedMore> {
-    let end = header.len();
+    let end = header.size();
     let layouts = [false, true].map(|extra| Layout::of(header, end, extra).ok());
     let [Some(plain), Some(extra)] = layouts else { return Ok(false) };
     if declared == Some(0) || plain.block_rows == 0 {
@@ -314,7 +314,7 @@ impl Judged {
     /// The rows of a file of `len` bytes, and what else is in it; `behind` rows are known to follow those that the
     /// header counts.
     pub(crate) fn extent(&self, len: u64, behind: u64) -> Extent {
-        let end = self.header.len();
+        let end = self.header.size();
         let mut extent = Extent::default();
         let mut note =
             |rule: &'static Rule, range: Range<u64>, text: String| extent.notes.push((rule, range, text));

@@ -1,7 +1,10 @@
 //! Where rows and values lie: all from the header, so that any row is found by arithmetic.
 
-use crate::wire::{Header, STAMPS_LEN};
 use rovelog_core::text::count;
+use rovelog_core::wire::{I32Le, I64Le};
+use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
+
+use crate::wire::{Header, STAMPS_LEN};
 
 /// Where one analog value lies in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,20 +106,33 @@ impl Layout {
     }
 }
 
-/// A value of 1 to 8 bytes, sign extended.
+/// Returns the analog value that `bytes` hold, 1 to 8 of them, sign extended.
 #[inline]
 pub fn value(bytes: &[u8]) -> i64 {
-    match *bytes {
-        [a, b, c, d] => i64::from(i32::from_le_bytes([a, b, c, d])),
-        [a] => i64::from(a.cast_signed()),
-        [a, b] => i64::from(i16::from_le_bytes([a, b])),
-        _ => {
-            let mut wide = [0; 8];
-            wide[..bytes.len()].copy_from_slice(bytes);
-            let unused = 64 - 8 * bytes.len();
-            i64::from_le_bytes(wide) << unused >> unused
-        }
+    if let Ok(value) = I32Le::ref_from_bytes(bytes) {
+        return value.get().into();
     }
+    let mut wide = [0; 8];
+    wide[..bytes.len()].copy_from_slice(bytes);
+    let (wide, unused): (I64Le, _) = (zerocopy::transmute!(wide), 64 - 8 * bytes.len());
+    wide.get() << unused >> unused
+}
+
+/// Returns the number at `offset` of each row in `rows`, in place.
+#[inline]
+pub(crate) fn column<'a, T>(rows: &'a [u8], row: usize, offset: usize) -> impl Iterator<Item = &'a T>
+where
+    T: FromBytes + KnownLayout + Immutable + Unaligned + 'a,
+{
+    rows.chunks_exact(row).map(move |row| {
+        T::ref_from_bytes(&row[offset..offset + size_of::<T>()]).expect("unaligned, of this size")
+    })
+}
+
+/// Returns the analog value in `slot` of each row in `rows`.
+#[inline]
+pub(crate) fn values(rows: &[u8], row: usize, slot: Slot) -> impl Iterator<Item = i64> {
+    rows.chunks_exact(row).map(move |row| value(&row[slot.offset..slot.offset + slot.size]))
 }
 
 #[cfg(test)]

@@ -156,8 +156,8 @@ mod watch;
 pub mod wire;
 pub mod writer;
 
-use rovelog_core::reader::Companion;
-use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Signature};
+use rovelog_core::reader::{Companion, Records, Texts};
+use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Signature, Sliced, Text, Usage};
 
 #[cfg(feature = "arrow")]
 pub use columns::{ColumnOptions, Merging, RldBatches, Values};
@@ -180,6 +180,9 @@ pub use rovelog_core::{
 pub(crate) const ID: &str = "rld";
 
 static INFO: FormatInfo = Rld::INFO;
+
+/// Severity of the comment as a console line: `info`.
+const COMMENT_LEVEL: u8 = 6;
 
 /// The RLD format.
 #[derive(Clone, Copy, Debug)]
@@ -215,5 +218,72 @@ impl Format for Rld {
     /// Joins the parts of a split recording, given in any order. They have one clock, so nothing is aligned.
     fn merge(logs: &[&RldReader], _: Align, out: &mut dyn std::io::Write) -> Result<Merged> {
         Ok(reshape::merge(logs, out)?)
+    }
+}
+
+impl LogReader for RldReader {
+    fn format(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn info(&self) -> &LogInfo {
+        &self.info
+    }
+
+    fn topics(&self) -> &[Topic] {
+        &self.topics
+    }
+
+    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
+        Box::new(self.records_in_order(select).map(Ok))
+    }
+
+    #[cfg(feature = "arrow")]
+    fn columns<'a>(&'a self, topic: &Topic, select: &Select) -> Result<rovelog_core::Batches<'a>> {
+        let options = ColumnOptions::physical();
+        Ok(Box::new(self.of_topic(topic)?.batches_as(&topic.name, select, &options)?))
+    }
+
+    fn part_name(&self, name: &str, part: usize) -> Option<String> {
+        Some(parts::part_name(name, part))
+    }
+
+    fn definition(&self, topic: &Topic) -> Option<String> {
+        let reader = self.of_topic(topic).ok()?;
+        let line = |channel: &Channel| {
+            let link = channel.valid.map(|bit| format!(" valid={}", reader.channels()[bit].name));
+            let kind = if channel.is_binary { "binary" } else { "analog" };
+            format!(
+                "{kind} {} {} scale={}{}\n",
+                channel.name,
+                channel.unit,
+                channel.scale,
+                link.unwrap_or_default()
+            )
+        };
+        Some(reader.channels().iter().map(line).collect())
+    }
+
+    fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+
+    /// The comment, which is all the text there is, at the log's start.
+    fn texts(&self) -> Option<Texts<'_>> {
+        let comment = self.header().comment_text();
+        let text = Text::new(self.info.start, wire::LEAD_IN_LEN, COMMENT_LEVEL, comment);
+        Some(Box::new(std::iter::once(text).filter(|text| !text.text.is_empty())))
+    }
+
+    fn usage(&self) -> Vec<Usage> {
+        usage::usage(self)
+    }
+
+    fn recover(&self, out: &mut dyn std::io::Write, _: &RecoverOptions) -> Result<Recovery> {
+        Ok(recover::recover(self, out)?)
+    }
+
+    fn slice(&self, select: &Select, out: &mut dyn std::io::Write) -> Result<Sliced> {
+        Ok(reshape::slice(self, select, out)?)
     }
 }

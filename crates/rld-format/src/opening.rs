@@ -47,6 +47,49 @@ pub(crate) fn judged_part(bytes: &[u8], first: &Judged) -> Result<Judged, &'stat
     Ok(own)
 }
 
+impl RldReader {
+    /// Opens the log that `bytes` holds.
+    ///
+    /// # Errors
+    /// Where the bytes are no RLD file, end inside its header, or are of an unknown version. Damage is no error:
+    /// it is in [`diagnostics`](rovelog_core::LogReader::diagnostics).
+    pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, RldError> {
+        Self::join(vec![bytes], options)
+    }
+
+    /// Opens the parts of a split recording as one log, in order. Offsets count through the parts, one behind
+    /// the other.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and where a part's header does not belong to the first one's.
+    pub fn join(parts: Vec<Bytes>, options: &ReadOptions) -> Result<Self, RldError> {
+        let mut parts = parts.into_iter();
+        let first = parts.next().ok_or_else(|| RldError::refused("a log has at least one file"))?;
+        let judged = judged(&first)?;
+        let mut opened = Opening::new(judged, options);
+        opened.part(first, None)?;
+        for (i, bytes) in parts.enumerate() {
+            let own =
+                judged_part(&bytes, &opened.judged).map_err(|why| RldError::NotAPart { part: i + 1, why })?;
+            opened.part(bytes, Some(own))?;
+        }
+        Ok(opened.finish())
+    }
+
+    /// The same files read as if no header counted its rows: up to the last complete one.
+    pub(crate) fn reopened_whole(&self) -> Result<Self, RldError> {
+        let mut judged = self.judged.clone();
+        judged.declared = None;
+        let mut opened = Opening::new(judged, &ReadOptions::default());
+        for (i, part) in self.parts.iter().enumerate() {
+            let own = if i == 0 { None } else { Some(judged_part(&part.bytes, &self.judged)) };
+            let own = own.transpose().map_err(|why| RldError::NotAPart { part: i, why })?;
+            opened.part(part.bytes.clone(), own.map(|own| Judged { declared: None, ..own }))?;
+        }
+        Ok(opened.finish())
+    }
+}
+
 /// A log while its files are taken one by one.
 pub(crate) struct Opening {
     pub(crate) judged: Judged,
@@ -107,9 +150,9 @@ impl Opening {
             }
         } else {
             // The lead-in is sound, the table is garbage: releases 2.0.0-beta1 to 2.0.1.
-            let at = own.header.len() - crate::wire::CHANNEL_LEN * own.header.lead_in.channels();
+            let at = own.header.size() - crate::wire::CHANNEL_LEN * own.header.lead_in.channels();
             let text = "its channel table makes no sense".to_owned();
-            self.note(number, base, &rules::TABLE_FROM_FIRST, at..own.header.len(), &text);
+            self.note(number, base, &rules::TABLE_FROM_FIRST, at..own.header.size(), &text);
             own.layout.clone_from(&self.judged.layout);
         }
         let extent = own.extent(len, own.behind(&bytes));

@@ -1,14 +1,9 @@
 //! The random-access reader: a log in memory or in mapped files, one file or the parts of a split set.
 
-use std::io::Write;
 use std::ops::{Range, RangeInclusive};
 
 use rovelog_core::order::{Blocks as OrderBlocks, InOrder, Place};
-use rovelog_core::reader::Texts;
-use rovelog_core::{
-    Bytes, Diagnostics, FormatInfo, LogInfo, LogReader, ReadOptions, Record, Records, RecoverOptions,
-    Recovery, Select, Sliced, Text, Topic, TopicId, Usage,
-};
+use rovelog_core::{Bytes, Diagnostics, LogInfo, Record, Select, Topic, TopicId};
 use zerocopy::FromBytes;
 
 use crate::clock::{Blocks, ClockReport, TimeMap, TimeOptions};
@@ -16,16 +11,10 @@ use crate::diagnostics as rules;
 use crate::error::RldError;
 use crate::frame::Judged;
 use crate::layout::Layout;
-use crate::opening::{Opening, judged, judged_part};
-use crate::recover::recover;
-use crate::reshape;
 use crate::row::{Row, Table};
 use crate::schema::Channel;
 use crate::summary::{self, AMBIENT, unix};
-use crate::wire::{BlockStamps, Header, LEAD_IN_LEN, STAMPS_LEN};
-
-/// How grave the comment of a log is: `info`, as it is for people to know.
-const COMMENT_LEVEL: u8 = 6;
+use crate::wire::{BlockStamps, Header, STAMPS_LEN};
 
 /// An RLD log, opened. Opening reads the header and the stamps of each block; rows are decoded when asked for.
 #[derive(Debug)]
@@ -65,47 +54,6 @@ impl Part {
 }
 
 impl RldReader {
-    /// Opens the log that `bytes` holds.
-    ///
-    /// # Errors
-    /// Where the bytes are no RLD file, end inside its header, or are of an unknown version. Damage is no error:
-    /// it is in [`diagnostics`](LogReader::diagnostics).
-    pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, RldError> {
-        Self::join(vec![bytes], options)
-    }
-
-    /// Opens the parts of a split recording as one log, in order. Offsets count through the parts, one behind
-    /// the other.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new), and where a part's header does not belong to the first one's.
-    pub fn join(parts: Vec<Bytes>, options: &ReadOptions) -> Result<Self, RldError> {
-        let mut parts = parts.into_iter();
-        let first = parts.next().ok_or_else(|| RldError::refused("a log has at least one file"))?;
-        let judged = judged(&first)?;
-        let mut opened = Opening::new(judged, options);
-        opened.part(first, None)?;
-        for (i, bytes) in parts.enumerate() {
-            let own =
-                judged_part(&bytes, &opened.judged).map_err(|why| RldError::NotAPart { part: i + 1, why })?;
-            opened.part(bytes, Some(own))?;
-        }
-        Ok(opened.finish())
-    }
-
-    /// The same files read as if no header counted its rows: up to the last complete one.
-    pub(crate) fn reopened_whole(&self) -> Result<Self, RldError> {
-        let mut judged = self.judged.clone();
-        judged.declared = None;
-        let mut opened = Opening::new(judged, &ReadOptions::default());
-        for (i, part) in self.parts.iter().enumerate() {
-            let own = if i == 0 { None } else { Some(judged_part(&part.bytes, &self.judged)) };
-            let own = own.transpose().map_err(|why| RldError::NotAPart { part: i, why })?;
-            opened.part(part.bytes.clone(), own.map(|own| Judged { declared: None, ..own }))?;
-        }
-        Ok(opened.finish())
-    }
-
     /// The same log with the ambient file recorded beside it as a second topic.
     #[must_use]
     pub fn with_ambient(mut self, mut ambient: Self) -> Self {
@@ -251,6 +199,21 @@ impl RldReader {
         place.map_or(0, |(part, table)| part.base + table.layout.row_at(row - part.row))
     }
 
+    /// The selected rows of both topics in time order.
+    pub(crate) fn records_in_order<'a>(
+        &'a self,
+        select: &Select,
+    ) -> impl Iterator<Item = Record<'a>> + use<'a> {
+        let places = self.latched(select).into_iter().chain(InOrder::new(Selected::new(self, select)));
+        places.filter_map(|place| self.record_at(place))
+    }
+
+    /// The reader of a topic: of this log's rows, or of its ambient file's.
+    pub(crate) fn of_topic(&self, topic: &Topic) -> Result<&Self, RldError> {
+        let reader = if topic.id.index() == 0 { Some(self) } else { self.ambient() };
+        reader.ok_or_else(|| RldError::refused("this log has no ambient file"))
+    }
+
     /// All rows in file order as records; ambient ones behind.
     pub fn records_in_file_order(&self) -> impl Iterator<Item = Record<'_>> {
         let rows = |topic: u32, reader: Option<&'_ Self>| {
@@ -309,80 +272,6 @@ impl<'a> Iterator for Runs<'a> {
         let first = self.next;
         self.next += rows;
         Some((first, part.slice(at, at + rows * layout.row as u64)))
-    }
-}
-
-impl LogReader for RldReader {
-    fn format(&self) -> &'static FormatInfo {
-        &crate::INFO
-    }
-
-    fn info(&self) -> &LogInfo {
-        &self.info
-    }
-
-    fn topics(&self) -> &[Topic] {
-        &self.topics
-    }
-
-    fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        let places = self.latched(select).into_iter().chain(InOrder::new(Selected::new(self, select)));
-        Box::new(places.filter_map(|place| self.record_at(place).map(Ok)))
-    }
-
-    #[cfg(feature = "arrow")]
-    fn columns<'a>(
-        &'a self,
-        topic: &Topic,
-        select: &Select,
-    ) -> rovelog_core::Result<rovelog_core::Batches<'a>> {
-        let options = crate::columns::ColumnOptions::physical();
-        let reader = if topic.id.index() == 0 { Some(self) } else { self.ambient() };
-        let reader = reader.ok_or_else(|| RldError::refused("this log has no ambient file"))?;
-        Ok(Box::new(reader.batches_as(&topic.name, select, &options)?))
-    }
-
-    fn part_name(&self, name: &str, part: usize) -> Option<String> {
-        Some(crate::parts::part_name(name, part))
-    }
-
-    fn definition(&self, topic: &Topic) -> Option<String> {
-        let reader = if topic.id.index() == 0 { self } else { self.ambient()? };
-        let line = |channel: &Channel| {
-            let link = channel.valid.map(|bit| format!(" valid={}", reader.channels()[bit].name));
-            let kind = if channel.is_binary { "binary" } else { "analog" };
-            format!(
-                "{kind} {} {} scale={}{}\n",
-                channel.name,
-                channel.unit,
-                channel.scale,
-                link.unwrap_or_default()
-            )
-        };
-        Some(reader.channels().iter().map(line).collect())
-    }
-
-    fn diagnostics(&self) -> &Diagnostics {
-        &self.diagnostics
-    }
-
-    /// The comment, which is all the text there is, at the log's start.
-    fn texts(&self) -> Option<Texts<'_>> {
-        let comment = self.header().comment_text();
-        let text = Text::new(self.info.start, LEAD_IN_LEN, COMMENT_LEVEL, comment);
-        Some(Box::new(std::iter::once(text).filter(|text| !text.text.is_empty())))
-    }
-
-    fn usage(&self) -> Vec<Usage> {
-        crate::usage::usage(self)
-    }
-
-    fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> rovelog_core::Result<Recovery> {
-        Ok(recover(self, out)?)
-    }
-
-    fn slice(&self, select: &Select, out: &mut dyn Write) -> rovelog_core::Result<Sliced> {
-        Ok(reshape::slice(self, select, out)?)
     }
 }
 

@@ -91,7 +91,7 @@ fn lost(log: &RldReader, rows: u64) -> Vec<Range<u64>> {
     for part in &log.parts {
         let kept = rows.saturating_sub(part.row).min(part.rows);
         let body = log.table.as_ref().map_or(0, |table| table.layout.body(kept));
-        let end = part.base + part.header.len() + u64::try_from(body).unwrap_or_default();
+        let end = part.base + part.header.size() + u64::try_from(body).unwrap_or_default();
         let len = part.base + part.bytes.len() as u64;
         if end < len {
             lost.push(end..len);

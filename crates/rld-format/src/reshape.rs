@@ -46,7 +46,7 @@ impl RldReader {
             u32::try_from(header.comment.len()).map_err(|_| RldError::not_writable("a comment too long"))?;
         header.lead_in.comment_length = U32Le::new(length);
         // Headers above 64 KiB wrap, as the logger's do.
-        let low = header.len() % (1 << 16);
+        let low = header.size() % (1 << 16);
         header.lead_in.header_length = U16Le::new(u16::try_from(low).unwrap_or_default());
         set_counts(&mut header, rows)?;
         Ok(header)
@@ -95,40 +95,6 @@ impl RldReader {
             .into_iter()
             .find(|block| !matches!(block.noticed, Noticed::Steady | Noticed::Implausible))
             .map(|b| b.row)
-    }
-
-    /// Writes the log as it is, file by file: declared header, stamps, rows taken apart and put together again.
-    /// An undamaged log comes out byte for byte.
-    ///
-    /// # Errors
-    /// Where the output refuses.
-    pub fn write_exact(&self, part: usize, mut out: impl Write) -> Result<(), RldError> {
-        let part = self.parts.get(part).ok_or_else(|| RldError::refused("no such part"))?;
-        out.write_all(&part.header.to_bytes())?;
-        let mut at = part.header.len();
-        if let Some(table) = &self.table {
-            let layout = &table.layout;
-            let mut rows = Vec::new();
-            for block in 0..layout.blocks(part.rows) {
-                let first = part.row + block * layout.block_rows;
-                let end = first + layout.block_rows.min(part.rows - block * layout.block_rows);
-                let (_, stamps) = self.block_of(first).ok_or_else(|| RldError::refused("no such block"))?;
-                out.write_all(zerocopy::IntoBytes::as_bytes(&stamps))?;
-                rows.clear();
-                for row in first..end {
-                    let row = self.row(row).ok_or_else(|| RldError::refused("no such row"))?;
-                    let words: Vec<u32> = (0..layout.words).filter_map(|word| row.word(word)).collect();
-                    let values =
-                        (table.binary()..table.channels.len()).filter_map(|channel| row.raw(channel));
-                    crate::writer::encode_row(layout, &words, &values.collect::<Vec<_>>(), &mut rows)?;
-                }
-                out.write_all(&rows)?;
-                at += STAMPS_LEN + rows.len() as u64;
-            }
-        }
-        // What is behind the last row belongs to nothing, and stays.
-        out.write_all(part.bytes.get(usize::try_from(at).unwrap_or(usize::MAX)..).unwrap_or_default())?;
-        Ok(())
     }
 }
 
@@ -180,9 +146,9 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
     }
     let records = rows.end - rows.start;
     let bytes = if records == 0 {
-        let header = log.clean_header(0)?.to_bytes();
-        out.write_all(&header)?;
-        header.len() as u64
+        let header = log.clean_header(0)?;
+        out.write_all(&header.to_bytes())?;
+        header.size()
     } else {
         log.write_rows(rows, &mut *out)?.bytes
     };
@@ -195,7 +161,7 @@ pub(crate) fn merge(logs: &[&RldReader], out: &mut dyn Write) -> Result<Merged, 
     let mut parts: Vec<_> = logs.iter().flat_map(|log| &log.parts).collect();
     // The start time is the same in all; the clock that nobody sets tells the order.
     let first = |part: &&crate::reader::Part| {
-        let at = usize::try_from(part.header.len()).unwrap_or(usize::MAX);
+        let at = usize::try_from(part.header.size()).unwrap_or(usize::MAX);
         let stamps = part.bytes.get(at..).and_then(|bytes| BlockStamps::ref_from_prefix(bytes).ok());
         stamps.map(|(stamps, _)| stamps.monotonic())
     };

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use rovelog_core::wire::U32Le;
 use rovelog_core::{Decode, Error, ErrorKind, Result, Schema, Topic, Value};
+use zerocopy::FromBytes;
 
 use crate::layout::{Layout, value};
 use crate::schema::Channel;
@@ -42,8 +44,8 @@ impl<'a> Row<'a> {
 
     /// A word of 32 bits as stored, bits of no channel included.
     pub fn word(&self, word: usize) -> Option<u32> {
-        let bytes = self.bytes.get(..4 * self.table.layout.words)?;
-        bytes.as_chunks::<4>().0.get(word).map(|word| u32::from_le_bytes(*word))
+        let words = self.bytes.get(..4 * self.table.layout.words)?;
+        <[U32Le]>::ref_from_bytes(words).ok()?.get(word).map(|word| word.get())
     }
 
     /// The bit of a binary channel. "right aligned with the first channel at LSB"

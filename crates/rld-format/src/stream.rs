@@ -103,7 +103,7 @@ impl<R: Read> RldStream<R> {
         }
         let (table, topic) = summary::topic(&judged);
         Ok(Self {
-            input: Input { source, at: judged.header.len() },
+            input: Input { source, at: judged.header.size() },
             tracker: Tracker::new(&judged.header.lead_in),
             watch: Watch::new(&judged, table.as_ref()),
             stamps: None,

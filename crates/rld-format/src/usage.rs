@@ -13,7 +13,7 @@ pub(crate) fn usage(log: &RldReader) -> Vec<Usage> {
     for (log, topic) in files.into_iter().flatten().zip(log.topics()) {
         for (header, bytes, rows) in log.parts() {
             let rows = rows.end - rows.start;
-            tally.add("file header", None, header.len().min(bytes.len() as u64));
+            tally.add("file header", None, header.size().min(bytes.len() as u64));
             if let Ok(layout) = log.layout() {
                 let blocks = rows.div_ceil(layout.block_rows.max(1));
                 tally.add_all("block stamps", Some(topic.id), blocks, blocks * STAMPS_LEN);

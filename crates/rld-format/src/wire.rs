@@ -241,14 +241,9 @@ impl Header {
         Self::read_args(&mut Cursor::new(bytes), (bytes.len() as u64, comment_len))
     }
 
-    /// The bytes of this header: where its blocks begin.
-    pub fn len(&self) -> u64 {
+    /// Returns the bytes of this header: the offset of its first block.
+    pub fn size(&self) -> u64 {
         LEAD_IN_LEN + self.comment.len() as u64 + CHANNEL_LEN * self.channels.len() as u64
-    }
-
-    /// Never: a header has a lead-in.
-    pub fn is_empty(&self) -> bool {
-        false
     }
 
     /// The bytes of the header.

@@ -132,8 +132,8 @@ impl LogSpec {
             analog_count: U16Le::new(count(self.channels.len() - binary)?),
         };
         let mut header = Header { lead_in, comment, channels: channels? };
-        let length = u16::try_from(header.len())
-            .map_err(|_| RldError::not_writable(format!("a header of {} bytes", header.len())))?;
+        let length = u16::try_from(header.size())
+            .map_err(|_| RldError::not_writable(format!("a header of {} bytes", header.size())))?;
         header.lead_in.header_length = U16Le::new(length);
         Ok(header)
     }
@@ -239,7 +239,7 @@ impl<W: Write> RldWriter<W> {
     /// # Errors
     /// Where the header allows no rows, or the output refuses.
     pub fn new(mut out: W, header: Header) -> Result<Self, RldError> {
-        let layout = Layout::of(&header, header.len(), false).map_err(RldError::not_writable)?;
+        let layout = Layout::of(&header, header.size(), false).map_err(RldError::not_writable)?;
         if layout.row == 0 || layout.block_rows == 0 {
             return Err(RldError::not_writable("rows of 0 bytes, or blocks of 0 rows"));
         }
@@ -287,7 +287,7 @@ impl<W: Write> RldWriter<W> {
 
     /// Bytes written so far.
     pub fn bytes(&self) -> u64 {
-        self.header.len() + self.blocks * STAMPS_LEN + self.rows * self.layout.row as u64
+        self.header.size() + self.blocks * STAMPS_LEN + self.rows * self.layout.row as u64
     }
 
     /// Finishes a log whose header held the right counts from the start.

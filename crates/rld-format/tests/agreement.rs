@@ -82,7 +82,7 @@ fn declarations_and_views_agree() {
         let header = reader.header();
         let view = LeadIn::ref_from_prefix(&log.bytes).expect("an opened log has a lead-in").0;
         assert_eq!(&header.lead_in, view, "{}", log.name);
-        let len = usize::try_from(header.len()).expect("small");
+        let len = usize::try_from(header.size()).expect("small");
         assert_eq!(header.to_bytes(), log.bytes[..len], "{}", log.name);
         let again = Header::from_bytes(&log.bytes, Some(u32::try_from(header.comment.len()).expect("small")));
         assert_eq!(&again.expect("the same header"), header, "{}", log.name);

@@ -11,7 +11,7 @@ use support::{LOGS, open, try_open};
 /// Opens what is left of a log; every byte of it must be accounted for, and every record decode.
 fn reopen(bytes: &Bytes, what: &str) -> Option<RldReader> {
     let log = try_open(bytes)?;
-    let mut used = log.header().len();
+    let mut used = log.header().size();
     if let Ok(layout) = log.layout() {
         used += u64::try_from(layout.body(log.rows())).expect("within the file");
     }
@@ -43,7 +43,7 @@ fn a_log_cut_anywhere_is_read_up_to_the_cut() {
             let what = format!("{} cut at {len}", log.name);
             let cut = log.bytes.slice(..len);
             let Some(reader) = reopen(&cut, &what) else {
-                assert!((len as u64) < whole.header().len() + 4, "{what} does not open");
+                assert!((len as u64) < whole.header().size() + 4, "{what} does not open");
                 continue;
             };
             let mut stream = support::stream(&cut, &[64]);

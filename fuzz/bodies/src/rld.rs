@@ -26,7 +26,7 @@ pub fn rld_read(data: &[u8]) {
     let body = log.layout().map_or(0, |layout| layout.body(log.rows()));
     let behind = log.diagnostics().list().iter().filter(|d| d.rule.name == "header_behind");
     let behind: u64 = behind.map(|d| d.range.end - d.range.start).sum();
-    let accounted = u128::from(log.header().len() + behind) + body + u128::from(log.info().lost.bytes);
+    let accounted = u128::from(log.header().size() + behind) + body + u128::from(log.info().lost.bytes);
     assert_eq!(accounted, data.len() as u128, "bytes are not accounted for");
     read_records(&log, decode);
     if let Ok(mut sums) = log.accumulator(&StatsOptions::default()) {
@@ -34,12 +34,9 @@ pub fn rld_read(data: &[u8]) {
     }
 }
 
-/// The log is written again as it was; what is recovered of it is sound, and holds every row.
+/// What is recovered of the log is sound, and holds every row.
 pub fn rld_rewrite(data: &[u8]) {
     let Some(log) = open(data) else { return };
-    let mut again = Vec::new();
-    log.write_exact(0, &mut again).expect("memory takes it");
-    assert_eq!(again, data, "what was read is written back");
     let mut out = Vec::new();
     let report = log.recover(&mut out, &RecoverOptions::default()).expect("memory takes it");
     assert_eq!(report.kept_bytes + report.lost_bytes(), data.len() as u64);
@@ -66,7 +63,7 @@ pub fn rld_declarations(data: &[u8]) {
         let (view, _) = LeadIn::ref_from_prefix(data).expect("a header begins with it");
         assert_eq!(header.lead_in, *view);
         let again = header.to_bytes();
-        assert_eq!(again.len() as u64, header.len());
+        assert_eq!(again.len() as u64, header.size());
         assert_eq!(again, data[..again.len()]);
     }
     let declared = BlockStamps::read(&mut Cursor::new(data)).ok();

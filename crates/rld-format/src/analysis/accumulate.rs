@@ -2,11 +2,13 @@
 
 use std::ops::Range;
 
+use rovelog_core::wire::I32Le;
+
 use super::currents::{Current, MARGIN_SETTLED, Usable, currents, usable};
 use super::stats::{Stats, Sums};
 use crate::bits;
 use crate::error::RldError;
-use crate::layout::value;
+use crate::layout::{self, values};
 use crate::reader::RldReader;
 
 /// Rows that are summed at a time.
@@ -219,27 +221,21 @@ impl Accumulator<'_> {
         }
         self.sums.clear();
         for (slot, column) in table.layout.slots.iter().zip(&mut self.columns) {
-            let (offset, end) = (slot.offset, slot.offset + slot.size);
-            let rows = bytes.chunks_exact(row);
             match column {
-                Column::Narrow(values) => {
-                    values.clear();
+                Column::Narrow(column) => {
+                    column.clear();
                     if slot.size == 4 {
-                        let raw = |row: &[u8]| {
-                            row[offset..end].first_chunk().map_or(0, |raw| i32::from_le_bytes(*raw))
-                        };
-                        values.extend(rows.map(raw));
+                        column.extend(layout::column(bytes, row, slot.offset).map(|raw: &I32Le| raw.get()));
                     } else {
-                        values.extend(
-                            rows.map(|row| i32::try_from(value(&row[offset..end])).unwrap_or_default()),
-                        );
+                        let raw = |value| i32::try_from(value).unwrap_or_default();
+                        column.extend(values(bytes, row, *slot).map(raw));
                     }
-                    self.sums.push(narrow(values));
+                    self.sums.push(narrow(column));
                 }
-                Column::Wide(values) => {
-                    values.clear();
-                    values.extend(rows.map(|row| value(&row[offset..end])));
-                    self.sums.push(wide(values.iter().map(|value| i128::from(*value))));
+                Column::Wide(column) => {
+                    column.clear();
+                    column.extend(values(bytes, row, *slot));
+                    self.sums.push(wide(column.iter().map(|value| i128::from(*value))));
                 }
             }
         }

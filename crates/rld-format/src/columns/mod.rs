@@ -19,6 +19,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use rovelog_core::Select;
 use rovelog_core::columns::{TIME_COLUMN, metadata};
 use rovelog_core::room::Room;
+use rovelog_core::wire::I32Le;
 use zerocopy::FromBytes;
 
 use merged::MergedColumn;
@@ -28,7 +29,7 @@ use crate::analysis::Merger;
 use crate::bits;
 use crate::clock::{TimeMap, TimeOptions};
 use crate::error::RldError;
-use crate::layout::{Slot, value};
+use crate::layout::{Slot, column, values};
 use crate::reader::RldReader;
 use crate::schema::Channel;
 use crate::unit::Scale;
@@ -350,35 +351,31 @@ impl Store {
             Self::Int32(slot, room) => {
                 let (out, _) = room.extend(4 * rows).as_chunks_mut::<4>();
                 if slot.size == 4 {
-                    for (out, row) in out.iter_mut().zip(bytes.chunks_exact(row)) {
-                        out.copy_from_slice(&row[slot.offset..slot.offset + 4]);
+                    for (out, value) in out.iter_mut().zip(column(bytes, row, slot.offset)) {
+                        *out = I32Le::get(*value).to_ne_bytes();
                     }
                 } else {
-                    for (out, value) in out.iter_mut().zip(narrow(bytes, row, *slot)) {
-                        *out = value.to_ne_bytes();
+                    for (out, value) in out.iter_mut().zip(values(bytes, row, *slot)) {
+                        *out = i32::try_from(value).unwrap_or_default().to_ne_bytes();
                     }
                 }
             }
             Self::Int64(slot, room) => {
                 let (out, _) = room.extend(8 * rows).as_chunks_mut::<8>();
-                for (out, row) in out.iter_mut().zip(bytes.chunks_exact(row)) {
-                    *out = value(&row[slot.offset..slot.offset + slot.size]).to_ne_bytes();
+                for (out, value) in out.iter_mut().zip(values(bytes, row, *slot)) {
+                    *out = value.to_ne_bytes();
                 }
             }
             Self::Physical(slot, scale, room) => {
                 let (out, _) = room.extend(8 * rows).as_chunks_mut::<8>();
                 match scale.divisor().filter(|_| slot.size == 4) {
                     Some(divisor) => {
-                        for (out, row) in out.iter_mut().zip(bytes.chunks_exact(row)) {
-                            let raw = row[slot.offset..slot.offset + 4]
-                                .first_chunk()
-                                .map(|raw| i32::from_le_bytes(*raw));
-                            *out = (f64::from(raw.unwrap_or_default()) / divisor).to_ne_bytes();
+                        for (out, raw) in out.iter_mut().zip(column(bytes, row, slot.offset)) {
+                            *out = (f64::from(I32Le::get(*raw)) / divisor).to_ne_bytes();
                         }
                     }
                     None => {
-                        for (out, row) in out.iter_mut().zip(bytes.chunks_exact(row)) {
-                            let raw = value(&row[slot.offset..slot.offset + slot.size]);
+                        for (out, raw) in out.iter_mut().zip(values(bytes, row, *slot)) {
                             *out = scale.apply(raw).to_ne_bytes();
                         }
                     }
@@ -386,12 +383,6 @@ impl Store {
             }
         }
     }
-}
-
-/// Values of at most 32 bits.
-#[expect(clippy::cast_possible_truncation, reason = "values of at most four bytes")]
-fn narrow(bytes: &[u8], row: usize, slot: Slot) -> impl Iterator<Item = i32> {
-    bytes.chunks_exact(row).map(move |row| value(&row[slot.offset..slot.offset + slot.size]) as i32)
 }
 
 impl Iterator for RldBatches<'_> {
