@@ -1,7 +1,7 @@
 //! Why an RLD file could not be opened, measured or written. Damage is no error: it is a diagnostic.
 
+use rovelog_core::ErrorKind;
 use rovelog_core::error::Meaning;
-use rovelog_core::{Error, ErrorKind};
 
 /// The errors of this crate, each with what a user needs to act on it.
 #[derive(Debug, thiserror::Error)]
@@ -127,12 +127,4 @@ impl RldError {
     }
 }
 
-impl From<RldError> for Error {
-    fn from(error: RldError) -> Self {
-        let meaning = error.meaning();
-        match error {
-            RldError::Io(error) => Self::io(crate::ID, error),
-            error => Self::explained(crate::ID, meaning, error),
-        }
-    }
-}
+rovelog_core::explained!(RldError, crate::ID);

@@ -2,7 +2,7 @@
 //!
 //! Pure: bytes in, a judgement or "need more" out. The reader, the stream and recovery share it.
 
-use rovelog_core::text::count;
+use rovelog_core::text::{count, up_to_nul};
 use std::ops::Range;
 
 use rovelog_core::Rule;
@@ -208,7 +208,7 @@ fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
     }
     let comment = &header.comment;
     let range = LEAD_IN_LEN..LEAD_IN_LEN + comment.len() as u64;
-    let text = comment.split(|byte| *byte == 0).next().unwrap_or_default();
+    let text = up_to_nul(comment);
     if version.comment_has_nul && !comment.is_empty() && text.len() == comment.len() {
         notes.push((&rules::COMMENT_WITHOUT_NUL, range.clone(), count(comment.len(), "byte")));
     }

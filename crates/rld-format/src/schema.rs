@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use rovelog_core::text::up_to_nul;
 use rovelog_core::{Field, FieldType, Rule, Scalar, Schema};
 
 use crate::diagnostics as rules;
@@ -64,8 +65,8 @@ pub(crate) fn is_plausible(channels: &[ChannelRecord], binary: usize, version: &
 }
 
 fn printable(name: &[u8; 16]) -> bool {
-    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
-    end > 0 && name[..end].iter().all(|byte| (0x20..0x7f).contains(byte))
+    let name = up_to_nul(name);
+    !name.is_empty() && name.iter().all(|byte| (0x20..0x7f).contains(byte))
 }
 
 /// The linked channel from 0; `Err` where it is outside of the table.

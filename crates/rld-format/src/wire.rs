@@ -11,6 +11,7 @@
 use std::io::Cursor;
 
 use binrw::{BinRead, BinResult, BinWrite, binrw};
+use rovelog_core::text::padded;
 use rovelog_core::wire::{F64Le, I32Le, I64Le, U16Le, U32Le, U64Le};
 
 /// The first four bytes of versions 2 to 4. "Lead-In", `0x444C5225`
@@ -258,16 +259,14 @@ impl Header {
 
     /// The comment up to its first NUL; what is not UTF-8 is replaced.
     pub fn comment_text(&self) -> String {
-        let end = self.comment.iter().position(|byte| *byte == 0).unwrap_or(self.comment.len());
-        String::from_utf8_lossy(&self.comment[..end]).into_owned()
+        padded(&self.comment)
     }
 }
 
 impl ChannelRecord {
     /// The name up to its first NUL; what is not UTF-8 is replaced.
     pub fn name_text(&self) -> String {
-        let end = self.name.iter().position(|byte| *byte == 0).unwrap_or(self.name.len());
-        String::from_utf8_lossy(&self.name[..end]).into_owned()
+        padded(&self.name)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Why a bag could not be opened or written. Damage is no error: it is a diagnostic.
 
+use rovelog_core::ErrorKind;
 use rovelog_core::error::Meaning;
-use rovelog_core::{Error, ErrorKind};
 
 use crate::msg::DefinitionError;
 
@@ -176,12 +176,4 @@ impl BagError {
     }
 }
 
-impl From<BagError> for Error {
-    fn from(error: BagError) -> Self {
-        let meaning = error.meaning();
-        match error {
-            BagError::Io(error) => Self::io(crate::wire::INFO.id, error),
-            error => Self::explained(crate::wire::INFO.id, meaning, error),
-        }
-    }
-}
+rovelog_core::explained!(BagError, crate::wire::INFO.id);

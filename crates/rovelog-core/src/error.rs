@@ -97,6 +97,22 @@ impl Error {
     }
 }
 
+/// Makes an [`Error`] of a format crate's own error, which has `fn meaning(&self) -> Meaning` and a variant `Io`.
+#[macro_export]
+macro_rules! explained {
+    ($error:ident, $format:expr) => {
+        impl From<$error> for $crate::Error {
+            fn from(error: $error) -> Self {
+                let meaning = error.meaning();
+                match error {
+                    $error::Io(error) => Self::io($format, error),
+                    error => Self::explained($format, meaning, error),
+                }
+            }
+        }
+    };
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.source, f)

@@ -1,4 +1,4 @@
-//! Words of messages.
+//! Words of messages, and text in fields of fixed size.
 
 use std::fmt::Display;
 
@@ -16,4 +16,14 @@ pub fn count<N: Copy + Display + PartialEq + From<u8>>(n: N, noun: &str) -> Stri
         Some(stem) => format!("{n} {stem}ies"),
         None => format!("{n} {noun}s"),
     }
+}
+
+/// Returns the bytes before the first NUL.
+pub fn up_to_nul(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len())]
+}
+
+/// Returns the text before the first NUL; what is not UTF-8 is replaced.
+pub fn padded(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(up_to_nul(bytes)).into_owned()
 }

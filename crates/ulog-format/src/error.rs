@@ -1,8 +1,8 @@
 //! Why a ULog could not be opened or written. Damage is no error: it is a diagnostic.
 
+use rovelog_core::ErrorKind;
 use rovelog_core::error::Meaning;
 use rovelog_core::text::count;
-use rovelog_core::{Error, ErrorKind};
 
 /// The format's id.
 pub(crate) const ID: &str = "ulog";
@@ -267,12 +267,4 @@ impl UlogError {
     }
 }
 
-impl From<UlogError> for Error {
-    fn from(error: UlogError) -> Self {
-        let meaning = error.meaning();
-        match error {
-            UlogError::Io(error) => Self::io(ID, error),
-            error => Self::explained(ID, meaning, error),
-        }
-    }
-}
+rovelog_core::explained!(UlogError, ID);

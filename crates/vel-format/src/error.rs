@@ -1,8 +1,8 @@
 //! Why a VEL log could not be opened, read or written. Damage is no error: it is a diagnostic.
 
+use rovelog_core::ErrorKind;
 use rovelog_core::error::Meaning;
 use rovelog_core::text::count;
-use rovelog_core::{Error, ErrorKind};
 
 /// The errors of this crate, each with what a user needs to act on it.
 #[derive(Debug, thiserror::Error)]
@@ -175,12 +175,4 @@ impl VelError {
     }
 }
 
-impl From<VelError> for Error {
-    fn from(error: VelError) -> Self {
-        let meaning = error.meaning();
-        match error {
-            VelError::Io(error) => Self::io(crate::wire::INFO.id, error),
-            error => Self::explained(crate::wire::INFO.id, meaning, error),
-        }
-    }
-}
+rovelog_core::explained!(VelError, crate::wire::INFO.id);
