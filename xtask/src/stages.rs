@@ -25,12 +25,11 @@ const STAGES: &[Stage] = &[
     ("python", package::check),
 ];
 
-/// Feature combinations that must compile, beside the default ones.
-const FEATURES: &[&[&str]] = &[
-    &["-p", "rovelog", "--no-default-features", "--features", "ulog"],
-    &["-p", "rovelog", "--no-default-features", "--features", "rld"],
-    &["-p", "rld-format", "--no-default-features"],
-];
+/// Each compiles by itself with its default features, and with all.
+const FORMATS: [&str; 4] = ["ulog-format", "rld-format", "vel-format", "rosbag12"];
+
+/// Formats with which the facade must compile when they are its only one.
+const ALONE: [&str; 2] = ["ulog", "rld"];
 
 /// Tested without overflow checks too, as users run them.
 const RELEASE: &[&str] = &["ulog-format", "rld-format"];
@@ -73,11 +72,17 @@ fn doc() -> Result<()> {
 }
 
 fn features() -> Result<()> {
-    for combination in FEATURES {
-        println!("cargo check {}", combination.join(" "));
-        cargo(&[&["check"], *combination].concat())?;
+    let check = |options: &[&str]| {
+        println!("cargo check {}", options.join(" "));
+        cargo(&[&["check"], options].concat())
+    };
+    for format in FORMATS {
+        check(&["-p", format])?;
+        check(&["-p", format, "--all-features"])?;
     }
-    Ok(())
+    ALONE
+        .iter()
+        .try_for_each(|format| check(&["-p", "rovelog", "--no-default-features", "--features", format]))
 }
 
 /// Makes the crates as they would be published. It warns of each test that stays out, so it is heard only when it fails.

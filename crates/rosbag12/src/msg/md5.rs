@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use md5::{Digest, Md5};
+use rovelog_core::wire::U32Le;
+use zerocopy::FromBytes;
 
 use super::text::FullText;
 use super::types::Types;
@@ -36,11 +37,42 @@ impl SumMatch {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(32), |mut text, byte| {
+/// The MD5 of `text` as digits.
+fn hex(text: &[u8]) -> String {
+    md5(text).iter().fold(String::with_capacity(32), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// RFC 1321. Here because a crate for these thirty lines brings seven others.
+fn md5(text: &[u8]) -> [u8; 16] {
+    const TURNS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 2^32")]
+    let constants: [u32; 64] =
+        std::array::from_fn(|i| (((i + 1) as f64).sin().abs() * 4_294_967_296.0) as u32);
+    let mut padded = text.to_vec();
+    padded.push(0x80);
+    padded.resize((padded.len() + 8).next_multiple_of(64) - 8, 0);
+    padded.extend((8 * text.len() as u64).to_le_bytes());
+    let mut state = [0x6745_2301_u32, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
+    for block in <[[U32Le; 16]]>::ref_from_bytes(&padded).expect("padded to whole blocks") {
+        let [mut a, mut b, mut c, mut d] = state;
+        for i in 0..64 {
+            let (mixed, word) = match i / 16 {
+                0 => ((b & c) | (!b & d), i),
+                1 => ((d & b) | (!d & c), 5 * i + 1),
+                2 => (b ^ c ^ d, 3 * i + 5),
+                _ => (c ^ (b | !d), 7 * i),
+            };
+            let sum = a.wrapping_add(mixed).wrapping_add(constants[i]).wrapping_add(block[word % 16].get());
+            (a, d, c, b) = (d, c, b, b.wrapping_add(sum.rotate_left(TURNS[i / 16][i % 4])));
+        }
+        for (state, sum) in state.iter_mut().zip([a, b, c, d]) {
+            *state = state.wrapping_add(sum);
+        }
+    }
+    zerocopy::transmute!(state.map(U32Le::new))
 }
 
 impl Types {
@@ -59,21 +91,16 @@ impl Types {
                 None => format!("{} {}", field.spelled(), field.name),
             });
             let lines: Vec<_> = constants.chain(fields).collect();
-            sums.push(hex(&Md5::digest(lines.join("\n").trim())));
+            sums.push(hex(lines.join("\n").trim().as_bytes()));
         }
         sums.into_iter().map(Sum).collect()
     }
 
     /// The sum of ROS 0.5: over the raw texts, comments included, in the order of the full text.
     pub fn sum_v1(&self) -> Sum {
-        let mut md5 = Md5::new();
-        if let Some(root) = self.list.last() {
-            md5.update(&root.raw);
-        }
-        for index in &self.in_text_order {
-            md5.update(&self.list[*index].raw);
-        }
-        Sum(hex(&md5.finalize()))
+        let nested = self.in_text_order.iter().map(|index| &self.list[*index]);
+        let texts: Vec<&[u8]> = self.list.last().into_iter().chain(nested).map(|ty| &*ty.raw).collect();
+        Sum(hex(&texts.concat()))
     }
 
     /// How this definition, whose full text is `text`, agrees with `sum`.
@@ -90,10 +117,8 @@ impl Types {
 /// The older sum in the order of the full text itself, whatever types are named in it.
 fn sum_of_text(text: &[u8]) -> Sum {
     let full = FullText::split(text);
-    let mut md5 = Md5::new();
-    md5.update(full.root);
-    full.sections.iter().for_each(|(_, text)| md5.update(text));
-    Sum(hex(&md5.finalize()))
+    let texts: Vec<&[u8]> = full.sections.iter().map(|(_, text)| *text).collect();
+    Sum(hex(&[full.root, &texts.concat()].concat()))
 }
 
 #[cfg(test)]
@@ -102,6 +127,19 @@ mod tests {
 
     fn types(name: &str, text: &str) -> Types {
         Types::resolve(name, text.as_bytes(), 64, &|_| None).unwrap()
+    }
+
+    #[test]
+    fn sums_are_those_of_the_rfc() {
+        let digits = "1234567890".repeat(8);
+        for (text, sum) in [
+            ("a", "0cc175b9c0f1b6a831c399e269772661"),
+            ("message digest", "f96b697d7cb7938d525a2f31aaf161d0"),
+            ("abcdefghijklmnopqrstuvwxyz", "c3fcd3d76192e4007dfb496cca67e13b"),
+            (&digits, "57edf4a22be3c955ac49da2e2107b67a"),
+        ] {
+            assert_eq!(hex(text.as_bytes()), sum, "{text}");
+        }
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Reads a calibration file: db.xml, or the YAML or JSON of the ROS driver.
+    /// Reads a calibration file: db.xml (feature `calibration`), or the YAML or JSON of the ROS driver.
     ///
     /// # Errors
     /// Where the file is larger than 1 MiB, is neither, or holds no laser.
@@ -160,7 +160,13 @@ fn laser(get: impl Fn(&str) -> Option<f64>, length: f64, angle: f64) -> Option<L
     })
 }
 
+#[cfg(not(feature = "calibration"))]
+fn xml(_: &str) -> Result<Vec<LaserCalibration>, VelError> {
+    Err(bad("built without the feature `calibration`, which reads db.xml".to_owned()))
+}
+
 /// db.xml: degrees and centimetres. Entities are not expanded: a document type is refused.
+#[cfg(feature = "calibration")]
 fn xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
     const NAMES: &[(&str, &str)] = &[
         ("id", "id_"),
