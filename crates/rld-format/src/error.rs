@@ -127,4 +127,4 @@ impl RldError {
     }
 }
 
-rovelog_core::explained!(RldError, crate::ID);
+rovelog_core::explained!(RldError, crate::wire::INFO.id);

@@ -157,7 +157,7 @@ pub mod wire;
 pub mod writer;
 
 use rovelog_core::reader::{Companion, Records, Texts};
-use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Signature, Sliced, Text, Usage};
+use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Sliced, Text, Usage};
 
 #[cfg(feature = "arrow")]
 pub use columns::{ColumnOptions, Merging, RldBatches, Values};
@@ -176,11 +176,6 @@ pub use rovelog_core::{
     Select, Topic, Value,
 };
 
-/// The format's id.
-pub(crate) const ID: &str = "rld";
-
-static INFO: FormatInfo = Rld::INFO;
-
 /// Severity of the comment as a console line: `info`.
 const COMMENT_LEVEL: u8 = 6;
 
@@ -189,13 +184,7 @@ const COMMENT_LEVEL: u8 = 6;
 pub struct Rld;
 
 impl Format for Rld {
-    const INFO: FormatInfo = FormatInfo {
-        id: ID,
-        name: "RLD",
-        about: "RocketLogger power and sensor log",
-        extensions: &["rld"],
-        signatures: &[Signature(&wire::MAGIC), Signature(&wire::MAGIC_V1)],
-    };
+    const INFO: FormatInfo = wire::INFO;
     type Reader = RldReader;
     type Stream = RldStream<Box<dyn std::io::Read + Send>>;
 
@@ -223,7 +212,7 @@ impl Format for Rld {
 
 impl LogReader for RldReader {
     fn format(&self) -> &'static FormatInfo {
-        &INFO
+        &wire::INFO
     }
 
     fn info(&self) -> &LogInfo {

@@ -92,7 +92,7 @@ impl Decode for Table {
         if payload.len() != self.layout.row {
             let why =
                 format!("a row of {} bytes, where {} has {}", payload.len(), topic.name, self.layout.row);
-            return Err(Error::new(crate::ID, ErrorKind::Malformed, None, why));
+            return Err(Error::new(crate::wire::INFO.id, ErrorKind::Malformed, None, why));
         }
         let row = Row::new(payload, self);
         let fields = self.channels.iter().enumerate();

@@ -205,7 +205,7 @@ impl<R: Read> RldStream<R> {
 
 impl<R: Read + Send> LogStream for RldStream<R> {
     fn format(&self) -> &'static FormatInfo {
-        &crate::INFO
+        &crate::wire::INFO
     }
 
     fn next_record(&mut self) -> rovelog_core::Result<Option<Record<'_>>> {

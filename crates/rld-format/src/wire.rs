@@ -13,6 +13,16 @@ use std::io::Cursor;
 use binrw::{BinRead, BinResult, BinWrite, binrw};
 use rovelog_core::text::padded;
 use rovelog_core::wire::{F64Le, I32Le, I64Le, U16Le, U32Le, U64Le};
+use rovelog_core::{FormatInfo, Signature};
+
+/// The format's constants.
+pub(crate) const INFO: FormatInfo = FormatInfo {
+    id: "rld",
+    name: "RLD",
+    about: "RocketLogger power and sensor log",
+    extensions: &["rld"],
+    signatures: &[Signature(&MAGIC), Signature(&MAGIC_V1)],
+};
 
 /// The first four bytes of versions 2 to 4. "Lead-In", `0x444C5225`
 pub const MAGIC: [u8; 4] = *b"%RLD";

@@ -126,7 +126,7 @@ impl RldReader {
             0..=4 => Column::Narrow(Vec::new()),
             _ => Column::Wide(Vec::new()),
         };
-        let valid = |channel: &crate::Channel| channel.valid.filter(|_| options.valid_only);
+        let valid = |channel: &crate::schema::Channel| channel.valid.filter(|_| options.valid_only);
         Ok(Accumulator {
             reader: self,
             binary,

@@ -9,40 +9,11 @@ use arrow_schema::{DataType, Field};
 use rovelog_core::Select;
 use rovelog_core::columns::metadata;
 
-use super::Values;
-use crate::analysis::{Current, MARGIN_SETTLED, Merger, Source, currents};
+use super::options::{GROUP, Merging, Values};
+use crate::analysis::{Current, Merger, Source, currents};
 use crate::reader::RldReader;
 use crate::schema::Channel;
 use crate::unit::Scale;
-
-/// How currents that were measured in two ranges become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Merging {
-    /// Rows beside a switch of ranges whose low samples do not count.
-    pub margin: u64,
-    /// Whether values decide which range counts; see [`Current::deriving`].
-    pub derived: bool,
-}
-
-impl Merging {
-    /// By the range bit of each row.
-    pub fn instant() -> Self {
-        Self { margin: 0, derived: false }
-    }
-
-    /// The same without low samples that have not settled: what energy is reckoned from.
-    pub fn settled() -> Self {
-        Self { margin: MARGIN_SETTLED, ..Self::instant() }
-    }
-
-    /// The same by values, for logs whose range bits are not to be trusted.
-    #[must_use]
-    pub fn deriving(mut self) -> Self {
-        self.derived = true;
-        self
-    }
-}
 
 /// What [`Source`]s are called, by their keys.
 const SOURCES: [&str; 3] = ["low", "high", "transition"];
@@ -96,7 +67,7 @@ impl MergedColumn {
     pub(super) fn arrays(&self, reader: &RldReader, merger: &mut Merger, rows: &Range<u64>) -> Vec<ArrayRef> {
         let count = usize::try_from(rows.end - rows.start).unwrap_or_default();
         let (mut values, mut sources) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        for run in reader.runs(rows.clone(), super::GROUP) {
+        for run in reader.runs(rows.clone(), GROUP) {
             merger.merge(reader, (&self.current, self.margin), run, |source, value| {
                 values.push((source != Source::Missing).then_some(value));
                 sources.push(match source {

@@ -5,6 +5,7 @@
 //! right into Arrow's bitmaps.
 
 mod merged;
+mod options;
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -23,7 +24,8 @@ use rovelog_core::wire::I32Le;
 use zerocopy::FromBytes;
 
 use merged::MergedColumn;
-pub use merged::Merging;
+use options::GROUP;
+pub use options::{ColumnOptions, Merging, Values};
 
 use crate::analysis::Merger;
 use crate::bits;
@@ -33,87 +35,6 @@ use crate::layout::{Slot, column, values};
 use crate::reader::RldReader;
 use crate::schema::Channel;
 use crate::unit::Scale;
-
-/// Rows of a batch: its columns and their source stay in the second-level cache.
-const BATCH_ROWS: usize = 4096;
-
-/// Rows that are copied column by column at a time.
-const GROUP: u64 = 512;
-
-/// What analog columns hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Values {
-    /// Raw integers, 32 bits wide where the log's are at most so; scale and unit are in the metadata.
-    #[default]
-    Raw,
-    /// Physical values, correctly rounded; raw ones where the scale is beyond 30.
-    Physical,
-}
-
-/// How rows become columns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ColumnOptions {
-    /// Raw or physical values.
-    pub values: Values,
-    /// Whether a value that its range bit calls invalid is null.
-    pub nulls: bool,
-    /// The column of times; `None` leaves it out.
-    pub times: Option<TimeOptions>,
-    /// Rows of a batch.
-    pub batch_rows: usize,
-    /// Currents of two ranges as further columns behind the channels: `I1`, and `I1_source` with `low`, `high`, or
-    /// `transition` for a high value because the low one has not settled. Null where neither range holds.
-    pub merged: Option<Merging>,
-}
-
-impl Default for ColumnOptions {
-    fn default() -> Self {
-        Self::raw()
-    }
-}
-
-impl ColumnOptions {
-    /// Raw integers, no nulls.
-    pub fn raw() -> Self {
-        let times = Some(TimeOptions::default());
-        Self { values: Values::Raw, nulls: false, times, batch_rows: BATCH_ROWS, merged: None }
-    }
-
-    /// Physical values, null where they are out of range.
-    pub fn physical() -> Self {
-        Self { values: Values::Physical, nulls: true, ..Self::raw() }
-    }
-
-    /// The same on other times, or without.
-    #[must_use]
-    pub fn with_times(mut self, times: Option<TimeOptions>) -> Self {
-        self.times = times;
-        self
-    }
-
-    /// The same with nulls where values are out of range, or without.
-    #[must_use]
-    pub fn with_nulls(mut self, nulls: bool) -> Self {
-        self.nulls = nulls;
-        self
-    }
-
-    /// The same with merged currents.
-    #[must_use]
-    pub fn with_merged(mut self, merging: Merging) -> Self {
-        self.merged = Some(merging);
-        self
-    }
-
-    /// The same in batches of so many rows.
-    #[must_use]
-    pub fn with_batch_rows(mut self, rows: usize) -> Self {
-        self.batch_rows = rows.clamp(1, 1 << 16);
-        self
-    }
-}
 
 /// A column to be filled.
 #[derive(Debug)]
@@ -138,7 +59,7 @@ impl RldReader {
     /// Where the header does not allow to find rows.
     pub fn batches(&self, select: &Select, options: &ColumnOptions) -> Result<RldBatches<'_>, RldError> {
         use rovelog_core::LogReader as _;
-        let name = self.topics().first().map_or(crate::SAMPLES, |topic| topic.name.as_str());
+        let name = self.topics().first().map_or(crate::summary::SAMPLES, |topic| topic.name.as_str());
         self.batches_as(name, select, options)
     }
 
@@ -211,7 +132,7 @@ impl RldReader {
     fn metadata(&self, topic: &str) -> HashMap<String, String> {
         let lead_in = &self.header().lead_in;
         let pairs = [
-            ("rovelog.format", crate::ID.to_owned()),
+            ("rovelog.format", crate::wire::INFO.id.to_owned()),
             ("rovelog.topic", topic.to_owned()),
             ("rld.version", lead_in.file_version.get().to_string()),
             ("rld.rate", lead_in.sample_rate.get().to_string()),
