@@ -7,8 +7,8 @@ use rovelog_core::{Diagnostics, Rule};
 
 use crate::definitions::Definitions;
 use crate::diagnostics as rules;
-use crate::message::KeyValue;
 use crate::schema::{Basic, Key};
+use crate::wire::Info;
 
 /// How often something occurred, and the first time.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ pub(crate) struct Breaches {
 
 impl Breaches {
     /// "An information message with a certain key must occur at most once in the entire log."
-    pub(crate) fn info(&mut self, range: Range<u64>, key: Key<'_>, part: KeyValue<'_>) {
+    pub(crate) fn info(&mut self, range: Range<u64>, key: Key<'_>, part: Info<'_>) {
         if self.infos.contains(key.name) {
             self.repeated.add(range.clone(), || key.name.to_owned());
         } else {
@@ -61,7 +61,7 @@ impl Breaches {
     }
 
     /// "`value` contains the data as described by `key`."
-    pub(crate) fn value(&mut self, range: Range<u64>, key: Key<'_>, part: KeyValue<'_>) {
+    pub(crate) fn value(&mut self, range: Range<u64>, key: Key<'_>, part: Info<'_>) {
         let Some(ty) = key.type_name() else { return };
         match ty.fits_value(part.value.len()) {
             Some(false) => self.lengths.add(range, || format!("{ty} {}", key.name)),

@@ -4,11 +4,13 @@
 
 use std::collections::HashMap;
 
+use rovelog_core::wire::{U16Le, U32Le};
 use rovelog_core::{Clock, Timestamp};
 
 use crate::definitions::{RowShape, RowTime};
 use crate::layout::TimeWidth;
 use crate::utc::YEAR_2000;
+use crate::wire::number;
 
 /// The greatest time that nanoseconds in an `i64` can hold, in microseconds.
 pub(crate) const MAX_MICROS: u64 = i64::MAX as u64 / 1000;
@@ -113,9 +115,7 @@ impl LogClock {
     pub(crate) fn row(&mut self, shape: RowShape, row: &[u8]) -> RowMicros {
         match shape.time {
             RowTime::Field(TimeWidth::U64Micros) => {
-                let at = usize::from(shape.time_at);
-                let Some(bytes) = row.get(at..at + 8) else { return RowMicros::None };
-                let micros = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+                let Some(micros) = shape.plain_time(row) else { return RowMicros::None };
                 if micros > self.now {
                     if micros > MAX_MICROS {
                         return RowMicros::OutOfRange;
@@ -135,12 +135,12 @@ impl LogClock {
     #[cold]
     fn narrow(&mut self, shape: RowShape, width: TimeWidth, row: &[u8]) -> RowMicros {
         let at = usize::from(shape.time_at);
-        let (stored, period, unit) = match (width, &row[at..]) {
-            (TimeWidth::U8Millis, [a, ..]) => (u64::from(*a), 1 << 8, 1000),
-            (TimeWidth::U16Micros, [a, b, ..]) => (u64::from(u16::from_le_bytes([*a, *b])), 1 << 16, 1),
-            (_, [a, b, c, d, ..]) => (u64::from(u32::from_le_bytes([*a, *b, *c, *d])), 1 << 32, 1),
-            _ => return RowMicros::None,
+        let (stored, period, unit) = match width {
+            TimeWidth::U8Millis => (number::<u8>(row, at).map(u64::from), 1 << 8, 1000),
+            TimeWidth::U16Micros => (number::<U16Le>(row, at).map(|n| n.get().into()), 1 << 16, 1),
+            _ => (number::<U32Le>(row, at).map(|n| n.get().into()), 1 << 32, 1),
         };
+        let Some(stored) = stored else { return RowMicros::None };
         let (value, period) = (stored * unit, period * unit);
         let previous = self.narrow.get(&shape.series).copied();
         let base = match previous {

@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use rovelog_core::wire::U64Le;
 use rovelog_core::{Decode, Diagnostics, Limits, Result, Topic, TopicId, Value};
 
 use crate::diagnostics as rules;
 use crate::error::UlogError;
 use crate::layout::{Defined, Formats, Layout, TimeWidth, Undecodable};
-use crate::message::Message;
 use crate::row::Row;
 use crate::schema::FormatText;
 use crate::utc;
+use crate::wire::{self, Message};
 
 /// One subscription: a topic of the log, with the definition that was in force when it was made.
 #[derive(Debug)]
@@ -109,8 +110,7 @@ impl RowShape {
         if self.time != RowTime::Field(TimeWidth::U64Micros) {
             return None;
         }
-        let at = usize::from(self.time_at);
-        Some(u64::from_le_bytes(*row.get(at..)?.first_chunk()?))
+        wire::number::<U64Le>(row, self.time_at.into()).map(U64Le::get)
     }
 
     /// D9, D11: a row is full or trimmed, nothing else.
@@ -222,12 +222,12 @@ impl Definitions {
     /// Takes a message that was judged sound, where it changes the tables.
     pub(crate) fn apply(&mut self, at: u64, end: u64, message: &Message<'_>, notes: &mut Diagnostics) {
         match *message {
-            Message::Format(text) => self.define(at, end, text, notes),
-            Message::Subscription { multi_id, msg_id, name } => {
+            Message::Format(wire::Format { format }) => self.define(at, end, format, notes),
+            Message::Subscription(subscription) => {
                 self.in_data = true;
-                self.subscribe(at..end, multi_id, msg_id, name, notes);
+                self.subscribe(at..end, subscription, notes);
             }
-            Message::Unsubscription { msg_id } => {
+            Message::Unsubscription(wire::Unsubscription { msg_id }) => {
                 self.in_data = true;
                 let shape = self.shapes.get(msg_id);
                 if shape.usable() {
@@ -235,9 +235,11 @@ impl Definitions {
                     self.subscriptions[shape.series as usize].unsubscribed = true;
                 }
             }
-            Message::Text { .. } | Message::Sync(_) | Message::Dropout { .. } | Message::Data { .. } => {
-                self.in_data = true;
-            }
+            Message::LoggedString(_)
+            | Message::TaggedString(_)
+            | Message::Sync(_)
+            | Message::Dropout(_)
+            | Message::Data(_) => self.in_data = true,
             _ => {}
         }
     }
@@ -296,13 +298,11 @@ impl Definitions {
     fn subscribe(
         &mut self,
         range: std::ops::Range<u64>,
-        multi_id: u8,
-        msg_id: u16,
-        name: &[u8],
+        wire::Subscription { multi_id, msg_id, message_name }: wire::Subscription<'_>,
         notes: &mut Diagnostics,
     ) {
         // Judged before: a name is UTF-8.
-        let Ok(type_name) = std::str::from_utf8(name) else { return };
+        let Ok(type_name) = std::str::from_utf8(message_name) else { return };
         let shape = self.shapes.get(msg_id);
         if shape.flags & RowShape::UNKNOWN == 0 {
             let known = &mut self.subscriptions[shape.series as usize];

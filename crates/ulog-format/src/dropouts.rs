@@ -6,9 +6,8 @@
 use rovelog_core::{LogReader, Timestamp, TopicId};
 
 use crate::frame::MetRow;
-use crate::message::Message;
 use crate::reader::UlogReader;
-use crate::wire::kind;
+use crate::wire::{self, Message, kind};
 
 /// A stretch of time from which messages are missing, as the logger itself reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +75,8 @@ impl UlogReader {
         let mut cursor = self.cursor();
         let mut dropouts = Vec::new();
         while let Some(met) = cursor.next() {
-            if let (kind::DROPOUT, Some(Message::Dropout { millis })) =
-                (met.msg_type, Message::view(met.msg_type, met.payload))
+            if met.msg_type == kind::DROPOUT
+                && let Some(Message::Dropout(wire::Dropout { duration: millis })) = met.message()
             {
                 dropouts.push(Dropout { time: cursor.clock.now(), millis, offset: met.at });
             }

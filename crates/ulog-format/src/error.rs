@@ -133,12 +133,6 @@ pub enum UlogError {
     /// An earlier failure left half a message in the output.
     #[error("an earlier write failed, so the log that is being written is not usable")]
     WriterFailed,
-    /// A damaged log where only an undamaged one will do.
-    #[error("the log is damaged in {}", count(*losses, "place"))]
-    Damaged {
-        /// The number of stretches without sound messages.
-        losses: usize,
-    },
     /// A log to which nothing can be appended.
     #[error("nothing can be appended to this log: {why}")]
     CannotAppend {
@@ -231,11 +225,6 @@ impl UlogError {
             }
             Self::BadMessage { .. } => (ErrorKind::InvalidArgument, None, None),
             Self::WriterFailed => (ErrorKind::Io, None, Some("begin again with a new output")),
-            Self::Damaged { .. } => (
-                ErrorKind::Malformed,
-                None,
-                Some("use `recover`, which keeps what is sound and says what is lost"),
-            ),
             Self::CannotAppend { .. } => (
                 ErrorKind::Unsupported,
                 None,

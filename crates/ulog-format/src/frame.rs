@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use rovelog_core::window::{NeedMore, Window};
+use rovelog_core::wire::U64Le;
 use rovelog_core::{Diagnostics, Limits, Rule};
 use zerocopy::FromBytes;
 
@@ -16,11 +17,11 @@ use crate::clock::{LogClock, MAX_MICROS, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
 use crate::diagnostics as rules;
 use crate::error::UlogError;
-use crate::message::Message;
 use crate::plausible::{Judge, Scan, Verdict};
 use crate::schema::Key;
 use crate::wire::{
-    DataHead, FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, HEADER_SIZE, MAGIC, MessageHeader, kind,
+    DataHead, DefaultParameter, FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, HEADER_SIZE, LoggedString,
+    MAGIC, Message, MessageHeader, MultiInfo, RowHead, Subscription, TaggedString, kind, number,
 };
 
 /// What comes next in a log.
@@ -337,8 +338,8 @@ impl Walk {
             match verdict {
                 Verdict::Fits { end, .. } => {
                     let (msg_type, message) = Self::view(window, at, end);
-                    if let Message::Subscription { name, .. } = message {
-                        self.definitions.prepare(name);
+                    if let Message::Subscription(Subscription { message_name, .. }) = message {
+                        self.definitions.prepare(message_name);
                     }
                     let judge = self.judge(window, limit);
                     if !judge.followed(end, &message)?
@@ -387,8 +388,8 @@ impl Walk {
     /// The message at `at`, which was judged whole.
     fn view(window: Window<'_>, at: u64, end: u64) -> (u8, Message<'_>) {
         let bytes = window.slice(at, end).ok().flatten().expect("judged whole");
-        let (msg_type, payload) = (bytes[2], &bytes[HEADER_SIZE..]);
-        (msg_type, Message::view(msg_type, payload).expect("judged sound"))
+        let (header, payload) = MessageHeader::split(bytes).expect("judged whole");
+        (header.msg_type, Message::parse(header.msg_type, payload).expect("judged sound"))
     }
 
     /// Rule 4 of section 5: looks for the end of the damage.
@@ -458,26 +459,31 @@ impl Walk {
         self.at = end;
         self.definitions.apply(at, end, message, &mut self.diagnostics);
         match *message {
-            Message::Data { msg_id, row } => {
+            Message::Data(data) => {
+                let msg_id = data.head.msg_id.get();
                 let shape = self.definitions.shapes.get(msg_id);
                 if shape.flags & RowShape::NOTE != 0 {
                     self.definitions.note_row(at, msg_id, &mut self.diagnostics);
                 }
                 let before = self.clock.now;
-                let time = self.clock.row(shape, row);
+                let time = self.clock.row(shape, data.row);
                 if time == RowMicros::OutOfRange {
                     self.definitions.note_range(at, shape.series, &mut self.diagnostics);
                 }
                 self.last_row = Some((at, end, shape.series));
                 return Step::Row { at, end, shape, time, before };
             }
-            Message::Dropout { millis } => self.clock.dropout(millis),
-            Message::Text { level, .. } if !level.is_ascii_digit() => {
+            Message::Dropout(dropout) => self.clock.dropout(dropout.duration),
+            Message::LoggedString(LoggedString { log_level: level, .. })
+            | Message::TaggedString(TaggedString { log_level: level, .. })
+                if !level.is_ascii_digit() =>
+            {
                 self.diagnostics.push(&rules::LEVEL_NOT_A_DIGIT, at..end, || {
                     format!("the level is the number {level}, not an ASCII digit")
                 });
             }
-            Message::Parameter(parameter) | Message::DefaultParameter { default: parameter, .. } => {
+            Message::Parameter(parameter)
+            | Message::DefaultParameter(DefaultParameter { info: parameter, .. }) => {
                 if let Some(key) = parameter.parse_key() {
                     if !matches!(key.ty, "int32_t" | "float") {
                         self.diagnostics.push(&rules::PARAMETER_TYPE, at..end, || {
@@ -493,13 +499,13 @@ impl Walk {
                     self.note_key(at..end, key);
                 }
             }
-            Message::MultiInfo { continued, part } => {
+            Message::MultiInfo(MultiInfo { is_continued, info: part }) => {
                 let Some(key) = part.parse_key() else { return Step::Message { at, end, msg_type } };
                 self.breaches.value(at..end, key, part);
                 if !self.multi_names.contains(key.name) {
                     self.multi_names.insert(key.name.into());
                     self.note_key(at..end, key);
-                    if continued {
+                    if is_continued != 0 {
                         self.diagnostics.push(&rules::CONTINUED_WITHOUT_FIRST, at..end, || {
                             format!("{} is continued before it began", key.name)
                         });
@@ -524,7 +530,8 @@ impl Walk {
         self.at = end;
         self.definitions.apply(at, end, message, &mut self.diagnostics);
         match *message {
-            Message::Data { msg_id, .. } => {
+            Message::Data(data) => {
+                let msg_id = data.head.msg_id.get();
                 let shape = self.definitions.shapes.get(msg_id);
                 let rule = if shape.flags & RowShape::UNKNOWN != 0 {
                     &rules::UNKNOWN_ID
@@ -553,14 +560,17 @@ impl Walk {
 }
 
 /// Bytes before the fields of a row: message header and id.
-pub(crate) const ROW_AT: usize = size_of::<MessageHeader>() + size_of::<DataHead>();
+pub(crate) const ROW_AT: usize = size_of::<RowHead>();
 
 /// A row at `at` that needs no closer look, and its end.
 #[inline]
 pub(crate) fn plain_row<'s>(shapes: &'s Shapes, data: &[u8], at: usize) -> Option<(&'s RowShape, usize)> {
-    let [a, b, kind::DATA, c, d] = *data.get(at..at + ROW_AT)?.first_chunk()? else { return None };
-    let size = usize::from(u16::from_le_bytes([a, b]));
-    let shape = shapes.find(u16::from_le_bytes([c, d]))?;
+    let RowHead { header, data: row } = RowHead::ref_from_bytes(data.get(at..at + ROW_AT)?).ok()?;
+    if header.msg_type != kind::DATA {
+        return None;
+    }
+    let size = usize::from(header.msg_size.get());
+    let shape = shapes.find(row.msg_id.get())?;
     let end = at + HEADER_SIZE + size;
     let plain = shape.flags == 0 && shape.fits(size.wrapping_sub(size_of::<DataHead>())) && end <= data.len();
     plain.then_some((shape, end))
@@ -569,7 +579,7 @@ pub(crate) fn plain_row<'s>(shapes: &'s Shapes, data: &[u8], at: usize) -> Optio
 /// The time of a plain row at `at`; `None` where nanoseconds cannot hold it.
 #[inline]
 pub(crate) fn plain_time(shape: &RowShape, data: &[u8], at: usize) -> Option<u64> {
-    let micros = u64::from_le_bytes(*data.get(at + ROW_AT + usize::from(shape.time_at)..)?.first_chunk()?);
+    let micros = number::<U64Le>(data, at + ROW_AT + usize::from(shape.time_at))?.get();
     (micros <= MAX_MICROS).then_some(micros)
 }
 

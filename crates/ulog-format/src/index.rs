@@ -4,12 +4,13 @@
 use std::ops::Range;
 
 use rovelog_core::ranges;
+use zerocopy::FromBytes as _;
 
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
-use crate::frame::{AHEAD, MetRow, ROW_AT, plain_row, plain_time};
+use crate::frame::{AHEAD, MetRow, plain_row, plain_time};
 use crate::stats::Stats;
-use crate::wire::{FLAG_BITS_AT, HEADER_SIZE, kind};
+use crate::wire::{DataHead, Dropout, FLAG_BITS_AT, HEADER_LEN, Message, MessageHeader, kind};
 
 /// Bytes of file per block.
 const BLOCK: u64 = 4 << 20;
@@ -241,6 +242,23 @@ pub(crate) struct Met<'a> {
     pub(crate) row: Option<MetRow>,
 }
 
+impl<'a> Met<'a> {
+    /// Where it ends.
+    pub(crate) fn end(&self) -> u64 {
+        self.at + HEADER_LEN + self.payload.len() as u64
+    }
+
+    /// The message, its payload read.
+    pub(crate) fn message(&self) -> Option<Message<'a>> {
+        Message::parse(self.msg_type, self.payload)
+    }
+
+    /// The fields of a row.
+    pub(crate) fn row_bytes(&self) -> &'a [u8] {
+        &self.payload[size_of::<DataHead>()..]
+    }
+}
+
 /// What a [`Cursor`] walks over: a row with its offset, or another message.
 pub(crate) enum Walked<'a> {
     Row(u64, MetRow),
@@ -323,25 +341,23 @@ impl<'a> Cursor<'a> {
     fn message(&mut self) -> Option<Met<'a>> {
         let at = self.at;
         // The first walk found whole messages everywhere outside the gaps.
-        let start = usize::try_from(at).ok()?;
-        let [a, b, msg_type, ..] = *self.data.get(start..)? else { return None };
-        let body = start + HEADER_SIZE;
-        let end = body + usize::from(u16::from_le_bytes([a, b]));
-        let payload = self.data.get(body..end)?;
-        self.at = end as u64;
-        let mut row = None;
-        match (msg_type, payload) {
-            (kind::DATA, [c, d, bytes @ ..]) => {
-                let shape = self.shapes.get(u16::from_le_bytes([*c, *d]));
-                if shape.usable() && shape.fits(bytes.len()) {
-                    let time = self.clock.row(shape, bytes);
-                    row = Some(MetRow { series: shape.series, time, now: self.clock.now });
-                }
+        let (header, payload) = message_at(self.data, at)?;
+        let mut met = Met { at, msg_type: header.msg_type, payload, row: None };
+        self.at = met.end();
+        if met.msg_type == kind::DATA
+            && let Ok((head, bytes)) = DataHead::ref_from_prefix(payload)
+        {
+            let shape = self.shapes.get(head.msg_id.get());
+            if shape.usable() && shape.fits(bytes.len()) {
+                let time = self.clock.row(shape, bytes);
+                met.row = Some(MetRow { series: shape.series, time, now: self.clock.now });
             }
-            (kind::DROPOUT, [c, d]) => self.clock.dropout(u16::from_le_bytes([*c, *d])),
-            _ => {}
+        } else if met.msg_type == kind::DROPOUT
+            && let Some(Message::Dropout(Dropout { duration })) = met.message()
+        {
+            self.clock.dropout(duration);
         }
-        Some(Met { at, msg_type, payload, row })
+        Some(met)
     }
 
     /// Hands rows with a plain timestamp to `sink`, up to the first message that is something else.
@@ -409,10 +425,14 @@ impl<'a> Iterator for Cursor<'a> {
     }
 }
 
-/// The payload of the row at `at`, whose whole message lies in `data`.
+/// The message at `at`, which lies in `data`: its header and its payload.
+#[inline]
+pub(crate) fn message_at(data: &[u8], at: u64) -> Option<(&MessageHeader, &[u8])> {
+    MessageHeader::split(data.get(usize::try_from(at).ok()?..)?)
+}
+
+/// The fields of the row at `at`, whose whole message lies in `data`.
+#[inline]
 pub(crate) fn row_bytes(data: &[u8], at: u64) -> Option<&[u8]> {
-    let start = usize::try_from(at).ok()?;
-    let [a, b, ..] = *data.get(start..)? else { return None };
-    let end = start + HEADER_SIZE + usize::from(u16::from_le_bytes([a, b]));
-    data.get(start + ROW_AT..end)
+    message_at(data, at)?.1.get(size_of::<DataHead>()..)
 }

@@ -112,7 +112,6 @@
 //! Lowest first; each is usable without those above it:
 //!
 //! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
-//! - [`message`]: the same messages as borrowed views.
 //! - `frame` and `plausible` (private): one walk over the messages of sound and damaged logs.
 //! - [`schema`] and [`layout`]: definitions found in the file, and where fields lie in a row.
 //! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass over
@@ -137,7 +136,6 @@ mod frame;
 mod gather;
 mod index;
 pub mod layout;
-pub mod message;
 mod parameters;
 mod parts;
 mod plausible;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use rovelog_core::{Timestamp, Value};
 
 use crate::layout::Formats;
-use crate::message::{KeyValue, Message};
 use crate::row::{info_value, nested_value};
 use crate::schema::Basic;
+use crate::wire::{DefaultParameter, Info, Message, MultiInfo};
 
 /// The parameters of a log. Values are `int32_t` or `float`; other types are kept with a note.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,13 +45,13 @@ pub(crate) enum Section {
     Data(Option<Timestamp>),
 }
 
-fn entry(part: KeyValue<'_>) -> Option<(String, Value)> {
+fn entry(part: Info<'_>) -> Option<(String, Value)> {
     let key = part.parse_key()?;
     Some((key.name.to_owned(), info_value(key.ty, part.value)))
 }
 
 /// "Can also be a custom type": then its format says what the bytes are.
-fn info(part: KeyValue<'_>, formats: &Formats) -> Option<(String, Value)> {
+fn info(part: Info<'_>, formats: &Formats) -> Option<(String, Value)> {
     let (name, value) = entry(part)?;
     let custom = part.parse_key()?.type_name().filter(|ty| Basic::parse(ty.base).is_none());
     let value = match custom.and_then(|ty| Some((ty.len, formats.known(ty.base)?.ok()?))) {
@@ -80,8 +80,8 @@ impl Parameters {
                     Section::Data(time) => self.changed.push(ParameterChange { time, name, value, offset }),
                 }
             }
-            Message::DefaultParameter { types, default } => {
-                let Some((name, value)) = entry(default) else { return };
+            Message::DefaultParameter(DefaultParameter { default_types: types, info }) => {
+                let Some((name, value)) = entry(info) else { return };
                 if types & 1 != 0 {
                     self.system_defaults.insert(name.clone(), value.clone());
                 }
@@ -113,11 +113,11 @@ pub(crate) fn multi_infos<'a>(
 ) -> BTreeMap<String, Vec<Vec<Value>>> {
     let mut infos: BTreeMap<String, Vec<Vec<Value>>> = BTreeMap::new();
     for message in messages {
-        let Message::MultiInfo { continued, part } = message else { continue };
+        let Message::MultiInfo(MultiInfo { is_continued, info: part }) = message else { continue };
         let Some((name, value)) = info(part, formats) else { continue };
         let lists = infos.entry(name).or_default();
         match lists.last_mut() {
-            Some(list) if continued => list.push(value),
+            Some(list) if is_continued != 0 => list.push(value),
             _ => lists.push(vec![value]),
         }
     }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use rovelog_core::{LogReader as _, Topic};
 
 use crate::index::{Cursor, Walked, row_bytes};
-use crate::message::Message;
 use crate::reader::UlogReader;
+use crate::wire::Message;
 
 /// A part of a log.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl<'a> Part<'a> {
                 }
             }
             Walked::Other(met) => {
-                if let Some(message) = Message::view(met.msg_type, met.payload) {
+                if let Some(message) = met.message() {
                     visit(met.at, Scanned::Message(message));
                 }
             }

@@ -10,9 +10,11 @@ use rovelog_core::window::{NeedMore, Window};
 
 use crate::definitions::Definitions;
 use crate::layout::Formats;
-use crate::message::{KeyValue, Message, level_number};
 use crate::schema::{Basic, FormatText, can_name_format, is_type_name};
-use crate::wire::{FLAG_BITS_AT, HEADER_LEN, MessageHeader, SYNC_MAGIC, kind};
+use crate::wire::{
+    self, FLAG_BITS_AT, HEADER_LEN, Info, LoggedString, Message, MessageHeader, SYNC_MAGIC, TaggedString,
+    kind, level_number,
+};
 
 /// Unjudgeable messages in a row that are as good as a chain: no damage leads from header to header so often.
 const LONG_RUN: usize = 128;
@@ -219,7 +221,7 @@ impl<'a> Judge<'a> {
             return Ok(no);
         }
         let Some(payload) = self.window.slice(at + HEADER_LEN, end)? else { return Ok(no) };
-        let Some(message) = Message::view(msg_type, payload) else { return Ok(no) };
+        let Some(message) = Message::parse(msg_type, payload) else { return Ok(no) };
         Ok(match self.judge(at, &message, strictness, overlay) {
             Judged::Fits { confirmed } => Verdict::Fits { end, confirmed },
             Judged::Unjudgeable => Verdict::Unjudgeable { end },
@@ -232,36 +234,33 @@ impl<'a> Judge<'a> {
         let fits = |fits: bool| if fits { FITS } else { Judged::No };
         let searched = strictness != Strictness::Due;
         match *message {
-            Message::Data { msg_id, row } => return self.judge_row(msg_id, row, overlay),
-            Message::Sync(magic) => return fits(*magic == SYNC_MAGIC),
-            Message::Unsubscription { .. } | Message::Dropout { .. } => return FITS,
+            Message::Data(data) => return self.judge_row(data, overlay),
+            Message::Sync(sync) => return fits(sync.sync_magic == SYNC_MAGIC),
+            Message::Unsubscription(_) | Message::Dropout(_) => return FITS,
             _ if strictness == Strictness::Cheap => return Judged::No,
             _ => {}
         }
         match *message {
-            Message::FlagBits(..) => fits(at == FLAG_BITS_AT),
-            Message::Format(text) => {
+            Message::FlagBits(_) => fits(at == FLAG_BITS_AT),
+            Message::Format(wire::Format { format: text }) => {
                 self.cost(text);
                 let usual = |format: FormatText<'_>| !searched || format.unusual_names().next().is_none();
                 fits(FormatText::parse(text).is_some_and(usual))
             }
-            Message::Info(part) => self.judge_info(part, searched),
-            Message::MultiInfo { part, .. } => {
-                // The flag's own byte: the view has made a bool of it.
-                let flag = self.window.byte(at + HEADER_LEN).ok().flatten();
-                let sound = flag.is_some_and(|flag| flag <= 1);
-                if sound { self.judge_info(part, searched) } else { Judged::No }
-            }
+            Message::Info(info) => self.judge_info(info, searched),
+            Message::MultiInfo(multi) if multi.is_continued <= 1 => self.judge_info(multi.info, searched),
+            Message::MultiInfo(_) => Judged::No,
             Message::Parameter(parameter) => fits(fits_parameter(parameter, searched)),
-            Message::DefaultParameter { types, default } => {
-                fits((1..=3).contains(&types) && fits_parameter(default, searched))
+            Message::DefaultParameter(default) => {
+                fits((1..=3).contains(&default.default_types) && fits_parameter(default.info, searched))
             }
-            Message::Subscription { name, .. } => match std::str::from_utf8(name) {
+            Message::Subscription(subscription) => match std::str::from_utf8(subscription.message_name) {
                 Ok(name) if self.defines(name, overlay) => FITS,
                 Ok(name) if is_type_name(name) || (!searched && can_name_format(name)) => Judged::Unjudgeable,
                 _ => Judged::No,
             },
-            Message::Text { level, text, .. } => {
+            Message::LoggedString(LoggedString { log_level: level, message: text, .. })
+            | Message::TaggedString(TaggedString { log_level: level, message: text, .. }) => {
                 let sound = if searched {
                     self.cost(text);
                     let printable = |b: &u8| *b >= 32 || [9, 10, 13, 27].contains(b);
@@ -280,7 +279,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn judge_row(&self, msg_id: u16, row: &[u8], overlay: &Overlay) -> Judged {
+    fn judge_row(&self, wire::Data { head, row }: wire::Data<'_>, overlay: &Overlay) -> Judged {
+        let msg_id = head.msg_id.get();
         let fits = |fits: bool| if fits { Judged::Fits { confirmed: true } } else { Judged::No };
         if let Some((_, size)) = overlay.subscriptions.iter().rev().find(|(id, _)| *id == msg_id) {
             return match size {
@@ -292,7 +292,7 @@ impl<'a> Judge<'a> {
         if shape.usable() { fits(shape.fits(row.len())) } else { Judged::Unjudgeable }
     }
 
-    fn judge_info(&self, part: KeyValue<'_>, searched: bool) -> Judged {
+    fn judge_info(&self, part: Info<'_>, searched: bool) -> Judged {
         self.cost(part.key);
         match part.parse_key() {
             Some(key) if !searched || key.is_usual() => Judged::Fits { confirmed: part.confirms_length() },
@@ -310,9 +310,10 @@ impl<'a> Judge<'a> {
     }
 
     fn learn_at(&self, at: u64, end: u64, overlay: &mut Overlay) {
-        if let Ok(Some([_, _, msg_type @ (kind::FORMAT | kind::SUBSCRIPTION), payload @ ..])) =
-            self.window.slice(at, end)
-            && let Some(message) = Message::view(*msg_type, payload)
+        if let Ok(Some(bytes)) = self.window.slice(at, end)
+            && let Some((header, payload)) = MessageHeader::split(bytes)
+            && matches!(header.msg_type, kind::FORMAT | kind::SUBSCRIPTION)
+            && let Some(message) = Message::parse(header.msg_type, payload)
         {
             self.learn(&message, overlay);
         }
@@ -321,13 +322,13 @@ impl<'a> Judge<'a> {
     /// "A and F met on the way already count."
     fn learn(&self, message: &Message<'_>, overlay: &mut Overlay) {
         match *message {
-            Message::Format(text) => {
+            Message::Format(wire::Format { format: text }) => {
                 if let Some(format) = FormatText::parse(text) {
                     overlay.formats.push((format.name.to_owned(), text.to_vec()));
                 }
             }
-            Message::Subscription { msg_id, name, .. } => {
-                let Ok(name) = std::str::from_utf8(name) else { return };
+            Message::Subscription(wire::Subscription { msg_id, message_name, .. }) => {
+                let Ok(name) = std::str::from_utf8(message_name) else { return };
                 overlay.subscriptions.push((msg_id, self.row_size(name, overlay)));
             }
             _ => {}
@@ -382,7 +383,7 @@ fn begins_chain(letter: u8, strictness: Strictness) -> bool {
     }
 }
 
-fn fits_parameter(parameter: KeyValue<'_>, searched: bool) -> bool {
+fn fits_parameter(parameter: Info<'_>, searched: bool) -> bool {
     parameter.parse_key().is_some_and(|key| {
         let usual = matches!(key.ty, "int32_t" | "float") && key.is_usual();
         key.scalar().is_some_and(|scalar| scalar.size() == parameter.value.len() && (usual || !searched))

@@ -14,12 +14,11 @@ use crate::definitions::{Definitions, RowShape};
 use crate::diagnostics as rules;
 use crate::error::UlogError;
 use crate::frame::{Step, Walk};
-use crate::index::{Cursor, Era, Index, Met, row_bytes};
-use crate::message::{Message, level_number};
+use crate::index::{Cursor, Era, Index, Met, message_at, row_bytes};
 use crate::parameters::{Parameters, Section, infos, multi_infos};
 use crate::row::Row;
 use crate::summary::Summary;
-use crate::wire::{FileHeader, FlagBits, HEADER_SIZE, kind};
+use crate::wire::{self, FileHeader, FlagBits, Message, MessageHeader, kind, level_number};
 
 /// A ULog, opened. What stands behind its header is walked over once, when something of it is first asked
 /// for; rows are decoded when asked for.
@@ -88,8 +87,9 @@ impl Walked {
                         summary.gps_row(&walk.definitions, shape, row);
                     }
                 }
-                Step::Message { at, end, msg_type } => {
-                    let message = view(bytes, at, end, msg_type);
+                Step::Message { at, msg_type, .. } => {
+                    let message =
+                        sound_message(&bytes[usize::try_from(at).expect("within the bytes at hand")..]);
                     let in_data = walk.definitions.in_data;
                     summary.message(msg_type, &message, in_data);
                     if matches!(
@@ -184,7 +184,7 @@ impl UlogReader {
 
     /// All sound messages in file order, with the offset of each.
     pub fn messages(&self) -> impl Iterator<Item = (u64, Message<'_>)> + '_ {
-        self.cursor().filter_map(|met| Some((met.at, Message::view(met.msg_type, met.payload)?)))
+        self.cursor().filter_map(|met| Some((met.at, met.message()?)))
     }
 
     /// All rows in file order, as records.
@@ -203,7 +203,7 @@ impl UlogReader {
             let time = self.walk().clock.timestamp(row.time);
             let seq = rows[row.series as usize];
             rows[row.series as usize] += 1;
-            Some(self.record(row.series, time, met.at, seq, &met.payload[2..]))
+            Some(self.record(row.series, time, met.at, seq, met.row_bytes()))
         })
     }
 
@@ -228,10 +228,8 @@ impl UlogReader {
 
     pub(crate) fn described(&self) -> impl Iterator<Item = (u64, Message<'_>, Section)> + '_ {
         self.walked().described.iter().filter_map(|(at, section)| {
-            let start = usize::try_from(*at).ok()?;
-            let [a, b, msg_type, payload @ ..] = self.bytes.get(start..)? else { return None };
-            let payload = payload.get(..usize::from(u16::from_le_bytes([*a, *b])))?;
-            Some((*at, Message::view(*msg_type, payload)?, *section))
+            let (header, payload) = message_at(&self.bytes, *at)?;
+            Some((*at, Message::parse(header.msg_type, payload)?, *section))
         })
     }
 
@@ -248,12 +246,6 @@ impl UlogReader {
     /// Bytes without sound framing, ascending.
     pub(crate) fn gaps(&self) -> &[std::ops::Range<u64>] {
         self.index().gaps()
-    }
-
-    /// Bytes of the file.
-    pub(crate) fn slice_of(&self, range: std::ops::Range<u64>) -> &[u8] {
-        let index = |at: u64| usize::try_from(at).expect("within the bytes at hand");
-        &self.bytes[index(range.start)..index(range.end)]
     }
 
     /// Pieces of messages at which the log ended before data was appended to it.
@@ -309,23 +301,27 @@ impl UlogReader {
         if !matches!(met.msg_type, kind::LOGGED_STRING | kind::TAGGED_STRING) {
             return None;
         }
-        let Message::Text { level, tag, timestamp, text } = Message::view(met.msg_type, met.payload)? else {
-            return None;
+        let line = |level, timestamp, text| {
+            let time = Timestamp::from_micros(timestamp, self.walk().clock.clock);
+            let text = String::from_utf8_lossy(text).into_owned();
+            Some(Text::new(time, met.at, level_number(level)?, text))
         };
-        let time = Timestamp::from_micros(timestamp, self.walk().clock.clock);
-        let line = Text::new(time, met.at, level_number(level)?, String::from_utf8_lossy(text).into_owned());
-        Some(match tag {
-            Some(tag) => line.with_source(tag.to_string()),
-            None => line,
-        })
+        match met.message()? {
+            Message::LoggedString(wire::LoggedString { log_level, timestamp, message }) => {
+                line(log_level, timestamp, message)
+            }
+            Message::TaggedString(wire::TaggedString { log_level, tag, timestamp, message }) => {
+                Some(line(log_level, timestamp, message)?.with_source(tag.to_string()))
+            }
+            _ => None,
+        }
     }
 }
 
-/// The message at `at..end`, which the walk found sound.
-pub(crate) fn view(data: &[u8], at: u64, end: u64, msg_type: u8) -> Message<'_> {
-    let index = |at: u64| usize::try_from(at).expect("within the bytes at hand");
-    let payload = &data[index(at) + HEADER_SIZE..index(end)];
-    Message::view(msg_type, payload).expect("judged sound")
+/// The message that `bytes` begin with, which the walk found sound.
+pub(crate) fn sound_message(bytes: &[u8]) -> Message<'_> {
+    let whole = MessageHeader::split(bytes);
+    whole.and_then(|(header, payload)| Message::parse(header.msg_type, payload)).expect("judged sound")
 }
 
 /// The rows of some topics, block by block, and those of each era by themselves.

@@ -2,6 +2,8 @@
 
 use rovelog_core::Scalar;
 
+use crate::wire::Info;
+
 /// A basic type of the specification's table "Data types".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basic {
@@ -125,6 +127,19 @@ impl<'a> Key<'a> {
             (None, Basic::Scalar(scalar)) => Some(scalar),
             _ => None,
         }
+    }
+}
+
+impl<'a> Info<'a> {
+    /// Returns the key's type and name; `None` if it is not printable `type name`.
+    pub fn parse_key(&self) -> Option<Key<'a>> {
+        split_key(self.key)
+    }
+
+    /// Whether the value is as long as the type in the key says.
+    pub(crate) fn confirms_length(&self) -> bool {
+        let ty = self.parse_key().and_then(|key| key.type_name());
+        ty.and_then(|ty| ty.fits_value(self.value.len())) == Some(true)
     }
 }
 

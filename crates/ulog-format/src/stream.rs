@@ -13,9 +13,9 @@ use crate::frame::MetRow;
 use crate::frame::{ROW_AT, Step, Walk};
 #[cfg(feature = "arrow")]
 use crate::gather::Gathering;
-use crate::message::Message;
-use crate::reader::view;
+use crate::reader::sound_message;
 use crate::summary::Summary;
+use crate::wire::Message;
 
 /// A ULog that comes from a pipe.
 ///
@@ -75,7 +75,7 @@ impl<R: Read> UlogStream<R> {
                 Some(StreamItem::Record(record))
             }
             Step::Message { at, end, msg_type } => {
-                let message = view(self.source.bytes(at, end), 0, end - at, msg_type);
+                let message = sound_message(self.source.bytes(at, end));
                 self.summary.message(msg_type, &message, self.walk.definitions.in_data);
                 Some(StreamItem::Message(at, message))
             }

@@ -9,12 +9,11 @@ use crate::definitions::{Definitions, RowShape};
 use crate::diagnostics as rules;
 use crate::frame::Walk;
 use crate::index::Era;
-use crate::message::{Message, level_number};
 use crate::px4::words;
 use crate::row::info_value;
 use crate::stats::Stats;
 use crate::utc::{self, GpsClock};
-use crate::wire::{HEADER_LEN, kind};
+use crate::wire::{self, HEADER_LEN, Info, Message, kind, level_number};
 
 /// Information and parameters that the summary shows. The last value wins (D26).
 const FACTS: [&str; 18] = [
@@ -105,15 +104,16 @@ impl Summary {
     pub(crate) fn message(&mut self, msg_type: u8, message: &Message<'_>, in_data: bool) {
         self.messages[usize::from(msg_type)] += 1;
         match *message {
-            Message::Info(part) => self.fact(part.key, part.value),
+            Message::Info(info) => self.fact(info),
             Message::Parameter(parameter) => {
-                self.fact(parameter.key, parameter.value);
+                self.fact(parameter);
                 if in_data { self.changes += 1 } else { self.parameters += 1 }
             }
-            Message::Text { level, .. } => {
-                self.levels[usize::from(level_number(level).unwrap_or(7))] += 1;
+            Message::LoggedString(wire::LoggedString { log_level, .. })
+            | Message::TaggedString(wire::TaggedString { log_level, .. }) => {
+                self.levels[usize::from(level_number(log_level).unwrap_or(7))] += 1;
             }
-            Message::Dropout { millis } => {
+            Message::Dropout(wire::Dropout { duration: millis }) => {
                 self.dropouts += 1;
                 self.dropped_millis += u64::from(millis);
                 self.longest_millis = self.longest_millis.max(millis);
@@ -122,14 +122,14 @@ impl Summary {
         }
     }
 
-    fn fact(&mut self, key: &[u8], value: &[u8]) {
-        if value.len() > MAX_FACT {
+    fn fact(&mut self, info: Info<'_>) {
+        if info.value.len() > MAX_FACT {
             return;
         }
-        if let Some(key) = crate::schema::split_key(key)
+        if let Some(key) = info.parse_key()
             && let Some(name) = FACTS.iter().find(|name| **name == key.name)
         {
-            self.facts.insert(name, info_value(key.ty, value));
+            self.facts.insert(name, info_value(key.ty, info.value));
         }
     }
 

@@ -1,55 +1,22 @@
-//! The bytes of a ULog, declared in the order of the specification.
+//! The bytes of a ULog, declared in the order of the specification: these declarations read and write everywhere.
 //!
 //! Section names are those of the published "ULog File Format"; **newer** marks what later editions
-//! added. Everything is little endian, packed and unaligned. A fixed-size struct is declared once and
-//! serves binrw and the zero-copy view alike; a message of variable size is such a head plus what is
-//! left of the payload, and has a borrowed twin in [`message`](crate::message).
+//! added. Everything is little endian, packed and unaligned. A structure of fixed size that is met with each row is
+//! viewed in place; a message borrows its texts and values from the payload it is read from.
 //!
-//! These declarations read *and write*; they say nothing about damage: that is the walk's matter.
+//! They say nothing about damage: whether a message makes sense is for the scan to tell.
 
 use std::io::Cursor;
 
-use binrw::helpers::until_eof;
 use binrw::{BinRead, BinResult, BinWrite, binrw};
-use rovelog_core::wire::{U16Le, U64Le};
+use rovelog_core::wire::{U16Le, U64Le, counted, rest};
+use zerocopy::FromBytes;
 
 /// The first seven bytes of every ULog. "Header Section"
 pub const MAGIC: [u8; 7] = [0x55, 0x4c, 0x6f, 0x67, 0x01, 0x12, 0x35];
 
 /// The payload of a synchronization message. The text says "to be defined"; **newer** editions define it.
 pub const SYNC_MAGIC: [u8; 8] = [0x2f, 0x73, 0x13, 0x20, 0x25, 0x0c, 0xbb, 0x12];
-
-/// The letters of `msg_type`. "Definitions Section", "Data Section"
-pub mod kind {
-    /// Flag bitset: [`FlagBits`](super::FlagBits).
-    pub const FLAG_BITS: u8 = b'B';
-    /// Format definition: [`Format`](super::Format).
-    pub const FORMAT: u8 = b'F';
-    /// Information: [`Info`](super::Info).
-    pub const INFO: u8 = b'I';
-    /// Information with several values: [`MultiInfo`](super::MultiInfo).
-    pub const MULTI_INFO: u8 = b'M';
-    /// Parameter: laid out as [`Info`](super::Info).
-    pub const PARAMETER: u8 = b'P';
-    /// Default of a parameter, **newer**: [`DefaultParameter`](super::DefaultParameter).
-    pub const DEFAULT_PARAMETER: u8 = b'Q';
-    /// Subscription: [`Subscription`](super::Subscription).
-    pub const SUBSCRIPTION: u8 = b'A';
-    /// End of a subscription: [`Unsubscription`](super::Unsubscription).
-    pub const UNSUBSCRIPTION: u8 = b'R';
-    /// Logged data: [`Data`](super::Data).
-    pub const DATA: u8 = b'D';
-    /// Logged text: [`LoggedString`](super::LoggedString).
-    pub const LOGGED_STRING: u8 = b'L';
-    /// Logged text with a tag, **newer**: [`TaggedString`](super::TaggedString).
-    pub const TAGGED_STRING: u8 = b'C';
-    /// Synchronization: [`Sync`](super::Sync).
-    pub const SYNC: u8 = b'S';
-    /// Dropout: [`Dropout`](super::Dropout).
-    pub const DROPOUT: u8 = b'O';
-    /// All of them.
-    pub const ALL: [u8; 13] = *b"BFIMPQARDLCSO";
-}
 
 rovelog_core::fixed! {
     /// The start of the file. "Header Section"
@@ -80,54 +47,18 @@ rovelog_core::fixed! {
         pub appended_offsets: [U64Le; 3],
     }
 
-    /// The head of [`Subscription`].
-    pub struct SubscriptionHead[3] {
-        /// Instance of the topic, the first is 0.
-        pub multi_id: u8,
-        /// The id under which data messages refer to this subscription.
-        pub msg_id: U16Le,
-    }
-
-    /// `message_remove_logged_s`. "'R': unsubscribe a message"
-    pub struct Unsubscription[2] {
-        /// The id of the subscription that ends.
-        pub msg_id: U16Le,
-    }
-
-    /// The head of [`Data`].
+    /// The start of [`Data`].
     pub struct DataHead[2] {
         /// The id of a subscription.
         pub msg_id: U16Le,
     }
 
-    /// The head of [`LoggedString`].
-    pub struct LoggedStringHead[9] {
-        /// `'0'` (emergency) to `'7'` (debug), as in the Linux kernel.
-        pub log_level: u8,
-        /// Microseconds.
-        pub timestamp: U64Le,
-    }
-
-    /// The head of [`TaggedString`].
-    pub struct TaggedStringHead[11] {
-        /// As in [`LoggedStringHead`].
-        pub log_level: u8,
-        /// The process or module that wrote the text.
-        pub tag: U16Le,
-        /// Microseconds.
-        pub timestamp: U64Le,
-    }
-
-    /// `message_sync_s`. "'S': synchronization message"
-    pub struct Sync[8] {
-        /// [`SYNC_MAGIC`].
-        pub sync_magic: [u8; 8],
-    }
-
-    /// `message_dropout_s`. "'O': mark a dropout"
-    pub struct Dropout[2] {
-        /// Milliseconds of lost messages.
-        pub duration: U16Le,
+    /// The start of a message of logged data.
+    pub struct RowHead[5] {
+        /// Before every message.
+        pub header: MessageHeader,
+        /// Which subscription it is of.
+        pub data: DataHead,
     }
 }
 
@@ -137,182 +68,293 @@ pub(crate) const HEADER_SIZE: usize = size_of::<MessageHeader>();
 /// The same as a length in the file.
 pub(crate) const HEADER_LEN: u64 = HEADER_SIZE as u64;
 
-/// Where a flag bits message stands, if there is one.
+/// Where a flag bits message is, if there is one.
 pub(crate) const FLAG_BITS_AT: u64 = size_of::<FileHeader>() as u64;
 
-/// Declares messages of variable size: fields in order, the last one takes the rest of the payload.
-macro_rules! variable {
-    ($( $(#[$doc:meta])* pub struct $name:ident {
-        $( $(#[$field_doc:meta])* pub $field:ident: $ty:ty, )*
-        ..; $(#[$rest_doc:meta])* pub $rest:ident
-    } )*) => { $(
-        $(#[$doc])*
-        #[derive(BinRead, BinWrite, Clone, Debug, PartialEq, Eq)]
-        #[brw(little)]
-        pub struct $name {
-            $( $(#[$field_doc])* pub $field: $ty, )*
-            $(#[$rest_doc])*
-            #[br(parse_with = until_eof)]
-            pub $rest: Vec<u8>,
-        }
-    )* };
+impl MessageHeader {
+    /// The message that `bytes` begin with: its header and its payload; `None` if they end before it does.
+    #[inline]
+    pub(crate) fn split(bytes: &[u8]) -> Option<(&Self, &[u8])> {
+        let (header, rest) = Self::ref_from_prefix(bytes).ok()?;
+        Some((header, rest.get(..usize::from(header.msg_size.get()))?))
+    }
 }
 
-/// A text of at most 255 bytes behind its length: the key of an information message.
+/// The number or structure at `at`; `None` if `bytes` end before it does.
+#[inline]
+pub(crate) fn number<T: FromBytes>(bytes: &[u8], at: usize) -> Option<T> {
+    T::read_from_bytes(bytes.get(at..at.checked_add(size_of::<T>())?)?).ok()
+}
+
+impl FlagBits {
+    /// The same flags for a log in which appended data is ordinary data: for copies whose messages move.
+    #[must_use]
+    pub(crate) fn merged(mut self) -> Self {
+        self.incompat_flags[0] &= !1;
+        self.appended_offsets = [U64Le::new(0); 3];
+        self
+    }
+}
+
+/// Flag bits with what a later edition may have added. "'B': Flag bitset message"
 #[binrw]
-#[derive(Clone, Debug, PartialEq, Eq)]
 #[brw(little)]
-pub struct Key {
-    // One byte bounds the allocation, so no further guard is needed.
+#[br(import(all: &'a [u8]))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlagBitsMessage<'a> {
+    /// The flags.
+    pub flags: FlagBits,
+    /// Ignored, kept for rewriting.
+    #[br(parse_with = rest, args(all))]
+    pub more: &'a [u8],
+}
+
+/// `message_format_s`. "'F': format definition"
+#[binrw]
+#[brw(little)]
+#[br(import(all: &'a [u8]))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format<'a> {
+    /// `message_name:type field;type[n] field;`
+    #[br(parse_with = rest, args(all))]
+    pub format: &'a [u8],
+}
+
+/// `message_info_s`, and a parameter. "'I': information message", "'P': parameter message"
+#[binrw]
+#[brw(little)]
+#[br(import(all: &'a [u8]))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Info<'a> {
     #[br(temp)]
-    #[bw(try_calc = u8::try_from(text.len()))]
+    #[bw(try_calc = u8::try_from(key.len()))]
     key_len: u8,
     /// `type name` or `type[n] name`.
-    #[br(count = key_len)]
-    pub text: Vec<u8>,
+    #[br(parse_with = counted, args(all, key_len.into()))]
+    pub key: &'a [u8],
+    /// The value, of the key's type.
+    #[br(parse_with = rest, args(all))]
+    pub value: &'a [u8],
 }
 
-variable! {
-    /// `message_format_s`. "'F': format definition"
-    pub struct Format {
-        ..;
-        /// `message_name:type field;type[n] field;`
-        pub format
-    }
-
-    /// `message_info_s`, and a parameter. "'I': information message", "'P': parameter message"
-    pub struct Info {
-        /// Type and name.
-        pub key: Key,
-        ..;
-        /// The value, of the key's type.
-        pub value
-    }
-
-    /// `ulog_message_info_multiple_header_s`. "'M': information message multi"
-    pub struct MultiInfo {
-        /// 1: part of the previous message with the same key.
-        pub is_continued: u8,
-        /// Type and name.
-        pub key: Key,
-        ..;
-        /// The value, of the key's type.
-        pub value
-    }
-
-    /// A parameter's default, **newer**.
-    pub struct DefaultParameter {
-        /// Bit 0: system-wide default; bit 1: default of the current setup (airframe).
-        pub default_types: u8,
-        /// Type and name.
-        pub key: Key,
-        ..;
-        /// The value, of the key's type.
-        pub value
-    }
-
-    /// `message_add_logged_s`. "'A': subscribe a message by name"
-    pub struct Subscription {
-        /// Instance and id.
-        pub head: SubscriptionHead,
-        ..;
-        /// The name of a format.
-        pub message_name
-    }
-
-    /// `message_data_s`. "'D': contains logged data"
-    pub struct Data {
-        /// The subscription's id.
-        pub head: DataHead,
-        ..;
-        /// The fields of the subscribed format; trailing padding may be left out.
-        pub data
-    }
-
-    /// `message_logging_s`. "'L': Logged string message"
-    pub struct LoggedString {
-        /// Level and time.
-        pub head: LoggedStringHead,
-        ..;
-        /// The text, without NUL.
-        pub message
-    }
-
-    /// A logged string with a tag, **newer**.
-    pub struct TaggedString {
-        /// Level, tag and time.
-        pub head: TaggedStringHead,
-        ..;
-        /// The text, without NUL.
-        pub message
-    }
+/// `ulog_message_info_multiple_header_s`. "'M': information message multi"
+#[binrw]
+#[brw(little)]
+#[br(import(all: &'a [u8]))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MultiInfo<'a> {
+    /// 1: part of the previous message with the same key.
+    pub is_continued: u8,
+    /// Key and value.
+    #[br(args(all))]
+    pub info: Info<'a>,
 }
 
-/// The payload of any message, owned.
-#[derive(BinRead, BinWrite, Clone, Debug, PartialEq, Eq)]
-#[br(little, import(msg_type: u8))]
-#[bw(little)]
-#[expect(missing_docs, reason = "each variant is the struct of its name")]
-pub enum Payload {
-    #[br(pre_assert(msg_type == kind::FLAG_BITS))]
-    FlagBits {
-        flags: FlagBits,
-        /// What a later edition may add; ignored, kept for rewriting.
-        #[br(parse_with = until_eof)]
-        more: Vec<u8>,
-    },
-    #[br(pre_assert(msg_type == kind::FORMAT))]
-    Format(Format),
-    #[br(pre_assert(msg_type == kind::INFO))]
-    Info(Info),
-    #[br(pre_assert(msg_type == kind::MULTI_INFO))]
-    MultiInfo(MultiInfo),
-    #[br(pre_assert(msg_type == kind::PARAMETER))]
-    Parameter(Info),
-    #[br(pre_assert(msg_type == kind::DEFAULT_PARAMETER))]
-    DefaultParameter(DefaultParameter),
-    #[br(pre_assert(msg_type == kind::SUBSCRIPTION))]
-    Subscription(Subscription),
-    #[br(pre_assert(msg_type == kind::UNSUBSCRIPTION))]
-    Unsubscription(Unsubscription),
-    #[br(pre_assert(msg_type == kind::DATA))]
-    Data(Data),
-    #[br(pre_assert(msg_type == kind::LOGGED_STRING))]
-    LoggedString(LoggedString),
-    #[br(pre_assert(msg_type == kind::TAGGED_STRING))]
-    TaggedString(TaggedString),
-    #[br(pre_assert(msg_type == kind::SYNC))]
-    Sync(Sync),
-    #[br(pre_assert(msg_type == kind::DROPOUT))]
-    Dropout(Dropout),
-    /// Any other letter: kept as it is. "Requirements for Parsers"
-    #[br(pre_assert(!kind::ALL.contains(&msg_type)))]
-    Unknown(#[br(parse_with = until_eof)] Vec<u8>),
+/// `message_parameter_default_s`, **newer**. "'Q': parameter default message"
+#[binrw]
+#[brw(little)]
+#[br(import(all: &'a [u8]))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefaultParameter<'a> {
+    /// Bit 0: system-wide default; bit 1: default of the current setup (airframe).
+    pub default_types: u8,
+    /// Key and value.
+    #[br(args(all))]
+    pub info: Info<'a>,
 }
 
-impl Payload {
-    /// Reads the payload of a message of type `msg_type`, all of it.
-    ///
-    /// # Errors
-    /// Where `bytes` is too short for the type, or longer than a fixed-size one.
-    pub fn from_bytes(msg_type: u8, bytes: &[u8]) -> BinResult<Self> {
-        let mut cursor = Cursor::new(bytes);
-        let payload = Self::read_args(&mut cursor, (msg_type,))?;
-        let pos = cursor.position();
-        if pos == bytes.len() as u64 {
-            Ok(payload)
-        } else {
-            Err(binrw::Error::AssertFail { pos, message: "bytes behind the payload".into() })
+/// `message_add_logged_s`. "'A': subscribe a message by name"
+#[binrw]
+#[brw(little)]
+#[br(import(all: &'a [u8]))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subscription<'a> {
+    /// Instance of the topic, the first is 0.
+    pub multi_id: u8,
+    /// The id under which data messages refer to this subscription.
+    pub msg_id: u16,
+    /// The name of a format.
+    #[br(parse_with = rest, args(all))]
+    pub message_name: &'a [u8],
+}
+
+/// `message_remove_logged_s`. "'R': unsubscribe a message"
+#[binrw]
+#[brw(little)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsubscription {
+    /// The id of the subscription that ends.
+    pub msg_id: u16,
+}
+
+/// `message_data_s`. "'D': contains logged data"
+#[binrw]
+#[brw(little)]
+#[br(import(all: &'a [u8]))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Data<'a> {
+    /// The subscription's id.
+    pub head: DataHead,
+    /// The fields of the subscribed format; trailing padding may be left out.
+    #[br(parse_with = rest, args(all))]
+    pub row: &'a [u8],
+}
+
+/// `message_logging_s`. "'L': Logged string message"
+#[binrw]
+#[brw(little)]
+#[br(import(all: &'a [u8]))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoggedString<'a> {
+    /// `'0'` (emergency) to `'7'` (debug), as in the Linux kernel; some writers store the bare number.
+    pub log_level: u8,
+    /// Microseconds.
+    pub timestamp: u64,
+    /// The text, without NUL.
+    #[br(parse_with = rest, args(all))]
+    pub message: &'a [u8],
+}
+
+/// `message_logging_tagged_s`, **newer**. "'C': Tagged Logged string message"
+#[binrw]
+#[brw(little)]
+#[br(import(all: &'a [u8]))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaggedString<'a> {
+    /// As in [`LoggedString`].
+    pub log_level: u8,
+    /// The process or module that wrote the text.
+    pub tag: u16,
+    /// Microseconds.
+    pub timestamp: u64,
+    /// The text, without NUL.
+    #[br(parse_with = rest, args(all))]
+    pub message: &'a [u8],
+}
+
+/// `message_sync_s`. "'S': synchronization message"
+#[binrw]
+#[brw(little)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sync {
+    /// [`SYNC_MAGIC`].
+    pub sync_magic: [u8; 8],
+}
+
+/// `message_dropout_s`. "'O': mark a dropout"
+#[binrw]
+#[brw(little)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropout {
+    /// Milliseconds of lost messages.
+    pub duration: u16,
+}
+
+/// What a declaration needs to be read: the payload, if it borrows from it.
+macro_rules! args {
+    ($payload:ident) => {
+        ()
+    };
+    ($payload:ident $a:lifetime) => {
+        ($payload,)
+    };
+}
+
+/// Declares all messages by the letter of their type.
+macro_rules! messages {
+    ($( $(#[$doc:meta])* $letter:literal $kind:ident $name:ident($ty:ident $(<$a:lifetime>)?), )*) => {
+        /// The letters of `msg_type`. "Definitions Section", "Data Section"
+        pub mod kind {
+            $( $(#[$doc])* pub const $kind: u8 = $letter; )*
+            /// All of them.
+            pub const ALL: [u8; [$($letter),*].len()] = [$($letter),*];
         }
-    }
 
-    /// Writes the payload.
-    ///
-    /// # Errors
-    /// Where a key is longer than 255 bytes.
-    pub fn to_bytes(&self) -> BinResult<Vec<u8>> {
-        let mut cursor = Cursor::new(Vec::new());
-        self.write(&mut cursor)?;
-        Ok(cursor.into_inner())
+        /// Any message, its payload read.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Message<'a> {
+            $( $(#[$doc])* $name($ty $(<$a>)?), )*
+            /// Any other letter: kept as it is. "Requirements for Parsers"
+            Unknown {
+                /// The letter.
+                msg_type: u8,
+                /// The payload.
+                payload: &'a [u8],
+            },
+        }
+
+        impl<'a> Message<'a> {
+            /// Reads the payload of a message of type `msg_type`, all of it; `None` if it is too short for that, or
+            /// longer than a type of fixed size.
+            pub fn parse(msg_type: u8, payload: &'a [u8]) -> Option<Self> {
+                let mut cursor = Cursor::new(payload);
+                let message = match msg_type {
+                    $( $letter => Self::$name($ty::read_args(&mut cursor, args!(payload $($a)?)).ok()?), )*
+                    _ => return Some(Self::Unknown { msg_type, payload }),
+                };
+                (cursor.position() == payload.len() as u64).then_some(message)
+            }
+
+            /// Returns the letter of the message's type.
+            pub fn msg_type(&self) -> u8 {
+                match *self {
+                    $( Self::$name(_) => $letter, )*
+                    Self::Unknown { msg_type, .. } => msg_type,
+                }
+            }
+
+            /// Writes the payload.
+            ///
+            /// # Errors
+            /// Returns an error if a key is longer than 255 bytes.
+            pub fn payload(&self) -> BinResult<Vec<u8>> {
+                let mut out = Cursor::new(Vec::new());
+                match self {
+                    $( Self::$name(message) => message.write(&mut out)?, )*
+                    Self::Unknown { payload, .. } => payload.write_le(&mut out)?,
+                }
+                Ok(out.into_inner())
+            }
+        }
+    };
+}
+
+messages! {
+    /// Flag bitset.
+    b'B' FLAG_BITS FlagBits(FlagBitsMessage<'a>),
+    /// Format definition.
+    b'F' FORMAT Format(Format<'a>),
+    /// Information.
+    b'I' INFO Info(Info<'a>),
+    /// Information with several values.
+    b'M' MULTI_INFO MultiInfo(MultiInfo<'a>),
+    /// Parameter.
+    b'P' PARAMETER Parameter(Info<'a>),
+    /// Default of a parameter, **newer**.
+    b'Q' DEFAULT_PARAMETER DefaultParameter(DefaultParameter<'a>),
+    /// Subscription.
+    b'A' SUBSCRIPTION Subscription(Subscription<'a>),
+    /// End of a subscription.
+    b'R' UNSUBSCRIPTION Unsubscription(Unsubscription),
+    /// Logged data.
+    b'D' DATA Data(Data<'a>),
+    /// Logged text.
+    b'L' LOGGED_STRING LoggedString(LoggedString<'a>),
+    /// Logged text with a tag, **newer**.
+    b'C' TAGGED_STRING TaggedString(TaggedString<'a>),
+    /// Synchronization.
+    b'S' SYNC Sync(Sync),
+    /// Dropout.
+    b'O' DROPOUT Dropout(Dropout),
+}
+
+/// The level of a logged text as a number 0 to 7: the ASCII digit of the specification, or the bare
+/// number that some writers store; `None` for anything else.
+pub(crate) fn level_number(log_level: u8) -> Option<u8> {
+    match log_level {
+        b'0'..=b'7' => Some(log_level - b'0'),
+        0..=7 => Some(log_level),
+        _ => None,
     }
 }

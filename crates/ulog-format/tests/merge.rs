@@ -4,9 +4,7 @@ mod support;
 
 use rovelog_core::{Align, LogReader, Merged, Select};
 use support::{LOGS, open, try_open};
-use ulog_format::message::Message;
 use ulog_format::reshape::{merge, slice};
-use ulog_format::wire::{FileHeader, MAGIC};
 use ulog_format::{FormatBuilder, UlogError, UlogReader, UlogWriter};
 
 fn merged(logs: &[&UlogReader], align: Align) -> Result<(UlogReader, Merged), UlogError> {
@@ -199,14 +197,13 @@ fn real_logs_of_different_boots_are_placed_by_their_utc() {
 
 #[test]
 fn a_subscription_that_no_log_defines_is_left_out_and_named() {
-    let header = FileHeader { magic: MAGIC, version: 1, timestamp: rovelog_core::wire::U64Le::new(0) };
-    let mut log = UlogWriter::copying(Vec::new(), &header).unwrap();
-    log.write_message(&Message::Format(b"t:uint64_t timestamp;int32_t x;")).unwrap();
-    for (msg_id, name) in [(0, b"t"), (1, b"u")] {
-        log.write_message(&Message::Subscription { multi_id: 0, msg_id, name }).unwrap();
-    }
-    log.write_message(&Message::Data { msg_id: 0, row: &[1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0] }).unwrap();
-    let log = open(&log.finish().unwrap().into());
+    let bytes = support::laid(&[
+        (b'F', b"t:uint64_t timestamp;int32_t x;".to_vec()),
+        (b'A', b"\0\0\0t".to_vec()),
+        (b'A', b"\0\x01\0u".to_vec()),
+        (b'D', vec![0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0]),
+    ]);
+    let log = open(&bytes);
     assert_eq!(log.topics().len(), 2);
     let (merged, report) = merged(&[&log], Align::AsIs).unwrap();
     assert_eq!(report.left_out, ["subscription u: its format is not defined"]);

@@ -145,10 +145,10 @@ fn packed() -> Option<Vec<u8>> {
     let reader = open(&log.bytes);
     let mut parts = Vec::new();
     for (_, message) in reader.messages() {
-        if let ulog_format::message::Message::MultiInfo { part, .. } = message
-            && part.parse_key().is_some_and(|key| key.name == "metadata_events")
+        if let ulog_format::wire::Message::MultiInfo(part) = message
+            && part.info.parse_key().is_some_and(|key| key.name == "metadata_events")
         {
-            parts.extend(part.value);
+            parts.extend(part.info.value);
         }
     }
     Some(parts)

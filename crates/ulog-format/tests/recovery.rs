@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use support::{LOGS, open, quirks, try_open};
 use ulog_format::UlogReader;
-use ulog_format::message::Message;
+use ulog_format::wire::Message;
 
 fn noise(key: &str, len: usize) -> Vec<u8> {
     let block = |i: usize| Sha256::digest(format!("{key}:{i}"));
@@ -96,7 +96,7 @@ fn merged_sections(report: &Recovery) -> u64 {
 
 /// All sound messages but the flag bits, in order.
 fn messages(log: &UlogReader) -> Vec<String> {
-    let kept = log.messages().filter(|(_, message)| !matches!(message, Message::FlagBits(..)));
+    let kept = log.messages().filter(|(_, message)| !matches!(message, Message::FlagBits(_)));
     kept.map(|(_, message)| format!("{message:?}")).collect()
 }
 

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rovelog::Error;
 use rovelog::core::LogReader as _;
-use rovelog::ulog_format::message::{KeyValue, Message};
+use rovelog::ulog_format::wire::Message;
 use rovelog::ulog_format::{Part, Scanned, UlogReader};
 
 use crate::compat::parallel;
@@ -151,42 +151,28 @@ impl Beside {
     }
 
     fn take(&mut self, message: Message<'_>) {
-        let (kind, payload) = match message {
-            Message::Data { msg_id, row } => {
+        match message {
+            Message::Data(data) => {
                 self.in_data = true;
-                if let Some(subscription) = self.subscribed.get(&msg_id) {
-                    self.record(*subscription, row);
+                if let Some(subscription) = self.subscribed.get(&data.head.msg_id.get()) {
+                    self.record(*subscription, data.row);
                 }
                 return;
             }
-            Message::Subscription { msg_id, .. } => return self.subscribe(msg_id),
-            Message::Format(text) => (b'F', text.to_vec()),
-            Message::Info(part) => (b'I', key_value(&part)),
-            Message::MultiInfo { continued, part } => {
-                (b'M', [&[u8::from(continued)], &*key_value(&part)].concat())
-            }
-            Message::Parameter(part) => (b'P', key_value(&part)),
-            Message::DefaultParameter { types, default } => {
-                (b'Q', [&[types], &*key_value(&default)].concat())
-            }
-            Message::Text { level, tag, timestamp, text } => {
-                self.in_data = true;
-                let tag = tag.map(u16::to_le_bytes);
-                let kind = if tag.is_some() { b'C' } else { b'L' };
-                let tag = tag.as_ref().map_or(&[][..], |tag| tag);
-                (kind, [&[level], tag, &timestamp.to_le_bytes(), text].concat())
-            }
-            Message::Dropout { millis } => (b'O', millis.to_le_bytes().to_vec()),
+            Message::Subscription(subscription) => return self.subscribe(subscription.msg_id),
+            Message::LoggedString(_) | Message::TaggedString(_) => self.in_data = true,
+            Message::Format(_)
+            | Message::Info(_)
+            | Message::MultiInfo(_)
+            | Message::Parameter(_)
+            | Message::DefaultParameter(_)
+            | Message::Dropout(_) => {}
             _ => return,
-        };
-        self.found.push((kind, payload, self.in_data, self.last));
+        }
+        // What was read can be written.
+        let payload = message.payload().unwrap_or_default();
+        self.found.push((message.msg_type(), payload, self.in_data, self.last));
     }
-}
-
-fn key_value(part: &KeyValue<'_>) -> Vec<u8> {
-    // A key's length stood in one byte.
-    let len = u8::try_from(part.key.len()).unwrap_or(u8::MAX);
-    [&[len], part.key, part.value].concat()
 }
 
 /// The rows of some subscriptions, each one's behind each other in file order, the first `size` bytes of each

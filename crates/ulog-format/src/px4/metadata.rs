@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::template::{self, Piece, Value};
 use super::words::EventText;
 use crate::UlogReader;
-use crate::message::Message;
+use crate::wire::{Message, MultiInfo};
 
 /// What definitions may take when they are unpacked: a hundred times what PX4 has (160 kB in 2026).
 const MAX_JSON: u64 = 16 << 20;
@@ -112,12 +112,12 @@ impl EventDefinitions {
     pub fn of(reader: &UlogReader) -> Result<Option<Self>, MetadataError> {
         let mut lists: Vec<Vec<u8>> = Vec::new();
         for (_, message, _) in reader.described() {
-            let Message::MultiInfo { continued, part } = message else { continue };
+            let Message::MultiInfo(MultiInfo { is_continued, info: part }) = message else { continue };
             if part.parse_key().is_none_or(|key| key.name != "metadata_events") {
                 continue;
             }
             match lists.last_mut() {
-                Some(list) if continued => list.extend(part.value),
+                Some(list) if is_continued != 0 => list.extend(part.value),
                 _ => lists.push(part.value.to_vec()),
             }
         }

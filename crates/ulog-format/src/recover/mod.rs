@@ -15,11 +15,10 @@ use zerocopy::IntoBytes;
 
 use crate::diagnostics as rules;
 use crate::error::UlogError;
-use crate::message::Message;
 use crate::reader::UlogReader;
 use crate::schema::FormatText;
 use crate::stream::UlogStream;
-use crate::wire::{FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, kind};
+use crate::wire::{self, FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, Message, Subscription, kind};
 
 /// Which bytes of a log to keep: ascending ranges behind the header, neighbours joined.
 #[derive(Default)]
@@ -129,7 +128,7 @@ fn plan(log: &UlogReader, stretches: &[Stretch]) -> Plan {
     let mut known = Known::default();
     let mut stretches = stretches.iter().peekable();
     for met in log.cursor() {
-        let end = met.at + HEADER_LEN + met.payload.len() as u64;
+        let end = met.end();
         while stretches.next_if(|stretch| stretch.range.end <= met.at).is_some() {}
         let stale = stretches.peek().is_some_and(|stretch| !stretch.in_time_order);
         if at < met.at {
@@ -138,7 +137,7 @@ fn plan(log: &UlogReader, stretches: &[Stretch]) -> Plan {
         at = end;
         // Only what changes tables need be looked at.
         let new = matches!(met.msg_type, kind::FORMAT | kind::SUBSCRIPTION)
-            && Message::view(met.msg_type, met.payload).is_some_and(|message| known.is_new(&message));
+            && met.message().is_some_and(|message| known.is_new(&message));
         let to = if met.msg_type == kind::DATA && met.row.is_none() {
             &mut plan.lost
         } else if stale && !new {
@@ -179,10 +178,10 @@ struct Known<'a> {
 impl<'a> Known<'a> {
     fn is_new(&mut self, message: &Message<'a>) -> bool {
         match *message {
-            Message::Format(text) => {
+            Message::Format(wire::Format { format: text }) => {
                 FormatText::parse(text).is_some_and(|format| self.formats.insert(format.name))
             }
-            Message::Subscription { multi_id, msg_id, name } => {
+            Message::Subscription(Subscription { multi_id, msg_id, message_name: name }) => {
                 let id = self.ids.insert(msg_id);
                 self.topics.insert((name, multi_id)) && id
             }
@@ -203,12 +202,11 @@ fn unusable(log: &UlogReader, kept: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut gone = Vec::new();
     let mut kept = Inside::of(kept);
     for met in log.cursor().filter(|met| met.msg_type == kind::SUBSCRIPTION) {
-        if let Some(Message::Subscription { multi_id, msg_id, name }) =
-            Message::view(met.msg_type, met.payload)
-            && !usable.contains(&(multi_id, msg_id, name))
+        if let Some(Message::Subscription(Subscription { multi_id, msg_id, message_name })) = met.message()
+            && !usable.contains(&(multi_id, msg_id, message_name))
             && kept.has(met.at)
         {
-            ranges::push(&mut gone, met.at..met.at + HEADER_LEN + met.payload.len() as u64);
+            ranges::push(&mut gone, met.at..met.end());
         }
     }
     gone
@@ -245,9 +243,9 @@ fn drop_unjudgeable(log: &UlogReader, plan: &mut Plan) {
         if met.msg_type == kind::DATA || !kept.has(met.at) {
             continue;
         }
-        let unjudgeable = match Message::view(met.msg_type, met.payload) {
-            Some(Message::Subscription { name, .. }) => {
-                std::str::from_utf8(name).map_or(true, |name| !known.formats.contains(name))
+        let unjudgeable = match met.message() {
+            Some(Message::Subscription(Subscription { message_name, .. })) => {
+                std::str::from_utf8(message_name).map_or(true, |name| !known.formats.contains(name))
             }
             Some(Message::Unknown { .. }) => true,
             Some(message) => {
@@ -257,7 +255,7 @@ fn drop_unjudgeable(log: &UlogReader, plan: &mut Plan) {
             None => false,
         };
         if unjudgeable {
-            ranges::push(&mut gone, met.at..met.at + HEADER_LEN + met.payload.len() as u64);
+            ranges::push(&mut gone, met.at..met.end());
         }
     }
     plan.lose(gone);

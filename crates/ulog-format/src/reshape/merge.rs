@@ -5,8 +5,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 
-use rovelog_core::wire::U64Le;
+use rovelog_core::wire::{U16Le, U64Le};
 use rovelog_core::{Align, Detail, LogReader, Merged, Value};
+use zerocopy::FromBytes as _;
 
 use super::topics::{Topics, plan_topics};
 use super::trust::Trust;
@@ -16,11 +17,13 @@ use crate::error::UlogError;
 use crate::frame::MetRow;
 use crate::index::{Cursor, Met};
 use crate::layout::{Layout, TimeWidth};
-use crate::message::{KeyValue, Message};
 use crate::parameters::Section;
 use crate::reader::UlogReader;
 use crate::schema::FormatText;
-use crate::wire::{FileHeader, FlagBits, MAGIC};
+use crate::wire::{
+    self, DataHead, DefaultParameter, FileHeader, FlagBits, FlagBitsMessage, Info, LoggedString, MAGIC,
+    Message, MultiInfo, TaggedString,
+};
 use crate::writer::UlogWriter;
 
 /// Offsets of logs with one clock differ by less: fixes are late by parts of a second.
@@ -83,7 +86,7 @@ struct Source<'a> {
     /// How the rows of each topic are changed.
     rows: Vec<RowEdit>,
     /// Parameters that this log begins with, in the order of its file.
-    initial: Vec<KeyValue<'a>>,
+    initial: Vec<Info<'a>>,
     /// Whether its data section has begun, and whether the parameters above are in force.
     in_data: bool,
     begun: bool,
@@ -127,7 +130,7 @@ impl<'a, W: Write> Merge<'a, W> {
         let header = FileHeader { magic: MAGIC, version, timestamp: U64Le::new(start) };
         let mut out = UlogWriter::copying(out, &header)?;
         if let Some(flags) = flag_bits(logs) {
-            out.write_message(&Message::FlagBits(&flags, &[]))?;
+            out.write_message(&Message::FlagBits(FlagBitsMessage { flags, more: &[] }))?;
         }
         let mut sources = Vec::new();
         for ((log, shift), ids) in logs.iter().zip(shifts).zip(&topics.of_log) {
@@ -162,7 +165,7 @@ impl<'a, W: Write> Merge<'a, W> {
             let layouts = layouts.filter_map(|topic| topic.layout.as_deref().ok());
             layouts.for_each(|layout| collect(&layout.record, &mut in_topics));
             for (_, message) in source.log.messages() {
-                let Message::Format(text) = message else { continue };
+                let Message::Format(wire::Format { format: text }) = message else { continue };
                 let Some(name) = FormatText::parse(text).map(|format| format.name) else { continue };
                 let uses = in_topics.contains(name);
                 match chosen.get_mut(name) {
@@ -186,7 +189,9 @@ impl<'a, W: Write> Merge<'a, W> {
         for (name, number) in unused {
             self.leave_out("format, used by no topic,", name.as_bytes(), number);
         }
-        order.iter().try_for_each(|name| self.write(&Message::Format(chosen[name].0)))
+        order
+            .iter()
+            .try_for_each(|name| self.write(&Message::Format(wire::Format { format: chosen[name].0 })))
     }
 
     /// Formats, information, parameters and defaults, each once.
@@ -198,11 +203,11 @@ impl<'a, W: Write> Merge<'a, W> {
             let mut list = Vec::new();
             for (_, message, section) in self.sources[number].log.described() {
                 match message {
-                    Message::MultiInfo { continued, part } => {
-                        if !continued {
+                    Message::MultiInfo(part) => {
+                        if part.is_continued == 0 {
                             self.list(&mut lists, &std::mem::take(&mut list))?;
                         }
-                        list.push((continued, part));
+                        list.push(part);
                     }
                     Message::Info(info) => match infos.insert(info.key, info.value) {
                         None => self.write(&message)?,
@@ -212,7 +217,7 @@ impl<'a, W: Write> Merge<'a, W> {
                             self.leave_out("information", info.key, number);
                         }
                     },
-                    Message::DefaultParameter { types, default } => {
+                    Message::DefaultParameter(DefaultParameter { default_types: types, info: default }) => {
                         match defaults.insert((types, default.key), default.value) {
                             None => self.write(&message)?,
                             Some(before) if before == default.value => {}
@@ -242,16 +247,12 @@ impl<'a, W: Write> Merge<'a, W> {
     fn list(
         &mut self,
         lists: &mut HashSet<Vec<(&'a [u8], &'a [u8])>>,
-        list: &[(bool, KeyValue<'a>)],
+        list: &[MultiInfo<'a>],
     ) -> Result<(), UlogError> {
-        if !lists.insert(list.iter().map(|(_, part)| (part.key, part.value)).collect()) {
+        if !lists.insert(list.iter().map(|part| (part.info.key, part.info.value)).collect()) {
             return Ok(());
         }
-        let message = |(continued, part): &(bool, KeyValue<'a>)| Message::MultiInfo {
-            continued: *continued,
-            part: *part,
-        };
-        list.iter().map(message).try_for_each(|message| self.write(&message))
+        list.iter().try_for_each(|part| self.write(&Message::MultiInfo(*part)))
     }
 
     fn write(&mut self, message: &Message<'_>) -> Result<(), UlogError> {
@@ -271,8 +272,9 @@ impl<'a, W: Write> Merge<'a, W> {
                 self.left_out.push(format!("subscription {}: its format is not defined", topic.type_name));
                 continue;
             }
-            let name = topic.type_name.as_bytes();
-            self.out.write_message(&Message::Subscription { multi_id: topic.multi_id, msg_id, name })?;
+            let message_name = topic.type_name.as_bytes();
+            let subscription = wire::Subscription { multi_id: topic.multi_id, msg_id, message_name };
+            self.out.write_message(&Message::Subscription(subscription))?;
         }
         Ok(())
     }
@@ -294,17 +296,17 @@ impl<'a, W: Write> Merge<'a, W> {
     fn take(&mut self, number: usize, met: &Met<'a>) -> Result<(), UlogError> {
         if let Some(row) = met.row {
             self.enter(number)?;
-            return self.row(number, &row, &met.payload[2..]);
+            return self.row(number, &row, met.row_bytes());
         }
-        let Some(message) = Message::view(met.msg_type, met.payload) else { return Ok(()) };
+        let Some(message) = met.message() else { return Ok(()) };
         match message {
             // Written already; and what nothing can decode, or what its id meant, is not for another log.
-            Message::FlagBits(..)
+            Message::FlagBits(_)
             | Message::Format(_)
             | Message::Info(_)
-            | Message::MultiInfo { .. }
-            | Message::DefaultParameter { .. } => Ok(()),
-            Message::Subscription { .. } | Message::Unsubscription { .. } | Message::Data { .. } => {
+            | Message::MultiInfo(_)
+            | Message::DefaultParameter(_) => Ok(()),
+            Message::Subscription(_) | Message::Unsubscription(_) | Message::Data(_) => {
                 self.sources[number].in_data = true;
                 Ok(())
             }
@@ -317,14 +319,19 @@ impl<'a, W: Write> Merge<'a, W> {
                 self.in_force.insert(part.key, part.value);
                 self.write(&message)
             }
-            Message::Text { level, tag, timestamp, text } => {
+            Message::LoggedString(text) => {
                 self.enter(number)?;
-                let timestamp = moved(timestamp, self.sources[number].shift);
-                self.write(&Message::Text { level, tag, timestamp, text })
+                let timestamp = moved(text.timestamp, self.sources[number].shift);
+                self.write(&Message::LoggedString(LoggedString { timestamp, ..text }))
             }
-            Message::Dropout { millis } => {
+            Message::TaggedString(text) => {
                 self.enter(number)?;
-                self.clock.dropout(millis);
+                let timestamp = moved(text.timestamp, self.sources[number].shift);
+                self.write(&Message::TaggedString(TaggedString { timestamp, ..text }))
+            }
+            Message::Dropout(dropout) => {
+                self.enter(number)?;
+                self.clock.dropout(dropout.duration);
                 self.write(&message)
             }
             Message::Sync(_) => {
@@ -356,8 +363,8 @@ impl<'a, W: Write> Merge<'a, W> {
         self.row.clear();
         self.row.extend_from_slice(row);
         for at in edit.times.into_iter().flatten() {
-            if let Some(time) = self.row.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
-                *time = moved(u64::from_le_bytes(*time), source.shift).to_le_bytes();
+            if let Some(Ok((time, _))) = self.row.get_mut(at..).map(U64Le::mut_from_prefix) {
+                *time = U64Le::new(moved(time.get(), source.shift));
             }
         }
         let got = self.clock.row(edit.shape, &self.row);
@@ -366,7 +373,8 @@ impl<'a, W: Write> Merge<'a, W> {
             return Err(UlogError::TimesWouldMove { topic });
         }
         let row = std::mem::take(&mut self.row);
-        self.write(&Message::Data { msg_id: edit.msg_id, row: &row })?;
+        let head = DataHead { msg_id: U16Le::new(edit.msg_id) };
+        self.write(&Message::Data(wire::Data { head, row: &row }))?;
         self.row = row;
         Ok(())
     }

@@ -28,7 +28,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::ops::Range;
 
-use rovelog_core::wire::{U16Le, U64Le};
+use rovelog_core::wire::U64Le;
 use rovelog_core::{Detail, LogReader, Select, Sliced, Value};
 use zerocopy::IntoBytes;
 
@@ -37,10 +37,13 @@ use crate::clock::{LogClock, RowMicros};
 use crate::definitions::RowShape;
 use crate::error::UlogError;
 use crate::index::Met;
-use crate::message::{KeyValue, Message};
 use crate::parameters::Section;
 use crate::reader::UlogReader;
-use crate::wire::{FLAG_BITS_AT, FlagBits, HEADER_LEN, MessageHeader, SYNC_MAGIC, kind};
+use crate::wire::{
+    self, DefaultParameter, FLAG_BITS_AT, FlagBitsMessage, HEADER_LEN, LoggedString, Message, SYNC_MAGIC,
+    TaggedString, kind,
+};
+use crate::writer::encoded;
 
 pub use merge::merge;
 
@@ -115,7 +118,7 @@ fn parts(log: &UlogReader, select: &Select, out: impl Write) -> Result<Sliced, U
         }
         let place = nanos(cursor.clock.now);
         if slice.keeps(&met, place, &mut ids)? {
-            if let Some(message) = Message::view(met.msg_type, met.payload) {
+            if let Some(message) = met.message() {
                 slice.trust.take(&message);
             }
             slice.take(met.at..cursor.at)?;
@@ -157,8 +160,8 @@ struct Slice<'a, W> {
     latched: HashMap<u64, u32>,
     /// Parameters set before the window: name, and the message that set it last.
     set: HashMap<&'a str, Range<u64>>,
-    /// Defaults that went without saying, because they were the initial values: of what, and the parameter.
-    defaults: Vec<(u8, KeyValue<'a>)>,
+    /// Defaults that went without saying, because they were the initial values.
+    defaults: Vec<DefaultParameter<'a>>,
     /// Where those stand that are written.
     written: HashSet<u64>,
     in_data: bool,
@@ -205,9 +208,9 @@ impl<'a, W: Write> Slice<'a, W> {
                     initial.extend(part.parse_key().map(|key| (key.name, part)));
                     continue;
                 }
-                (Message::DefaultParameter { types, default }, _) => {
-                    if let Some(key) = default.parse_key() {
-                        *defaults.entry(key.name).or_insert(0) |= types;
+                (Message::DefaultParameter(DefaultParameter { default_types, info }), _) => {
+                    if let Some(key) = info.parse_key() {
+                        *defaults.entry(key.name).or_insert(0) |= default_types;
                     }
                     continue;
                 }
@@ -225,8 +228,8 @@ impl<'a, W: Write> Slice<'a, W> {
         changed.sort_unstable_by_key(|(_, range)| range.start);
         for (name, _) in changed {
             let unsaid = 3 & !defaults.get(name).copied().unwrap_or(0);
-            if let Some(part) = initial.get(name).filter(|_| unsaid != 0) {
-                self.defaults.push((unsaid, *part));
+            if let Some(info) = initial.get(name).filter(|_| unsaid != 0) {
+                self.defaults.push(DefaultParameter { default_types: unsaid, info: *info });
             }
         }
         if self.select.latched {
@@ -256,16 +259,10 @@ impl<'a, W: Write> Slice<'a, W> {
         let narrow = shapes.into_iter().any(RowShape::is_narrow);
         self.clock = narrow.then(|| LogClock::new(header.timestamp.get()));
         let first = self.log.cursor().next();
-        if let (Some(flags), Some(first)) = (self.log.flag_bits(), first)
-            && first.at == FLAG_BITS_AT
-            && first.msg_type == kind::FLAG_BITS
+        if let Some(first) = first.filter(|first| first.at == FLAG_BITS_AT)
+            && let Some(Message::FlagBits(FlagBitsMessage { flags, more })) = first.message()
         {
-            // The length and the letter, the flags, and what a later edition may have added.
-            let at = usize::try_from(FLAG_BITS_AT).expect("a small number");
-            let (body, head) = (first.payload, self.log.bytes());
-            self.write(&head[at..][..usize::try_from(HEADER_LEN).expect("a small number")])?;
-            self.write(flags.merged().as_bytes())?;
-            self.write(&body[size_of::<FlagBits>()..])?;
+            self.write(&encoded(&Message::FlagBits(FlagBitsMessage { flags: flags.merged(), more }))?)?;
         }
         Ok(())
     }
@@ -285,13 +282,12 @@ impl<'a, W: Write> Slice<'a, W> {
             self.report.records += 1;
             return Ok(true);
         }
-        let Some(message) = Message::view(met.msg_type, met.payload) else { return Ok(false) };
+        let Some(message) = met.message() else { return Ok(false) };
         let inside = self.select.keeps_time(place);
         Ok(match message {
-            Message::Format(_)
-            | Message::Info(_)
-            | Message::MultiInfo { .. }
-            | Message::DefaultParameter { .. } => true,
+            Message::Format(_) | Message::Info(_) | Message::MultiInfo(_) | Message::DefaultParameter(_) => {
+                true
+            }
             Message::Parameter(part) => {
                 if self.in_data {
                     self.report.parameter_changes += u64::from(inside);
@@ -306,22 +302,23 @@ impl<'a, W: Write> Slice<'a, W> {
                 self.take(range)?;
                 false
             }
-            Message::Subscription { msg_id, .. } => {
+            Message::Subscription(wire::Subscription { msg_id, .. }) => {
                 self.begin_data()?;
                 ids.subscribe(self.log, met.at, msg_id).is_some_and(|series| self.kept[series])
             }
-            Message::Unsubscription { msg_id } => {
+            Message::Unsubscription(wire::Unsubscription { msg_id }) => {
                 self.begin_data()?;
                 // Of an id that nothing subscribed it says nothing about any topic.
                 ids.series.get(&msg_id).is_none_or(|series| self.kept[*series])
             }
-            Message::Text { timestamp, .. } => {
+            Message::LoggedString(LoggedString { timestamp, .. })
+            | Message::TaggedString(TaggedString { timestamp, .. }) => {
                 self.begin_data()?;
                 let inside = self.select.keeps_time(nanos(timestamp));
                 self.report.texts += u64::from(inside);
                 inside
             }
-            Message::Dropout { millis } => {
+            Message::Dropout(wire::Dropout { duration: millis }) => {
                 self.begin_data()?;
                 self.report.dropouts += u64::from(inside);
                 if let Some(clock) = self.clock.as_mut().filter(|_| inside) {
@@ -334,12 +331,12 @@ impl<'a, W: Write> Slice<'a, W> {
                 inside
             }
             // Without a usable subscription.
-            Message::Data { .. } => {
+            Message::Data(_) => {
                 self.begin_data()?;
                 false
             }
             Message::Unknown { .. } => !self.in_data || inside,
-            Message::FlagBits(..) => false,
+            Message::FlagBits(_) => false,
         })
     }
 
@@ -355,16 +352,10 @@ impl<'a, W: Write> Slice<'a, W> {
                 self.take(range)?;
             }
         }
-        for (types, default) in std::mem::take(&mut self.defaults) {
+        for default in std::mem::take(&mut self.defaults) {
             self.flush()?;
-            let message = Message::DefaultParameter { types, default };
-            let why = "its key is longer than 255 bytes";
-            let bytes = message.to_payload().to_bytes();
-            let bytes = bytes.map_err(|_| UlogError::BadMessage { letter: 'Q', why })?;
             // One byte more than the parameter, whose message was at most as long as one can be.
-            let Ok(msg_size) = u16::try_from(bytes.len()) else { continue };
-            let msg_size = U16Le::new(msg_size);
-            self.write(MessageHeader { msg_size, msg_type: kind::DEFAULT_PARAMETER }.as_bytes())?;
+            let Ok(bytes) = encoded(&Message::DefaultParameter(default)) else { continue };
             self.write(&bytes)?;
         }
         Ok(())
@@ -374,7 +365,7 @@ impl<'a, W: Write> Slice<'a, W> {
     fn follow(&mut self, series: u32, met: &Met<'_>, time: RowMicros) -> Result<(), UlogError> {
         let Some(clock) = &mut self.clock else { return Ok(()) };
         let shape = self.log.index().shape(series);
-        if clock.row(shape, &met.payload[2..]) == time {
+        if clock.row(shape, met.row_bytes()) == time {
             return Ok(());
         }
         Err(UlogError::TimesWouldMove { topic: self.log.topics()[series as usize].name.clone() })
@@ -408,8 +399,7 @@ impl<'a, W: Write> Slice<'a, W> {
         self.begin_data()?;
         self.flush()?;
         if self.trust.needs_sync() {
-            self.write(MessageHeader { msg_size: U16Le::new(8), msg_type: kind::SYNC }.as_bytes())?;
-            self.write(&SYNC_MAGIC)?;
+            self.write(&encoded(&Message::Sync(wire::Sync { sync_magic: SYNC_MAGIC }))?)?;
         }
         self.out.flush()?;
         Ok(self.report.sliced())

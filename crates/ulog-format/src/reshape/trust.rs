@@ -2,8 +2,8 @@
 //! **passable**). A log made of logs may lack what followed there, so a synchronization message stands in for it.
 //! A sound log has all that is needed, and gets none.
 
-use crate::message::Message;
 use crate::plausible::CHAIN;
+use crate::wire::{Message, MultiInfo};
 
 /// Follows the messages of a log that is being written.
 #[derive(Default)]
@@ -24,9 +24,11 @@ impl Trust {
                 (self.open, self.behind) = (true, 0);
             }
             // Whether a subscription can be judged depends on definitions that may be missing.
-            Message::Subscription { .. } | Message::FlagBits(..) => {}
-            Message::Info(part) | Message::MultiInfo { part, .. } => self.judgeable(part.confirms_length()),
-            Message::Text { .. } => self.judgeable(false),
+            Message::Subscription(_) | Message::FlagBits(_) => {}
+            Message::Info(info) | Message::MultiInfo(MultiInfo { info, .. }) => {
+                self.judgeable(info.confirms_length());
+            }
+            Message::LoggedString(_) | Message::TaggedString(_) => self.judgeable(false),
             _ => self.judgeable(true),
         }
     }

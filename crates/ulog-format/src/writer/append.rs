@@ -10,9 +10,8 @@ use zerocopy::IntoBytes;
 
 use super::{Stage, UlogWriter};
 use crate::error::UlogError;
-use crate::message::Message;
 use crate::stream::{StreamItem, UlogStream};
-use crate::wire::{FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN};
+use crate::wire::{FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, Message};
 
 /// Appends messages to the log in `file`, as is done with crash data after a flight.
 ///
@@ -36,10 +35,10 @@ pub fn append<F: Read + Write + Seek>(
     let mut flags = None;
     while let Some(item) = log.next_item()? {
         if let StreamItem::Message(at, message) = item {
-            if let Message::FlagBits(found, _) = message
+            if let Message::FlagBits(found) = message
                 && at == FLAG_BITS_AT
             {
-                flags = Some(*found);
+                flags = Some(found.flags);
             }
             more.tables.learn(&message);
         }

@@ -6,9 +6,9 @@ use rovelog_core::Value;
 use rovelog_core::layout::{encode_scalar, scalar_of};
 
 use crate::error::UlogError;
-use crate::message::KeyValue;
 use crate::row::Number;
 use crate::schema::{Basic, TypeName, split_key};
+use crate::wire::Info;
 
 /// The longest payload of a message.
 pub(super) const MAX_PAYLOAD: usize = u16::MAX as usize;
@@ -39,8 +39,8 @@ pub(super) fn key(ty: &str, name: &str) -> Result<String, UlogError> {
     Ok(key)
 }
 
-pub(super) fn part<'a>(key: &'a str, value: &'a [u8]) -> KeyValue<'a> {
-    KeyValue { key: key.as_bytes(), value }
+pub(super) fn part<'a>(key: &'a str, value: &'a [u8]) -> Info<'a> {
+    Info { key: key.as_bytes(), value }
 }
 
 /// A value of an information message: its bytes, and what they are. Only the implementations here make one.

@@ -55,7 +55,6 @@
 mod append;
 mod build;
 mod encode;
-mod rewrite;
 mod tables;
 
 use std::io::Write;
@@ -68,13 +67,13 @@ use zerocopy::{FromBytes, IntoBytes};
 pub use append::{append, append_to_file};
 pub use build::{FormatBuilder, RowBuffer, TopicHandle};
 pub use encode::{InfoValue, ParameterValue};
-pub use rewrite::rewrite;
 
 use crate::error::UlogError;
 use crate::layout::Layout;
-use crate::message::Message;
 use crate::wire::{
-    self, DataHead, FLAG_BITS_AT, FileHeader, FlagBits, MAGIC, MessageHeader, SYNC_MAGIC, kind,
+    self, DataHead, DefaultParameter, Dropout, FLAG_BITS_AT, FileHeader, FlagBits, FlagBitsMessage, Format,
+    LoggedString, MAGIC, Message, MessageHeader, MultiInfo, RowHead, SYNC_MAGIC, Subscription, Sync,
+    TaggedString, Unsubscription, kind,
 };
 use encode::MAX_PAYLOAD;
 use tables::Tables;
@@ -141,13 +140,13 @@ impl<W: Write> UlogWriter<W> {
         log.buffer.extend_from_slice(header.as_bytes());
         let flags =
             FlagBits { compat_flags: [0; 8], incompat_flags: [0; 8], appended_offsets: [U64Le::new(0); 3] };
-        log.put(&Message::FlagBits(&flags, &[]))?;
+        log.put(&Message::FlagBits(FlagBitsMessage { flags, more: &[] }))?;
         log.now = start;
         Ok(log)
     }
 
     /// Begins a log whose messages come from another one, with that log's header. Flag bits are written only
-    /// if the first message has them; see [`FlagBits::merged`] for logs whose messages will change.
+    /// if the first message has them.
     ///
     /// # Errors
     /// Where the header's magic is not that of a ULog.
@@ -200,7 +199,7 @@ impl<W: Write> UlogWriter<W> {
         if self.tables.formats.text(format.name()).is_some() {
             return Err(build::bad_format(format.name(), "it is defined already"));
         }
-        self.put_new(&Message::Format(text.as_bytes()))
+        self.put_new(&Message::Format(Format { format: text.as_bytes() }))
     }
 
     /// Writes an information message, once per name. Its place is before the data section, if possible.
@@ -246,7 +245,8 @@ impl<W: Write> UlogWriter<W> {
     ) -> Result<(), UlogError> {
         for part in value.split(MAX_PAYLOAD - 2 - encode::MAX_KEY) {
             let key = encode::key(&part.type_name(), name)?;
-            self.put_new(&Message::MultiInfo { continued, part: encode::part(&key, &part.bytes) })?;
+            let info = encode::part(&key, &part.bytes);
+            self.put_new(&Message::MultiInfo(MultiInfo { is_continued: continued.into(), info }))?;
             continued = true;
         }
         Ok(())
@@ -280,13 +280,15 @@ impl<W: Write> UlogWriter<W> {
         if self.tables.parameters.get(name).is_none_or(|ty| **ty != *value.type_name()) {
             return Err(encode::bad_key(name, "a default follows a parameter of its name and type"));
         }
-        let types = match of {
+        let default_types = match of {
             DefaultOf::System => 1,
             DefaultOf::CurrentSetup => 2,
             DefaultOf::Both => 3,
         };
         let key = encode::key(value.type_name(), name)?;
-        self.put_new(&Message::DefaultParameter { types, default: encode::part(&key, &value.to_bytes()) })
+        let bytes = value.to_bytes();
+        let info = encode::part(&key, &bytes);
+        self.put_new(&Message::DefaultParameter(DefaultParameter { default_types, info }))
     }
 
     fn still_defining(&self, what: impl FnOnce() -> String) -> Result<(), UlogError> {
@@ -306,7 +308,8 @@ impl<W: Write> UlogWriter<W> {
     /// is not defined.
     pub fn subscribe(&mut self, format: &str, multi_id: u8) -> Result<TopicHandle, UlogError> {
         let msg_id = self.tables.may_subscribe(format, multi_id)?;
-        self.put_new(&Message::Subscription { multi_id, msg_id, name: format.as_bytes() })?;
+        let message_name = format.as_bytes();
+        self.put_new(&Message::Subscription(Subscription { multi_id, msg_id, message_name }))?;
         Ok(TopicHandle { msg_id })
     }
 
@@ -329,7 +332,7 @@ impl<W: Write> UlogWriter<W> {
     /// Where the topic is not subscribed.
     pub fn unsubscribe(&mut self, topic: TopicHandle) -> Result<(), UlogError> {
         self.layout(topic)?;
-        self.put_new(&Message::Unsubscription { msg_id: topic.msg_id })
+        self.put_new(&Message::Unsubscription(Unsubscription { msg_id: topic.msg_id }))
     }
 
     /// Writes a row from the values of its fields, a [`Value::Struct`] as the reader gives it.
@@ -389,7 +392,9 @@ impl<W: Write> UlogWriter<W> {
     /// # Errors
     /// Where the level is another number, or the text too long for a message.
     pub fn text(&mut self, level: u8, time: u64, text: &str) -> Result<(), UlogError> {
-        self.any_text(level, None, time, text)
+        let log_level = b'0' + checked_level(level)?;
+        let message = text.as_bytes();
+        self.put_new(&Message::LoggedString(LoggedString { log_level, timestamp: time, message }))
     }
 
     /// Writes a line of text with the number of the process or module it comes from.
@@ -397,17 +402,9 @@ impl<W: Write> UlogWriter<W> {
     /// # Errors
     /// As for [`text`](Self::text).
     pub fn tagged_text(&mut self, level: u8, tag: u16, time: u64, text: &str) -> Result<(), UlogError> {
-        self.any_text(level, Some(tag), time, text)
-    }
-
-    fn any_text(&mut self, level: u8, tag: Option<u16>, timestamp: u64, text: &str) -> Result<(), UlogError> {
-        if level > 7 {
-            let why = format!("level {level} is not 0 (emergency) to 7 (debug)");
-            return Err(UlogError::BadValue { field: "level".into(), why });
-        }
-        let head = tag.map_or(size_of::<wire::LoggedStringHead>(), |_| size_of::<wire::TaggedStringHead>());
-        encode::room("the text", text.len(), MAX_PAYLOAD - head)?;
-        self.put_new(&Message::Text { level: b'0' + level, tag, timestamp, text: text.as_bytes() })
+        let log_level = b'0' + checked_level(level)?;
+        let message = text.as_bytes();
+        self.put_new(&Message::TaggedString(TaggedString { log_level, tag, timestamp: time, message }))
     }
 
     /// Marks that messages of `millis` milliseconds were lost.
@@ -415,7 +412,7 @@ impl<W: Write> UlogWriter<W> {
     /// # Errors
     /// Where the output refuses.
     pub fn dropout(&mut self, millis: u16) -> Result<(), UlogError> {
-        self.put_new(&Message::Dropout { millis })
+        self.put_new(&Message::Dropout(Dropout { duration: millis }))
     }
 
     /// Writes a synchronization message; see [`with_sync`](Self::with_sync).
@@ -423,7 +420,7 @@ impl<W: Write> UlogWriter<W> {
     /// # Errors
     /// Where the output refuses.
     pub fn sync(&mut self) -> Result<(), UlogError> {
-        self.put_new(&Message::Sync(&SYNC_MAGIC))
+        self.put_new(&Message::Sync(Sync { sync_magic: SYNC_MAGIC }))
     }
 
     // --- messages of other logs --------------------------------------------------------------------------
@@ -438,11 +435,12 @@ impl<W: Write> UlogWriter<W> {
     pub fn write_message(&mut self, message: &Message<'_>) -> Result<(), UlogError> {
         match *message {
             // Rows are many: without a detour.
-            Message::Data { msg_id, row } => {
+            Message::Data(wire::Data { head, row }) => {
+                let msg_id = head.msg_id.get();
                 let time = self.tables.layout(msg_id).ok().and_then(|layout| timestamp(layout, row));
                 self.put_row(msg_id, row, time)
             }
-            Message::FlagBits(..) if self.position() != FLAG_BITS_AT => {
+            Message::FlagBits(_) if self.position() != FLAG_BITS_AT => {
                 let why = "flag bits are the first message, and a log from scratch has its own";
                 Err(UlogError::BadMessage { letter: 'B', why })
             }
@@ -456,17 +454,8 @@ impl<W: Write> UlogWriter<W> {
     /// As there, and where the bytes are too few or too many for the type.
     pub fn write_raw(&mut self, msg_type: u8, payload: &[u8]) -> Result<(), UlogError> {
         let why = "its payload is too short or too long for its type";
-        let message = Message::view(msg_type, payload);
+        let message = Message::parse(msg_type, payload);
         self.write_message(&message.ok_or(UlogError::BadMessage { letter: msg_type.into(), why })?)
-    }
-
-    /// Writes what is left of a message that was cut, as it is.
-    fn write_cut(&mut self, bytes: &[u8]) -> Result<(), UlogError> {
-        self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= CHUNK {
-            self.flush()?;
-        }
-        Ok(())
     }
 
     // --- output ------------------------------------------------------------------------------------------
@@ -499,7 +488,7 @@ impl<W: Write> UlogWriter<W> {
         self.put(message)?;
         self.tables.learn(message);
         match message {
-            Message::DefaultParameter { .. } if self.stage == Stage::Held => self.announce_defaults(),
+            Message::DefaultParameter(_) if self.stage == Stage::Held => self.announce_defaults(),
             Message::Sync(_) => self.sync = self.sync.map(|_| self.now),
             _ => {}
         }
@@ -515,13 +504,8 @@ impl<W: Write> UlogWriter<W> {
     }
 
     fn put(&mut self, message: &Message<'_>) -> Result<(), UlogError> {
-        let letter = message.msg_type();
-        let why = "its key is longer than 255 bytes";
-        let bytes = message
-            .to_payload()
-            .to_bytes()
-            .map_err(|_| UlogError::BadMessage { letter: letter.into(), why })?;
-        self.emit(letter, &[&bytes])
+        let bytes = encoded(message)?;
+        self.emit(&bytes, &[])
     }
 
     #[inline]
@@ -533,22 +517,15 @@ impl<W: Write> UlogWriter<W> {
         if self.sync.is_some_and(|last| self.now - last >= SYNC_EVERY) {
             self.sync()?;
         }
-        let head = DataHead { msg_id: U16Le::new(msg_id) };
-        self.emit(kind::DATA, &[head.as_bytes(), row])
+        let header = header(kind::DATA, size_of::<DataHead>() + row.len())?;
+        let head = RowHead { header, data: DataHead { msg_id: U16Le::new(msg_id) } };
+        self.emit(head.as_bytes(), row)
     }
 
     #[inline]
-    fn emit(&mut self, msg_type: u8, parts: &[&[u8]]) -> Result<(), UlogError> {
-        let len = parts.iter().map(|part| part.len()).sum();
-        let Ok(msg_size) = u16::try_from(len) else {
-            let what = format!("the payload of a '{}' message", msg_type.escape_ascii());
-            return Err(UlogError::TooLong { what, len, max: MAX_PAYLOAD });
-        };
-        let header = MessageHeader { msg_size: U16Le::new(msg_size), msg_type };
-        self.buffer.extend_from_slice(header.as_bytes());
-        for part in parts {
-            self.buffer.extend_from_slice(part);
-        }
+    fn emit(&mut self, head: &[u8], rest: &[u8]) -> Result<(), UlogError> {
+        self.buffer.extend_from_slice(head);
+        self.buffer.extend_from_slice(rest);
         if self.buffer.len() >= CHUNK && self.stage != Stage::Held {
             self.flush()?;
         }
@@ -569,9 +546,36 @@ impl<W: Write> UlogWriter<W> {
     }
 }
 
+/// The header of a message with a payload of `len` bytes.
+#[inline]
+fn header(msg_type: u8, len: usize) -> Result<MessageHeader, UlogError> {
+    let Ok(msg_size) = u16::try_from(len) else {
+        let what = format!("the payload of a '{}' message", msg_type.escape_ascii());
+        return Err(UlogError::TooLong { what, len, max: MAX_PAYLOAD });
+    };
+    Ok(MessageHeader { msg_size: U16Le::new(msg_size), msg_type })
+}
+
+/// A message as it is written: header and payload.
+pub(crate) fn encoded(message: &Message<'_>) -> Result<Vec<u8>, UlogError> {
+    let msg_type = message.msg_type();
+    let why = "its key is longer than 255 bytes";
+    let payload = message.payload().map_err(|_| UlogError::BadMessage { letter: msg_type.into(), why })?;
+    Ok([header(msg_type, payload.len())?.as_bytes(), &payload].concat())
+}
+
+/// A level that a text may have.
+fn checked_level(level: u8) -> Result<u8, UlogError> {
+    if level > 7 {
+        let why = format!("level {level} is not 0 (emergency) to 7 (debug)");
+        return Err(UlogError::BadValue { field: "level".into(), why });
+    }
+    Ok(level)
+}
+
 /// The 64-bit timestamp of a row.
 #[inline]
 fn timestamp(layout: &Layout, row: &[u8]) -> Option<u64> {
     let field = layout.timestamp.filter(|field| field.width == crate::layout::TimeWidth::U64Micros)?;
-    Some(u64::from_le_bytes(*row.get(field.offset..)?.first_chunk()?))
+    wire::number::<U64Le>(row, field.offset).map(U64Le::get)
 }

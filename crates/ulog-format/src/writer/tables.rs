@@ -8,8 +8,8 @@ use rovelog_core::Limits;
 use super::build::bad_format;
 use crate::error::UlogError;
 use crate::layout::{Formats, Layout, TimeField, TimeWidth, Undecodable};
-use crate::message::{KeyValue, Message};
 use crate::schema::FormatText;
+use crate::wire::{self, Info, Message};
 
 #[derive(Debug, Default)]
 pub(super) struct Tables {
@@ -34,7 +34,7 @@ struct Written {
     unsubscribed: bool,
 }
 
-fn name(part: KeyValue<'_>) -> Option<String> {
+fn name(part: Info<'_>) -> Option<String> {
     part.parse_key().map(|key| key.name.to_owned())
 }
 
@@ -42,14 +42,14 @@ impl Tables {
     /// Takes a message that was written.
     pub(super) fn learn(&mut self, message: &Message<'_>) {
         match *message {
-            Message::Format(text) => {
+            Message::Format(wire::Format { format: text }) => {
                 if let Some(format) = FormatText::parse(text) {
                     self.formats.define(&format, text);
                     self.format_names.push(format.name.to_owned());
                 }
             }
-            Message::Subscription { multi_id, msg_id, name } => {
-                let Ok(name) = std::str::from_utf8(name) else { return };
+            Message::Subscription(wire::Subscription { multi_id, msg_id, message_name }) => {
+                let Ok(name) = std::str::from_utf8(message_name) else { return };
                 let layout = self.formats.layout(name, &Limits::default());
                 let at = usize::from(msg_id);
                 if self.topics.len() <= at {
@@ -58,13 +58,13 @@ impl Tables {
                 self.topics[at] = Some(Written { name: name.to_owned(), layout, unsubscribed: false });
                 self.names.insert((name.to_owned(), multi_id), msg_id);
             }
-            Message::Unsubscription { msg_id } => {
+            Message::Unsubscription(wire::Unsubscription { msg_id }) => {
                 if let Some(Some(topic)) = self.topics.get_mut(usize::from(msg_id)) {
                     topic.unsubscribed = true;
                 }
             }
             Message::Info(part) => self.infos.extend(name(part)),
-            Message::MultiInfo { part, .. } => self.multi_infos.extend(name(part)),
+            Message::MultiInfo(multi) => self.multi_infos.extend(name(multi.info)),
             Message::Parameter(part) => {
                 let entry = part.parse_key().map(|key| (key.name.to_owned(), key.ty.into()));
                 self.parameters.extend(entry);

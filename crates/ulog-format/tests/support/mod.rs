@@ -1,11 +1,13 @@
 //! What the tests share beside `rovelog-testing`: how logs are opened, and the picture of what a reader makes of one.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
+use rovelog_core::wire::U16Le;
 use rovelog_core::{Bytes, Diagnostics, LogInfo, LogReader, LogStream, ReadOptions, Topic, Value};
 use rovelog_testing::{Log, Logs, Overview, detail, hex, json_of, nanos, record_json};
 use serde_json::{Value as Json, json};
-use ulog_format::message::Message;
+use ulog_format::wire::{Message, MessageHeader};
 use ulog_format::{StreamItem, UlogReader, UlogStream};
+use zerocopy::IntoBytes as _;
 
 pub const LOGS: Logs = rovelog_testing::ULOG;
 
@@ -27,6 +29,37 @@ pub fn open(bytes: &Bytes) -> UlogReader {
 /// All logs that open, those of the corpus and the real ones.
 pub fn readable() -> impl Iterator<Item = (Log, UlogReader)> {
     LOGS.all().into_iter().filter_map(|log| try_open(&log.bytes).map(|reader| (log, reader)))
+}
+
+/// A log again, each of its messages read and written by its declaration; and the bytes between them, copied.
+pub fn rewritten(bytes: &Bytes, log: &UlogReader) -> (Vec<u8>, Vec<std::ops::Range<u64>>) {
+    let (mut out, mut between) = (log.header().as_bytes().to_vec(), Vec::new());
+    let mut copy = |out: &mut Vec<u8>, until: usize| {
+        if out.len() < until {
+            between.push(out.len() as u64..until as u64);
+            out.extend_from_slice(&bytes[out.len()..until]);
+        }
+    };
+    for (at, message) in log.messages() {
+        copy(&mut out, usize::try_from(at).expect("small"));
+        let payload = message.payload().expect("what was read can be written");
+        let msg_size = U16Le::new(u16::try_from(payload.len()).expect("it was in a message"));
+        out.extend(MessageHeader { msg_size, msg_type: message.msg_type() }.as_bytes());
+        out.extend(payload);
+    }
+    copy(&mut out, bytes.len());
+    (out, between)
+}
+
+/// Messages laid end to end behind a header.
+pub fn laid(messages: &[(u8, Vec<u8>)]) -> Bytes {
+    let mut bytes = b"ULog\x01\x12\x35\x01\xe8\x03\0\0\0\0\0\0".to_vec();
+    for (msg_type, payload) in messages {
+        bytes.extend(u16::try_from(payload.len()).expect("small").to_le_bytes());
+        bytes.push(*msg_type);
+        bytes.extend(payload);
+    }
+    bytes.into()
 }
 
 /// What both readers say alike.
@@ -93,7 +126,7 @@ fn info_json(value: &Value) -> Json {
 /// What both readers must agree on, from the random-access reader.
 pub fn common_of_reader(log: &UlogReader) -> (Json, Vec<(u64, String)>) {
     let records: Vec<_> = log.records_in_file_order().map(|record| record_json(&record)).collect();
-    let messages = log.messages().filter(|(_, m)| !matches!(m, Message::Data { .. }));
+    let messages = log.messages().filter(|(_, m)| !matches!(m, Message::Data(_)));
     let messages = messages.map(|(at, message)| (at, format!("{message:?}"))).collect();
     (common(log.info(), log.topics(), log.diagnostics(), &records), messages)
 }
