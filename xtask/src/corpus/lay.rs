@@ -5,63 +5,6 @@
 
 use base64::Engine as _;
 
-/// Bytes in the order they will stand in the file, little endian.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Lay(Vec<u8>);
-
-impl Lay {
-    /// Nothing yet.
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
-
-    /// Bytes as they are.
-    pub(crate) fn bytes(mut self, bytes: &[u8]) -> Self {
-        self.0.extend_from_slice(bytes);
-        self
-    }
-
-    /// One byte.
-    pub(crate) fn u8(self, value: u8) -> Self {
-        self.bytes(&[value])
-    }
-
-    /// Two bytes.
-    pub(crate) fn u16(self, value: u16) -> Self {
-        self.bytes(&value.to_le_bytes())
-    }
-
-    /// Four bytes.
-    pub(crate) fn u32(self, value: u32) -> Self {
-        self.bytes(&value.to_le_bytes())
-    }
-
-    /// Four bytes, signed.
-    pub(crate) fn i32(self, value: i32) -> Self {
-        self.bytes(&value.to_le_bytes())
-    }
-
-    /// Four bytes, IEEE 754.
-    pub(crate) fn f32(self, value: f32) -> Self {
-        self.bytes(&value.to_le_bytes())
-    }
-
-    /// Eight bytes, IEEE 754.
-    pub(crate) fn f64(self, value: f64) -> Self {
-        self.bytes(&value.to_le_bytes())
-    }
-
-    /// Eight bytes.
-    pub(crate) fn u64(self, value: u64) -> Self {
-        self.bytes(&value.to_le_bytes())
-    }
-
-    /// What was laid down.
-    pub(crate) fn done(self) -> Vec<u8> {
-        self.0
-    }
-}
-
 /// What can be laid down: numbers little endian, all else byte by byte.
 pub(crate) trait Laid {
     /// Appends the bytes.

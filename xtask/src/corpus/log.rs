@@ -108,7 +108,6 @@ impl<Own> Log<Own> {
     }
 
     /// The same behind these bytes.
-    #[expect(dead_code, reason = "the other formats come next")]
     pub(crate) fn behind(mut self, head: Vec<u8>) -> Self {
         let by = head.len();
         self.bytes = [head, self.bytes].concat();

@@ -1,188 +1,108 @@
 //! Counts in the header against what is in the file: short blocks, cuts, rows too many, layouts without rows.
 
-use super::super::{Case, Made};
-use super::log::Log;
+use super::log::{Log, NONE};
 use super::{plain, single};
+use crate::corpus::cases;
 
-pub(super) const CASES: &[Case] = &[
-    Case::rld("last-block-short", "the last block may not be full", &["D14"], || short().made()),
-    Case::rld("one-row", "a block of one row of five", &["D14"], || {
-        let mut log = plain();
-        log.block_late(1, 0);
-        log.made()
-    }),
-    Case::rld("block-of-one", "a block for every row", &["D14"], || {
-        Log::new(1, 1).analog("V1", 1, -8, 0xFFFF).blocks(4).made()
-    }),
-    Case::rld("counts-disagree", "more blocks counted than rows make: the size decides", &["D15"], || {
-        let mut log = plain().blocks(3);
-        log.counts = Some((3, 7));
-        log.note("counts_disagree", 8).made()
-    }),
-    Case::rld("counts-disagree+cut", "contradicting counts and a row cut in two", &["D15"], || {
-        let mut log = plain().blocks(3);
-        log.counts = Some((9, 7));
-        log.cut = 3;
-        cut_at(log.note("counts_disagree", 8), 14)
-    }),
-    Case::rld("cut-in-row", "every complete row before the cut", &["D17"], || {
-        let mut log = plain().blocks(3);
-        log.cut = 5;
-        cut_at(log, 14)
-    }),
-    Case::rld("cut-between-rows", "rows are missing, no byte is", &["D17"], || {
-        let mut log = plain().blocks(3);
-        log.cut = 2 * log.row_len();
-        let end = log.bytes().len();
-        log.state("truncated").lose("rows_missing", end, end).made_with(13)
-    }),
-    Case::rld("cut-in-stamps", "a block whose stamps are cut has no rows", &["D17"], || {
-        let mut log = plain().blocks(3);
-        log.cut = 5 * log.row_len() + 12;
-        cut_at(log, 10)
-    }),
-    Case::rld("cut-behind-stamps", "stamps without a row", &["D17"], || {
-        let mut log = plain().blocks(3);
-        log.cut = 5 * log.row_len();
-        cut_at(log, 10)
-    }),
-    Case::rld("cut-to-header", "nothing left but the header", &["D17"], || {
-        let mut log = plain().blocks(2);
-        log.cut = log.bytes().len() - log.header_len();
-        let end = log.header_len();
-        log.state("truncated").lose("rows_missing", end, end).made_with(0)
-    }),
-    Case::rld("cut-short-block", "the cut lies in a last block that was not full", &["D14", "D17"], || {
-        let mut log = short();
-        log.cut = 1;
-        cut_at(log, 11)
-    }),
-    Case::rld("header-behind", "a block more than the header counts", &["D16"], || {
-        let mut log = plain().blocks(3);
-        log.counts = Some((2, 10));
-        let at = log.block_at(2);
-        log.note("header_behind", at).made_with(10)
-    }),
-    Case::rld("header-behind+cut", "the same, and the power failed while it was written", &["D16"], || {
-        let mut log = plain().blocks(3);
-        log.counts = Some((2, 10));
-        log.cut = 2 * log.row_len() - 3;
-        let (at, end) = (log.block_at(2), log.bytes().len());
-        log.note("header_behind", at).state("damaged").lose("trailing_bytes", end - 3, end).made_with(10)
-    }),
-    Case::rld("garbage-like-a-block", "as long as a block, but its stamps follow nothing", &["D16"], || {
-        let mut log = plain().blocks(2);
-        log.tail = vec![0; 32 + 5 * log.row_len()];
-        let (from, to) = (log.block_at(1) + log.tail.len(), log.bytes().len());
-        log.state("damaged").lose("trailing_bytes", from, to).made()
-    }),
-    Case::rld("trailing-bytes", "bytes behind the last row that are no block", &["D16"], || {
-        let mut log = plain().blocks(2);
-        log.tail = b"\xde\xad\xbe\xef and more".to_vec();
-        let to = log.bytes().len();
-        let from = to - log.tail.len();
-        log.state("damaged").lose("trailing_bytes", from, to).made()
-    }),
-    Case::rld(
-        "trailing-behind-short-block",
-        "bytes behind a block that was not full",
-        &["D14", "D16"],
-        || {
-            let mut log = short();
-            log.tail = vec![0; 40];
-            let to = log.bytes().len();
-            log.state("damaged").lose("trailing_bytes", to - 40, to).made()
-        },
-    ),
-    Case::rld("block-size-0", "rows in blocks of none", &["D19"], || {
-        let mut log = plain().blocks(1);
-        log.block_size = 0;
-        without_rows(log, true)
-    }),
-    Case::rld("no-channels", "rows of no bytes", &["D19"], || {
-        let mut log = Log::new(1000, 5);
-        log.counts = Some((1, 5));
-        log.tail = vec![0; 32];
-        without_rows(log, false)
-    }),
-    Case::rld("data-size-0", "values of no bytes", &["D19"], || {
-        let mut log = single();
-        log.analog[0].size = 0;
-        let log = log.blocks(1);
-        without_rows(log.note("table_implausible", 64), false)
-    }),
-    Case::rld("data-size-9", "values of nine bytes", &["D19"], || {
-        let mut log = single().blocks(1);
-        log.analog[0].size = 9;
-        log.blocks[0].rows.clear();
-        log.counts = Some((1, 5));
-        log.tail = vec![1; 45];
-        without_rows(log.note("table_implausible", 64), false)
-    }),
-    Case::rld(
-        "endless-counts",
-        "counts of 2^32 blocks and 2^64 rows in a small file",
-        &["D19", "D17"],
-        || {
-            let mut log = plain().blocks(2);
-            log.block_size = u32::MAX;
-            log.counts = Some((u32::MAX, u64::MAX - u64::from(u32::MAX)));
-            // One huge block: its rows are there as far as the file goes, stamps of the second one among them.
-            log.blocks.truncate(1);
-            let end = log.bytes().len();
-            log.note("counts_disagree", 8).state("complete").made_at(end)
-        },
-    ),
-    Case::rld("extra-word", "releases 2.0.0 and 2.0.1: a word without binary channels", &["D28"], || {
-        let mut log = Log::new(10, 1).analog("V1", 1, -8, 0xFFFF).analog("V2", 1, -8, 0xFFFF);
-        log.extra_word = true;
-        let log = log.blocks(4);
-        let at = log.header_len();
-        log.note("extra_word", at).made()
-    }),
-    Case::rld(
-        "extra-word+cut",
-        "the same, cut: the stamps of the second block tell",
-        &["D28", "D17"],
-        || {
-            let mut log = single();
-            log.extra_word = true;
-            let mut log = log.blocks(3);
-            log.cut = 2;
-            let at = log.header_len();
-            cut_at(log.note("extra_word", at), 14)
-        },
-    ),
-];
+cases! {
+    "last-block-short" [D14] "the last block may not be full" => short();
+    "one-row" [D14] "a block of one row of five" => plain().block(1, 0, 0);
+    "block-of-one" [D14] "a block for every row" => Log::new(1, 1).analog("V1", 1, -8, NONE).blocks(4);
+    "counts-disagree" [D15] "more blocks counted than rows make: the size decides" =>
+        plain().blocks(3).with(|log| log.counts = Some((3, 7))).note("counts_disagree", 8);
+    "counts-disagree+cut" [D15] "contradicting counts and a row cut in two" =>
+        cut_at(plain().blocks(3).with(|log| log.counts = Some((9, 7))).note("counts_disagree", 8), 3, 14);
+    "cut-in-row" [D17] "every complete row before the cut" => cut_at(plain().blocks(3), 5, 14);
+    "cut-between-rows" [D17] "rows are missing, no byte is" => {
+        let log = plain().blocks(3);
+        missing(log.row_len() * 2, log, 13)
+    };
+    "cut-in-stamps" [D17] "a block whose stamps are cut has no rows" => {
+        let log = plain().blocks(3);
+        cut_at(log.clone(), 5 * log.row_len() + 12, 10)
+    };
+    "cut-behind-stamps" [D17] "stamps without a row" => {
+        let log = plain().blocks(3);
+        cut_at(log.clone(), 5 * log.row_len(), 10)
+    };
+    "cut-to-header" [D17] "nothing left but the header" => {
+        let log = plain().blocks(2);
+        missing(log.bytes().len() - log.header_len(), log, 0)
+    };
+    "cut-short-block" [D14 D17] "the cut lies in a last block that was not full" => cut_at(short(), 1, 11);
+    "header-behind" [D16] "a block more than the header counts" => behind();
+    "header-behind+cut" [D16] "the same, and the power failed while it was written" =>
+        behind().with(|log| log.cut = 2 * log.row_len() - 3).lose("trailing_bytes", |log| log.bytes().len() - 3);
+    "garbage-like-a-block" [D16] "as long as a block, but its stamps follow nothing" => {
+        let log = plain().blocks(2);
+        let block = 32 + 5 * log.row_len();
+        tailed(log, &vec![0; block])
+    };
+    "trailing-bytes" [D16] "bytes behind the last row that are no block" =>
+        tailed(plain().blocks(2), b"\xde\xad\xbe\xef and more");
+    "trailing-behind-short-block" [D14 D16] "bytes behind a block that was not full" => tailed(short(), &[0; 40]);
+    "block-size-0" [D19] "rows in blocks of none" =>
+        without_rows(plain().blocks(1).with(|log| log.block_size = 0).note("counts_disagree", 8));
+    "no-channels" [D19] "rows of no bytes" =>
+        without_rows(Log::new(1000, 5).with(|log| (log.counts, log.tail) = (Some((1, 5)), vec![0; 32])));
+    "data-size-0" [D19] "values of no bytes" =>
+        without_rows(single().with(|log| log.analog[0].size = 0).blocks(1).note("table_implausible", 64));
+    "data-size-9" [D19] "values of nine bytes" =>
+        without_rows(
+            single().blocks(1)
+                .with(|log| {
+                    log.analog[0].size = 9;
+                    log.blocks[0].rows.clear();
+                    (log.counts, log.tail) = (Some((1, 5)), vec![1; 45]);
+                })
+                .note("table_implausible", 64),
+        );
+    "endless-counts" [D19 D17] "counts of 2^32 blocks and 2^64 rows in a small file" =>
+        // One huge block: its rows are there as far as the file goes.
+        plain().blocks(1)
+            .with(|log| {
+                log.block_size = u32::MAX;
+                log.counts = Some((u32::MAX, u64::MAX - u64::from(u32::MAX)));
+            })
+            .note("counts_disagree", 8);
+    "extra-word" [D28] "releases 2.0.0 and 2.0.1: a word without binary channels" =>
+        Log::new(10, 1).analog("V1", 1, -8, NONE).analog("V2", 1, -8, NONE).with(|log| log.extra_word = true).blocks(4)
+            .note_at("extra_word", Log::header_len);
+    "extra-word+cut" [D28 D17] "the same, cut: the stamps of the second block tell" =>
+        cut_at(single().with(|log| log.extra_word = true).blocks(3).note_at("extra_word", Log::header_len), 2, 14);
+}
 
 /// Two full blocks and one of two rows.
 fn short() -> Log {
-    let mut log = plain().blocks(2);
-    log.block_late(2, 0);
-    log
+    plain().blocks(2).block(2, 0, 0)
 }
 
-/// A log that is cut inside a row or inside stamps, behind `rows` whole rows.
-fn cut_at(log: Log, rows: usize) -> Made {
-    let end = log.bytes().len();
+/// Three blocks, of which the header counts two.
+fn behind() -> Log {
+    let log = plain().blocks(3).note_at("header_behind", |log| log.block_at(2));
+    log.with(|log| (log.counts, log.readable) = (Some((2, 10)), Some(10)))
+}
+
+/// A log that lacks its last bytes: it is cut inside a row or inside stamps, behind `rows` whole rows.
+fn cut_at(log: Log, bytes: usize, rows: usize) -> Log {
     let (block, row) = (rows / 5, rows % 5);
-    let start = log.block_at(block) + if row > 0 { 32 + row * log.row_len() } else { 0 };
-    log.state("truncated").lose("cut", start, end).made_with(rows)
+    let log = log.with(|log| (log.cut, log.readable) = (bytes, Some(rows)));
+    log.lose("cut", |log| log.block_at(block) + if row > 0 { 32 + row * log.row_len() } else { 0 })
+}
+
+/// A log that lacks its last bytes, and no part of a row.
+fn missing(bytes: usize, log: Log, rows: usize) -> Log {
+    let log = log.with(|log| (log.cut, log.readable) = (bytes, Some(rows)));
+    log.lose("rows_missing", |log| log.bytes().len())
+}
+
+/// Bytes behind the last row.
+fn tailed(log: Log, tail: &[u8]) -> Log {
+    let log = log.with(|log| log.tail = tail.to_vec());
+    log.lose("trailing_bytes", |log| log.bytes().len() - tail.len())
 }
 
 /// A log whose header does not allow to find rows.
-fn without_rows(mut log: Log, counts: bool) -> Made {
-    let (start, end) = (log.header_len(), log.bytes().len());
-    if counts {
-        log = log.note("counts_disagree", 8);
-    }
-    log.state("damaged").lose("no_layout", start, end).made_with(0)
-}
-
-impl Log {
-    fn made_at(self, end: usize) -> Made {
-        let made = self.made();
-        assert_eq!(made.bytes.len(), end);
-        made
-    }
+fn without_rows(log: Log) -> Log {
+    log.with(|log| log.readable = Some(0)).lose("no_layout", Log::header_len)
 }

@@ -1,9 +1,11 @@
-//! A log that is laid down and noted at once: bytes on one side, on the other what a right reader must say.
+//! What an RLD file is made of, and how it is laid down: fields in the order of the specification.
+//!
+//! Counts and lengths in the header follow from the rest, so the file is described first and laid down at the end.
 
-use serde_json::{Value, json};
+use serde_json::{Value as Json, json};
 
-use super::super::Made;
-use super::lay::{Channel, LeadIn, stamps};
+use crate::corpus::Made;
+use crate::corpus::lay::lay;
 
 /// The time of the first row of most logs: 2023-11-14T22:13:20Z.
 pub(super) const T0: i64 = 1_700_000_000_000_000_000;
@@ -12,7 +14,28 @@ pub(super) const T0: i64 = 1_700_000_000_000_000_000;
 const BOOT: i64 = 5_000_000_000_000;
 
 /// Nanoseconds of a true second: 3136/3125 of a nominal one.
-const TRUE_SECOND: i64 = 1_003_520_000;
+pub(super) const TRUE_SECOND: i64 = 1_003_520_000;
+
+/// Links to no channel.
+pub(super) const NONE: u16 = 0xFFFF;
+
+/// A channel.
+#[derive(Clone, Debug)]
+pub(super) struct Channel {
+    pub(super) unit: u32,
+    pub(super) scale: i32,
+    pub(super) size: u16,
+    pub(super) link: u16,
+    pub(super) name: Vec<u8>,
+}
+
+impl Channel {
+    /// Its 28 bytes.
+    fn bytes(&self) -> Vec<u8> {
+        let padding = vec![0_u8; 16 - self.name.len()];
+        lay![self.unit, self.scale, self.size, self.link, self.name, padding]
+    }
+}
 
 /// A row: words of bits, raw values.
 #[derive(Clone, Debug)]
@@ -21,13 +44,25 @@ pub(super) struct Row {
     pub(super) values: Vec<i64>,
 }
 
-/// A block: its stamps, and where its first row truly stands on the Unix clock; `None` for rows without a time.
+/// A block: its stamps, and where its first row truly is on the Unix clock; `None` for rows without a time.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     pub(super) realtime: (i64, i64),
     pub(super) monotonic: (i64, i64),
     pub(super) truth: Option<i64>,
     pub(super) rows: Vec<Row>,
+}
+
+impl Block {
+    /// The 32 bytes before the rows: both stamps in seconds and nanoseconds.
+    pub(super) fn stamps(&self) -> Vec<u8> {
+        lay![self.realtime, self.monotonic]
+    }
+}
+
+/// Seconds and nanoseconds.
+pub(super) fn pair(nanos: i64) -> (i64, i64) {
+    (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000))
 }
 
 /// What is to be laid down. Fields that contradict each other are set by the recipes that are about it.
@@ -56,14 +91,10 @@ pub(super) struct Log {
     pub(super) cut: usize,
     /// Names as a reader shows them, where they are not those of the table.
     pub(super) shown: Vec<(usize, &'static str)>,
-    state: &'static str,
+    /// Rows that a reader gives, if not all.
+    pub(super) readable: Option<usize>,
     lost: Vec<(&'static str, usize, usize)>,
-    notes: Vec<(&'static str, usize)>,
-}
-
-/// A number at `scale`, by decimal text: not by the arithmetic that readers use.
-fn physical(raw: i64, scale: i32) -> f64 {
-    format!("{raw}e{scale}").parse().expect("a decimal number")
+    notes: Vec<(usize, &'static str)>,
 }
 
 impl Log {
@@ -87,19 +118,28 @@ impl Log {
             tail: Vec::new(),
             cut: 0,
             shown: Vec::new(),
-            state: "complete",
+            readable: None,
             lost: Vec::new(),
             notes: Vec::new(),
         }
     }
 
-    pub(super) fn bit(mut self, name: &str) -> Self {
-        self.binary.push(Channel { unit: 3, scale: 0, size: 0, link: 0xFFFF, name: name.into() });
+    /// The same with other fields.
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
         self
     }
 
-    pub(super) fn range(mut self, name: &str) -> Self {
-        self.binary.push(Channel { unit: 4, scale: 0, size: 0, link: 0xFFFF, name: name.into() });
+    pub(super) fn bit(self, name: &str) -> Self {
+        self.binary(name, 3)
+    }
+
+    pub(super) fn range(self, name: &str) -> Self {
+        self.binary(name, 4)
+    }
+
+    fn binary(mut self, name: &str, unit: u32) -> Self {
+        self.binary.push(Channel { unit, scale: 0, size: 0, link: NONE, name: name.into() });
         self
     }
 
@@ -109,7 +149,7 @@ impl Log {
     }
 
     /// Row number `i` of plain data: every channel its own numbers, every bit its own beat.
-    pub(super) fn plain_row(&self, i: usize) -> Row {
+    fn plain_row(&self, i: usize) -> Row {
         let beat = i.wrapping_mul(2_654_435_761) >> 7;
         let words = (0..self.binary.len().div_ceil(32)).map(|word| {
             let bits = self.binary.len() - 32 * word;
@@ -124,8 +164,12 @@ impl Log {
         Row { words: words.collect(), values: self.analog.iter().enumerate().map(value).collect() }
     }
 
-    /// Rows laid down so far.
-    pub(super) fn rows(&self) -> usize {
+    /// All rows of the blocks so far, to change them.
+    pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
+        self.blocks.iter_mut().flat_map(|block| &mut block.rows)
+    }
+
+    fn rows(&self) -> usize {
         self.blocks.iter().map(|block| block.rows.len()).sum()
     }
 
@@ -136,55 +180,50 @@ impl Log {
         i64::try_from(exact / den).expect("small")
     }
 
-    /// A block of `rows` plain rows, stamped when its first row was sampled, late by `late` nanoseconds.
-    pub(super) fn block_late(&mut self, rows: usize, late: i64) -> &mut Block {
+    /// A block of `rows` plain rows, stamped late by `late` nanoseconds; its rows truly begin `truth` nanoseconds behind
+    /// the time that their number says.
+    pub(super) fn block(mut self, rows: usize, late: i64, truth: i64) -> Self {
         let first = self.rows();
         let rows = (first..first + rows).map(|i| self.plain_row(i)).collect();
         let at = self.since(first);
-        let pair = |nanos: i64| (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
-        self.blocks.push(Block {
-            realtime: pair(T0 + at + late),
-            monotonic: pair(BOOT + at + late),
-            truth: Some(T0 + at),
-            rows,
-        });
-        self.blocks.last_mut().expect("just pushed")
+        let (realtime, monotonic) = (pair(T0 + at + late), pair(BOOT + at + late));
+        self.blocks.push(Block { realtime, monotonic, truth: Some(T0 + at + truth), rows });
+        self
     }
 
     /// Blocks of full size, stamped exactly.
-    pub(super) fn blocks(mut self, count: usize) -> Self {
-        for _ in 0..count {
-            let rows = usize::try_from(self.block_size).expect("small");
-            self.block_late(rows, 0);
-        }
+    pub(super) fn blocks(self, count: usize) -> Self {
+        let rows = usize::try_from(self.block_size).expect("small");
+        (0..count).fold(self, |log, _| log.block(rows, 0, 0))
+    }
+
+    /// Blocks of full size with both clocks moved.
+    pub(super) fn shifted(self, count: usize, realtime: i64, monotonic: i64) -> Self {
+        let moved = |(sec, nsec): (i64, i64), by: i64| pair(sec * 1_000_000_000 + nsec + by);
+        (0..count).fold(self, |log, _| {
+            log.blocks(1).with(|log| {
+                let block = log.blocks.last_mut().expect("a block");
+                block.realtime = moved(block.realtime, realtime);
+                block.monotonic = moved(block.monotonic, monotonic);
+                block.truth = block.truth.map(|truth| truth + realtime);
+            })
+        })
+    }
+
+    /// A note at the byte where this part of the file begins.
+    pub(super) fn note_at(mut self, code: &'static str, place: impl FnOnce(&Self) -> usize) -> Self {
+        self.notes.push((place(&self), code));
         self
     }
 
-    /// Moves both clocks of the last block.
-    pub(super) fn shift(&mut self, realtime: i64, monotonic: i64) {
-        let block = self.blocks.last_mut().expect("a block");
-        let moved = |(sec, nsec): (i64, i64), by: i64| {
-            let nanos = sec * 1_000_000_000 + nsec + by;
-            (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000))
-        };
-        block.realtime = moved(block.realtime, realtime);
-        block.monotonic = moved(block.monotonic, monotonic);
-        block.truth = block.truth.map(|truth| truth + realtime);
+    /// A note at this byte.
+    pub(super) fn note(self, code: &'static str, offset: usize) -> Self {
+        self.note_at(code, |_| offset)
     }
 
-    pub(super) fn note(mut self, code: &'static str, offset: usize) -> Self {
-        self.notes.push((code, offset));
-        self
-    }
-
-    /// Bytes from `start` on to the end of the file that are no rows.
-    pub(super) fn lose(mut self, code: &'static str, start: usize, end: usize) -> Self {
-        self.lost.push((code, start, end));
-        self
-    }
-
-    pub(super) fn state(mut self, state: &'static str) -> Self {
-        self.state = state;
+    /// The bytes from here to the end of the file are no rows.
+    pub(super) fn lose(mut self, code: &'static str, place: impl FnOnce(&Self) -> usize) -> Self {
+        self.lost.push((code, place(&self), self.bytes().len()));
         self
     }
 
@@ -196,10 +235,10 @@ impl Log {
 
     /// Where the first block begins.
     pub(super) fn header_len(&self) -> usize {
-        56 + self.comment.len() + 28 * (self.binary.len() + self.analog.len())
+        self.channel_at(self.binary.len() + self.analog.len())
     }
 
-    /// Where channel number `i` stands.
+    /// Where channel number `i` is.
     pub(super) fn channel_at(&self, i: usize) -> usize {
         56 + self.comment.len() + 28 * i
     }
@@ -210,40 +249,52 @@ impl Log {
         self.header_len() + before
     }
 
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    /// Where row number `i` of the first block begins.
+    pub(super) fn row_at(&self, i: usize) -> usize {
+        self.header_len() + 32 + i * self.row_len()
+    }
+
+    /// The bytes of the header: lead-in, comment, channels.
+    pub(super) fn header(&self) -> Vec<u8> {
         let small = |n: usize| u16::try_from(n).expect("small");
+        let magic = if self.version == 1 { *b"BLR%" } else { *b"%RLD" };
         let (blocks, rows) =
             self.counts.unwrap_or((u32::try_from(self.blocks.len()).expect("small"), self.rows() as u64));
-        let lead_in = LeadIn {
-            magic: if self.version == 1 { *b"BLR%" } else { *b"%RLD" },
-            version: self.version,
-            header_length: self.header_length.unwrap_or_else(|| small(self.header_len())),
-            block_size: self.block_size,
-            block_count: blocks,
-            sample_count: rows,
-            rate: self.rate,
-            mac: [0x12, 0x34, 0x56, 0x78, 0x90, 0xab],
-            start: self.start,
-            comment_length: self.comment_length.unwrap_or_else(|| small(self.comment.len()).into()),
-            binary: small(self.binary.len()),
-            analog: small(self.analog.len()),
+        let header_length = self.header_length.unwrap_or_else(|| small(self.header_len()));
+        let comment_length = self.comment_length.unwrap_or_else(|| small(self.comment.len()).into());
+        let mac = [0x12, 0x34, 0x56, 0x78, 0x90, 0xab_u8];
+        let channels: Vec<_> = self.binary.iter().chain(&self.analog).map(Channel::bytes).collect();
+        lay![
+            lay![
+                magic,
+                self.version,
+                header_length,
+                self.block_size,
+                blocks,
+                rows,
+                self.rate,
+                mac,
+                self.start
+            ],
+            lay![comment_length, small(self.binary.len()), small(self.analog.len()), self.comment, channels],
+        ]
+    }
+
+    fn row_bytes(&self, row: &Row) -> Vec<u8> {
+        let extra = vec![0_u8; if self.extra_word { 4 } else { 0 }];
+        let values = row.values.iter().zip(&self.analog);
+        let values: Vec<_> = values
+            .map(|(value, channel)| value.to_le_bytes()[..usize::from(channel.size)].to_vec())
+            .collect();
+        lay![extra, row.words, values]
+    }
+
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let block = |block: &Block| {
+            let rows: Vec<_> = block.rows.iter().map(|row| self.row_bytes(row)).collect();
+            lay![block.stamps(), rows]
         };
-        let mut bytes = lead_in.bytes();
-        bytes.extend(&self.comment);
-        self.binary.iter().chain(&self.analog).for_each(|channel| bytes.extend(channel.bytes()));
-        for block in &self.blocks {
-            bytes.extend(stamps(block.realtime, block.monotonic));
-            for row in &block.rows {
-                if self.extra_word {
-                    bytes.extend([0; 4]);
-                }
-                row.words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
-                for (value, channel) in row.values.iter().zip(&self.analog) {
-                    bytes.extend(&value.to_le_bytes()[..usize::from(channel.size)]);
-                }
-            }
-        }
-        bytes.extend(&self.tail);
+        let mut bytes = lay![self.header(), self.blocks.iter().map(block).collect::<Vec<_>>(), self.tail];
         bytes.truncate(bytes.len() - self.cut);
         bytes
     }
@@ -255,49 +306,9 @@ impl Log {
         shown.map_or_else(stored, |(_, name)| (*name).to_owned())
     }
 
-    /// The channel whose bit must be set; links count from 1 before version 3.
-    fn valid(&self, channel: &Channel) -> Option<usize> {
-        let base = u16::from(self.version < 3);
-        let target = usize::from(channel.link.checked_sub(base)?);
-        (channel.link != 0xFFFF && target < self.binary.len()).then_some(target)
-    }
-
-    fn data(&self, row: &Row) -> Value {
-        let bit = |at: usize| row.words[at / 32] >> (at % 32) & 1 == 1;
-        let mut data = serde_json::Map::new();
-        for (i, channel) in self.binary.iter().enumerate() {
-            data.insert(self.name(i, channel), bit(i).into());
-        }
-        for (i, (channel, raw)) in self.analog.iter().zip(&row.values).enumerate() {
-            let value = match self.valid(channel) {
-                Some(valid) if !bit(valid) => Value::Null,
-                _ if channel.scale.abs() > 30 => raw.to_string().into(),
-                _ => physical(*raw, channel.scale).into(),
-            };
-            data.insert(self.name(self.binary.len() + i, channel), value);
-        }
-        data.into()
-    }
-
-    /// The file and the truth; `readable` rows are left by what was cut.
-    pub(super) fn made_with(mut self, readable: usize) -> Made {
-        let mut records = Vec::new();
-        let mut times = Vec::new();
-        'blocks: for (number, block) in self.blocks.iter().enumerate() {
-            for (i, row) in block.rows.iter().enumerate() {
-                if records.len() == readable {
-                    break 'blocks;
-                }
-                let time = block.truth.map(|truth| (truth + self.since(i)).to_string());
-                times.push(time.clone());
-                records.push(json!({
-                    "topic": self.topic,
-                    "t_ns": time,
-                    "offset": (self.block_at(number) + 32 + i * self.row_len()).to_string(),
-                    "seq": records.len(),
-                    "data": self.data(row),
-                }));
-            }
+    fn fields(&self) -> Json {
+        if self.lost.iter().any(|lost| lost.0 == "no_layout") {
+            return Json::Null;
         }
         let field = |(i, channel): (usize, &Channel)| {
             let kind = match i {
@@ -307,46 +318,88 @@ impl Log {
             };
             json!({"name": self.name(i, channel), "type": kind})
         };
-        let fields: Vec<Value> = self.binary.iter().chain(&self.analog).enumerate().map(field).collect();
-        let has_rows = self.lost.iter().all(|lost| lost.0 != "no_layout");
-        let fields = if has_rows { Value::from(fields) } else { Value::Null };
-        self.notes.sort_by_key(|note| (note.1, note.0));
-        let raw = self.blocks.iter().flat_map(|block| &block.rows).take(readable);
-        let raw: Vec<Vec<String>> =
-            raw.map(|row| row.values.iter().map(ToString::to_string).collect()).collect();
-        let expected = json!({
-            "format": {"id": "rld", "version": self.version.to_string()},
-            "open": "ok",
-            "state": self.state,
-            "clock": "unix",
-            "utc": null,
-            "start_ns": times.first().cloned().flatten(),
-            "end_ns": times.last().cloned().flatten(),
-            "topics": [{
-                "name": self.topic,
-                "type": self.topic,
-                "count": records.len().to_string(),
-                "fields": fields,
-            }],
-            "records": records,
-            "rld": {
-                "comment": self.comment.split(|b| *b == 0).next().map(|text| String::from_utf8_lossy(text)),
-                "rate": self.rate,
-                "raw": raw,
-            },
-            "lost": self.lost.iter().map(|(code, start, end)| {
-                json!({"code": code, "start": start.to_string(), "end": end.to_string()})
-            }).collect::<Value>(),
-            "notes": self.notes.iter().map(|(code, offset)| {
-                json!({"code": code, "offset": offset.to_string()})
-            }).collect::<Value>(),
-        });
-        Made { bytes: self.bytes(), expected }
+        self.binary.iter().chain(&self.analog).enumerate().map(field).collect()
     }
 
-    /// The file and the truth, all rows readable.
-    pub(super) fn made(self) -> Made {
-        let rows = self.rows();
-        self.made_with(rows)
+    /// The channel whose bit must be set; links count from 1 before version 3.
+    fn valid(&self, channel: &Channel) -> Option<usize> {
+        let target = usize::from(channel.link.checked_sub(u16::from(self.version < 3))?);
+        (channel.link != NONE && target < self.binary.len()).then_some(target)
+    }
+
+    fn data(&self, row: &Row) -> Json {
+        let bit = |at: usize| row.words[at / 32] >> (at % 32) & 1 == 1;
+        let mut data = json!({});
+        for (i, channel) in self.binary.iter().enumerate() {
+            data[self.name(i, channel)] = bit(i).into();
+        }
+        for (i, (channel, raw)) in self.analog.iter().zip(&row.values).enumerate() {
+            // By decimal text: not by the arithmetic that readers use.
+            let physical = || format!("{raw}e{}", channel.scale).parse::<f64>().expect("a decimal number");
+            data[self.name(self.binary.len() + i, channel)] = match self.valid(channel) {
+                Some(valid) if !bit(valid) => Json::Null,
+                _ if channel.scale.abs() > 30 => raw.to_string().into(),
+                _ => physical().into(),
+            };
+        }
+        data
+    }
+}
+
+impl From<Log> for Made {
+    fn from(log: Log) -> Self {
+        let readable = log.readable.unwrap_or(log.rows());
+        let mut out = crate::corpus::log::Log::of(log.header(), ());
+        out.add_topic(log.topic, log.topic, log.fields());
+        let (mut raw, mut times) = (Vec::<Vec<String>>::new(), Vec::new());
+        for block in &log.blocks {
+            out = out.lay(block.stamps());
+            for (i, row) in block.rows.iter().enumerate() {
+                if raw.len() < readable {
+                    let time = block.truth.map(|truth| truth + log.since(i));
+                    times.push(time);
+                    raw.push(row.values.iter().map(ToString::to_string).collect());
+                    out.record(0, time.map(Into::into), &log.data(row));
+                }
+                out = out.lay(log.row_bytes(row));
+            }
+        }
+        let (lost, notes) = (log.lost.iter(), log.notes.iter());
+        let out = out.each(lost, |out, (code, from, to)| out.lose_range(code, *from..*to));
+        let text = |time: Option<&Option<i64>>| time.copied().flatten().map(|time| time.to_string());
+        let truth = json!({
+            "format": {"id": "rld", "version": log.version.to_string()},
+            "clock": "unix",
+            "start_ns": text(times.first()),
+            "end_ns": text(times.last()),
+            "rld": {
+                "comment": log.comment.split(|b| *b == 0).next().map(|text| String::from_utf8_lossy(text)),
+                "rate": log.rate,
+                "raw": raw,
+            },
+        });
+        let made = out.each(notes, |out, (at, code)| out.note_at(*at, code)).made(truth);
+        made.map(|_| log.bytes())
+    }
+}
+
+/// A log that must not be read.
+pub(super) fn refused(bytes: Vec<u8>, version: &str, kind: &str, contains: &str) -> Made {
+    Made::refused(bytes, ["rld", version], kind, contains)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_of_the_specification() {
+        let log = Log::new(4, 1).bit("DI1").analog("V1", 1, -8, NONE).blocks(1);
+        let header = log.header();
+        assert_eq!(header.len(), 56 + 8 + 2 * 28);
+        // 0x1A: the MAC address; 0x20: the start; 0x34: the number of binary channels.
+        assert_eq!((header[0x1a], &header[0x20..0x24], header[0x34]), (0x12, &[0, 0xf1, 0x53, 0x65][..], 1));
+        assert_eq!(header[64 + 12..64 + 16], *b"DI1\0");
+        assert_eq!(log.blocks[0].stamps().len(), 32);
     }
 }

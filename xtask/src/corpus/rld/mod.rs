@@ -5,24 +5,11 @@ mod counts;
 mod faults;
 mod headers;
 mod large;
-mod lay;
 mod log;
 mod times;
 
-use super::{Case, Format, Made};
-use log::Log;
-
-impl Case {
-    /// An RLD file; `rules` are the numbers in `docs/formats/rld.md`.
-    const fn rld(
-        name: &'static str,
-        purpose: &'static str,
-        rules: &'static [&'static str],
-        recipe: fn() -> Made,
-    ) -> Self {
-        Self { name, purpose, rules, recipe }
-    }
-}
+use super::Format;
+use log::{Log, NONE};
 
 /// In the order of the manifest.
 pub(super) const FORMAT: Format = Format {
@@ -38,13 +25,13 @@ fn plain() -> Log {
         .bit("DI1")
         .bit("DI2")
         .range("I1L_valid")
-        .analog("V1", 1, -8, 0xFFFF)
-        .analog("V2", 1, -8, 0xFFFF)
+        .analog("V1", 1, -8, NONE)
+        .analog("V2", 1, -8, NONE)
         .analog("I1L", 2, -11, 2)
-        .analog("I1H", 2, -9, 0xFFFF)
+        .analog("I1H", 2, -9, NONE)
 }
 
 /// One voltage and nothing else, blocks of five.
 fn single() -> Log {
-    Log::new(1000, 5).analog("V1", 1, -8, 0xFFFF)
+    Log::new(1000, 5).analog("V1", 1, -8, NONE)
 }

@@ -1,140 +1,58 @@
 //! Damage: each with one sensible account, sound messages before and behind it.
 
-use super::kinds::{image_data, obd_data};
-use super::log::{IMAGE, Index, Log, Message, OBD, refused};
-use super::{Case, Made};
+use super::kinds::IMAGE;
+use super::log::{Index, Log, Message, refused};
+use crate::corpus::cases;
+use crate::corpus::shape::values;
 
-pub(super) const CASES: &[Case] = &[
-    Case::vel("damaged+garbage", "bytes that are no message", &["D24"], || garbage(&[0xC3; 77])),
-    Case::vel("damaged+zeros", "a hole of zeros: no message of size 0", &["D25"], || garbage(&[0; 4096])),
-    Case::vel("damaged+marker", "the marker of a message is 0", &["D24"], marker),
-    Case::vel("damaged+size-too-small", "a size below that of a header", &["D24"], || size(5)),
-    Case::vel("damaged+size-zero", "a size of 0", &["D24", "D25"], || size(0)),
-    Case::vel("damaged+size-too-large", "a size that passes the end of the file", &["D24", "D38"], || {
-        size(0x7FFF_FFF0)
-    }),
-    Case::vel("damaged+size-one-more", "a size that is one too large", &["D24"], || size(46)),
-    Case::vel(
-        "damaged+unconfirmed",
-        "a message of an unknown type that leads nowhere",
-        &["D24"],
-        unconfirmed,
-    ),
-    Case::vel("damaged+decoy", "a payload that holds the bytes of a message", &["D24"], decoy),
-    Case::vel("damaged+two-places", "damage twice, and a cut", &["D24", "D6"], two_places),
-    Case::vel("damaged+to-the-end", "nothing sound comes after the damage", &["D24"], to_the_end),
-    Case::vel(
-        "damaged+first-message",
-        "the first message is damaged: the next is found",
-        &["D23", "D24"],
-        first,
-    ),
-    Case::vel("joined-logs", "two logs in one file", &["D26"], joined),
-    Case::vel("bad-magic", "the first byte is wrong", &["D27"], bad_magic),
-    Case::vel("no-magic", "another file altogether", &["D27"], || {
-        refused(b"BM this is no log, and no part of one".to_vec(), "not_this_format", "not a VEL log")
-    }),
-];
+cases! {
+    "damaged+garbage" [D24] "bytes that are no message" => garbage(&[0xC3; 77]);
+    "damaged+zeros" [D25] "a hole of zeros: no message of size 0" => garbage(&[0; 4096]);
+    "damaged+marker" [D24] "the marker of a message is 0" => broken(|bytes| bytes[4] = 0);
+    "damaged+size-too-small" [D24] "a size below that of a header" => size(5);
+    "damaged+size-zero" [D24 D25] "a size of 0" => size(0);
+    "damaged+size-too-large" [D24 D38] "a size that passes the end of the file" => size(0x7FFF_FFF0);
+    "damaged+size-one-more" [D24] "a size that is one too large" => size(46);
+    "damaged+unconfirmed" [D24] "a message of an unknown type that leads nowhere" =>
+        Log::new().drive(0.0, 4)
+            .spoilt(&Message::new((0x0055_AA55, 1), 350.0, vec![3; 40]), |bytes| bytes.extend([0xC3; 30]))
+            .drive(400.0, 4);
+    "damaged+decoy" [D24] "a payload that holds the bytes of a message" => {
+        // An image that holds a whole message; its own marker is damaged.
+        let log = Log::new().drive(0.0, 4);
+        let inner = [log.frame(&Message::obd(1.0, 99)), vec![0xC3; 60]].concat();
+        let image = Message::new(IMAGE.id, 350.0, IMAGE.data(&values![0, true, 8, 8, &inner[..]]));
+        log.spoilt(&image, |bytes| bytes[4] = 0).drive(400.0, 4)
+    };
+    "damaged+two-places" [D24 D6] "damage twice, and a cut" =>
+        Log::new().drive(0.0, 3).lose("gap", [0xC3; 20]).drive(300.0, 3).lose("gap", [0xC3; 21]).drive(600.0, 3)
+            .cut(&Message::obd(900.0, 4), 9);
+    "damaged+to-the-end" [D24] "nothing sound comes after the damage" =>
+        Log::new().drive(0.0, 3).lose("gap", [0xC3; 200]);
+    "damaged+first-message" [D23 D24] "the first message is damaged: the next is found" =>
+        Log::new().index(Index::Changed(|entries| *entries = vec![20], true))
+            .spoilt(&Message::obd(0.0, 7), |bytes| bytes[4] = 0).starts_here().drive(100.0, 4);
+    "joined-logs" [D26] "two logs in one file" =>
+        Log::new().drive(0.0, 3).note("joined")
+            .lay(b"\xa4VEL\x01\x00\x01\x00\x01\x00\x00\x00\x14\x00\x00\x00\x00\x00\x00\x00").drive(50.0, 3);
+    "bad-magic" [D27] "the first byte is wrong" => {
+        let mut bytes = crate::corpus::Made::from(Log::new().drive(0.0, 3)).bytes;
+        bytes[0] = 0xA5;
+        refused(&bytes, "not_this_format", "not a VEL log")
+    };
+    "no-magic" [D27] "another file altogether" =>
+        refused(b"BM this is no log, and no part of one", "not_this_format", "not a VEL log");
+}
 
-fn garbage(bytes: &[u8]) -> Made {
-    let mut log = Log::new();
-    log.drive(0.0, 4);
-    log.garbage(bytes);
-    log.drive(400.0, 4);
-    log.finish()
+fn garbage(bytes: &[u8]) -> Log {
+    Log::new().drive(0.0, 4).lose("gap", bytes).drive(400.0, 4)
 }
 
 /// The bytes of a message in the middle, changed.
-fn broken(change: fn(&mut Vec<u8>)) -> Made {
-    let mut log = Log::new();
-    log.drive(0.0, 4);
-    let mut bytes = log.message_bytes(&Message::new(OBD, 350.0, obd_data(7, 1500, 12.5)));
-    change(&mut bytes);
-    log.garbage(&bytes);
-    log.drive(400.0, 4);
-    log.finish()
+fn broken(change: impl FnOnce(&mut Vec<u8>)) -> Log {
+    Log::new().drive(0.0, 4).spoilt(&Message::obd(350.0, 7), change).drive(400.0, 4)
 }
 
-fn marker() -> Made {
-    broken(|bytes| bytes[4] = 0)
-}
-
-fn size(size: u32) -> Made {
-    let mut log = Log::new();
-    log.drive(0.0, 4);
-    let message = Message::new(OBD, 350.0, obd_data(7, 1500, 12.5));
-    let bytes = log.message_of_size(&message, size);
-    log.garbage(&bytes);
-    log.drive(400.0, 4);
-    log.finish()
-}
-
-fn unconfirmed() -> Made {
-    let mut log = Log::new();
-    log.drive(0.0, 4);
-    let mut bytes = log.message_bytes(&Message::new((0x0055_AA55, 1), 350.0, vec![3; 40]));
-    bytes.extend([0xC3; 30]);
-    log.garbage(&bytes);
-    log.drive(400.0, 4);
-    log.finish()
-}
-
-/// An image that holds a whole message; its own marker is damaged.
-fn decoy() -> Made {
-    let mut log = Log::new();
-    log.drive(0.0, 4);
-    let mut inner = log.message_bytes(&Message::new(OBD, 1.0, obd_data(99, 1500, 12.5)));
-    inner.extend([0xC3; 60]);
-    let mut bytes = log.message_bytes(&Message::new(IMAGE, 350.0, image_data(0, 1, 8, 8, &inner)));
-    bytes[4] = 0;
-    log.garbage(&bytes);
-    log.drive(400.0, 4);
-    log.finish()
-}
-
-fn two_places() -> Made {
-    let mut log = Log::new();
-    log.drive(0.0, 3);
-    log.garbage(&[0xC3; 20]);
-    log.drive(300.0, 3);
-    log.garbage(&[0xC3; 21]);
-    log.drive(600.0, 3);
-    let from = log.at();
-    log.bytes(&log.message_bytes(&Message::new(OBD, 900.0, obd_data(4, 1500, 12.5))));
-    log.cut(9, from)
-}
-
-fn to_the_end() -> Made {
-    let mut log = Log::new();
-    log.drive(0.0, 3);
-    log.garbage(&[0xC3; 200]);
-    log.finish()
-}
-
-fn first() -> Made {
-    let mut log = Log::new();
-    log.index(Index::Changed(|_| vec![20], true));
-    let mut bytes = log.message_bytes(&Message::new(OBD, 0.0, obd_data(7, 1500, 12.5)));
-    bytes[4] = 0;
-    log.garbage(&bytes);
-    log.starts_here();
-    log.drive(100.0, 4);
-    log.finish()
-}
-
-fn joined() -> Made {
-    let mut log = Log::new();
-    log.drive(0.0, 3);
-    log.note("joined", log.at());
-    log.bytes(b"\xa4VEL\x01\x00\x01\x00\x01\x00\x00\x00\x14\x00\x00\x00\x00\x00\x00\x00");
-    log.drive(50.0, 3);
-    log.finish()
-}
-
-fn bad_magic() -> Made {
-    let mut log = Log::new();
-    log.drive(0.0, 3);
-    let mut bytes = log.finish().bytes;
-    bytes[0] = 0xA5;
-    refused(bytes, "not_this_format", "not a VEL log")
+fn size(size: u32) -> Log {
+    broken(|bytes| bytes[..4].copy_from_slice(&size.to_le_bytes()))
 }

@@ -1,125 +1,43 @@
 //! The three ends of a file, cuts, and what stands behind an end mark.
 
-use super::kinds::obd_data;
-use super::log::{Index, Log, Message, OBD, refused};
-use super::{Case, Made};
+use super::log::{Index, Log, Message, refused};
+use crate::corpus::cases;
 
-pub(super) const CASES: &[Case] = &[
-    Case::vel("end-of-file", "the last message ends with the file: it is one", &["D5"], plain),
-    Case::vel("end-mark", "a size of 0xFFFFFFFF ends the log", &["D15"], end_mark),
-    Case::vel("end-mark+tail", "whole messages behind the end mark are left out", &["D15"], tail),
-    Case::vel("end-mark+noise", "bytes behind the end mark that hold no message", &["D15"], noise),
-    Case::vel("end-mark+0xff", "more bytes 0xFF than an end mark has", &["D15"], || {
-        behind_end(&[0xFF; 4092])
-    }),
-    Case::vel(
-        "end-mark+inside",
-        "a size overwritten with an end mark: messages, a short one and two more end marks behind it",
-        &["D15", "D10"],
-        inside,
-    ),
-    Case::vel("no-messages", "a header and an empty index", &["D12"], no_messages),
-    Case::vel("no-messages+end-mark", "the same with an end mark", &["D15"], only_end_mark),
-    Case::vel("cut-in-data", "the file ends inside a message's data", &["D6"], || cut(5)),
-    Case::vel("cut-in-header", "the file ends inside a message's header", &["D6"], || cut(40)),
-    Case::vel("cut-in-size", "the file ends inside a message's size", &["D6"], || cut(47)),
-    Case::vel("cut-in-only-message", "the only message of the log is cut", &["D6"], cut_only),
-    Case::vel("cut-in-file-header", "nothing of the log is there", &["D6"], || {
-        refused(b"\xa4VEL\x01\x00".to_vec(), "truncated", "byte 6")
-    }),
-    Case::vel("cut-in-index", "nothing of the log is there", &["D6"], || {
-        refused(b"\xa4VEL\x01\x00\x01\x00\x02\x00\x00\x00\x1c\x00".to_vec(), "truncated", "byte 14")
-    }),
-];
-
-fn plain() -> Made {
-    let mut log = Log::new();
-    log.drive(0.0, 3);
-    log.finish()
+cases! {
+    "end-of-file" [D5] "the last message ends with the file: it is one" => Log::new().drive(0.0, 3);
+    "end-mark" [D15] "a size of 0xFFFFFFFF ends the log" => Log::new().drive(0.0, 3).terminate();
+    "end-mark+tail" [D15] "whole messages behind the end mark are left out" =>
+        Log::new().drive(0.0, 3).note("messages_behind_end").terminate().unseen(&fourth()).unseen(&fourth());
+    "end-mark+noise" [D15] "bytes behind the end mark that hold no message" => behind_end(&[0xC3; 80]);
+    "end-mark+0xff" [D15] "more bytes 0xFF than an end mark has" => behind_end(&[0xFF; 4092]);
+    "end-mark+inside" [D15 D10]
+        "a size overwritten with an end mark: messages, a short one and two more end marks behind it" => {
+        let log = Log::new().drive(0.0, 3).note("messages_behind_end")
+            .spoilt(&Message::obd(350.0, 9), |bytes| bytes[..4].fill(0xFF)).unseen(&fourth());
+        let short = log.frame(&Message { data: vec![7; 20], ..Message::obd(450.0, 0) });
+        log.lose("bad_payload", short).unseen(&fourth()).terminate().unseen(&fourth()).terminate().note("tail")
+            .lay([0; 9])
+    };
+    "no-messages" [D12] "a header and an empty index" => empty();
+    "no-messages+end-mark" [D15] "the same with an end mark" => empty().terminate();
+    "cut-in-data" [D6] "the file ends inside a message's data" => Log::new().drive(0.0, 3).cut(&fourth(), 5);
+    "cut-in-header" [D6] "the file ends inside a message's header" => Log::new().drive(0.0, 3).cut(&fourth(), 40);
+    "cut-in-size" [D6] "the file ends inside a message's size" => Log::new().drive(0.0, 3).cut(&fourth(), 47);
+    "cut-in-only-message" [D6] "the only message of the log is cut" => empty().cut(&fourth(), 5);
+    "cut-in-file-header" [D6] "nothing of the log is there" => refused(b"\xa4VEL\x01\x00", "truncated", "byte 6");
+    "cut-in-index" [D6] "nothing of the log is there" =>
+        refused(b"\xa4VEL\x01\x00\x01\x00\x02\x00\x00\x00\x1c\x00", "truncated", "byte 14");
 }
 
-fn end_mark() -> Made {
-    let mut log = Log::new();
-    log.drive(0.0, 3);
-    log.terminate();
-    log.finish()
+/// A message of 49 bytes that follows three others.
+fn fourth() -> Message {
+    Message::obd(400.0, 4)
 }
 
-fn tail() -> Made {
-    let mut log = Log::new();
-    log.drive(0.0, 3);
-    log.note("messages_behind_end", log.at());
-    log.terminate();
-    let behind = log.message_bytes(&Message::new(OBD, 400.0, obd_data(4, 1500, 12.5)));
-    log.bytes(&behind);
-    log.bytes(&behind);
-    log.finish()
+fn empty() -> Log {
+    Log::new().index(Index::None).assumed("size_rule", "exclusive")
 }
 
-fn behind_end(bytes: &[u8]) -> Made {
-    let mut log = Log::new();
-    log.drive(0.0, 3);
-    log.terminate();
-    log.note("tail", log.at());
-    log.bytes(bytes);
-    log.finish()
-}
-
-fn noise() -> Made {
-    behind_end(&[0xC3; 80])
-}
-
-fn inside() -> Made {
-    let mut log = Log::new();
-    log.drive(0.0, 3);
-    log.note("messages_behind_end", log.at());
-    // A message whose size was overwritten.
-    let mut broken = log.message_bytes(&Message::new(OBD, 350.0, obd_data(9, 1500, 12.5)));
-    broken[..4].fill(0xFF);
-    log.garbage(&broken);
-    let behind = log.message_bytes(&Message::new(OBD, 400.0, obd_data(4, 1500, 12.5)));
-    log.bytes(&behind);
-    let short = log.message_bytes(&Message::new(OBD, 450.0, vec![7; 20]));
-    let at = log.at();
-    log.bytes(&short);
-    log.lose("bad_payload", at, log.at());
-    log.bytes(&behind);
-    log.terminate();
-    log.bytes(&behind);
-    log.terminate();
-    log.note("tail", log.at());
-    log.bytes(&[0; 9]);
-    log.finish()
-}
-
-fn no_messages() -> Made {
-    let mut log = Log::new();
-    log.index(Index::None);
-    log.choice("size_rule", "exclusive", true);
-    log.finish()
-}
-
-fn only_end_mark() -> Made {
-    let mut log = Log::new();
-    log.index(Index::None);
-    log.choice("size_rule", "exclusive", true);
-    log.terminate();
-    log.finish()
-}
-
-/// The last of four messages of 49 bytes, without its last bytes.
-fn cut(bytes: usize) -> Made {
-    let mut log = Log::new();
-    log.drive(0.0, 3);
-    let from = log.at();
-    log.bytes(&log.message_bytes(&Message::new(OBD, 400.0, obd_data(4, 1500, 12.5))));
-    log.cut(bytes, from)
-}
-
-fn cut_only() -> Made {
-    let mut log = Log::new();
-    log.index(Index::None);
-    log.choice("size_rule", "exclusive", true);
-    log.bytes(&log.message_bytes(&Message::new(OBD, 400.0, obd_data(4, 1500, 12.5))));
-    log.cut(5, 0)
+fn behind_end(bytes: &[u8]) -> Log {
+    Log::new().drive(0.0, 3).terminate().note("tail").lay(bytes)
 }

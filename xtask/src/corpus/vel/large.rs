@@ -9,10 +9,11 @@ use std::io::{BufWriter, Cursor, Write};
 use anyhow::Result;
 use image::codecs::jpeg::JpegEncoder;
 
-use super::kinds::{Position, gps_data, image_data, laser_data, obd_data, pose_data, position};
-use super::log::{GPS, IMAGE, LASER, OBD, POSE, VELODYNE};
+use super::kinds::{GPS, IMAGE, Kind, LASER, OBD, POSE, Position, VELODYNE, position, scan};
+use super::log::{Log, Message};
 use crate::corpus::large::{Large, Order};
-use crate::corpus::lay::Lay;
+use crate::corpus::lay::{Laid, lay};
+use crate::corpus::shape::{Value, values};
 
 pub(super) const LARGE: Large = Large { stem: "drive", default: 400_000_000, from: None, write };
 
@@ -27,26 +28,24 @@ fn write(order: &Order, out: &mut BufWriter<File>) -> Result<String> {
     yaml.push(".calibration.yaml");
     fs::write(yaml, calibration(&lasers))?;
     let drive = Drive { turn: revolution(), table: table(&lasers), pictures: pictures()? };
-    let bytes_of_turn = drive.messages(0).iter().map(|message| message.1.len() + 21).sum::<usize>();
+    let bytes_of_turn = drive.messages(0).iter().map(|message| message.data.len() + 21).sum::<usize>();
     let turns = usize::try_from(order.size)? / bytes_of_turn;
     // Ten turns a second, so that each entry names the first message of a turn.
     let entries = turns.div_ceil(10);
-    let mut lay = Lay::new().bytes(b"\xa4VEL\x01\x00\x01\x00").u32(u32::try_from(entries)?);
+    let mut head = lay![b"\xa4VEL\x01\x00\x01\x00", u32::try_from(entries)?];
     let mut at = 12 + 8 * entries;
     for turn in 0..turns {
         if turn % 10 == 0 {
-            lay = lay.u64(at as u64);
+            (at as u64).lay(&mut head);
         }
-        at += drive.messages(turn).iter().map(|message| message.1.len() + 21).sum::<usize>();
+        at += drive.messages(turn).iter().map(|message| message.data.len() + 21).sum::<usize>();
     }
-    out.write_all(&lay.done())?;
+    out.write_all(&head)?;
     let mut messages = 0;
+    let log = Log::new();
     for turn in 0..turns {
-        for (kind, data, millis) in drive.messages(turn) {
-            let head =
-                Lay::new().u32(u32::try_from(data.len())? + 17).u8(0x49).u32(kind.0).i32(kind.1).f64(millis);
-            out.write_all(&head.done())?;
-            out.write_all(&data)?;
+        for message in drive.messages(turn) {
+            out.write_all(&log.frame(&message))?;
             messages += 1;
         }
     }
@@ -60,41 +59,41 @@ struct Drive {
     pictures: Vec<Vec<u8>>,
 }
 
-type Message = ((u32, i32), Vec<u8>, f64);
-
 impl Drive {
     /// The messages of a turn, a tenth of a second.
     fn messages(&self, turn: usize) -> Vec<Message> {
         let start = 5000.0 + 100.0 * turn as f64;
+        let of =
+            |kind: &Kind, more: f64, values: &[Value]| Message::new(kind.id, start + more, kind.data(values));
         let mut all: Vec<Message> = Vec::new();
         for (i, packets) in self.turn.chunks(PACKETS_OF_MESSAGE * PACKET).enumerate() {
-            let mut data =
-                Lay::new().u32(u32::try_from(PACKETS_OF_MESSAGE).expect("small")).bytes(packets).done();
+            let mut data = lay![u32::try_from(PACKETS_OF_MESSAGE).expect("small"), packets];
             for (j, packet) in data[4..].chunks_mut(PACKET).enumerate() {
                 self.stamp(packet, turn * PACKETS + i * PACKETS_OF_MESSAGE + j);
             }
-            all.push((VELODYNE, data, start + 100.0 / 12.0 * i as f64));
+            let more = 100.0 / 12.0 * i as f64;
+            all.push(Message::new(VELODYNE.id, start + more, data));
             if i % 3 == 1 {
                 let picture = &self.pictures[(turn + i) % self.pictures.len()];
                 let source = i32::try_from((turn * 4 + i / 3) % 3).expect("small");
-                all.push((
-                    IMAGE,
-                    image_data(source, 1, 640, 480, picture),
-                    start + 100.0 / 12.0 * i as f64 + 1.0,
-                ));
+                all.push(of(&IMAGE, more + 1.0, &values![source, true, 640, 480, &picture[..]]));
             }
             if i % 3 == 2 {
-                let data = pose_data([1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 9.81]);
-                all.push((POSE, data, start + 100.0 / 12.0 * i as f64 + 1.0));
+                all.push(of(&POSE, more + 1.0, &values![[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 9.81]]));
             }
         }
-        let ranges = |n: u32| {
-            (0..n).map(|i| 500 + (i * 37 + u32::try_from(turn).expect("small")) % 4000).collect::<Vec<_>>()
-        };
-        all.push((LASER, laser_data(b"Hokuyo_URG-04LX", b"front", &ranges(682)), start + 93.0));
-        all.push((LASER, laser_data(b"Hokuyo_UTM-30LX", b"rear", &ranges(1081)), start + 94.0));
+        for (kind, name, count, more) in
+            [("Hokuyo_URG-04LX", "front", 682, 93.0), ("Hokuyo_UTM-30LX", "rear", 1081, 94.0)]
+        {
+            let ranges = (0..count).map(|i| 500 + (i * 37 + u32::try_from(turn).expect("small")) % 4000);
+            all.push(of(
+                &LASER,
+                more,
+                &scan((kind.as_bytes(), kind), (name.as_bytes(), name), ranges.collect()),
+            ));
+        }
         let speed = 30 + i32::try_from(turn % 20).expect("small");
-        all.push((OBD, obd_data(speed, 1800, 12.5), start + 95.0));
+        all.push(of(&OBD, 95.0, &values![speed, 1800, 0.0, 0, 0, 12.5, 0]));
         if turn.is_multiple_of(10) {
             let seconds = i32::try_from(turn / 10).expect("small");
             let place = Position {
@@ -103,7 +102,7 @@ impl Drive {
                 speed: 36.0,
                 ..position(0)
             };
-            all.push((GPS, gps_data(&place), start + 96.0));
+            all.push(of(&GPS, 96.0, &place.values()));
         }
         all
     }
@@ -128,18 +127,16 @@ impl Drive {
 fn revolution() -> Vec<u8> {
     let mut turn = Vec::new();
     for packet in 0..PACKETS {
-        let mut lay = Lay::new();
         for block in 0..12 {
             let firing = packet * 6 + block / 2;
             let azimuth = u16::try_from(firing * 36_000 / (PACKETS * 6)).expect("a turn");
-            lay = lay.u16(if block % 2 == 0 { 0xEEFF } else { 0xDDFF }).u16(azimuth);
+            (if block % 2 == 0 { 0xEEFF_u16 } else { 0xDDFF }, azimuth).lay(&mut turn);
             for shot in 0..32 {
                 let laser = (block % 2) * 32 + shot;
-                let (raw, intensity) = seen(laser, azimuth);
-                lay = lay.u16(raw).u8(intensity);
+                seen(laser, azimuth).lay(&mut turn);
             }
         }
-        turn.extend(lay.bytes(&[0; 6]).done());
+        turn.extend([0; 6]);
     }
     turn
 }
@@ -181,15 +178,9 @@ fn lasers() -> Vec<[i16; 9]> {
 
 /// The table that the status bytes spell.
 fn table(lasers: &[[i16; 9]]) -> Vec<u8> {
-    let mut lay = Lay::new().bytes(b"UNIT#\x18\x18");
-    for (id, laser) in lasers.iter().enumerate() {
-        lay = lay.u8(u8::try_from(id).expect("small"));
-        for value in laser {
-            lay = lay.u16(value.cast_unsigned());
-        }
-        lay = lay.u8(30).u8(235).bytes(&[0; 7]);
-    }
-    lay.u16(600).bytes(&[0; 17]).u16(1820).done()
+    let laser = |(id, values)| lay![u8::try_from(id).expect("small"), values, 30_u8, 235_u8, [0_u8; 7]];
+    let lasers: Vec<_> = lasers.iter().enumerate().map(laser).collect();
+    lay![b"UNIT#\x18\x18", lasers, 600_u16, [0_u8; 17], 1820_u16]
 }
 
 /// The same as the YAML of the ROS driver.

@@ -1,17 +1,19 @@
-//! A VEL log under construction: each step lays bytes down and writes into the truth what its author knows
-//! about them. The index comes before the messages, so offsets are set when the log is finished.
-
-use std::collections::BTreeMap;
+//! The steps that make a VEL log. The index comes before the messages, so offsets count from the first message until the
+//! log is finished.
 
 use serde_json::{Value as Json, json};
 
+use super::kinds::{KINDS, OBD};
 use crate::corpus::Made;
-use crate::corpus::expected::field;
-use crate::corpus::lay::Lay;
+use crate::corpus::lay::{base64, lay};
+use crate::corpus::shape::Value;
+
+/// A VEL log in the making.
+pub(super) type Log = crate::corpus::log::Log<Own>;
 
 /// What the size of a message counts besides its data.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sizes {
+#[derive(Clone, Copy)]
+pub(super) enum Sizes {
     Exclusive,
     Inclusive,
     DataOnly,
@@ -26,7 +28,7 @@ impl Sizes {
         }
     }
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Exclusive => "exclusive",
             Self::Inclusive => "inclusive",
@@ -36,7 +38,7 @@ impl Sizes {
 }
 
 /// The index of a log.
-pub(crate) enum Index {
+pub(super) enum Index {
     /// One entry a second from the first message.
     FromFirst,
     /// One entry a second from the start of the program.
@@ -44,390 +46,298 @@ pub(crate) enum Index {
     /// None at all.
     None,
     /// The right entries from the first message, changed; `true` where a reader must make a new one.
-    Changed(fn(Vec<i64>) -> Vec<i64>, bool),
+    Changed(fn(&mut Vec<i64>), bool),
     /// This count, and these entries whatever the count says.
     Claimed(u32, Vec<i64>),
 }
 
-/// A type of message: name in the truth, id, version.
-pub(crate) const OBD: (u32, i32) = (0x0001_4043, 100);
-pub(crate) const GPS: (u32, i32) = (0x0001_4A32, 100);
-pub(crate) const IMAGE: (u32, i32) = (0x0001_09C9, 100);
-pub(crate) const POSE: (u32, i32) = (0x0001_E342, 100);
-pub(crate) const VELODYNE: (u32, i32) = (0x0003_112B, 100);
-pub(crate) const LASER: (u32, i32) = (0x0003_0910, 101);
+/// Type and version of a message.
+pub(super) type Id = (u32, i32);
 
 /// A message that is laid down.
-pub(crate) struct Message {
-    pub(crate) kind: (u32, i32),
-    pub(crate) millis: f64,
-    pub(crate) data: Vec<u8>,
-    pub(crate) marker: u8,
+#[derive(Clone)]
+pub(super) struct Message {
+    pub(super) id: Id,
+    pub(super) millis: f64,
+    pub(super) data: Vec<u8>,
+    /// Where it is not that of the log.
+    pub(super) marker: Option<u8>,
 }
 
 impl Message {
-    pub(crate) fn new(kind: (u32, i32), millis: f64, data: Vec<u8>) -> Self {
-        Self { kind, millis, data, marker: 0 }
+    pub(super) fn new(id: Id, millis: f64, data: Vec<u8>) -> Self {
+        Self { id, millis, data, marker: None }
+    }
+
+    /// Data of the vehicle.
+    pub(super) fn obd(millis: f64, speed: i32) -> Self {
+        Self::new(OBD.id, millis, OBD.data(&super::kinds::vehicle(speed)))
     }
 }
 
-/// A topic of the truth.
-struct Topic {
-    name: String,
-    type_name: String,
-    count: u64,
-    fields: Json,
-}
-
-/// A file in the making and the truth about it.
-pub(crate) struct Log {
+/// What only a VEL log has.
+pub(super) struct Own {
     sizes: Sizes,
     marker: u8,
     version: (u16, u16),
-    magic: [u8; 4],
     index: Index,
-    body: Vec<u8>,
-    /// Offsets from the first message, and timestamps, of what the index may name.
+    /// Offsets and timestamps of what the index may name.
     places: Vec<(usize, f64)>,
-    topics: Vec<Topic>,
-    records: Vec<(usize, Json)>,
-    lost: Vec<(&'static str, usize, usize)>,
-    notes: Vec<(&'static str, Option<usize>, i64)>,
-    choices: BTreeMap<&'static str, Json>,
-    extra: BTreeMap<&'static str, Json>,
+    /// Notes about the header of the file.
+    head_notes: Vec<(usize, &'static str)>,
+    choices: Json,
+    facts: Json,
     utc: Json,
     messages: u64,
     known: u64,
     markers: [u64; 2],
     times: Vec<i64>,
     now: i64,
-    state: &'static str,
-    /// Where the first message stands, from where it should.
+    /// Where the first message is, from where it should be.
     starts_at: usize,
-}
-
-/// The number as JSON, with the shortest digits of 32 bits.
-pub(crate) fn narrow(value: f32) -> Json {
-    match value {
-        v if v.is_nan() => "NaN".into(),
-        v if v.is_infinite() => if v > 0.0 { "inf" } else { "-inf" }.into(),
-        v => format!("{v:?}").parse::<serde_json::Number>().map(Json::Number).expect("a number"),
-    }
 }
 
 impl Log {
     /// An empty log in the defaults of the text: size without itself, 0x49, index from the first message.
-    pub(crate) fn new() -> Self {
-        Self {
+    pub(super) fn new() -> Self {
+        let own = Own {
             sizes: Sizes::Exclusive,
             marker: 0x49,
             version: (1, 1),
-            magic: *b"\xa4VEL",
             index: Index::FromFirst,
-            body: Vec::new(),
             places: Vec::new(),
-            topics: Vec::new(),
-            records: Vec::new(),
-            lost: Vec::new(),
-            notes: Vec::new(),
-            choices: BTreeMap::new(),
-            extra: BTreeMap::new(),
+            head_notes: Vec::new(),
+            choices: json!({}),
+            facts: json!({}),
             utc: Json::Null,
             messages: 0,
             known: 0,
             markers: [0; 2],
             times: Vec::new(),
             now: 0,
-            state: "complete",
             starts_at: 0,
-        }
+        };
+        Self::of(Vec::new(), own)
     }
 
-    pub(crate) fn sizes(&mut self, sizes: Sizes) {
-        self.sizes = sizes;
+    pub(super) fn sizes(mut self, sizes: Sizes) -> Self {
+        self.own.sizes = sizes;
+        self
     }
 
-    pub(crate) fn marker(&mut self, marker: u8) {
-        self.marker = marker;
+    pub(super) fn marker(mut self, marker: u8) -> Self {
+        self.own.marker = marker;
+        self
     }
 
-    pub(crate) fn version(&mut self, major: u16, minor: u16) {
-        self.version = (major, minor);
+    pub(super) fn version(mut self, major: u16, minor: u16) -> Self {
+        self.own.version = (major, minor);
+        self.own.head_notes.push((4, "unknown_version"));
+        self
     }
 
-    pub(crate) fn index(&mut self, index: Index) {
-        self.index = index;
+    pub(super) fn index(mut self, index: Index) -> Self {
+        self.own.index = index;
+        self
     }
 
     /// The bytes of a message in this log.
-    pub(crate) fn message_bytes(&self, message: &Message) -> Vec<u8> {
+    pub(super) fn frame(&self, message: &Message) -> Vec<u8> {
         let len = u32::try_from(message.data.len()).expect("small");
-        self.message_of_size(message, len + self.sizes.overhead())
+        let marker = message.marker.unwrap_or(self.own.marker);
+        let (kind, version) = message.id;
+        lay![len + self.own.sizes.overhead(), marker, kind, version, message.millis, message.data]
     }
 
-    /// The same with a size of its own.
-    pub(crate) fn message_of_size(&self, message: &Message, size: u32) -> Vec<u8> {
-        let marker = if message.marker == 0 { self.marker } else { message.marker };
-        Lay::new()
-            .u32(size)
-            .u8(marker)
-            .u32(message.kind.0)
-            .i32(message.kind.1)
-            .f64(message.millis)
-            .bytes(&message.data)
-            .done()
+    /// A sound message; its record has these fields.
+    pub(super) fn put(mut self, message: &Message, topic: [&str; 2], fields: Json, data: &Json) -> Self {
+        let own = &mut self.own;
+        own.known += u64::from(KINDS.iter().any(|kind| kind.id == message.id));
+        own.count(message, self.bytes.len());
+        own.times.push(own.now);
+        let now = own.now;
+        let known = self.topics.iter().position(|known| known.name == topic[0]);
+        let number = known.unwrap_or_else(|| self.add_topic(topic[0], topic[1], fields));
+        self.record(number, Some(now.into()), data);
+        self.unseen(message)
     }
 
-    /// Lays a sound message down; its record has these fields.
-    pub(crate) fn put(
-        &mut self,
-        message: &Message,
-        topic: &str,
-        type_name: &str,
-        fields: &Json,
-        data: &Json,
-    ) {
-        let at = self.count(message);
-        let known = [OBD, GPS, IMAGE, POSE, VELODYNE, LASER].contains(&message.kind);
-        self.known += u64::from(known);
-        let found = self.topics.iter().position(|known| known.name == topic);
-        let i = found.unwrap_or_else(|| {
-            let (name, type_name) = (topic.to_owned(), type_name.to_owned());
-            self.topics.push(Topic { name, type_name, count: 0, fields: fields.clone() });
-            self.topics.len() - 1
-        });
-        let seq = self.topics[i].count;
-        self.topics[i].count += 1;
-        self.times.push(self.now);
-        let t_ns = self.now.to_string();
-        self.records.push((at, json!({"topic": topic, "t_ns": t_ns, "seq": seq, "data": data})));
-    }
-
-    /// Lays a message down that has sound framing; its offset from the first message.
-    fn count(&mut self, message: &Message) -> usize {
-        let at = self.body.len();
-        self.body.extend(self.message_bytes(message));
-        self.messages += 1;
-        let marker = if message.marker == 0 { self.marker } else { message.marker };
-        self.markers[usize::from(marker == 0x31)] += 1;
-        self.places.push((at, message.millis));
-        if message.millis.is_finite() {
-            // All timestamps here are far below the limits, and exact to the nanosecond.
-            #[expect(clippy::cast_possible_truncation, reason = "small")]
-            let nanos = (message.millis * 1e6).round() as i64;
-            self.now = nanos;
-        }
-        at
+    /// A message of a type that is not described, by the name that readers give it.
+    pub(super) fn unknown(self, message: &Message, name: &str) -> Self {
+        let fields = json!([{"name": "data", "type": "bytes"}]);
+        self.put(message, [name, name], fields, &json!({"data": base64(&message.data)}))
     }
 
     /// A message with sound framing whose data ends before its content does.
-    pub(crate) fn short(&mut self, message: &Message) {
-        let at = self.count(message);
-        self.lose("bad_payload", at, self.body.len());
+    pub(super) fn short(mut self, message: &Message) -> Self {
+        self.own.count(message, self.bytes.len());
+        let bytes = self.frame(message);
+        self.lose("bad_payload", bytes)
     }
 
     /// A message that its writer marks as not valid.
-    pub(crate) fn invalid(&mut self, message: &Message) {
-        let at = self.body.len();
-        let bytes = self.message_bytes(&Message { marker: 0x30, data: message.data.clone(), ..*message });
-        self.body.extend(bytes);
-        self.note("invalid_message", at);
+    pub(super) fn invalid(self, message: &Message) -> Self {
+        self.note("invalid_message").unseen(&Message { marker: Some(0x30), ..message.clone() })
     }
 
-    /// Bytes that no reader can use.
-    pub(crate) fn garbage(&mut self, bytes: &[u8]) {
-        let at = self.body.len();
-        self.body.extend_from_slice(bytes);
-        self.lose("gap", at, self.body.len());
+    /// A message that no reader gives.
+    pub(super) fn unseen(self, message: &Message) -> Self {
+        let bytes = self.frame(message);
+        self.lay(bytes)
     }
 
-    /// Bytes that a reader need not speak of.
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
-        self.body.extend_from_slice(bytes);
+    /// A message that is lost because its bytes were changed.
+    pub(super) fn spoilt(self, message: &Message, change: impl FnOnce(&mut Vec<u8>)) -> Self {
+        let mut bytes = self.frame(message);
+        change(&mut bytes);
+        self.lose("gap", bytes)
+    }
+
+    /// A message whose last bytes are cut off.
+    pub(super) fn cut(self, message: &Message, missing: usize) -> Self {
+        let bytes = self.frame(message);
+        self.lose("cut", &bytes[..bytes.len() - missing])
     }
 
     /// The end mark. What is laid down behind it is not read.
-    pub(crate) fn terminate(&mut self) {
-        self.body.extend([0xFF; 4]);
+    pub(super) fn terminate(self) -> Self {
+        self.lay([0xFF; 4])
     }
 
-    /// How many bytes of messages are laid down.
-    pub(crate) fn at(&self) -> usize {
-        self.body.len()
+    /// The first message is here, and not behind the index.
+    pub(super) fn starts_here(mut self) -> Self {
+        self.own.starts_at = self.at();
+        self
     }
 
-    pub(crate) fn lose(&mut self, code: &'static str, start: usize, end: usize) {
-        self.lost.push((code, start, end));
-        self.state = match (self.state, code) {
-            ("complete" | "truncated", "cut") => "truncated",
-            _ => "damaged",
-        };
+    /// What a reader infers from the file.
+    pub(super) fn choice(mut self, what: &str, choice: &str) -> Self {
+        self.own.choices[what] = json!({"choice": choice, "assumed": false});
+        self
     }
 
-    /// A note at an offset from the first message.
-    pub(crate) fn note(&mut self, code: &'static str, at: usize) {
-        self.notes.push((code, Some(at), 0));
-    }
-
-    /// A note at an offset from the start of the file.
-    pub(crate) fn note_in_head(&mut self, code: &'static str, at: i64) {
-        self.notes.push((code, None, at));
-    }
-
-    /// The first message stands here, and not behind the index.
-    pub(crate) fn starts_here(&mut self) {
-        self.starts_at = self.body.len();
-    }
-
-    /// What a reader settles from the file.
-    pub(crate) fn choice(&mut self, what: &'static str, choice: &str, assumed: bool) {
-        self.choices.insert(what, json!({"choice": choice, "assumed": assumed}));
+    /// What a reader assumes, because the file does not tell.
+    pub(super) fn assumed(mut self, what: &str, choice: &str) -> Self {
+        self.own.choices[what] = json!({"choice": choice, "assumed": true});
+        self
     }
 
     /// A further fact of the truth.
-    pub(crate) fn fact(&mut self, key: &'static str, value: Json) {
-        self.extra.insert(key, value);
+    pub(super) fn fact(mut self, key: &str, value: impl Into<Json>) -> Self {
+        self.own.facts[key] = value.into();
+        self
     }
 
-    pub(crate) fn utc(&mut self, offset_ns: i64) {
-        self.utc = json!({"rule": "gps", "offset_ns": offset_ns.to_string()});
+    pub(super) fn utc(mut self, offset_ns: i64) -> Self {
+        self.own.utc = json!({"rule": "gps", "offset_ns": offset_ns.to_string()});
+        self.choice("utc", "gps")
     }
+}
 
-    fn right_entries(&self, start: f64, first: usize, entries: usize) -> Vec<i64> {
-        let mut all = Vec::new();
-        for second in 0..entries {
-            let from = start + 1000.0 * f64::from(u32::try_from(second).expect("small"));
-            let place =
-                self.places.iter().find(|place| place.1 >= from).expect("the last second has a message");
-            all.push(i64::try_from(first + place.0).expect("small"));
+impl Own {
+    /// Notes a message with sound framing.
+    fn count(&mut self, message: &Message, at: usize) {
+        self.messages += 1;
+        self.markers[usize::from(message.marker.unwrap_or(self.marker) == 0x31)] += 1;
+        self.places.push((at, message.millis));
+        if message.millis.is_finite() {
+            #[expect(clippy::cast_possible_truncation, reason = "exact, or the last time there is")]
+            let nanos = (message.millis * 1e6).round() as i64;
+            self.now = nanos;
         }
-        all
     }
 
-    /// The log, cut so many bytes before its end.
-    pub(crate) fn cut(mut self, bytes: usize, from: usize) -> Made {
-        let end = self.body.len() - bytes;
-        self.body.truncate(end);
-        self.lose("cut", from, end);
-        self.finish()
-    }
-
-    pub(crate) fn finish(self) -> Made {
-        let first_ms =
-            self.places.first().map_or(0.0, |place| if place.1.is_finite() { place.1 } else { 0.0 });
-        let last_ms =
-            self.places.iter().map(|place| place.1).filter(|ms| ms.is_finite()).fold(first_ms, f64::max);
+    /// Offsets of an index with an entry a second from `start` on.
+    fn entries(&self, start: f64) -> Vec<i64> {
+        let finite = self.places.iter().map(|place| place.1).filter(|ms| ms.is_finite());
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small and positive")]
-        let seconds = |start: f64| ((last_ms - start) / 1000.0).floor() as usize + 1;
-        let with = |start: f64| {
-            let n = if self.places.is_empty() { 0 } else { seconds(start) };
-            self.right_entries(start, 12 + 8 * n, n)
+        let count = match self.places.len() {
+            0 => 0,
+            _ => ((finite.fold(start, f64::max) - start) / 1000.0).floor() as u32 + 1,
         };
-        let (claimed, entries, state, origin) = match &self.index {
+        let entry = |second: u32| {
+            let from = start + 1000.0 * f64::from(second);
+            let place = self.places.iter().find(|place| place.1 >= from);
+            let (at, _) = place.expect("the last second has a message");
+            12 + 8 * i64::from(count) + i64::try_from(*at).expect("small")
+        };
+        (0..count).map(entry).collect()
+    }
+}
+
+impl From<Log> for Made {
+    fn from(log: Log) -> Self {
+        let own = &log.own;
+        let first_ms =
+            own.places.first().map_or(0.0, |place| if place.1.is_finite() { place.1 } else { 0.0 });
+        let count = |entries: &[i64]| u32::try_from(entries.len()).expect("small");
+        let first_message = Some("first_message");
+        let (claimed, entries, state, origin) = match &own.index {
             Index::FromFirst => {
-                let entries = with(first_ms);
+                let entries = own.entries(first_ms);
                 let state = if entries.is_empty() { "absent" } else { "used" };
-                (entries.len(), entries, state, Some("first_message"))
+                (count(&entries), entries, state, first_message)
             }
             Index::FromStart => {
-                let entries = with(0.0);
-                (entries.len(), entries, "used", Some("program_start"))
+                let entries = own.entries(0.0);
+                (count(&entries), entries, "used", Some("program_start"))
             }
             Index::None => (0, Vec::new(), "absent", None),
             Index::Changed(change, rebuilt) => {
-                let right = with(first_ms);
-                let entries = change(right);
-                let state = if *rebuilt { "rebuilt" } else { "used" };
-                (entries.len(), entries, state, Some("first_message"))
+                let mut entries = own.entries(first_ms);
+                change(&mut entries);
+                (count(&entries), entries, if *rebuilt { "rebuilt" } else { "used" }, first_message)
             }
-            Index::Claimed(claimed, entries) => (*claimed as usize, entries.clone(), "rebuilt", None),
+            Index::Claimed(claimed, entries) => (*claimed, entries.clone(), "rebuilt", None),
         };
-        let first = 12 + 8 * entries.len();
-        let mut lay = Lay::new().bytes(&self.magic).u16(self.version.0).u16(self.version.1);
-        lay = lay.u32(u32::try_from(claimed).expect("an index count has 32 bits"));
-        for entry in &entries {
-            lay = lay.u64(entry.cast_unsigned());
-        }
-        let bytes = lay.bytes(&self.body).done();
-        let expected = self.truth(first, state, origin.filter(|_| state == "used"));
-        Made { bytes, expected }
-    }
+        let (major, minor) = own.version;
+        let head = lay![b"\xa4VEL", major, minor, claimed, entries];
+        let starts_at = head.len() + own.starts_at;
+        let mut log = log.behind(head);
+        let own = &mut log.own;
 
-    fn truth(mut self, first: usize, state: &'static str, origin: Option<&'static str>) -> Json {
-        let at = |offset: usize| (first + offset).to_string();
-        if state == "rebuilt" {
-            self.note_in_head("index_rebuilt", 8);
+        let choices = &mut own.choices;
+        let chosen = |choice: &str, assumed: bool| json!({"choice": choice, "assumed": assumed});
+        if choices["size_rule"].is_null() {
+            choices["size_rule"] = chosen(own.sizes.name(), own.known == 0);
         }
-        let mut notes: Vec<(usize, &str)> = self
-            .notes
-            .iter()
-            .map(|(code, offset, head)| {
-                (offset.map_or_else(|| usize::try_from(*head).expect("in the file"), |at| first + at), *code)
-            })
-            .collect();
-        notes.sort_unstable();
-        let none = self.messages == 0;
-        let walked = self.known > 0;
-        self.choices
-            .entry("size_rule")
-            .or_insert_with(|| json!({"choice": self.sizes.name(), "assumed": !walked}));
-        let marker = match self.markers {
+        let marker = match own.markers {
             [_, 0] => "0x49",
             [0, _] => "0x31",
             _ => "mixed",
         };
-        self.choices.insert("marker", json!({"choice": marker, "assumed": none}));
-        let place = format!("byte {}", first + self.starts_at);
-        self.choices.insert("first_message", json!({"choice": place, "assumed": false}));
-        if let Some(origin) = origin.filter(|_| !none) {
-            self.choices.insert("index_origin", json!({"choice": origin, "assumed": false}));
+        let none = own.messages == 0;
+        choices["marker"] = chosen(marker, none);
+        choices["first_message"] = chosen(&format!("byte {starts_at}"), false);
+        if let Some(origin) = origin.filter(|_| state == "used" && !none) {
+            choices["index_origin"] = chosen(origin, false);
         }
-        let topics = self.topics.iter().map(|topic| {
-            json!({
-                "name": topic.name,
-                "type": topic.type_name,
-                "count": topic.count.to_string(),
-                "fields": topic.fields,
-            })
-        });
-        let records = self.records.iter().map(|(offset, record)| {
-            let mut record = record.clone();
-            record["offset"] = at(*offset).into();
-            record
-        });
+        own.facts["index"] = state.into();
+        own.facts["messages"] = own.messages.to_string().into();
+        own.facts["choices"] = choices.take();
         let span = |time: Option<&i64>| time.map(ToString::to_string);
-        let lost = self.lost.iter().map(|(code, a, b)| json!({"code": code, "start": at(*a), "end": at(*b)}));
-        let mut own = json!({
-            "index": state,
-            "messages": self.messages.to_string(),
-            "choices": self.choices,
-        });
-        for (key, value) in self.extra {
-            own[key] = value;
-        }
-        json!({
-            "format": {"id": "vel", "version": format!("{}.{}", self.version.0, self.version.1)},
-            "open": "ok",
-            "state": self.state,
+        let truth = json!({
+            "format": {"id": "vel", "version": format!("{major}.{minor}")},
             "clock": "log_start",
-            "utc": self.utc,
-            "start_ns": span(self.times.iter().min()),
-            "end_ns": span(self.times.iter().max()),
-            "topics": topics.collect::<Json>(),
-            "records": records.collect::<Json>(),
-            "lost": lost.collect::<Json>(),
-            "notes": notes.iter().map(|(at, code)| json!({"code": code, "offset": at.to_string()})).collect::<Json>(),
-            "vel": own,
-        })
+            "utc": own.utc,
+            "start_ns": span(own.times.iter().min()),
+            "end_ns": span(own.times.iter().max()),
+            "vel": own.facts,
+        });
+        let mut notes = std::mem::take(&mut own.head_notes);
+        if state == "rebuilt" {
+            notes.push((8, "index_rebuilt"));
+        }
+        log.each(notes, |log, (at, code)| log.note_at(at, code)).made(truth)
     }
 }
 
-/// The only field of a message that is not described.
-pub(crate) fn raw_fields() -> Json {
-    json!([field("data", "bytes")])
+/// A file that must be refused, and why.
+pub(super) fn refused(bytes: &[u8], kind: &str, contains: &str) -> Made {
+    Made::refused(bytes.to_vec(), ["vel", ""], kind, contains)
 }
 
-/// A file that must be refused, and why.
-pub(crate) fn refused(bytes: Vec<u8>, kind: &str, contains: &str) -> Made {
-    Made { bytes, expected: crate::corpus::expected::refused("vel", "", kind, contains) }
+/// A text or a list whose bytes are given: behind its length, and what it reads as.
+pub(super) fn given(bytes: &[u8], json: impl Into<Json>) -> Value {
+    Value::As(lay![u32::try_from(bytes.len()).expect("small"), bytes], json.into())
 }

@@ -12,19 +12,7 @@ mod payloads;
 mod sensors;
 mod velodyne;
 
-use super::{Case, Format, Made};
-
-impl Case {
-    /// A VEL log; `rules` are the numbers in `docs/formats/vel.md`.
-    const fn vel(
-        name: &'static str,
-        purpose: &'static str,
-        rules: &'static [&'static str],
-        recipe: fn() -> Made,
-    ) -> Self {
-        Self { name, purpose, rules, recipe }
-    }
-}
+use super::Format;
 
 /// In the order of the manifest.
 pub(super) const FORMAT: Format = Format {

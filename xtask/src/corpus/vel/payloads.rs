@@ -1,100 +1,55 @@
 //! Payloads that are longer or shorter than their content, and images.
 
-use super::kinds::{image_data, jpeg, laser_data, obd_data, velodyne_data};
-use super::log::{IMAGE, LASER, Log, Message, OBD, VELODYNE};
-use super::{Case, Made};
+use super::kinds::{IMAGE, LASER, VELODYNE, jpeg, scan};
+use super::log::{Log, Message};
+use crate::corpus::cases;
+use crate::corpus::shape::values;
 
-pub(super) const CASES: &[Case] = &[
-    Case::vel("trailing-data", "messages that are longer than their content", &["D9"], trailing),
-    Case::vel("short-fixed", "a message too short for its fields", &["D10"], short_fixed),
-    Case::vel("short-image", "an image that claims 256 MiB", &["D10", "D38"], short_image),
-    Case::vel("short-laser", "strings and ranges of absurd lengths", &["D10", "D38"], short_laser),
-    Case::vel("short-velodyne", "a count of 4 billion packets", &["D10", "D38"], short_velodyne),
-    Case::vel("image-size-differs", "fields that differ from the JPEG", &["D22"], image_size),
-    Case::vel("image-no-jpeg", "data that is no JPEG", &["D22"], image_no_jpeg),
-    Case::vel("image-uncompressed", "grey, YUYV, RGB and something else", &["D21"], uncompressed),
-    Case::vel("images-of-three-sources", "each source is a topic of its own", &["D37"], three_sources),
-];
-
-fn trailing() -> Made {
-    let mut log = Log::new();
-    log.drive(0.0, 2);
-    for more in [1, 40] {
-        let mut data = obd_data(9, 1500, 12.5);
-        log.note("trailing_data", log.at() + 21 + data.len());
-        data.extend(vec![0xAB; more]);
-        log.put_obd(&Message::new(OBD, 250.0, data), 9);
-    }
-    log.drive(300.0, 2);
-    log.finish()
-}
-
-fn around(bad: &[Message]) -> Made {
-    let mut log = Log::new();
-    log.drive(0.0, 3);
-    for message in bad {
-        log.short(message);
-        log.obd(message.millis + 1.0, 5);
-    }
-    log.drive(900.0, 3);
-    log.finish()
-}
-
-fn short_fixed() -> Made {
-    around(&[Message::new(OBD, 400.0, vec![1; 27]), Message::new(OBD, 500.0, Vec::new())])
-}
-
-fn short_image() -> Made {
-    let mut data = image_data(0, 1, 8, 8, &jpeg(8, 8));
-    data[16..20].copy_from_slice(&(256_u32 << 20).to_le_bytes());
-    around(&[Message::new(IMAGE, 400.0, data)])
-}
-
-fn short_laser() -> Made {
-    let whole = laser_data(b"type", b"name", &[1, 2, 3]);
-    let with = |at: usize| {
-        let mut data = whole.clone();
-        data[at..at + 4].fill(0xFF);
-        Message::new(LASER, 400.0 + 10.0 * f64::from(u8::try_from(at).expect("small")), data)
+cases! {
+    "trailing-data" [D9] "messages that are longer than their content" =>
+        Log::new().drive(0.0, 2)
+            .each([1, 40], |log, more| {
+                let mut message = Message::obd(250.0, 9);
+                let surplus = log.at() + 21 + message.data.len();
+                message.data.extend(vec![0xAB; more]);
+                log.note_at(surplus, "trailing_data").put_obd(&message, 9)
+            })
+            .drive(300.0, 2);
+    "short-fixed" [D10] "a message too short for its fields" =>
+        around(&[
+            Message { data: vec![1; 27], ..Message::obd(400.0, 0) }, Message { data: Vec::new(), ..Message::obd(500.0, 0) },
+        ]);
+    "short-image" [D10 D38] "an image that claims 256 MiB" => {
+        let mut data = IMAGE.data(&values![0, true, 8, 8, &jpeg(8, 8)[..]]);
+        data[16..20].copy_from_slice(&(256_u32 << 20).to_le_bytes());
+        around(&[Message::new(IMAGE.id, 400.0, data)])
     };
-    around(&[with(0), with(8), with(16)])
+    "short-laser" [D10 D38] "strings and ranges of absurd lengths" =>
+        around(&[(0, 400.0), (8, 480.0), (16, 560.0)].map(|(at, millis)| {
+            let mut data = LASER.data(&scan((b"type", "type"), (b"name", "name"), vec![1, 2, 3]));
+            data[at..at + 4].fill(0xFF);
+            Message::new(LASER.id, millis, data)
+        }));
+    "short-velodyne" [D10 D38] "a count of 4 billion packets" =>
+        around(&[Message::new(VELODYNE.id, 400.0, vec![0xFF; 4])]);
+    "image-size-differs" [D22] "fields that differ from the JPEG" =>
+        Log::new().note("image_size").image(10.0, 0, true, (640, 480), &jpeg(16, 8))
+            .image(20.0, 0, true, (16, 8), &jpeg(16, 8));
+    "image-no-jpeg" [D22] "data that is no JPEG" =>
+        Log::new().each([&b"no picture at all"[..], &[], &jpeg(8, 8)[..30]], |log, data| {
+            log.note("image_header").image(10.0, 0, true, (8, 8), data)
+        });
+    "image-uncompressed" [D21] "grey, YUYV, RGB and something else" =>
+        Log::new().each([(1, 0), (2, 1), (3, 2), (5, 3)], |log, (bytes, source)| {
+            log.image(10.0, source, false, (4, 2), &vec![7; 8 * bytes])
+        });
+    "images-of-three-sources" [D37] "each source is a topic of its own" =>
+        Log::new().each(0..6, |log, i| log.image(33.0 * f64::from(i), i % 3 - 1, true, (8, 8), &jpeg(8, 8)));
 }
 
-fn short_velodyne() -> Made {
-    let mut data = velodyne_data(&[]);
-    data.fill(0xFF);
-    around(&[Message::new(VELODYNE, 400.0, data)])
-}
-
-fn image_size() -> Made {
-    let mut log = Log::new();
-    log.note("image_size", log.at());
-    log.image(10.0, 0, 1, (640, 480), &jpeg(16, 8));
-    log.image(20.0, 0, 1, (16, 8), &jpeg(16, 8));
-    log.finish()
-}
-
-fn image_no_jpeg() -> Made {
-    let mut log = Log::new();
-    for data in [&b"no picture at all"[..], &[], &jpeg(8, 8)[..30]] {
-        log.note("image_header", log.at());
-        log.image(10.0, 0, 1, (8, 8), data);
-    }
-    log.finish()
-}
-
-fn uncompressed() -> Made {
-    let mut log = Log::new();
-    for (bytes, source) in [(1, 0), (2, 1), (3, 2), (5, 3)] {
-        log.image(10.0, source, 0, (4, 2), &vec![7; 8 * bytes]);
-    }
-    log.finish()
-}
-
-fn three_sources() -> Made {
-    let mut log = Log::new();
-    for i in 0..6 {
-        log.image(33.0 * f64::from(i), i % 3 - 1, 1, (8, 8), &jpeg(8, 8));
-    }
-    log.finish()
+fn around(bad: &[Message]) -> Log {
+    Log::new()
+        .drive(0.0, 3)
+        .each(bad, |log, message| log.short(message).obd(message.millis + 1.0, 5))
+        .drive(900.0, 3)
 }

@@ -4,27 +4,21 @@
 use serde_json::Value as Json;
 
 use super::log::Log;
-use super::{Case, Made};
-use crate::corpus::lay::Lay;
+use crate::corpus::cases;
+use crate::corpus::lay::{Laid, lay};
 
-pub(super) const CASES: &[Case] = &[
-    Case::vel("velodyne-vlp16", "a VLP-16: points, azimuths of single shots", &["D29", "D31", "D35"], vlp16),
-    Case::vel("velodyne-vlp16-dual", "two returns a shot; equal ones are one point", &["D31"], dual),
-    Case::vel(
-        "velodyne-hdl32-old",
-        "old firmware leaves the last bytes unset: stamps tell",
-        &["D29", "D35"],
-        hdl32_old,
-    ),
-    Case::vel("velodyne-few-packets", "too few packets to be sure", &["D29"], few),
-    Case::vel(
-        "velodyne-hdl64-s2",
-        "status bytes that change: an HDL-64E, without its calibration",
-        &["D29", "D30"],
-        hdl64,
-    ),
-    Case::vel("velodyne-hour", "stamps that run over the hour", &["D35"], hour),
-];
+cases! {
+    "velodyne-vlp16" [D29 D31 D35] "a VLP-16: points, azimuths of single shots" => vlp16();
+    "velodyne-vlp16-dual" [D31] "two returns a shot; equal ones are one point" => dual();
+    "velodyne-hdl32-old" [D29 D35] "old firmware leaves the last bytes unset: stamps tell" =>
+        Log::new().velodyne(500.0, &empty(16, 7000, (0, 0))).choice("velodyne", "HDL-32E strongest");
+    "velodyne-few-packets" [D29] "too few packets to be sure" =>
+        Log::new().velodyne(500.0, &empty(2, 7000, (0x38, 0x21))).assumed("velodyne", "HDL-32E last");
+    "velodyne-hdl64-s2" [D29 D30] "status bytes that change: an HDL-64E, without its calibration" => hdl64();
+    "velodyne-hour" [D35] "stamps that run over the hour" =>
+        Log::new().velodyne(500.0, &empty(8, 3_600_000_000 - 8 * 553, (0x37, 0x21)))
+            .velodyne(500.0 + 8.0 * 0.553, &empty(8, 0, (0x37, 0x21))).choice("velodyne", "HDL-32E strongest");
+}
 
 /// The vertical angles of a VLP-16 in firing order.
 const VLP16: [f64; 16] =
@@ -37,15 +31,14 @@ fn packet(
     stamp: u32,
     bytes: (u8, u8),
 ) -> Vec<u8> {
-    let mut lay = Lay::new();
+    let mut packet = Vec::new();
     for b in 0..12 {
-        let (flag, azimuth) = block(b);
-        lay = lay.u16(flag).u16(azimuth);
-        for shot in 0..32 {
-            lay = lay.u16(distance(b, shot)).u8(u8::try_from(shot).expect("small"));
+        block(b).lay(&mut packet);
+        for shot in 0..32_u8 {
+            (distance(b, shot.into()), shot).lay(&mut packet);
         }
     }
-    lay.u32(stamp).u8(bytes.0).u8(bytes.1).done()
+    lay![packet, stamp, bytes]
 }
 
 fn place(azimuth: u16, laser: usize, raw: u16) -> Json {
@@ -58,7 +51,7 @@ fn place(azimuth: u16, laser: usize, raw: u16) -> Json {
 }
 
 /// 16 packets, 0.44 degrees a block; lasers 0 and 15 of both firings of blocks 0 and 11 see something.
-fn vlp16() -> Made {
+fn vlp16() -> Log {
     let seen = |b: usize, shot: usize| (b == 0 || b == 11) && matches!(shot, 0 | 15 | 16 | 31);
     let raw = |b: usize, shot: usize| 2000 + 100 * u16::try_from(b + shot).expect("small");
     let mut packets = Vec::new();
@@ -78,17 +71,16 @@ fn vlp16() -> Made {
             }
         }
     }
-    let mut log = Log::new();
-    log.velodyne(500.0, &packets);
-    log.choice("velodyne", "VLP-16 strongest", false);
-    log.fact("points", points.into());
     // The azimuth passes 0 once, in packet 1.
-    log.fact("revolutions", 2.into());
-    log.finish()
+    Log::new()
+        .velodyne(500.0, &packets)
+        .choice("velodyne", "VLP-16 strongest")
+        .fact("points", points)
+        .fact("revolutions", 2)
 }
 
 /// Blocks in pairs of one azimuth: last, then strongest. Laser 0 sees two things, laser 15 one.
-fn dual() -> Made {
+fn dual() -> Log {
     let mut packets = Vec::new();
     let mut points: Vec<Json> = Vec::new();
     for i in 0..16_u16 {
@@ -104,46 +96,20 @@ fn dual() -> Made {
         points.push(place(azimuth(0), 0, 2500));
         points.push(place(azimuth(0) + 14, 15, 4000));
     }
-    let mut log = Log::new();
-    log.velodyne(500.0, &packets);
-    log.choice("velodyne", "VLP-16 dual", false);
-    log.fact("points", points.into());
-    log.fact("revolutions", 1.into());
-    log.finish()
+    Log::new()
+        .velodyne(500.0, &packets)
+        .choice("velodyne", "VLP-16 dual")
+        .fact("points", points)
+        .fact("revolutions", 1)
 }
 
-/// Packets without returns, so many microseconds apart.
-fn empty(n: u32, apart: u32, from: u32, bytes: impl Fn(u32) -> (u8, u8)) -> Vec<Vec<u8>> {
-    let one = |i: u32| {
-        let stamp = (from + apart * i) % 3_600_000_000;
-        packet(|b| (0xEEFF, u16::try_from(b).expect("small")), |_, _| 0, stamp, bytes(i))
-    };
-    (0..n).map(one).collect()
+/// Packets without returns, 553 microseconds apart.
+fn empty(n: u32, from: u32, bytes: (u8, u8)) -> Vec<Vec<u8>> {
+    let block = |b: usize| (0xEEFF, u16::try_from(b).expect("small"));
+    (0..n).map(|i| packet(block, |_, _| 0, (from + 553 * i) % 3_600_000_000, bytes)).collect()
 }
 
-fn hdl32_old() -> Made {
-    let mut log = Log::new();
-    log.velodyne(500.0, &empty(16, 553, 7000, |_| (0, 0)));
-    log.choice("velodyne", "HDL-32E strongest", false);
-    log.finish()
-}
-
-fn few() -> Made {
-    let mut log = Log::new();
-    log.velodyne(500.0, &empty(2, 553, 7000, |_| (0x38, 0x21)));
-    log.choice("velodyne", "HDL-32E last", true);
-    log.finish()
-}
-
-fn hour() -> Made {
-    let mut log = Log::new();
-    log.velodyne(500.0, &empty(8, 553, 3_600_000_000 - 8 * 553, |_| (0x37, 0x21)));
-    log.velodyne(500.0 + 8.0 * 0.553, &empty(8, 553, 0, |_| (0x37, 0x21)));
-    log.choice("velodyne", "HDL-32E strongest", false);
-    log.finish()
-}
-
-fn hdl64() -> Made {
+fn hdl64() -> Log {
     let status = b"H\x0cM\x22S\x38D\x0eN\x06Y\x0aGAT\x24VG1U2N3I4T5#6\x187\x18";
     let one = |i: usize| {
         let block = |b: usize| {
@@ -153,9 +119,8 @@ fn hdl64() -> Made {
         let stamp = 5000 + 288 * u32::try_from(i).expect("small");
         packet(block, |_, _| 0, stamp, (status[2 * i], status[2 * i + 1]))
     };
-    let mut log = Log::new();
-    log.velodyne(500.0, &(0..16).map(one).collect::<Vec<_>>());
-    log.choice("velodyne", "HDL-64E S2 strongest", false);
-    log.fact("points_refused", "calibration".into());
-    log.finish()
+    Log::new()
+        .velodyne(500.0, &(0..16).map(one).collect::<Vec<_>>())
+        .choice("velodyne", "HDL-64E S2 strongest")
+        .fact("points_refused", "calibration")
 }
