@@ -155,7 +155,7 @@ impl<'a> ColumnBatches<'a> {
             (&self.wanted, &mut self.filling, &self.select, &mut self.ready);
         let more = cursor.messages(cursor.at + STRIDE, |_, message| {
             let topic = message.connection as usize;
-            if !wanted[topic] || !select.keeps_time(message.time) {
+            if !wanted[topic] || !select.keeps_time(message.time()) {
                 return;
             }
             if filling[topic].is_none() {
@@ -163,7 +163,7 @@ impl<'a> ColumnBatches<'a> {
             }
             if let Some(filling) = &mut filling[topic] {
                 let payload = &reader.bytes[message.payload_at..message.payload_at + message.len];
-                filling.push(payload, message.time);
+                filling.push(payload, message.time());
                 if filling.rows.rows() >= BATCH_ROWS || filling.bytes >= BATCH_BYTES {
                     ready.push_back(filling.finish());
                 }

@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use rovelog_core::layout::Fit;
 use rovelog_core::window::{NeedMore, Window};
 use rovelog_core::{Clock, DataSpan, Diagnostics, Rule, text};
 
 use crate::diagnostics as rules;
 use crate::error::BagError;
-use crate::header::HeaderRef;
 use crate::named::Named;
 use crate::old::{self, OldProbe, OldRecord, TableTopic};
 use crate::options::BagOptions;
@@ -19,8 +19,7 @@ use crate::sections::{MAX_SECTIONS, Section};
 use crate::shapes::{Head, Matched};
 use crate::tables::{Tables, Tally, fit, text_of};
 use crate::version::{self, Version, VersionLine};
-use crate::wire::{BAG_HEADER_SIZE, op};
-use rovelog_core::layout::Fit;
+use crate::wire::{BAG_HEADER_SIZE, Data, Definition, Header, IndexEntry};
 
 /// What comes next in a bag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,7 +181,7 @@ impl Walk {
         let at = self.at;
         self.tables.shapes.follow(self.last_shape, found.shape);
         self.last_shape = found.shape;
-        self.ops[usize::from(op::DATA)] += 1;
+        self.ops[usize::from(Data::OP)] += 1;
         let number = self.tables.shapes.list[found.shape as usize].connection;
         // There may be a better definition than for the message before.
         self.tables.resolve(number);
@@ -327,12 +326,8 @@ impl Walk {
 
     /// Whether the content of a record confirms its length, whatever follows it.
     fn is_confirmed(&mut self, window: Window<'_>, sound: &Sound<'_>) -> Result<bool, NeedMore> {
-        let header = &sound.header;
-        let (Some(topic), Some(ty), Some(md5)) = (header.topic, header.ty, header.md5) else {
-            return Ok(false);
-        };
-        let number = self.tables.number(topic, ty, md5).filter(|_| header.op == op::DATA);
-        let Some(number) = number else { return Ok(false) };
+        let Header::Data(Data { topic, ty, md5, .. }) = sound.header else { return Ok(false) };
+        let Some(number) = self.tables.number(topic, ty, md5) else { return Ok(false) };
         self.tables.resolve(number);
         let known = &self.tables.connections[number as usize];
         let payload = window.slice(sound.data_at, sound.end)?.unwrap_or_default();
@@ -341,66 +336,67 @@ impl Walk {
 
     /// Takes a sound record.
     fn take(&mut self, window: Window<'_>, sound: &Sound<'_>) -> Result<Step, NeedMore> {
-        let (at, end, header) = (self.at, sound.end, &sound.header);
+        let (at, end) = (self.at, sound.end);
         let bytes = window.slice(at, end)?.unwrap_or_default();
-        if header.op == op::DATA {
+        if let Header::Data(_) = sound.header {
             let shapes = self.tables.shapes.list.len();
-            let Some(found) = self.intern(bytes, header) else {
+            let Some(found) = self.intern(bytes) else {
                 return Ok(self.lose(at, end, &rules::TOO_MANY_TOPICS));
             };
             // Once for each header: the messages that follow are not parsed any more.
-            if header.duplicates > 0 && shapes < self.tables.shapes.list.len() {
-                self.note_duplicates(at, sound.data_at, header.duplicates);
+            if sound.repeated > 0 && shapes < self.tables.shapes.list.len() {
+                self.note_duplicates(at, sound.data_at, sound.repeated);
             }
             return Ok(Step::Message(self.count(found, &bytes[found.head..])));
         }
-        if header.duplicates > 0 {
-            self.note_duplicates(at, sound.data_at, header.duplicates);
+        if sound.repeated > 0 {
+            self.note_duplicates(at, sound.data_at, sound.repeated);
         }
-        self.ops[usize::from(header.op)] += 1;
+        let op = sound.header.op();
+        self.ops[usize::from(op)] += 1;
         (self.definition, self.bare_bag_header) = (None, None);
         let data = window.slice(sound.data_at, end)?.unwrap_or_default();
-        match header.op {
-            op::DEFINITION => self.define(header, at, data.len(), end),
-            op::BAG_HEADER => {
+        match sound.header {
+            Header::Definition(definition) => self.define(&definition, at, data.len(), end),
+            Header::BagHeader(header) => {
                 let section = self.sections.last_mut().expect("there is always a section");
                 if at != section.first_record {
                     self.diagnostics.push(&rules::BAG_HEADER_LATE, at..end, || {
                         format!("the bag header is not the first record, at byte {}", section.first_record)
                     });
                 }
-                section.index_pos = header.index_pos;
+                section.index_pos = Some(header.index_pos.get());
                 section.bag_header_at = Some((at, sound.data_at));
                 self.bare_bag_header = data.is_empty().then_some((at, end));
             }
-            op::INDEX => {
+            Header::Index(index) => {
                 let section = self.sections.last_mut().expect("there is always a section");
-                let count = header.count.unwrap_or(0);
-                if header.ver != Some(0) || u64::from(count) * 16 != data.len() as u64 {
+                let (ver, count) = (index.ver.get(), index.count.get());
+                if ver != 0 || u64::from(count) * size_of::<IndexEntry>() as u64 != data.len() as u64 {
                     section.unusable = true;
                     self.diagnostics.push(&rules::INDEX_UNUSABLE, at..end, || {
-                        let ver = header.ver.unwrap_or(0);
                         let (entries, bytes) = (text::count(count, "entry"), text::count(data.len(), "byte"));
                         format!("version {ver}, {entries} in {bytes}")
                     });
                 }
-                section.index_record(at, header.topic.unwrap_or_default(), data);
+                section.index_record(at, index.topic, data);
             }
-            op => self.diagnostics.push(&rules::UNKNOWN_OP, at..end, || format!("a record of op {op}")),
+            Header::Data(_) | Header::Unknown(_) => {
+                self.diagnostics.push(&rules::UNKNOWN_OP, at..end, || format!("a record of op {op}"));
+            }
         }
         self.at = end;
-        Ok(Step::Record { at, data_at: sound.data_at, end, op: header.op })
+        Ok(Step::Record { at, data_at: sound.data_at, end, op })
     }
 
-    fn define(&mut self, header: &HeaderRef<'_>, at: u64, data: usize, end: u64) {
-        let (topic, ty, md5) =
-            (header.topic.unwrap_or_default(), header.ty.unwrap_or_default(), header.md5.unwrap_or_default());
+    fn define(&mut self, definition: &Definition<'_>, at: u64, data: usize, end: u64) {
+        let Definition { topic, ty, md5, def } = *definition;
         if data > 0 {
             self.diagnostics.push(&rules::DEFINITION_WITH_DATA, at..end, || {
                 format!("a definition is followed by {} of data", text::count(data, "byte"))
             });
         }
-        if self.tables.definitions.take(topic, ty, md5, header.def.unwrap_or_default(), at) {
+        if self.tables.definitions.take(topic, ty, md5, def, at) {
             self.tables.defined += 1;
         }
         let number = self.tables.connection(topic, ty, md5);
@@ -420,14 +416,12 @@ impl Walk {
     }
 
     /// The shape of a message, a new one if need be.
-    fn intern(&mut self, bytes: &[u8], header: &HeaderRef<'_>) -> Option<Matched> {
-        let (sec_at, nsec_at) = (header.sec?.1 + 4, header.nsec?.1 + 4);
-        let len = 4 + u32::from_le_bytes(*bytes.first_chunk()?) as usize;
-        let connection = self.tables.connection(header.topic?, header.ty?, header.md5?)?;
-        let callerid = header.callerid.map(|name| self.tables.callerid(name));
-        let latching = header.latching == Some(b"1");
+    fn intern(&mut self, bytes: &[u8]) -> Option<Matched> {
+        let (head, data) = Head::of(bytes)?;
+        let connection = self.tables.connection(data.topic, data.ty, data.md5)?;
+        let callerid = data.callerid.map(|name| self.tables.callerid(name));
+        let latching = data.latching == Some(b"1");
         self.tables.resolve(connection);
-        let head = Head { len, sec_at, nsec_at };
         self.tables.shapes.intern(bytes, head, || Some((connection, latching, callerid)))
     }
 
@@ -446,8 +440,7 @@ impl Walk {
     fn old_message(&mut self, window: Window<'_>, record: &OldRecord<'_>) -> Step {
         let at = self.at;
         let bytes = window.slice(at, record.end).ok().flatten().unwrap_or_default();
-        let len = usize::try_from(record.head).expect("within the bytes at hand");
-        let head = Head { len, sec_at: len - 8, nsec_at: len - 4 };
+        let head = Head::old(usize::try_from(record.lines).expect("within the bytes at hand"));
         let found = self.tables.connection(record.topic, record.ty, record.md5).and_then(|connection| {
             self.tables.resolve(connection);
             self.tables.shapes.intern(bytes, head, || Some((connection, false, None)))
@@ -507,7 +500,7 @@ impl Walk {
             let Some(found) = gap.search.run(window, limit)? else { return Ok(None) };
             let is_known = match probe(window, found)? {
                 Probe::Good(Sound { header, .. }) => {
-                    header.topic.is_some_and(|topic| self.tables.has_topic(topic))
+                    header.topic().is_some_and(|topic| self.tables.has_topic(topic))
                 }
                 _ => false,
             };

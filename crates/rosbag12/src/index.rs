@@ -4,13 +4,13 @@
 use std::ops::Range;
 
 use rovelog_core::ranges;
+use zerocopy::FromBytes;
 
-use crate::header::HeaderRef;
-use crate::old::head_len;
+use crate::old::lines_len;
 use crate::shapes::{Head, Matched};
 use crate::tables::{Connection, Stats, Tables, nanos};
 use crate::version::Version;
-use crate::wire::op;
+use crate::wire::{OldStamp, RecordHead};
 
 /// Bytes of file per block.
 const BLOCK: u64 = 4 << 20;
@@ -137,13 +137,35 @@ pub(crate) struct Message {
     /// The offset of its data within the file, and its length.
     pub(crate) payload_at: usize,
     pub(crate) len: usize,
-    pub(crate) time: i64,
+    /// As they are stored: nanoseconds of a second or more are not carried.
+    pub(crate) sec: u32,
+    pub(crate) nsec: u32,
+}
+
+impl Message {
+    /// Its time, nanoseconds.
+    #[inline]
+    pub(crate) fn time(&self) -> i64 {
+        nanos(self.sec, self.nsec)
+    }
 }
 
 impl<'a> Cursor<'a> {
     /// A walk over all of the file.
     pub(crate) fn all(data: &'a [u8], index: &'a Index, tables: &'a Tables, version: Version) -> Self {
         Self::new(data, index, tables, version, 0..index.end)
+    }
+
+    /// The message at `at`, where the first walk found one.
+    pub(crate) fn message_at(
+        data: &'a [u8],
+        index: &'a Index,
+        tables: &'a Tables,
+        version: Version,
+        at: u64,
+    ) -> Option<(Record, Message)> {
+        let record = Self::new(data, index, tables, version, at..index.end).record()?;
+        Some((record, record.message?))
     }
 
     /// A walk over one block.
@@ -195,7 +217,8 @@ impl<'a> Cursor<'a> {
                 connection: self.tables.shapes.list[found.shape as usize].connection,
                 payload_at: start + found.head,
                 len: found.len,
-                time: nanos(found.sec, found.nsec),
+                sec: found.sec,
+                nsec: found.nsec,
             };
             return Some(Record { at, end: self.at, message: Some(message) });
         }
@@ -204,9 +227,8 @@ impl<'a> Cursor<'a> {
             return None;
         }
         // The first walk found a whole record of another kind here.
-        let u32_at = |at: usize| bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
-        let header = u32_at(0)? as usize;
-        self.at = at + 8 + header as u64 + u64::from(u32_at(4 + header)?);
+        let head = RecordHead::read(bytes)?;
+        self.at = at + head.size() as u64 + u64::from(head.data_len);
         Some(Record { at, end: self.at, message: None })
     }
 
@@ -221,13 +243,10 @@ impl<'a> Cursor<'a> {
                 _ => 0,
             };
             let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(i, _)| i + 1);
-            let behind = if lines == 0 { 0 } else { ends.take(lines).last()? };
-            let head = Head { len: behind + 8, sec_at: behind, nsec_at: behind + 4 };
-            return self.tables.shapes.look_up(bytes, head, &mut self.scratch);
+            let lines = if lines == 0 { 0 } else { ends.take(lines).last()? };
+            return self.tables.shapes.look_up(bytes, Head::old(lines), &mut self.scratch);
         }
-        let len = u32::from_le_bytes(*bytes.first_chunk()?) as usize;
-        let header = HeaderRef::parse(bytes.get(4..)?.get(..len)?).filter(|header| header.op == op::DATA)?;
-        let head = Head { len: 4 + len, sec_at: header.sec?.1 + 4, nsec_at: header.nsec?.1 + 4 };
+        let (head, _) = Head::of(bytes)?;
         self.tables.shapes.look_up(bytes, head, &mut self.scratch)
     }
 
@@ -267,11 +286,14 @@ pub(crate) fn payload(
     connection: &Connection,
 ) -> Option<(usize, usize)> {
     let start = usize::try_from(at).ok()?;
-    let u32_at = |at: usize| data.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
-    let head = match version {
-        Version::V1_2 => start + 4 + u32_at(start)? as usize,
-        version => start + head_len(version, &connection.topic, &connection.md5, &connection.ty),
+    let bytes = data.get(start..)?;
+    let (head, len) = if version == Version::V1_2 {
+        let head = RecordHead::read(bytes)?;
+        (head.size(), head.data_len)
+    } else {
+        let lines = lines_len(version, &connection.topic, &connection.md5, &connection.ty);
+        let (stamp, _) = OldStamp::ref_from_prefix(bytes.get(lines..)?).ok()?;
+        (lines + size_of::<OldStamp>(), stamp.data_len.get())
     };
-    let len = u32_at(head)? as usize;
-    (data.len() - head - 4 >= len).then_some((head + 4, len))
+    (bytes.len() - head >= len as usize).then_some((start + head, len as usize))
 }

@@ -113,7 +113,6 @@
 //! Lowest first; each is usable without those above it:
 //!
 //! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
-//! - [`header`]: a record's header as a borrowed view.
 //! - `frame`, `plausible`, `shapes`, `old` (private): one walk over the records of sound and damaged bags.
 //! - [`msg`]: message definitions, their sums, and the layouts that they describe; it knows no bag.
 //! - [`BagReader`]: random access to a bag in memory or in a mapped file; [`BagStream`]: one pass over a
@@ -130,7 +129,6 @@ mod definitions;
 pub mod diagnostics;
 mod error;
 mod frame;
-pub mod header;
 mod index;
 pub mod msg;
 mod named;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use rovelog_core::window::Window;
 
 use crate::plausible::{Probe, Search, Sound, probe};
-use crate::wire::{index_entries, op};
+use crate::wire::{Data, Header, IndexEntry};
 
 /// The first entry of a topic: its place and the stamp of the message that it means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,22 +42,20 @@ impl Named {
         let mut named = Self { places: vec![at], ..Self::default() };
         let end = window.end();
         while at < end {
-            let Ok(Probe::Good(Sound { header, data_at, end: behind })) = probe(window, at) else {
+            let Ok(Probe::Good(Sound { header, data_at, end: behind, .. })) = probe(window, at) else {
                 return None;
             };
-            if header.op != op::INDEX {
-                return None;
-            }
-            let entries = index_entries(window.slice(data_at, behind).ok().flatten()?);
+            let Header::Index(index) = header else { return None };
+            let entries = IndexEntry::all_of(window.slice(data_at, behind).ok().flatten()?);
             let place = |pos: u64| offset.saturating_add(pos);
             named
                 .places
                 .extend(entries.iter().map(|entry| place(entry.pos.get())).filter(|place| *place < end));
-            if let (Some(topic), Some(entry)) = (header.topic, entries.first()) {
+            if let Some(entry) = entries.first() {
                 let first =
                     First { place: place(entry.pos.get()), sec: entry.sec.get(), nsec: entry.nsec.get() };
                 named.first_places.push(first.place);
-                named.firsts.insert(topic.into(), first);
+                named.firsts.insert(index.topic.into(), first);
             }
             at = behind;
         }
@@ -91,14 +89,14 @@ impl Named {
     /// Whether the message at `at` is the first of its topic, by an entry of the index that names a place in front of
     /// it, at or behind `from`.
     fn is_first(&self, window: Window<'_>, at: u64, from: u64) -> bool {
-        let Ok(Probe::Good(Sound { header, .. })) = probe(window, at) else { return false };
-        let (Some(topic), Some((sec, _)), Some((nsec, _))) = (header.topic, header.sec, header.nsec) else {
+        let Ok(Probe::Good(Sound { header: Header::Data(Data { topic, sec, nsec, .. }), .. })) =
+            probe(window, at)
+        else {
             return false;
         };
-        header.op == op::DATA
-            && self.firsts.get(topic).is_some_and(|first| {
-                (first.sec, first.nsec) == (sec, nsec) && (from..at).contains(&first.place)
-            })
+        self.firsts.get(topic).is_some_and(|first| {
+            (first.sec, first.nsec) == (sec.get(), nsec.get()) && (from..at).contains(&first.place)
+        })
     }
 
     /// The first place behind `start` that is named and where a valid record begins.
@@ -108,8 +106,7 @@ impl Named {
         {
             return Some(found);
         }
-        let is_valid =
-            |place: u64| matches!(probe(window, place), Ok(Probe::Good(sound)) if sound.header.is_known());
+        let is_valid = |place: u64| matches!(probe(window, place), Ok(Probe::Good(sound)) if !matches!(sound.header, Header::Unknown(_)));
         let behind = &self.places[self.places.partition_point(|place| *place <= start)..];
         let found = behind.iter().copied().find(|place| is_valid(*place))?;
         self.last = Some((start, found));

@@ -3,6 +3,7 @@
 use rovelog_core::window::{NeedMore, Window};
 
 use crate::version::Version;
+use crate::wire::OldStamp;
 
 /// Bytes of one line of text.
 const MAX_LINE: u64 = 64 << 10;
@@ -24,8 +25,8 @@ pub(crate) struct OldRecord<'a> {
     pub(crate) topic: &'a [u8],
     pub(crate) md5: &'a [u8],
     pub(crate) ty: &'a [u8],
-    /// Bytes up to the length of the data: lines and time.
-    pub(crate) head: u64,
+    /// Bytes of its lines.
+    pub(crate) lines: u64,
     pub(crate) end: u64,
 }
 
@@ -104,12 +105,12 @@ pub(crate) fn probe<'a>(
             (topic, md5, ty, behind)
         }
     };
-    let Some(len) = window.u32(behind + 8)? else { return Ok(OldProbe::Cut) };
-    let end = behind + 12 + u64::from(len);
+    let Some(stamp) = window.view::<OldStamp>(behind)? else { return Ok(OldProbe::Cut) };
+    let end = behind + size_of::<OldStamp>() as u64 + u64::from(stamp.data_len.get());
     if window.slice(at, end)?.is_none() {
         return Ok(OldProbe::Cut);
     }
-    Ok(OldProbe::Good(OldRecord { topic, md5, ty, head: behind + 8 - at, end }))
+    Ok(OldProbe::Good(OldRecord { topic, md5, ty, lines: behind - at, end }))
 }
 
 /// The table of topics in front of the messages of a V1.0 or V0 bag, and where it ends; `None` where it is
@@ -143,11 +144,11 @@ pub(crate) fn table(
     Ok(Some((topics, at)))
 }
 
-/// Bytes in front of the length of the data in a record of an old version.
-pub(crate) fn head_len(version: Version, topic: &[u8], md5: &[u8], ty: &[u8]) -> usize {
+/// Bytes of the lines in front of a message of an old version.
+pub(crate) fn lines_len(version: Version, topic: &[u8], md5: &[u8], ty: &[u8]) -> usize {
     match version {
-        Version::V1_1 => topic.len() + md5.len() + ty.len() + 3 + 8,
-        Version::V1_0 => topic.len() + 1 + 8,
-        _ => 8,
+        Version::V1_1 => topic.len() + md5.len() + ty.len() + 3,
+        Version::V1_0 => topic.len() + 1,
+        _ => 0,
     }
 }

@@ -8,15 +8,16 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::ops::Range;
 
+use rovelog_core::wire::U32Le;
+
 use crate::definitions::Source;
 use crate::error::BagError;
-use crate::header::HeaderRef;
 use crate::index::{Message, Record};
 use crate::msg::SumMatch;
 use crate::reader::{BagReader, usize_of};
 use crate::tables::Connection;
 use crate::version::Version;
-use crate::wire::{BAG_HEADER_SIZE, Data, Definition, Header, VERSION_LINE, bag_header_record, op};
+use crate::wire::{self, BAG_HEADER_SIZE, Data, Definition, Header, VERSION_LINE, bag_header_record};
 use crate::writer::IndexBuilder;
 
 /// A part of the output.
@@ -80,20 +81,18 @@ impl<'a> Output<'a> {
     pub(crate) fn other(&mut self, source: usize, record: &Record) {
         let bag = self.sources[source];
         let range = usize_of(record.at)..usize_of(record.end);
-        let bytes = &bag.bytes[range.clone()];
-        let Some(header) = header_of(bytes) else { return };
-        match header.op {
-            op::BAG_HEADER | op::INDEX => {}
-            op::DEFINITION => {
+        match bag.wire_record(record).map(|record| record.header) {
+            None | Some(Header::BagHeader(_) | Header::Index(_)) => {}
+            Some(Header::Definition(Definition { topic, ty, md5, .. })) => {
                 // Those of topics with messages stand in front of the first one.
-                let key = |part: Option<&[u8]>| part.unwrap_or_default().to_vec();
-                let key = (key(header.topic), key(header.ty), key(header.md5));
-                let known = bag.walk.tables.known(&key.0, &key.1, &key.2);
-                if known.is_some_and(|connection| connection.stats.count == 0) && self.defined.insert(key) {
+                let known = bag.walk.tables.known(topic, ty, md5);
+                if known.is_some_and(|connection| connection.stats.count == 0)
+                    && self.defined.insert((topic.to_vec(), ty.to_vec(), md5.to_vec()))
+                {
                     self.copy(source, range);
                 }
             }
-            _ => self.copy(source, range),
+            Some(_) => self.copy(source, range),
         }
     }
 
@@ -107,23 +106,23 @@ impl<'a> Output<'a> {
         }
         let at = self.at;
         let range = usize_of(record.at)..usize_of(record.end);
-        let stamp = stamp_of(bag, record, message);
+        let stamp = (message.sec, message.nsec);
         self.index.message(&connection.topic, &connection.ty, stamp, definition_at, at);
         self.records += 1;
         if bag.version() == Version::V1_2 {
             self.copy(source, range);
         } else {
-            let data = Data {
-                topic: connection.topic.clone(),
-                md5: written_sum(bag, connection),
-                ty: connection.ty.clone(),
-                sec: stamp.0,
-                nsec: stamp.1,
+            let header = Header::Data(Data {
+                topic: &connection.topic,
+                md5: &written_sum(bag, connection),
+                ty: &connection.ty,
+                sec: &U32Le::new(message.sec),
+                nsec: &U32Le::new(message.nsec),
                 latching: None,
                 callerid: None,
-            };
+            });
             let len = u32::try_from(message.len).expect("lengths in a bag have 32 bits");
-            self.make(Header::Data(data).to_head(len).to_bytes());
+            self.make(header.to_head(len));
             self.copy(source, message.payload_at..message.payload_at + message.len);
         }
     }
@@ -136,7 +135,7 @@ impl<'a> Output<'a> {
         if self.defined.insert((connection.topic.clone(), connection.ty.clone(), md5.clone())) {
             match self.definitions[source][number].clone() {
                 Some(range) => self.copy(source, range),
-                None => self.make(made_definition(connection, md5)),
+                None => self.make(made_definition(connection, &md5)),
             }
         }
     }
@@ -162,49 +161,20 @@ impl<'a> Output<'a> {
     }
 }
 
-/// The header of a whole V1.2 record.
-pub(crate) fn header_of(record: &[u8]) -> Option<HeaderRef<'_>> {
-    let len = u32::from_le_bytes(*record.first_chunk()?) as usize;
-    HeaderRef::parse(record.get(4..)?.get(..len)?)
-}
-
-/// The stamp as it stands in the record: nanoseconds of a second or more are not carried.
-fn stamp_of(bag: &BagReader, record: &Record, message: &Message) -> (u32, u32) {
-    let raw = || {
-        let bytes = &bag.bytes[usize_of(record.at)..message.payload_at];
-        if bag.version() == Version::V1_2 {
-            let header = header_of(bytes)?;
-            return Some((header.sec?.0, header.nsec?.0));
-        }
-        let stamp = bytes.get(bytes.len() - 12..)?;
-        let number = |at: usize| stamp[at..].first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
-        Some((number(0)?, number(4)?))
-    };
-    raw().expect("the first walk has read this stamp")
-}
-
 /// The first definition record of each connection, where it has no data: readers lose their place behind it.
 fn definition_records(bag: &BagReader) -> Vec<Option<Range<usize>>> {
     let mut found = vec![None; bag.connections().len()];
-    if bag.version() != Version::V1_2 || bag.records_of(op::DEFINITION) == 0 {
+    if bag.version() != Version::V1_2 || bag.records_of(Definition::OP) == 0 {
         return found;
     }
     for record in bag.cursor().filter(|record| record.message.is_none()) {
-        let range = usize_of(record.at)..usize_of(record.end);
-        let bytes = &bag.bytes[range.clone()];
-        let Some(header) = header_of(bytes).filter(|header| header.op == op::DEFINITION) else { continue };
-        let bare = bytes.ends_with(&[0; 4]) && bytes.len() == 8 + u32_at(bytes) as usize;
-        let part = |part: Option<&'_ [u8]>| part.unwrap_or_default().to_vec();
-        let number = bag.walk.tables.number(&part(header.topic), &part(header.ty), &part(header.md5));
-        if let Some(number) = number.filter(|_| bare) {
-            found[number as usize].get_or_insert(range);
+        if let Some(wire::Record { header: Header::Definition(header), data: [] }) = bag.wire_record(&record)
+            && let Some(number) = bag.walk.tables.number(header.topic, header.ty, header.md5)
+        {
+            found[number as usize].get_or_insert(usize_of(record.at)..usize_of(record.end));
         }
     }
     found
-}
-
-fn u32_at(bytes: &[u8]) -> u32 {
-    bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
 /// The md5 sum under which a connection is written: bags of before V1.2 may say `*`, which readers refuse.
@@ -218,18 +188,13 @@ fn written_sum(bag: &BagReader, connection: &Connection) -> Vec<u8> {
 }
 
 /// A definition for a connection that has no record of its own. A guess is not written down as the truth.
-fn made_definition(connection: &Connection, md5: Vec<u8>) -> Vec<u8> {
+fn made_definition(connection: &Connection, md5: &[u8]) -> Vec<u8> {
     let def = match connection.definition() {
         Some(definition) if definition.sum == SumMatch::No => Vec::new(),
         Some(definition) if definition.source == Source::Catalogue => definition.types.full_text(),
         Some(definition) => definition.text.to_vec(),
         None => Vec::new(),
     };
-    let header = Header::Definition(Definition {
-        topic: connection.topic.clone(),
-        md5,
-        ty: connection.ty.clone(),
-        def,
-    });
-    header.to_head(0).to_bytes()
+    let (topic, ty) = (&*connection.topic, &*connection.ty);
+    Header::Definition(Definition { topic, md5, ty, def: &def }).to_head(0)
 }

@@ -2,12 +2,17 @@
 
 use memchr::memmem;
 use rovelog_core::window::{NeedMore, Window};
+use rovelog_core::wire::U32Le;
+use zerocopy::FromBytes;
 
-use crate::header::{HeaderRef, MAX_HEADER, is_beginning};
 use crate::version;
+use crate::wire::{self, Fields, Header, IndexEntry, MAX_FIELDS, RecordStart};
+
+/// Header bytes that are believed: no recorder comes near.
+const MAX_HEADER: u32 = 16 << 20;
 
 /// Fields of a header that is found by searching.
-const FIELDS_SEARCHED: usize = 64;
+const FIELDS_SEARCHED: u32 = 64;
 
 /// The bytes that every sound header holds: the field `op` with its length.
 const ANCHOR: [u8; 7] = *b"\x04\0\0\0op=";
@@ -15,7 +20,10 @@ const ANCHOR: [u8; 7] = *b"\x04\0\0\0op=";
 /// A sound record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sound<'a> {
-    pub(crate) header: HeaderRef<'a>,
+    pub(crate) header: Header<'a>,
+    /// Fields of its header that are there a second time, and those without a meaning.
+    pub(crate) repeated: u32,
+    unknown: u32,
     /// Where its data begins and ends.
     pub(crate) data_at: u64,
     pub(crate) end: u64,
@@ -31,42 +39,66 @@ pub(crate) enum Probe<'a> {
     Bad(Option<u64>),
 }
 
-/// The header at `at`, where data of `.1` bytes follows.
+/// What stands at a place, up to the data.
 enum Head<'a> {
-    Good(HeaderRef<'a>, u64, u32),
+    /// The data need not be at hand.
+    Good(Sound<'a>),
     Cut,
     Bad(Option<u64>),
 }
 
+/// Bytes of the lengths in front of a header, of its fields and of the data.
+const LEN: u64 = size_of::<U32Le>() as u64;
+
 fn head(window: Window<'_>, at: u64) -> Result<Head<'_>, NeedMore> {
-    let Some(len) = window.u32(at)? else { return Ok(Head::Cut) };
+    let Some(len) = window.view::<U32Le>(at)? else { return Ok(Head::Cut) };
+    let len = len.get();
     if !(8..=MAX_HEADER).contains(&len) {
         return Ok(Head::Bad(None));
     }
-    let end = at + 4 + u64::from(len);
-    let Some(header) = window.slice(at + 4, end)? else {
-        let rest = window.upto(at + 4, u64::from(len))?;
+    let end = at + LEN + u64::from(len);
+    let Some(header) = window.slice(at + LEN, end)? else {
+        let rest = window.upto(at + LEN, u64::from(len))?;
         return Ok(if is_beginning(rest, len) { Head::Cut } else { Head::Bad(None) });
     };
-    let parsed = HeaderRef::parse(header);
-    match (parsed, window.u32(end)?) {
-        (Some(header), Some(data)) => Ok(Head::Good(header, end + 4, data)),
-        (Some(_), None) => Ok(Head::Cut),
-        (None, Some(data)) => Ok(Head::Bad(Some(end + 4 + u64::from(data)))),
-        (None, None) => Ok(Head::Bad(None)),
+    let parsed = Fields::read(header).and_then(|fields| Some((Header::of(&fields)?, fields)));
+    let data_len = window.view::<U32Le>(end)?;
+    let data = data_len.map(|len| (end + LEN, end + LEN + u64::from(len.get())));
+    Ok(match (parsed, data) {
+        (Some((header, Fields { repeated, unknown, .. })), Some((data_at, end))) => {
+            Head::Good(Sound { header, repeated, unknown, data_at, end })
+        }
+        (Some(_), None) => Head::Cut,
+        (None, data) => Head::Bad(data.map(|(_, end)| end)),
+    })
+}
+
+/// Whether `bytes`, which the file cuts, can be the beginning of a header of `len` bytes.
+fn is_beginning(mut bytes: &[u8], mut len: u32) -> bool {
+    for _ in 0..MAX_FIELDS {
+        let Ok((field, text)) = U32Le::ref_from_prefix(bytes) else { return true };
+        let field = field.get();
+        if field < 2 || field > len.saturating_sub(4) {
+            return false;
+        }
+        let Some((whole, rest)) = text.split_at_checked(field as usize) else {
+            return text.iter().take(64).take_while(|b| **b != b'=').all(|b| wire::is_name(&[*b]));
+        };
+        if !whole.iter().position(|byte| *byte == b'=').is_some_and(|end| wire::is_name(&whole[..end])) {
+            return false;
+        }
+        (bytes, len) = (rest, len - 4 - field);
     }
+    false
 }
 
 /// Looks at the record at `at`.
 pub(crate) fn probe(window: Window<'_>, at: u64) -> Result<Probe<'_>, NeedMore> {
     Ok(match head(window, at)? {
-        Head::Good(header, data_at, len) => {
-            let end = data_at + u64::from(len);
-            match window.slice(at, end)? {
-                Some(_) => Probe::Good(Sound { header, data_at, end }),
-                None => Probe::Cut,
-            }
-        }
+        Head::Good(sound) => match window.slice(at, sound.end)? {
+            Some(_) => Probe::Good(sound),
+            None => Probe::Cut,
+        },
         Head::Cut => Probe::Cut,
         Head::Bad(claimed) => Probe::Bad(claimed),
     })
@@ -80,36 +112,42 @@ pub(crate) fn follows(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     Ok(!matches!(head(window, at)?, Head::Bad(_)) || version::at(window, at)?.is_some())
 }
 
+/// Whether a version line may begin at `at`.
+fn is_version_prefix(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
+    Ok(window.slice(at, at + version::PREFIX.len() as u64)? == Some(version::PREFIX))
+}
+
 /// Whether sound records begin at `at`, judged strictly enough to go on there after damage.
 fn begins(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
-    let Some(len) = window.u32(at)? else { return Ok(false) };
-    if len == u32::from_le_bytes(*version::PREFIX) {
+    if is_version_prefix(window, at)? {
         return Ok(version::at(window, at)?.is_some());
     }
+    let Some(start) = window.view::<RecordStart>(at)? else { return Ok(false) };
+    let (len, field) = (start.header_len.get(), start.field_len.get());
     // The cheap tests, which nearly all bytes fail.
     if !(9..=MAX_HEADER).contains(&len) || (window.eof && at + 8 + u64::from(len) > window.end()) {
         return Ok(false);
     }
-    let Some(field) = window.u32(at + 4)? else { return Ok(false) };
     if field < 2 || field > len - 4 {
         return Ok(false);
     }
-    let name = window.upto(at + 8, u64::from(field.min(64)))?;
+    let name = window.upto(at + size_of::<RecordStart>() as u64, u64::from(field.min(64)))?;
     let end = name.iter().position(|byte| *byte == b'=');
-    let printable = |name: &[u8]| !name.is_empty() && name.iter().all(|b| (0x20..=0x7e).contains(b));
-    if !end.is_some_and(|end| printable(&name[..end])) {
+    if !end.is_some_and(|end| wire::is_name(&name[..end])) {
         return Ok(false);
     }
-    let Head::Good(header, data_at, data) = head(window, at)? else { return Ok(false) };
-    let known = header.is_known() && header.others as usize <= FIELDS_SEARCHED;
-    let end = data_at + u64::from(data);
-    if !known || (window.eof && end > window.end()) {
+    let Head::Good(sound) = head(window, at)? else { return Ok(false) };
+    let may_be = match sound.header {
+        Header::Unknown(_) => false,
+        Header::Index(index) => {
+            u64::from(index.count.get()) * size_of::<IndexEntry>() as u64 == sound.end - sound.data_at
+        }
+        _ => true,
+    };
+    if !may_be || sound.unknown > FIELDS_SEARCHED || (window.eof && sound.end > window.end()) {
         return Ok(false);
     }
-    if header.op == crate::wire::op::INDEX && u64::from(header.count.unwrap_or(0)) * 16 != u64::from(data) {
-        return Ok(false);
-    }
-    follows(window, end)
+    follows(window, sound.end)
 }
 
 /// Where the records of a bag go on inside the data of a record at `from..end`, part of which is lost: the first place
@@ -163,7 +201,7 @@ impl Search {
     /// The next place before `limit` where sound records begin; `None` where there is none.
     pub(crate) fn run(&mut self, window: Window<'_>, limit: u64) -> Result<Option<u64>, NeedMore> {
         while self.next < limit {
-            if window.u32(self.next)? == Some(0) {
+            if window.view::<U32Le>(self.next)?.is_some_and(|len| len.get() == 0) {
                 // A header of no bytes is none. The next one has a length in its first four.
                 self.next = (window.zeros_end(self.next) - 3).min(limit);
                 continue;
@@ -179,16 +217,16 @@ impl Search {
 
     /// Whether a version line stands here, or a header that would be long enough to hold the next anchor.
     fn is_possible(&self, window: Window<'_>) -> Result<bool, NeedMore> {
-        let Some(len) = window.u32(self.next)? else { return Ok(false) };
-        if len == u32::from_le_bytes(*version::PREFIX) {
+        if is_version_prefix(window, self.next)? {
             return Ok(true);
         }
-        let end = self.next + 4 + u64::from(len);
+        let Some(len) = window.view::<U32Le>(self.next)? else { return Ok(false) };
+        let end = self.next + LEN + u64::from(len.get());
         let anchor = match self.anchor {
             None if window.eof => return Ok(false),
             anchor => anchor.unwrap_or(self.none_before),
         };
-        Ok(len <= MAX_HEADER && anchor + ANCHOR.len() as u64 <= end)
+        Ok(len.get() <= MAX_HEADER && anchor + ANCHOR.len() as u64 <= end)
     }
 
     fn find_anchor(&mut self, window: Window<'_>) {
@@ -203,5 +241,26 @@ impl Search {
             Some(offset) => self.anchor = Some(from + offset as u64),
             None => self.none_before = window.end() - (ANCHOR.len() as u64 - 1),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rovelog_core::wire::U64Le;
+
+    use super::*;
+    use crate::wire::BagHeader;
+
+    #[test]
+    fn a_beginning_may_be_cut_anywhere() {
+        let head = Header::BagHeader(BagHeader { index_pos: &U64Le::new(7) }).to_head(0);
+        let header = &head[4..head.len() - 4];
+        let len = u32::try_from(header.len()).unwrap();
+        for cut in 0..header.len() {
+            assert!(is_beginning(&header[..cut], len), "{cut}");
+        }
+        assert!(Header::read(header).is_some());
+        assert!(!is_beginning(b"\0\0\0\0op=", 30));
+        assert!(!is_beginning(b"\x05\0\0\0\x01p=", 30));
     }
 }

@@ -10,14 +10,14 @@ use rovelog_core::{Bytes, LogInfo, Record, Select, Timestamp, Topic};
 
 use crate::error::BagError;
 use crate::frame::{Step, Walk};
-use crate::header::HeaderRef;
 use crate::index::{Cursor, Index, Message, Record as Met, payload};
 use crate::options::BagOptions;
 use crate::sections::{Differences, Section, differences};
+use crate::shapes::Head;
 use crate::tables::{Connection, Tables, text_of};
 use crate::unpack;
 use crate::version::Version;
-use crate::wire::index_entries;
+use crate::wire::{self, Header, IndexEntry};
 
 /// A bag, opened. Opening walks over the record headers once; messages are decoded when asked for.
 #[derive(Debug)]
@@ -119,20 +119,15 @@ impl BagReader {
             self.sections().iter().map(|s| s.offset).find(|at| *at > section.offset).unwrap_or(u64::MAX);
         let (mut index, mut scan) = (Vec::new(), Vec::new());
         for record in self.cursor().filter(|record| (section.offset..end).contains(&record.at)) {
-            let bytes = &self.bytes[usize_of(record.at)..usize_of(record.end)];
-            let Some(len) = bytes.first_chunk().map(|len| u32::from_le_bytes(*len) as usize) else {
-                continue;
-            };
-            let Some(header) = bytes.get(4..4 + len).and_then(HeaderRef::parse) else { continue };
-            if header.topic != Some(topic) {
-                continue;
-            }
-            if let (Some((sec, _)), Some((nsec, _)), true) =
-                (header.sec, header.nsec, record.message.is_some())
+            if let Some(message) = &record.message {
+                if self.connections()[message.connection as usize].topic == topic {
+                    scan.push((message.sec, message.nsec, record.at - section.offset));
+                }
+            } else if let Some(wire::Record { header: Header::Index(header), data }) =
+                self.wire_record(&record)
+                && header.topic == topic
             {
-                scan.push((sec, nsec, record.at - section.offset));
-            } else if header.op == crate::wire::op::INDEX {
-                let entries = index_entries(&bytes[8 + len..]).iter();
+                let entries = IndexEntry::all_of(data).iter();
                 index.extend(entries.map(|e| (e.sec.get(), e.nsec.get(), section.meant(e.pos.get()))));
             }
         }
@@ -177,7 +172,12 @@ impl BagReader {
     pub fn scan(&self, mut visit: impl FnMut(u64, &Topic, i64, &[u8])) {
         self.cursor().messages(u64::MAX, |at, message| {
             let topic = &self.walk.tables.topics[message.connection as usize];
-            visit(at, topic, message.time, &self.bytes[message.payload_at..message.payload_at + message.len]);
+            visit(
+                at,
+                topic,
+                message.time(),
+                &self.bytes[message.payload_at..message.payload_at + message.len],
+            );
         });
     }
 
@@ -204,26 +204,32 @@ impl BagReader {
             if self.walk.version != Version::V1_2 {
                 return None;
             }
-            let bytes = self.bytes.get(usize::try_from(record.offset).ok()?..)?;
-            let len = u32::from_le_bytes(*bytes.first_chunk()?) as usize;
-            let header = HeaderRef::parse(bytes.get(4..)?.get(..len)?)?;
-            Some(Publisher {
-                latching: header.latching == Some(b"1"),
-                callerid: header.callerid.map(text_of),
-            })
+            let (_, data) = Head::of(self.bytes.get(usize::try_from(record.offset).ok()?..)?)?;
+            Some(Publisher { latching: data.latching == Some(b"1"), callerid: data.callerid.map(text_of) })
         };
         found().unwrap_or_default()
+    }
+
+    /// A record that the first walk has found.
+    pub(crate) fn wire_record(&self, record: &Met) -> Option<wire::Record<'_>> {
+        wire::Record::read(self.bytes.get(usize_of(record.at)..usize_of(record.end))?)
     }
 
     pub(crate) fn cursor(&self) -> Cursor<'_> {
         Cursor::all(&self.bytes, &self.index, &self.walk.tables, self.walk.version)
     }
 
-    pub(crate) fn record<'a>(&'a self, message: &Message, at: u64, seq: u64) -> Record<'a> {
+    pub(crate) fn record(&self, message: &Message, at: u64, seq: u64) -> Record<'_> {
+        let place = Place { time: message.time(), offset: at, topic: message.connection, seq };
+        self.record_of(place, message.payload_at, message.len)
+    }
+
+    fn record_of(&self, place: Place, payload_at: usize, len: usize) -> Record<'_> {
+        let Place { time, offset, topic, seq } = place;
         let tables = &self.walk.tables;
-        let topic = &tables.topics[message.connection as usize];
-        let payload = &self.bytes[message.payload_at..message.payload_at + message.len];
-        Record::new(topic, Some(Timestamp::new(message.time, tables.clock)), at, seq, payload, tables)
+        let payload = &self.bytes[payload_at..payload_at + len];
+        let time = Timestamp::new(time, tables.clock);
+        Record::new(&tables.topics[topic as usize], Some(time), offset, seq, payload, tables)
     }
 
     /// The places of the selected messages, in the order of time.
@@ -232,17 +238,17 @@ impl BagReader {
     }
 
     /// The message at a place that [`places`](Self::places) handed out.
-    pub(crate) fn message_at(&self, offset: u64, connection: u32, time: i64) -> (Met, Message) {
-        let of = &self.connections()[connection as usize];
-        let (payload_at, len) =
-            payload(&self.bytes, offset, self.walk.version, of).expect("the index points at whole messages");
-        let message = Message { connection, payload_at, len, time };
-        (Met { at: offset, end: (payload_at + len) as u64, message: Some(message) }, message)
+    pub(crate) fn message_at(&self, offset: u64) -> (Met, Message) {
+        let found =
+            Cursor::message_at(&self.bytes, &self.index, &self.walk.tables, self.walk.version, offset);
+        found.expect("the index points at whole messages")
     }
 
     pub(crate) fn record_at(&self, place: Place) -> Record<'_> {
-        let (_, message) = self.message_at(place.offset, place.topic, place.time);
-        self.record(&message, place.offset, place.seq)
+        let of = &self.connections()[place.topic as usize];
+        let payload = payload(&self.bytes, place.offset, self.walk.version, of);
+        let (payload_at, len) = payload.expect("the index points at whole messages");
+        self.record_of(place, payload_at, len)
     }
 }
 
@@ -282,7 +288,7 @@ impl Blocks for MessagesOf<'_> {
             let connection = message.connection as usize;
             if self.wanted[connection] {
                 let seq = counts[connection];
-                visit(Place { time: message.time, offset, topic: message.connection, seq });
+                visit(Place { time: message.time(), offset, topic: message.connection, seq });
             }
             counts[connection] += 1;
         });

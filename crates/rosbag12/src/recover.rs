@@ -8,12 +8,12 @@ use rovelog_core::{Detail, LogReader, Recovery, Value, ranges};
 
 use crate::diagnostics as rules;
 use crate::error::BagError;
-use crate::output::{Output, header_of};
-use crate::reader::{BagReader, usize_of};
+use crate::output::Output;
+use crate::reader::BagReader;
 use crate::sections::IndexState;
 use crate::tables::{nanos, text_of};
 use crate::version::Version;
-use crate::wire::{index_entries, op};
+use crate::wire::{Header, IndexEntry, Record, RecordHead};
 
 /// What a range of bytes of a bag is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,20 +108,17 @@ impl BagReader {
         }
         let lost = self.index.lost();
         for record in self.cursor().filter(|record| record.message.is_none()) {
-            let bytes = &self.bytes[usize_of(record.at)..usize_of(record.end)];
-            let Some(header) = header_of(bytes).filter(|header| header.op == op::INDEX) else {
+            let Some(Record { header: Header::Index(index), data }) = self.wire_record(&record) else {
                 continue;
             };
             let section = self.sections().iter().rfind(|section| section.offset <= record.at);
             let base = section.map_or(0, |section| section.offset);
-            let data = &bytes[bytes.len() - bytes.len().min(16 * header.count.unwrap_or(0) as usize)..];
-            for entry in index_entries(data) {
+            for entry in IndexEntry::all_of(data).iter().take(index.count.get() as usize) {
                 let offset = self.behind_definition(base.saturating_add(entry.pos.get()));
                 let place = lost.partition_point(|range| range.end <= offset);
                 if lost.get(place).is_some_and(|range| range.start <= offset) {
-                    let topic = header.topic.unwrap_or_default().to_vec();
                     let nanos = nanos(entry.sec.get(), entry.nsec.get());
-                    found.push(LostMessage { topic, nanos, offset });
+                    found.push(LostMessage { topic: index.topic.to_vec(), nanos, offset });
                 }
             }
         }
@@ -136,21 +133,20 @@ impl BagReader {
 
     /// Where the definition record at `offset` ends, if there is one.
     fn end_of_definition(&self, offset: u64) -> Option<u64> {
-        let bytes = self.bytes.get(usize::try_from(offset).ok()?..)?;
-        let header = header_of(bytes).filter(|header| header.op == op::DEFINITION)?;
-        let len = bytes.first_chunk().map(|len| u32::from_le_bytes(*len))?;
-        header.def.map(|_| offset + 8 + u64::from(len))
+        let head = RecordHead::read(self.bytes.get(usize::try_from(offset).ok()?..)?)?;
+        matches!(Header::read(head.header), Some(Header::Definition(_)))
+            .then_some(offset + head.size() as u64)
     }
 
     /// Whether each topic of the index has messages and its first entry is the topic's definition: the reference
     /// readers refuse a bag where a full disk left it otherwise.
     fn is_indexed_as_recorded(&self) -> bool {
         self.cursor().filter(|record| record.message.is_none()).all(|record| {
-            let bytes = &self.bytes[usize_of(record.at)..usize_of(record.end)];
-            let Some(header) = header_of(bytes).filter(|header| header.op == op::INDEX) else { return true };
-            let len = bytes.first_chunk().map_or(0, |len| u32::from_le_bytes(*len) as usize);
-            let first = bytes.get(8 + len..).and_then(|entries| index_entries(entries).first());
-            header.count.is_some_and(|count| count > 0)
+            let Some(Record { header: Header::Index(index), data }) = self.wire_record(&record) else {
+                return true;
+            };
+            let first = IndexEntry::all_of(data).first();
+            index.count.get() > 0
                 && first.is_some_and(|entry| self.end_of_definition(entry.pos.get()).is_some())
         })
     }

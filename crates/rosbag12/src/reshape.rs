@@ -11,7 +11,7 @@ use crate::error::BagError;
 use crate::index::Record;
 use crate::output::Output;
 use crate::reader::BagReader;
-use crate::wire::op;
+use crate::wire::{Header, known_op};
 
 /// Writes the part of `bag` that `select` names, as a bag of its own.
 ///
@@ -24,9 +24,9 @@ pub(crate) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Re
     if let Some(start) = select.start.filter(|_| select.latched) {
         let wanted: Vec<bool> = bag.topics().iter().map(|topic| select.keeps_latched(topic)).collect();
         bag.cursor().messages(u64::MAX, |at, message| {
-            if wanted[message.connection as usize] && message.time < start {
-                let place = latched.entry(message.connection).or_insert((message.time, at));
-                *place = (*place).max((message.time, at));
+            if wanted[message.connection as usize] && message.time() < start {
+                let place = latched.entry(message.connection).or_insert((message.time(), at));
+                *place = (*place).max((message.time(), at));
             }
         });
     }
@@ -37,7 +37,7 @@ pub(crate) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Re
             continue;
         };
         let is_latched = latched.get(&message.connection).is_some_and(|(_, at)| *at == record.at);
-        if kept[message.connection as usize] && (select.keeps_time(message.time) || is_latched) {
+        if kept[message.connection as usize] && (select.keeps_time(message.time()) || is_latched) {
             output.message(0, &record, message);
         }
     }
@@ -47,13 +47,15 @@ pub(crate) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Re
 }
 
 /// Keeps records that are no messages: all of unknown kinds, definitions of topics that are kept.
-fn keep_other<'a>(bag: &'a BagReader, output: &mut Output<'a>, record: &Record, kept: &[bool]) {
-    let bytes = &bag.bytes[crate::reader::usize_of(record.at)..crate::reader::usize_of(record.end)];
-    let Some(header) = crate::output::header_of(bytes) else { return };
-    let name = |part: Option<&'a [u8]>| part.unwrap_or_default();
-    let number = bag.walk.tables.number(name(header.topic), name(header.ty), name(header.md5));
-    let wanted = number.is_none_or(|number| kept[number as usize]);
-    if header.op != op::DEFINITION || wanted {
+fn keep_other(bag: &BagReader, output: &mut Output<'_>, record: &Record, kept: &[bool]) {
+    let is_wanted = match bag.wire_record(record).map(|record| record.header) {
+        Some(Header::Definition(definition)) => {
+            let number = bag.walk.tables.number(definition.topic, definition.ty, definition.md5);
+            number.is_none_or(|number| kept[number as usize])
+        }
+        _ => true,
+    };
+    if is_wanted {
         output.other(0, record);
     }
 }
@@ -68,18 +70,18 @@ pub(crate) fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> R
     let mut orders: Vec<_> = logs.iter().map(|log| log.places(&Select::all())).collect();
     let mut heap = BinaryHeap::new();
     for (source, order) in orders.iter_mut().enumerate() {
-        heap.extend(order.next().map(|place| Reverse((place.time, source, place.offset, place.topic))));
+        heap.extend(order.next().map(|place| Reverse((place.time, source, place.offset))));
     }
     let mut output = Output::new(logs);
-    while let Some(Reverse((time, source, offset, topic))) = heap.pop() {
+    while let Some(Reverse((_, source, offset))) = heap.pop() {
         let next = orders[source].next();
-        heap.extend(next.map(|place| Reverse((place.time, source, place.offset, place.topic))));
-        let (record, message) = logs[source].message_at(offset, topic, time);
+        heap.extend(next.map(|place| Reverse((place.time, source, place.offset))));
+        let (record, message) = logs[source].message_at(offset);
         output.message(source, &record, &message);
     }
     let unknown: u64 = logs
         .iter()
-        .map(|log| (0..=255u8).filter(|op| !(1..=4).contains(op)).map(|op| log.records_of(op)).sum::<u64>())
+        .map(|log| (0..=255u8).filter(|op| !known_op(*op)).map(|op| log.records_of(op)).sum::<u64>())
         .sum();
     let (records, topics) = (output.records, output.topics());
     let bytes = output.write(out)?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::named::Named;
 use crate::tables::Tally;
-use crate::wire::index_entries;
+use crate::wire::IndexEntry;
 
 /// Sections that a file may have.
 pub(crate) const MAX_SECTIONS: usize = 65_536;
@@ -107,7 +107,7 @@ impl Section {
     pub(crate) fn index_record(&mut self, at: u64, topic: &[u8], data: &[u8]) {
         self.first_index_at.get_or_insert(at);
         let mut entries = Tally::default();
-        for entry in index_entries(data) {
+        for entry in IndexEntry::all_of(data) {
             entries.add(entry.sec.get(), entry.nsec.get(), self.meant(entry.pos.get()));
         }
         self.records.push(IndexRecord { topic: topic.to_vec(), entries });

@@ -4,6 +4,15 @@
 //! eight bytes of time needs no parsing: that is what makes a scan fast.
 
 use std::collections::HashMap;
+use std::mem::offset_of;
+
+use rovelog_core::wire::{U32Le, U64Le};
+use zerocopy::FromBytes;
+
+use crate::wire::{Data, Header, OldStamp, RecordHead};
+
+/// Bytes of a number of 32 bits.
+const LEN: usize = size_of::<U32Le>();
 
 /// What the records with one header have in common, times left out.
 #[derive(Debug)]
@@ -32,9 +41,9 @@ impl Shape {
         let template = &*self.template;
         let Some(bytes) = bytes.get(..template.len()) else { return false };
         // The end differs most often: there stand topic and type.
-        bytes[high + 4..] == template[high + 4..]
+        bytes[high + LEN..] == template[high + LEN..]
             && bytes[..low] == template[..low]
-            && bytes[low + 4..high] == template[low + 4..high]
+            && bytes[low + LEN..high] == template[low + LEN..high]
     }
 }
 
@@ -152,31 +161,59 @@ impl Shapes {
 impl Shape {
     #[inline]
     fn read(&self, number: u32, bytes: &[u8]) -> Option<Matched> {
-        let u32_at = |at: usize| bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+        let number_at = |at: usize| number_at(bytes, at);
         let template = self.template.len();
-        let len = u32_at(template)? as usize;
-        let head = template + 4;
+        let len = number_at(template)? as usize;
+        let head = template + LEN;
         if bytes.len() - head < len {
             return None;
         }
-        Some(Matched { shape: number, sec: u32_at(self.sec_at)?, nsec: u32_at(self.nsec_at)?, head, len })
+        Some(Matched {
+            shape: number,
+            sec: number_at(self.sec_at)?,
+            nsec: number_at(self.nsec_at)?,
+            head,
+            len,
+        })
     }
+}
+
+/// The number at an offset.
+#[inline]
+fn number_at(bytes: &[u8], at: usize) -> Option<u32> {
+    U32Le::ref_from_prefix(bytes.get(at..)?).ok().map(|(number, _)| number.get())
 }
 
 /// Where the time stands in a record, and how long it is up to the length of its data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
-    pub(crate) len: usize,
-    pub(crate) sec_at: usize,
-    pub(crate) nsec_at: usize,
+    len: usize,
+    sec_at: usize,
+    nsec_at: usize,
 }
 
 impl Head {
+    /// Of the message at the start of `bytes`, with what its header says.
+    pub(crate) fn of(bytes: &[u8]) -> Option<(Self, Data<'_>)> {
+        let head = RecordHead::read(bytes)?;
+        let Header::Data(data) = Header::read(head.header)? else { return None };
+        let place = |number: &U32Le| std::ptr::from_ref(number) as usize - bytes.as_ptr() as usize;
+        let (sec_at, nsec_at) = (place(data.sec), place(data.nsec));
+        Some((Self { len: head.size() - LEN, sec_at, nsec_at }, data))
+    }
+
+    /// Of a message of an old version behind its lines of text.
+    pub(crate) fn old(lines: usize) -> Self {
+        let [len, sec_at, nsec_at] =
+            [offset_of!(OldStamp, data_len), offset_of!(OldStamp, sec), offset_of!(OldStamp, nsec)];
+        Self { len: lines + len, sec_at: lines + sec_at, nsec_at: lines + nsec_at }
+    }
+
     fn zeroed(self, bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
         out.clear();
         out.extend_from_slice(bytes.get(..self.len)?);
-        out.get_mut(self.sec_at..self.sec_at + 4)?.fill(0);
-        out.get_mut(self.nsec_at..self.nsec_at + 4)?.fill(0);
+        out.get_mut(self.sec_at..self.sec_at + LEN)?.fill(0);
+        out.get_mut(self.nsec_at..self.nsec_at + LEN)?.fill(0);
         Some(())
     }
 }
@@ -184,12 +221,12 @@ impl Head {
 /// A hash of the last 40 bytes of the header that begins at the start of `bytes`: type and topic, as a rule.
 #[inline]
 fn slot(bytes: &[u8]) -> Option<usize> {
-    let len = u32::from_le_bytes(*bytes.first_chunk()?);
-    let end = usize::try_from(len).ok()?.checked_add(4)?;
-    let header = bytes.get(4..end)?;
+    let (len, rest) = U32Le::ref_from_prefix(bytes).ok()?;
+    let len = len.get();
+    let header = rest.get(..usize::try_from(len).ok()?)?;
     let mut hash = u64::from(len).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for word in header.rchunks_exact(8).take(5) {
-        let word = word.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        let word = U64Le::ref_from_bytes(word).map_or(0, |word| word.get());
         hash = (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
     usize::try_from(hash >> 54).ok()
@@ -198,26 +235,22 @@ fn slot(bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::header::HeaderRef;
-    use crate::wire::{Data, Header};
 
     fn record(topic: &str, sec: u32) -> Vec<u8> {
         let header = Header::Data(Data {
-            topic: topic.into(),
-            md5: b"*".to_vec(),
-            ty: b"a/B".to_vec(),
-            sec,
-            nsec: 7,
+            topic: topic.as_bytes(),
+            md5: b"*",
+            ty: b"a/B",
+            sec: &U32Le::new(sec),
+            nsec: &U32Le::new(7),
             latching: None,
             callerid: None,
         });
-        [header.to_head(2).to_bytes(), b"hi".to_vec()].concat()
+        [header.to_head(2), b"hi".to_vec()].concat()
     }
 
     fn head(record: &[u8]) -> Head {
-        let len = record.len() - 6;
-        let header = HeaderRef::parse(&record[4..len]).unwrap();
-        Head { len, sec_at: 4 + header.sec.unwrap().1, nsec_at: 4 + header.nsec.unwrap().1 }
+        Head::of(record).unwrap().0
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::frame::Walk;
 use crate::sections::{IndexState, Section};
 use crate::tables::{Connection, text_of};
 use crate::version::Version;
-use crate::wire::op;
+use crate::wire::{BagHeader, Data, Definition, Index};
 
 /// By connection: latched messages, and messages by publisher.
 type Publishers = BTreeMap<u32, (u64, BTreeMap<String, u64>)>;
@@ -209,10 +209,10 @@ impl Walk {
 /// The word for a kind of record.
 fn op_name(number: u8) -> String {
     match number {
-        op::DEFINITION => "definition".to_owned(),
-        op::DATA => "message".to_owned(),
-        op::BAG_HEADER => "bag_header".to_owned(),
-        op::INDEX => "index".to_owned(),
+        Definition::OP => "definition".to_owned(),
+        Data::OP => "message".to_owned(),
+        BagHeader::OP => "bag_header".to_owned(),
+        Index::OP => "index".to_owned(),
         number => format!("op_{number}"),
     }
 }

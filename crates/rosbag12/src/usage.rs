@@ -4,10 +4,9 @@ use rovelog_core::LogReader as _;
 use rovelog_core::TopicId;
 use rovelog_core::usage::{Usage, UsageTally};
 
-use crate::output::header_of;
 use crate::reader::BagReader;
 use crate::recover::Part;
-use crate::wire::op;
+use crate::wire::Header;
 
 pub(crate) fn usage(bag: &BagReader) -> Vec<Usage> {
     let mut tally = UsageTally::default();
@@ -21,17 +20,13 @@ pub(crate) fn usage(bag: &BagReader) -> Vec<Usage> {
             tally.add("message", Some(TopicId(message.connection)), bytes);
             continue;
         }
-        let header = usize::try_from(record.at).ok().and_then(|at| header_of(bag.bytes.get(at..)?));
-        tally.add(header.map_or("other record", |header| name(header.op)), None, bytes);
+        let kind = match bag.wire_record(&record).map(|record| record.header) {
+            Some(Header::Definition(_)) => "definition",
+            Some(Header::BagHeader(_)) => "bag header",
+            Some(Header::Index(_)) => "index",
+            _ => "other record",
+        };
+        tally.add(kind, None, bytes);
     }
     tally.finish(bag.info().size)
-}
-
-fn name(op: u8) -> &'static str {
-    match op {
-        op::DEFINITION => "definition",
-        op::BAG_HEADER => "bag header",
-        op::INDEX => "index",
-        _ => "other record",
-    }
 }

@@ -1,14 +1,14 @@
-//! The bytes of a V1.2 bag, declared in the specification's order ("Bags/Format/1.2" of the ROS wiki).
+//! The bytes of a bag, declared in the specification's order ("Bags/Format/1.2" of the ROS wiki).
 //!
-//! Everything here reads and writes through `binrw`. Payloads are no fields: they lie beside their record.
-//! [`crate::header`] has the same header as a borrowed view; a test holds the two to each other.
+//! A record is a [`RecordHead`], whose header is a sequence of [`Field`]s, and the data behind it. [`Header`] says what the
+//! fields of each kind of record mean. Everything is read in place, without a copy, and written by the same declarations.
 
-use std::io::Cursor;
+use std::io::{Cursor, ErrorKind, Read, Seek, SeekFrom};
 
 use binrw::{BinRead, BinResult, BinWrite, Endian, binrw};
-use rovelog_core::wire::{U32Le, U64Le};
+use rovelog_core::wire::{U32Le, U64Le, counted};
 use rovelog_core::{FormatInfo, Signature};
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The format, as the version lines tell it from others.
 pub(crate) const INFO: FormatInfo = FormatInfo {
@@ -22,237 +22,369 @@ pub(crate) const INFO: FormatInfo = FormatInfo {
 /// "Format": the version line of the bags that this crate writes.
 pub const VERSION_LINE: &[u8; 16] = b"#ROSRECORD V1.2\n";
 
-/// "Header format": the field that says what kind of record it is.
-pub mod op {
-    /// Message definition.
-    pub const DEFINITION: u8 = 1;
-    /// Message data.
-    pub const DATA: u8 = 2;
-    /// Bag header, ROS 0.11 and later.
-    pub const BAG_HEADER: u8 = 3;
-    /// Index data, ROS 0.11 and later.
-    pub const INDEX: u8 = 4;
-}
-
-/// The names of the header fields.
-pub mod name {
-    #![expect(missing_docs, reason = "the names say it")]
-    pub const OP: &str = "op";
-    pub const TOPIC: &str = "topic";
-    pub const MD5: &str = "md5";
-    pub const TYPE: &str = "type";
-    pub const DEF: &str = "def";
-    pub const SEC: &str = "sec";
-    pub const NSEC: &str = "nsec";
-    /// Not in the specification: `1` on messages of a latching publisher, with `callerid`.
-    pub const LATCHING: &str = "latching";
-    pub const CALLERID: &str = "callerid";
-    pub const INDEX_POS: &str = "index_pos";
-    pub const VER: &str = "ver";
-    pub const COUNT: &str = "count";
-}
-
 /// "The bag header record is padded out by filling data with ASCII space characters": header and data
 /// together have so many bytes, so that the first record behind it begins at 4120.
 pub const BAG_HEADER_SIZE: u32 = 4096;
 
-/// `<field_len><field_name>=<field_value>`.
+/// Fields of one header that are read.
+pub(crate) const MAX_FIELDS: u32 = 256;
+
+/// `<header_len><header><data_len>`; the data follow.
 #[binrw]
 #[brw(little)]
-#[br(import(left: u64))]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeaderField {
-    /// Length of name, `=` and value.
-    #[br(temp, assert(u64::from(len) <= left.saturating_sub(4), "a field of {len} bytes where {left} are left"))]
-    #[bw(calc = u32::try_from(text.len()).unwrap_or(u32::MAX))]
-    len: u32,
-    /// Name, `=`, value.
-    #[br(count = len, assert(is_named(&text), "a field without a printable name"))]
-    pub text: Vec<u8>,
-}
-
-/// "Field names can contain any printable ASCII character (0x20 - 0x7e), except = (0x3d)."
-pub(crate) fn is_named(text: &[u8]) -> bool {
-    let name = text.iter().position(|byte| *byte == b'=').map_or(&[][..], |end| &text[..end]);
-    !name.is_empty() && name.iter().all(|byte| (0x20..=0x7e).contains(byte))
-}
-
-impl HeaderField {
-    /// A field.
-    pub fn new(name: &str, value: &[u8]) -> Self {
-        Self { text: [name.as_bytes(), b"=", value].concat() }
-    }
-
-    /// Its name, up to the first `=`.
-    pub fn name(&self) -> &[u8] {
-        self.text.split(|byte| *byte == b'=').next().unwrap_or_default()
-    }
-
-    /// Its value, behind the first `=`.
-    pub fn value(&self) -> &[u8] {
-        self.text.get(self.name().len() + 1..).unwrap_or_default()
-    }
-}
-
-/// `<header_len><header><data_len>`; the data follows.
-#[binrw]
-#[brw(little)]
-#[br(import(left: u64))]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordHead {
-    #[br(temp, assert(u64::from(header_len) <= left.saturating_sub(8), "a header of {header_len} bytes"))]
-    #[bw(calc = fields.iter().map(|field| 4 + u32::try_from(field.text.len()).unwrap_or(u32::MAX - 4)).sum())]
+#[br(import(all: &'a [u8]))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordHead<'a> {
+    #[br(temp)]
+    #[bw(try_calc = u32::try_from(header.len()))]
     header_len: u32,
-    /// "Header fields may appear in any order."
-    #[br(parse_with = tiled, args(header_len))]
-    pub fields: Vec<HeaderField>,
-    /// Length of the data that follows.
+    /// [`Field`]s that fill it.
+    #[br(parse_with = counted, args(all, header_len.into()))]
+    pub header: &'a [u8],
+    /// Length of the data that follow.
     pub data_len: u32,
 }
 
-/// Fields that fill the header exactly.
-#[binrw::parser(reader, endian)]
-fn tiled(header_len: u32) -> BinResult<Vec<HeaderField>> {
-    let mut left = u64::from(header_len);
-    let mut fields = Vec::new();
-    while left > 0 {
-        let field = HeaderField::read_options(reader, endian, (left,))?;
-        left -= 4 + field.text.len() as u64;
-        fields.push(field);
-    }
-    Ok(fields)
-}
-
-impl RecordHead {
-    /// Reads the head of the record that begins at the start of `bytes`.
-    ///
-    /// # Errors
-    /// Where it is cut or its fields do not fill its header.
-    pub fn from_bytes(bytes: &[u8]) -> BinResult<Self> {
-        Self::read_args(&mut Cursor::new(bytes), (bytes.len() as u64,))
+impl<'a> RecordHead<'a> {
+    /// Reads the head of the record at the start of `bytes`; `None` if they end before it does.
+    #[inline]
+    pub fn read(bytes: &'a [u8]) -> Option<Self> {
+        Self::read_args(&mut Cursor::new(bytes), (bytes,)).ok()
     }
 
-    /// Its bytes.
-    #[expect(clippy::missing_panics_doc, reason = "a vector takes all bytes")]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Cursor::new(Vec::new());
-        self.write(&mut out).expect("a vector takes all bytes");
-        out.into_inner()
-    }
-
-    /// The value of a field; the last one where it is there twice.
-    pub fn value(&self, name: &str) -> Option<&[u8]> {
-        self.fields.iter().rev().find(|field| field.name() == name.as_bytes()).map(HeaderField::value)
-    }
-
-    /// What the header means; `None` where a required field is missing or of another width.
-    pub fn typed(&self) -> Option<Header> {
-        let text = |name| self.value(name).map(<[u8]>::to_vec);
-        let number = |name| fixed::<U32Le>(self.value(name)?).map(U32Le::get);
-        let [op] = *self.value(name::OP)? else { return None };
-        Some(match op {
-            op::DEFINITION => Header::Definition(Definition {
-                topic: text(name::TOPIC)?,
-                md5: text(name::MD5)?,
-                ty: text(name::TYPE)?,
-                def: text(name::DEF)?,
-            }),
-            op::DATA => Header::Data(Data {
-                topic: text(name::TOPIC)?,
-                md5: text(name::MD5)?,
-                ty: text(name::TYPE)?,
-                sec: number(name::SEC)?,
-                nsec: number(name::NSEC)?,
-                latching: text(name::LATCHING),
-                callerid: text(name::CALLERID),
-            }),
-            op::BAG_HEADER => Header::BagHeader(BagHeader {
-                index_pos: fixed::<U64Le>(self.value(name::INDEX_POS)?)?.get(),
-            }),
-            op::INDEX => Header::Index(Index {
-                topic: text(name::TOPIC)?,
-                ty: text(name::TYPE),
-                ver: number(name::VER)?,
-                count: number(name::COUNT)?,
-            }),
-            op => Header::Unknown(op),
-        })
+    /// Returns its length in bytes.
+    #[inline]
+    pub fn size(&self) -> usize {
+        2 * size_of::<U32Le>() + self.header.len()
     }
 }
 
-/// A value of fixed width.
-fn fixed<T: for<'a> BinRead<Args<'a> = ()>>(value: &[u8]) -> Option<T> {
-    let mut cursor = Cursor::new(value);
-    let read = T::read_options(&mut cursor, Endian::Little, ()).ok()?;
-    (cursor.position() == value.len() as u64).then_some(read)
-}
-
-/// What a header says, by its op.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Header {
-    /// op 1.
-    Definition(Definition),
-    /// op 2.
-    Data(Data),
-    /// op 3.
-    BagHeader(BagHeader),
-    /// op 4.
-    Index(Index),
-    /// Any other op.
-    Unknown(u8),
-}
-
-/// op 1: "Includes full text of message definition and is not followed by actual message data".
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Definition {
-    /// Topic on which the message arrived.
-    pub topic: Vec<u8>,
-    /// md5 sum of the message type: 32 characters, or `*`.
-    pub md5: Vec<u8>,
-    /// Message type.
-    pub ty: Vec<u8>,
-    /// Full text of the message definition, produced by gendeps.
-    pub def: Vec<u8>,
-}
-
-/// op 2: "followed by actual message data (which can be zero-length)".
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Data {
-    /// Topic on which the message arrived.
-    pub topic: Vec<u8>,
-    /// md5 sum of the message type.
-    pub md5: Vec<u8>,
-    /// Message type.
-    pub ty: Vec<u8>,
-    /// Time at which the message was received, seconds.
-    pub sec: u32,
-    /// The same, nanoseconds.
-    pub nsec: u32,
-    /// `1` on messages of a latching publisher since January 2010.
-    pub latching: Option<Vec<u8>>,
-    /// The node that published a latched message.
-    pub callerid: Option<Vec<u8>>,
-}
-
-/// op 3: "Stores information about the entire file".
+/// `<field_len><field_name>=<field_value>`.
+#[binrw]
+#[brw(little)]
+#[br(import(all: &'a [u8]))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BagHeader {
-    /// Offset of the first index data record, from the start of the section.
-    pub index_pos: u64,
+pub struct Field<'a> {
+    /// Length of name, `=` and value.
+    #[br(temp)]
+    #[bw(try_calc = u32::try_from(name.len() + 1 + value.len()))]
+    len: u32,
+    /// "Any printable ASCII character (0x20 - 0x7e), except = (0x3d)", at least one.
+    #[br(parse_with = name, args(all, len))]
+    pub name: &'a [u8],
+    /// Everything behind the first `=`.
+    #[brw(magic = b'=')]
+    #[br(parse_with = counted, args(all, u64::from(len) - name.len() as u64 - 1))]
+    pub value: &'a [u8],
 }
 
-/// op 4: "Version 0 of the bag index stores one index data record per topic."
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Index {
-    /// Topic on which the messages arrived.
-    pub topic: Vec<u8>,
-    /// Message type; recorders of December 2009 left it out.
-    pub ty: Option<Vec<u8>>,
-    /// Index data version: 0.
-    pub ver: u32,
-    /// Number of messages on the topic in the bag file.
-    pub count: u32,
+/// Reads the name of a field of `len` bytes.
+#[inline]
+fn name<'a, R: Read + Seek>(
+    reader: &mut R,
+    endian: Endian,
+    (all, len): (&'a [u8], u32),
+) -> BinResult<&'a [u8]> {
+    let at = reader.stream_position()?;
+    let text = counted(reader, endian, (all, len.into()))?;
+    let name = text.iter().position(|byte| *byte == b'=').map(|end| &text[..end]);
+    let name = name.filter(|name| is_name(name));
+    let name = name.ok_or_else(|| binrw::Error::Io(ErrorKind::InvalidData.into()))?;
+    reader.seek(SeekFrom::Start(at + name.len() as u64))?;
+    Ok(name)
+}
+
+/// Whether a field may have this name.
+pub(crate) fn is_name(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().all(|byte| (0x20..=0x7e).contains(byte))
+}
+
+/// Returns the head of a record with these fields, as it is stored.
+///
+/// # Panics
+/// Panics if a field or all of them together have 4 GiB or more.
+pub fn head_of(fields: &[Field<'_>], data_len: u32) -> Vec<u8> {
+    let mut header = Cursor::new(Vec::new());
+    let mut head = Cursor::new(Vec::new());
+    let written = fields.iter().try_for_each(|field| field.write(&mut header));
+    let written = written.and_then(|()| RecordHead { header: header.get_ref(), data_len }.write(&mut head));
+    written.expect("lengths have 32 bits");
+    head.into_inner()
+}
+
+/// Declares the names of the header fields.
+macro_rules! names {
+    ($($name:ident = $text:literal,)*) => {
+        /// The names of the header fields that have a meaning.
+        #[derive(Clone, Copy)]
+        enum Name { $($name,)* }
+
+        impl Name {
+            const COUNT: usize = [$(Self::$name),*].len();
+
+            #[inline]
+            fn of(text: &[u8]) -> Option<Self> {
+                match text {
+                    $($text => Some(Self::$name),)*
+                    _ => None,
+                }
+            }
+
+            const fn text(self) -> &'static [u8] {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+names! {
+    Op = b"op",
+    Topic = b"topic",
+    Md5 = b"md5",
+    Type = b"type",
+    Def = b"def",
+    Sec = b"sec",
+    Nsec = b"nsec",
+    Latching = b"latching",
+    CallerId = b"callerid",
+    IndexPos = b"index_pos",
+    Ver = b"ver",
+    Count = b"count",
+}
+
+/// The fields of a header, by name.
+#[derive(Clone, Copy)]
+pub(crate) struct Fields<'a> {
+    /// "Header fields may appear in any order." Of a field that is repeated the last value.
+    values: [Option<&'a [u8]>; Name::COUNT],
+    /// Fields that are there a second time.
+    pub(crate) repeated: u32,
+    /// Fields of other names.
+    pub(crate) unknown: u32,
+}
+
+impl<'a> Fields<'a> {
+    /// Reads the fields of a header; `None` if they do not fill it, or are too many.
+    pub(crate) fn read(header: &'a [u8]) -> Option<Self> {
+        let mut found = Self { values: [None; Name::COUNT], repeated: 0, unknown: 0 };
+        let mut reader = Cursor::new(header);
+        for _ in 0..MAX_FIELDS {
+            if reader.position() == header.len() as u64 {
+                return Some(found);
+            }
+            let field = Field::read_args(&mut reader, (header,)).ok()?;
+            match Name::of(field.name) {
+                Some(name) => {
+                    let before = found.values[name as usize].replace(field.value);
+                    found.repeated += u32::from(before.is_some());
+                }
+                None => found.unknown += 1,
+            }
+        }
+        (reader.position() == header.len() as u64).then_some(found)
+    }
+
+    fn get<T: Value<'a>>(&self, name: Name) -> Option<T> {
+        T::read(self.values[name as usize])
+    }
+}
+
+/// The value of a header field.
+trait Value<'a>: Sized {
+    /// `None` if the value has another width, or is missing and must not be.
+    fn read(value: Option<&'a [u8]>) -> Option<Self>;
+
+    fn stored(&self) -> Option<&[u8]>;
+}
+
+impl<'a> Value<'a> for &'a [u8] {
+    fn read(value: Option<&'a [u8]>) -> Option<Self> {
+        value
+    }
+
+    fn stored(&self) -> Option<&[u8]> {
+        Some(self)
+    }
+}
+
+impl<'a> Value<'a> for Option<&'a [u8]> {
+    fn read(value: Option<&'a [u8]>) -> Option<Self> {
+        Some(value)
+    }
+
+    fn stored(&self) -> Option<&[u8]> {
+        *self
+    }
+}
+
+/// A number is where it is stored, so that its place is known.
+impl<'a, T: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned> Value<'a> for &'a T {
+    fn read(value: Option<&'a [u8]>) -> Option<Self> {
+        T::ref_from_bytes(value?).ok()
+    }
+
+    fn stored(&self) -> Option<&[u8]> {
+        Some(self.as_bytes())
+    }
+}
+
+/// Declares the headers of all kinds of records: the op, and each field by its name.
+macro_rules! headers {
+    ($($(#[$doc:meta])* $op:literal $kind:ident {
+        $($(#[$field_doc:meta])* $field:ident: $ty:ty = $name:ident,)*
+    })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub struct $kind<'a> { $($(#[$field_doc])* pub $field: $ty,)* }
+
+            impl $kind<'_> {
+                /// The field `op` of its records.
+                pub const OP: u8 = $op;
+            }
+        )*
+
+        /// What a header says, by its op.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Header<'a> {
+            $($(#[$doc])* $kind($kind<'a>),)*
+            /// Any other op.
+            Unknown(u8),
+        }
+
+        /// Whether records of this op have a meaning.
+        pub(crate) fn known_op(op: u8) -> bool {
+            [$($op),*].contains(&op)
+        }
+
+        impl<'a> Header<'a> {
+            /// What the fields say; `None` if the op is missing, or a field that it requires is missing or of another
+            /// width.
+            pub(crate) fn of(fields: &Fields<'a>) -> Option<Self> {
+                Some(match *fields.get::<&u8>(Name::Op)? {
+                    $($op => Self::$kind($kind { $($field: fields.get(Name::$name)?,)* }),)*
+                    op => Self::Unknown(op),
+                })
+            }
+
+            /// Its op.
+            pub fn op(&self) -> u8 {
+                match self {
+                    $(Self::$kind(_) => $op,)*
+                    Self::Unknown(op) => *op,
+                }
+            }
+
+            /// Its fields in the byte order of their names, as recorders wrote them.
+            fn write<T>(&self, write: impl FnOnce(&[Field<'_>]) -> T) -> T {
+                let op = self.op();
+                let mut fields = vec![Field { name: Name::Op.text(), value: std::slice::from_ref(&op) }];
+                match self {
+                    $(Self::$kind(header) => {
+                        $(if let Some(value) = header.$field.stored() {
+                            fields.push(Field { name: Name::$name.text(), value });
+                        })*
+                    })*
+                    Self::Unknown(_) => {}
+                }
+                fields.sort_by_key(|field| field.name);
+                write(&fields)
+            }
+        }
+    };
+}
+
+headers! {
+    /// "Includes full text of message definition and is not followed by actual message data".
+    1 Definition {
+        /// Topic on which the message arrived.
+        topic: &'a [u8] = Topic,
+        /// md5 sum of the message type: 32 characters, or `*`.
+        md5: &'a [u8] = Md5,
+        /// Message type.
+        ty: &'a [u8] = Type,
+        /// Full text of the message definition, produced by gendeps.
+        def: &'a [u8] = Def,
+    }
+
+    /// "Followed by actual message data (which can be zero-length)".
+    2 Data {
+        /// Topic on which the message arrived.
+        topic: &'a [u8] = Topic,
+        /// md5 sum of the message type.
+        md5: &'a [u8] = Md5,
+        /// Message type.
+        ty: &'a [u8] = Type,
+        /// Time at which the message was received, seconds.
+        sec: &'a U32Le = Sec,
+        /// The same, nanoseconds.
+        nsec: &'a U32Le = Nsec,
+        /// Not in the specification: `1` on messages of a latching publisher since January 2010.
+        latching: Option<&'a [u8]> = Latching,
+        /// Not in the specification: the node that published a latched message.
+        callerid: Option<&'a [u8]> = CallerId,
+    }
+
+    /// "Stores information about the entire file"; ROS 0.11 and later.
+    3 BagHeader {
+        /// Offset of the first index data record, from the start of the section.
+        index_pos: &'a U64Le = IndexPos,
+    }
+
+    /// "Version 0 of the bag index stores one index data record per topic"; ROS 0.11 and later. [`IndexEntry`]s follow.
+    4 Index {
+        /// Topic on which the messages arrived.
+        topic: &'a [u8] = Topic,
+        /// Message type; recorders of December 2009 left it out.
+        ty: Option<&'a [u8]> = Type,
+        /// Index data version: 0.
+        ver: &'a U32Le = Ver,
+        /// Number of messages on the topic in the bag file.
+        count: &'a U32Le = Count,
+    }
+}
+
+impl<'a> Header<'a> {
+    /// Reads a header, without the lengths around it. `None` if its fields do not fill it, a name is not printable, the
+    /// op is missing, or a field that the op requires is missing or of another width.
+    pub fn read(header: &'a [u8]) -> Option<Self> {
+        Self::of(&Fields::read(header)?)
+    }
+
+    /// Returns the head of a record with this header, as it is stored.
+    ///
+    /// # Panics
+    /// As [`head_of`].
+    pub fn to_head(&self, data_len: u32) -> Vec<u8> {
+        self.write(|fields| head_of(fields, data_len))
+    }
+
+    /// The topic that it names.
+    pub(crate) fn topic(&self) -> Option<&'a [u8]> {
+        match self {
+            Self::Definition(Definition { topic, .. })
+            | Self::Data(Data { topic, .. })
+            | Self::Index(Index { topic, .. }) => Some(topic),
+            Self::BagHeader(_) | Self::Unknown(_) => None,
+        }
+    }
+}
+
+/// A whole record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record<'a> {
+    pub(crate) header: Header<'a>,
+    pub(crate) data: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// Reads the record at the start of `bytes`; `None` if none is there, or not all of it.
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
+        let head = RecordHead::read(bytes)?;
+        let data = bytes.get(head.size()..)?.get(..head.data_len as usize)?;
+        Some(Self { header: Header::read(head.header)?, data })
+    }
 }
 
 rovelog_core::fixed! {
@@ -265,66 +397,41 @@ rovelog_core::fixed! {
         /// Offset of the record, from the start of the section. The topic's first entry points at its definition.
         pub pos: U64Le,
     }
+
+    /// V1.1 and before: what is between the lines of text in front of a message and its data.
+    pub struct OldStamp[12] {
+        /// Time at which the message was received, seconds.
+        pub sec: U32Le,
+        /// The same, nanoseconds.
+        pub nsec: U32Le,
+        /// Length of the data that follow.
+        pub data_len: U32Le,
+    }
+
+    /// What the head of a record begins with.
+    pub struct RecordStart[8] {
+        /// Length of the header.
+        pub header_len: U32Le,
+        /// Length of its first field.
+        pub field_len: U32Le,
+    }
 }
 
-/// The entries of an index record; what is left over at the end is none.
-pub(crate) fn index_entries(data: &[u8]) -> &[IndexEntry] {
-    let whole = data.len() - data.len() % size_of::<IndexEntry>();
-    <[IndexEntry]>::ref_from_bytes(&data[..whole]).unwrap_or_default()
-}
-
-impl Header {
-    /// The head of a record with this header: fields in the byte order of their names, as recorders wrote them.
-    pub fn to_head(&self, data_len: u32) -> RecordHead {
-        let mut fields: Vec<(&str, Vec<u8>)> = Vec::new();
-        match self {
-            Self::Definition(d) => fields.extend([
-                (name::OP, vec![op::DEFINITION]),
-                (name::TOPIC, d.topic.clone()),
-                (name::MD5, d.md5.clone()),
-                (name::TYPE, d.ty.clone()),
-                (name::DEF, d.def.clone()),
-            ]),
-            Self::Data(d) => {
-                fields.extend([
-                    (name::OP, vec![op::DATA]),
-                    (name::TOPIC, d.topic.clone()),
-                    (name::MD5, d.md5.clone()),
-                    (name::TYPE, d.ty.clone()),
-                    (name::SEC, d.sec.to_le_bytes().to_vec()),
-                    (name::NSEC, d.nsec.to_le_bytes().to_vec()),
-                ]);
-                fields.extend(d.latching.iter().map(|value| (name::LATCHING, value.clone())));
-                fields.extend(d.callerid.iter().map(|value| (name::CALLERID, value.clone())));
-            }
-            Self::BagHeader(b) => fields.extend([
-                (name::OP, vec![op::BAG_HEADER]),
-                (name::INDEX_POS, b.index_pos.to_le_bytes().to_vec()),
-            ]),
-            Self::Index(i) => {
-                fields.extend([
-                    (name::OP, vec![op::INDEX]),
-                    (name::TOPIC, i.topic.clone()),
-                    (name::VER, i.ver.to_le_bytes().to_vec()),
-                    (name::COUNT, i.count.to_le_bytes().to_vec()),
-                ]);
-                fields.extend(i.ty.iter().map(|value| (name::TYPE, value.clone())));
-            }
-            Self::Unknown(op) => fields.push((name::OP, vec![*op])),
-        }
-        fields.sort_by_key(|(name, _)| *name);
-        let fields = fields.iter().map(|(name, value)| HeaderField::new(name, value)).collect();
-        RecordHead { fields, data_len }
+impl IndexEntry {
+    /// The entries of an index record; what is left over at the end is none.
+    pub(crate) fn all_of(data: &[u8]) -> &[Self] {
+        let whole = data.len() - data.len() % size_of::<Self>();
+        <[Self]>::ref_from_bytes(&data[..whole]).unwrap_or_default()
     }
 }
 
 /// The bag header record as recorders wrote it: padded with spaces.
-pub fn bag_header_record(index_pos: u64) -> Vec<u8> {
-    let mut head = Header::BagHeader(BagHeader { index_pos }).to_head(0);
-    let header_len: usize = head.fields.iter().map(|field| 4 + field.text.len()).sum();
-    head.data_len = BAG_HEADER_SIZE - u32::try_from(header_len).unwrap_or(BAG_HEADER_SIZE);
-    let mut record = head.to_bytes();
-    record.resize(record.len() + head.data_len as usize, b' ');
+pub(crate) fn bag_header_record(index_pos: u64) -> Vec<u8> {
+    let header = Header::BagHeader(BagHeader { index_pos: &U64Le::new(index_pos) });
+    let len = u32::try_from(header.to_head(0).len() - 2 * size_of::<U32Le>()).unwrap_or(BAG_HEADER_SIZE);
+    let padding = BAG_HEADER_SIZE - len;
+    let mut record = header.to_head(padding);
+    record.resize(record.len() + padding as usize, b' ');
     record
 }
 
@@ -343,29 +450,51 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_typed_and_back() {
+    fn a_header_is_read_as_it_was_written() {
         let data = Header::Data(Data {
-            topic: b"/t".to_vec(),
-            md5: b"*".to_vec(),
-            ty: b"a/B".to_vec(),
-            sec: 1,
-            nsec: 2,
-            latching: Some(b"1".to_vec()),
-            callerid: Some(b"/n".to_vec()),
+            topic: b"/t",
+            md5: b"*",
+            ty: b"a/B",
+            sec: &U32Le::new(1),
+            nsec: &U32Le::new(2),
+            latching: Some(b"1"),
+            callerid: Some(b"/n"),
         });
-        let head = data.to_head(7);
-        let names: Vec<_> =
-            head.fields.iter().map(|f| String::from_utf8_lossy(f.name()).into_owned()).collect();
+        let bytes = data.to_head(7);
+        let head = RecordHead::read(&bytes).unwrap();
+        assert_eq!((Header::read(head.header), head.data_len, head.size()), (Some(data), 7, bytes.len()));
+        let (mut reader, mut names) = (Cursor::new(head.header), Vec::new());
+        while let Ok(field) = Field::read_args(&mut reader, (head.header,)) {
+            names.push(String::from_utf8_lossy(field.name));
+        }
         assert_eq!(names, ["callerid", "latching", "md5", "nsec", "op", "sec", "topic", "type"]);
-        let again = RecordHead::from_bytes(&head.to_bytes()).unwrap();
-        assert_eq!((again.typed(), again.data_len), (Some(data), 7));
+        let fields = Fields::read(head.header).unwrap();
+        assert_eq!((fields.repeated, fields.unknown), (0, 0));
     }
 
     #[test]
     fn fields_must_fill_the_header() {
-        assert!(RecordHead::from_bytes(b"\x09\0\0\0\x04\0\0\0op=\x02!\0\0\0\0").is_err());
-        assert!(RecordHead::from_bytes(b"\xff\xff\xff\xff\x04\0\0\0op=\x02").is_err());
-        assert!(RecordHead::from_bytes(b"\x08\0\0\0\xff\xff\xff\xffop=\x02\0\0\0\0").is_err());
-        assert!(RecordHead::from_bytes(b"\x08\0\0\0\x04\0\0\0op=\x02\0\0\0\0").is_ok());
+        let header = |bytes| RecordHead::read(bytes).and_then(|head| Header::read(head.header));
+        assert_eq!(header(b"\x09\0\0\0\x04\0\0\0op=\x02!\0\0\0\0"), None);
+        assert_eq!(header(b"\xff\xff\xff\xff\x04\0\0\0op=\x02"), None);
+        assert_eq!(header(b"\x08\0\0\0\xff\xff\xff\xffop=\x02\0\0\0\0"), None);
+        assert_eq!(header(b"\x08\0\0\0\x04\0\0\0op=\x02\0\0\0\0"), None);
+        assert_eq!(header(b"\x08\0\0\0\x04\0\0\0op=\x09\0\0\0\0"), Some(Header::Unknown(9)));
+    }
+
+    #[test]
+    fn of_repeated_fields_the_last_one_counts_and_there_are_not_too_many() {
+        let op = |op| Field { name: b"op", value: op };
+        let other = Field { name: b"x", value: b"" };
+        let bytes = head_of(&[op(&[7]), other, other, op(&[9])], 0);
+        let header = RecordHead::read(&bytes).unwrap().header;
+        let fields = Fields::read(header).unwrap();
+        assert_eq!((Header::of(&fields), fields.repeated, fields.unknown), (Some(Header::Unknown(9)), 1, 2));
+        for (count, is_read) in [(255, true), (256, false)] {
+            let mut fields = vec![other; count];
+            fields.push(op(&[9]));
+            let bytes = head_of(&fields, 0);
+            assert_eq!(Header::read(RecordHead::read(&bytes).unwrap().header).is_some(), is_read);
+        }
     }
 }

@@ -12,8 +12,8 @@ use crate::reader::Publisher;
 use crate::tables::text_of;
 use crate::wire::{Data, Definition, Header, Index, IndexEntry, VERSION_LINE, bag_header_record};
 
-/// Bytes of a definition: librosbag refuses bags with fields of more than a million.
-const MAX_DEFINITION: usize = 999_000;
+/// Bytes of a field: librosbag refuses bags with fields of more than a million.
+const MAX_FIELD: usize = 999_000;
 
 /// The index under construction.
 #[derive(Debug, Default)]
@@ -58,8 +58,9 @@ impl IndexBuilder {
                     what: format!("the index of {}", String::from_utf8_lossy(topic)),
                     why: "the topic has more messages than an index can hold",
                 })?;
-            let header = Header::Index(Index { topic: topic.clone(), ty: Some(ty.clone()), ver: 0, count });
-            let head = header.to_head(16 * count).to_bytes();
+            let (ver, number) = (U32Le::new(0), U32Le::new(count));
+            let header = Header::Index(Index { topic, ty: Some(ty), ver: &ver, count: &number });
+            let head = header.to_head(16 * count);
             out.write_all(&head)?;
             out.write_all(entries.as_bytes())?;
             written += head.len() as u64 + 16 * u64::from(count);
@@ -77,9 +78,9 @@ type Key = (Vec<u8>, Vec<u8>, Vec<u8>);
 
 #[derive(Debug)]
 struct Open {
-    definition: Definition,
-    /// Whether its definition stands in the bag.
-    defined: bool,
+    key: Key,
+    /// Its definition, until it stands in the bag.
+    definition: Option<Vec<u8>>,
 }
 
 /// Writes a bag from scratch. Only [`finish`](Self::finish) makes it complete.
@@ -140,13 +141,13 @@ impl<W: Write + Seek> BagWriter<W> {
         definition: &[u8],
     ) -> Result<ConnectionId, BagError> {
         let refuse = |why| Err(BagError::BadRecord { what: format!("topic {}", text_of(topic)), why });
-        if topic.is_empty() || ty.is_empty() {
-            return refuse("topic and type must have names");
+        if topic.is_empty() || ty.is_empty() || topic.len().max(ty.len()) > MAX_FIELD {
+            return refuse("topic and type must have names of at most 999000 bytes");
         }
         if md5.len() != 32 || !md5.iter().all(u8::is_ascii_hexdigit) {
             return refuse("an md5 sum has 32 hexadecimal digits");
         }
-        if definition.len() > MAX_DEFINITION {
+        if definition.len() > MAX_FIELD {
             return refuse("a definition has at most 999000 bytes");
         }
         let key = (topic.to_vec(), ty.to_vec(), md5.to_vec());
@@ -154,14 +155,8 @@ impl<W: Write + Seek> BagWriter<W> {
             return Ok(ConnectionId(*number));
         }
         let number = self.connections.len();
-        self.numbers.insert(key, number);
-        let definition = Definition {
-            topic: topic.to_vec(),
-            md5: md5.to_vec(),
-            ty: ty.to_vec(),
-            def: definition.to_vec(),
-        };
-        self.connections.push(Open { definition, defined: false });
+        self.numbers.insert(key.clone(), number);
+        self.connections.push(Open { key, definition: Some(definition.to_vec()) });
         Ok(ConnectionId(number))
     }
 
@@ -179,32 +174,33 @@ impl<W: Write + Seek> BagWriter<W> {
         publisher: Option<&Publisher>,
         payload: &[u8],
     ) -> Result<(), BagError> {
-        let open = self.connections.get_mut(connection.0).expect("made by this writer");
-        let Definition { topic, md5, ty, .. } = &open.definition;
-        let (topic, md5, ty) = (topic.clone(), md5.clone(), ty.clone());
-        let refuse =
-            |why| Err(BagError::BadRecord { what: format!("a message of {}", text_of(&topic)), why });
+        let Open { key: (topic, ty, md5), definition } =
+            self.connections.get_mut(connection.0).expect("made by this writer");
+        let refuse = |why| Err(BagError::BadRecord { what: format!("a message of {}", text_of(topic)), why });
         if nsec >= 1_000_000_000 {
             return refuse("a time has less than a second of nanoseconds");
         }
         let Ok(len) = u32::try_from(payload.len()) else { return refuse("a message has at most 4 GiB") };
         let (latching, callerid) = match publisher {
             None => (None, None),
-            Some(Publisher { latching: true, callerid: Some(name) }) => {
-                (Some(b"1".to_vec()), Some(name.clone().into_bytes()))
+            Some(Publisher { latching: true, callerid: Some(name) }) if name.len() <= MAX_FIELD => {
+                (Some(&b"1"[..]), Some(name.as_bytes()))
+            }
+            Some(Publisher { latching: true, callerid: Some(_) }) => {
+                return refuse("the name of a publisher has at most 999000 bytes");
             }
             Some(_) => return refuse("latching and the publisher's name stand together"),
         };
-        let define = (!std::mem::replace(&mut open.defined, true))
-            .then(|| Header::Definition(open.definition.clone()).to_head(0).to_bytes());
         let definition_at = self.at;
-        if let Some(define) = define {
-            self.put(&define)?;
-        }
-        let at = self.at;
-        self.index.message(&topic, &ty, (sec, nsec), definition_at, at);
-        let header = Header::Data(Data { topic, md5, ty, sec, nsec, latching, callerid });
-        self.put(&header.to_head(len).to_bytes())?;
+        let define = definition
+            .take()
+            .map(|def| Header::Definition(Definition { topic, md5, ty, def: &def }).to_head(0));
+        let define = define.unwrap_or_default();
+        self.index.message(topic, ty, (sec, nsec), definition_at, definition_at + define.len() as u64);
+        let (sec, nsec) = (&U32Le::new(sec), &U32Le::new(nsec));
+        let head = Header::Data(Data { topic, md5, ty, sec, nsec, latching, callerid }).to_head(len);
+        self.put(&define)?;
+        self.put(&head)?;
         self.put(payload)
     }
 

@@ -115,7 +115,7 @@ impl<'a> Window<'a> {
     where
         T: FromBytes + KnownLayout + Immutable + Unaligned,
     {
-        let bytes = self.slice(at, at + size_of::<T>() as u64)?;
+        let bytes = self.slice(at, at.saturating_add(size_of::<T>() as u64))?;
         Ok(bytes.map(|bytes| T::ref_from_bytes(bytes).expect("unaligned, of this size")))
     }
 }

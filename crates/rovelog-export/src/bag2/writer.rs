@@ -5,7 +5,7 @@ use std::io::Write;
 
 use bzip2::write::BzEncoder;
 use rovelog::rosbag12::Publisher;
-use rovelog::rosbag12::wire::{BAG_HEADER_SIZE, HeaderField, RecordHead};
+use rovelog::rosbag12::wire::{BAG_HEADER_SIZE, Field, head_of};
 
 use super::Compression;
 use crate::ExportError;
@@ -223,13 +223,14 @@ fn time(stamp: Stamp) -> [u8; 8] {
 }
 
 /// A header and the length of the data that follow.
-fn head(fields: &[(&str, &[u8])], data_len: usize) -> Vec<u8> {
-    let fields = fields.iter().map(|(name, value)| HeaderField::new(name, value)).collect();
-    RecordHead { fields, data_len: u32::try_from(data_len).unwrap_or(u32::MAX) }.to_bytes()
+fn head<'a>(fields: &[(&'static str, &'a [u8])], data_len: usize) -> Vec<u8> {
+    let field = |(name, value): &(&'static str, &'a [u8])| Field { name: name.as_bytes(), value };
+    let fields: Vec<_> = fields.iter().map(field).collect();
+    head_of(&fields, u32::try_from(data_len).unwrap_or(u32::MAX))
 }
 
 /// A record with data that are less than 4 GiB.
-fn record(fields: &[(&str, &[u8])], data: &[u8]) -> Vec<u8> {
+fn record(fields: &[(&'static str, &[u8])], data: &[u8]) -> Vec<u8> {
     let mut record = head(fields, data.len());
     record.extend_from_slice(data);
     record
