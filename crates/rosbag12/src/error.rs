@@ -100,9 +100,6 @@ pub enum BagError {
     /// Bags whose times cannot be brought together.
     #[error("{0}")]
     Clocks(&'static str),
-    /// An earlier failure left half a record in the output.
-    #[error("an earlier write failed, so the bag that is being written is not usable")]
-    WriterFailed,
     /// The operating system refused to read or write.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -170,7 +167,6 @@ impl BagError {
                 None,
                 Some("if you know that they share a clock, merge them as they are"),
             ),
-            Self::WriterFailed => (ErrorKind::Io, None, Some("begin again with a new output")),
             Self::Io(_) => (ErrorKind::Io, None, None),
         }
     }

@@ -54,7 +54,6 @@ pub(crate) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, 
     }
     let mut lost = bag.index.lost().to_vec();
     let size = bag.bytes.len() as u64;
-    let kept_bytes = size - ranges::total(&lost);
     // What is missing of a compressed file has no bytes in the bag.
     let packed = [&rules::PACKED_CUT, &rules::PACKED_UNCHECKED, &rules::PACKED_FOLLOWED];
     if packed.iter().any(|rule| bag.diagnostics().counts().contains_key(rule.code)) {
@@ -64,7 +63,7 @@ pub(crate) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, 
     let records = output.records;
     output.write(out)?;
     let details = bag.recovery_details();
-    Ok(Recovery { records, kept_bytes, lost, details, ..Recovery::default() })
+    Ok(Recovery { records, details, ..Recovery::of(size, lost, &[]) })
 }
 
 impl BagReader {

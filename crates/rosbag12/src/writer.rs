@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{Seek, SeekFrom, Write};
 
+use rovelog_core::output::FailFast;
 use rovelog_core::wire::{U32Le, U64Le};
 use zerocopy::IntoBytes;
 
@@ -86,13 +87,12 @@ struct Open {
 /// Writes a bag from scratch. Only [`finish`](Self::finish) makes it complete.
 #[derive(Debug)]
 pub struct BagWriter<W> {
-    out: W,
+    out: FailFast<W>,
     at: u64,
     start: u64,
     connections: Vec<Open>,
     numbers: HashMap<Key, usize>,
     index: IndexBuilder,
-    failed: bool,
 }
 
 impl<W: Write + Seek> BagWriter<W> {
@@ -103,13 +103,12 @@ impl<W: Write + Seek> BagWriter<W> {
     pub fn new(mut out: W) -> Result<Self, BagError> {
         let start = out.stream_position()?;
         let mut writer = Self {
-            out,
+            out: FailFast::new(out),
             at: 0,
             start,
             connections: Vec::new(),
             numbers: HashMap::new(),
             index: IndexBuilder::default(),
-            failed: false,
         };
         writer.put(VERSION_LINE)?;
         writer.put(&bag_header_record(0))?;
@@ -117,12 +116,7 @@ impl<W: Write + Seek> BagWriter<W> {
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), BagError> {
-        if self.failed {
-            return Err(BagError::WriterFailed);
-        }
-        self.failed = true;
         self.out.write_all(bytes)?;
-        self.failed = false;
         self.at += bytes.len() as u64;
         Ok(())
     }
@@ -209,15 +203,12 @@ impl<W: Write + Seek> BagWriter<W> {
     /// # Errors
     /// Where the output refuses.
     pub fn finish(mut self) -> Result<W, BagError> {
-        if self.failed {
-            return Err(BagError::WriterFailed);
-        }
         self.index.write(&mut self.out)?;
         self.out.seek(SeekFrom::Start(self.start + VERSION_LINE.len() as u64))?;
         self.out.write_all(&bag_header_record(self.at))?;
         self.out.seek(SeekFrom::End(0))?;
         self.out.flush()?;
-        Ok(self.out)
+        Ok(self.out.into_inner()?)
     }
 }
 

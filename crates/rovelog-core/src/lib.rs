@@ -18,6 +18,8 @@ pub mod info;
 pub mod layout;
 pub mod limits;
 pub mod order;
+#[doc(hidden)]
+pub mod output;
 pub mod ranges;
 pub mod reader;
 pub mod record;
@@ -27,6 +29,8 @@ pub mod room;
 pub mod schema;
 pub mod select;
 pub mod span;
+#[doc(hidden)]
+pub mod splice;
 pub mod text;
 pub mod time;
 pub mod topic;

@@ -10,6 +10,16 @@ pub fn push(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
     }
 }
 
+/// The ranges in ascending order, neighbours as one.
+pub fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut joined = Vec::new();
+    for range in ranges {
+        push(&mut joined, range);
+    }
+    joined
+}
+
 /// The bytes of all of them.
 pub fn total(ranges: &[Range<u64>]) -> u64 {
     ranges.iter().map(|range| range.end - range.start).sum()
@@ -27,5 +37,6 @@ mod tests {
         }
         assert_eq!(ranges, [3..9, 10..11]);
         assert_eq!(total(&ranges), 7);
+        assert_eq!(joined(vec![10..11, 5..9, 3..5]), ranges);
     }
 }

@@ -47,6 +47,13 @@ pub struct Recovery {
 }
 
 impl Recovery {
+    /// What became of a log of `size` bytes of which these ranges are lost and these stale, and all others kept.
+    pub fn of(size: u64, lost: Vec<Range<u64>>, stale: &[Range<u64>]) -> Self {
+        let (lost, stale_bytes) = (ranges::joined(lost), ranges::total(stale));
+        let kept_bytes = size - ranges::total(&lost) - stale_bytes;
+        Self { kept_bytes, lost, stale_bytes, ..Self::default() }
+    }
+
     /// Writes a sound log of so many records as it is.
     ///
     /// # Errors
@@ -121,6 +128,35 @@ pub enum Align {
     Utc,
 }
 
+impl Align {
+    /// What is added to the times of each log, nanoseconds, to bring them to the clock that began first: nothing, unless
+    /// times are aligned by UTC. `offsets` are the Unix times, nanoseconds, at which the clock of each log began; they are
+    /// asked for only if they matter.
+    ///
+    /// # Errors
+    /// Returns what `offsets` returns, and `apart` of the greatest distance if clocks that must be shared began farther apart
+    /// than `within` nanoseconds.
+    pub fn shifts<E>(
+        self,
+        offsets: impl ExactSizeIterator<Item = Result<i64, E>>,
+        within: u64,
+        apart: impl FnOnce(u64) -> E,
+    ) -> Result<Vec<u64>, E> {
+        let logs = offsets.len();
+        if self == Self::AsIs || logs < 2 {
+            return Ok(vec![0; logs]);
+        }
+        let offsets = offsets.collect::<Result<Vec<i64>, E>>()?;
+        let first = offsets.iter().copied().min().unwrap_or(0);
+        let shifts: Vec<u64> = offsets.iter().map(|offset| offset.abs_diff(first)).collect();
+        match shifts.iter().copied().max() {
+            _ if self == Self::Utc => Ok(shifts),
+            Some(most) if most > within => Err(apart(most)),
+            _ => Ok(vec![0; logs]),
+        }
+    }
+}
+
 /// What logs became that were merged into one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Merged {
@@ -134,4 +170,23 @@ pub struct Merged {
     pub left_out: Vec<String>,
     /// What only this format has to say.
     pub details: Vec<Detail>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_are_moved_to_the_clock_that_began_first() {
+        let shifts =
+            |align: Align, offsets: &[i64]| align.shifts(offsets.iter().map(|o| Ok(*o)), 5, |most| most);
+        assert_eq!(shifts(Align::Utc, &[12, i64::MIN, 10]), Ok(vec![(1 << 63) + 12, 0, (1 << 63) + 10]));
+        assert_eq!(shifts(Align::Shared, &[12, 10, 15]), Ok(vec![0; 3]));
+        assert_eq!(shifts(Align::Shared, &[12, 10, 16]), Err(6));
+        assert_eq!(shifts(Align::Shared, &[]), Ok(vec![]));
+        // Nobody asks for what does not matter.
+        let unknown = |align: Align, logs: usize| align.shifts((0..logs).map(|_| Err(1)), 0, |_| 2);
+        assert_eq!((unknown(Align::AsIs, 2), unknown(Align::Utc, 1)), (Ok(vec![0; 2]), Ok(vec![0])));
+        assert_eq!(unknown(Align::Shared, 2), Err(1));
+    }
 }

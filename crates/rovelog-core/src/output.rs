@@ -1,0 +1,88 @@
+//! Outputs of writers.
+
+use std::io::{Error, Read, Result, Seek, SeekFrom, Write};
+
+/// An output that refuses everything behind a failure: until all of a write has succeeded, nobody knows how much of it was
+/// written, and what follows would come at a wrong place.
+///
+/// ```
+/// use std::io::Write;
+///
+/// use rovelog_core::output::FailFast;
+///
+/// let mut room = [0; 4];
+/// let mut out = FailFast::new(&mut room[..]);
+/// out.write_all(b"abc")?;
+/// assert!(out.write_all(b"defg").is_err());
+/// let error = out.write_all(b"").unwrap_err();
+/// assert!(error.to_string().starts_with("an earlier write failed"));
+/// assert!(out.into_inner().is_err());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct FailFast<W> {
+    out: W,
+    failed: bool,
+}
+
+impl<W> FailFast<W> {
+    /// An output that has not failed yet.
+    pub fn new(out: W) -> Self {
+        Self { out, failed: false }
+    }
+
+    /// Gives the output back.
+    ///
+    /// # Errors
+    /// Returns an error if a write has failed.
+    pub fn into_inner(self) -> Result<W> {
+        self.check()?;
+        Ok(self.out)
+    }
+
+    #[inline]
+    fn check(&self) -> Result<()> {
+        if self.failed {
+            return Err(Error::other(
+                "an earlier write failed, so the log that is being written is not usable: begin again with a new output",
+            ));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn attempt<T>(&mut self, what: impl FnOnce(&mut W) -> Result<T>) -> Result<T> {
+        self.check()?;
+        self.failed = true;
+        let done = what(&mut self.out)?;
+        self.failed = false;
+        Ok(done)
+    }
+}
+
+impl<W: Write> Write for FailFast<W> {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> Result<()> {
+        self.attempt(|out| out.write_all(bytes))
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.attempt(Write::flush)
+    }
+}
+
+impl<W: Seek> Seek for FailFast<W> {
+    fn seek(&mut self, to: SeekFrom) -> Result<u64> {
+        self.attempt(|out| out.seek(to))
+    }
+}
+
+impl<W: Read> Read for FailFast<W> {
+    fn read(&mut self, bytes: &mut [u8]) -> Result<usize> {
+        self.out.read(bytes)
+    }
+}

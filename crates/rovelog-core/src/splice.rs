@@ -1,0 +1,158 @@
+//! A log made of others: ranges of their bytes, copied as they are, and bytes that are made for it.
+
+use std::io::{Result, Write};
+use std::ops::Range;
+
+/// What a log is made of, in its order. It holds no bytes of its sources, only which of them it is made of: 24 bytes for
+/// each range that does not begin where the one before it ends.
+///
+/// ```
+/// use rovelog_core::splice::Splice;
+///
+/// let mut log = Splice::new([&b"0123456789"[..]]);
+/// log.copy(0, 0..2);
+/// log.copy(0, 2..4);
+/// log.make(b"...");
+/// log.copy(0, 8..10);
+/// assert_eq!(log.len(), 9);
+/// let mut out = Vec::new();
+/// log.write(&mut out)?;
+/// assert_eq!(out, b"0123...89");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Splice<'a> {
+    sources: Vec<&'a [u8]>,
+    pieces: Vec<Piece>,
+    /// All bytes that were made.
+    made: Vec<u8>,
+    len: u64,
+}
+
+#[derive(Debug)]
+struct Piece {
+    /// A number past the sources for what was made.
+    source: u32,
+    start: u64,
+    end: u64,
+}
+
+/// Pieces that [`Splice::write_on`] lets gather: a few hundred kilobytes.
+const GATHERED: usize = 1 << 14;
+
+/// Made bytes that it lets gather.
+const GATHERED_BYTES: usize = 1 << 18;
+
+impl<'a> Splice<'a> {
+    /// Begins a log that is made of these.
+    pub fn new(sources: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        Self { sources: sources.into_iter().collect(), pieces: Vec::new(), made: Vec::new(), len: 0 }
+    }
+
+    /// Adds bytes of a source.
+    ///
+    /// # Panics
+    /// Panics if the source does not have them.
+    #[inline]
+    pub fn copy(&mut self, source: usize, range: Range<u64>) {
+        assert!(range.start <= range.end && range.end <= self.sources[source].len() as u64);
+        self.push(source, range);
+    }
+
+    /// Adds bytes of its own.
+    #[inline]
+    pub fn make(&mut self, bytes: &[u8]) {
+        let start = self.made.len() as u64;
+        self.made.extend_from_slice(bytes);
+        self.push(self.sources.len(), start..self.made.len() as u64);
+    }
+
+    #[inline]
+    fn push(&mut self, source: usize, range: Range<u64>) {
+        self.len += range.end - range.start;
+        let source = u32::try_from(source).expect("few sources");
+        match self.pieces.last_mut() {
+            Some(last) if last.source == source && last.end == range.start => last.end = range.end,
+            _ if range.is_empty() => {}
+            _ => self.pieces.push(Piece { source, start: range.start, end: range.end }),
+        }
+    }
+
+    /// Returns how many bytes were added.
+    #[expect(clippy::len_without_is_empty, reason = "it is a position")]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The bytes that were added and not [written on](Self::write_on) yet, in order.
+    pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        self.pieces.iter().map(|piece| {
+            let source = self.sources.get(piece.source as usize).copied().unwrap_or(&self.made);
+            let index = |at: u64| usize::try_from(at).expect("within a source");
+            &source[index(piece.start)..index(piece.end)]
+        })
+    }
+
+    /// Writes what was added and not [written on](Self::write_on) yet.
+    ///
+    /// # Errors
+    /// Returns an error if the output refuses.
+    pub fn write(&self, out: &mut dyn Write) -> Result<()> {
+        self.parts().try_for_each(|bytes| out.write_all(bytes))
+    }
+
+    /// Writes what was added so far and forgets it, once there is enough of it: for a log that is written while it is put
+    /// together. What is left is for [`write`](Self::write).
+    ///
+    /// # Errors
+    /// Returns an error if the output refuses.
+    #[inline]
+    pub fn write_on(&mut self, out: &mut dyn Write) -> Result<()> {
+        if self.pieces.len() < GATHERED && self.made.len() < GATHERED_BYTES {
+            return Ok(());
+        }
+        self.write(out)?;
+        self.pieces.clear();
+        self.made.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Written as it is put together or at once: the same bytes.
+    #[test]
+    fn what_is_written_on_is_what_would_be_written_at_its_end() -> Result<()> {
+        let sources: [Vec<u8>; 2] = [(0..=255).cycle().take(100_000).collect(), vec![7; 1000]];
+        let all = || Splice::new(sources.iter().map(Vec::as_slice));
+        let (mut whole, mut parts, mut want) = (all(), all(), Vec::new());
+        let mut out = Vec::new();
+        for i in 0..60_000_usize {
+            let (source, start) = (usize::from(i % 3 == 0), i * 7 % 990);
+            let end = start + i % 9;
+            for log in [&mut whole, &mut parts] {
+                log.copy(source, start as u64..end as u64);
+                log.make(&i.to_le_bytes());
+            }
+            want.extend_from_slice(&sources[source][start..end]);
+            want.extend_from_slice(&i.to_le_bytes());
+            parts.write_on(&mut out)?;
+        }
+        assert!(out.len() > want.len() / 2 && parts.pieces.len() < GATHERED);
+        parts.write(&mut out)?;
+        assert!(out == want);
+        assert_eq!((whole.len(), parts.len()), (want.len() as u64, want.len() as u64));
+        out.clear();
+        whole.write(&mut out)?;
+        assert!(out == want);
+        Ok(())
+    }
+
+    #[test]
+    #[should_panic(expected = "range.end <=")]
+    fn what_a_source_does_not_have_is_not_copied() {
+        Splice::new([&b"abc"[..]]).copy(0, 2..4);
+    }
+}
