@@ -5,6 +5,8 @@ use std::io::{ErrorKind, Read, Result as IoResult};
 
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
+use crate::wire::U32Le;
+
 /// Bytes asked for at once.
 const CHUNK: usize = 256 << 10;
 
@@ -78,6 +80,15 @@ impl<'a> Window<'a> {
     #[inline]
     pub fn byte(&self, at: u64) -> Result<Option<u8>, NeedMore> {
         Ok(self.slice(at, at + 1)?.map(|bytes| bytes[0]))
+    }
+
+    /// The little-endian number of 32 bits at `at`; `None` where the file ends before.
+    ///
+    /// # Errors
+    /// As [`slice`](Self::slice).
+    #[inline]
+    pub fn u32(&self, at: u64) -> Result<Option<u32>, NeedMore> {
+        Ok(self.view::<U32Le>(at)?.map(|number| number.get()))
     }
 
     /// Where the zeros that begin at `from` end: the first other byte, or the end of the window. Nothing begins in a run
@@ -179,7 +190,6 @@ impl<R: Read> Source<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::U32Le;
 
     #[test]
     fn a_window_tells_the_end_of_the_file_from_its_own() {
@@ -191,8 +201,8 @@ mod tests {
         assert_eq!((last.slice(11, 15), last.has(14)), (Ok(None), Ok(false)));
         assert_eq!((last.upto(12, 9), last.upto(20, 9)), (Ok(&b"cd"[..]), Ok(&b""[..])));
         assert_eq!(
-            (last.byte(13), last.view(10), last.view::<U32Le>(11)),
-            (Ok(Some(b'd')), Ok(Some(&U32Le::new(0x6463_6261))), Ok(None))
+            (last.byte(13), last.u32(10), last.u32(11)),
+            (Ok(Some(b'd')), Ok(Some(0x6463_6261)), Ok(None))
         );
     }
 
