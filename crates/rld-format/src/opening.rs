@@ -227,6 +227,7 @@ impl Opening {
         topic.bytes = rows * table.as_ref().map_or(0, |table| table.layout.row as u64);
         topic.timed = times.pieces.iter().map(|piece| piece.end - piece.start).sum();
         (topic.first, topic.last) = (first.map(unix), last.map(unix));
+        topic.in_order = times.is_ascending();
         let known = Known {
             judged: &judged,
             size,

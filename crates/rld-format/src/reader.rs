@@ -61,7 +61,7 @@ impl RldReader {
             let (id, name) = (TopicId(1), AMBIENT.to_owned());
             let mut beside = Topic::new(id, name.clone(), name, topic.schema);
             (beside.count, beside.bytes, beside.timed) = (topic.count, topic.bytes, topic.timed);
-            (beside.first, beside.last) = (topic.first, topic.last);
+            (beside.first, beside.last, beside.in_order) = (topic.first, topic.last, topic.in_order);
             self.info.records += beside.count;
             self.diagnostics.append(AMBIENT, self.info.size, &ambient.diagnostics);
             summary::judge(&mut self.info, &self.diagnostics);

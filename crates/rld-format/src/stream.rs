@@ -220,8 +220,9 @@ impl<R: Read + Send> LogStream for RldStream<R> {
         if seq == 0 {
             self.first = time;
         }
-        self.last = time;
         let topic = &mut self.topics[0];
+        topic.in_order &= time.is_none() || time >= self.last;
+        self.last = time;
         (topic.count, topic.bytes) = (self.rows, topic.bytes + len as u64);
         topic.timed += u64::from(time.is_some());
         (topic.first, topic.last) = (self.first.map(unix), self.last.map(unix));

@@ -284,6 +284,7 @@ impl Tables {
         (topic.count, topic.bytes, topic.timed) = (stats.count, stats.bytes, stats.count);
         let time = |nanos| (stats.count > 0).then_some(Timestamp::new(nanos, self.clock));
         (topic.first, topic.last) = (time(stats.first), time(stats.last));
+        topic.in_order = stats.times.is_ascending();
     }
 
     /// A payload as values, with the bytes behind the last field.

@@ -66,11 +66,12 @@ impl Interval {
 pub struct Spread {
     current: Interval,
     others: Vec<Interval>,
+    falls: bool,
 }
 
 impl Default for Spread {
     fn default() -> Self {
-        Self { current: Interval::EMPTY, others: Vec::new() }
+        Self { current: Interval::EMPTY, others: Vec::new(), falls: false }
     }
 }
 
@@ -79,6 +80,8 @@ impl Spread {
     #[inline]
     pub fn push(&mut self, nanos: i64, offset: u64) {
         let current = &mut self.current;
+        // As long as times ascend, the last record's is the latest of all.
+        self.falls |= nanos < current.last;
         if nanos >= current.first && nanos.saturating_sub(current.last) <= NEAR {
             current.last = current.last.max(nanos);
             current.count += 1;
@@ -118,6 +121,11 @@ impl Spread {
         let current = all.iter().position(|interval| interval.first <= now && now <= interval.last);
         self.current = all.swap_remove(current.unwrap_or(0));
         self.others = all;
+    }
+
+    /// Whether no time was earlier than the one before it.
+    pub fn is_ascending(&self) -> bool {
+        !self.falls
     }
 
     /// The disjoint intervals, by time.

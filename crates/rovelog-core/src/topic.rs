@@ -38,6 +38,8 @@ pub struct Topic {
     pub first: Option<Timestamp>,
     /// The time of the last timed record in file order.
     pub last: Option<Timestamp>,
+    /// Whether no record's time is earlier than the one before it in the file.
+    pub in_order: bool,
     /// The records within the span of the log's data; `None` where that was not looked at, as before the end of a
     /// stream.
     pub in_data: Option<Interval>,
@@ -56,6 +58,7 @@ impl Topic {
             timed: 0,
             first: None,
             last: None,
+            in_order: true,
             in_data: None,
         }
     }

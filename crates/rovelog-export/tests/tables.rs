@@ -12,6 +12,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use rovelog::{AnyLog, ReadOptions, Select, Topic, Value};
 use rovelog_export::table::{self, Dialect, Kind, TableOptions, TimeUnit};
 use rovelog_export::{Loss, Provenance};
+use rovelog_testing::{Logs, RLD, ROSBAG, ULOG, VEL};
 
 fn logs() -> Vec<(String, AnyLog)> {
     let mut logs = rovelog_testing::corpus("ulog", "ulg", 100);
@@ -39,6 +40,26 @@ fn written(log: &AnyLog, kind: Kind, options: &TableOptions, select: &Select) ->
     let (tables, losses) =
         table::write(&**log, outputs, select, (kind, options), &provenance, &mut |_| ()).unwrap();
     (tables.into_iter().map(|table| table.out).collect(), losses)
+}
+
+/// Tables rely on what the first scan says of the order of rows: in every format.
+#[test]
+fn topics_are_in_order_as_their_columns_are() {
+    let mut met = [0, 0];
+    for file in [ULOG, RLD, ROSBAG, VEL].iter().flat_map(Logs::corpus) {
+        let Ok(log) = rovelog::from_bytes(file.bytes, &ReadOptions::default()) else { continue };
+        for topic in log.topics() {
+            let select = Select::all().with_fields(Vec::<String>::new());
+            let Ok(batches) = log.columns(topic, &select) else { continue };
+            let batches: Vec<_> = batches.map(|batch| batch.unwrap()).collect();
+            let times = || batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>());
+            let without = times().filter(Option::is_none).count() as u64;
+            let told = (topic.in_order, topic.count - topic.timed);
+            assert_eq!((times().flatten().is_sorted(), without), told, "{}: {}", file.name, topic.name);
+            met[usize::from(topic.in_order)] += 1;
+        }
+    }
+    assert!(met[0] > 5 && met[1] > 400, "{met:?} topics out of order, in order");
 }
 
 fn read_parquet(bytes: Vec<u8>) -> RecordBatch {

@@ -141,6 +141,7 @@ impl Summary {
         let time =
             |micros| (stats.timed > 0).then(|| Timestamp::from_micros(micros, walk.clock.clock)).flatten();
         (topic.first, topic.last) = (time(stats.first), time(stats.last));
+        topic.in_order = stats.times.is_ascending();
     }
 
     /// In which eras each of so many topics has rows, in a log that starts at `start`, microseconds.

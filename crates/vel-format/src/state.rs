@@ -165,7 +165,9 @@ impl Summary {
         let time = Some(Timestamp::new(message.nanos, Clock::LogStart));
         topic.first = topic.first.or(time);
         topic.last = time;
-        self.times[series as usize].push(message.nanos, message.offset);
+        let times = &mut self.times[series as usize];
+        times.push(message.nanos, message.offset);
+        topic.in_order = times.is_ascending();
         self.span = Some(match self.span {
             None => (message.nanos, message.nanos),
             Some((first, last)) => (first.min(message.nanos), last.max(message.nanos)),

@@ -107,6 +107,17 @@ impl TimeMap {
         self.piece(row)?.time(row)
     }
 
+    /// Whether no row's time is earlier than the one before it.
+    pub fn is_ascending(&self) -> bool {
+        let mut before = Some(i64::MIN);
+        self.pieces.iter().filter(|piece| piece.start < piece.end).all(|piece| {
+            let first = piece.time(piece.start);
+            let ascends = first >= before && piece.num >= 0;
+            before = piece.time(piece.end - 1);
+            ascends && before.is_some()
+        })
+    }
+
     /// The rows around `row` that lie on one straight line with it; `None` for rows without a time.
     pub fn stretch(&self, row: u64) -> Option<std::ops::Range<u64>> {
         self.piece(row).map(|piece| piece.start..piece.end)

@@ -178,7 +178,7 @@ fn write_all(
         // The rows of the file as they lie there.
         order::Order::file(log)
     } else {
-        order::Order::look(log, &select)?
+        order::Order::of(log, &select)?
     };
     let mut tables: Vec<Option<Table<'_>>> = log.topics().iter().map(|_| None).collect();
     let mut ids = Vec::new();

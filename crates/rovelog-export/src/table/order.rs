@@ -79,12 +79,19 @@ impl Order {
         Self { topics: vec![Rows::NONE; log.topics().len()], as_they_lie: true }
     }
 
-    /// Looks at the times of the selected rows, and at nothing else.
-    pub(super) fn look(log: &dyn LogReader, select: &Select) -> Result<Self, ExportError> {
+    /// The order of the selected rows. Most topics are in order as a whole; the times of the others are read.
+    pub(super) fn of(log: &dyn LogReader, select: &Select) -> Result<Self, ExportError> {
         let mut topics = vec![Rows::NONE; log.topics().len()];
-        for item in log.batches(&times_only(select)) {
-            let (id, batch) = item?;
-            topics[id.index()].take(&batch);
+        let is_whole = |topic: &Topic| topic.in_order && topic.timed == topic.count;
+        let others = log.topics().iter().filter(|topic| select.keeps_topic(topic) && !is_whole(topic));
+        let others: Vec<_> = others.map(|topic| topic.name.as_str()).collect();
+        if !others.is_empty() {
+            let mut select = times_only(select);
+            select.topics = Some(others.into_iter().collect());
+            for item in log.batches(&select) {
+                let (id, batch) = item?;
+                topics[id.index()].take(&batch);
+            }
         }
         Ok(Self { topics, as_they_lie: false })
     }
