@@ -174,18 +174,7 @@ fn distance(a: &str, b: &str) -> usize {
     if a.len() > 2 && b.contains(&a) {
         return 1;
     }
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()] * 2
+    strsim::levenshtein(&a, b) * 2
 }
 
 /// A pattern for names of fields: itself, all that lies inside it, `*` for any text, `?` for any character.

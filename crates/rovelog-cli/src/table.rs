@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Write as _};
 
 use crate::output::Out;
-use crate::text::{Paint, escape};
+use crate::text::{Paint, escape, width};
 
 /// How a column of a [`Table`] is set.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
-/// Characters that a column grows to at most: one long name does not widen the lines of all others.
+/// Columns of the terminal that a column grows to at most: one long name does not widen the lines of all others.
 const WIDEST: usize = 120;
 
 impl Table {
@@ -43,7 +43,6 @@ impl Table {
         paint: Paint,
         mut write: impl FnMut(&str) -> io::Result<()>,
     ) -> io::Result<()> {
-        let width = |text: &str| text.chars().count();
         let widths: Vec<usize> = self
             .columns
             .iter()
@@ -54,8 +53,8 @@ impl Table {
             })
             .collect();
         let line = |cells: &[&str], head: bool| {
-            let padded = cells.iter().zip(&self.columns).zip(&widths).map(|((cell, (_, align)), width)| {
-                let blanks = " ".repeat(width.saturating_sub(cell.chars().count()));
+            let padded = cells.iter().zip(&self.columns).zip(&widths).map(|((cell, (_, align)), columns)| {
+                let blanks = " ".repeat(columns.saturating_sub(width(cell)));
                 let cell = if head { Cow::Owned(paint.bold(cell)) } else { Cow::Borrowed(*cell) };
                 if *align == Align::Left { format!("{cell}{blanks}") } else { format!("{blanks}{cell}") }
             });
@@ -113,10 +112,12 @@ mod tests {
         let mut table = Table::new(&[("TOPIC", Align::Left), ("COUNT", Align::Right)]);
         table.row(["a".to_owned(), "12345678".to_owned()]);
         table.row(["größe".to_owned(), "1".to_owned()]);
+        table.row(["机头".to_owned(), "23".to_owned()]);
         insta::assert_snapshot!(rendered(&table, false, Paint(false)), @"
         TOPIC     COUNT
         a      12345678
         größe         1
+        机头         23
         ");
         insta::assert_snapshot!(rendered(&table, true, Paint(false)), @"
         ╭───────┬──────────╮
@@ -124,6 +125,7 @@ mod tests {
         ├───────┼──────────┤
         │ a     │ 12345678 │
         │ größe │        1 │
+        │ 机头  │       23 │
         ╰───────┴──────────╯
         ");
         assert!(rendered(&table, true, Paint(true)).contains("\x1b[1mTOPIC\x1b[0m"));

@@ -4,37 +4,46 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use anstyle::{AnsiColor, Reset, Style};
+use unicode_width::UnicodeWidthStr as _;
+
 pub(crate) use rovelog::core::text::count;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const RED: Style = AnsiColor::Red.on_default().bold();
+const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 
 /// Colours, or none.
 #[derive(Clone, Copy)]
 pub(crate) struct Paint(pub(crate) bool);
 
 impl Paint {
-    fn with(self, code: &str, text: &str) -> String {
-        if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    fn with(self, style: Style, text: &str) -> String {
+        if self.0 { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
     /// The length of the colour code that `text` starts with, if it is one of ours.
     pub(crate) fn code_at(self, text: &str) -> Option<usize> {
-        let codes = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[1;33m"];
-        codes.into_iter().find(|code| self.0 && text.starts_with(code)).map(str::len)
+        let codes = [RED, YELLOW, BOLD, DIM].map(|style| style.render().to_string());
+        let mut codes = codes.into_iter().chain([Reset.render().to_string()]);
+        codes.find(|code| self.0 && text.starts_with(code)).map(|code| code.len())
     }
 
     pub(crate) fn bold(self, text: &str) -> String {
-        self.with("1", text)
+        self.with(BOLD, text)
     }
 
     pub(crate) fn dim(self, text: &str) -> String {
-        self.with("2", text)
+        self.with(DIM, text)
     }
 
     pub(crate) fn red(self, text: &str) -> String {
-        self.with("1;31", text)
+        self.with(RED, text)
     }
 
     pub(crate) fn yellow(self, text: &str) -> String {
-        self.with("1;33", text)
+        self.with(YELLOW, text)
     }
 }
 
@@ -64,6 +73,16 @@ pub(crate) fn escape(text: &str) -> Cow<'_, str> {
 
 pub(crate) fn steers(c: char) -> bool {
     (c.is_control() && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The columns of a terminal that `text` takes: two for a character of East Asia, none for a mark on another.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// `text` with blanks behind it up to `columns` of a terminal.
+pub(crate) fn padded(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
 /// A size for people: `512 B`, `92 kB`, `7.9 MB`. Decimal, as disks and `ls -h --si` count.

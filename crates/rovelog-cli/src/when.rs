@@ -1,8 +1,12 @@
 //! How a user names times (`-S`, `-E`), and where in a log they are.
 
 use std::str::FromStr;
+use std::sync::LazyLock;
+use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime};
+use fundu::TimeUnit::{Hour, MicroSecond, MilliSecond, Minute, NanoSecond, Second};
+use fundu::{CustomDurationParser, CustomTimeUnit};
 use rovelog::{LogReader, Timestamp};
 
 use crate::failure::Failure;
@@ -158,37 +162,36 @@ fn duration(whole: &str, text: &str) -> Result<i64, String> {
         let whole: String = whole.split_whitespace().collect();
         return Err(format!("a length of time has no blanks; write {whole}"));
     }
-    let mut rest = text;
-    let mut total: i128 = 0;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let (number, tail) = rest.split_at(digits);
-        let letters = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
-        let (unit, tail) = tail.split_at(letters);
-        let unit: i128 = match unit {
-            "ns" => 1,
-            "us" => 1000,
-            "ms" => 1_000_000,
-            "s" => 1_000_000_000,
-            "m" => 60_000_000_000,
-            "h" => 3_600_000_000_000,
-            "" if !number.is_empty() && tail.is_empty() => {
-                return Err(format!("{whole} has no unit; write {whole}s"));
-            }
-            _ => return Err(forms()),
-        };
-        let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-        let value: i128 = format!("{whole}{part}").parse().map_err(|_| forms())?;
-        let scale = u32::try_from(part.len()).ok().and_then(|len| 10_i128.checked_pow(len));
-        let nanos = value.checked_mul(unit).zip(scale).map(|(value, scale)| value / scale);
-        total = nanos.and_then(|nanos| total.checked_add(nanos)).ok_or("too large")?;
-        rest = tail;
-    }
-    if text.is_empty() {
+    let is_number = |part: &str| {
+        part.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') && part.matches('.').count() < 2
+    };
+    if text.is_empty() || !text.split(|c: char| c.is_ascii_alphabetic()).all(is_number) {
         return Err(forms());
     }
-    i64::try_from(total).map_err(|_| "too large".to_owned())
+    if text.ends_with(|c: char| !c.is_ascii_alphabetic()) {
+        return Err(format!("{whole} has no unit; write {whole}s"));
+    }
+    let parsed = DURATIONS.parse(text).ok().and_then(|parsed| Duration::try_from(parsed).ok());
+    i64::try_from(parsed.ok_or_else(forms)?.as_nanos()).map_err(|_| "too large".to_owned())
 }
+
+/// What lengths of time are made of. Without a unit each would be seconds, which is refused before.
+static DURATIONS: LazyLock<CustomDurationParser<'static>> = LazyLock::new(|| {
+    let units = [
+        CustomTimeUnit::with_default(NanoSecond, &["ns"]),
+        CustomTimeUnit::with_default(MicroSecond, &["us"]),
+        CustomTimeUnit::with_default(MilliSecond, &["ms"]),
+        CustomTimeUnit::with_default(Second, &["s"]),
+        CustomTimeUnit::with_default(Minute, &["m"]),
+        CustomTimeUnit::with_default(Hour, &["h"]),
+    ];
+    CustomDurationParser::builder()
+        .time_units(&units)
+        .disable_exponent()
+        .disable_infinity()
+        .parse_multiple(None)
+        .build()
+});
 
 /// A span of time that is not empty: `60s`, `500ms`.
 pub(crate) fn span_of_time(text: &str) -> Result<i64, String> {

@@ -180,7 +180,7 @@ fn without_a_terminal_there_are_no_colours_no_borders_and_no_bar() {
     }
     assert!(stdout("info one-topic.ulg --color always").contains("\x1b[1mfile:\x1b[0m"));
     let error = String::from_utf8(run("info none.ulg -c always").stderr).unwrap();
-    assert!(error.contains("\x1b[1;31merror:\x1b[0m"), "{error}");
+    assert!(error.contains("\x1b[1m\x1b[31merror:\x1b[0m"), "{error}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, natural};
 use crate::output::Out;
-use crate::text::escape;
+use crate::text::{escape, padded, width};
 
 const MORE: &str = "\
 - is only in A, + only in B, ~ differs. Rates differ where they are more than 1 % apart. Formats are \
@@ -312,9 +312,9 @@ fn section(out: &mut Out, title: &str, rows: Vec<(Change, String, String)>) -> R
         return Ok(());
     }
     writeln!(out, "{title}:")?;
-    let width = rows.iter().map(|(_, name, _)| name.chars().count()).max().unwrap_or_default();
+    let name_width = rows.iter().map(|(_, name, _)| width(&escape(name))).max().unwrap_or_default();
     for (change, name, what) in rows {
-        writeln!(out, "{} {:width$}  {}", change.sign(), escape(&name), escape(&what))?;
+        writeln!(out, "{} {}  {}", change.sign(), padded(&escape(&name), name_width), escape(&what))?;
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::context::{Context, Format};
 use crate::failure::{Failure, Status};
 use crate::output::Out;
 use crate::select::{FieldArgs, Keep};
-use crate::text::escape;
+use crate::text::{escape, width};
 use crate::times::Times;
 use leaves::{Cell, cells, columns, count, flatten, flatten_under};
 use plain::entry;
@@ -104,7 +104,7 @@ impl<'a> Records<'a> {
 
     /// Makes room in the text for the name of `topic`.
     pub(crate) fn expect(&mut self, topic: &Topic) {
-        self.width = self.width.max(escape(&topic.name).chars().count());
+        self.width = self.width.max(width(&escape(&topic.name)));
     }
 
     /// The first row of CSV, which `topic` decides; nothing in other formats.
@@ -188,7 +188,7 @@ impl<'a> Records<'a> {
             Format::Text => escape(&topic.name).into_owned(),
             _ => serde_json::to_string(&topic.name)?,
         };
-        let width = name.chars().count();
+        let width = width(&name);
         let schema = topic.schema.clone();
         let leaves = schema.as_deref().map(|schema| crate::select::leaves(schema).len());
         Ok(Plan::Write(Layout { keep, name, width, schema, leaves }))

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::model::{Param, same, shown};
 use crate::context::{Context, Format};
 use crate::failure::Failure;
-use crate::text::escape;
+use crate::text::{escape, padded, width};
 
 /// The document `rovelog.params_diff/1`.
 #[derive(Serialize)]
@@ -47,9 +47,9 @@ pub(super) fn compare(
     let mut out = context.out();
     match format {
         Format::Text | Format::Qgc | Format::Octave => {
-            let width = pairs.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or_default();
+            let name_width = pairs.iter().map(|(name, ..)| width(&escape(name))).max().unwrap_or_default();
             for (name, a, b) in &pairs {
-                let name = format!("{:width$}", escape(name));
+                let name = padded(&escape(name), name_width);
                 let (a, b) = (a.as_ref(), b.as_ref());
                 match (a, b) {
                     (Some(_), Some(_)) => writeln!(out, "~ {name}  {} -> {}", shown(a), shown(b))?,

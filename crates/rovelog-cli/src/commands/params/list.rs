@@ -12,7 +12,7 @@ use super::model::{Param, shown};
 use crate::context::{Context, Format};
 use crate::failure::Failure;
 use crate::output::Out;
-use crate::text::escape;
+use crate::text::{escape, padded, width};
 use crate::times::Times;
 
 /// Characters that the column of values grows to at most.
@@ -97,14 +97,14 @@ pub(super) fn list(
 }
 
 fn text(out: &mut Out, params: &BTreeMap<String, Param>, times: &Times) -> Result<(), Failure> {
-    let width = params.keys().map(|name| name.chars().count()).max().unwrap_or_default();
+    let name_width = params.keys().map(|name| width(&escape(name))).max().unwrap_or_default();
     let value = |param: &Param| param.value.as_ref().map_or("-".to_owned(), |value| shown(Some(value)));
     let values: Vec<_> = params.values().map(value).collect();
     // One long value does not widen the lines of all others.
-    let widths = values.iter().map(|value| value.chars().count()).filter(|width| *width <= VALUE_WIDTH);
+    let widths = values.iter().map(|value| width(value)).filter(|width| *width <= VALUE_WIDTH);
     let value_width = widths.max().unwrap_or_default();
     for ((name, param), value) in params.iter().zip(values) {
-        let mut line = format!("{:width$}  {value:value_width$}", escape(name));
+        let mut line = format!("{}  {}", padded(&escape(name), name_width), padded(&value, value_width));
         let differing = |default: &Option<Value>| default.clone().filter(|_| *default != param.value);
         let (system, setup) = (differing(&param.system_default), differing(&param.setup_default));
         if let Some(default) = &system {
