@@ -26,6 +26,8 @@ pub mod record;
 pub mod rewrite;
 #[cfg(feature = "arrow")]
 pub mod room;
+#[doc(hidden)]
+pub mod scan;
 pub mod schema;
 pub mod select;
 pub mod span;
@@ -36,8 +38,10 @@ pub mod time;
 pub mod topic;
 pub mod usage;
 pub mod value;
-pub mod window;
 pub mod wire;
+
+#[doc(hidden)]
+pub use scan as window;
 
 pub use bytes::Bytes;
 pub use diagnostic::{Diagnostic, Diagnostics, Ledger, Rule, Severity};

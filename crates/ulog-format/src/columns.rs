@@ -10,7 +10,7 @@ use std::io::Read;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use rovelog_core::columns::OneTopic;
-use rovelog_core::window::Window;
+use rovelog_core::scan::{Scan as _, Window};
 use rovelog_core::{LogReader, Select, Topic, TopicId};
 
 use crate::error::UlogError;

@@ -7,7 +7,7 @@ use rovelog_core::text::count;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use rovelog_core::window::{NeedMore, Window};
+use rovelog_core::scan::{self, NeedMore, Window};
 use rovelog_core::wire::U64Le;
 use rovelog_core::{Diagnostics, Limits, Rule};
 use zerocopy::FromBytes;
@@ -206,11 +206,6 @@ impl Walk {
         });
     }
 
-    /// Bytes before this offset are not needed any more.
-    pub(crate) fn needed_from(&self) -> u64 {
-        self.gap.map_or(self.at, |gap| gap.scan.next)
-    }
-
     /// Where no message may pass: the next appended data, or the end of the file.
     fn limit(&self, window: &Window<'_>) -> u64 {
         let end = if window.eof { window.end() } else { u64::MAX };
@@ -298,91 +293,6 @@ impl Walk {
         self.at = window.base + end as u64;
         self.last_row = Some((at, self.at, shape.series));
         Some(Step::Row { at, end: self.at, shape, time: RowMicros::At(micros), before })
-    }
-
-    /// What comes next. Every byte of the file from 16 on is part of exactly one step.
-    ///
-    /// # Errors
-    /// Where the window ends before that can be said; the walk has not moved then.
-    pub(crate) fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
-        loop {
-            if self.gap.is_some() {
-                return self.search(window);
-            }
-            if let Some(row) = self.plain_step(window) {
-                return Ok(row);
-            }
-            let at = self.at;
-            while self.candidates.first().is_some_and(|candidate| *candidate <= at) {
-                let candidate = self.candidates.remove(0);
-                if candidate == at { self.appended.push(at) } else { self.ignore_offset(candidate) }
-            }
-            if window.eof && at == window.end() {
-                for candidate in std::mem::take(&mut self.candidates) {
-                    self.ignore_offset(candidate);
-                }
-                self.breaches.finish(&mut self.definitions, &mut self.diagnostics);
-                return Ok(Step::End);
-            }
-            let limit = self.limit(&window);
-            let verdict = self.judge(window, limit).due(at)?;
-            if let Verdict::No { claimed } = verdict
-                && self.candidates.first() == Some(&limit)
-                && claimed.is_none_or(|end| end > limit)
-                && !self.appended_at(window, limit)?
-            {
-                self.candidates.remove(0);
-                self.ignore_offset(limit);
-                continue;
-            }
-            match verdict {
-                Verdict::Fits { end, .. } => {
-                    let (msg_type, message) = Self::view(window, at, end);
-                    if let Message::Subscription(Subscription { message_name, .. }) = message {
-                        self.definitions.prepare(message_name);
-                    }
-                    let judge = self.judge(window, limit);
-                    if !judge.followed(end, &message)?
-                        && let Some(found) = judge.scan(&mut Scan::from(at + 1), end)?
-                    {
-                        let spent = judge.spent();
-                        self.spent += spent;
-                        return Ok(self.lose(at, found, &rules::GAP));
-                    }
-                    let spent = judge.spent();
-                    self.spent += spent;
-                    return Ok(self.take(at, end, msg_type, &message));
-                }
-                Verdict::Unjudgeable { end } => {
-                    let (msg_type, message) = Self::view(window, at, end);
-                    let judge = self.judge(window, limit);
-                    let passable =
-                        if end <= self.passable { Some(self.passable) } else { judge.passable(end)? };
-                    // An unknown message with messages in it is a damaged header that has swallowed them.
-                    let swallowed = match message {
-                        Message::Unknown { .. } if passable.is_some() => {
-                            judge.scan(&mut Scan::from(at + 1), end)?
-                        }
-                        _ => None,
-                    };
-                    let spent = judge.spent();
-                    self.spent += spent;
-                    if let Some(found) = swallowed {
-                        return Ok(self.lose(at, found, &rules::GAP));
-                    }
-                    if let Some(until) = passable {
-                        self.passable = until;
-                        return Ok(self.pass(at, end, msg_type, &message));
-                    }
-                    self.gap = Some(Gap { start: at, due: Some((msg_type, end)), scan: Scan::from(at + 1) });
-                }
-                Verdict::No { claimed } => {
-                    let msg_type = window.byte(at + 2).ok().flatten();
-                    let due = msg_type.zip(claimed);
-                    self.gap = Some(Gap { start: at, due, scan: Scan::from(at + 1) });
-                }
-            }
-        }
     }
 
     /// The message at `at`, which was judged whole.
@@ -559,13 +469,106 @@ impl Walk {
     }
 }
 
+impl scan::Scan for Walk {
+    type Step = Step;
+
+    /// What comes next. Every byte of the file from 16 on is part of exactly one step.
+    ///
+    /// # Errors
+    /// Where the window ends before that can be said; the walk has not moved then.
+    fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
+        loop {
+            if self.gap.is_some() {
+                return self.search(window);
+            }
+            if let Some(row) = self.plain_step(window) {
+                return Ok(row);
+            }
+            let at = self.at;
+            while self.candidates.first().is_some_and(|candidate| *candidate <= at) {
+                let candidate = self.candidates.remove(0);
+                if candidate == at { self.appended.push(at) } else { self.ignore_offset(candidate) }
+            }
+            if window.eof && at == window.end() {
+                for candidate in std::mem::take(&mut self.candidates) {
+                    self.ignore_offset(candidate);
+                }
+                self.breaches.finish(&mut self.definitions, &mut self.diagnostics);
+                return Ok(Step::End);
+            }
+            let limit = self.limit(&window);
+            let verdict = self.judge(window, limit).due(at)?;
+            if let Verdict::No { claimed } = verdict
+                && self.candidates.first() == Some(&limit)
+                && claimed.is_none_or(|end| end > limit)
+                && !self.appended_at(window, limit)?
+            {
+                self.candidates.remove(0);
+                self.ignore_offset(limit);
+                continue;
+            }
+            match verdict {
+                Verdict::Fits { end, .. } => {
+                    let (msg_type, message) = Self::view(window, at, end);
+                    if let Message::Subscription(Subscription { message_name, .. }) = message {
+                        self.definitions.prepare(message_name);
+                    }
+                    let judge = self.judge(window, limit);
+                    if !judge.followed(end, &message)?
+                        && let Some(found) = judge.scan(&mut Scan::from(at + 1), end)?
+                    {
+                        let spent = judge.spent();
+                        self.spent += spent;
+                        return Ok(self.lose(at, found, &rules::GAP));
+                    }
+                    let spent = judge.spent();
+                    self.spent += spent;
+                    return Ok(self.take(at, end, msg_type, &message));
+                }
+                Verdict::Unjudgeable { end } => {
+                    let (msg_type, message) = Self::view(window, at, end);
+                    let judge = self.judge(window, limit);
+                    let passable =
+                        if end <= self.passable { Some(self.passable) } else { judge.passable(end)? };
+                    // An unknown message with messages in it is a damaged header that has swallowed them.
+                    let swallowed = match message {
+                        Message::Unknown { .. } if passable.is_some() => {
+                            judge.scan(&mut Scan::from(at + 1), end)?
+                        }
+                        _ => None,
+                    };
+                    let spent = judge.spent();
+                    self.spent += spent;
+                    if let Some(found) = swallowed {
+                        return Ok(self.lose(at, found, &rules::GAP));
+                    }
+                    if let Some(until) = passable {
+                        self.passable = until;
+                        return Ok(self.pass(at, end, msg_type, &message));
+                    }
+                    self.gap = Some(Gap { start: at, due: Some((msg_type, end)), scan: Scan::from(at + 1) });
+                }
+                Verdict::No { claimed } => {
+                    let msg_type = window.byte(at + 2).ok().flatten();
+                    let due = msg_type.zip(claimed);
+                    self.gap = Some(Gap { start: at, due, scan: Scan::from(at + 1) });
+                }
+            }
+        }
+    }
+
+    fn needed_from(&self) -> u64 {
+        self.gap.map_or(self.at, |gap| gap.scan.next)
+    }
+}
+
 /// Bytes before the fields of a row: message header and id.
 pub(crate) const ROW_AT: usize = size_of::<RowHead>();
 
 /// A row at `at` that needs no closer look, and its end.
 #[inline]
 pub(crate) fn plain_row<'s>(shapes: &'s Shapes, data: &[u8], at: usize) -> Option<(&'s RowShape, usize)> {
-    let RowHead { header, data: row } = RowHead::ref_from_bytes(data.get(at..at + ROW_AT)?).ok()?;
+    let RowHead { header, data: row } = RowHead::ref_from_prefix(data.get(at..)?).ok()?.0;
     if header.msg_type != kind::DATA {
         return None;
     }

@@ -34,6 +34,7 @@ impl Block {
     }
 
     /// First and last time in it.
+    #[cfg(feature = "arrow")]
     pub(crate) fn whole_span(&self) -> Option<(i64, i64)> {
         self.eras.iter().flatten().copied().reduce(joined)
     }
@@ -244,16 +245,19 @@ pub(crate) struct Met<'a> {
 
 impl<'a> Met<'a> {
     /// Where it ends.
+    #[inline]
     pub(crate) fn end(&self) -> u64 {
         self.at + HEADER_LEN + self.payload.len() as u64
     }
 
     /// The message, its payload read.
+    #[inline]
     pub(crate) fn message(&self) -> Option<Message<'a>> {
         Message::parse(self.msg_type, self.payload)
     }
 
     /// The fields of a row.
+    #[inline]
     pub(crate) fn row_bytes(&self) -> &'a [u8] {
         &self.payload[size_of::<DataHead>()..]
     }
@@ -352,12 +356,17 @@ impl<'a> Cursor<'a> {
                 let time = self.clock.row(shape, bytes);
                 met.row = Some(MetRow { series: shape.series, time, now: self.clock.now });
             }
-        } else if met.msg_type == kind::DROPOUT
-            && let Some(Message::Dropout(Dropout { duration })) = met.message()
-        {
-            self.clock.dropout(duration);
+        } else if met.msg_type == kind::DROPOUT {
+            self.dropout(&met);
         }
         Some(met)
+    }
+
+    #[cold]
+    fn dropout(&mut self, met: &Met<'_>) {
+        if let Some(Message::Dropout(Dropout { duration })) = met.message() {
+            self.clock.dropout(duration);
+        }
     }
 
     /// Hands rows with a plain timestamp to `sink`, up to the first message that is something else.

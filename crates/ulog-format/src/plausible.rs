@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use rovelog_core::window::{NeedMore, Window};
+use rovelog_core::scan::{NeedMore, Window};
 
 use crate::definitions::Definitions;
 use crate::layout::Formats;

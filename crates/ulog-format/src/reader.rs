@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::OnceLock;
 
 use rovelog_core::order::{self, Blocks, Place};
-use rovelog_core::window::Window;
+use rovelog_core::scan::{Scan as _, Window};
 use rovelog_core::{
     Bytes, DataSpan, Limits, LogInfo, LogReader, ReadOptions, Record, Select, Text, Timestamp, TopicId, Value,
 };

@@ -3,7 +3,9 @@
 use std::io::Read;
 use std::ops::Range;
 
-use rovelog_core::window::Source;
+#[cfg(feature = "arrow")]
+use rovelog_core::scan::Scan as _;
+use rovelog_core::scan::{Source, Stream};
 use rovelog_core::{LogInfo, ReadOptions, Record};
 
 use crate::definitions::{Definitions, RowShape};
@@ -22,8 +24,7 @@ use crate::wire::Message;
 /// The buffer holds one chunk and what the walk still looks at: a message and, where something is wrong,
 /// the few behind it that settle what. It does not grow with the log.
 pub struct UlogStream<R> {
-    source: Source<R>,
-    walk: Walk,
+    stream: Stream<R, Walk>,
     summary: Summary,
 }
 
@@ -43,10 +44,11 @@ impl<R: Read> UlogStream<R> {
     /// # Errors
     /// Where the input cannot be read, is no ULog, ends inside its header, or uses incompatible features.
     pub fn new(input: R, options: &ReadOptions) -> Result<Self, UlogError> {
-        let mut source = Source::new(input);
-        source.fill(0, Walk::START as u64)?;
-        let walk = Walk::start(source.window().data, &options.limits)?;
-        Ok(Self { source, walk, summary: Summary::new() })
+        let (source, scan) = Source::start(input, |window| {
+            let head = window.upto(0, Walk::START as u64)?;
+            Ok(Walk::start(head, &options.limits))
+        })?;
+        Ok(Self { stream: Stream { source, scan }, summary: Summary::new() })
     }
 
     /// The next row or message in file order; `None` at the end.
@@ -62,25 +64,31 @@ impl<R: Read> UlogStream<R> {
     fn item(&mut self, step: Step) -> Option<StreamItem<'_>> {
         match step {
             Step::Row { at, end, shape, time, .. } => {
-                let row = self.source.bytes(at + ROW_AT as u64, end);
+                let row = self.stream.source.bytes(at + ROW_AT as u64, end);
                 let seq = self.summary.rows(shape.series);
                 self.summary.stats(shape.series).row(at, row.len(), time.micros());
                 if shape.flags & RowShape::UTC != 0 {
-                    self.summary.gps_row(&self.walk.definitions, shape, row);
+                    self.summary.gps_row(&self.stream.scan.definitions, shape, row);
                 }
-                self.summary.publish(&mut self.walk, shape.series);
-                let topic = &self.walk.definitions.topics[shape.series as usize];
-                let record =
-                    Record::new(topic, self.walk.clock.timestamp(time), at, seq, row, &self.walk.definitions);
+                self.summary.publish(&mut self.stream.scan, shape.series);
+                let topic = &self.stream.scan.definitions.topics[shape.series as usize];
+                let record = Record::new(
+                    topic,
+                    self.stream.scan.clock.timestamp(time),
+                    at,
+                    seq,
+                    row,
+                    &self.stream.scan.definitions,
+                );
                 Some(StreamItem::Record(record))
             }
             Step::Message { at, end, msg_type } => {
-                let message = sound_message(self.source.bytes(at, end));
-                self.summary.message(msg_type, &message, self.walk.definitions.in_data);
+                let message = sound_message(self.stream.source.bytes(at, end));
+                self.summary.message(msg_type, &message, self.stream.scan.definitions.in_data);
                 Some(StreamItem::Message(at, message))
             }
             Step::End => {
-                self.summary.finish(&mut self.walk, None);
+                self.summary.finish(&mut self.stream.scan, None);
                 None
             }
             Step::Lost { .. } => None,
@@ -90,10 +98,9 @@ impl<R: Read> UlogStream<R> {
     /// The next step that is not a loss; losses are in the diagnostics.
     fn step(&mut self) -> Result<Step, UlogError> {
         loop {
-            match self.walk.step(self.source.window()) {
-                Ok(Step::Lost { .. }) => {}
-                Ok(step) => return Ok(step),
-                Err(need) => self.source.fill(self.walk.needed_from(), need.0)?,
+            match self.stream.step(Source::fill)? {
+                Step::Lost { .. } => {}
+                step => return Ok(step),
             }
         }
     }
@@ -102,28 +109,29 @@ impl<R: Read> UlogStream<R> {
     #[cfg(feature = "arrow")]
     pub(crate) fn gather(&mut self, gathering: &mut Gathering) -> Result<bool, UlogError> {
         loop {
-            let (window, summary) = (self.source.window(), &mut self.summary);
+            let Stream { source, scan } = &mut self.stream;
+            let (window, summary) = (source.window(), &mut self.summary);
             let index = |at: u64| usize::try_from(at - window.base).expect("within the window");
-            self.walk.rows(window, |definitions, row| {
+            scan.rows(window, |definitions, row| {
                 summary.stats(row.series).row(row.at, row.len, Some(row.micros));
                 gathering.row(definitions, window.data, index(row.at), row.met());
             });
-            match self.walk.step(window) {
+            match scan.step(window) {
                 Ok(Step::End) => {
                     gathering.copy(window.data);
-                    summary.finish(&mut self.walk, None);
+                    summary.finish(scan, None);
                     return Ok(false);
                 }
                 Ok(step) => {
                     if let Step::Row { at, shape, time, .. } = step {
-                        let row = MetRow { series: shape.series, time, now: self.walk.clock.now };
-                        gathering.row(&self.walk.definitions, window.data, index(at), row);
+                        let row = MetRow { series: shape.series, time, now: scan.clock.now };
+                        gathering.row(&scan.definitions, window.data, index(at), row);
                     }
                     self.item(step);
                 }
                 Err(need) => {
                     gathering.copy(window.data);
-                    self.source.fill(self.walk.needed_from(), need.0)?;
+                    source.fill(scan.needed_from(), need.0)?;
                     return Ok(true);
                 }
             }
@@ -132,19 +140,19 @@ impl<R: Read> UlogStream<R> {
 
     /// Log time so far, microseconds.
     pub(crate) fn log_time(&self) -> u64 {
-        self.walk.clock.now
+        self.stream.scan.clock.now
     }
 
     /// Walks to the end and gives every loss on the way, none left out.
     pub(crate) fn losses(mut self) -> Result<Vec<Range<u64>>, UlogError> {
         let mut losses = Vec::new();
         loop {
-            self.walk.rows(self.source.window(), |_, _| {});
-            match self.walk.step(self.source.window()) {
-                Ok(Step::Lost { at, end, .. }) => losses.push(at..end),
-                Ok(Step::End) => return Ok(losses),
-                Ok(_) => {}
-                Err(need) => self.source.fill(self.walk.needed_from(), need.0)?,
+            let Stream { source, scan } = &mut self.stream;
+            scan.rows(source.window(), |_, _| {});
+            match self.stream.step(Source::fill)? {
+                Step::Lost { at, end, .. } => losses.push(at..end),
+                Step::End => return Ok(losses),
+                _ => {}
             }
         }
     }
@@ -165,16 +173,16 @@ impl<R: Read> UlogStream<R> {
 
     /// The walk so far.
     pub(crate) fn walk(&self) -> &Walk {
-        &self.walk
+        &self.stream.scan
     }
 
     /// The summary of what was read so far.
     pub(crate) fn summary(&self) -> LogInfo {
-        self.summary.info(&self.walk, self.source.window().end())
+        self.summary.info(&self.stream.scan, self.stream.source.window().end())
     }
 
     /// Formats and subscriptions met so far.
     pub fn definitions(&self) -> &Definitions {
-        &self.walk.definitions
+        &self.stream.scan.definitions
     }
 }

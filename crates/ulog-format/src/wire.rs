@@ -83,7 +83,7 @@ impl MessageHeader {
 /// The number or structure at `at`; `None` if `bytes` end before it does.
 #[inline]
 pub(crate) fn number<T: FromBytes>(bytes: &[u8], at: usize) -> Option<T> {
-    T::read_from_bytes(bytes.get(at..at.checked_add(size_of::<T>())?)?).ok()
+    Some(T::read_from_prefix(bytes.get(at..)?).ok()?.0)
 }
 
 impl FlagBits {
@@ -287,7 +287,17 @@ macro_rules! messages {
         impl<'a> Message<'a> {
             /// Reads the payload of a message of type `msg_type`, all of it; `None` if it is too short for that, or
             /// longer than a type of fixed size.
+            #[inline]
             pub fn parse(msg_type: u8, payload: &'a [u8]) -> Option<Self> {
+                // Rows are most of a log: viewed in place.
+                if msg_type == kind::DATA {
+                    let (head, row) = DataHead::ref_from_prefix(payload).ok()?;
+                    return Some(Self::Data(Data { head: *head, row }));
+                }
+                Self::read(msg_type, payload)
+            }
+
+            fn read(msg_type: u8, payload: &'a [u8]) -> Option<Self> {
                 let mut cursor = Cursor::new(payload);
                 let message = match msg_type {
                     $( $letter => Self::$name($ty::read_args(&mut cursor, args!(payload $($a)?)).ok()?), )*

@@ -1,5 +1,7 @@
-//! The bytes of a file that are at hand: all of a log in memory, or what was read of a pipe so far. A walk over a
-//! [`Window`] says what comes next, or that it [needs more](NeedMore); a [`Source`] then reads on.
+//! How a log is scanned: the bytes that are at hand, what comes next in them, and how a pipe reads on.
+//!
+//! A [`Window`] is all of a log in memory, or what was read of a pipe so far. A [`Scan`] says what comes next in it, or that
+//! it [needs more](NeedMore). A [`Stream`] is a scan with the [`Source`] that then reads on.
 
 use std::io::{ErrorKind, Read, Result as IoResult};
 
@@ -21,7 +23,7 @@ pub struct Window<'a> {
     pub eof: bool,
 }
 
-/// The window must reach at least this offset before anything can be said.
+/// More input is required, up to this offset at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeedMore(pub u64);
 
@@ -108,10 +110,6 @@ impl<'a> Window<'a> {
     /// # Errors
     /// As [`slice`](Self::slice).
     #[inline]
-    #[expect(
-        clippy::missing_panics_doc,
-        reason = "the slice has the size of the struct, which needs no alignment"
-    )]
     pub fn view<T>(&self, at: u64) -> Result<Option<&'a T>, NeedMore>
     where
         T: FromBytes + KnownLayout + Immutable + Unaligned,
@@ -156,7 +154,6 @@ impl<R: Read> Source<R> {
     ///
     /// # Errors
     /// Where the input cannot be read.
-    #[expect(clippy::missing_panics_doc, reason = "what is let go lies in the buffer")]
     pub fn fill(&mut self, keep_from: u64, until: u64) -> IoResult<()> {
         let keep_from = keep_from.clamp(self.base, self.window().end());
         let gone = usize::try_from(keep_from - self.base).expect("within the buffer");
@@ -184,6 +181,68 @@ impl<R: Read> Source<R> {
     #[inline]
     pub fn bytes(&self, from: u64, to: u64) -> &[u8] {
         self.window().slice(from, to).ok().flatten().expect("the walk has seen these bytes")
+    }
+}
+
+impl<R: Read> Source<R> {
+    /// Reads from `input` until `start` can say how the log starts.
+    ///
+    /// # Errors
+    /// Returns an error if the input cannot be read, or `start` refuses it.
+    pub fn start<T, E: From<std::io::Error>>(
+        input: R,
+        mut start: impl FnMut(Window<'_>) -> Result<Result<T, E>, NeedMore>,
+    ) -> Result<(Self, T), E> {
+        let mut source = Self::new(input);
+        loop {
+            match start(source.window()) {
+                Ok(started) => return Ok((source, started?)),
+                Err(need) => source.fill(0, need.0)?,
+            }
+        }
+    }
+}
+
+/// Says step by step what the bytes of a log are. It does no input or output: reader, stream and recovery use the same one.
+pub trait Scan {
+    /// What comes next: a record, lost bytes, the end.
+    type Step;
+
+    /// Says what comes next, and goes on behind it.
+    ///
+    /// # Errors
+    /// Returns an error if the window ends before that can be said; the scan has not moved then.
+    fn step(&mut self, window: Window<'_>) -> Result<Self::Step, NeedMore>;
+
+    /// Returns the offset of the first byte that is still needed.
+    fn needed_from(&self) -> u64;
+}
+
+/// A scan over a pipe.
+#[derive(Debug)]
+pub struct Stream<R, S> {
+    /// The pipe.
+    pub source: Source<R>,
+    /// The scan over its bytes.
+    pub scan: S,
+}
+
+impl<R: Read, S: Scan> Stream<R, S> {
+    /// Says what comes next. `fill` reads on if that takes more bytes: [`Source::fill`], or what limits it.
+    ///
+    /// # Errors
+    /// Returns the errors of `fill`.
+    #[inline]
+    pub fn step<E>(
+        &mut self,
+        mut fill: impl FnMut(&mut Source<R>, u64, u64) -> Result<(), E>,
+    ) -> Result<S::Step, E> {
+        loop {
+            match self.scan.step(self.source.window()) {
+                Ok(step) => return Ok(step),
+                Err(need) => fill(&mut self.source, self.scan.needed_from(), need.0)?,
+            }
+        }
     }
 }
 
@@ -227,6 +286,43 @@ mod tests {
         }
         assert!(source.window().eof);
         assert_eq!(source.bytes(400_000, 400_002), &file[400_000..400_002]);
+        Ok(())
+    }
+
+    /// Counts the lines of a text.
+    struct Lines(u64);
+    impl Scan for Lines {
+        type Step = Option<(u64, u64)>;
+
+        fn step(&mut self, window: Window<'_>) -> Result<Self::Step, NeedMore> {
+            let start = self.0;
+            let mut at = start;
+            while let Some(byte) = window.byte(at)? {
+                at += 1;
+                if byte == b'\n' {
+                    break;
+                }
+            }
+            self.0 = at;
+            Ok((at > start).then_some((start, at)))
+        }
+
+        fn needed_from(&self) -> u64 {
+            self.0
+        }
+    }
+
+    #[test]
+    fn a_stream_reads_on_where_the_scan_needs_more() -> IoResult<()> {
+        let text = b"one\ntwo\n\nthree";
+        let begin = |window: Window<'_>| Ok(Ok(Lines(u64::from(window.byte(0)?.is_none()))));
+        let (source, scan) = Source::start::<_, std::io::Error>(&text[..], begin)?;
+        let mut stream = Stream { source, scan };
+        let mut lines = Vec::new();
+        while let Some((from, to)) = stream.step(Source::fill)? {
+            lines.push(stream.source.bytes(from, to).to_vec());
+        }
+        assert_eq!(lines, [&b"one\n"[..], b"two\n", b"\n", b"three"]);
         Ok(())
     }
 }
