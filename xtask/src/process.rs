@@ -1,7 +1,9 @@
-//! Other programs that tasks start.
+//! Other programs that tasks start, and the files they find.
 
 use std::env;
 use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -31,7 +33,7 @@ pub(crate) fn run_or(command: &mut Command, otherwise: &str) -> Result<()> {
 
 /// A command as people would type it.
 pub(crate) fn shown(command: &Command) -> String {
-    let program = std::path::Path::new(command.get_program()).file_name().unwrap_or_default();
+    let program = Path::new(command.get_program()).file_name().unwrap_or_default();
     let words = std::iter::once(program).chain(command.get_args()).map(OsStr::to_string_lossy);
     words.collect::<Vec<_>>().join(" ")
 }
@@ -39,4 +41,23 @@ pub(crate) fn shown(command: &Command) -> String {
 /// Whether what is generated is to be rewritten.
 pub(crate) fn blessing() -> bool {
     env::var_os("BLESS").is_some_and(|value| value == OsStr::new("1"))
+}
+
+/// All files below a folder by their names in it, sorted; neither build output nor what git keeps.
+pub(crate) fn files_below(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root.join(&folder))? {
+            let entry = entry?;
+            let name = folder.join(entry.file_name());
+            if !entry.file_type()?.is_dir() {
+                found.push(name);
+            } else if !name.ends_with("target") && !name.ends_with(".git") {
+                folders.push(name);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
 }

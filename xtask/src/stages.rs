@@ -1,5 +1,8 @@
 //! `cargo xtask test`: everything that must hold, cheapest information first.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,7 +14,7 @@ use crate::{corpus, oracle, package, tidy};
 /// A name, and what runs.
 type Stage = (&'static str, fn() -> Result<()>);
 
-/// Tests come last, so that their own summary is the last thing printed.
+/// Tests come last, so that their own summary and what they skip are the last things printed.
 const STAGES: &[Stage] = &[
     ("format", || cargo(&["fmt", "--all", "--", "--check"])),
     ("tidy", tidy::check),
@@ -51,11 +54,27 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     }
     let total: Duration = times.iter().map(|stage| stage.1).sum();
     println!("  {:<14} {:>7.1} s\n\n--- tests", "together", total.as_secs_f64());
-    // The tests say when they skip too, but a runner hides what a passing test prints.
     if let Some(folder) = oracle::real() {
         println!("with the real logs of {}", folder.display());
     }
-    tests().context("stage `tests` failed")
+    // Tests say when they skip, but a runner hides what a passing test prints.
+    let list = oracle::target().join("skipped-tests.txt");
+    let _ = fs::remove_file(&list);
+    let result = tests(&list);
+    print_skipped(&fs::read_to_string(&list).unwrap_or_default());
+    result.context("stage `tests` failed")
+}
+
+/// Prints the tests that were skipped, by what they lack: lines of a reason, a tab and a test.
+fn print_skipped(list: &str) {
+    let mut skipped: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (why, test) in list.lines().filter_map(|line| line.split_once('\t')) {
+        skipped.entry(why).or_default().insert(test);
+    }
+    for (why, tests) in skipped {
+        let tests: Vec<_> = tests.into_iter().collect();
+        println!("\nSKIPPED {} tests, {why}:\n  {}", tests.len(), tests.join("\n  "));
+    }
 }
 
 fn gen_corpus() -> Result<()> {
@@ -101,18 +120,19 @@ fn release_tests() -> Result<()> {
     Ok(())
 }
 
-fn tests() -> Result<()> {
+fn tests(skipped: &Path) -> Result<()> {
     let nextest = Command::new("cargo-nextest")
         .args(["nextest", "--version"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success());
-    if nextest {
-        cargo(&["nextest", "run", "--workspace", "--no-fail-fast"])
+    let mut tests = if nextest {
+        cargo_command(&["nextest", "run", "--workspace", "--no-fail-fast"])
     } else {
-        cargo(&["test", "--workspace", "--all-targets"])
-    }
+        cargo_command(&["test", "--workspace", "--all-targets"])
+    };
+    run(tests.env("ROVELOG_SKIPPED", skipped))
 }
 
 fn cargo(args: &[&str]) -> Result<()> {

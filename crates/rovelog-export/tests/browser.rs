@@ -16,7 +16,6 @@ use serde_json::Value;
 const NAME: &str = "<script>document.title = 'run'</script> & \"more\" <img src=x onerror=alert(1)>";
 
 /// A browser that starts, if there is one.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn browser() -> Option<OsString> {
     let named = env::var_os("ROVELOG_BROWSER");
     let usual = ["chromium", "chromium-browser", "google-chrome", "chrome"].map(OsString::from);
@@ -25,7 +24,7 @@ fn browser() -> Option<OsString> {
     };
     let found = named.into_iter().chain(usual).find(starts);
     if found.is_none() {
-        eprintln!("SKIPPED: there is no Chromium to look at reports with (ROVELOG_BROWSER names one)");
+        rovelog_testing::skipped("no Chromium to look at reports with (ROVELOG_BROWSER names one)");
     }
     found
 }

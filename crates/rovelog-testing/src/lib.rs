@@ -18,7 +18,9 @@ pub use alike::{check_corpus, check_order};
 pub use cells::{timed_rows, value_at};
 pub use damage::{Random, flips};
 pub use examples::{Example, run_examples};
-pub use logs::{Log, Logs, RLD, ROSBAG, ULOG, VEL, corpus, expected, logs_in, read_json, real, root};
+pub use logs::{
+    Log, Logs, RLD, ROSBAG, ULOG, VEL, corpus, expected, logs_in, read_json, real, root, skipped,
+};
 pub use picture::{
     Content, Overview, assert_alike, content, detail, differences, json_of, nanos, record_json, record_with,
     sort_notes,

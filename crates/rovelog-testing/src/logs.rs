@@ -1,6 +1,7 @@
 //! Where logs are: the corpus in the repository, real logs beside the checkout.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use rovelog_core::Bytes;
@@ -89,10 +90,12 @@ impl Logs {
         self.folder().map(|folder| Log::read(folder.join(file)))
     }
 
-    /// The corpus, and the real logs.
+    /// The corpus, and the real logs where they are.
     pub fn all(&self) -> Vec<Log> {
         let mut logs = self.corpus();
-        logs.extend(self.real());
+        if real_folder(self.folder).is_dir() {
+            logs.extend(self.real());
+        }
         logs
     }
 }
@@ -125,13 +128,34 @@ pub fn read_json(path: &Path) -> Json {
 }
 
 /// A folder of real logs, below `ROVELOG_REAL` or beside the checkout; says so where there is none.
-#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 pub fn real(folder: &str) -> Option<PathBuf> {
-    let real = std::env::var_os("ROVELOG_REAL").map_or_else(|| root().join("../shared/real"), PathBuf::from);
-    let folder = real.join(folder);
+    let folder = real_folder(folder);
     if folder.is_dir() {
         return Some(folder);
     }
-    println!("SKIPPED: no real logs in {} (set ROVELOG_REAL)", folder.display());
+    skipped(&format!("no real logs in {} (set ROVELOG_REAL)", folder.display()));
     None
+}
+
+fn real_folder(folder: &str) -> PathBuf {
+    let real = std::env::var_os("ROVELOG_REAL").map_or_else(|| root().join("../shared/real"), PathBuf::from);
+    real.join(folder)
+}
+
+/// Says why the test that runs is skipped. Runners hide what a passing test prints, so it is also noted in the file that
+/// `ROVELOG_SKIPPED` names: `cargo xtask test` lists it.
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+pub fn skipped(why: &str) {
+    println!("SKIPPED: {why}");
+    let Some(list) = std::env::var_os("ROVELOG_SKIPPED") else { return };
+    // A thread has the name of its test, but for nextest's: each is the main thread of a process, and in its arguments.
+    let args: Vec<String> = std::env::args().collect();
+    let program = Path::new(&args[0]).file_stem().unwrap_or_default().to_string_lossy();
+    let program = program.rsplit_once('-').map_or(&*program, |(name, _)| name);
+    let thread = std::thread::current();
+    let exact = args.iter().skip_while(|arg| *arg != "--exact").nth(1).map(String::as_str);
+    let name = thread.name().filter(|name| *name != "main").or(exact).unwrap_or("a test");
+    let package = std::env::var("CARGO_PKG_NAME").unwrap_or_default();
+    let mut list = fs::File::options().create(true).append(true).open(list).expect("a file for the list");
+    list.write_all(format!("{why}\t{package}::{program} {name}\n").as_bytes()).expect("a line more");
 }

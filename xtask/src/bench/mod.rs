@@ -2,10 +2,7 @@
 
 mod drop_in;
 mod export;
-mod rld;
-mod rosbag;
-mod ulog;
-mod vel;
+mod works;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::{cargo, run_or};
 use crate::{corpus, peers, python, root};
+use works::BENCHES;
 
 /// The bench of a format.
 struct Bench {
@@ -24,8 +22,6 @@ struct Bench {
     python: &'static [&'static str],
     groups: &'static [Group],
 }
-
-const BENCHES: &[Bench] = &[ulog::BENCH, rld::BENCH, rosbag::BENCH, vel::BENCH];
 
 /// What is measured: a heading, the peer by which all is divided, and the works with what they do.
 struct Group {

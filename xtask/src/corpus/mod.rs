@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::process::files_below;
 use crate::root;
 
 pub(crate) use large::large_log;
@@ -167,33 +168,12 @@ fn generate() -> Result<(BTreeMap<String, Vec<u8>>, usize)> {
 
 /// Files below `corpus/` that neither a recipe nor a person is known to have made.
 fn strays(folder: &Path, files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<PathBuf>> {
-    let known = |path: &Path| {
-        let name = path.strip_prefix(folder).unwrap_or(path).to_string_lossy();
-        files.contains_key(&*name) || BY_HAND.contains(&&*name)
-    };
     let mut found = files_below(folder)?;
-    found.retain(|path| !known(path));
-    Ok(found)
-}
-
-fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        if !folder.exists() {
-            continue;
-        }
-        for entry in fs::read_dir(&folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
+    found.retain(|path| {
+        let name = path.to_string_lossy();
+        !files.contains_key(&*name) && !BY_HAND.contains(&&*name)
+    });
+    Ok(found.into_iter().map(|name| folder.join(name)).collect())
 }
 
 /// The words of losses and notes that the truth of a format's cases uses, with the first such case.

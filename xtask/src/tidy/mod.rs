@@ -12,7 +12,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::process::cargo;
+use crate::process::{cargo, files_below};
 use crate::{corpus, root};
 
 /// Who may depend on whom, among our own crates: every edge that is allowed, and no other.
@@ -132,24 +132,6 @@ fn source_files(root: &Path) -> Result<Vec<PathBuf>> {
     let names = String::from_utf8_lossy(&output.stdout);
     let names = names.split('\0').filter(|name| !name.is_empty());
     Ok(names.map(PathBuf::from).filter(|name| root.join(name).is_file()).collect())
-}
-
-fn files_below(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut folders = vec![PathBuf::new()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(root.join(&folder))? {
-            let entry = entry?;
-            let name = folder.join(entry.file_name());
-            if !entry.file_type()?.is_dir() {
-                found.push(name);
-            } else if !name.ends_with("target") && !name.ends_with(".git") {
-                folders.push(name);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
 }
 
 fn lengths(root: &Path, files: &[PathBuf]) -> Result<Vec<String>> {

@@ -1,0 +1,97 @@
+//! What is measured of each format: packages of its Python peer, and groups of works. A group has a heading and the work by
+//! which all are divided; each work says what it does.
+
+use super::{Bench, Group};
+use crate::python::{PYULOG, ROCKETLOGGER, VELODYNE_DECODER};
+
+macro_rules! benches {
+    ($($format:literal [$($package:expr),*] $($heading:literal / $peer:literal: {$($work:literal $what:literal)*})*;)*) => {
+        pub(super) const BENCHES: &[Bench] = &[$(Bench {
+            format: $format,
+            python: &[$($package),*],
+            groups: &[$(Group { heading: $heading, peer: $peer, works: &[$(($work, $what)),*] }),*],
+        }),*];
+    };
+}
+
+benches! {
+    "ulog" [PYULOG, "numpy"]
+    "all topics" / "px4-ulog-kept": {
+        "px4-ulog-kept" "px4-ulog 0.6.1, typed columns kept"
+        "rovelog-streamed" "Arrow batches into reused buffers"
+        "rovelog-kept" "Arrow columns kept"
+        "yule_log-values" "yule_log 0.4.0, values, no columns"
+        "pyulog-kept" "pyulog 1.3.0, numpy columns kept"
+    }
+    "one topic of 43 (sensor_combined, a quarter of the rows)" / "px4-ulog-one-kept": {
+        "px4-ulog-one-kept" "px4-ulog 0.6.1, callback that keeps typed columns"
+        "rovelog-one-streamed" "Arrow batches into reused buffers"
+        "rovelog-one-kept" "Arrow columns kept"
+        "pyulog-one-kept" "pyulog 1.3.0 with its message filter"
+    }
+    "information" / "pyulog-info": {
+        "pyulog-info" "ulog_info of pyulog 1.3.0"
+        "rovelog-info" "rovelog::open and its summary"
+    };
+
+    "rld" [ROCKETLOGGER, "numpy"]
+    "columns" / "py-rocketlogger-load": {
+        "py-rocketlogger-load" "rocketlogger 2.1.3, load (mapped; values are not decoded)"
+        "rovelog-columns" "Arrow batches of raw integers, bits and times into reused buffers"
+        "rovelog-columns-untimed" "the same without times"
+        "memcpy" "the file copied into a touched buffer"
+    }
+    "one channel" / "py-rocketlogger-one": {
+        "py-rocketlogger-one" "rocketlogger 2.1.3, load and one channel as f64"
+        "rovelog-one" "one channel as f64 into a reused buffer"
+        "rovelog-one-timed" "the same with its times"
+    }
+    "all channels as f64" / "py-rocketlogger-f64": {
+        "py-rocketlogger-f64" "rocketlogger 2.1.3, load and all channels"
+        "rovelog-f64" "Arrow batches of physical values, bits and times into reused buffers"
+    }
+    "statistics and energy" / "py-rocketlogger-energy": {
+        "py-rocketlogger-energy"
+            "rocketlogger 2.1.3: load, merge; numpy: min, max, mean, std of voltages and currents, two energies"
+        "py-rocketlogger-energy-only" "rocketlogger 2.1.3: load, merge; numpy: two energies, no statistics"
+        "rovelog-energy" "the same of all channels, exact, settled currents, in one pass"
+    }
+    "information" / "py-rocketlogger-header": {
+        "py-rocketlogger-header" "rocketlogger 2.1.3, header_only"
+        "rovelog-info" "rovelog::open and its summary"
+    };
+
+    // The peers are Debian's python3-rosbag and librosbag-storage.
+    "rosbag" []
+    "every message, its payload read" / "pyrosbag-raw": {
+        "pyrosbag-raw" "python3-rosbag, raw messages by the index"
+        "cpp-view" "librosbag-storage View by the index, payload read"
+        "rovelog-scan" "a scan without index, payload read"
+        "rovelog-open" "a scan without index, all headers, payloads measured"
+        "rovelog-records" "records in the order of time, payload read"
+    }
+    "every message decoded" / "pyrosbag-values": {
+        "pyrosbag-values" "python3-rosbag, messages as objects"
+        "rovelog-values" "values"
+        "rovelog-columns" "Arrow batches of all topics"
+    };
+
+    "vel" [VELODYNE_DECODER, "numpy"]
+    "information" / "bare-walk": {
+        "bare-walk" "from header to header over a fresh map, nothing else"
+        "rovelog-info" "rovelog::open and its summary"
+    }
+    "packets to points, HDL-64E" / "pyvelodyne-points": {
+        "pyvelodyne-points" "velodyne-decoder 3.1.0 (C++, from Python)"
+        "rovelog-points" "revolutions into one buffer, calibration recovered"
+        "rovelog-points-exact" "the same with exact azimuths and corrected intensities"
+    }
+    "points beside the sensor itself" / "py-recorded": {
+        "py-recorded" "the time that the recording took"
+        "rovelog-points" "revolutions into one buffer, one thread"
+    }
+    "JPEGs" / "rovelog-jpeg-decoded": {
+        "rovelog-jpeg-decoded" "every image to pixels"
+        "rovelog-jpeg-extracted" "every image to a file of its own in memory, as it lies"
+    };
+}
