@@ -58,7 +58,7 @@
 //!
 //! # Columns
 //!
-//! With the feature `arrow`, [`columns`](rovelog_core::LogReader#method.columns) gives a topic as Arrow record batches: the time
+//! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) gives a topic as Arrow record batches: the time
 //! `t_ns`, then its fields. `RldReader::batches` chooses between raw and physical values, and how times are made.
 //!
 //! ```no_run
@@ -66,7 +66,7 @@
 //! # let log = Rld::open(std::fs::read("power.rld")?.into(), &ReadOptions::default())?;
 //! # #[cfg(feature = "arrow")]
 //! if let Some(topic) = log.topic("samples") {
-//!     for batch in log.columns(topic, &Select::all())? {
+//!     for batch in topic.columns(&Select::all())? {
 //!         println!("{} rows", batch?.num_rows());
 //!     }
 //! }
@@ -157,7 +157,7 @@ pub mod wire;
 pub mod writer;
 
 use rovelog_core::reader::{Companion, Records, Texts};
-use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Sliced, Text, Usage};
+use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Sliced, Text, TopicId, Usage};
 
 #[cfg(feature = "arrow")]
 pub use columns::{ColumnOptions, Merging, RldBatches, Values};
@@ -223,12 +223,17 @@ impl LogReader for RldReader {
         &self.topics
     }
 
+    fn as_log(&self) -> &dyn LogReader {
+        self
+    }
+
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
         Box::new(self.records_in_order(select).map(Ok))
     }
 
     #[cfg(feature = "arrow")]
-    fn columns<'a>(&'a self, topic: &Topic, select: &Select) -> Result<rovelog_core::Batches<'a>> {
+    fn topic_columns<'a>(&'a self, topic: TopicId, select: &Select) -> Result<rovelog_core::Batches<'a>> {
+        let topic = &self.topics[topic.index()];
         let options = ColumnOptions::physical();
         Ok(Box::new(self.of_topic(topic)?.batches_as(&topic.name, select, &options)?))
     }
@@ -237,8 +242,8 @@ impl LogReader for RldReader {
         Some(parts::part_name(name, part))
     }
 
-    fn definition(&self, topic: &Topic) -> Option<String> {
-        let reader = self.of_topic(topic).ok()?;
+    fn topic_definition(&self, topic: TopicId) -> Option<String> {
+        let reader = self.of_topic(self.topics.get(topic.index())?).ok()?;
         let line = |channel: &Channel| {
             let link = channel.valid.map(|bit| format!(" valid={}", reader.channels()[bit].name));
             let kind = if channel.is_binary { "binary" } else { "analog" };

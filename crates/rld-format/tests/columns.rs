@@ -29,7 +29,7 @@ fn raw_at(column: &dyn Array, row: usize) -> Value {
 fn check(log: &Log, limit: usize) {
     let Some(reader) = try_open(&log.bytes) else { return };
     let topic = &reader.topics()[0];
-    let Ok(batches) = reader.columns(topic, &Select::all()) else {
+    let Ok(batches) = reader.own(topic).unwrap().columns(&Select::all()) else {
         assert!(topic.schema.is_none(), "{} has a schema and no columns", log.name);
         return;
     };
@@ -75,7 +75,7 @@ fn channels_and_times_are_selected_inside_the_decode() {
     let topic = &reader.topics()[0];
     let time = |row| reader.records_in_file_order().nth(row).and_then(|r| r.time).expect("a time").nanos;
     let select = Select::all().with_fields(["V2", "DI2"]).between(Some(time(3)), Some(time(12)));
-    let batches: Vec<_> = reader.columns(topic, &select).expect("rows").collect();
+    let batches: Vec<_> = reader.own(topic).unwrap().columns(&select).expect("rows").collect();
     let batch = batches[0].as_ref().expect("a batch");
     assert_eq!((batch.num_columns(), batch.num_rows()), (3, 9));
     assert_eq!(batch.schema().field(2).name(), "V2");

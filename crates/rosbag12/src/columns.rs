@@ -27,14 +27,12 @@ const STRIDE: u64 = 1 << 20;
 
 impl BagReader {
     /// One topic as record batches of about a thousand rows.
-    ///
-    /// # Errors
-    /// Where nothing decodes the topic.
-    pub fn topic_batches(
+    pub(crate) fn topic_batches(
         &self,
-        topic: &Topic,
+        topic: TopicId,
         select: &Select,
     ) -> Result<OneTopic<ColumnBatches<'_>>, BagError> {
+        let topic = &self.topics()[topic.index()];
         let connection = &self.connections()[topic.id.index()];
         let definition = definition_of(topic, connection)?;
         let schema = builder(topic, connection, definition, select).schema();

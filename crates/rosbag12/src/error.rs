@@ -63,6 +63,12 @@ pub enum BagError {
         /// The limit.
         limit: u64,
     },
+    /// A topic that the bag does not have.
+    #[error("the bag has no topic {topic}")]
+    NoSuchTopic {
+        /// The topic.
+        topic: String,
+    },
     /// A topic whose messages cannot be decoded.
     #[error("topic {topic} cannot be decoded: {why}")]
     Undecodable {
@@ -152,6 +158,9 @@ impl BagError {
             }
             Self::RecordTooLarge { at, .. } => {
                 (ErrorKind::LimitExceeded, Some(*at), Some("save the pipe as a file and open that"))
+            }
+            Self::NoSuchTopic { .. } => {
+                (ErrorKind::InvalidArgument, None, Some("`topics` lists those that it has"))
             }
             Self::Undecodable { .. } | Self::NoDefinition { .. } => (
                 ErrorKind::Malformed,

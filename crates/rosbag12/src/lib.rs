@@ -59,7 +59,7 @@
 //!
 //! # Columns
 //!
-//! With the feature `arrow`, [`columns`](rovelog_core::LogReader#method.columns) gives a topic as Arrow record batches: the time
+//! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) gives a topic as Arrow record batches: the time
 //! `t_ns`, then its fields. `BagReader::topic_batches` is the same with a [`BagError`], `BagReader::batches` gives all
 //! topics in one pass.
 //!
@@ -68,7 +68,7 @@
 //! # let log = Rosbag::open(std::fs::read("2010-05-29.bag")?.into(), &ReadOptions::default())?;
 //! # #[cfg(feature = "arrow")]
 //! if let Some(topic) = log.topic("/base_scan") {
-//!     for batch in log.columns(topic, &Select::all())? {
+//!     for batch in topic.columns(&Select::all())? {
 //!         println!("{} rows", batch?.num_rows());
 //!     }
 //! }
@@ -156,7 +156,7 @@ pub mod writer;
 use std::io::Write;
 
 use rovelog_core::reader::Texts;
-use rovelog_core::{Align, Bytes, FormatInfo, Merged, Records, Result, Sliced, Usage};
+use rovelog_core::{Align, Bytes, FormatInfo, Merged, Records, Result, Sliced, TopicId, Usage};
 
 #[cfg(feature = "arrow")]
 pub use columns::ColumnBatches;
@@ -212,12 +212,16 @@ impl LogReader for BagReader {
         &self.walk.tables.topics
     }
 
+    fn as_log(&self) -> &dyn LogReader {
+        self
+    }
+
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
         Box::new(self.places(select).map(|place| Ok(self.record_at(place))))
     }
 
     #[cfg(feature = "arrow")]
-    fn columns<'a>(&'a self, topic: &Topic, select: &Select) -> Result<rovelog_core::Batches<'a>> {
+    fn topic_columns<'a>(&'a self, topic: TopicId, select: &Select) -> Result<rovelog_core::Batches<'a>> {
         Ok(Box::new(self.topic_batches(topic, select)?))
     }
 
@@ -225,8 +229,8 @@ impl LogReader for BagReader {
         Some(Box::new(console::texts(self)))
     }
 
-    fn definition(&self, topic: &Topic) -> Option<String> {
-        let connection = self.connections().get(topic.id.index())?;
+    fn topic_definition(&self, topic: TopicId) -> Option<String> {
+        let connection = self.connections().get(topic.index())?;
         let own = self.walk.tables.definitions.text_of(&connection.topic, &connection.ty, &connection.md5);
         let own = own.filter(|text| !text.is_empty() || connection.definition().is_none());
         let text = own.or_else(|| connection.definition().map(|definition| &*definition.text))?;

@@ -148,6 +148,9 @@ impl BagReader {
     pub fn callerids(&self, topic: &Topic) -> BTreeMap<String, u64> {
         let tables = &self.walk.tables;
         let mut found = BTreeMap::new();
+        if !topic.is_of(&tables.topics) {
+            return found;
+        }
         for shape in tables.shapes.list.iter().filter(|shape| shape.connection == topic.id.0) {
             if let Some(name) = shape.callerid.and_then(|id| tables.callerids.get(id as usize)) {
                 *found.entry(text_of(name)).or_default() += shape.count;
@@ -184,8 +187,9 @@ impl BagReader {
     /// The fields of a record, and how many bytes its payload has behind them.
     ///
     /// # Errors
-    /// Where the payload is too short for its definition.
+    /// Where the payload is too short for its definition, or the record is one of another bag.
     pub fn decode(&self, record: &Record<'_>) -> Result<(rovelog_core::Value, usize), BagError> {
+        self.own(record.topic)?;
         self.walk.tables.decode(record.topic.id.index(), record.payload)
     }
 
@@ -193,15 +197,21 @@ impl BagReader {
     /// [`decode`](Self::decode) gives the bytes, because no definition is sure to fit.
     ///
     /// # Errors
-    /// Where the payload is too short for its definition.
+    /// Where the payload is too short for its definition, or the topic is one of another bag.
     pub fn layout(&self, topic: &Topic, payload: &[u8]) -> Result<Option<&Layout>, BagError> {
+        self.own(topic)?;
         self.walk.tables.layout(topic.id.index(), payload)
+    }
+
+    fn own(&self, topic: &Topic) -> Result<(), BagError> {
+        let is_own = topic.is_of(&self.walk.tables.topics);
+        is_own.then_some(()).ok_or_else(|| BagError::NoSuchTopic { topic: topic.name.clone() })
     }
 
     /// Who published a message; nothing for most messages, because only those of latching publishers say.
     pub fn publisher(&self, record: &Record<'_>) -> Publisher {
         let found = || {
-            if self.walk.version != Version::V1_2 {
+            if self.walk.version != Version::V1_2 || self.own(record.topic).is_err() {
                 return None;
             }
             let (_, data) = Head::of(self.bytes.get(usize::try_from(record.offset).ok()?..)?)?;

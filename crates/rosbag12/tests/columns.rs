@@ -45,7 +45,7 @@ fn columns_hold_what_records_hold() {
                 (value.get("raw").is_none() || topic.type_name.contains("Blob"))
                     .then_some((r.time.unwrap().nanos, value))
             });
-            let batches = bag.topic_batches(topic, &select).expect("it can be decoded");
+            let batches = bag.own(topic).and_then(|topic| topic.columns(&select)).expect("it can be decoded");
             let schema = batches.schema();
             for batch in batches {
                 let batch = batch.expect("a batch");
@@ -72,7 +72,7 @@ fn fields_are_selected() {
     let bag = open(&LOGS.case("types-nested").bytes);
     let topic = bag.topic("/t").expect("its topic");
     let select = Select::topic("/t").with_fields(["many.s", "header.stamp"]);
-    let batch = bag.topic_batches(topic, &select).unwrap().next().unwrap().unwrap();
+    let batch = topic.columns(&select).unwrap().next().unwrap().unwrap();
     let names: Vec<_> = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
     assert_eq!(names, ["t_ns", "header", "many"]);
     assert_eq!(batch.column(1).as_struct().num_columns(), 1);

@@ -55,7 +55,7 @@ fn an_intact_bag_is_written_again_byte_for_byte() {
         let mut out = BagWriter::new(Cursor::new(Vec::new())).expect("memory");
         for record in bag.records_in_file_order() {
             let connection = &bag.connections()[record.topic.id.index()];
-            let text = bag.definition(record.topic).expect("a definition");
+            let text = bag.own(record.topic).unwrap().definition().expect("a definition");
             let id = out
                 .connect(&connection.topic, &connection.ty, &connection.md5, text.as_bytes())
                 .expect("fine");

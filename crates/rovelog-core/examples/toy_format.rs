@@ -122,6 +122,10 @@ impl LogReader for ToyReader {
         &self.diagnostics
     }
 
+    fn as_log(&self) -> &dyn LogReader {
+        self
+    }
+
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
         Box::new(self.kept(select).map(|(seq, row)| {
             let offset = HEADER as u64 + seq * RECORD as u64;

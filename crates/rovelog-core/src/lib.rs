@@ -50,7 +50,9 @@ pub use info::{Detail, LogInfo, State};
 pub use limits::Limits;
 #[cfg(feature = "arrow")]
 pub use reader::{Batches, TopicBatches};
-pub use reader::{Format, FormatInfo, LogReader, LogStream, Probe, ReadOptions, Records, Signature};
+pub use reader::{
+    Format, FormatInfo, LogReader, LogStream, Probe, ReadOptions, Records, Signature, TopicRef,
+};
 pub use record::{Decode, Record, Text};
 pub use rewrite::{Align, Merged, RecoverOptions, Recovery, Sliced, Stretch};
 pub use schema::{Field, FieldType, Scalar, Schema};

@@ -1,13 +1,13 @@
 //! The traits that every format implements, and how a format is told by its first bytes.
 
+use std::fmt;
 use std::io::Write;
+use std::ops::Deref;
 
 use crate::{
-    Align, Bytes, Diagnostics, Limits, LogInfo, Merged, Record, RecoverOptions, Recovery, Result, Select,
-    Sliced, Text, Topic, Usage,
+    Align, Bytes, Diagnostics, Error, ErrorKind, Limits, LogInfo, Merged, Record, RecoverOptions, Recovery,
+    Result, Select, Sliced, Text, Topic, TopicId, Usage,
 };
-#[cfg(feature = "arrow")]
-use crate::{Error, ErrorKind, TopicId};
 
 /// How many bytes of a file decide its format.
 pub const PROBE_LEN: usize = 64;
@@ -144,10 +144,29 @@ pub trait LogReader: Send + Sync {
     /// The topics in the order in which the log declares them.
     fn topics(&self) -> &[Topic];
 
+    /// The log without its type.
+    fn as_log(&self) -> &dyn LogReader;
+
     /// A topic by name; the instance `/0` may be left out.
-    fn topic(&self, name: &str) -> Option<&Topic> {
+    fn topic(&self, name: &str) -> Option<TopicRef<'_>> {
         let topics = self.topics();
-        topics.iter().find(|t| t.name == name).or_else(|| topics.iter().find(|t| t.answers_to(name)))
+        let found = topics.iter().find(|t| t.name == name);
+        let topic = found.or_else(|| topics.iter().find(|t| t.answers_to(name)))?;
+        Some(TopicRef { log: self.as_log(), topic })
+    }
+
+    /// The handle of one of the log's own topics.
+    ///
+    /// # Errors
+    /// Where the topic is one of another log, or a copy.
+    fn own(&self, topic: &Topic) -> Result<TopicRef<'_>> {
+        match self.topics().get(topic.id.index()) {
+            Some(own) if std::ptr::eq(own, topic) => Ok(TopicRef { log: self.as_log(), topic: own }),
+            _ => {
+                let why = format!("topic {} is one of another log", topic.name);
+                Err(Error::new(self.format().id, ErrorKind::InvalidArgument, None, why))
+            }
+        }
     }
 
     /// The selected records, in the order of (time, file offset). A record without a time takes the
@@ -157,19 +176,20 @@ pub trait LogReader: Send + Sync {
     /// Memory must not grow with the file.
     fn records<'a>(&'a self, select: &Select) -> Records<'a>;
 
-    /// A topic as Arrow record batches in file order: `t_ns`, then the selected fields.
+    /// For implementations: what [`TopicRef::columns`] gives of the topic with this index.
     ///
     /// # Errors
-    /// Where the topic cannot be decoded, or the format has no columns.
+    /// Where there is no such topic, it cannot be decoded, or the format has no columns.
     // A default body keeps the feature additive: whoever turns it on breaks no other format.
     #[cfg(feature = "arrow")]
-    fn columns<'a>(&'a self, topic: &Topic, _select: &Select) -> Result<Batches<'a>> {
-        let why = format!("topic {} has no columns: built without feature `arrow`", topic.name);
+    #[doc(hidden)]
+    fn topic_columns<'a>(&'a self, _: TopicId, _: &Select) -> Result<Batches<'a>> {
+        let why = "there are no columns: built without feature `arrow`";
         Err(Error::new(self.format().id, ErrorKind::Unsupported, None, why))
     }
 
     /// All selected topics that can be decoded as record batches, those of each topic in file order. The
-    /// schemas are those of [`columns`](Self::columns).
+    /// schemas are those of [`TopicRef::columns`].
     ///
     /// # For implementations
     /// One topic after the other, unless the format does better: in one pass over the log.
@@ -178,7 +198,8 @@ pub trait LogReader: Send + Sync {
         let select = select.clone();
         let topics = self.topics().iter().filter(|topic| topic.count > 0).collect::<Vec<_>>();
         let batches = move |topic: &'a Topic| {
-            let batches = select.keeps_topic(topic).then(|| self.columns(topic, &select).ok()).flatten();
+            let batches =
+                select.keeps_topic(topic).then(|| self.topic_columns(topic.id, &select).ok()).flatten();
             batches.into_iter().flatten().map(|batch| Ok((topic.id, batch?)))
         };
         Box::new(topics.into_iter().flat_map(batches))
@@ -195,8 +216,9 @@ pub trait LogReader: Send + Sync {
         None
     }
 
-    /// The definition text of a topic's type as the log holds it, where it holds one.
-    fn definition(&self, _topic: &Topic) -> Option<String> {
+    /// For implementations: what [`TopicRef::definition`] gives of the topic with this index.
+    #[doc(hidden)]
+    fn topic_definition(&self, _: TopicId) -> Option<String> {
         None
     }
 
@@ -219,6 +241,58 @@ pub trait LogReader: Send + Sync {
     /// # Errors
     /// Where the output refuses, and where the format cannot hold the part.
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced>;
+}
+
+/// A topic of a log: what is known of it, and the way to its records and columns. It is borrowed from its log, so that it
+/// cannot be used with another.
+#[derive(Clone, Copy)]
+pub struct TopicRef<'a> {
+    log: &'a dyn LogReader,
+    topic: &'a Topic,
+}
+
+impl<'a> TopicRef<'a> {
+    /// What is known of the topic.
+    pub fn get(self) -> &'a Topic {
+        self.topic
+    }
+
+    /// Its records in the order of time, those within the span of `select`, which need not name the topic.
+    pub fn records(self, select: &Select) -> Records<'a> {
+        let select = Select { topics: Some([&*self.topic.name].into_iter().collect()), ..select.clone() };
+        let id = self.topic.id;
+        // A bag may have topics `a` and `a/0`, both of which answer to `a`.
+        let is_own = move |record: &Result<Record<'_>>| record.as_ref().map_or(true, |r| r.topic.id == id);
+        Box::new(self.log.records(&select).filter(is_own))
+    }
+
+    /// Its records as Arrow record batches in file order: `t_ns`, then the selected fields.
+    ///
+    /// # Errors
+    /// Where the topic cannot be decoded, or the format has no columns.
+    #[cfg(feature = "arrow")]
+    pub fn columns(self, select: &Select) -> Result<Batches<'a>> {
+        self.log.topic_columns(self.topic.id, select)
+    }
+
+    /// The definition text of its type as the log holds it, where it holds one.
+    pub fn definition(self) -> Option<String> {
+        self.log.topic_definition(self.topic.id)
+    }
+}
+
+impl Deref for TopicRef<'_> {
+    type Target = Topic;
+
+    fn deref(&self) -> &Topic {
+        self.topic
+    }
+}
+
+impl fmt::Debug for TopicRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.topic.fmt(f)
+    }
 }
 
 /// One pass over a log that comes from a pipe. Memory is bounded; topics appear as they are met.

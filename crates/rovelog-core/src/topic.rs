@@ -63,6 +63,11 @@ impl Topic {
         }
     }
 
+    /// Whether it is one of these very topics, those of a log, and not one of another log, nor a copy.
+    pub fn is_of(&self, topics: &[Self]) -> bool {
+        topics.get(self.id.index()).is_some_and(|own| std::ptr::eq(own, self))
+    }
+
     /// Mean rate in Hz: `(n - 1) / d` over the records with a time within the log's data; `None` below two or without
     /// duration.
     pub fn rate_hz(&self) -> Option<f64> {

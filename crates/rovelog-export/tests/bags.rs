@@ -381,7 +381,7 @@ fn every_cut_of_a_message_is_refused() {
     let log = rovelog::open(rovelog_testing::root().join("corpus/rosbag/types-nested.bag")).unwrap();
     let record =
         log.records(&Select::all()).map(Result::unwrap).max_by_key(|record| record.payload.len()).unwrap();
-    let (ty, text) = (&record.topic.type_name, log.definition(record.topic).unwrap());
+    let (ty, text) = (&record.topic.type_name, log.own(record.topic).unwrap().definition().unwrap());
     let mut bag = BagWriter::new(Cursor::new(Vec::new())).unwrap();
     let sum = &reader(&log).connections()[record.topic.id.index()].md5;
     let topic = bag.connect(b"/t", ty.as_bytes(), sum, text.as_bytes()).unwrap();

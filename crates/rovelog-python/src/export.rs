@@ -122,7 +122,9 @@ pub(crate) fn export_names(
 ) -> PyResult<(Named, Vec<Lost>)> {
     let topics = chosen(reader, topics);
     let (good, bad): (Vec<&Topic>, Vec<&Topic>) = reader.run(py, || {
-        Ok(topics.into_iter().partition(|topic| reader.log.columns(topic, &Select::all()).is_ok()))
+        Ok(topics
+            .into_iter()
+            .partition(|topic| reader.log.own(topic).and_then(|topic| topic.columns(&Select::all())).is_ok()))
     })?;
     let names = good.iter().map(|topic| topic.id.index()).zip(topic_names(&good)).collect();
     Ok((names, lost(bad.into_iter().map(Loss::undecodable).collect())))

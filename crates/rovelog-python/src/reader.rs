@@ -273,7 +273,7 @@ impl Reader {
     /// The definition of a topic's type as the log holds it.
     fn definition(&self, py: Python<'_>, topic: usize) -> PyResult<Option<String>> {
         let topic = self.topic(py, topic)?;
-        self.run(py, || Ok(self.log.definition(topic)))
+        self.run(py, || Ok(self.log.own(topic)?.definition()))
     }
 
     /// What was noticed in the bytes: code, name, severity, start, end, message, meaning.
@@ -320,7 +320,7 @@ impl Reader {
             let topic = &log.topics()[topic];
             let batch = match ulog::table(&log, topic, &select)? {
                 Some(batch) => batch,
-                None => table::joined(log.format().id, log.columns(topic, &select)?)?,
+                None => table::joined(log.format().id, log.own(topic)?.columns(&select)?)?,
             };
             shape.apply(&batch).map_err(of_arrow(log.format().id))
         };

@@ -26,7 +26,14 @@ pub(crate) fn bag_connections(
     let both = bag.connections().iter().zip(bag.topics());
     let rows = both.map(|(found, topic)| {
         let (name, ty, md5) = (text(&found.topic), text(&found.ty), text(&found.md5));
-        (name, ty, md5, found.latched(), bag.callerids(topic), bag.definition(topic))
+        (
+            name,
+            ty,
+            md5,
+            found.latched(),
+            bag.callerids(topic),
+            bag.own(topic).ok().and_then(rovelog::TopicRef::definition),
+        )
     });
     reader.origin.checked(py, || Ok(rows.collect()))
 }

@@ -58,7 +58,7 @@ impl TopicStream {
         let format = log.format().id;
         let known = &log.topics()[topic.index()];
         let mean = known.bytes / known.count.max(1);
-        let batches = LogBatches::try_new(log, |log| log.columns(&log.topics()[topic.index()], select))?;
+        let batches = LogBatches::try_new(log, |log| log.own(&log.topics()[topic.index()])?.columns(select))?;
         let inner = batches.with_dependent(|_, batches| batches.schema());
         let schema = shape.schema(&inner).map_err(of_arrow(format))?;
         let rows = usize::try_from(BYTES / mean.max(1)).map_or(ROWS, |rows| rows.clamp(1, ROWS));

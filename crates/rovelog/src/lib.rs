@@ -49,7 +49,7 @@
 //! # let log = rovelog::open("flight.ulg")?;
 //! # #[cfg(feature = "arrow")]
 //! if let Some(topic) = log.topic("vehicle_attitude") {
-//!     for batch in log.columns(topic, &Select::all())? {
+//!     for batch in topic.columns(&Select::all())? {
 //!         println!("{} rows", batch?.num_rows());
 //!     }
 //! }
@@ -119,5 +119,5 @@ pub use rovelog_core::{
     Align, Bytes, Clock, Decode, Detail, Diagnostic, Diagnostics, Error, ErrorKind, Field, FieldType, Format,
     FormatInfo, Ledger, Limits, LogInfo, LogReader, LogStream, Merged, ReadOptions, Record, Records,
     RecoverOptions, Recovery, Result, Rule, Scalar, Schema, Select, Severity, Sliced, State, Stretch, Text,
-    Timestamp, Topic, TopicId, Usage, UtcOffset, Value,
+    Timestamp, Topic, TopicId, TopicRef, Usage, UtcOffset, Value,
 };

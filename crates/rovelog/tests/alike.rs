@@ -110,3 +110,41 @@ fn an_output_that_refuses_is_told_from_all_other_errors() {
     }
     assert!(refused > 400, "{refused} outputs refused");
 }
+
+/// A topic or a record of another log is an error: never a panic, and never that log's bytes read by this one's layout.
+#[test]
+fn a_topic_of_another_log_is_refused() {
+    let logs: Vec<_> = logs().filter(|(_, log)| !log.topics().is_empty()).collect();
+    let mut met = [0; 2];
+    for pair in logs.windows(2) {
+        let ((name, log), (_, other)) = (&pair[0], &pair[1]);
+        for topic in other.topics() {
+            let error = log.own(topic).expect_err(name);
+            assert_eq!(error.kind, ErrorKind::InvalidArgument, "{name}: {error}");
+            let copy = log.topics()[0].clone();
+            assert!(log.own(&copy).is_err(), "{name}");
+        }
+        for record in other.records(&Select::all()).take(10).filter_map(Result::ok) {
+            match (log, other) {
+                (AnyLog::Ulog(log), AnyLog::Ulog(_)) => {
+                    assert!(log.row(&record).is_err(), "{name}");
+                    met[0] += 1;
+                }
+                (AnyLog::Rosbag(log), AnyLog::Rosbag(_)) => {
+                    assert!(log.decode(&record).is_err(), "{name}");
+                    assert!(log.layout(record.topic, record.payload).is_err(), "{name}");
+                    assert!(log.callerids(record.topic).is_empty(), "{name}");
+                    met[1] += 1;
+                }
+                _ => {}
+            }
+        }
+        let topic = &log.topics()[0];
+        let own = log.own(topic).expect(name);
+        let records = |select: &Select| {
+            log.records(select).filter(|r| r.as_ref().is_ok_and(|r| r.topic.id == topic.id)).count()
+        };
+        assert_eq!(own.records(&Select::all()).count(), records(&Select::all()), "{name}");
+    }
+    assert!(met.iter().all(|met| *met > 50), "{met:?}");
+}

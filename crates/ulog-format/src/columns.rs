@@ -11,7 +11,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use rovelog_core::columns::OneTopic;
 use rovelog_core::scan::{Scan as _, Window};
-use rovelog_core::{LogReader, Select, Topic, TopicId};
+use rovelog_core::{LogReader, Select, TopicId};
 
 use crate::error::UlogError;
 use crate::frame::{MetRow, Step, Walk};
@@ -31,14 +31,12 @@ const PARTS: usize = 32;
 
 impl UlogReader {
     /// One topic as record batches of about a thousand rows.
-    ///
-    /// # Errors
-    /// Where the topic cannot be decoded.
-    pub fn topic_batches(
+    pub(crate) fn topic_batches(
         &self,
-        topic: &Topic,
+        topic: TopicId,
         select: &Select,
     ) -> Result<OneTopic<ColumnBatches<'_>>, UlogError> {
+        let topic = &self.topics()[topic.index()];
         let layout = self.definitions().layout(topic)?;
         let schema = plan(topic, layout, select).schema();
         let gathering = Gathering::new(select, Some(topic.id), BATCH_ROWS);

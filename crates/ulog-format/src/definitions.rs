@@ -199,8 +199,11 @@ impl Definitions {
     /// Where the fields of a topic lie.
     ///
     /// # Errors
-    /// Where the topic cannot be decoded.
+    /// Where the topic cannot be decoded, or is one of another log.
     pub fn layout(&self, topic: &Topic) -> Result<&Layout, UlogError> {
+        if !topic.is_of(&self.topics) {
+            return Err(UlogError::NoSuchTopic { topic: topic.name.clone() });
+        }
         let undecodable =
             |why: &Undecodable| UlogError::Undecodable { topic: topic.name.clone(), why: why.to_string() };
         self.subscriptions[topic.id.index()].layout.as_deref().map_err(undecodable)
@@ -209,7 +212,7 @@ impl Definitions {
     /// A row of `topic`, for access to its fields.
     ///
     /// # Errors
-    /// Where the topic cannot be decoded, or the payload has neither of the sizes of its format.
+    /// Where the topic cannot be decoded or is one of another log, or the payload has neither of the sizes of its format.
     pub fn row<'a>(&'a self, topic: &Topic, payload: &'a [u8]) -> Result<Row<'a>, UlogError> {
         let layout = self.layout(topic)?;
         if payload.len() != layout.trimmed && payload.len() != layout.full {

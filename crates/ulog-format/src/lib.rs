@@ -56,7 +56,7 @@
 //!
 //! # Columns
 //!
-//! With the feature `arrow`, [`columns`](rovelog_core::LogReader#method.columns) gives a topic as Arrow record batches: the time
+//! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) gives a topic as Arrow record batches: the time
 //! `t_ns`, then its fields. [`UlogReader::batches`] gives all topics in one pass.
 //!
 //! ```no_run
@@ -64,7 +64,7 @@
 //! # let log = Ulog::open(std::fs::read("flight.ulg")?.into(), &ReadOptions::default())?;
 //! # #[cfg(feature = "arrow")]
 //! if let Some(topic) = log.topic("vehicle_attitude") {
-//!     for batch in log.columns(topic, &Select::all())? {
+//!     for batch in topic.columns(&Select::all())? {
 //!         println!("{} rows", batch?.num_rows());
 //!     }
 //! }
@@ -157,7 +157,7 @@ pub mod writer;
 use std::io::{Read, Write};
 
 use rovelog_core::reader::Texts;
-use rovelog_core::{Align, Bytes, FormatInfo, Merged, Records, Result, Signature, Sliced, Usage};
+use rovelog_core::{Align, Bytes, FormatInfo, Merged, Records, Result, Signature, Sliced, TopicId, Usage};
 #[cfg(feature = "arrow")]
 use rovelog_core::{Batches, TopicBatches};
 
@@ -223,12 +223,16 @@ impl LogReader for UlogReader {
         &self.walk().definitions.topics
     }
 
+    fn as_log(&self) -> &dyn LogReader {
+        self
+    }
+
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
         Box::new(self.records_in_order(select).map(Ok))
     }
 
     #[cfg(feature = "arrow")]
-    fn columns<'a>(&'a self, topic: &Topic, select: &Select) -> Result<Batches<'a>> {
+    fn topic_columns<'a>(&'a self, topic: TopicId, select: &Select) -> Result<Batches<'a>> {
         Ok(Box::new(self.topic_batches(topic, select)?))
     }
 
@@ -241,8 +245,8 @@ impl LogReader for UlogReader {
         Some(Box::new(self.logged_strings()))
     }
 
-    fn definition(&self, topic: &Topic) -> Option<String> {
-        Some(self.walk().definitions.subscriptions.get(topic.id.index())?.format.as_ref()?.to_string())
+    fn topic_definition(&self, topic: TopicId) -> Option<String> {
+        Some(self.walk().definitions.subscriptions.get(topic.index())?.format.as_ref()?.to_string())
     }
 
     fn diagnostics(&self) -> &Diagnostics {

@@ -53,7 +53,7 @@ fn check(log: &Log) {
         assert!(indexed[topic.id.index()] == *want, "{what}: columns by the index differ");
         assert!(judged[topic.id.index()] == *want, "{what}: columns in one pass differ");
         assert!(piped[topic.id.index()] == *want, "{what}: columns from a pipe differ");
-        let Ok(batches) = reader.columns(topic, &Select::all()) else {
+        let Ok(batches) = reader.own(topic).unwrap().columns(&Select::all()) else {
             assert!(topic.schema.is_none(), "{what} has a schema and no columns");
             continue;
         };
@@ -99,21 +99,21 @@ fn fields_and_times_are_selected_inside_the_decode() {
     let nested = schema.fields.iter().find(|field| field.ty.nested().is_some()).expect("a nested field");
     let inner = &nested.ty.nested().expect("nested").fields[0];
     let select = Select::all().with_fields([format!("{}.{}", nested.name, inner.name)]);
-    let batches: Vec<_> = reader.columns(topic, &select).expect("decodable").collect();
+    let batches: Vec<_> = reader.own(topic).unwrap().columns(&select).expect("decodable").collect();
     let batch = batches[0].as_ref().expect("small");
     assert_eq!(batch.num_columns(), 2);
     assert_eq!(batch.schema().field(1).name(), &*nested.name);
     let times = batch.column(0).as_primitive::<Int64Type>().values().to_vec();
 
     let select = Select::all().between(Some(times[1]), Some(times[2]));
-    let batches: Vec<_> = reader.columns(topic, &select).expect("decodable").collect();
+    let batches: Vec<_> = reader.own(topic).unwrap().columns(&select).expect("decodable").collect();
     assert_eq!(batches.iter().map(|b| b.as_ref().expect("small").num_rows()).sum::<usize>(), 1);
 }
 
 #[test]
 fn columns_say_what_their_fields_were() {
     let reader = open(&LOGS.case("one-topic").bytes);
-    let batches = reader.columns(&reader.topics()[0], &Select::all()).expect("decodable");
+    let batches = reader.own(&reader.topics()[0]).unwrap().columns(&Select::all()).expect("decodable");
     let schema = batches.schema();
     assert_eq!(schema.metadata()["rovelog.topic"], "t/0");
     let timestamp = schema.field_with_name("timestamp").expect("a field");

@@ -60,7 +60,7 @@
 //!
 //! # Columns
 //!
-//! With the feature `arrow`, [`columns`](rovelog_core::LogReader#method.columns) gives a topic as Arrow record batches: the time
+//! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) gives a topic as Arrow record batches: the time
 //! `t_ns`, then its fields. `VelReader::topic_batches` and `VelReader::point_batches` are the same with options.
 //!
 //! ```no_run
@@ -68,7 +68,7 @@
 //! # let log = Vel::open(std::fs::read("drive.vel")?.into(), &ReadOptions::default())?;
 //! # #[cfg(feature = "arrow")]
 //! if let Some(topic) = log.topic("GPSDataM") {
-//!     for batch in log.columns(topic, &Select::all())? {
+//!     for batch in topic.columns(&Select::all())? {
 //!         println!("{} rows", batch?.num_rows());
 //!     }
 //! }
@@ -156,7 +156,7 @@ pub mod writer;
 
 use std::io::Write;
 
-use rovelog_core::{Align, Bytes, FormatInfo, Merged, Records, Result, Sliced, Usage};
+use rovelog_core::{Align, Bytes, FormatInfo, Merged, Records, Result, Sliced, TopicId, Usage};
 
 #[cfg(feature = "arrow")]
 pub use columns::{PointBatches, TopicBatches};
@@ -214,18 +214,22 @@ impl LogReader for VelReader {
         &self.summary.topics
     }
 
+    fn as_log(&self) -> &dyn LogReader {
+        self
+    }
+
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
         let places = self.selected(select);
         Box::new(places.filter_map(|place| self.record(&self.entries[place])).map(Ok))
     }
 
     #[cfg(feature = "arrow")]
-    fn columns<'a>(&'a self, topic: &Topic, select: &Select) -> Result<rovelog_core::Batches<'a>> {
+    fn topic_columns<'a>(&'a self, topic: TopicId, select: &Select) -> Result<rovelog_core::Batches<'a>> {
         Ok(Box::new(self.topic_batches(topic, select)?))
     }
 
-    fn definition(&self, topic: &Topic) -> Option<String> {
-        topic.schema.as_deref().map(schema::definition)
+    fn topic_definition(&self, topic: TopicId) -> Option<String> {
+        self.summary.topics.get(topic.index())?.schema.as_deref().map(schema::definition)
     }
 
     fn diagnostics(&self) -> &Diagnostics {

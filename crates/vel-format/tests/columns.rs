@@ -19,7 +19,7 @@ fn cell(column: &dyn Array, row: usize) -> Json {
 }
 
 fn batches(log: &VelReader, topic: &Topic, select: &Select) -> Vec<RecordBatch> {
-    let batches = log.columns(topic, select).expect("a topic of this log");
+    let batches = log.own(topic).unwrap().columns(select).expect("a topic of this log");
     let schema = batches.schema();
     let batches: Vec<_> = batches.map(|batch| batch.expect("a batch")).collect();
     assert!(batches.iter().all(|batch| batch.schema() == schema), "{}", topic.name);
@@ -134,16 +134,16 @@ fn check_reader(log_name: &str, reader: &VelReader) {
 fn meaning_is_in_the_columns() {
     let Some(log) = LOGS.real_log("gps_nmea_units") else { return };
     let reader = open(&log.bytes);
-    let gps = &batches(&reader, reader.topic("GPSDataM").unwrap(), &Select::all())[0];
+    let gps = &batches(&reader, reader.topic("GPSDataM").unwrap().get(), &Select::all())[0];
     let latitude = gps["latitude"].as_primitive::<Float64Type>().value(1);
     assert!((50.3..50.4).contains(&latitude), "{latitude}");
     assert!((5000.0..5100.0).contains(&gps["latitude_raw"].as_primitive::<Float64Type>().value(1)));
     // Tables and Python add the wall time to the columns of every format, under this name.
     assert!(gps.schema().field_with_name("time").is_err());
-    let pose = &batches(&reader, reader.topic("RobotPoseM").unwrap(), &Select::all())[0];
+    let pose = &batches(&reader, reader.topic("RobotPoseM").unwrap().get(), &Select::all())[0];
     assert!(pose["qw"].as_primitive::<Float32Type>().value(0) > 0.99);
     let select = Select::all().with_fields(["qw", "az"]);
-    let pose = &batches(&reader, reader.topic("RobotPoseM").unwrap(), &select)[0];
+    let pose = &batches(&reader, reader.topic("RobotPoseM").unwrap().get(), &select)[0];
     let names: Vec<_> = pose.schema().fields().iter().map(|field| field.name().clone()).collect();
     assert_eq!(names, ["t_ns", "qw", "az"]);
     assert_eq!(pose.schema().field(2).metadata()["unit"], "m/s2");
@@ -156,8 +156,9 @@ fn a_window_of_time_is_one() {
     let topic = reader.topic("RobotPoseM").unwrap();
     let (first, last) = (topic.first.unwrap().nanos, topic.last.unwrap().nanos);
     let middle = first.midpoint(last);
-    let rows =
-        |select: &Select| batches(&reader, topic, select).iter().map(RecordBatch::num_rows).sum::<usize>();
+    let rows = |select: &Select| {
+        batches(&reader, topic.get(), select).iter().map(RecordBatch::num_rows).sum::<usize>()
+    };
     let before = rows(&Select::all().between(None, Some(middle)));
     let after = rows(&Select::all().between(Some(middle), None));
     assert_eq!((before + after) as u64, topic.count);
@@ -169,7 +170,7 @@ fn packets_and_points_are_columns() {
     let Some(log) = LOGS.real_log("vlp16") else { return };
     let reader = open(&log.bytes);
     let topic = reader.topic("VelodyneRawDataM").unwrap();
-    let packets = batches(&reader, topic, &Select::all());
+    let packets = batches(&reader, topic.get(), &Select::all());
     assert_eq!(packets.iter().map(RecordBatch::num_rows).sum::<usize>(), 80);
     assert_eq!(packets[0]["data"].as_fixed_size_binary().value(0).len(), 1206);
     assert_eq!(cell(&packets[0]["product"], 0), json!(0x22));

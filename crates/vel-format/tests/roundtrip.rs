@@ -119,7 +119,7 @@ fn own_types_are_written_and_read() {
     let record = log.records_in_file_order().next().unwrap();
     assert_eq!((record.topic.name.as_str(), record.value().unwrap()), ("CompassM", value));
     assert_eq!(
-        log.definition(record.topic).unwrap(),
+        log.own(record.topic).unwrap().definition().unwrap(),
         "message CompassM\n  double heading deg\n  string name\n"
     );
     let bad = Value::record([("heading", Value::Int(12, 32)), ("name", Value::Null)]);

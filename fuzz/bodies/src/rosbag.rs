@@ -48,7 +48,7 @@ pub fn rosbag_read(data: &[u8]) {
             bag.batches(&Select::all()).filter_map(Result::ok).map(|(_, batch)| batch.num_rows()).sum();
         assert!(rows as u64 <= records);
         bag.texts().into_iter().flatten().for_each(drop);
-        bag.topics().iter().for_each(|topic| drop(bag.definition(topic)));
+        bag.topics().iter().for_each(|topic| drop(bag.own(topic).unwrap().definition()));
         for section in bag.sections() {
             for topic in section.index_topics.iter().take(3) {
                 bag.index_differences(section, &topic.topic);

@@ -40,7 +40,7 @@ pub fn ulog_read(data: &[u8]) {
     }
     read_records(&log, decode);
     log.texts().into_iter().flatten().for_each(drop);
-    log.topics().iter().for_each(|topic| drop(log.definition(topic)));
+    log.topics().iter().for_each(|topic| drop(log.own(topic).unwrap().definition()));
     drop((log.parameters(), log.infos(), log.multi_infos(), log.dropouts()));
 }
 

@@ -243,12 +243,12 @@ fn whole(log: &AnyLog, topic: &Topic) -> Vec<Signal> {
 /// `TOPIC.FIELD`: names of topics may hold points, too.
 fn signal(log: &AnyLog, text: &str) -> Result<Vec<Signal>, Failure> {
     if let Some(topic) = log.topic(text) {
-        return Ok(whole(log, topic));
+        return Ok(whole(log, topic.get()));
     }
     let mut topic = None;
     for (at, _) in text.match_indices('.') {
         if let Some(found) = log.topic(&text[..at]) {
-            topic = Some((found, &text[at + 1..]));
+            topic = Some((found.get(), &text[at + 1..]));
         }
     }
     let Some((topic, field)) = topic else {

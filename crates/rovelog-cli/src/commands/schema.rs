@@ -89,10 +89,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let mut out = context.out();
     if args.raw {
         for kind in &kinds {
-            let definition =
-                kind.topics.first().and_then(|topic| log.definition(topic)).ok_or_else(|| {
-                    Failure::failed(format!("the log holds no definition of {}", kind.name)).at(&input.path)
-                })?;
+            let definition = definition(&log, kind).ok_or_else(|| {
+                Failure::failed(format!("the log holds no definition of {}", kind.name)).at(&input.path)
+            })?;
             // The text as it is: its lines are lines here too.
             let mut lines = definition.split_terminator('\n');
             lines.try_for_each(|line| writeln!(out, "{}", escape(line)))?;
@@ -104,7 +103,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         name: kind.name,
         topics: kind.topics.iter().map(|topic| topic.name.as_str()).collect(),
         fields: kind.schema.map(|schema| schema.fields.iter().map(FieldDoc::new).collect()),
-        definition: kind.topics.first().and_then(|topic| log.definition(topic)),
+        definition: definition(&log, kind),
     });
     match format {
         Format::Text | Format::Qgc | Format::Octave => text(&mut out, &kinds)?,
@@ -127,10 +126,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(Status::Done)
 }
 
+/// The definition text of a type.
+fn definition(log: &AnyLog, kind: &Kind<'_>) -> Option<String> {
+    log.own(kind.topics.first()?).ok()?.definition()
+}
+
 /// The types of a log, or that of one topic, by name; a type that changed on the way is there twice.
 fn kinds<'a>(log: &'a AnyLog, topic: Option<&str>) -> Result<Vec<Kind<'a>>, Failure> {
     let topics: Vec<&Topic> = match topic {
-        Some(name) => vec![log.topic(name).ok_or_else(|| unknown_topic(name, log.topics()))?],
+        Some(name) => vec![log.topic(name).ok_or_else(|| unknown_topic(name, log.topics()))?.get()],
         None => log.topics().iter().collect(),
     };
     let mut kinds: BTreeMap<&str, Vec<Kind<'a>>> = BTreeMap::new();

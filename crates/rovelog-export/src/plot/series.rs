@@ -57,7 +57,8 @@ impl Series {
 
 /// The flat names of a topic's fields that can be drawn, in the order of the schema.
 pub fn numeric_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
-    let Ok(columns) = log.columns(topic, &Select::all()) else { return Vec::new() };
+    let columns = log.own(topic).and_then(|topic| topic.columns(&Select::all()));
+    let Ok(columns) = columns else { return Vec::new() };
     let schema = arrow_array::RecordBatchReader::schema(&columns);
     leaves(&schema, Names::Bracket).into_iter().skip(1).filter(drawable).map(|leaf| leaf.name).collect()
 }
@@ -198,7 +199,7 @@ pub fn read(
     // By topic: which signal, its place in a batch, and what is left of it.
     let mut thinned: BTreeMap<TopicId, Vec<(usize, Leaf, Thin)>> = BTreeMap::new();
     for topic in log.topics().iter().filter(|topic| select.keeps_topic(topic)) {
-        let schema = arrow_array::RecordBatchReader::schema(&log.columns(topic, &select)?);
+        let schema = arrow_array::RecordBatchReader::schema(&log.own(topic)?.columns(&select)?);
         let leaves = leaves(&schema, Names::Bracket).into_iter().skip(1).filter(drawable);
         let leaves: HashMap<String, Leaf> = leaves.map(|leaf| (leaf.name.clone(), leaf)).collect();
         let wanted = by_topic.get(&*topic.name).or_else(|| by_topic.get(short(&topic.name)));

@@ -184,7 +184,7 @@ fn is_flat(series: &Series) -> bool {
 fn panel(log: &dyn LogReader, main: &Main, at: Span) -> Result<Option<Panel>, ExportError> {
     for (name, wanted) in main.sources {
         let Some(topic) = log.topic(name).filter(|topic| topic.count > 0) else { continue };
-        let there = numeric_fields(log, topic);
+        let there = numeric_fields(log, topic.get());
         let fields = wanted.iter().filter(|field| there.iter().any(|name| name == *field));
         let signals: Vec<_> =
             fields.map(|field| Signal { topic: topic.name.clone(), field: (*field).to_owned() }).collect();
@@ -220,7 +220,7 @@ fn short(mut series: Vec<Series>) -> Vec<Series> {
 fn attitude(log: &dyn LogReader, at: Span) -> Result<Option<Panel>, ExportError> {
     let Some(topic) = log.topic("vehicle_attitude").filter(|topic| topic.count > 0) else { return Ok(None) };
     let select = Select::topic(topic.name.clone()).with_fields(["q"]);
-    let columns = log.columns(topic, &select.between(Some(at.times.0), at.times.1.checked_add(1)))?;
+    let columns = topic.columns(&select.between(Some(at.times.0), at.times.1.checked_add(1)))?;
     let schema = arrow_array::RecordBatchReader::schema(&columns);
     let all = leaves(&schema, Names::Bracket);
     let parts: Vec<_> =

@@ -185,7 +185,7 @@ fn write_all(
     let metadata = provenance.of_all_tables(log);
     for (topic, out) in outputs {
         let job = Job { log, topic, options, metadata: &metadata, sorted: order.is_sorted(topic.id) };
-        let schema = log.columns(topic, &select)?.schema();
+        let schema = log.own(topic)?.columns(&select)?.schema();
         let sink: Box<dyn Sink + '_> = match kind {
             Kind::Parquet => Box::new(parquet::Parquet::new(&job, &schema, out)?),
             Kind::Arrow => Box::new(ipc::Ipc::new(&job, &schema, out)?),

@@ -124,7 +124,7 @@ impl Order {
         for (i, (from, to)) in windows.iter().enumerate() {
             let from = if i == 0 { select.start } else { Some(*from) };
             let to = if i == last { select.end } else { to.checked_add(1) };
-            let batches = log.columns(topic, &select.clone().between(from, to))?;
+            let batches = log.own(topic)?.columns(&select.clone().between(from, to))?;
             let schema = batches.schema();
             let batches: Vec<RecordBatch> = batches.collect::<Result<_, _>>()?;
             let all = concat_batches(&schema, &batches)?;
@@ -168,7 +168,7 @@ fn divide(
     let most = WINDOW_ROWS.max(WINDOW_BYTES / (topic.bytes / topic.count.max(1)).max(1));
     let mut bins = vec![0u64; BINS];
     let span = times_only(select).between(Some(min), max.checked_add(1));
-    for batch in log.columns(topic, &span)? {
+    for batch in log.own(topic)?.columns(&span)? {
         for time in batch?.column(0).as_primitive::<Int64Type>().iter().flatten() {
             let bin = usize::try_from(time.wrapping_sub(min).cast_unsigned() / width).unwrap_or(usize::MAX);
             if let Some(rows) = bins.get_mut(bin) {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
-use rovelog_core::{Select, Topic};
+use rovelog_core::{LogReader, Select, TopicId};
 
 pub use points::PointBatches;
 use table::{Table, metadata};
@@ -32,10 +32,12 @@ impl VelReader {
     /// One topic as record batches in file order: the time, how the log stores it, and the fields. Positions are
     /// in degrees and quaternions in the settled order, beside the log's own numbers. A row is a message, or one
     /// packet of it.
-    ///
-    /// # Errors
-    /// Where the topic is not one of this log.
-    pub fn topic_batches(&self, topic: &Topic, select: &Select) -> Result<TopicBatches<'_>, VelError> {
+    pub(crate) fn topic_batches(
+        &self,
+        topic: TopicId,
+        select: &Select,
+    ) -> Result<TopicBatches<'_>, VelError> {
+        let topic = &self.topics()[topic.index()];
         let reading =
             self.reading(topic).ok_or_else(|| VelError::Undescribed { topic: topic.name.clone() })?;
         let mut batches = TopicBatches {

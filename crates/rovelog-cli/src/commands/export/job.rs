@@ -301,7 +301,7 @@ fn decodable<'t>(
 ) -> Result<Vec<&'t Topic>, Failure> {
     let (mut good, mut why) = (Vec::new(), None);
     for topic in topics {
-        match log.columns(topic, &Select::all()) {
+        match log.own(topic).and_then(|topic| topic.columns(&Select::all())) {
             Ok(_) => good.push(topic),
             Err(error) => {
                 losses.push(Loss::undecodable(topic));
