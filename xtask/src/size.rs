@@ -1,34 +1,27 @@
 //! Sizes as people write them.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 
 /// Bytes of `400MB`, `64KiB`, `1.5 GB` or a plain number.
 pub(crate) fn parse(text: &str) -> Result<u64> {
     let text = text.trim();
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
-    let unit: u64 = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kb" => 1_000,
-        "m" | "mb" => 1_000_000,
-        "g" | "gb" => 1_000_000_000,
-        "kib" => 1 << 10,
-        "mib" => 1 << 20,
-        "gib" => 1 << 30,
-        other => anyhow::bail!("`{other}` is no unit of size (B, KB, MB, GB, KiB, MiB, GiB)"),
+    let unit = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        other => bail!("`{other}` is no unit of size (B, KB, MB, GB, KiB, MiB, GiB)"),
     };
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-    let bad = || format!("`{text}` is no size such as 400MB");
-    let whole: u64 = whole.parse().with_context(bad)?;
-    let mut bytes = whole.checked_mul(unit).with_context(bad)?;
-    if !part.is_empty() {
-        let digits: u64 = part.parse().with_context(bad)?;
-        let scale = u32::try_from(part.len()).ok().and_then(|n| 10u64.checked_pow(n)).with_context(bad)?;
-        let share = u128::from(digits) * u128::from(unit) / u128::from(scale);
-        let share = u64::try_from(share).with_context(bad)?;
-        bytes = bytes.checked_add(share).with_context(bad)?;
-    }
-    Ok(bytes)
+    let number: f64 = number.parse().with_context(|| format!("`{text}` is no size such as 400MB"))?;
+    let bytes = number * unit;
+    ensure!(bytes < 1e15, "{text} is too much");
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "digits below 10^15")]
+    Ok(bytes as u64)
 }
 
 #[cfg(test)]

@@ -1,10 +1,16 @@
-//! `corpus/manifest.toml`: one table per case.
+//! What lists the cases: `corpus/manifest.toml`, and the tables of `docs/formats/` which say which case tests which rule.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+
+use anyhow::{Context, Result};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::lay::hex;
 use super::{Case, Format, Made};
+use crate::root;
 
 #[derive(Serialize)]
 struct Manifest {
@@ -34,4 +40,31 @@ pub(crate) fn to_text(cases: &[(&Format, &Case, Made)]) -> String {
     let case = cases.iter().map(entry).collect();
     let tables = toml::to_string(&Manifest { case }).expect("plain tables");
     format!("# Written by `cargo xtask gen-corpus`; see README.md.\n\n{tables}")
+}
+
+/// What follows this line is generated, up to the end of the file.
+const MARKER: &str = "<!-- written by `cargo xtask gen-corpus`; edit the recipes instead -->";
+
+/// The text of a format's document, with its table up to date.
+pub(crate) fn document(format: &Format, name: &str) -> Result<String> {
+    let old = fs::read_to_string(root().join(name)).with_context(|| format!("reading {name}"))?;
+    let (by_hand, _) = old.split_once(MARKER).with_context(|| format!("{name} has no marker"))?;
+    Ok(format!("{by_hand}{MARKER}\n\n{}", table(format)))
+}
+
+fn table(format: &Format) -> String {
+    let mut rules: BTreeMap<(char, u32), Vec<&str>> = BTreeMap::new();
+    for case in format.cases() {
+        for rule in case.rules {
+            let (letter, number) = rule.split_at(1);
+            let key = (letter.chars().next().unwrap_or(' '), number.parse().unwrap_or(0));
+            rules.entry(key).or_default().push(case.name);
+        }
+    }
+    let mut table = String::from("| rule | cases |\n|---|---|\n");
+    for ((letter, number), cases) in rules {
+        let cases: Vec<_> = cases.iter().map(|case| format!("`{case}`")).collect();
+        let _ = writeln!(table, "| {letter}{number} | {} |", cases.join(", "));
+    }
+    table
 }

@@ -1,6 +1,5 @@
 //! `cargo xtask gen-corpus`: the test files and the truth about them.
 
-mod docs;
 mod large;
 mod lay;
 mod log;
@@ -13,7 +12,7 @@ mod vel;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -26,7 +25,7 @@ pub(crate) use large::large_log;
 const SIZE_LIMIT: usize = 64 * 1024;
 
 /// Files in `corpus/` that a person writes.
-const BY_HAND: &[&str] = &[".gitattributes", "README.md"];
+const BY_HAND: &[&str] = &["corpus/.gitattributes", "corpus/README.md"];
 
 /// A format: its id, how its files end, its cases by theme, how its large logs are made.
 pub(crate) struct Format {
@@ -96,23 +95,20 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
 /// Writes every generated file and removes those that no case makes any more.
 pub(crate) fn write() -> Result<()> {
     let (files, cases) = generate()?;
-    let folder = folder();
-    for stray in strays(&folder, &files)? {
-        fs::remove_file(&stray).with_context(|| format!("removing {}", stray.display()))?;
-        println!("removed {}", stray.display());
+    for stray in strays(&files)? {
+        fs::remove_file(root().join(&stray)).with_context(|| format!("removing {stray}"))?;
+        println!("removed {stray}");
     }
     let mut changed = 0;
     for (name, bytes) in &files {
-        let path = folder.join(name);
+        let path = root().join(name);
         if fs::read(&path).is_ok_and(|old| old == *bytes) {
             continue;
         }
-        let parent = path.parent().context("every file has a folder")?;
-        fs::create_dir_all(parent)?;
-        fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
+        fs::create_dir_all(path.parent().context("every file has a folder")?)?;
+        fs::write(&path, bytes).with_context(|| format!("writing {name}"))?;
         changed += 1;
     }
-    changed += docs::write()?;
     println!("corpus: {cases} cases, {changed} files written");
     Ok(())
 }
@@ -120,13 +116,9 @@ pub(crate) fn write() -> Result<()> {
 /// Compares what is committed with what the recipes make now.
 pub(crate) fn check() -> Result<()> {
     let (files, cases) = generate()?;
-    let folder = folder();
-    let mut wrong: Vec<String> = Vec::new();
-    for stray in strays(&folder, &files)? {
-        wrong.push(format!("{}: no case makes it", stray.display()));
-    }
+    let mut wrong: Vec<_> = strays(&files)?.iter().map(|name| format!("{name}: no case makes it")).collect();
     for (name, bytes) in &files {
-        match fs::read(folder.join(name)) {
+        match fs::read(root().join(name)) {
             Ok(old) if old == *bytes => {}
             Ok(_) => wrong.push(format!("{name}: differs")),
             Err(error) => wrong.push(format!("{name}: {error}")),
@@ -138,42 +130,39 @@ pub(crate) fn check() -> Result<()> {
         wrong.join("\n  ")
     );
     println!("corpus: {cases} cases as their recipes make them");
-    docs::check()
+    Ok(())
 }
 
-fn folder() -> PathBuf {
-    root().join("corpus")
-}
-
-/// All generated files by their name below `corpus/`, and how many cases there are.
+/// All generated files by their name in the workspace, and how many cases there are.
 fn generate() -> Result<(BTreeMap<String, Vec<u8>>, usize)> {
     let made: Vec<_> = all().map(|(format, case)| (format, case, (case.recipe)())).collect();
     let mut files = BTreeMap::new();
     for (format, case, made) in &made {
         let id = format!("{}/{}", format.id, case.name);
-        let log = format!("{id}.{}", format.extension);
+        let log = format!("corpus/{id}.{}", format.extension);
         // Sorted keys, whatever order `serde_json` was built to keep.
         let mut truth = made.expected.clone();
         truth.sort_all_objects();
         let truth = format!("{truth:#}\n").into_bytes();
-        for (name, bytes) in [(log, made.bytes.clone()), (format!("expected/{id}.json"), truth)] {
+        for (name, bytes) in [(log, made.bytes.clone()), (format!("corpus/expected/{id}.json"), truth)] {
             ensure!(bytes.len() <= SIZE_LIMIT, "{name} has {} bytes", bytes.len());
             ensure!(files.insert(name, bytes).is_none(), "two cases are called {id}");
         }
     }
-    let text = manifest::to_text(&made);
-    files.insert("manifest.toml".to_owned(), text.into_bytes());
+    files.insert("corpus/manifest.toml".to_owned(), manifest::to_text(&made).into_bytes());
+    for format in FORMATS {
+        let name = format!("docs/formats/{}.md", format.id);
+        let text = manifest::document(format, &name)?;
+        files.insert(name, text.into_bytes());
+    }
     Ok((files, made.len()))
 }
 
-/// Files below `corpus/` that neither a recipe nor a person is known to have made.
-fn strays(folder: &Path, files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<PathBuf>> {
-    let mut found = files_below(folder)?;
-    found.retain(|path| {
-        let name = path.to_string_lossy();
-        !files.contains_key(&*name) && !BY_HAND.contains(&&*name)
-    });
-    Ok(found.into_iter().map(|name| folder.join(name)).collect())
+/// Files of `corpus/` that neither a recipe nor a person is known to have made.
+fn strays(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<String>> {
+    let below = files_below(&root().join("corpus"))?.into_iter().map(|name| Path::new("corpus").join(name));
+    let names = below.map(|name| name.to_string_lossy().replace('\\', "/"));
+    Ok(names.filter(|name| !files.contains_key(name) && !BY_HAND.contains(&&**name)).collect())
 }
 
 /// The words of losses and notes that the truth of a format's cases uses, with the first such case.
