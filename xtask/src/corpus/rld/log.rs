@@ -66,7 +66,7 @@ pub(super) fn pair(nanos: i64) -> (i64, i64) {
 }
 
 /// What is to be laid down. Fields that contradict each other are set by the recipes that are about it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Log {
     pub(super) version: u16,
     pub(super) rate: u16,
@@ -105,22 +105,10 @@ impl Log {
             rate,
             block_size,
             comment: b"corpus\0\0".to_vec(),
-            binary: Vec::new(),
-            analog: Vec::new(),
-            blocks: Vec::new(),
             period: (TRUE_SECOND, rate.max(1).into()),
             topic: "samples",
-            header_length: None,
-            comment_length: None,
-            counts: None,
             start: (T0 / 1_000_000_000, 0),
-            extra_word: false,
-            tail: Vec::new(),
-            cut: 0,
-            shown: Vec::new(),
-            readable: None,
-            lost: Vec::new(),
-            notes: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -17,6 +17,7 @@ pub(super) type Bag = crate::corpus::log::Log<Own>;
 pub(super) type Stamp = (u32, u32);
 
 /// What only a bag has.
+#[derive(Default)]
 pub(super) struct Own {
     version: &'static str,
     clock: &'static str,
@@ -203,19 +204,7 @@ impl Topic {
 impl Bag {
     /// A bag without any record: these bytes in front.
     pub(super) fn starting(head: &[u8], version: &'static str) -> Self {
-        let own = Own {
-            version,
-            clock: "unix",
-            topics: Vec::new(),
-            times: Vec::new(),
-            ops: BTreeMap::new(),
-            sections: Vec::new(),
-            index: BTreeMap::new(),
-            defined_at: None,
-            section_at: 0,
-            header_at: None,
-        };
-        Self::of(head.to_vec(), own)
+        Self::of(head.to_vec(), Own { version, clock: "unix", ..Own::default() })
     }
 
     /// The version line only, as recorders of ROS 0.5 to 0.10 began.

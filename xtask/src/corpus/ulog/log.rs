@@ -14,6 +14,7 @@ use crate::corpus::shape::{Shape, Type, Value, Words, values};
 pub(super) type Log = crate::corpus::log::Log<Own>;
 
 /// What only a `ULog` has.
+#[derive(Default)]
 pub(super) struct Own {
     version: u8,
     start: u64,
@@ -97,18 +98,7 @@ impl Log {
             "info": {}, "info_multi": {}, "dropouts": [], "messages": {}, "appended_offsets": [],
             "parameters": {"initial": {}, "changed": [], "default_system": {}, "default_setup": {}},
         });
-        let own = Own {
-            version,
-            start,
-            clock: start,
-            stale: None,
-            in_data_section: false,
-            utc: Json::Null,
-            formats: BTreeMap::new(),
-            subscribed: Vec::new(),
-            truth,
-        };
-        Self::of(header(version, start), own)
+        Self::of(header(version, start), Own { version, start, clock: start, truth, ..Own::default() })
     }
 
     /// The `B` message without offsets, with bytes after the 40 that are known today.

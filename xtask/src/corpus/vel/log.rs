@@ -12,8 +12,9 @@ use crate::corpus::shape::Value;
 pub(super) type Log = crate::corpus::log::Log<Own>;
 
 /// What the size of a message counts besides its data.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) enum Sizes {
+    #[default]
     Exclusive,
     Inclusive,
     DataOnly,
@@ -38,8 +39,10 @@ impl Sizes {
 }
 
 /// The index of a log.
+#[derive(Default)]
 pub(super) enum Index {
     /// One entry a second from the first message.
+    #[default]
     FromFirst,
     /// One entry a second from the start of the program.
     FromStart,
@@ -76,6 +79,7 @@ impl Message {
 }
 
 /// What only a VEL log has.
+#[derive(Default)]
 pub(super) struct Own {
     sizes: Sizes,
     marker: u8,
@@ -100,24 +104,7 @@ pub(super) struct Own {
 impl Log {
     /// An empty log in the defaults of the text: size without itself, 0x49, index from the first message.
     pub(super) fn new() -> Self {
-        let own = Own {
-            sizes: Sizes::Exclusive,
-            marker: 0x49,
-            version: (1, 1),
-            index: Index::FromFirst,
-            places: Vec::new(),
-            head_notes: Vec::new(),
-            choices: json!({}),
-            facts: json!({}),
-            utc: Json::Null,
-            messages: 0,
-            known: 0,
-            markers: [0; 2],
-            times: Vec::new(),
-            now: 0,
-            starts_at: 0,
-        };
-        Self::of(Vec::new(), own)
+        Self::of(Vec::new(), Own { marker: 0x49, version: (1, 1), ..Own::default() })
     }
 
     pub(super) fn sizes(mut self, sizes: Sizes) -> Self {
