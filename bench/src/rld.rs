@@ -30,7 +30,7 @@ fn open(log: &str) -> Result<RldReader, Box<dyn std::error::Error>> {
 fn columns(log: &str, select: &Select, options: &ColumnOptions) -> Outcome {
     let log = open(log)?;
     let (mut rows, mut columns) = (0, 0);
-    let batches = log.batches(select, options)?;
+    let batches = log.columns_with(select, options)?;
     for batch in batches {
         let batch = batch?;
         rows += batch.num_rows();

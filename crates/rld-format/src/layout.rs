@@ -108,7 +108,7 @@ impl Layout {
 
 /// Returns the analog value that `bytes` hold, 1 to 8 of them, sign extended.
 #[inline]
-pub fn value(bytes: &[u8]) -> i64 {
+pub(crate) fn value(bytes: &[u8]) -> i64 {
     if let Ok(value) = I32Le::ref_from_bytes(bytes) {
         return value.get().into();
     }

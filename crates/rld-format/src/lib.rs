@@ -59,7 +59,7 @@
 //! # Columns
 //!
 //! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) gives a topic as Arrow record batches: the time
-//! `t_ns`, then its fields. `RldReader::batches` chooses between raw and physical values, and how times are made.
+//! `t_ns`, then its fields. `RldReader::columns_with` chooses between raw and physical values, and how times are made.
 //!
 //! ```no_run
 //! # use rld_format::{Format, LogReader, ReadOptions, Select, Rld};
@@ -80,8 +80,7 @@
 //! ```
 //! use rld_format::unit::Unit;
 //! use rld_format::wire::BlockStamps;
-//! use rld_format::writer::encode_row;
-//! use rld_format::{ChannelSpec, LogReader, LogSpec, ReadOptions, RldReader, RldWriter};
+//! use rld_format::{ChannelSpec, LogReader, LogSpec, ReadOptions, RldReader, RldWriter, encode_row};
 //!
 //! let spec = LogSpec { channels: vec![ChannelSpec::analog("V1", Unit::Volt, -8)], ..LogSpec::new(1000) };
 //! let mut log = RldWriter::new(std::io::Cursor::new(Vec::new()), spec.header()?)?;
@@ -119,14 +118,14 @@
 //!
 //! - [`wire`]: the bytes, declared in the specification's order, and the table of versions; reads and writes.
 //! - [`layout`] and [`mod@unit`]: where rows and values lie, and how raw integers become physical values.
-//! - `frame` (private): one judgement of a file by its header and its length, for all readers.
+//! - `validate` (private): what a file is, by its header and its length, for all readers.
 //! - [`RldReader`]: random access to files in memory or mapped, split recordings as one log, any row in constant
 //!   time; [`RldStream`]: one pass over a pipe. [`Row`] reads bits, raw and physical values in place.
 //! - [`clock`]: what stamps say, and the axes on which rows stand.
 //! - [`analysis`]: merged currents, exact statistics, charge and energy, windows, events, states, levels.
-//! - `RldReader::batches`: rows as Arrow record batches (feature `arrow`).
-//! - [`LogReader::recover`], [`scrub`], [`writer`], [`csv`], [`calibration`]: logs made of logs, and from scratch; the
-//!   logger's other files.
+//! - `RldReader::columns_with`: rows as Arrow record batches (feature `arrow`).
+//! - [`LogReader::recover`], [`RldReader::scrub`], [`RldWriter`], [`csv`], [`calibration`]: logs made of logs, and from
+//!   scratch; the logger's other files.
 #![forbid(unsafe_code)]
 
 pub mod analysis;
@@ -134,40 +133,39 @@ mod bits;
 pub mod calibration;
 pub mod clock;
 #[cfg(feature = "arrow")]
-pub mod columns;
+mod columns;
 pub mod csv;
 pub mod diagnostics;
+mod edit;
 mod error;
-mod frame;
 pub mod layout;
-mod opening;
-pub mod parts;
+mod names;
 mod reader;
-mod recover;
-mod reshape;
 mod row;
+mod scan;
 mod schema;
-pub mod scrub;
+mod state;
 mod stream;
-mod summary;
 pub mod unit;
 mod usage;
+mod validate;
 mod watch;
 pub mod wire;
-pub mod writer;
+mod writer;
 
 use rovelog_core::reader::{Companion, Records, Texts};
 use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Sliced, Text, TopicId, Usage};
 
 #[cfg(feature = "arrow")]
 pub use columns::{ColumnOptions, Merging, RldBatches, Values};
+pub use edit::Scrub;
 pub use error::RldError;
 pub use reader::{RldReader, Runs};
 pub use row::Row;
 pub use schema::Channel;
+pub use state::{AMBIENT, SAMPLES};
 pub use stream::RldStream;
-pub use summary::{AMBIENT, SAMPLES};
-pub use writer::{ChannelSpec, LogSpec, RldWriter, SplitWriter};
+pub use writer::{ChannelSpec, LogSpec, RldWriter, SplitWriter, Written, encode_row, set_counts};
 
 // Who depends on this crate alone finds here what opens a log and reads it, and the names of what that gives.
 pub use rovelog_core;
@@ -196,17 +194,13 @@ impl Format for Rld {
         Ok(RldStream::new(input, options)?)
     }
 
-    fn companions(name: &str, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
-        parts::companions(name, exists)
-    }
-
     fn open_with(bytes: Bytes, companions: Vec<Companion>, options: &ReadOptions) -> Result<RldReader> {
-        Ok(parts::open(bytes, companions, options)?)
+        Ok(scan::open_with(bytes, companions, options)?)
     }
 
     /// Joins the parts of a split recording, given in any order. They have one clock, so nothing is aligned.
     fn merge(logs: &[&RldReader], _: Align, out: &mut dyn std::io::Write) -> Result<Merged> {
-        Ok(reshape::merge(logs, out)?)
+        Ok(edit::merge(logs, out)?)
     }
 }
 
@@ -236,10 +230,6 @@ impl LogReader for RldReader {
         let topic = &self.topics[topic.index()];
         let options = ColumnOptions::physical();
         Ok(Box::new(self.of_topic(topic)?.batches_as(&topic.name, select, &options)?))
-    }
-
-    fn part_name(&self, name: &str, part: usize) -> Option<String> {
-        Some(parts::part_name(name, part))
     }
 
     fn topic_definition(&self, topic: TopicId) -> Option<String> {
@@ -274,10 +264,10 @@ impl LogReader for RldReader {
     }
 
     fn recover(&self, out: &mut dyn std::io::Write, _: &RecoverOptions) -> Result<Recovery> {
-        Ok(recover::recover(self, out)?)
+        Ok(edit::recover(self, out)?)
     }
 
     fn slice(&self, select: &Select, out: &mut dyn std::io::Write) -> Result<Sliced> {
-        Ok(reshape::slice(self, select, out)?)
+        Ok(edit::slice(self, select, out)?)
     }
 }

@@ -9,11 +9,11 @@ use zerocopy::FromBytes;
 use crate::clock::{Blocks, ClockReport, TimeMap, TimeOptions};
 use crate::diagnostics as rules;
 use crate::error::RldError;
-use crate::frame::Judged;
 use crate::layout::Layout;
 use crate::row::{Row, Table};
 use crate::schema::Channel;
-use crate::summary::{self, AMBIENT, unix};
+use crate::state::{self, AMBIENT, unix};
+use crate::validate::Judged;
 use crate::wire::{BlockStamps, Header, STAMPS_LEN};
 
 /// An RLD log, opened. Opening reads the header and the stamps of each block; rows are decoded when asked for.
@@ -64,7 +64,7 @@ impl RldReader {
             (beside.first, beside.last, beside.in_order) = (topic.first, topic.last, topic.in_order);
             self.info.records += beside.count;
             self.diagnostics.append(AMBIENT, self.info.size, &ambient.diagnostics);
-            summary::judge(&mut self.info, &self.diagnostics);
+            state::judge(&mut self.info, &self.diagnostics);
             self.info.size += ambient.info.size;
             self.topics.truncate(1);
             self.topics.push(beside);

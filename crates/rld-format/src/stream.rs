@@ -12,10 +12,10 @@ use zerocopy::FromBytes;
 
 use crate::clock::{Noticed, Tracker, follows, is_plausible};
 use crate::error::RldError;
-use crate::frame::{Judged, judge};
 use crate::row::{Row, Table};
 use crate::schema::Channel;
-use crate::summary::{self, Known, unix};
+use crate::state::{self, Known, unix};
+use crate::validate::{Judged, judge};
 use crate::watch::Watch;
 use crate::wire::{BlockStamps, Header, STAMPS_LEN};
 
@@ -101,7 +101,7 @@ impl<R: Read> RldStream<R> {
         for (rule, range, text) in &judged.notes {
             diagnostics.push(rule, range.clone(), || text.clone());
         }
-        let (table, topic) = summary::topic(&judged);
+        let (table, topic) = state::topic(&judged);
         Ok(Self {
             input: Input { source, at: judged.header.size() },
             tracker: Tracker::new(&judged.header.lead_in),
@@ -241,7 +241,7 @@ impl<R: Read + Send> LogStream for RldStream<R> {
     }
 
     fn info(&self) -> LogInfo {
-        summary::info(&Known {
+        state::info(&Known {
             judged: &self.judged,
             size: self.input.source.window().end(),
             rows: self.rows,

@@ -8,10 +8,10 @@ use std::ops::Range;
 use rovelog_core::Rule;
 
 use crate::diagnostics as rules;
-use crate::frame::Judged;
 use crate::row::{Row, Table};
 use crate::schema::Channel;
 use crate::unit::Unit;
+use crate::validate::Judged;
 
 /// Rows whose bits are checked for ones that belong to no channel.
 const DIRTY_ROWS: u64 = 1024;

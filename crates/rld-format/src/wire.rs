@@ -11,9 +11,12 @@
 use std::io::Cursor;
 
 use binrw::{BinRead, BinResult, BinWrite, binrw};
+use rovelog_core::reader::Files;
 use rovelog_core::text::padded;
 use rovelog_core::wire::{F64Le, I32Le, I64Le, U16Le, U32Le, U64Le};
 use rovelog_core::{FormatInfo, Signature};
+
+use crate::names;
 
 /// The format's constants.
 pub(crate) const INFO: FormatInfo = FormatInfo {
@@ -22,6 +25,7 @@ pub(crate) const INFO: FormatInfo = FormatInfo {
     about: "RocketLogger power and sensor log",
     extensions: &["rld"],
     signatures: &[Signature(&MAGIC), Signature(&MAGIC_V1)],
+    files: Some(Files { others: names::companions, part: names::part_name }),
 };
 
 /// The first four bytes of versions 2 to 4. "Lead-In", `0x444C5225`

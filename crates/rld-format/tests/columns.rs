@@ -48,7 +48,7 @@ fn check(log: &Log, limit: usize) {
     // Raw values are those of rows, in batches of any size.
     let options = ColumnOptions::raw().with_batch_rows(3);
     let mut row = 0;
-    for batch in reader.batches(&Select::all(), &options).expect("rows").take(limit / 3) {
+    for batch in reader.columns_with(&Select::all(), &options).expect("rows").take(limit / 3) {
         let batch = batch.expect("a batch");
         for i in 0..batch.num_rows() {
             let want = reader.row(row).expect("a row");
@@ -87,7 +87,7 @@ fn channels_and_times_are_selected_inside_the_decode() {
 fn columns_say_what_their_channels_were() {
     let reader = open(&LOGS.case("v4").bytes);
     let schema = arrow_array::RecordBatchReader::schema(
-        &reader.batches(&Select::all(), &ColumnOptions::raw()).expect("rows"),
+        &reader.columns_with(&Select::all(), &ColumnOptions::raw()).expect("rows"),
     );
     assert_eq!(schema.metadata()["rovelog.topic"], "samples");
     let low = schema.field_with_name("I1L").expect("a channel");
@@ -100,7 +100,7 @@ fn columns_say_what_their_channels_were() {
 fn buffers_are_reused_when_a_batch_is_gone() {
     let Some(log) = LOGS.real_log("test_unsupported") else { return };
     let reader = open(&log.bytes);
-    let mut batches = reader.batches(&Select::all(), &ColumnOptions::raw()).expect("rows");
+    let mut batches = reader.columns_with(&Select::all(), &ColumnOptions::raw()).expect("rows");
     let mut address = || {
         let batch = batches.next().expect("a batch").expect("sound");
         batch.column(9).to_data().buffers()[0].as_ptr()
@@ -143,9 +143,9 @@ fn merged_currents_are_columns_of_their_own() {
                 // Batches end anywhere, so that margins reach over their edges.
                 let raw = ColumnOptions::raw().with_merged(merging).with_batch_rows(37);
                 let physical = ColumnOptions::physical().with_merged(merging).with_times(None);
-                let mut physical = reader.batches(&select, &physical).expect("rows");
+                let mut physical = reader.columns_with(&select, &physical).expect("rows");
                 let (mut row, mut values) = (0, Vec::new());
-                for batch in reader.batches(&select, &raw).expect("rows").take(300) {
+                for batch in reader.columns_with(&select, &raw).expect("rows").take(300) {
                     let batch = batch.expect("a batch");
                     let schema = batch.schema();
                     let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
@@ -190,8 +190,8 @@ fn merged_currents_are_columns_of_their_own() {
 
 #[test]
 fn a_current_of_the_low_range_alone_is_null_where_it_is_out_of_range() {
+    use rld_format::encode_row;
     use rld_format::unit::Unit;
-    use rld_format::writer::encode_row;
     use rld_format::{ChannelSpec, LogSpec, RldWriter};
     let mut spec = LogSpec::new(1000);
     spec.block_rows = 2;
@@ -200,7 +200,7 @@ fn a_current_of_the_low_range_alone_is_null_where_it_is_out_of_range() {
         ChannelSpec::analog("I2L", Unit::Ampere, -11).valid_if("I2L_valid"),
     ];
     let mut header = spec.header().expect("a header");
-    rld_format::writer::set_counts(&mut header, 2).expect("counts");
+    rld_format::set_counts(&mut header, 2).expect("counts");
     let mut writer = RldWriter::new(Vec::new(), header).expect("a writer");
     let (layout, mut rows) = (writer.layout().clone(), Vec::new());
     for (word, value) in [(1, 100), (0, 200)] {
@@ -210,7 +210,7 @@ fn a_current_of_the_low_range_alone_is_null_where_it_is_out_of_range() {
     let log = open(&writer.finish().expect("memory takes it").0.into());
     let options = ColumnOptions::physical().with_merged(Merging::instant());
     let select = Select::all().with_fields(["I2", "I2_source"]);
-    let batch = log.batches(&select, &options).expect("rows").next().expect("a batch").expect("sound");
+    let batch = log.columns_with(&select, &options).expect("rows").next().expect("a batch").expect("sound");
     assert_eq!(value_at(batch.column(1), 0), Value::F64(1e-9));
     assert_eq!((batch.column(1).is_null(1), batch.column(2).is_null(1)), (true, true));
     assert_eq!(batch.schema().field(1).metadata()["unit"], "A");

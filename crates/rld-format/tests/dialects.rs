@@ -4,9 +4,9 @@ mod support;
 
 use std::fmt::Write as _;
 
+use rld_format::Scrub;
 use rld_format::calibration::Calibration;
 use rld_format::csv::{CsvStyle, import};
-use rld_format::scrub::Scrub;
 use rld_format::unit::Unit;
 use rld_format::{Channel, RldReader};
 use rovelog_core::LogReader;

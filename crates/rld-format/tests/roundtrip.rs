@@ -6,11 +6,11 @@ use std::cell::RefCell;
 use std::io::{Cursor, Seek, SeekFrom, Write};
 use std::rc::Rc;
 
-use rld_format::parts::{ambient_name, part_name};
 use rld_format::unit::Unit;
 use rld_format::wire::BlockStamps;
-use rld_format::writer::{encode_row, set_counts};
-use rld_format::{ChannelSpec, LogSpec, RldReader, RldWriter, SplitWriter};
+use rld_format::{
+    ChannelSpec, Format, LogSpec, Rld, RldReader, RldWriter, SplitWriter, encode_row, set_counts,
+};
 use rovelog_core::{Bytes, Diagnostic, LogReader, ReadOptions, Severity};
 use support::{open, readable};
 
@@ -171,8 +171,11 @@ fn a_split_log_reads_as_one() {
 
 #[test]
 fn parts_are_named_as_the_logger_names_them() {
-    assert_eq!(part_name("x.y.rld", 0), "x.y.rld");
-    assert_eq!(part_name("x.y.rld", 2), "x.y_p2.rld");
-    assert_eq!(part_name("x", 1), "x_p1");
-    assert_eq!(ambient_name("x.rld"), "x-ambient.rld");
+    let files = Rld::INFO.files.expect("several");
+    assert_eq!((files.part)("x.y.rld", 0), "x.y.rld");
+    assert_eq!((files.part)("x.y.rld", 2), "x.y_p2.rld");
+    assert_eq!((files.part)("x", 1), "x_p1");
+    let there = ["x_p1.rld", "x_p3.rld", "x-ambient.rld", "x-ambient_p1.rld"];
+    let others = (files.others)("x.rld", &|name| there.contains(&name));
+    assert_eq!(others, ["x_p1.rld", "x-ambient.rld", "x-ambient_p1.rld"]);
 }

@@ -17,6 +17,7 @@ pub(crate) const INFO: FormatInfo = FormatInfo {
     about: "ROS bag of V1.2 and before",
     extensions: &["bag"],
     signatures: &[Signature(b"#ROSRECORD V1."), Signature(b"#ROSLOG V1."), Signature(b"#ROSBAG V1.")],
+    files: None,
 };
 
 /// "Format": the version line of the bags that this crate writes.

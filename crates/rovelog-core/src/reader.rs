@@ -13,7 +13,7 @@ use crate::{
 pub const PROBE_LEN: usize = 64;
 
 /// Constant facts about a format.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct FormatInfo {
     /// The id used in options and machine output: `ulog`.
     pub id: &'static str,
@@ -25,6 +25,29 @@ pub struct FormatInfo {
     pub extensions: &'static [&'static str],
     /// Any of these at the start of a file means this format.
     pub signatures: &'static [Signature],
+    /// How a log is laid out over several files; `None` if it is always one.
+    pub files: Option<Files>,
+}
+
+/// A format is known by its id.
+impl PartialEq for FormatInfo {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for FormatInfo {}
+
+/// Returns the names of the other files of the log whose first file has this name, out of those that exist.
+pub type OtherFiles = fn(&str, &dyn Fn(&str) -> bool) -> Vec<String>;
+
+/// How the files of one log are named, all of them in one folder.
+#[derive(Clone, Copy, Debug)]
+pub struct Files {
+    /// Returns the names of the other files of a log, in order.
+    pub others: OtherFiles,
+    /// Returns the name of a part by its number, the first one (0) having this name.
+    pub part: fn(&str, usize) -> String,
 }
 
 /// Bytes that stand at offset 0 of every file of a format.
@@ -64,7 +87,7 @@ impl FormatInfo {
 pub struct ReadOptions {
     /// Caps against hostile input.
     pub limits: Limits,
-    /// Only the named file, where a log may have several: see [`Format::companions`].
+    /// Only the named file, where a log may have several: see [`FormatInfo::files`].
     pub alone: bool,
     /// Declarations of types that logs carry only the ids of, in the format's own language. Formats
     /// that describe their types themselves have no use for it.
@@ -89,12 +112,6 @@ pub trait Format {
     /// Where the bytes are not of this format, end inside the header, or use what is not supported.
     /// Damage is no error: it is in [`LogReader::diagnostics`].
     fn open(bytes: Bytes, options: &ReadOptions) -> Result<Self::Reader>;
-
-    /// The names of the other files of the log whose first file is called `name`, in order: those of which
-    /// `exists` says that they lie beside it. Most formats have one file for a log.
-    fn companions(_name: &str, _exists: &dyn Fn(&str) -> bool) -> Vec<String> {
-        Vec::new()
-    }
 
     /// Opens a log with its other files. One that does not belong to the log is a diagnostic, not an error.
     ///
@@ -210,12 +227,6 @@ pub trait LogReader: Send + Sync {
         None
     }
 
-    /// What part number `part` of a log in several files is called, the first one (0) being called `name`; `None`
-    /// where the format keeps a log in one file.
-    fn part_name(&self, _name: &str, _part: usize) -> Option<String> {
-        None
-    }
-
     /// For implementations: what [`TopicRef::definition`] gives of the topic with this index.
     #[doc(hidden)]
     fn topic_definition(&self, _: TopicId) -> Option<String> {
@@ -326,6 +337,7 @@ mod tests {
         about: "",
         extensions: &[],
         signatures: &[Signature(b"TOY1"), Signature(b"TOYS")],
+        files: None,
     };
 
     #[test]

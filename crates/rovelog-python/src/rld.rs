@@ -216,7 +216,7 @@ pub(crate) fn rld_merged(
     let select = window.of(Select::all()).with_fields(names);
     let options = ColumnOptions::physical().with_merged(merging);
     let batch = reader.run(py, || {
-        let batch = table::joined("rld", log.batches(&select, &options)?)?;
+        let batch = table::joined("rld", log.columns_with(&select, &options)?)?;
         reader.shape(None, None).apply(&batch).map_err(of_arrow("rld"))
     })?;
     py.check_signals()?;

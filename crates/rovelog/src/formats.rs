@@ -48,15 +48,6 @@ macro_rules! formats { ($($feature:literal $variant:ident => $krate:ident :: $fo
         }
     }
 
-    /// The names of the other files of a log; see [`Format::companions`].
-    pub(crate) fn companions_as(format: &str, name: &str, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
-        match format {
-            $( #[cfg(feature = $feature)]
-               $feature => <$krate::$format as Format>::companions(name, exists), )*
-            _ => Vec::new(),
-        }
-    }
-
     /// Opens a log of a known format with its other files.
     pub(crate) fn from_files_as(
         format: &str,

@@ -8,8 +8,8 @@ use rovelog_core::reader::PROBE_LEN;
 use rovelog_core::{Bytes, Error, ErrorKind, LogStream, ReadOptions, Result};
 
 use crate::detect::built_in;
-use crate::formats::{companions_as, from_files_as};
-use crate::{AnyLog, Watch, from_bytes_as, open_stream_as};
+use crate::formats::from_files_as;
+use crate::{AnyLog, FORMATS, Watch, from_bytes_as, open_stream_as};
 
 /// Below this, reading a file is as fast as mapping it, and safe from what happens to the file.
 #[cfg(feature = "mmap")]
@@ -82,8 +82,13 @@ pub fn companions(path: impl AsRef<Path>, format: Option<&str>) -> Vec<PathBuf> 
     }
     let detected = || accept(&head(&mut File::open(path).ok()?).ok()?).ok()?;
     let Some(format) = format.or_else(detected) else { return Vec::new() };
-    let names = companions_as(format, name, &|name| path.with_file_name(name).is_file());
-    names.iter().map(|name| path.with_file_name(name)).collect()
+    names_of_others(format, path, name).iter().map(|name| path.with_file_name(name)).collect()
+}
+
+/// The names of the other files of the log whose first file is `name`, those that are in its folder.
+fn names_of_others(format: &str, path: &Path, name: &str) -> Vec<String> {
+    let files = FORMATS.iter().find(|known| known.id == format).and_then(|format| format.files);
+    files.map_or_else(Vec::new, |files| (files.others)(name, &|name| path.with_file_name(name).is_file()))
 }
 
 /// The log with those of its other files that lie beside the named one.
@@ -97,14 +102,13 @@ fn with_companions(
     let (Some(name), false) = (path.file_name().and_then(|name| name.to_str()), options.alone) else {
         return from_bytes_as(format, bytes, options);
     };
-    let beside = |name: &str| path.with_file_name(name);
-    let names = companions_as(format, name, &|name| beside(name).is_file());
+    let names = names_of_others(format, path, name);
     if names.is_empty() {
         return from_bytes_as(format, bytes, options);
     }
     let mut companions = Vec::with_capacity(names.len());
     for name in names {
-        let ((), bytes) = load(&beside(&name), |_| Ok(()), watch)?;
+        let ((), bytes) = load(&path.with_file_name(&name), |_| Ok(()), watch)?;
         companions.push((name, bytes));
     }
     from_files_as(format, bytes, companions, options)

@@ -193,6 +193,7 @@ impl Format for Ulog {
         about: "PX4 flight log",
         extensions: &["ulg", "ulog"],
         signatures: &[Signature(&wire::MAGIC)],
+        files: None,
     };
     type Reader = UlogReader;
     type Stream = UlogStream<Box<dyn Read + Send>>;

@@ -18,6 +18,7 @@ pub(crate) const INFO: FormatInfo = FormatInfo {
     about: "mixed-sensor log of Koblenz",
     extensions: &["vel"],
     signatures: &[Signature(&MAGIC)],
+    files: None,
 };
 
 /// The first bytes of every log (section 3.2).

@@ -8,7 +8,7 @@ use rovelog::core::RecoverOptions;
 use rovelog::rld_format::analysis::StatsOptions;
 use rovelog::rld_format::unit::Unit;
 use rovelog::rld_format::wire::{BlockStamps, Header, LeadIn};
-use rovelog::rld_format::writer::{ChannelSpec, LogSpec, RldWriter};
+use rovelog::rld_format::{ChannelSpec, LogSpec, RldWriter};
 use rovelog::rld_format::{RldReader, RldStream};
 use rovelog::{Bytes, LogReader, ReadOptions, State};
 use zerocopy::FromBytes as _;

@@ -57,9 +57,9 @@ impl RldReader {
     ///
     /// # Errors
     /// Where the header does not allow to find rows.
-    pub fn batches(&self, select: &Select, options: &ColumnOptions) -> Result<RldBatches<'_>, RldError> {
+    pub fn columns_with(&self, select: &Select, options: &ColumnOptions) -> Result<RldBatches<'_>, RldError> {
         use rovelog_core::LogReader as _;
-        let name = self.topics().first().map_or(crate::summary::SAMPLES, |topic| topic.name.as_str());
+        let name = self.topics().first().map_or(crate::state::SAMPLES, |topic| topic.name.as_str());
         self.batches_as(name, select, options)
     }
 

@@ -3,8 +3,8 @@
 use std::io::{Read, Write as _};
 use std::path::PathBuf;
 
+use rovelog::rld_format::Scrub;
 use rovelog::rld_format::csv::{self, CsvStyle};
-use rovelog::rld_format::scrub::Scrub;
 use rovelog::rld_format::{RldError, RldReader};
 use rovelog::{AnyLog, Error, LogReader as _};
 

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{TIME_COLUMN, arrow_type, column, numbers, path_of};
-use crate::layout::{Element, Encoding, Layout, Len, Number, Slot, text, up_to_nul};
+use crate::layout::{Element, Encoding, Layout, Len, Number, Slot, text};
+use crate::text::up_to_nul;
 use crate::wire::U32Le;
 use crate::{Scalar, Select};
 use arrow_array::types::Int64Type;

@@ -16,8 +16,9 @@ use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, Scala
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 
 use super::{TIME_COLUMN, arrow_type, column, copy, numbers, path_of};
-use crate::layout::{Element, Layout, Len, Slot, up_to_nul};
+use crate::layout::{Element, Layout, Len, Slot};
 use crate::room::Room;
+use crate::text::up_to_nul;
 use crate::wire::U64Le;
 use crate::{Scalar, Select};
 

@@ -16,8 +16,6 @@ pub use encode::Misfit;
 pub use measure::Fit;
 pub use row::{Number, Place, Row};
 pub use scalar::{encode_scalar, scalar_of, scalar_value};
-#[cfg(feature = "arrow")]
-pub(crate) use value::up_to_nul;
 pub use value::{DecodeError, MAX_VALUES, text};
 
 use crate::{Field, FieldType, Scalar, Schema};

@@ -1,7 +1,7 @@
 //! Single fields of a record, read in place.
 
-use super::value::up_to_nul;
 use super::{Element, Layout, Len};
+use crate::text::up_to_nul;
 use crate::{Scalar, Value};
 
 /// One record's bytes with their layout.

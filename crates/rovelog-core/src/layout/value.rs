@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use super::{Element, Encoding, Layout, Len, Number as _, scalar_value};
+use crate::text::padded;
 use crate::wire::U32Le;
 use crate::{Scalar, Value};
 
@@ -100,7 +101,7 @@ impl<'a> Cursor<'a> {
         match (element, len) {
             (Element::Char, _) => {
                 let len = if let Len::Fixed(len) = len { len as usize } else { 1 };
-                Ok(Value::Text(String::from_utf8_lossy(up_to_nul(self.take(len)?)).into_owned()))
+                Ok(Value::Text(padded(self.take(len)?)))
             }
             (_, Len::One) => self.one(element),
             (_, Len::Fixed(len)) => self.many(element, u64::from(len)),
@@ -118,7 +119,7 @@ impl<'a> Cursor<'a> {
             Element::Scalar(scalar) => scalar_value(*scalar, self.take(scalar.size())?),
             Element::Byte => scalar_value(Scalar::UInt8, self.take(1)?),
             Element::WideBool => Value::Bool(self.take(4)?.iter().any(|byte| *byte != 0)),
-            Element::Char => Value::Text(String::from_utf8_lossy(up_to_nul(self.take(1)?)).into_owned()),
+            Element::Char => Value::Text(padded(self.take(1)?)),
             Element::Time => self.pair(Scalar::UInt32)?,
             Element::Duration => self.pair(Scalar::Int32)?,
             Element::Text(encoding) => {
@@ -170,11 +171,6 @@ impl<'a> Cursor<'a> {
         let nsec = scalar_value(scalar, self.take(4)?);
         Ok(Value::Struct(vec![(Arc::clone(&SEC), sec), (Arc::clone(&NSEC), nsec)]))
     }
-}
-
-/// Bytes before the first NUL.
-pub(crate) fn up_to_nul(bytes: &[u8]) -> &[u8] {
-    &bytes[..bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len())]
 }
 
 /// Text; what is not UTF-8 is replaced, or is Latin-1.

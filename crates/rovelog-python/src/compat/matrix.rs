@@ -55,7 +55,7 @@ fn fill(log: &RldReader, wanted: &[Wanted], part: &Range<usize>, mut out: Vec<&m
     }
     let select = Select::all().with_fields(names);
     let options = ColumnOptions::raw().with_times(None);
-    for batch in log.batches(&select, &options)?.within(part.start as u64..part.end as u64) {
+    for batch in log.columns_with(&select, &options)?.within(part.start as u64..part.end as u64) {
         let batch = batch.map_err(of_arrow("rld"))?;
         let columns = by_index(&batch);
         let column = |index: usize| columns.get(&index).copied().ok_or_else(|| missing(index));

@@ -74,7 +74,7 @@ pub(crate) fn rld_raw(py: Python<'_>, reader: &Reader, channel: usize) -> PyResu
         let name = name.ok_or_else(|| missing(channel))?;
         let select = Select::all().with_fields([name]);
         let mut out = Vec::new();
-        for batch in log.batches(&select, &options)? {
+        for batch in log.columns_with(&select, &options)? {
             let batch = batch.map_err(of_arrow("rld"))?;
             let column = batch.columns().first().ok_or_else(|| missing(channel))?;
             match column.data_type() {

@@ -100,7 +100,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     // Parts by time that the format knows how to put together again have the names by which it finds them.
     let joined = |number: usize| {
         let name = format!("{stem}.{extension}");
-        log.part_name(&name, number).filter(|_| !args.by_topic).map(|name| args.output.join(name))
+        let files = log.format().files.filter(|_| !args.by_topic)?;
+        Some(args.output.join((files.part)(&name, number)))
     };
     let path = |number: usize, name: &str| {
         joined(number).unwrap_or_else(|| args.output.join(format!("{}_{name}.{extension}", short(&stem))))

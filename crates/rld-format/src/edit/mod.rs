@@ -1,10 +1,16 @@
-//! A part of a log as a log of its own, and exact copies.
+//! Logs made of logs: slices, merged parts, [recovery](recover) and [scrubbing](scrub).
 
-use rovelog_core::text::count;
+mod recover;
+mod scrub;
+
 use std::io::Write;
 use std::ops::Range;
 
+pub(crate) use recover::recover;
+pub use scrub::Scrub;
+
 use rovelog_core::select::Names;
+use rovelog_core::text::count;
 use rovelog_core::wire::{U16Le, U32Le};
 use rovelog_core::{Detail, Merged, ReadOptions, Select, Sliced, Value};
 use zerocopy::FromBytes;
@@ -12,7 +18,7 @@ use zerocopy::FromBytes;
 use crate::clock::{Noticed, is_plausible, span};
 use crate::error::RldError;
 use crate::reader::RldReader;
-use crate::summary::AMBIENT;
+use crate::state::AMBIENT;
 use crate::wire::{BlockStamps, Header, STAMPS_LEN};
 use crate::writer::{RldWriter, Written, set_counts};
 

@@ -1,17 +1,18 @@
-//! Opening: files are taken one by one, judged, and their blocks' stamps followed.
+//! The scan that opens a log: files are taken one by one, validated, and their block times followed.
 
 use std::ops::Range;
 
+use rovelog_core::reader::Companion;
 use rovelog_core::{Bytes, Diagnostics, ReadOptions, Topic};
 use zerocopy::FromBytes;
 
 use crate::clock::{self, Blocks, Noticed, TimeAxis, TimeBase, TimeOptions, Tracker};
 use crate::diagnostics as rules;
 use crate::error::RldError;
-use crate::frame::{Judged, judge};
 use crate::reader::{Part, RldReader};
 use crate::row::{Row, Table};
-use crate::summary::{self, AMBIENT, Known, unix};
+use crate::state::{self, AMBIENT, Known, unix};
+use crate::validate::{Judged, judge};
 use crate::watch::Watch;
 use crate::wire::{BlockStamps, STAMPS_LEN};
 
@@ -90,6 +91,53 @@ impl RldReader {
     }
 }
 
+/// Opens a log with its other files. What does not belong to it is named and left out.
+pub(crate) fn open_with(
+    first: Bytes,
+    companions: Vec<Companion>,
+    options: &ReadOptions,
+) -> Result<RldReader, RldError> {
+    // The parts of an ambient file that is opened itself are its own.
+    let alone = state::is_ambient(&judged(&first)?);
+    let (ambient, parts): (Vec<_>, Vec<_>) =
+        companions.into_iter().partition(|(name, _)| !alone && name.contains("-ambient"));
+    let mut left_out = Vec::new();
+    let mut log = longest(first, parts, options, &mut left_out)?;
+    let mut ambient = ambient.into_iter();
+    if let Some((name, first)) = ambient.next() {
+        match longest(first, ambient.collect(), options, &mut left_out) {
+            Ok(ambient) if state::is_ambient(&ambient.judged) => log = log.with_ambient(ambient),
+            Ok(_) => left_out.push((name, "its channels are not those of sensors".to_owned())),
+            Err(error) => left_out.push((name, error.to_string())),
+        }
+    }
+    for (name, why) in left_out {
+        log.leave_out(&name, &why);
+    }
+    Ok(log)
+}
+
+/// The longest start of a set that is one log.
+fn longest(
+    first: Bytes,
+    parts: Vec<Companion>,
+    options: &ReadOptions,
+    left_out: &mut Vec<(String, String)>,
+) -> Result<RldReader, RldError> {
+    let (names, parts): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+    let mut files = vec![first];
+    files.extend(parts);
+    match RldReader::join(files.clone(), options) {
+        Err(RldError::NotAPart { part, why }) => {
+            let why = format!("{why}; later parts are left out with it");
+            left_out.extend(names.get(part - 1).map(|name| (name.clone(), why)));
+            files.truncate(part);
+            RldReader::join(files, options)
+        }
+        log => log,
+    }
+}
+
 /// A log while its files are taken one by one.
 pub(crate) struct Opening {
     pub(crate) judged: Judged,
@@ -107,7 +155,7 @@ pub(crate) struct Opening {
 
 impl Opening {
     pub(crate) fn new(judged: Judged, options: &ReadOptions) -> Self {
-        let (table, topic) = summary::topic(&judged);
+        let (table, topic) = state::topic(&judged);
         let lead_in = &judged.header.lead_in;
         let tracker = Tracker::new(lead_in);
         let late = clock::latency(
@@ -240,7 +288,7 @@ impl Opening {
             diagnostics: &diagnostics,
             report: Some(&report),
         };
-        let info = summary::info(&known);
+        let info = state::info(&known);
         RldReader {
             parts,
             judged,

@@ -7,9 +7,9 @@ use rovelog_core::{Clock, Detail, Diagnostics, LogInfo, Rule, State, Timestamp, 
 
 use crate::clock::{ClockReport, TRUE_SECOND};
 use crate::diagnostics as rules;
-use crate::frame::Judged;
 use crate::row::Table;
 use crate::schema;
+use crate::validate::Judged;
 
 /// The topic of rows.
 pub const SAMPLES: &str = "samples";

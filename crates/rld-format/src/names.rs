@@ -1,0 +1,31 @@
+//! Names of recordings in several files: `x.rld`, `x_p1.rld`, `x_p2.rld`, and `x-ambient.rld` beside them.
+
+/// Parts that are looked for.
+const MOST_PARTS: usize = 100_000;
+
+/// The name of a part: `x.rld`, `x_p1.rld`, `x_p2.rld`.
+pub(crate) fn part_name(name: &str, part: usize) -> String {
+    if part == 0 {
+        return name.to_owned();
+    }
+    match name.rsplit_once('.') {
+        Some((stem, extension)) => format!("{stem}_p{part}.{extension}"),
+        None => format!("{name}_p{part}"),
+    }
+}
+
+/// The name of the ambient file beside a log: `x-ambient.rld`.
+pub(crate) fn ambient_name(name: &str) -> String {
+    match name.rsplit_once('.') {
+        Some((stem, extension)) => format!("{stem}-ambient.{extension}"),
+        None => format!("{name}-ambient"),
+    }
+}
+
+/// The files that belong to `name` among those that exist: parts up to the first one missing, then ambient ones.
+pub(crate) fn companions(name: &str, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let parts = |first: String, from: usize| {
+        (from..MOST_PARTS).map(move |part| part_name(&first, part)).take_while(|name| exists(name))
+    };
+    parts(name.to_owned(), 1).chain(parts(ambient_name(name), 0)).collect()
+}
