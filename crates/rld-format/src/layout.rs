@@ -4,7 +4,7 @@ use rovelog_core::text::count;
 use rovelog_core::wire::{I32Le, I64Le};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-use crate::wire::{Header, STAMPS_LEN};
+use crate::wire::{BlockStamps, Header, STAMPS_LEN};
 
 /// Where one analog value lies in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +98,12 @@ impl Layout {
     /// Offset of a block from the start of the file.
     pub fn block_at(&self, block: u64) -> u64 {
         self.header + block * self.block
+    }
+
+    /// Returns the times of a block, in place in the bytes of its file; `None` if the file ends before.
+    pub(crate) fn stamps<'a>(&self, file: &'a [u8], block: u64) -> Option<&'a BlockStamps> {
+        let from = usize::try_from(self.block_at(block)).ok()?;
+        BlockStamps::ref_from_prefix(file.get(from..)?).ok().map(|(stamps, _)| stamps)
     }
 
     /// Blocks that hold `rows` rows.

@@ -4,7 +4,6 @@ use std::ops::{Range, RangeInclusive};
 
 use rovelog_core::order::{Blocks as OrderBlocks, InOrder, Place};
 use rovelog_core::{Bytes, Diagnostics, LogInfo, Record, Select, Topic, TopicId};
-use zerocopy::FromBytes;
 
 use crate::clock::{Blocks, ClockReport, TimeMap, TimeOptions};
 use crate::diagnostics as rules;
@@ -14,7 +13,7 @@ use crate::row::{Row, Table};
 use crate::schema::Channel;
 use crate::state::{self, AMBIENT, unix};
 use crate::validate::Judged;
-use crate::wire::{BlockStamps, Header, STAMPS_LEN};
+use crate::wire::{BlockStamps, Header};
 
 /// An RLD log, opened. Opening reads the header and the stamps of each block; rows are decoded when asked for.
 #[derive(Debug)]
@@ -137,9 +136,7 @@ impl RldReader {
             let blocks = layout.map_or(0, |layout| layout.blocks(part.rows));
             (0..blocks).filter_map(move |block| {
                 let layout = layout?;
-                let at = layout.block_at(block);
-                let stamps = BlockStamps::ref_from_bytes(part.slice(at, at + STAMPS_LEN)).ok()?;
-                Some((part.row + block * layout.block_rows, stamps))
+                Some((part.row + block * layout.block_rows, layout.stamps(&part.bytes, block)?))
             })
         })
     }
@@ -179,7 +176,7 @@ impl RldReader {
         self.table.as_ref().ok_or_else(|| RldError::refused("this log has no channels"))
     }
 
-    fn part_of(&self, row: u64) -> Option<&Part> {
+    pub(crate) fn part_of(&self, row: u64) -> Option<&Part> {
         let at = self.parts.partition_point(|part| part.row + part.rows <= row);
         self.parts.get(at)
     }

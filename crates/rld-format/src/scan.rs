@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use rovelog_core::reader::Companion;
 use rovelog_core::{Bytes, Diagnostics, ReadOptions, Topic};
-use zerocopy::FromBytes;
 
 use crate::clock::{self, Blocks, Noticed, TimeAxis, TimeBase, TimeOptions, Tracker};
 use crate::diagnostics as rules;
@@ -14,7 +13,6 @@ use crate::row::{Row, Table};
 use crate::state::{self, AMBIENT, Known, unix};
 use crate::validate::{Judged, judge};
 use crate::watch::Watch;
-use crate::wire::{BlockStamps, STAMPS_LEN};
 
 /// Judges a file that lies in memory.
 pub(crate) fn judged(bytes: &[u8]) -> Result<Judged, RldError> {
@@ -68,11 +66,11 @@ impl RldReader {
         let first = parts.next().ok_or_else(|| RldError::refused("a log has at least one file"))?;
         let judged = judged(&first)?;
         let mut opened = Opening::new(judged, options);
-        opened.part(first, None)?;
+        opened.part(first, None);
         for (i, bytes) in parts.enumerate() {
             let own =
                 judged_part(&bytes, &opened.judged).map_err(|why| RldError::NotAPart { part: i + 1, why })?;
-            opened.part(bytes, Some(own))?;
+            opened.part(bytes, Some(own));
         }
         Ok(opened.finish())
     }
@@ -85,7 +83,7 @@ impl RldReader {
         for (i, part) in self.parts.iter().enumerate() {
             let own = if i == 0 { None } else { Some(judged_part(&part.bytes, &self.judged)) };
             let own = own.transpose().map_err(|why| RldError::NotAPart { part: i, why })?;
-            opened.part(part.bytes.clone(), own.map(|own| Judged { declared: None, ..own }))?;
+            opened.part(part.bytes.clone(), own.map(|own| Judged { declared: None, ..own }));
         }
         Ok(opened.finish())
     }
@@ -186,7 +184,7 @@ impl Opening {
     }
 
     /// Takes a file; `own` is its judgement where it is not the first.
-    pub(crate) fn part(&mut self, bytes: Bytes, own: Option<Judged>) -> Result<(), RldError> {
+    pub(crate) fn part(&mut self, bytes: Bytes, own: Option<Judged>) {
         let number = self.parts.len();
         let base = self.size;
         let len = bytes.len() as u64;
@@ -207,7 +205,7 @@ impl Opening {
         let rows = extent.rows;
         let header = if number == 0 { self.judged.header.clone() } else { own.header };
         let part = Part { bytes, base, header, row: self.rows, rows };
-        self.blocks_of(&part, number)?;
+        self.blocks_of(&part, number);
         for (rule, range, text) in &extent.notes {
             self.note(number, base, rule, range.clone(), text);
         }
@@ -216,7 +214,6 @@ impl Opening {
         self.parts.push(part);
         self.rows += rows;
         self.size += len;
-        Ok(())
     }
 
     fn note(
@@ -232,13 +229,12 @@ impl Opening {
         });
     }
 
-    fn blocks_of(&mut self, part: &Part, number: usize) -> Result<(), RldError> {
-        let Some(table) = &self.table else { return Ok(()) };
+    fn blocks_of(&mut self, part: &Part, number: usize) {
+        let Some(table) = &self.table else { return };
         let layout = &table.layout;
         for block in 0..layout.blocks(part.rows) {
+            let Some(stamps) = layout.stamps(&part.bytes, block) else { break };
             let at = layout.block_at(block);
-            let stamps = BlockStamps::ref_from_bytes(part.slice(at, at + STAMPS_LEN));
-            let stamps = stamps.map_err(|_| RldError::refused("stamps of another size"))?;
             let row = part.row + block * layout.block_rows;
             let rows = layout.block_rows.min(part.rows - block * layout.block_rows);
             let diagnostics = &mut self.diagnostics;
@@ -259,7 +255,6 @@ impl Opening {
             let (realtime, monotonic) = (narrow(stamps.realtime()), narrow(stamps.monotonic()));
             self.blocks.list.push(clock::Block { row, rows, realtime, monotonic, noticed });
         }
-        Ok(())
     }
 
     pub(crate) fn finish(mut self) -> RldReader {

@@ -14,9 +14,7 @@ use crate::diagnostics as rules;
 use crate::error::RldError;
 use crate::layout::Layout;
 use crate::schema::{Channel, Notes, channels, is_plausible};
-use crate::wire::{
-    BlockStamps, CHANNEL_LEN, Header, LEAD_IN_LEN, LeadIn, MAGIC, MAGIC_V1, STAMPS_LEN, Version,
-};
+use crate::wire::{CHANNEL_LEN, Header, LEAD_IN_LEN, LeadIn, MAGIC, MAGIC_V1, STAMPS_LEN, Version};
 
 /// Headers are at most this long: 131 070 channels and a comment.
 const HEADER_MAX: u64 = 4 << 20;
@@ -262,14 +260,10 @@ fn has_extra_word(
         let body = u128::from(len.saturating_sub(end));
         return Ok(plain.body(rows) != body && extra.body(rows) == body);
     }
-    let stamps = |at: u64| {
-        let bytes = head.get(usize::try_from(at).ok()?..)?;
-        BlockStamps::ref_from_prefix(bytes).ok().map(|(stamps, _)| *stamps)
-    };
-    let pair = |layout: &Layout| stamps(end).zip(stamps(end + layout.block));
-    let follows = pair(&plain).is_some_and(|(first, second)| clock::follows(&first, &second));
+    let pair = |layout: &Layout| layout.stamps(head, 0).zip(layout.stamps(head, 1));
+    let follows = pair(&plain).is_some_and(|(first, second)| clock::follows(first, second));
     // A reading against the header needs both clocks on its side.
-    Ok(!follows && pair(&extra).is_some_and(|(first, second)| clock::follows_by_both(&first, &second)))
+    Ok(!follows && pair(&extra).is_some_and(|(first, second)| clock::follows_by_both(first, second)))
 }
 
 /// Whether a file ends where those of 1.1.4 and before could not grow any more: within a block of 2^31 bytes.
@@ -290,10 +284,7 @@ impl Judged {
     pub(crate) fn behind(&self, bytes: &[u8]) -> u64 {
         let (Some(layout), Some(declared)) = (self.counted(), self.declared) else { return 0 };
         let physical = layout.rows_in((bytes.len() as u64).saturating_sub(layout.header));
-        let stamps = |row: u64| {
-            let at = usize::try_from(layout.block_at(row / layout.block_rows)).ok()?;
-            BlockStamps::ref_from_prefix(bytes.get(at..)?).ok().map(|(stamps, _)| stamps)
-        };
+        let stamps = |row: u64| layout.stamps(bytes, row / layout.block_rows);
         let mut before = declared.checked_sub(1).and_then(stamps);
         let mut rows = declared;
         while rows < physical {

@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float64Type, Int8Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use rld_format::analysis::{Source, currents};
+use rld_format::analysis::{MARGIN_SETTLED, Source, currents};
 use rld_format::{ColumnOptions, Merging, RldReader};
 use rovelog_core::{LogReader, Select, Value};
 use rovelog_testing::{Log, timed_rows, value_at};
@@ -136,7 +136,7 @@ fn merged_currents_are_columns_of_their_own() {
     let mut checked = 0;
     for log in ["v4", "range-switches"].map(|name| LOGS.case(name)).into_iter().chain(LOGS.real()) {
         let reader = open(&log.bytes);
-        for merging in [Merging::instant(), Merging::settled()] {
+        for (merging, margin) in [(Merging::instant(), 0), (Merging::settled(), MARGIN_SETTLED)] {
             for current in currents(reader.channels()) {
                 let name = current.name.as_str();
                 let select = Select::all().with_fields([name]);
@@ -153,7 +153,7 @@ fn merged_currents_are_columns_of_their_own() {
                     let sources = batch.column(2).as_dictionary::<Int8Type>();
                     let words = sources.values().as_string::<i32>();
                     for i in 0..batch.num_rows() {
-                        let (source, value) = merged_row(&reader, name, merging.margin, row);
+                        let (source, value) = merged_row(&reader, name, margin, row);
                         let want = match source {
                             Source::Low => Some("low"),
                             Source::High => Some("high"),

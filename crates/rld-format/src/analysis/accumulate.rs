@@ -31,16 +31,15 @@ pub struct PowerTerm {
 
 /// What to sum, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct StatsOptions {
     /// Rows beside a switch of ranges whose low samples do not count.
-    pub margin: u64,
+    pub(crate) margin: u64,
     /// Whether values out of range are left out of their channel's sums.
-    pub valid_only: bool,
+    pub(crate) valid_only: bool,
     /// Powers: `V1*I1`, `(V1-V2)*I1`. None are summed unless named, but where there is one voltage and one current.
-    pub powers: Option<Vec<String>>,
+    pub(crate) powers: Option<Vec<String>>,
     /// Whether values decide which range of a current counts; see [`Current::deriving`].
-    pub derived: bool,
+    pub(crate) derived: bool,
 }
 
 impl Default for StatsOptions {

@@ -12,16 +12,15 @@ const GROUP: u64 = 4096;
 
 /// When an event begins and ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Threshold {
     /// It begins with a value at or above this, raw.
-    pub enter: i64,
+    pub(crate) enter: i64,
     /// It ends with a value below this, raw; not above `enter`.
-    pub leave: i64,
+    pub(crate) leave: i64,
     /// Shorter ones are dropped.
-    pub least_rows: u64,
+    pub(crate) least_rows: u64,
     /// Those closer than this become one.
-    pub join_rows: u64,
+    pub(crate) join_rows: u64,
 }
 
 impl Threshold {

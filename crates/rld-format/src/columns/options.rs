@@ -22,19 +22,18 @@ pub enum Values {
 
 /// How rows become columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ColumnOptions {
     /// Raw or physical values.
-    pub values: Values,
+    pub(crate) values: Values,
     /// Whether a value that its range bit calls invalid is null.
-    pub nulls: bool,
+    pub(crate) nulls: bool,
     /// The column of times; `None` leaves it out.
-    pub times: Option<TimeOptions>,
+    pub(crate) times: Option<TimeOptions>,
     /// Rows of a batch.
-    pub batch_rows: usize,
+    pub(crate) batch_rows: usize,
     /// Currents of two ranges as further columns behind the channels: `I1`, and `I1_source` with `low`, `high`, or
     /// `transition` for a high value because the low one has not settled. Null where neither range holds.
-    pub merged: Option<Merging>,
+    pub(crate) merged: Option<Merging>,
 }
 
 impl Default for ColumnOptions {
@@ -86,12 +85,11 @@ impl ColumnOptions {
 
 /// How currents that were measured in two ranges become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Merging {
     /// Rows beside a switch of ranges whose low samples do not count.
     pub margin: u64,
     /// Whether values decide which range counts; see [`Current::deriving`].
-    pub derived: bool,
+    pub(crate) derived: bool,
 }
 
 impl Merging {

@@ -19,18 +19,16 @@ use crate::clock::{Noticed, is_plausible, span};
 use crate::error::RldError;
 use crate::reader::RldReader;
 use crate::state::AMBIENT;
-use crate::wire::{BlockStamps, Header, STAMPS_LEN};
+use crate::wire::{BlockStamps, Header};
 use crate::writer::{RldWriter, Written, set_counts};
 
 impl RldReader {
     /// The number of the first row of the block of `row`, and the block's stamps as stored.
     pub fn block_of(&self, row: u64) -> Option<(u64, BlockStamps)> {
         let layout = &self.table.as_ref()?.layout;
-        let part = self.parts.iter().find(|part| (part.row..part.row + part.rows).contains(&row))?;
+        let part = self.part_of(row)?;
         let block = (row - part.row) / layout.block_rows;
-        let at = usize::try_from(layout.block_at(block)).ok()?;
-        let bytes = part.bytes.get(at..at + usize::try_from(STAMPS_LEN).ok()?)?;
-        Some((part.row + block * layout.block_rows, BlockStamps::read_from_bytes(bytes).ok()?))
+        Some((part.row + block * layout.block_rows, *layout.stamps(&part.bytes, block)?))
     }
 
     /// Stamps for a block that begins with `row`: the block's own, or those of the block it lies in and the true
