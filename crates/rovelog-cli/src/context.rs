@@ -8,8 +8,7 @@ use clap::ValueEnum;
 use rovelog::vel_format::declared::Types;
 use rovelog::{Error, LogInfo, ReadOptions};
 
-use crate::failure::{Failure, Outcome, Status};
-use crate::input::Input;
+use crate::failure::Failure;
 use crate::notices::Notices;
 use crate::output::Out;
 use crate::progress::Progress;
@@ -139,30 +138,6 @@ impl Context {
 
     pub(crate) fn times(&self, info: &LogInfo) -> Result<Times, Failure> {
         Times::new(info, self.global.time)
-    }
-
-    /// Runs `each` for all files: goes on after a failure, and the worst outcome wins (1, then 3, then 0).
-    pub(crate) fn for_all(&self, inputs: &[Input], mut each: impl FnMut(&Input) -> Outcome) -> Outcome {
-        let size = |input: &Input| std::fs::metadata(&input.path).map_or(0, |metadata| metadata.len());
-        let mut done = 0;
-        if inputs.len() > 1 {
-            self.progress.begin(Some(inputs.iter().map(size).sum()));
-        }
-        let mut worst = Status::Done;
-        for input in inputs {
-            let outcome = each(input);
-            done += size(input);
-            self.progress.at(done);
-            match outcome {
-                Ok(status) => worst = worst.max(status),
-                Err(failure) if failure.ends_the_run() => return Err(failure),
-                Err(failure) => {
-                    self.notices.failure(&failure);
-                    worst = Status::Failed;
-                }
-            }
-        }
-        Ok(worst)
     }
 }
 

@@ -1,11 +1,10 @@
 //! How a command ends: its status, or why it could not be done, with the next step.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rovelog::{Error, ErrorKind};
-
-use crate::outfile::Refused;
 
 /// How a command ended; the greater, the worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,6 +78,49 @@ impl Failure {
             Self::Closed => true,
             Self::Said(said) => said.usage,
         }
+    }
+}
+
+/// An error of an output. It knows the output, so that no message takes it for an error of the log.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    path: PathBuf,
+    error: io::Error,
+}
+
+impl Refused {
+    /// `error` as one of the output at `path`; stdout has none.
+    pub(crate) fn by(path: &Path, error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), Self { path: path.to_owned(), error })
+    }
+
+    /// The failure, if `error` is of an output.
+    fn failure(error: &io::Error) -> Option<Failure> {
+        let refused: &Self = error.get_ref()?.downcast_ref()?;
+        Some(if refused.path.as_os_str().is_empty() {
+            Failure::failed(format!("cannot write the results: {}", refused.error)).at(Path::new("stdout"))
+        } else {
+            cannot_write(&refused.path, &refused.error)
+        })
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// The failure of an output file, with the next step.
+pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    let failure = Failure::failed(format!("cannot write the output: {error}")).at(path);
+    match error.kind() {
+        io::ErrorKind::NotFound => failure.next("check the path: its folder does not exist"),
+        io::ErrorKind::PermissionDenied => failure.next("write to a folder that is yours"),
+        io::ErrorKind::StorageFull => failure.next("make room on the disk, or write to another one"),
+        _ => failure,
     }
 }
 

@@ -4,11 +4,12 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
 use rovelog::core::Outside;
+use rovelog::ulog_format::UlogReader;
 use rovelog::{AnyLog, Diagnostics, Error, FormatInfo, LogInfo, LogStream, ReadOptions, Severity, Topic};
 use rovelog_export::Provenance;
 
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome, Status};
 
 /// The log that a command is about.
 #[derive(clap::Args)]
@@ -45,6 +46,34 @@ impl Input {
             [] => Ok(vec![Self::new(None)?]),
             paths => paths.iter().map(|path| Self::new(Some(path))).collect(),
         }
+    }
+
+    /// Runs `each` for all files: goes on after a failure, and the worst outcome wins (1, then 3, then 0).
+    pub(crate) fn for_all(
+        inputs: &[Self],
+        context: &Context,
+        mut each: impl FnMut(&Self) -> Outcome,
+    ) -> Outcome {
+        let size = |input: &Self| std::fs::metadata(&input.path).map_or(0, |metadata| metadata.len());
+        let mut done = 0;
+        if inputs.len() > 1 {
+            context.progress.begin(Some(inputs.iter().map(size).sum()));
+        }
+        let mut worst = Status::Done;
+        for input in inputs {
+            let outcome = each(input);
+            done += size(input);
+            context.progress.at(done);
+            match outcome {
+                Ok(status) => worst = worst.max(status),
+                Err(failure) if failure.ends_the_run() => return Err(failure),
+                Err(failure) => {
+                    context.notices.failure(&failure);
+                    worst = Status::Failed;
+                }
+            }
+        }
+        Ok(worst)
     }
 
     pub(crate) fn is_stdin(&self) -> bool {
@@ -143,6 +172,14 @@ impl Input {
         Failure::usage(format!("this is {}, not {wanted}", log.format().name))
             .next("see what it has: rovelog info FILE")
             .at(&self.path)
+    }
+
+    /// The log as a ULog; others are refused.
+    pub(crate) fn ulog<'a>(&self, log: &'a AnyLog) -> Result<&'a UlogReader, Failure> {
+        match log {
+            AnyLog::Ulog(ulog) => Ok(ulog),
+            other => Err(self.of_another_format(other, "ULog")),
+        }
     }
 
     /// Reads stdin as a stream.

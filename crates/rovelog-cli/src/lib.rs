@@ -26,6 +26,8 @@ mod when;
 
 use std::ffi::OsString;
 
+use clap::CommandFactory as _;
+
 pub use commands::diff::{Ignored, diff};
 
 /// Runs the command line with `args`, the program's name first; the exit code.
@@ -34,7 +36,7 @@ pub use commands::diff::{Ignored, diff};
 pub fn run(args: Vec<OsString>) -> u8 {
     rovelog::end_on_shortened_log();
     rovelog::end_without_memory();
-    commands::completion::answer();
+    commands::completion::answer(args::Cli::command);
     let cli = args::parse(args);
     let (progress, watcher) = progress::Progress::watch(cli.global.quiet);
     let mut context = context::Context::new(cli.global, progress);

@@ -1,11 +1,10 @@
 //! Output files that cannot do harm: never an input, nothing overwritten unasked, and whole or not there.
 
-use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Refused, cannot_write};
 use crate::unfinished;
 
 /// The option of commands that write a file.
@@ -204,50 +203,8 @@ impl Drop for OutFolder {
     }
 }
 
-/// An error of an output. It knows the output, so that no message takes it for an error of the log.
-#[derive(Debug)]
-pub(crate) struct Refused {
-    path: PathBuf,
-    error: io::Error,
-}
-
-impl Refused {
-    /// `error` as one of the output at `path`; stdout has none.
-    pub(crate) fn by(path: &Path, error: io::Error) -> io::Error {
-        io::Error::new(error.kind(), Self { path: path.to_owned(), error })
-    }
-
-    /// The failure, if `error` is of an output.
-    pub(crate) fn failure(error: &io::Error) -> Option<Failure> {
-        let refused: &Self = error.get_ref()?.downcast_ref()?;
-        Some(if refused.path.as_os_str().is_empty() {
-            Failure::failed(format!("cannot write the results: {}", refused.error)).at(Path::new("stdout"))
-        } else {
-            cannot_write(&refused.path, &refused.error)
-        })
-    }
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
-    }
-}
-
-impl std::error::Error for Refused {}
-
 fn buffered(file: File) -> BufWriter<File> {
     BufWriter::with_capacity(1 << 16, file)
-}
-
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
-    let failure = Failure::failed(format!("cannot write the output: {error}")).at(path);
-    match error.kind() {
-        io::ErrorKind::NotFound => failure.next("check the path: its folder does not exist"),
-        io::ErrorKind::PermissionDenied => failure.next("write to a folder that is yours"),
-        io::ErrorKind::StorageFull => failure.next("make room on the disk, or write to another one"),
-        _ => failure,
-    }
 }
 
 /// Whether the user may not write an existing file.

@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, BufWriter, Stdout, Write};
 use std::path::Path;
 
-use crate::failure::Failure;
-use crate::outfile::Refused;
+use crate::failure::{Failure, Refused};
 use crate::progress::Progress;
 use crate::text::{Paint, steers};
 

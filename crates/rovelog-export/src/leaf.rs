@@ -1,5 +1,6 @@
 //! The leaves of a batch: every number and text of a row under its flat name, `pos.x`, `q[0]`, without copies.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
@@ -148,4 +149,13 @@ impl Bound {
         let there = self.masks.iter().all(|(nulls, stride, offset)| nulls.is_valid(row * stride + offset));
         there.then_some(row * self.stride + self.offset)
     }
+}
+
+/// Returns `name`, with a `_` behind it for each column that has it already.
+pub fn free_name(taken: &mut BTreeSet<String>, name: &str) -> String {
+    let mut name = name.to_owned();
+    while !taken.insert(name.clone()) {
+        name.push('_');
+    }
+    name
 }

@@ -15,8 +15,8 @@ const LIMITS: &[(&str, usize, usize)] = &[
     ("rosbag12", 0, 319),
     ("vel-format", 0, 506),
     ("rovelog", 0, 65),
-    ("rovelog-export", 7, 266),
-    ("rovelog-cli", 6, usize::MAX),
+    ("rovelog-export", 0, 266),
+    ("rovelog-cli", 0, usize::MAX),
     ("rovelog-python", 1, usize::MAX),
 ];
 

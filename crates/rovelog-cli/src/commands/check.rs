@@ -70,7 +70,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let inputs = Input::all(&args.files)?;
     let mut out = context.out();
     let mut done = Vec::new();
-    let status = context.for_all(&inputs, |input| {
+    let status = Input::for_all(&inputs, context, |input| {
         let survey = Survey::new(input, context)?;
         let status = if is_sound(&survey) { Status::Done } else { Status::Failed };
         let name = input.name();

@@ -2,11 +2,9 @@
 
 use std::io::Write as _;
 
-use clap::CommandFactory as _;
 use clap::builder::PossibleValuesParser;
 use clap_complete::env::{CompleteEnv, Shells};
 
-use crate::args::Cli;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 
@@ -41,7 +39,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(Status::Done)
 }
 
-/// Answers a shell that asks how a word may go on, and ends the process; returns where none asks.
-pub(crate) fn answer() {
-    CompleteEnv::with_factory(Cli::command).var(ASKED).complete();
+/// Answers a shell that asks how a word of the `line` may go on, and ends the process; returns where none asks.
+pub(crate) fn answer(line: fn() -> clap::Command) {
+    CompleteEnv::with_factory(line).var(ASKED).complete();
 }

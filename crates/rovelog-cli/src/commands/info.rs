@@ -108,7 +108,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let mut out = context.out();
     let mut done = Vec::new();
     let mut first = true;
-    let mut status = context.for_all(&inputs, |input| {
+    let mut status = Input::for_all(&inputs, context, |input| {
         let survey = Survey::new(input, context)?;
         let name = input.name();
         if let Some(key) = &args.get {

@@ -11,19 +11,10 @@ use std::io::{self, Write};
 use rovelog::rosbag12::BagReader;
 use rovelog::{LogReader as _, Select};
 
+pub use self::writer::Compression;
 use self::writer::{Totals, Writer};
 use crate::ros::{ByPublisher, Line};
 use crate::{ExportError, Exported, Loss};
-
-/// How chunks of messages are stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compression {
-    /// As they are.
-    #[default]
-    None,
-    /// With bzip2.
-    Bz2,
-}
 
 /// How a bag of V2.0 is written.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,9 +7,18 @@ use bzip2::write::BzEncoder;
 use rovelog::rosbag12::Publisher;
 use rovelog::rosbag12::wire::{BAG_HEADER_SIZE, Field, head_of};
 
-use super::Compression;
 use crate::ExportError;
 use crate::ros::Line;
+
+/// How chunks of messages are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// As they are.
+    #[default]
+    None,
+    /// With bzip2.
+    Bz2,
+}
 
 const VERSION_LINE: &[u8] = b"#ROSBAG V2.0\n";
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::CloudPoint;
+use super::point::CloudPoint;
 
 pub(super) fn write(points: impl Iterator<Item = CloudPoint>, out: &mut impl Write) -> io::Result<()> {
     for point in points {

@@ -8,7 +8,7 @@ use std::io::{self, Cursor, Write};
 use las::point::Format;
 use las::{Builder, Point, Transform, Vector, Vlr, Writer};
 
-use super::CloudPoint;
+use super::point::CloudPoint;
 
 /// Metres of a unit.
 const UNIT: f64 = 1e-4;

@@ -4,7 +4,7 @@ use rovelog::{AnyLog, Text};
 
 use super::extras::{Extra, ExtraSchema, Extras};
 use super::foxglove::{self, WellKnown};
-use super::{McapOptions, RosForm};
+use super::options::{McapOptions, RosForm};
 use crate::TimeBase;
 
 pub(super) struct Plain<'a> {

@@ -10,9 +10,9 @@ use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::{self, POSITION_TOPICS, PositionFields};
 use rovelog::{Field, FieldType, LogReader as _, Record, Scalar, Schema, Select, Topic, TopicId, Value};
 
-use super::McapOptions;
 use super::extras::{Extra, ExtraSchema, Extras};
 use super::foxglove::{self, Fix, Pose, WellKnown};
+use super::options::McapOptions;
 use super::plain::log_message;
 use crate::track::px4::MIN_FIX;
 use crate::{ExportError, TimeBase};

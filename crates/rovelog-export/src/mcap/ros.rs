@@ -7,8 +7,8 @@ use ::mcap::records::MessageHeader;
 use rovelog::rosbag12::{BagReader, Publisher};
 use rovelog::{LogReader as _, Record, Topic};
 
-use super::RosForm;
 use super::file::{File, sequence};
+use super::options::RosForm;
 use crate::ros::cdr::Code;
 use crate::ros::{ByPublisher, Line, ros2, written_name};
 use crate::{ExportError, Loss};

@@ -7,7 +7,12 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rovelog::{FieldType, Scalar, Schema, Value};
 
-use super::proto::{FieldProto, FileProto, MessageProto, Type, descriptor_set, element, varint};
+use prost::Message as _;
+use prost_types::field_descriptor_proto::Type;
+use prost_types::source_code_info::Location;
+use prost_types::{DescriptorProto, FileDescriptorProto, FileDescriptorSet, SourceCodeInfo};
+
+use super::proto::{element, field as field_type, file, google, message_type, repeated, varint};
 
 /// A type as a channel needs it.
 pub(super) struct Compiled {
@@ -25,40 +30,30 @@ pub(super) fn compile(package: &str, schema: &Schema) -> Option<Compiled> {
     let mut types = Types {
         package,
         messages: Vec::new(),
+        comments: Vec::new(),
         names: BTreeMap::new(),
         taken: HashSet::new(),
         google: BTreeSet::new(),
     };
     let name = types.add(schema, 0)?;
-    let google: Vec<(String, [MessageProto; 1])> = types
-        .google
-        .iter()
-        .map(|name| (format!("google/protobuf/{}.proto", name.to_lowercase()), [seconds_and_nanos(name)]))
-        .collect();
-    let dependencies: Vec<&str> = google.iter().map(|(name, _)| name.as_str()).collect();
-    let file = format!("{package}/{name}.proto");
-    let mut files: Vec<_> = google
-        .iter()
-        .map(|(name, messages)| FileProto { name, package: "google.protobuf", dependencies: &[], messages })
-        .collect();
-    files.push(FileProto { name: &file, package, dependencies: &dependencies, messages: &types.messages });
-    Some(Compiled { name: format!("{package}.{name}"), descriptor: descriptor_set(&files) })
+    let mut files: Vec<_> = types.google.iter().map(|name| google(name)).collect();
+    let ours = file(format!("{package}/{name}.proto"), package, &files, types.messages);
+    let comments = (!types.comments.is_empty()).then_some(SourceCodeInfo { location: types.comments });
+    files.push(FileDescriptorProto { source_code_info: comments, ..ours });
+    let descriptor = FileDescriptorSet { file: files }.encode_to_vec();
+    Some(Compiled { name: format!("{package}.{name}"), descriptor })
 }
 
 struct Types<'a> {
     package: &'a str,
-    messages: Vec<MessageProto>,
+    messages: Vec<DescriptorProto>,
+    /// What a reader of the schema is told beside fields; places in a text that never was are all 0.
+    comments: Vec<Location>,
     /// By the name in the log: what it became, so that a type is there once.
     names: BTreeMap<String, String>,
     taken: HashSet<String>,
     /// Well-known types that are used.
     google: BTreeSet<&'static str>,
-}
-
-/// `google.protobuf.Timestamp` or `Duration`.
-fn seconds_and_nanos(name: &str) -> MessageProto {
-    let fields = vec![FieldProto::new("seconds", 1, Type::Int64), FieldProto::new("nanos", 2, Type::Int32)];
-    MessageProto::new(name, fields)
 }
 
 impl Types<'_> {
@@ -72,26 +67,38 @@ impl Types<'_> {
         }
         let mut fields = Vec::new();
         let mut taken = HashSet::new();
+        let mut comments = Vec::new();
         for (number, field) in (1..).zip(&schema.fields) {
-            let Shape { ty, repeated, inner, well_known } = shape(&field.ty);
+            let Shape { ty, repeated: many, inner, well_known } = shape(&field.ty);
             let name = unique(identifier(&field.name), &mut taken);
-            let mut proto = FieldProto::new(name, number, ty);
-            proto.repeated = repeated;
-            proto.comment =
-                field.unit.as_ref().filter(|unit| !unit.is_empty()).map(|unit| format!(" {unit}\n"));
+            let mut proto = field_type(name, number, ty);
+            if many {
+                proto = repeated(proto);
+            }
+            if let Some(unit) = field.unit.as_ref().filter(|unit| !unit.is_empty()) {
+                comments.push((number - 1, format!(" {unit}\n")));
+            }
             if let Some(name) = well_known {
                 self.google.insert(name);
-                proto = proto.of(format!(".google.protobuf.{name}"));
+                proto.type_name = Some(format!(".google.protobuf.{name}"));
             }
             if let Some(inner) = inner {
                 let name = self.add(inner, depth + 1)?;
-                proto = proto.of(format!(".{}.{name}", self.package));
+                proto.type_name = Some(format!(".{}.{name}", self.package));
             }
             fields.push(proto);
         }
         let name = unique(identifier(&schema.name), &mut self.taken);
         self.names.insert(schema.name.clone(), name.clone());
-        self.messages.push(MessageProto::new(name.clone(), fields));
+        // The field in its message in its file, by the numbers of those in their descriptors.
+        let message = i32::try_from(self.messages.len()).ok()?;
+        self.comments.extend(comments.into_iter().map(|(field, comment)| Location {
+            path: vec![4, message, 2, field],
+            span: vec![0; 3],
+            trailing_comments: Some(comment),
+            ..Location::default()
+        }));
+        self.messages.push(message_type(name.clone(), fields));
         Some(name)
     }
 }
@@ -141,9 +148,9 @@ fn scalar_type(scalar: Scalar) -> Type {
     match scalar {
         Scalar::Bool => Type::Bool,
         Scalar::Int8 | Scalar::Int16 | Scalar::Int32 => Type::Int32,
-        Scalar::UInt8 | Scalar::UInt16 | Scalar::UInt32 => Type::UInt32,
+        Scalar::UInt8 | Scalar::UInt16 | Scalar::UInt32 => Type::Uint32,
         Scalar::Int64 => Type::Int64,
-        Scalar::UInt64 => Type::UInt64,
+        Scalar::UInt64 => Type::Uint64,
         Scalar::Float32 => Type::Float,
         Scalar::Float64 => Type::Double,
     }

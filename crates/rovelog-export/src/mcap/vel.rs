@@ -12,9 +12,9 @@ use rovelog::vel_format::wire::{ImageData, LaserRange, RobotPose};
 use rovelog::vel_format::{Kind, VelReader};
 use rovelog::{FieldType, LogReader as _, Record, Select, Topic, TopicId, Value};
 
-use super::McapOptions;
 use super::extras::{Carried, Extra, ExtraSchema, Extras};
 use super::foxglove::{self, NOWHERE, Pose, WellKnown};
+use super::options::McapOptions;
 use crate::cloud::{CloudPoint, FIELDS, POINT};
 use crate::track::vel::place;
 use crate::{ExportError, Loss, TimeBase};
@@ -124,8 +124,8 @@ impl<'a> Vel<'a> {
         let angle = |point: Option<&rovelog::vel_format::laser::ScanPoint>| point.map_or(0.0, |p| p.angle);
         let ends = (angle(points.first()), angle(points.last()));
         let mut bytes = Vec::new();
-        let ranges = points.iter().map(|point| point.range.unwrap_or(f64::NAN));
-        foxglove::laser_scan(at, &sensor.frame, ends, ranges, &mut bytes);
+        let ranges: Vec<_> = points.iter().map(|point| point.range.unwrap_or(f64::NAN)).collect();
+        foxglove::laser_scan(at, &sensor.frame, ends, &ranges, &mut bytes);
         // Not every viewer draws scans; all draw clouds.
         let mut data = Vec::new();
         for [x, y] in points.iter().filter_map(rovelog::vel_format::laser::ScanPoint::xy) {

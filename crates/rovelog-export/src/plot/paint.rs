@@ -1,7 +1,7 @@
 //! The layout of a plot, for any surface that can draw lines and write text.
 
 use super::axis::{label, ticks, with_air};
-use super::{Panel, Plot, Size};
+use super::model::{Panel, Plot, Size};
 
 /// Red, green, blue.
 pub(crate) type Colour = [u8; 3];

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use super::Size;
 use super::font::{GLYPH_WIDTH, glyph};
+use super::model::Size;
 use super::paint::{Anchor, Area, Colour, Surface};
 use crate::ExportError;
 

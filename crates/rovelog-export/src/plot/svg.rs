@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Size;
+use super::model::Size;
 use super::paint::{Anchor, Area, Colour, Surface};
 use crate::xml::escape;
 

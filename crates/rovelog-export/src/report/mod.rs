@@ -2,6 +2,7 @@
 //! that asks for nothing from outside, opens offline, and can be read without script but for its plots.
 
 mod map;
+mod page;
 mod panels;
 
 use rovelog::core::text::count;
@@ -12,6 +13,7 @@ use base64::Engine as _;
 use rovelog::{AnyLog, Severity, Timestamp};
 use serde_json::json;
 
+use self::page::Page;
 use crate::plot::Panel;
 use crate::xml::escape;
 use crate::{ExportError, Provenance, TimeBase};
@@ -86,31 +88,6 @@ pub fn write(
     foot(log, span, &panels, &mut page);
     out.write_all(head(provenance, &page.sections).as_bytes())?;
     Ok(out.write_all(page.text.as_bytes())?)
-}
-
-/// What stands on the page below its head, and the sections that one can jump to.
-#[derive(Default)]
-struct Page {
-    text: String,
-    sections: Vec<(&'static str, &'static str)>,
-}
-
-impl Page {
-    fn push_str(&mut self, text: &str) {
-        self.text.push_str(text);
-    }
-
-    /// Begins a section; `title` is escaped, and may say more than the link to it.
-    fn section(&mut self, id: &'static str, link: &'static str, title: &str) {
-        self.sections.push((id, link));
-        let _ = writeln!(self, "<h2 id=\"{id}\">{title}</h2>");
-    }
-}
-
-impl std::fmt::Write for Page {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        self.text.write_str(text)
-    }
 }
 
 fn head(provenance: &Provenance, sections: &[(&str, &str)]) -> String {

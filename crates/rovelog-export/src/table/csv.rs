@@ -13,8 +13,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
 use super::number::Numbers;
-use super::{Dialect, Job, Out, Sink};
-use crate::leaf::{Leaf, leaves};
+use super::options::Dialect;
+use super::sink::{Job, Out, Sink};
+use crate::leaf::{Leaf, free_name, leaves};
 use crate::{ExportError, Loss, TimeBase};
 
 /// Bytes that are collected before they are written.
@@ -66,7 +67,7 @@ impl<'w> Csv<'w> {
         if !pyulog {
             let mut taken = BTreeSet::from(TIMES.map(str::to_owned));
             for leaf in &mut leaves {
-                leaf.name = super::free_name(&mut taken, &leaf.name);
+                leaf.name = free_name(&mut taken, &leaf.name);
             }
         }
         let mut csv = Self {

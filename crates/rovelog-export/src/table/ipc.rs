@@ -6,8 +6,9 @@ use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow_schema::Schema;
 use arrow_select::concat::concat_batches;
 
+use super::options::Kind;
+use super::sink::{Job, Out, Sink};
 use super::vocabulary::Vocabulary;
-use super::{Job, Kind, Out, Sink};
 use crate::{ExportError, Loss};
 
 /// Rows of a batch.

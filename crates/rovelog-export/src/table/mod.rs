@@ -3,112 +3,23 @@
 mod csv;
 mod ipc;
 mod number;
+mod options;
 mod order;
 mod parquet;
+mod sink;
 mod vocabulary;
 
-use std::collections::BTreeMap;
 use std::io::Write;
 
 use arrow_array::RecordBatch;
 use rovelog::{LogReader, Select, Topic};
 
-pub use crate::leaf::Names;
-pub use vocabulary::TimeUnit;
+pub use options::{Dialect, Kind, Names, TableOptions, TimeUnit};
 
+pub use crate::leaf::free_name;
+
+use self::sink::{Job, Out, Sink};
 use crate::{ExportError, Loss, Provenance};
-
-/// A kind of file that holds a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Kind {
-    /// Apache Parquet.
-    Parquet,
-    /// Apache Arrow, the IPC file format.
-    Arrow,
-    /// Comma-separated values.
-    Csv,
-}
-
-/// Returns `name`, with a `_` behind it for each column that has it already.
-pub fn free_name(taken: &mut std::collections::BTreeSet<String>, name: &str) -> String {
-    let mut name = name.to_owned();
-    while !taken.insert(name.clone()) {
-        name.push('_');
-    }
-    name
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Parquet, Self::Arrow, Self::Csv];
-
-    /// The name in options, which is the extension too.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Parquet => "parquet",
-            Self::Arrow => "arrow",
-            Self::Csv => "csv",
-        }
-    }
-
-    /// The kind of an option or of a file's extension.
-    pub fn by_name(name: &str) -> Option<Self> {
-        let name = name.to_ascii_lowercase();
-        let name = match name.as_str() {
-            "pq" => "parquet",
-            "feather" | "ipc" => "arrow",
-            name => name,
-        };
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-}
-
-/// Whose habits a CSV file follows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Dialect {
-    /// Ours: `time` and `t_ns`, then the fields; numbers in the shortest digits that give them again.
-    #[default]
-    Plain,
-    /// What `ulog2csv` of pyulog writes: `timestamp` first, no times of ours, numbers as numpy prints them, truth
-    /// values as their bytes, rows in the order of the file.
-    Pyulog,
-}
-
-/// How tables are written.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct TableOptions {
-    /// The unit of `time` and of other times in Parquet.
-    pub time_unit: TimeUnit,
-    /// Nested fields and fixed arrays become columns of their own.
-    pub flatten: bool,
-    /// Names of elements in flat columns.
-    pub names: Names,
-    /// Only types that Spark reads as they are: no unsigned 64-bit integers.
-    pub spark: bool,
-    /// Parquet holds fields of bytes too.
-    pub blobs: bool,
-    /// The habits of CSV.
-    pub dialect: Dialect,
-    /// What separates the cells of CSV.
-    pub delimiter: u8,
-}
-
-impl Default for TableOptions {
-    fn default() -> Self {
-        Self {
-            time_unit: TimeUnit::Microseconds,
-            flatten: false,
-            names: Names::Bracket,
-            spark: false,
-            blobs: false,
-            dialect: Dialect::Plain,
-            delimiter: b',',
-        }
-    }
-}
 
 /// A table that was written.
 #[derive(Debug)]
@@ -118,23 +29,6 @@ pub struct Written<W> {
     pub out: W,
     /// Its rows.
     pub rows: u64,
-}
-
-/// Where a table goes. One type for all outputs, so that the writers of tables are compiled once.
-type Out<'w> = &'w mut (dyn Write + Send);
-
-/// Writes batches of one topic as one table.
-trait Sink {
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError>;
-
-    /// Bytes that are kept until they can be written.
-    fn held(&self) -> usize;
-
-    /// Writes what is held.
-    fn relieve(&mut self) -> Result<(), ExportError>;
-
-    /// Ends the table; values that could not be carried go to `losses`.
-    fn finish(self: Box<Self>, losses: &mut Vec<Loss>) -> Result<(), ExportError>;
 }
 
 /// What all tables together may keep in memory before the largest is written out.
@@ -223,17 +117,6 @@ fn write_all(
         table.sink.finish(&mut losses)?;
     }
     Ok((rows, losses))
-}
-
-/// What a sink has to know besides the columns.
-struct Job<'a> {
-    log: &'a dyn LogReader,
-    topic: &'a Topic,
-    options: &'a TableOptions,
-    /// What all tables of the log say of it.
-    metadata: &'a BTreeMap<String, String>,
-    /// The rows come in the order of time.
-    sorted: bool,
 }
 
 struct Table<'a> {

@@ -10,8 +10,9 @@ use parquet::file::metadata::SortingColumn;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
+use super::options::Kind;
+use super::sink::{Job, Out, Sink};
 use super::vocabulary::Vocabulary;
-use super::{Job, Kind, Out, Sink};
 use crate::{ExportError, Loss};
 
 /// Rows of a row group, and the bytes that end one earlier.

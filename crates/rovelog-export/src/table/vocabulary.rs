@@ -17,20 +17,11 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit as ArrowUnit};
 use arrow_select::take::take;
 
-use super::{Job, Kind};
+use super::options::{Kind, TimeUnit};
+use super::sink::Job;
 use crate::leaf::{Leaf, leaves};
 use crate::provenance::of_table;
 use crate::{ExportError, Loss, TimeBase};
-
-/// The unit of times in Parquet. Spark refuses nanoseconds; `t_ns` holds them in any case.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TimeUnit {
-    /// Rounded down.
-    #[default]
-    Microseconds,
-    /// As Arrow has them.
-    Nanoseconds,
-}
 
 /// How one column comes about.
 enum Source {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use serde::{Serialize, Serializer};
 
-use super::{Line, Mark, Segment, Track, TrackPoint, degrees, metres};
+use super::model::{Line, Mark, Segment, Track, TrackPoint, degrees, metres};
 
 #[derive(Serialize)]
 struct Feature<G, P> {

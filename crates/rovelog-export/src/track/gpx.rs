@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use rovelog::Timestamp;
 
-use super::{Fix, Track, TrackPoint, degrees, metres};
+use super::model::{Fix, Track, TrackPoint, degrees, metres};
 use crate::xml::escape;
 
 /// Elements stand in the order of the schema: `ele`, `time`, `name`, `type`, `fix`, `sat`, `hdop`.

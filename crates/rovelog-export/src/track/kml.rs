@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use super::{Altitude, Line, Mark, Segment, Track, TrackPoint, degrees, metres};
+use super::model::{Line, Mark, Segment, Track, TrackPoint, degrees, metres};
+use super::options::Altitude;
 use crate::xml::escape;
 
 /// Colours that hold on a satellite image, red green blue; the kind of a phase picks one.

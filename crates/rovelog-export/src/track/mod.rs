@@ -5,6 +5,7 @@ mod geojson;
 mod gpx;
 mod kml;
 mod model;
+mod options;
 pub(crate) mod px4;
 mod rosbag;
 pub(crate) mod vel;
@@ -15,38 +16,7 @@ use rovelog::{AnyLog, Error, ErrorKind};
 
 pub use build::LineBuilder;
 pub use model::{Fix, Line, Mark, MarkKind, Phase, Segment, Track, TrackPoint};
-
-/// What to take from a log.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct TrackOptions {
-    /// The topics, by name; empty for the best that have positions.
-    pub topics: Vec<String>,
-    /// The least fix, as a number of dimensions or of PX4's `fix_type`; `None` for three dimensions.
-    pub min_fix: Option<u8>,
-    /// Keep points that are closer than 0.1 s.
-    pub all: bool,
-    /// First time to keep, nanoseconds of the log's clock.
-    pub start: Option<i64>,
-    /// First time to leave out again.
-    pub end: Option<i64>,
-}
-
-/// What became of the rows of the topics that were looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Tally {
-    /// Rows of topics with positions.
-    pub rows: u64,
-    /// Rows without a fix, or with a lesser one than was asked for.
-    pub without_fix: u64,
-    /// Rows whose coordinates are none: not finite, out of range, both 0.
-    pub implausible: u64,
-    /// Rows without a time.
-    pub untimed: u64,
-    /// Points that were closer than 0.1 s to the one before.
-    pub close: u64,
-}
+pub use options::{Altitude, Tally, TrackOptions};
 
 /// The track that a log holds. It is empty where the log has no topic with positions, or no fix in them: see
 /// the tally.
@@ -97,18 +67,6 @@ impl Format {
         let name = if name.eq_ignore_ascii_case("json") { "geojson" } else { name };
         Self::ALL.into_iter().find(|format| format.name().eq_ignore_ascii_case(name))
     }
-}
-
-/// What the heights in a KML file mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Altitude {
-    /// Metres above mean sea level.
-    #[default]
-    Absolute,
-    /// Metres above the first point, drawn above the ground.
-    Relative,
-    /// Drawn on the ground.
-    Clamp,
 }
 
 /// How to write a track.
@@ -166,19 +124,4 @@ pub fn write(
         Format::GeoJson => geojson::write(track, &mut out)?,
     }
     Ok(out.flush()?)
-}
-
-/// Degrees as all formats write them: seven digits behind the point, a centimetre; never `-0`.
-fn degrees(value: f64) -> f64 {
-    (value * 1e7).round() / 1e7 + 0.0
-}
-
-/// Metres as all formats write them: three digits behind the point; never `-0`.
-fn metres(value: f64) -> f64 {
-    (value * 1e3).round() / 1e3 + 0.0
-}
-
-/// Whether a place is one on earth. A receiver without one says 0, 0.
-fn is_on_earth(latitude: f64, longitude: f64) -> bool {
-    latitude.abs() <= 90.0 && longitude.abs() <= 180.0 && (latitude != 0.0 || longitude != 0.0)
 }

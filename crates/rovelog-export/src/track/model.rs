@@ -196,3 +196,18 @@ impl Track {
         time.to_unix(self.utc.as_ref())?.rfc3339()
     }
 }
+
+/// Degrees as all formats write them: seven digits behind the point, a centimetre; never `-0`.
+pub(super) fn degrees(value: f64) -> f64 {
+    (value * 1e7).round() / 1e7 + 0.0
+}
+
+/// Metres as all formats write them: three digits behind the point; never `-0`.
+pub(super) fn metres(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3 + 0.0
+}
+
+/// Whether a place is one on earth. A receiver without one says 0, 0.
+pub(super) fn is_on_earth(latitude: f64, longitude: f64) -> bool {
+    latitude.abs() <= 90.0 && longitude.abs() <= 180.0 && (latitude != 0.0 || longitude != 0.0)
+}

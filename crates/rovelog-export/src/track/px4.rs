@@ -9,7 +9,9 @@ use rovelog::ulog_format::px4::{
 };
 use rovelog::{Error, ErrorKind, LogReader as _, Select, Timestamp, Topic, TopicId};
 
-use super::{Fix, LineBuilder, Mark, MarkKind, Phase, Tally, Track, TrackOptions, TrackPoint};
+use super::build::LineBuilder;
+use super::model::{Fix, Mark, MarkKind, Phase, Track, TrackPoint};
+use super::options::{Tally, TrackOptions};
 
 /// A fix in three dimensions.
 pub(crate) const MIN_FIX: u8 = 3;

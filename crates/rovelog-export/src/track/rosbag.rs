@@ -3,7 +3,9 @@
 use rovelog::rosbag12::BagReader;
 use rovelog::{Error, ErrorKind, LogReader as _, Select, Topic, Value};
 
-use super::{Fix, LineBuilder, Tally, Track, TrackOptions, TrackPoint, is_on_earth};
+use super::build::LineBuilder;
+use super::model::{Fix, Track, TrackPoint, is_on_earth};
+use super::options::{Tally, TrackOptions};
 
 const TYPE: &str = "sensor_msgs/NavSatFix";
 

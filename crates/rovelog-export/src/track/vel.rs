@@ -4,7 +4,9 @@ use rovelog::vel_format::VelReader;
 use rovelog::vel_format::gps::{AngleUnit, Fix as VelFix};
 use rovelog::{Clock, Error, ErrorKind, LogReader as _, Timestamp};
 
-use super::{Fix, LineBuilder, Tally, Track, TrackOptions, TrackPoint, is_on_earth};
+use super::build::LineBuilder;
+use super::model::{Fix, Track, TrackPoint, is_on_earth};
+use super::options::{Tally, TrackOptions};
 
 /// The only topic with positions.
 const TOPIC: &str = "GPSDataM";

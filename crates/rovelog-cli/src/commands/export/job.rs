@@ -9,8 +9,8 @@ use rovelog_export::bag2::{self, Bag2Options, Compression};
 use rovelog_export::mcap::{self, McapOptions, RosForm};
 use rovelog_export::table::{self, Dialect, Kind as Table, Names, TableOptions, TimeUnit};
 use rovelog_export::{ExportError, Exported, Loss, Provenance, logger_csv, ndjson, topic_names};
+use serde::Serialize;
 
-use super::FileDoc;
 use super::args::{Args, Habits, NameStyle, Packing, Profile, Target, Unit};
 use crate::context::Context;
 use crate::destination::Destination;
@@ -23,6 +23,15 @@ use crate::when::Window;
 
 /// Tables that are open at the same time.
 const OPEN: usize = 200;
+
+/// A file that was written.
+#[derive(Serialize)]
+pub(super) struct FileDoc {
+    pub(super) file: String,
+    /// The only topic in it.
+    pub(super) topic: Option<String>,
+    pub(super) rows: String,
+}
 
 /// What was written, and what was not.
 #[derive(Default)]

@@ -8,20 +8,11 @@ use serde::Serialize;
 
 pub(crate) use self::args::Args;
 use self::args::{Target, fitting, target};
-use self::job::{Done, Job};
+use self::job::{Done, FileDoc, Job};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::text::{count, escape};
 use crate::when::span;
-
-/// A file that was written.
-#[derive(Serialize)]
-struct FileDoc {
-    file: String,
-    /// The only topic in it.
-    topic: Option<String>,
-    rows: String,
-}
 
 /// What could not be carried.
 #[derive(Serialize)]

@@ -2,6 +2,7 @@
 
 mod power;
 mod records;
+mod section;
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -11,6 +12,7 @@ use std::io::Write as _;
 use rovelog::AnyLog;
 use serde::{Serialize, Serializer};
 
+use self::section::{Number, Sections, short};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::LogArg;
@@ -48,99 +50,6 @@ pub(crate) struct Args {
     #[command(flatten)]
     power: power::PowerArgs,
 }
-
-/// A least or greatest value: an integer stays whole, whatever its size.
-#[derive(Clone, Copy, Debug)]
-enum Number {
-    Int(i128),
-    Float(f64),
-}
-
-impl Number {
-    fn as_f64(self) -> f64 {
-        match self {
-            Self::Int(value) => value as f64,
-            Self::Float(value) => value,
-        }
-    }
-
-    fn is_below(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::Int(one), Self::Int(other)) => one < other,
-            (one, other) => one.as_f64() < other.as_f64(),
-        }
-    }
-
-    /// For people.
-    fn short(self) -> String {
-        match self {
-            Self::Int(value) => value.to_string(),
-            Self::Float(value) => short(Some(value)),
-        }
-    }
-}
-
-impl std::fmt::Display for Number {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Int(value) => value.fmt(f),
-            Self::Float(value) => value.fmt(f),
-        }
-    }
-}
-
-impl Serialize for Number {
-    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Int(value) => out.serialize_i128(*value),
-            Self::Float(value) => out.serialize_f64(*value),
-        }
-    }
-}
-
-/// One field of one stretch of a log.
-#[derive(Clone, Debug, Default, Serialize)]
-struct Line {
-    topic: String,
-    field: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unit: Option<String>,
-    count: String,
-    min: Option<Number>,
-    max: Option<Number>,
-    mean: Option<f64>,
-    std: Option<f64>,
-    /// The integral over time: charge of a current, energy of a power.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    integral: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    integral_unit: Option<&'static str>,
-    /// What else is to be said: values that are missing, how many are from the low range.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remark: Option<String>,
-}
-
-/// A stretch of a log: all of it, a window, an event, a state.
-#[derive(Clone, Debug, Default, Serialize)]
-struct Section {
-    /// What it is: `window 3`, `DI1=1`; nothing for the whole log.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    start: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rows: Option<String>,
-    /// How long the rows last: what charge and energy are summed over.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    duration_ns: Option<String>,
-    /// From the first row to the last one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    span_ns: Option<String>,
-    fields: Vec<Line>,
-}
-
-/// Sections, made when they are asked for.
-type Sections<'a> = Box<dyn Iterator<Item = Section> + 'a>;
 
 /// The document `rovelog.stats/1`.
 #[derive(Serialize)]
@@ -306,30 +215,4 @@ fn text(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {
         table.write(&mut out)?;
     }
     Ok(out.flush()?)
-}
-
-/// Seven digits are enough for people; machine formats have all.
-fn short(value: Option<f64>) -> String {
-    let Some(value) = value else { return String::new() };
-    let text = format!("{value:.6e}");
-    let rounded: f64 = text.parse().unwrap_or(value);
-    let plain = rounded.to_string();
-    // `e-5` and below, and what is long, is shorter with an exponent.
-    if plain.len() <= 14 { plain } else { format!("{rounded:e}") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn integers_stay_whole() {
-        for value in [i128::from(u64::MAX), i128::from(i64::MIN), (1 << 53) + 1] {
-            let number = Number::Int(value);
-            let shown = [number.short(), number.to_string(), serde_json::to_string(&number).unwrap()];
-            assert_eq!(shown, [(); 3].map(|()| value.to_string()));
-            assert!(Number::Int(value - 1).is_below(number) && !number.is_below(number));
-        }
-        assert_eq!(serde_json::to_string(&Number::Float(1.0)).unwrap(), "1.0");
-    }
 }

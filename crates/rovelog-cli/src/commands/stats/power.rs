@@ -11,7 +11,7 @@ use rovelog::rld_format::unit::Scale;
 use rovelog::rld_format::{RldError, RldReader};
 use rovelog::{Clock, Error, LogReader, Timestamp};
 
-use super::{Line, Number, Section, Sections};
+use super::section::{Line, Number, Section, Sections};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::times::Times;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rovelog::{LogReader, Select, Topic, Value};
 
-use super::{Line, Number, Section};
+use super::section::{Line, Number, Section};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::when::Window;

@@ -4,7 +4,6 @@ use std::io::Write as _;
 
 use serde::Serialize;
 
-use super::ulog;
 use crate::context::{Context, Format};
 use crate::failure::Outcome;
 use crate::input::LogArg;
@@ -56,7 +55,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     let input = args.log.input()?;
     let log = input.open(context)?;
-    let ulog = ulog(&log, &input)?;
+    let ulog = input.ulog(&log)?;
     let times = context.times(log.info()).map_err(|failure| failure.at(&input.path))?;
     let (dropouts, losses) = (ulog.dropouts(), ulog.dropout_losses());
     let mut out = context.out();

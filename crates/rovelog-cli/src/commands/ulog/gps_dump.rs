@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use rovelog::ulog_format::px4::gps_dump;
 
-use super::ulog;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
@@ -44,7 +43,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let mut out = OutFile::create(&args.output, &input.files(context), args.out)?;
     let log = input.open(context)?;
     let mut bytes = 0;
-    let wanted = gps_dump(ulog(&log, &input)?)
+    let wanted = gps_dump(input.ulog(&log)?)
         .filter(|piece| piece.instance == args.instance && piece.to_device == args.to_device);
     for piece in wanted {
         out.write_all(&piece.bytes)?;

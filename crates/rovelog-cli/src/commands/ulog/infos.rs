@@ -6,7 +6,6 @@ use std::io::Write as _;
 use rovelog::Value;
 use serde::Serialize;
 
-use super::ulog;
 use crate::context::{Context, Format};
 use crate::failure::Outcome;
 use crate::input::LogArg;
@@ -39,7 +38,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     let input = args.log.input()?;
     let log = input.open(context)?;
-    let ulog = ulog(&log, &input)?;
+    let ulog = input.ulog(&log)?;
     let (infos, lists) = (ulog.infos(), ulog.multi_infos());
     let mut out = context.out();
     if format == Format::Json {

@@ -5,12 +5,9 @@ mod gps_dump;
 mod infos;
 
 use clap::Subcommand;
-use rovelog::AnyLog;
-use rovelog::ulog_format::UlogReader;
 
 use crate::context::Context;
-use crate::failure::{Failure, Outcome};
-use crate::input::Input;
+use crate::failure::Outcome;
 
 /// What only a ULog has: dropouts, information messages, the talk with the GPS
 #[derive(clap::Args)]
@@ -32,12 +29,4 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         Command::Infos(args) => infos::run(args, context),
         Command::GpsDump(args) => gps_dump::run(args, context),
     }
-}
-
-/// The log as a ULog; others are refused.
-fn ulog<'a>(log: &'a AnyLog, input: &Input) -> Result<&'a UlogReader, Failure> {
-    let AnyLog::Ulog(ulog) = log else {
-        return Err(input.of_another_format(log, "ULog"));
-    };
-    Ok(ulog)
 }

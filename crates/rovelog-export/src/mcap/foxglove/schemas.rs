@@ -1,7 +1,11 @@
 //! The schemas of well-known types: each with the types inside it, and nothing else. Field numbers are those of
 //! <https://github.com/foxglove/foxglove-sdk/tree/main/schemas/proto>.
 
-use super::super::proto::{FieldProto, FileProto, MessageProto, Type, descriptor_set};
+use prost::Message as _;
+use prost_types::field_descriptor_proto::Type;
+use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorSet, OneofDescriptorProto};
+
+use super::super::proto::{enum_type, field, field_of, file, google, message_type, repeated};
 
 /// A schema of a well-known type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,46 +20,46 @@ pub(in super::super) enum WellKnown {
     RawImage,
 }
 
-fn text(name: &str, number: u32) -> FieldProto {
-    FieldProto::new(name, number, Type::String)
+fn text(name: &str, number: i32) -> FieldDescriptorProto {
+    field(name, number, Type::String)
 }
 
-fn number(name: &str, number: u32) -> FieldProto {
-    FieldProto::new(name, number, Type::Double)
+fn number(name: &str, number: i32) -> FieldDescriptorProto {
+    field(name, number, Type::Double)
 }
 
-fn count(name: &str, number: u32) -> FieldProto {
-    FieldProto::new(name, number, Type::Fixed32)
+fn count(name: &str, number: i32) -> FieldDescriptorProto {
+    field(name, number, Type::Fixed32)
 }
 
-fn data(name: &str, number: u32) -> FieldProto {
-    FieldProto::new(name, number, Type::Bytes)
+fn data(name: &str, number: i32) -> FieldDescriptorProto {
+    field(name, number, Type::Bytes)
 }
 
-fn inner(name: &str, number: u32, ty: &str) -> FieldProto {
-    FieldProto::new(name, number, Type::Message).of(format!(".foxglove.{ty}"))
+fn inner(name: &str, number: i32, ty: &str) -> FieldDescriptorProto {
+    field_of(name, number, Type::Message, format!(".foxglove.{ty}"))
 }
 
-fn choice(name: &str, number: u32, ty: &str) -> FieldProto {
-    FieldProto::new(name, number, Type::Enum).of(format!(".foxglove.{ty}"))
+fn choice(name: &str, number: i32, ty: &str) -> FieldDescriptorProto {
+    field_of(name, number, Type::Enum, format!(".foxglove.{ty}"))
 }
 
-fn time(number: u32) -> FieldProto {
-    FieldProto::new("timestamp", number, Type::Message).of(".google.protobuf.Timestamp")
+fn time(number: i32) -> FieldDescriptorProto {
+    field_of("timestamp", number, Type::Message, ".google.protobuf.Timestamp".to_owned())
 }
 
-fn vector() -> MessageProto {
-    MessageProto::new("Vector3", vec![number("x", 1), number("y", 2), number("z", 3)])
+fn vector() -> DescriptorProto {
+    message_type("Vector3", vec![number("x", 1), number("y", 2), number("z", 3)])
 }
 
-fn quaternion() -> MessageProto {
-    MessageProto::new("Quaternion", vec![number("x", 1), number("y", 2), number("z", 3), number("w", 4)])
+fn quaternion() -> DescriptorProto {
+    message_type("Quaternion", vec![number("x", 1), number("y", 2), number("z", 3), number("w", 4)])
 }
 
 /// A message type with a pose in it.
-fn posed(message: MessageProto) -> Vec<MessageProto> {
+fn posed(message: DescriptorProto) -> Vec<DescriptorProto> {
     let pose = vec![inner("position", 1, "Vector3"), inner("orientation", 2, "Quaternion")];
-    vec![vector(), quaternion(), MessageProto::new("Pose", pose), message]
+    vec![vector(), quaternion(), message_type("Pose", pose), message]
 }
 
 impl WellKnown {
@@ -73,31 +77,23 @@ impl WellKnown {
     }
 
     pub(in super::super) fn descriptor(self) -> Vec<u8> {
-        let timestamp = MessageProto::new(
-            "Timestamp",
-            vec![FieldProto::new("seconds", 1, Type::Int64), FieldProto::new("nanos", 2, Type::Int32)],
-        );
-        let messages = self.messages();
-        let google = FileProto {
-            name: "google/protobuf/timestamp.proto",
-            package: "google.protobuf",
-            dependencies: &[],
-            messages: &[timestamp],
-        };
         let short = self.name().trim_start_matches("foxglove.");
-        let file = format!("foxglove/{short}.proto");
-        let dependencies = ["google/protobuf/timestamp.proto"];
-        let ours =
-            FileProto { name: &file, package: "foxglove", dependencies: &dependencies, messages: &messages };
-        descriptor_set(&[google, ours])
+        let google = google("Timestamp");
+        let ours = file(
+            format!("foxglove/{short}.proto"),
+            "foxglove",
+            std::slice::from_ref(&google),
+            self.messages(),
+        );
+        FileDescriptorSet { file: vec![google, ours] }.encode_to_vec()
     }
 
     /// The type behind those inside it.
-    fn messages(self) -> Vec<MessageProto> {
+    fn messages(self) -> Vec<DescriptorProto> {
         match self {
             Self::CompressedImage => {
                 let fields = vec![time(1), data("data", 2), text("format", 3), text("frame_id", 4)];
-                vec![MessageProto::new("CompressedImage", fields)]
+                vec![message_type("CompressedImage", fields)]
             }
             Self::FrameTransform => {
                 let fields = vec![
@@ -107,9 +103,9 @@ impl WellKnown {
                     inner("translation", 4, "Vector3"),
                     inner("rotation", 5, "Quaternion"),
                 ];
-                vec![vector(), quaternion(), MessageProto::new("FrameTransform", fields)]
+                vec![vector(), quaternion(), message_type("FrameTransform", fields)]
             }
-            Self::LaserScan => posed(MessageProto::new(
+            Self::LaserScan => posed(message_type(
                 "LaserScan",
                 vec![
                     time(1),
@@ -117,8 +113,8 @@ impl WellKnown {
                     inner("pose", 3, "Pose"),
                     number("start_angle", 4),
                     number("end_angle", 5),
-                    number("ranges", 6).repeated(),
-                    number("intensities", 7).repeated(),
+                    repeated(number("ranges", 6)),
+                    repeated(number("intensities", 7)),
                 ],
             )),
             Self::LocationFix => location_fix(),
@@ -131,12 +127,13 @@ impl WellKnown {
                     text("file", 5),
                     count("line", 6),
                 ];
-                let mut log = MessageProto::new("Log", fields);
-                log.enums = vec![("Level", &["UNKNOWN", "DEBUG", "INFO", "WARNING", "ERROR", "FATAL"])];
+                let mut log = message_type("Log", fields);
+                log.enum_type =
+                    vec![enum_type("Level", &["UNKNOWN", "DEBUG", "INFO", "WARNING", "ERROR", "FATAL"])];
                 vec![log]
             }
             Self::PointCloud => point_cloud(),
-            Self::PoseInFrame => posed(MessageProto::new(
+            Self::PoseInFrame => posed(message_type(
                 "PoseInFrame",
                 vec![time(1), text("frame_id", 2), inner("pose", 3, "Pose")],
             )),
@@ -150,47 +147,49 @@ impl WellKnown {
                     data("data", 6),
                     text("frame_id", 7),
                 ];
-                vec![MessageProto::new("RawImage", fields)]
+                vec![message_type("RawImage", fields)]
             }
         }
     }
 }
 
-fn location_fix() -> Vec<MessageProto> {
+fn location_fix() -> Vec<DescriptorProto> {
     let kind = "PositionCovarianceType";
     let fields = vec![
         number("latitude", 1),
         number("longitude", 2),
         number("altitude", 3),
-        number("position_covariance", 4).repeated(),
+        repeated(number("position_covariance", 4)),
         choice("position_covariance_type", 5, &format!("LocationFix.{kind}")),
         time(6),
         text("frame_id", 7),
-        inner("metadata", 9, "KeyValuePair").repeated(),
-        number("heading", 10).optional(),
+        repeated(inner("metadata", 9, "KeyValuePair")),
+        // As protoc has a field that may be 0 or missing: a choice of its own.
+        FieldDescriptorProto { oneof_index: Some(0), proto3_optional: Some(true), ..number("heading", 10) },
     ];
-    let mut fix = MessageProto::new("LocationFix", fields);
-    fix.enums = vec![(kind, &["UNKNOWN", "APPROXIMATED", "DIAGONAL_KNOWN", "KNOWN"])];
-    vec![MessageProto::new("KeyValuePair", vec![text("key", 1), text("value", 2)]), fix]
+    let mut fix = message_type("LocationFix", fields);
+    fix.enum_type = vec![enum_type(kind, &["UNKNOWN", "APPROXIMATED", "DIAGONAL_KNOWN", "KNOWN"])];
+    fix.oneof_decl = vec![OneofDescriptorProto { name: Some("_heading".to_owned()), options: None }];
+    vec![message_type("KeyValuePair", vec![text("key", 1), text("value", 2)]), fix]
 }
 
-fn point_cloud() -> Vec<MessageProto> {
+fn point_cloud() -> Vec<DescriptorProto> {
     let kind = "NumericType";
     let fields =
         vec![text("name", 1), count("offset", 2), choice("type", 3, &format!("PackedElementField.{kind}"))];
-    let mut element = MessageProto::new("PackedElementField", fields);
-    element.enums = vec![(
+    let mut element = message_type("PackedElementField", fields);
+    element.enum_type = vec![enum_type(
         kind,
         &["UNKNOWN", "UINT8", "INT8", "UINT16", "INT16", "UINT32", "INT32", "FLOAT32", "FLOAT64"],
     )];
-    let cloud = MessageProto::new(
+    let cloud = message_type(
         "PointCloud",
         vec![
             time(1),
             text("frame_id", 2),
             inner("pose", 3, "Pose"),
             count("point_stride", 4),
-            inner("fields", 5, "PackedElementField").repeated(),
+            repeated(inner("fields", 5, "PackedElementField")),
             data("data", 6),
         ],
     );

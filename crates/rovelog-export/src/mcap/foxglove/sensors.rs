@@ -1,6 +1,8 @@
 //! What sensors send, as messages of well-known types: clouds, scans, images.
 
-use super::super::proto::{bytes, double, doubles, element, fixed32, message, uint};
+use prost::encoding;
+
+use super::super::proto::{bytes, double, element, fixed32, message, uint};
 use super::{NOWHERE, pose, time};
 use crate::cloud::Numeric;
 
@@ -34,7 +36,7 @@ pub(in super::super) fn laser_scan(
     nanos: i64,
     frame: &str,
     (start, end): (f64, f64),
-    ranges: impl ExactSizeIterator<Item = f64>,
+    ranges: &[f64],
     out: &mut Vec<u8>,
 ) {
     time(1, nanos, out);
@@ -42,7 +44,7 @@ pub(in super::super) fn laser_scan(
     pose(3, &NOWHERE, out);
     double(4, start, out);
     double(5, end, out);
-    doubles(6, ranges, out);
+    encoding::double::encode_packed(6, ranges, out);
 }
 
 /// A JPEG as it is.

@@ -17,9 +17,9 @@ use rovelog::{Diagnostic, LogReader as _, Select, Severity, Topic};
 
 use self::digital::Digital;
 use self::series::{Kind, Series, stretches};
-use super::McapOptions;
 use super::extras::{Carried, Extra, ExtraSchema, Extras};
 use super::foxglove::{self, WellKnown};
+use super::options::McapOptions;
 use crate::{ExportError, TimeBase};
 
 /// Messages in a second that viewers take.

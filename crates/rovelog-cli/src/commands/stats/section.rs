@@ -1,0 +1,122 @@
+//! The fields of a stretch of a log: what is counted of each.
+
+use serde::Serialize;
+
+/// A least or greatest value: an integer stays whole, whatever its size.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Number {
+    Int(i128),
+    Float(f64),
+}
+
+impl Number {
+    pub(super) fn as_f64(self) -> f64 {
+        match self {
+            Self::Int(value) => value as f64,
+            Self::Float(value) => value,
+        }
+    }
+
+    pub(super) fn is_below(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Int(one), Self::Int(other)) => one < other,
+            (one, other) => one.as_f64() < other.as_f64(),
+        }
+    }
+
+    /// For people.
+    pub(super) fn short(self) -> String {
+        match self {
+            Self::Int(value) => value.to_string(),
+            Self::Float(value) => short(Some(value)),
+        }
+    }
+}
+
+impl std::fmt::Display for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Int(value) => value.fmt(f),
+            Self::Float(value) => value.fmt(f),
+        }
+    }
+}
+
+impl Serialize for Number {
+    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Int(value) => out.serialize_i128(*value),
+            Self::Float(value) => out.serialize_f64(*value),
+        }
+    }
+}
+
+/// One field of one stretch of a log.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Line {
+    pub(super) topic: String,
+    pub(super) field: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unit: Option<String>,
+    pub(super) count: String,
+    pub(super) min: Option<Number>,
+    pub(super) max: Option<Number>,
+    pub(super) mean: Option<f64>,
+    pub(super) std: Option<f64>,
+    /// The integral over time: charge of a current, energy of a power.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) integral: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) integral_unit: Option<&'static str>,
+    /// What else is to be said: values that are missing, how many are from the low range.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) remark: Option<String>,
+}
+
+/// A stretch of a log: all of it, a window, an event, a state.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Section {
+    /// What it is: `window 3`, `DI1=1`; nothing for the whole log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) start: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rows: Option<String>,
+    /// How long the rows last: what charge and energy are summed over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) duration_ns: Option<String>,
+    /// From the first row to the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) span_ns: Option<String>,
+    pub(super) fields: Vec<Line>,
+}
+
+/// Sections, made when they are asked for.
+pub(super) type Sections<'a> = Box<dyn Iterator<Item = Section> + 'a>;
+
+/// Seven digits are enough for people; machine formats have all.
+pub(super) fn short(value: Option<f64>) -> String {
+    let Some(value) = value else { return String::new() };
+    let text = format!("{value:.6e}");
+    let rounded: f64 = text.parse().unwrap_or(value);
+    let plain = rounded.to_string();
+    // `e-5` and below, and what is long, is shorter with an exponent.
+    if plain.len() <= 14 { plain } else { format!("{rounded:e}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_stay_whole() {
+        for value in [i128::from(u64::MAX), i128::from(i64::MIN), (1 << 53) + 1] {
+            let number = Number::Int(value);
+            let shown = [number.short(), number.to_string(), serde_json::to_string(&number).unwrap()];
+            assert_eq!(shown, [(); 3].map(|()| value.to_string()));
+            assert!(Number::Int(value - 1).is_below(number) && !number.is_below(number));
+        }
+        assert_eq!(serde_json::to_string(&Number::Float(1.0)).unwrap(), "1.0");
+    }
+}
