@@ -47,7 +47,9 @@ pub fn slice(log: &VelReader, select: &Select, out: impl Write) -> Result<Sliced
 }
 
 /// Clocks whose zeros are nearer to each other than this, nanoseconds, are one: receivers say whole seconds.
-const SAME_CLOCK: i64 = 2_000_000_000;
+const SAME_CLOCK: u64 = 2_000_000_000;
+
+const FAR_APART: &str = "their clocks began more than 292 years apart";
 
 /// Merges logs into one, by time.
 ///
@@ -92,27 +94,16 @@ pub fn merge(logs: &[&VelReader], align: Align, out: impl Write) -> Result<Merge
 
 /// What is added to the times of each log.
 fn shifts(logs: &[&VelReader], align: Align) -> Result<Vec<i64>, VelError> {
-    if align == Align::AsIs || logs.len() < 2 {
-        return Ok(vec![0; logs.len()]);
-    }
-    let offset = |(number, log): (usize, &&VelReader)| {
+    let refuse = |why| VelError::CannotMerge { why };
+    let offsets = logs.iter().enumerate().map(|(number, log)| {
         let utc = log.meaning().gps.utc.as_ref().map(|utc| utc.offset_nanos);
-        utc.ok_or_else(|| VelError::CannotMerge { why: format!("log {} has no UTC", number + 1) })
+        utc.ok_or_else(|| refuse(format!("log {} has no UTC", number + 1)))
+    });
+    let apart = |apart| match i64::try_from(apart) {
+        Ok(apart) => refuse(format!("their clocks began {} s apart", rovelog_core::time::Seconds(apart))),
+        Err(_) => refuse(FAR_APART.to_owned()),
     };
-    let offsets = logs.iter().enumerate().map(offset).collect::<Result<Vec<i64>, _>>()?;
-    let least = offsets.iter().min().copied().unwrap_or_default();
-    let shifts: Option<Vec<i64>> = offsets.iter().map(|offset| offset.checked_sub(least)).collect();
-    let Some(shifts) = shifts else {
-        return Err(VelError::CannotMerge { why: "their clocks began more than 292 years apart".to_owned() });
-    };
-    if align == Align::Utc {
-        return Ok(shifts);
-    }
-    match shifts.iter().max() {
-        Some(apart) if *apart > SAME_CLOCK => {
-            let apart = rovelog_core::time::Seconds(*apart);
-            Err(VelError::CannotMerge { why: format!("their clocks began {apart} s apart") })
-        }
-        _ => Ok(vec![0; logs.len()]),
-    }
+    let shifts = align.shifts(offsets, SAME_CLOCK, apart)?;
+    let shifts = shifts.into_iter().map(i64::try_from).collect::<Result<_, _>>();
+    shifts.map_err(|_| refuse(FAR_APART.to_owned()))
 }

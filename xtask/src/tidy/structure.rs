@@ -12,7 +12,7 @@ const LIMITS: &[(&str, usize, usize)] = &[
     ("rovelog-core", 2, 770),
     ("ulog-format", 0, 492),
     ("rld-format", 0, 361),
-    ("rosbag12", 0, 319),
+    ("rosbag12", 0, 230),
     ("vel-format", 0, 506),
     ("rovelog", 0, 65),
     ("rovelog-export", 0, 266),

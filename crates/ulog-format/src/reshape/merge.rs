@@ -52,28 +52,14 @@ pub fn merge(logs: &[&UlogReader], align: Align, out: impl Write) -> Result<Merg
 
 /// Microseconds to add to the times of each log.
 fn shifts(logs: &[&UlogReader], align: Align) -> Result<Vec<u64>, UlogError> {
-    if align == Align::AsIs || logs.len() < 2 {
-        return Ok(vec![0; logs.len()]);
-    }
-    let mut offsets = Vec::new();
-    for (number, log) in (1..).zip(logs) {
+    let offsets = logs.iter().enumerate().map(|(number, log)| {
         let unix = log.walk().clock.clock == rovelog_core::Clock::Unix;
-        match log.info().utc.as_ref().map(|utc| utc.nanos).or(unix.then_some(0)) {
-            Some(nanos) => offsets.push(nanos),
-            None => return Err(UlogError::ClockUnknown { number }),
-        }
-    }
-    let first = offsets.iter().copied().min().unwrap_or(0);
-    let apart = |offset: i64| offset.abs_diff(first);
-    if align == Align::Utc {
-        return Ok(offsets.into_iter().map(|offset| apart(offset) / 1000).collect());
-    }
-    match offsets.iter().position(|offset| apart(*offset) >= SAME_CLOCK_NANOS) {
-        Some(_) => Err(UlogError::ClocksDiffer {
-            seconds: offsets.iter().map(|offset| apart(*offset)).max().unwrap_or(0) / 1_000_000_000,
-        }),
-        None => Ok(vec![0; logs.len()]),
-    }
+        let utc = log.info().utc.as_ref().map(|utc| utc.nanos).or(unix.then_some(0));
+        utc.ok_or(UlogError::ClockUnknown { number: number + 1 })
+    });
+    let apart = |nanos| UlogError::ClocksDiffer { seconds: nanos / 1_000_000_000 };
+    let shifts = align.shifts(offsets, SAME_CLOCK_NANOS - 1, apart)?;
+    Ok(shifts.into_iter().map(|nanos| nanos / 1000).collect())
 }
 
 /// A log on its way into the merged one.
