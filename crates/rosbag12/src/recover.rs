@@ -106,16 +106,28 @@ impl BagReader {
             return found;
         }
         let lost = self.index.lost();
-        for record in self.cursor().filter(|record| record.message.is_none()) {
-            let Some(Record { header: Header::Index(index), data }) = self.wire_record(&record) else {
+        let is_lost = |offset| {
+            let place = lost.partition_point(|range| range.end <= offset);
+            lost.get(place).is_some_and(|range| range.start <= offset)
+        };
+        let others: Vec<_> = self.cursor().filter(|record| record.message.is_none()).collect();
+        // Ascending: where each definition begins. Most entries mean messages, which need not be looked at.
+        let is_definition = |record: &Record<'_>| matches!(record.header, Header::Definition(_));
+        let definitions =
+            others.iter().filter(|other| self.wire_record(other).as_ref().is_some_and(is_definition));
+        let definitions: Vec<u64> = definitions.map(|record| record.at).collect();
+        for record in &others {
+            let Some(Record { header: Header::Index(index), data }) = self.wire_record(record) else {
                 continue;
             };
             let section = self.sections().iter().rfind(|section| section.offset <= record.at);
             let base = section.map_or(0, |section| section.offset);
             for entry in IndexEntry::all_of(data).iter().take(index.count.get() as usize) {
-                let offset = self.behind_definition(base.saturating_add(entry.pos.get()));
-                let place = lost.partition_point(|range| range.end <= offset);
-                if lost.get(place).is_some_and(|range| range.start <= offset) {
+                let mut offset = base.saturating_add(entry.pos.get());
+                if is_lost(offset) || definitions.binary_search(&offset).is_ok() {
+                    offset = self.end_of_definition(offset).unwrap_or(offset);
+                }
+                if is_lost(offset) {
                     let nanos = nanos(entry.sec.get(), entry.nsec.get());
                     found.push(LostMessage { topic: index.topic.to_vec(), nanos, offset });
                 }
@@ -123,11 +135,6 @@ impl BagReader {
         }
         found.sort_by_key(|message| message.offset);
         found
-    }
-
-    /// Where the message stands that an index entry means: behind the definition, if it points at one.
-    fn behind_definition(&self, offset: u64) -> u64 {
-        self.end_of_definition(offset).unwrap_or(offset)
     }
 
     /// Where the definition record at `offset` ends, if there is one.

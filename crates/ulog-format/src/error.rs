@@ -130,9 +130,6 @@ pub enum UlogError {
         /// Why.
         why: &'static str,
     },
-    /// An earlier failure left half a message in the output.
-    #[error("an earlier write failed, so the log that is being written is not usable")]
-    WriterFailed,
     /// A log to which nothing can be appended.
     #[error("nothing can be appended to this log: {why}")]
     CannotAppend {
@@ -224,7 +221,6 @@ impl UlogError {
                 (ErrorKind::LimitExceeded, None, Some("split it: `multi_info` does so by itself"))
             }
             Self::BadMessage { .. } => (ErrorKind::InvalidArgument, None, None),
-            Self::WriterFailed => (ErrorKind::Io, None, Some("begin again with a new output")),
             Self::CannotAppend { .. } => (
                 ErrorKind::Unsupported,
                 None,

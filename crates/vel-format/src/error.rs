@@ -102,9 +102,6 @@ pub enum VelError {
         /// What does not fit.
         why: String,
     },
-    /// An earlier failure left half a message in the output.
-    #[error("an earlier write failed, so the log that is being written is not usable")]
-    WriterFailed,
     /// Logs that cannot be merged.
     #[error("these logs cannot be merged: {why}")]
     CannotMerge {
@@ -169,7 +166,6 @@ impl VelError {
             Self::SizesAmbiguous { .. } => {
                 (Kind::Unsupported, None, Some("take more messages, or those of other topics too"))
             }
-            Self::WriterFailed => (Kind::Io, None, Some("begin again with a new output")),
             Self::Io(_) => (Kind::Io, None, None),
         }
     }

@@ -61,6 +61,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use rovelog_core::Value;
+use rovelog_core::output::FailFast;
 use rovelog_core::wire::{U16Le, U64Le};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -113,7 +114,7 @@ enum Stage {
 /// Only [`finish`](Self::finish) makes a complete log: a writer that is dropped leaves a cut one.
 #[derive(Debug)]
 pub struct UlogWriter<W> {
-    out: W,
+    out: FailFast<W>,
     /// What is not yet handed to `out`.
     buffer: Vec<u8>,
     /// Bytes handed to `out`.
@@ -126,7 +127,6 @@ pub struct UlogWriter<W> {
     now: u64,
     /// Bytes of the row at hand, kept for their room.
     row: Vec<u8>,
-    failed: bool,
 }
 
 impl<W: Write> UlogWriter<W> {
@@ -162,7 +162,7 @@ impl<W: Write> UlogWriter<W> {
 
     fn at_stage(out: W, stage: Stage) -> Self {
         Self {
-            out,
+            out: FailFast::new(out),
             buffer: Vec::new(),
             written: 0,
             stage,
@@ -170,7 +170,6 @@ impl<W: Write> UlogWriter<W> {
             sync: None,
             now: 0,
             row: Vec::new(),
-            failed: false,
         }
     }
 
@@ -468,7 +467,7 @@ impl<W: Write> UlogWriter<W> {
         self.begin_data()?;
         self.flush()?;
         self.out.flush()?;
-        Ok(self.out)
+        Ok(self.out.into_inner()?)
     }
 
     /// Begins the data section, if it has not begun.
@@ -533,13 +532,7 @@ impl<W: Write> UlogWriter<W> {
     }
 
     fn flush(&mut self) -> Result<(), UlogError> {
-        if self.failed {
-            return Err(UlogError::WriterFailed);
-        }
-        // Until it is all written, nobody knows how much of it is.
-        self.failed = true;
         self.out.write_all(&self.buffer)?;
-        self.failed = false;
         self.written += self.buffer.len() as u64;
         self.buffer.clear();
         Ok(())

@@ -7,6 +7,7 @@ mod message;
 use std::io::{Read, Seek, SeekFrom, Write};
 
 use binrw::BinWrite as _;
+use rovelog_core::output::FailFast;
 use rovelog_core::window::Window;
 use rovelog_core::wire::{F64Le, I32Le, I64Le, U16Le, U32Le};
 use zerocopy::IntoBytes;
@@ -250,11 +251,10 @@ pub(crate) fn write_all(
 /// ```
 #[derive(Debug)]
 pub struct VelWriter<W> {
-    out: W,
+    out: FailFast<W>,
     options: WriteOptions,
     places: Vec<(u64, f64)>,
     at: u64,
-    failed: bool,
 }
 
 impl<W: Write> VelWriter<W> {
@@ -264,7 +264,7 @@ impl<W: Write> VelWriter<W> {
     /// Where the output refuses.
     pub fn new(out: W, options: WriteOptions) -> Result<Self, VelError> {
         let at = INDEX_AT + 8 * u64::from(options.reserve);
-        let mut writer = Self { out, options, places: Vec::new(), at, failed: false };
+        let mut writer = Self { out: FailFast::new(out), options, places: Vec::new(), at };
         let room = vec![0; writer.options.reserve as usize];
         let head = head(file_header(&writer.options), &room)?;
         writer.put(&head)?;
@@ -280,13 +280,7 @@ impl<W: Write> VelWriter<W> {
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), VelError> {
-        if self.failed {
-            return Err(VelError::WriterFailed);
-        }
-        self.failed = true;
-        self.out.write_all(bytes)?;
-        self.failed = false;
-        Ok(())
+        Ok(self.out.write_all(bytes)?)
     }
 
     /// Writes a message.
@@ -310,7 +304,7 @@ impl<W: Write> VelWriter<W> {
         self.end()?;
         let entries = u64::from(self.options.reserve);
         let written = self.written(entries, false);
-        Ok((self.out, written))
+        Ok((self.out.into_inner()?, written))
     }
 
     fn end(&mut self) -> Result<(), VelError> {
@@ -353,7 +347,7 @@ impl<W: Read + Write + Seek> VelWriter<W> {
         self.out.seek(SeekFrom::End(0))?;
         self.out.flush()?;
         let written = self.written(entries.len() as u64, cut);
-        Ok((self.out, written))
+        Ok((self.out.into_inner()?, written))
     }
 
     /// Moves everything behind the index by so many bytes, from the end backwards.
