@@ -37,7 +37,7 @@ impl UlogReader {
         select: &Select,
     ) -> Result<OneTopic<ColumnBatches<'_>>, UlogError> {
         let topic = &self.topics()[topic.index()];
-        let layout = self.definitions().layout(topic)?;
+        let layout = self.definitions().row_layout(topic)?;
         let schema = plan(topic, layout, select).schema();
         let gathering = Gathering::new(select, Some(topic.id), BATCH_ROWS);
         Ok(OneTopic::new(schema, ColumnBatches::new(self, gathering)))

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use rovelog_core::layout::Layout as Record;
 use rovelog_core::wire::U64Le;
 use rovelog_core::{Decode, Diagnostics, Limits, Result, Topic, TopicId, Value};
 
@@ -24,7 +25,7 @@ pub struct Subscription {
     /// The instance.
     pub multi_id: u8,
     /// Where the fields lie, or why that is not known.
-    pub layout: Result<Arc<Layout>, Undecodable>,
+    pub(crate) layout: Result<Arc<Layout>, Undecodable>,
     /// The end of its 'A' message.
     pub(crate) announced: u64,
     /// Rows before this offset cannot be decoded: the format was defined late.
@@ -200,7 +201,12 @@ impl Definitions {
     ///
     /// # Errors
     /// Where the topic cannot be decoded, or is one of another log.
-    pub fn layout(&self, topic: &Topic) -> Result<&Layout, UlogError> {
+    pub fn layout(&self, topic: &Topic) -> Result<&Record, UlogError> {
+        Ok(&self.row_layout(topic)?.record)
+    }
+
+    /// The same with what only ULog knows of it.
+    pub(crate) fn row_layout(&self, topic: &Topic) -> Result<&Layout, UlogError> {
         if !topic.is_of(&self.topics) {
             return Err(UlogError::NoSuchTopic { topic: topic.name.clone() });
         }
@@ -214,7 +220,7 @@ impl Definitions {
     /// # Errors
     /// Where the topic cannot be decoded or is one of another log, or the payload has neither of the sizes of its format.
     pub fn row<'a>(&'a self, topic: &Topic, payload: &'a [u8]) -> Result<Row<'a>, UlogError> {
-        let layout = self.layout(topic)?;
+        let layout = self.row_layout(topic)?;
         if payload.len() != layout.trimmed && payload.len() != layout.full {
             let (trimmed, full) = (layout.trimmed, layout.full);
             return Err(UlogError::RowSize { topic: topic.name.clone(), got: payload.len(), trimmed, full });

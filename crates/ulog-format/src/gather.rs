@@ -102,7 +102,7 @@ impl Gathering {
         let topic = &definitions.topics[series as usize];
         let filling = if self.wants(topic) {
             // What cannot be decoded has no rows either.
-            let layout = definitions.layout(topic).ok()?;
+            let layout = definitions.row_layout(topic).ok()?;
             Some(Filling::new(topic, layout, &self.select, rows))
         } else {
             None

@@ -14,15 +14,15 @@ const MAX_ROW: u64 = u16::MAX as u64 - 2;
 
 /// A format's record, and what only ULog knows of it.
 #[derive(Debug, PartialEq)]
-pub struct Layout {
+pub(crate) struct Layout {
     /// The visible fields with their places. Padding is counted in the sizes and shown nowhere.
-    pub record: Arc<Record>,
+    pub(crate) record: Arc<Record>,
     /// Bytes of all fields.
-    pub full: usize,
+    pub(crate) full: usize,
     /// Bytes without the run of padding at the end: what is logged when this is a topic's own format.
-    pub trimmed: usize,
+    pub(crate) trimmed: usize,
     /// The field `timestamp`, if it is one.
-    pub timestamp: Option<TimeField>,
+    pub(crate) timestamp: Option<TimeField>,
     leaves: u64,
     /// Levels of types nested inside.
     height: usize,
@@ -30,17 +30,16 @@ pub struct Layout {
 
 /// Where and how wide a topic's timestamp is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimeField {
+pub(crate) struct TimeField {
     /// Offset within the row.
-    pub offset: usize,
+    pub(crate) offset: usize,
     /// Its width. "Special field names: timestamp"
-    pub width: TimeWidth,
+    pub(crate) width: TimeWidth,
 }
 
 /// The type of a timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum TimeWidth {
+pub(crate) enum TimeWidth {
     U8Millis,
     U16Micros,
     U32Micros,
@@ -49,7 +48,7 @@ pub enum TimeWidth {
 
 /// Why a format cannot be laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Undecodable {
+pub(crate) enum Undecodable {
     /// This type is not defined (yet).
     Missing(String),
     /// This type contains itself.
@@ -70,7 +69,7 @@ impl fmt::Display for Undecodable {
 
 /// The latest definition of each format, and the layouts made of them so far.
 #[derive(Debug)]
-pub struct Formats {
+pub(crate) struct Formats {
     texts: HashMap<String, Arc<str>>,
     layouts: HashMap<String, Arc<Layout>>,
     /// What could not be laid out, until another definition may have changed that.
@@ -88,7 +87,7 @@ impl Default for Formats {
 
 /// What [`Formats::define`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Defined {
+pub(crate) enum Defined {
     /// A new name.
     New,
     /// The same text again.
@@ -102,7 +101,7 @@ impl Formats {
     ///
     /// # Panics
     /// Where `payload` is not the text of `format`.
-    pub fn define(&mut self, format: &FormatText<'_>, payload: &[u8]) -> Defined {
+    pub(crate) fn define(&mut self, format: &FormatText<'_>, payload: &[u8]) -> Defined {
         self.credit += 4 * payload.len() as u64;
         let text = std::str::from_utf8(payload).expect("FormatText accepts only UTF-8");
         match self.texts.get(format.name) {
@@ -123,7 +122,7 @@ impl Formats {
     }
 
     /// The definition text of a format.
-    pub fn text(&self, name: &str) -> Option<&Arc<str>> {
+    pub(crate) fn text(&self, name: &str) -> Option<&Arc<str>> {
         self.texts.get(name)
     }
 
@@ -131,7 +130,7 @@ impl Formats {
     ///
     /// # Errors
     /// Where a type is missing or circular, or a limit is passed.
-    pub fn layout(&mut self, name: &str, limits: &Limits) -> Result<Arc<Layout>, Undecodable> {
+    pub(crate) fn layout(&mut self, name: &str, limits: &Limits) -> Result<Arc<Layout>, Undecodable> {
         if let Some(known) = self.known(name) {
             return known;
         }
@@ -144,7 +143,7 @@ impl Formats {
     }
 
     /// The layout of format `name`, where it was asked for before and nothing has changed since.
-    pub fn known(&self, name: &str) -> Option<Result<Arc<Layout>, Undecodable>> {
+    pub(crate) fn known(&self, name: &str) -> Option<Result<Arc<Layout>, Undecodable>> {
         let layout = self.layouts.get(name).map(|layout| Ok(Arc::clone(layout)));
         layout.or_else(|| self.failed.get(name).map(|why| Err(why.clone())))
     }

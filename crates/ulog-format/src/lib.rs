@@ -73,7 +73,7 @@
 //!
 //! # Write
 //!
-//! [`UlogWriter`] writes from scratch, or copies message by message; [`writer::append`] adds to a finished log.
+//! [`UlogWriter`] writes from scratch, or copies message by message; [`append`](append()) adds to a finished log.
 //!
 //! ```
 //! use ulog_format::{FormatBuilder, LogReader, ReadOptions, UlogReader, UlogWriter};
@@ -113,13 +113,13 @@
 //!
 //! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
 //! - `frame` and `plausible` (private): one walk over the messages of sound and damaged logs.
-//! - [`schema`] and [`layout`]: definitions found in the file, and where fields lie in a row.
+//! - [`rovelog_core::layout`]: where the fields of a definition lie in a row, and what is made of them.
 //! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass over
 //!   a pipe, in bounded memory. Both hand out [`Record`]s, and [`Row`] for their fields.
 //! - [`typed`]: rows as structs of your own, declared with [`rows!`].
 //! - [`LogReader::recover`]: the best sound log that a damaged one still holds, with an account of every byte.
-//! - [`reshape`]: parts of a log as logs of their own, without touching the bytes of what is kept.
-//! - [`writer`]: logs from scratch, copies message by message, and appending to finished logs.
+//! - [`LogReader::slice`] and [`Ulog::merge`](Format::merge): parts of a log, and several logs, as a log of their own.
+//! - [`UlogWriter`]: logs from scratch, copies message by message, and appending to finished logs.
 //! - [`UlogReader::batches`] and its siblings: topics as Arrow record batches (feature `arrow`).
 #![forbid(unsafe_code)]
 
@@ -135,16 +135,16 @@ mod frame;
 #[cfg(feature = "arrow")]
 mod gather;
 mod index;
-pub mod layout;
+mod layout;
 mod parameters;
 mod parts;
 mod plausible;
 pub mod px4;
 mod reader;
 mod recover;
-pub mod reshape;
+mod reshape;
 mod row;
-pub mod schema;
+mod schema;
 mod stats;
 mod stream;
 mod summary;
@@ -152,7 +152,7 @@ pub mod typed;
 mod usage;
 mod utc;
 pub mod wire;
-pub mod writer;
+mod writer;
 
 use std::io::{Read, Write};
 
@@ -171,7 +171,10 @@ pub use parts::{Part, Scanned};
 pub use reader::UlogReader;
 pub use row::{Number, Place, Row};
 pub use stream::{StreamItem, UlogStream};
-pub use writer::{FormatBuilder, UlogWriter};
+pub use writer::{
+    DefaultOf, FormatBuilder, InfoValue, ParameterValue, RowBuffer, TopicHandle, UlogWriter, append,
+    append_to_file,
+};
 
 // Who depends on this crate alone finds here what opens a log and reads it, and the names of what that gives.
 pub use rovelog_core;

@@ -6,7 +6,7 @@ use crate::wire::Info;
 
 /// A basic type of the specification's table "Data types".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basic {
+pub(crate) enum Basic {
     /// A number or truth value.
     Scalar(Scalar),
     /// One byte of text.
@@ -15,7 +15,7 @@ pub enum Basic {
 
 impl Basic {
     /// The basic type of a name: `uint64_t`, `float`, `char`.
-    pub fn parse(name: &str) -> Option<Self> {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         Some(Self::Scalar(match name {
             "int8_t" => Scalar::Int8,
             "uint8_t" => Scalar::UInt8,
@@ -34,7 +34,7 @@ impl Basic {
     }
 
     /// The name in definitions: the inverse of [`parse`](Self::parse).
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Scalar(Scalar::Int8) => "int8_t",
             Self::Scalar(Scalar::UInt8) => "uint8_t",
@@ -52,7 +52,7 @@ impl Basic {
     }
 
     /// Bytes on the wire.
-    pub const fn size(self) -> usize {
+    pub(crate) const fn size(self) -> usize {
         match self {
             Self::Scalar(scalar) => scalar.size(),
             Self::Char => 1,
@@ -62,16 +62,16 @@ impl Basic {
 
 /// `type` or `type[n]`, borrowed from the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TypeName<'a> {
+pub(crate) struct TypeName<'a> {
     /// The name before any bracket.
-    pub base: &'a str,
+    pub(crate) base: &'a str,
     /// The length of an array; as long as `u64::MAX` where the file claims more.
-    pub len: Option<u64>,
+    pub(crate) len: Option<u64>,
 }
 
 impl<'a> TypeName<'a> {
     /// Parses `text`; `None` where it is neither form.
-    pub fn parse(text: &'a str) -> Option<Self> {
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let (base, len) = match text.split_once('[') {
             None => (text, None),
             Some((base, rest)) => {
@@ -86,7 +86,7 @@ impl<'a> TypeName<'a> {
     }
 
     /// Whether a value of `bytes` bytes can be of this type; `None` where the type is not basic.
-    pub fn fits_value(&self, bytes: usize) -> Option<bool> {
+    pub(crate) fn fits_value(&self, bytes: usize) -> Option<bool> {
         let element = Basic::parse(self.base)?.size() as u64;
         Some(self.len.unwrap_or(1).checked_mul(element) == Some(bytes as u64))
     }
@@ -103,26 +103,26 @@ impl std::fmt::Display for TypeName<'_> {
 
 /// The key of an information message or a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key<'a> {
+pub(crate) struct Key<'a> {
     /// The type, as spelled.
-    pub ty: &'a str,
+    pub(crate) ty: &'a str,
     /// The name.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
 }
 
 impl<'a> Key<'a> {
     /// The type, where it has the form of one.
-    pub fn type_name(&self) -> Option<TypeName<'a>> {
+    pub(crate) fn type_name(&self) -> Option<TypeName<'a>> {
         TypeName::parse(self.ty)
     }
 
     /// Whether type and name are of ASCII letters, digits and signs, as PX4 writes them.
-    pub fn is_usual(&self) -> bool {
+    pub(crate) fn is_usual(&self) -> bool {
         self.ty.bytes().chain(self.name.bytes()).all(|b| b.is_ascii_graphic())
     }
 
     /// The basic type, where it is one and no array.
-    pub fn scalar(&self) -> Option<Scalar> {
+    pub(crate) fn scalar(&self) -> Option<Scalar> {
         match (self.type_name()?.len, Basic::parse(self.ty)?) {
             (None, Basic::Scalar(scalar)) => Some(scalar),
             _ => None,
@@ -132,7 +132,7 @@ impl<'a> Key<'a> {
 
 impl<'a> Info<'a> {
     /// Returns the key's type and name; `None` if it is not printable `type name`.
-    pub fn parse_key(&self) -> Option<Key<'a>> {
+    pub(crate) fn parse_key(&self) -> Option<Key<'a>> {
         split_key(self.key)
     }
 
@@ -145,29 +145,29 @@ impl<'a> Info<'a> {
 
 /// Splits `type name` at the first space: everything behind it is the name, further spaces too. "`key` is a plain
 /// string": UTF-8 without control characters.
-pub fn split_key(key: &[u8]) -> Option<Key<'_>> {
+pub(crate) fn split_key(key: &[u8]) -> Option<Key<'_>> {
     let text = std::str::from_utf8(key).ok()?;
     let (ty, name) = text.split_once(' ')?;
     (is_printable(ty) && is_printable(name) && !name.trim().is_empty()).then_some(Key { ty, name })
 }
 
 /// Whether `name` is a format's name as PX4 writes them: letters, digits, `_`, `/`, `-`.
-pub fn is_type_name(name: &str) -> bool {
+pub(crate) fn is_type_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_/-".contains(&b))
 }
 
 /// Whether `name` is a field's name as PX4 writes them: letters, digits, `_`.
-pub fn is_field_name(name: &str) -> bool {
+pub(crate) fn is_field_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 /// Whether `name` can name a format at all: the specification sets no limit, the grammar does.
-pub fn can_name_format(name: &str) -> bool {
+pub(crate) fn can_name_format(name: &str) -> bool {
     is_type_name(name) || (is_printable(name) && name.trim() == name && !name.contains([':', ';', '[', ']']))
 }
 
 /// Whether `name` can name a field at all.
-pub fn can_name_field(name: &str) -> bool {
+pub(crate) fn can_name_field(name: &str) -> bool {
     is_field_name(name) || (is_printable(name) && !name.contains([' ', ':', ';']))
 }
 
@@ -177,15 +177,15 @@ fn is_printable(text: &str) -> bool {
 }
 
 /// Whether a field is padding: hidden everywhere, but on the wire.
-pub fn is_padding(field: &str) -> bool {
+pub(crate) fn is_padding(field: &str) -> bool {
     field.starts_with("_padding")
 }
 
 /// A format definition, borrowed from the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FormatText<'a> {
+pub(crate) struct FormatText<'a> {
     /// The format's name.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     fields: &'a str,
 }
 
@@ -193,7 +193,7 @@ impl<'a> FormatText<'a> {
     /// Parses the payload of an 'F' message; `None` where it breaks the grammar.
     ///
     /// Whether the types exist is not looked at here: a type may be used before it is defined.
-    pub fn parse(text: &'a [u8]) -> Option<Self> {
+    pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?;
         let (name, fields) = text.split_once(':')?;
         // The last semicolon may be missing.
@@ -203,7 +203,7 @@ impl<'a> FormatText<'a> {
     }
 
     /// The fields in order: type and name.
-    pub fn fields(&self) -> impl Iterator<Item = (TypeName<'a>, &'a str)> + use<'a> {
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (TypeName<'a>, &'a str)> + use<'a> {
         self.fields_checked().flatten()
     }
 
@@ -215,7 +215,7 @@ impl<'a> FormatText<'a> {
     }
 
     /// Names in it that PX4 would not write: its own, and those of types and fields.
-    pub fn unusual_names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+    pub(crate) fn unusual_names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let of_fields = self.fields().flat_map(|(ty, name)| {
             let ty = Some(ty.base).filter(|ty| !is_type_name(ty));
             ty.into_iter().chain(Some(name).filter(|name| !is_field_name(name)))

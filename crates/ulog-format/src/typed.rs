@@ -202,7 +202,7 @@ impl UlogReader {
         select: &Select,
     ) -> Result<impl Iterator<Item = rovelog_core::Result<R>> + use<'a, R>, UlogError> {
         let topic = self.topic(topic).ok_or_else(|| UlogError::NoSuchTopic { topic: topic.to_owned() })?;
-        let places = R::places(&self.definitions().layout(topic.get())?.record)?;
+        let places = R::places(self.definitions().layout(topic.get())?)?;
         let mut select = select.clone();
         select.topics = Some(Names::from_iter([&topic.name]));
         Ok(self.records(&select).map(move |record| Ok(R::from_row(&self.row(&record?)?, &places))))

@@ -10,7 +10,7 @@ use lzma_rust2::{XzOptions, XzWriter};
 use rovelog_core::{LogReader, Select};
 use support::{LOGS, open};
 use ulog_format::UlogReader;
-use ulog_format::px4::metadata::{EventDefinitions, MetadataError};
+use ulog_format::px4::{EventDefinitions, MetadataError};
 use ulog_format::px4::{
     NoPosition, Position, PositionFields, arming_changes, events, failsafe_changes, mode_changes,
 };
@@ -146,7 +146,7 @@ fn packed() -> Option<Vec<u8>> {
     let mut parts = Vec::new();
     for (_, message) in reader.messages() {
         if let ulog_format::wire::Message::MultiInfo(part) = message
-            && part.info.parse_key().is_some_and(|key| key.name == "metadata_events")
+            && part.info.key.ends_with(b" metadata_events")
         {
             parts.extend(part.info.value);
         }

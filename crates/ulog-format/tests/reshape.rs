@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use rovelog_core::{LogReader, Record, Select, Severity, Timestamp, Value};
 use support::open;
+use ulog_format::DefaultOf;
 use ulog_format::wire::{FlagBitsMessage, Message};
-use ulog_format::writer::DefaultOf;
-use ulog_format::{FormatBuilder, UlogError, UlogReader, UlogWriter, reshape};
+use ulog_format::{Error, Format as _, FormatBuilder, Ulog, UlogError, UlogReader, UlogWriter};
 
 /// Whether everything that is lost is what was left of a message when data was appended.
 fn is_whole(log: &UlogReader) -> bool {
@@ -60,9 +60,17 @@ fn sound() -> Vec<(String, UlogReader)> {
     sound.map(|(log, reader)| (log.name, reader)).collect()
 }
 
-fn cut(log: &UlogReader, select: &Select) -> Result<Vec<u8>, UlogError> {
+/// The topic whose times a slice would move, where that is why it is refused.
+fn moved(error: &Error) -> Option<&str> {
+    match error.get_ref().downcast_ref()? {
+        UlogError::TimesWouldMove { topic } => Some(topic),
+        _ => None,
+    }
+}
+
+fn cut(log: &UlogReader, select: &Select) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
-    let report = reshape::slice(log, select, &mut out)?;
+    let report = log.slice(select, &mut out)?;
     assert_eq!(report.bytes, out.len() as u64);
     Ok(out)
 }
@@ -114,7 +122,7 @@ fn a_window_holds_the_rows_of_that_time_and_the_values_in_force() {
         let Some((start, end)) = middle(&log) else { continue };
         let select = Select::all().between(Some(start), Some(end));
         let bytes = match cut(&log, &select) {
-            Err(UlogError::TimesWouldMove { .. }) => continue,
+            Err(error) if moved(&error).is_some() => continue,
             bytes => bytes.unwrap(),
         };
         let part = open(&bytes.clone().into());
@@ -157,7 +165,7 @@ fn a_slice_by_topic_opens_clean() {
         for topic in log.topics().iter().step_by(step) {
             let select = Select::topics([topic.name.clone()]);
             let bytes = match cut(&log, &select) {
-                Err(UlogError::TimesWouldMove { topic: moved }) if moved == topic.name => continue,
+                Err(error) if moved(&error) == Some(&*topic.name) => continue,
                 bytes => bytes.unwrap(),
             };
             let part = open(&bytes.clone().into());
@@ -244,7 +252,7 @@ fn unknown_messages_stay_believable() {
         let sliced = cut(&log, &Select::topics(Vec::<String>::new())).unwrap();
         let mut merged = Vec::new();
         let part = open(&sliced.clone().into());
-        reshape::merge(&[&part], rovelog_core::Align::AsIs, &mut merged).unwrap();
+        Ulog::merge(&[&part], rovelog_core::Align::AsIs, &mut merged).unwrap();
         for (what, bytes) in [("sliced", sliced.clone()), ("merged", merged)] {
             let made = open(&bytes.into());
             assert_eq!(made.diagnostics().ledger().losses, 0, "{what} {unknown}");

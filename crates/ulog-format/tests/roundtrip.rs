@@ -11,7 +11,7 @@ use rovelog_core::{LogReader, Scalar, Value};
 use rovelog_testing::{Full, Log, json_of};
 use support::{LOGS, open, quirks, rewritten, try_open};
 use ulog_format::wire::{FileHeader, FlagBits, FlagBitsMessage, Message};
-use ulog_format::writer::{DefaultOf, append, append_to_file};
+use ulog_format::{DefaultOf, append, append_to_file};
 use ulog_format::{FormatBuilder, UlogError, UlogWriter};
 use zerocopy::FromBytes;
 
@@ -122,7 +122,7 @@ proptest! {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 seed ^ seed >> 29
             };
-            let row = value(&log.layout(topic).unwrap().record, &mut random);
+            let row = value(log.layout(topic).unwrap(), &mut random);
             log.write_row(topic, &row).unwrap();
             want.push(format!("{} {row:?}", topic.msg_id()));
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use arbitrary::{Arbitrary, Unstructured};
 use rovelog::ulog_format::wire::Message;
-use rovelog::ulog_format::writer::{DefaultOf, FormatBuilder, TopicHandle, UlogWriter};
+use rovelog::ulog_format::{DefaultOf, FormatBuilder, TopicHandle, UlogWriter};
 use rovelog::ulog_format::{Ulog, UlogReader, UlogStream};
 use rovelog::{
     Align, Bytes, Format, LogReader, LogStream, ReadOptions, RecoverOptions, Select, Severity, TopicId,
@@ -199,7 +199,11 @@ impl Call {
             Self::Unsubscribe(number) => drop(topic(*number).map(|topic| log.unsubscribe(topic))),
             Self::Row(number, bytes) => {
                 let Some(topic) = topic(*number) else { return };
-                let Ok(len) = log.layout(topic).map(|layout| layout.trimmed) else { return };
+                let Ok(len) =
+                    log.layout(topic).map(|layout| usize::try_from(layout.size().unwrap_or(0)).unwrap_or(0))
+                else {
+                    return;
+                };
                 let row: Vec<u8> = bytes.iter().copied().chain(std::iter::repeat(0)).take(len).collect();
                 if log.write_row_bytes(topic, &row).is_ok() {
                     written.rows.push(row);

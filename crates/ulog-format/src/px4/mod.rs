@@ -3,12 +3,12 @@
 //! Everything here works on an open [`UlogReader`] and reads only the topics it needs.
 
 mod attitude;
-pub mod events;
+mod events;
 mod gps_dump;
 #[cfg(feature = "events")]
-pub mod metadata;
-pub mod modes;
-pub mod position;
+mod metadata;
+mod modes;
+mod position;
 #[cfg(feature = "events")]
 mod template;
 pub(crate) mod words;
@@ -21,6 +21,8 @@ use crate::row::Row;
 pub use attitude::roll_pitch_yaw;
 pub use events::{Event, Events, events};
 pub use gps_dump::{GpsDump, gps_dump};
+#[cfg(feature = "events")]
+pub use metadata::{EventDefinition, EventDefinitions, MetadataError};
 pub use modes::{Change, Mode, arming_changes, failsafe_changes, mode_changes};
 pub use position::{NoPosition, POSITION_TOPICS, Position, PositionFields, has_position};
 pub use words::{EventText, release, vehicle_type};

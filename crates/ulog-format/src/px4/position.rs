@@ -14,7 +14,7 @@ pub const POSITION_TOPICS: [&str; 5] =
     ["vehicle_gps_position", "vehicle_gnss", "sensor_gps", "sensor_gnss", "vehicle_global_position"];
 
 /// The least `fix_type` that is a position at all: a fix in two dimensions.
-pub const MIN_FIX: u8 = 2;
+pub(super) const MIN_FIX: u8 = 2;
 
 /// Mean sea level lies within 107 m of the ellipsoid (EGM96); what is further apart is no pair of heights.
 const MAX_GEOID: f64 = 120.0;

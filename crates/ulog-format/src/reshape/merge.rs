@@ -40,7 +40,7 @@ const SAME_CLOCK_NANOS: u64 = 1_000_000_000;
 /// # Errors
 /// Where the clocks cannot be brought together, a format is defined in two ways, a topic finds no free instance,
 /// timestamps of fewer than 64 bits would be read differently, or the output refuses.
-pub fn merge(logs: &[&UlogReader], align: Align, out: impl Write) -> Result<Merged, UlogError> {
+pub(crate) fn merge(logs: &[&UlogReader], align: Align, out: impl Write) -> Result<Merged, UlogError> {
     let shifts = shifts(logs, align)?;
     let topics = plan_topics(logs, &shifts, align)?;
     let mut merge = Merge::begin(logs, &shifts, topics, out)?;

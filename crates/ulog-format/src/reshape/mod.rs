@@ -45,7 +45,7 @@ use crate::wire::{
 };
 use crate::writer::encoded;
 
-pub use merge::merge;
+pub(crate) use merge::merge;
 
 /// What a slice holds, as it is counted.
 #[derive(Default)]
@@ -94,7 +94,7 @@ impl Report {
 /// # Errors
 /// Where the output refuses, and where timestamps of fewer than 64 bits would be read differently without
 /// the rows that are left out.
-pub fn slice(log: &UlogReader, select: &Select, mut out: impl Write) -> Result<Sliced, UlogError> {
+pub(crate) fn slice(log: &UlogReader, select: &Select, mut out: impl Write) -> Result<Sliced, UlogError> {
     let all = select.topics.is_none() && select.start.is_none() && select.end.is_none();
     if all && log.diagnostics().ledger().losses == log.cut_before_appended().len() as u64 {
         let report = parts(log, select, std::io::sink())?;

@@ -321,8 +321,8 @@ impl<W: Write> UlogWriter<W> {
     ///
     /// # Errors
     /// Where the topic is not subscribed, or cannot be decoded.
-    pub fn layout(&self, topic: TopicHandle) -> Result<&Arc<Layout>, UlogError> {
-        self.tables.layout(topic.msg_id)
+    pub fn layout(&self, topic: TopicHandle) -> Result<&rovelog_core::layout::Layout, UlogError> {
+        Ok(&self.tables.layout(topic.msg_id)?.record)
     }
 
     /// Ends a subscription; its rows are refused from here on.
@@ -375,7 +375,7 @@ impl<W: Write> UlogWriter<W> {
     /// # Errors
     /// Where the topic is not subscribed.
     pub fn row_buffer(&self, topic: TopicHandle) -> Result<RowBuffer, UlogError> {
-        Ok(RowBuffer::new(topic, Arc::clone(self.layout(topic)?)))
+        Ok(RowBuffer::new(topic, Arc::clone(self.tables.layout(topic.msg_id)?)))
     }
 
     /// Writes a row as it stands in its buffer.
