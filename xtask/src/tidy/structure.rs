@@ -11,7 +11,7 @@ use crate::source::{Crate, circles, public_items};
 const LIMITS: &[(&str, usize, usize)] = &[
     ("rovelog-core", 2, 770),
     ("ulog-format", 0, 292),
-    ("rld-format", 0, 361),
+    ("rld-format", 0, 362),
     ("rosbag12", 0, 230),
     ("vel-format", 0, 506),
     ("rovelog", 0, 65),
