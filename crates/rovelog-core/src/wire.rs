@@ -10,7 +10,8 @@ use binrw::{BinRead, BinResult, BinWrite, Endian};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Declares structs of fixed size, once for binrw and for zero-copy views: little endian, packed, at any alignment. The
-/// number of bytes in brackets is checked. The crate that uses it depends on `binrw` and `zerocopy`.
+/// number of bytes in brackets is checked. `FIELDS` lists the fields for a [`Layout`](crate::layout::Layout). The crate
+/// that uses it depends on `binrw` and `zerocopy`.
 ///
 /// ```
 /// use rovelog_core::wire::{U16Le, U32Le};
@@ -20,8 +21,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 ///     pub struct Header[6] {
 ///         /// Bytes that follow.
 ///         pub size: U32Le,
-///         /// Which kind of message.
-///         pub kind: U16Le,
+///         /// Which kind of message; a unit may be behind the type.
+///         pub kind: U16Le as "mm",
 ///     }
 /// }
 /// # fn main() {
@@ -33,7 +34,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 macro_rules! fixed {
     ($(
         $(#[$doc:meta])*
-        pub struct $name:ident[$size:literal] { $( $(#[$field_doc:meta])* pub $field:ident: $ty:ty, )* }
+        pub struct $name:ident[$size:literal] {
+            $( $(#[$field_doc:meta])* pub $field:ident: $ty:ty $(as $unit:literal)?, )*
+        }
     )*) => { $(
         $(#[$doc])*
         #[derive(::binrw::BinRead, ::binrw::BinWrite)]
@@ -45,6 +48,19 @@ macro_rules! fixed {
         pub struct $name { $( $(#[$field_doc])* pub $field: $ty, )* }
 
         const _: () = assert!(size_of::<$name>() == $size);
+
+        impl $crate::layout::Declared for $name {
+            const ELEMENT: $crate::layout::Element = $crate::layout::Element::Packed($size);
+            const LEN: $crate::layout::Len = $crate::layout::Len::One;
+        }
+
+        #[allow(dead_code, reason = "not every structure is a record")]
+        impl $name {
+            /// The fields, for a layout.
+            pub(crate) const FIELDS: &'static [$crate::layout::DeclaredField] = &[
+                $( $crate::layout::DeclaredField::new::<$ty>(stringify!($field), concat!($($unit)?)), )*
+            ];
+        }
     )* };
 }
 
@@ -129,6 +145,12 @@ macro_rules! le_ints {
             pub const fn get(self) -> $int {
                 <$int>::from_le_bytes(self.0)
             }
+        }
+
+        impl crate::layout::Declared for $name {
+            const ELEMENT: crate::layout::Element =
+                crate::layout::Element::Scalar(<$int as crate::layout::Number>::SCALAR);
+            const LEN: crate::layout::Len = crate::layout::Len::One;
         }
 
         impl BinRead for $name {

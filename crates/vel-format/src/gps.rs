@@ -31,6 +31,16 @@ impl AngleUnit {
         }
     }
 
+    /// The unit of a column of stored angles.
+    #[cfg(feature = "arrow")]
+    pub(crate) const fn symbol(self) -> &'static str {
+        match self {
+            Self::Degrees => "deg",
+            Self::DegreesMinutes => "ddmm.mmmm",
+            Self::Radians => "rad",
+        }
+    }
+
     /// A stored angle in degrees.
     pub fn degrees(self, value: f64) -> f64 {
         match self {

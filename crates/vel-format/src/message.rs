@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use binrw::meta::ReadEndian;
 use binrw::{BinRead, BinWrite};
+use rovelog_core::layout;
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use crate::wire::{
@@ -108,40 +109,6 @@ impl Kind {
     }
 }
 
-/// How the size of a message's data agrees with its content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fit {
-    /// The length is that of the content.
-    Exact,
-    /// There are this many bytes behind the content; a later writer may append fields.
-    Longer(u64),
-    /// The data ends before its content does.
-    Short,
-    /// Nothing can be said: the layout is not known.
-    Unknown,
-}
-
-impl Fit {
-    /// How `data` fits the content of `kind`.
-    #[inline]
-    pub fn of(kind: Option<Kind>, data: &[u8]) -> Self {
-        let Some(kind) = kind else { return Self::Unknown };
-        match Payload::read(kind, data) {
-            Some((_, [])) => Self::Exact,
-            Some((_, rest)) => Self::Longer(rest.len() as u64),
-            None => Self::Short,
-        }
-    }
-
-    pub(crate) fn of_length(wanted: u64, got: u64) -> Self {
-        match got.checked_sub(wanted) {
-            Some(0) => Self::Exact,
-            Some(rest) => Self::Longer(rest),
-            None => Self::Short,
-        }
-    }
-}
-
 /// One message of a log.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -166,11 +133,6 @@ impl<'a> Message<'a> {
     /// Whether its writer declared it valid.
     pub fn is_valid(&self) -> bool {
         matches!(self.header.marker, MARKER_ASCII | MARKER_PRINTED)
-    }
-
-    /// How its size agrees with its content.
-    pub fn fit(&self) -> Fit {
-        Fit::of(self.kind(), self.data)
     }
 
     /// Its content; `None` where the specification does not describe it, or the data ends before its content does.
@@ -205,19 +167,13 @@ pub enum Payload<'a> {
 impl<'a> Payload<'a> {
     /// The content of `data`; `None` where it ends too early.
     pub fn view(kind: Kind, data: &'a [u8]) -> Option<Self> {
-        Some(Self::read(kind, data)?.0)
-    }
-
-    /// The same with what is behind it.
-    #[inline]
-    fn read(kind: Kind, data: &'a [u8]) -> Option<(Self, &'a [u8])> {
         Some(match kind {
-            Kind::Obd => fixed(data).map(|(content, rest)| (Self::Obd(content), rest))?,
-            Kind::Gps => fixed(data).map(|(content, rest)| (Self::Gps(content), rest))?,
-            Kind::Pose => fixed(data).map(|(content, rest)| (Self::Pose(content), rest))?,
-            Kind::Image => variable(data).map(|(content, rest)| (Self::Image(content), rest))?,
-            Kind::Velodyne => variable(data).map(|(content, rest)| (Self::Velodyne(content), rest))?,
-            Kind::Laser => variable(data).map(|(content, rest)| (Self::Laser(content), rest))?,
+            Kind::Obd => Self::Obd(fixed(data)?),
+            Kind::Gps => Self::Gps(fixed(data)?),
+            Kind::Pose => Self::Pose(fixed(data)?),
+            Kind::Image => Self::Image(variable(data)?),
+            Kind::Velodyne => Self::Velodyne(variable(data)?),
+            Kind::Laser => Self::Laser(variable(data)?),
         })
     }
 
@@ -236,24 +192,19 @@ impl<'a> Payload<'a> {
 
 /// A structure of fixed size at the start of `data`, viewed in place.
 #[inline]
-fn fixed<T: FromBytes + KnownLayout + Immutable + Unaligned>(data: &[u8]) -> Option<(&T, &[u8])> {
-    T::ref_from_prefix(data).ok()
+fn fixed<T: FromBytes + KnownLayout + Immutable + Unaligned>(data: &[u8]) -> Option<&T> {
+    T::ref_from_prefix(data).ok().map(|(content, _)| content)
 }
 
 /// One of variable size, which borrows from `data`.
 #[inline]
-fn variable<'a, T: BinRead<Args<'a> = (&'a [u8],)> + ReadEndian>(data: &'a [u8]) -> Option<(T, &'a [u8])> {
-    let mut reader = std::io::Cursor::new(data);
-    let content = T::read_args(&mut reader, (data,)).ok()?;
-    Some((content, data.get(usize::try_from(reader.position()).ok()?..)?))
+fn variable<'a, T: BinRead<Args<'a> = (&'a [u8],)> + ReadEndian>(data: &'a [u8]) -> Option<T> {
+    T::read_args(&mut std::io::Cursor::new(data), (data,)).ok()
 }
 
 /// The text of a string: UTF-8, or else Latin-1, in which every byte is a character.
 pub fn text(bytes: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => Cow::Owned(bytes.iter().map(|byte| char::from(*byte)).collect()),
-    }
+    layout::text(bytes, layout::Encoding::Latin1)
 }
 
 /// Nanoseconds of a timestamp in milliseconds, correctly rounded, halves away from zero. What an `i64` cannot
@@ -301,11 +252,8 @@ mod tests {
     fn hostile_counts_are_short() {
         let mut data = vec![0xFF; 64];
         for kind in Kind::ALL {
-            let fixed = matches!(kind, Kind::Obd | Kind::Gps | Kind::Pose);
-            if !fixed {
-                assert_eq!(Fit::of(Some(kind), &data), Fit::Short, "{kind:?}");
-                assert!(Payload::view(kind, &data).is_none());
-            }
+            let fixed = matches!(kind, Kind::Obd | Kind::Pose);
+            assert_eq!(Payload::view(kind, &data).is_none(), !fixed, "{kind:?}");
         }
         data.truncate(3);
         assert!(Kind::ALL.iter().all(|kind| Payload::view(*kind, &data).is_none()));

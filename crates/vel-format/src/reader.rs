@@ -200,8 +200,8 @@ impl VelReader {
 
     /// How the records of a topic are read.
     #[cfg(feature = "arrow")]
-    pub(crate) fn reading(&self, topic: &Topic) -> Option<Reading> {
-        self.summary.decoder.readings.get(topic.id.index()).copied()
+    pub(crate) fn reading(&self, topic: &Topic) -> Option<&Reading> {
+        self.summary.decoder.readings.get(topic.id.index())
     }
 
     /// All sound messages in file order, those included whose payload cannot be read.
@@ -211,8 +211,8 @@ impl VelReader {
 
     /// The messages of a kind that can be read, in file order.
     pub fn payloads(&self, kind: Kind) -> impl Iterator<Item = (Message<'_>, Payload<'_>)> + '_ {
-        let wanted: Vec<bool> =
-            self.summary.decoder.readings.iter().map(|reading| *reading == Reading::Kind(kind)).collect();
+        let is = |reading: &Reading| reading.as_ref().is_some_and(|declared| declared.kind() == Some(kind));
+        let wanted: Vec<bool> = self.summary.decoder.readings.iter().map(is).collect();
         let kept = move |entry: &&Entry| wanted.get(entry.topic as usize).copied().unwrap_or(false);
         self.entries.iter().filter(kept).filter_map(|entry| {
             let message = self.message_of(entry);

@@ -6,6 +6,7 @@
 use rovelog_core::text::count;
 use std::sync::Arc;
 
+use rovelog_core::layout::Fit;
 use rovelog_core::window::{NeedMore, Window};
 use rovelog_core::{Diagnostics, Limits, Rule};
 use zerocopy::FromBytes as _;
@@ -13,7 +14,7 @@ use zerocopy::FromBytes as _;
 use crate::declared::Types;
 use crate::diagnostics as rules;
 use crate::locate::{Begin, INDEX_AT, Located, locate};
-use crate::message::{Fit, Message, SizeRule, nanos};
+use crate::message::{Message, SizeRule, nanos};
 use crate::validate::{Judge, Look, Seen};
 use crate::wire::{FileHeader, HEADER_LEN, MAGIC, MARKER_INVALID, MessageHeader};
 
@@ -21,7 +22,7 @@ use crate::wire::{FileHeader, HEADER_LEN, MAGIC, MARKER_INVALID, MessageHeader};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// A sound message; `fit` is `Short` where its payload is not.
-    Message { at: u64, end: u64, nanos: i64, fit: Fit },
+    Message { at: u64, end: u64, nanos: i64, fit: Option<Fit> },
     /// A message behind an end mark, where reading ends; `short` like `Fit::Short`.
     Behind { at: u64, end: u64, short: bool },
     /// A message that its writer declared invalid.
@@ -309,7 +310,7 @@ impl Walk {
         Ok(self.joined(window, at)?.is_some())
     }
 
-    fn take(&mut self, at: u64, end: u64, header: MessageHeader, fit: Fit) -> Step {
+    fn take(&mut self, at: u64, end: u64, header: MessageHeader, fit: Option<Fit>) -> Step {
         self.at = end;
         if header.marker == MARKER_INVALID {
             self.diagnostics.push(&rules::INVALID_MESSAGE, at..end, || {
@@ -333,11 +334,11 @@ impl Walk {
             }),
         }
         match fit {
-            Fit::Exact => {}
-            Fit::Longer(more) => self.diagnostics.push(&rules::TRAILING_DATA, end - more..end, || {
+            Some(Fit::Exact) => {}
+            Some(Fit::Surplus(more)) => self.diagnostics.push(&rules::TRAILING_DATA, end - more..end, || {
                 format!("{} behind the content of a {}", count(more, "byte"), crate::schema::type_name(id))
             }),
-            Fit::Short => self.diagnostics.push(&rules::BAD_PAYLOAD, at..end, || {
+            Some(Fit::Short(_)) => self.diagnostics.push(&rules::BAD_PAYLOAD, at..end, || {
                 let len = end - at - HEADER_LEN;
                 format!(
                     "{} of data, too few for the content of this {}",
@@ -345,13 +346,13 @@ impl Walk {
                     crate::schema::type_name(id)
                 )
             }),
-            Fit::Unknown => {
+            None => {
                 if self.seen.insert((id, version)) {
                     self.diagnostics.push(&rules::UNKNOWN_TYPE, at..end, || unknown(id, version));
                 }
             }
         }
-        let short = fit == Fit::Short;
+        let short = matches!(fit, Some(Fit::Short(_)));
         match &mut self.behind {
             Some(behind) => {
                 behind.messages += u64::from(!short);

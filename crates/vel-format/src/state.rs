@@ -3,19 +3,20 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use rovelog_core::layout::Fit;
 use rovelog_core::span::{DataSpan, Spread};
-use rovelog_core::{Clock, Decode, Schema, Timestamp, Topic, TopicId, Value};
+use rovelog_core::{Clock, Decode, Timestamp, Topic, TopicId, Value};
 
-use crate::declared::Types;
+use crate::declared::{Declared, Types};
 use crate::diagnostics as rules;
 use crate::error::VelError;
 use crate::gps::{self, Fix, GpsMeaning};
 use crate::images;
 use crate::indexing::{Check, IndexState};
-use crate::message::{Fit, Kind, Message, Payload};
+use crate::message::{Kind, Message, Payload};
 use crate::pose::{PoseMeaning, Samples};
 use crate::scan::Walk;
-use crate::schema::{laser_topic, raw_schema, raw_topic, schema, value};
+use crate::schema::{laser_topic, raw_schema, raw_topic};
 use crate::velodyne::model::{self, Sample, Sensor};
 use crate::wire::{MARKER_ASCII, MARKER_PRINTED, VelodyneRawData};
 
@@ -26,14 +27,8 @@ pub(crate) const MAX_TOPICS: usize = 65_536;
 /// The topic of message types that have none of their own.
 const OTHERS: &str = "0x*";
 
-/// How the records of a topic are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
-    Kind(Kind),
-    /// By a declaration of the user: id and version.
-    Declared(u32, i32),
-    Raw,
-}
+/// The type of the records of a topic; `None` where its fields are not known.
+pub(crate) type Reading = Option<Arc<Declared>>;
 
 /// Turns data into values.
 #[derive(Clone, Debug, Default)]
@@ -44,16 +39,11 @@ pub(crate) struct Decoder {
 
 impl Decode for Decoder {
     fn value(&self, topic: &Topic, payload: &[u8]) -> rovelog_core::Result<Value> {
-        let reading = self.readings.get(topic.id.index()).copied().unwrap_or(Reading::Raw);
-        let found = match reading {
-            Reading::Kind(kind) => Payload::view(kind, payload).map(|payload| value(&payload)),
-            Reading::Declared(id, version) => {
-                self.types.find(id, version).and_then(|declared| declared.value(payload))
-            }
-            Reading::Raw => Some(Value::record([("data", Value::Bytes(payload.to_vec()))])),
+        let Some(Some(declared)) = self.readings.get(topic.id.index()) else {
+            return Ok(Value::record([("data", Value::Bytes(payload.to_vec()))]));
         };
         let bad = || VelError::BadPayload { what: topic.type_name.clone(), len: payload.len() };
-        Ok(found.ok_or_else(bad)?)
+        Ok(declared.value(payload).ok_or_else(bad)?)
     }
 }
 
@@ -64,8 +54,6 @@ pub(crate) struct Summary {
     pub(crate) decoder: Decoder,
     plain: [Option<u32>; 6],
     others: Option<u32>,
-    /// By kind: all its topics share one.
-    schemas: [Option<Arc<Schema>>; 6],
     images: HashMap<i32, u32>,
     pub(crate) lasers: HashMap<Box<[u8]>, u32>,
     pub(crate) raws: HashMap<(u32, i32), u32>,
@@ -121,7 +109,6 @@ impl Summary {
             decoder: Decoder { readings: Vec::new(), types: Arc::clone(&walk.types) },
             plain: [None; 6],
             others: None,
-            schemas: Default::default(),
             images: HashMap::new(),
             lasers: HashMap::new(),
             raws: HashMap::new(),
@@ -139,7 +126,12 @@ impl Summary {
     }
 
     /// Takes a sound message; its topic, and its number within it. `None` where its payload cannot be read.
-    pub(crate) fn message(&mut self, walk: &mut Walk, message: &Message<'_>, fit: Fit) -> Option<(u32, u64)> {
+    pub(crate) fn message(
+        &mut self,
+        walk: &mut Walk,
+        message: &Message<'_>,
+        fit: Option<Fit>,
+    ) -> Option<(u32, u64)> {
         self.counts.messages += 1;
         match message.header.marker {
             MARKER_ASCII => self.counts.ascii += 1,
@@ -148,7 +140,7 @@ impl Summary {
         }
         self.messages_end = message.offset + message.wire_len();
         self.check.message(&walk.start.entries, message.offset, message.header.timestamp.get());
-        if fit == Fit::Short {
+        if let Some(Fit::Short(_)) = fit {
             self.counts.bad_payloads += 1;
             return None;
         }
@@ -202,7 +194,7 @@ impl Summary {
                     return *series;
                 }
                 if self.has_room(walk, message) {
-                    let series = self.add(format!("ImageM/{source}"), Reading::Kind(kind), kind.name());
+                    let series = self.add_kind(format!("ImageM/{source}"), kind);
                     self.images.insert(source, series);
                     return series;
                 }
@@ -213,7 +205,7 @@ impl Summary {
                 }
                 if self.has_room(walk, message) {
                     let name = laser_topic(&laser.sensor_name);
-                    let series = self.add(name, Reading::Kind(kind), kind.name());
+                    let series = self.add_kind(name, kind);
                     self.lasers.insert((*laser.sensor_name).into(), series);
                     return series;
                 }
@@ -224,7 +216,7 @@ impl Summary {
         if let Some(series) = self.plain[slot] {
             return series;
         }
-        let series = self.add(kind.name().to_owned(), Reading::Kind(kind), kind.name());
+        let series = self.add_kind(kind.name().to_owned(), kind);
         self.plain[slot] = Some(series);
         series
     }
@@ -251,19 +243,23 @@ impl Summary {
             if let Some(others) = self.others {
                 return others;
             }
-            let others = self.add(OTHERS.to_owned(), Reading::Raw, OTHERS);
+            let others = self.add(OTHERS.to_owned(), None, OTHERS);
             self.others = Some(others);
             return others;
         }
-        let types = Arc::clone(&self.decoder.types);
-        let series = if let Some(declared) = types.find(key.0, key.1) {
-            self.add(declared.name().to_owned(), Reading::Declared(key.0, key.1), declared.name())
-        } else {
-            let name = raw_topic(key.0, key.1);
-            self.add(name.clone(), Reading::Raw, &name)
+        let name = match self.decoder.types.find(key.0, key.1) {
+            Some(declared) => declared.name().to_owned(),
+            None => raw_topic(key.0, key.1),
         };
+        let reading = self.decoder.types.find(key.0, key.1).cloned();
+        let series = self.add(name.clone(), reading, &name);
         self.raws.insert(key, series);
         series
+    }
+
+    fn add_kind(&mut self, name: String, kind: Kind) -> u32 {
+        let reading = self.decoder.types.find(kind.type_id(), kind.version()).cloned();
+        self.add(name, reading, kind.name())
     }
 
     /// A new topic. Names that two topics would share get a number: `name#2`.
@@ -272,16 +268,9 @@ impl Summary {
         *uses += 1;
         let name = if *uses == 1 { name } else { format!("{name}#{uses}") };
         let series = u32::try_from(self.topics.len()).unwrap_or(u32::MAX);
-        let schema = match reading {
-            Reading::Kind(kind) => {
-                let known = self.schemas[slot_of(kind)].get_or_insert_with(|| Arc::new(schema(kind)));
-                Arc::clone(known)
-            }
-            Reading::Declared(id, version) => match self.decoder.types.find(id, version) {
-                Some(declared) => Arc::clone(declared.schema()),
-                None => Arc::new(raw_schema(type_name)),
-            },
-            Reading::Raw => Arc::new(raw_schema(type_name)),
+        let schema = match &reading {
+            Some(declared) => Arc::clone(declared.layout().schema()),
+            None => Arc::new(raw_schema(type_name)),
         };
         self.decoder.readings.push(reading);
         self.times.push(Spread::default());

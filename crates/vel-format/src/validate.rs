@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 
+use rovelog_core::layout::Fit;
 use rovelog_core::window::{NeedMore, Window};
 
 use crate::declared::Types;
-use crate::message::{Fit, SizeRule};
+use crate::message::SizeRule;
 use crate::wire::{HEADER_LEN, MARKER_ASCII, MARKER_INVALID, MARKER_PRINTED, MessageHeader, TERMINATOR};
 
 /// The greatest message that is taken for one: 1 GiB.
@@ -57,19 +58,19 @@ impl<'w> Judge<'w> {
         })
     }
 
-    pub(crate) fn fit(&self, header: &MessageHeader, data: &[u8]) -> Fit {
+    pub(crate) fn fit(&self, header: &MessageHeader, data: &[u8]) -> Option<Fit> {
         self.types.fit(header.type_id.get(), header.version.get(), data)
     }
 
     /// Whether a message needs nothing behind it to be one: its size is that of its content.
     pub(crate) fn is_sure(&self, header: &MessageHeader, data: &[u8]) -> bool {
-        self.fit(header, data) == Fit::Exact && header.marker != MARKER_INVALID
+        self.fit(header, data) == Some(Fit::Exact) && header.marker != MARKER_INVALID
     }
 
     /// Whether the type is described, declared, or occurred before.
     fn is_familiar(&self, header: &MessageHeader) -> bool {
         let (id, version) = (header.type_id.get(), header.version.get());
-        self.types.knows(id, version) || self.seen.contains(&(id, version))
+        self.types.find(id, version).is_some() || self.seen.contains(&(id, version))
     }
 
     pub(crate) fn is_terminator(&self, at: u64) -> Result<bool, NeedMore> {
@@ -102,7 +103,7 @@ impl<'w> Judge<'w> {
     /// Whether a sound message begins at `at` and is followed by one, or by the end.
     pub(crate) fn begins(&self, at: u64) -> Result<bool, NeedMore> {
         let Look::Whole { end, header, data } = self.look(at)? else { return Ok(false) };
-        Ok(self.fit(header, data) == Fit::Exact || self.follows(end, header, false)?)
+        Ok(self.fit(header, data) == Some(Fit::Exact) || self.follows(end, header, false)?)
     }
 
     /// Whether sound messages begin again at `at`, after damage: stricter, because a payload may hold
@@ -114,9 +115,9 @@ impl<'w> Judge<'w> {
         }
         let Look::Whole { end, header, data } = self.look(at)? else { return Ok(false) };
         let sound = match self.fit(header, data) {
-            Fit::Exact => true,
-            Fit::Unknown => header.timestamp.get().is_finite(),
-            _ => false,
+            Some(Fit::Exact) => true,
+            None => header.timestamp.get().is_finite(),
+            Some(_) => false,
         };
         Ok(sound && self.follows(end, header, true)?)
     }
@@ -190,7 +191,7 @@ pub(crate) fn size_rule(
                 candidate.alive = false;
                 continue;
             };
-            candidate.evidence.exact += u32::from(judge.fit(header, data) == Fit::Exact);
+            candidate.evidence.exact += u32::from(judge.fit(header, data) == Some(Fit::Exact));
             candidate.evidence.walked += 1;
             candidate.at = end;
         }

@@ -7,6 +7,7 @@
 use std::io::{ErrorKind, Read, Seek, Write};
 
 use binrw::{BinRead, BinResult, BinWrite, Endian};
+use rovelog_core::layout::{Declared, DeclaredField, Element, Encoding, Len};
 use rovelog_core::wire::{F32Le, F64Le, I16Le, I32Le, I64Le, U16Le, U32Le, counted};
 use rovelog_core::{FormatInfo, Signature};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -62,9 +63,9 @@ rovelog_core::fixed! {
     /// `OBDDataM`, version 100 (section 3.4.1).
     pub struct ObdData[28] {
         /// km/h.
-        pub speed: I32Le,
+        pub speed: I32Le as "km/h",
         /// Revolutions of the engine per minute.
-        pub rpm: I32Le,
+        pub rpm: I32Le as "1/min",
         /// "unused".
         pub unused0: F32Le,
         /// "unused".
@@ -72,7 +73,7 @@ rovelog_core::fixed! {
         /// "unused".
         pub unused2: I32Le,
         /// Position of the throttle; per cent, as the interface reports it.
-        pub throttle: F32Le,
+        pub throttle: F32Le as "%",
         /// "unused".
         pub unused3: I32Le,
     }
@@ -92,9 +93,9 @@ rovelog_core::fixed! {
         /// Degrees, unless the file says otherwise.
         pub longitude: F64Le,
         /// km/h.
-        pub speed: F32Le,
+        pub speed: F32Le as "km/h",
         /// Degrees clockwise from true north.
-        pub course: F32Le,
+        pub course: F32Le as "deg",
         /// Day of the month, UTC.
         pub day: I32Le,
         /// 1 to 12.
@@ -108,9 +109,9 @@ rovelog_core::fixed! {
         /// Horizontal dilution of precision.
         pub hdop: F32Le,
         /// Metres above mean sea level.
-        pub height: F32Le,
+        pub height: F32Le as "m",
         /// Metres of the geoid above the ellipsoid.
-        pub geoid_height: F32Le,
+        pub geoid_height: F32Le as "m",
         /// Vertical dilution of precision.
         pub vdop: F32Le,
         /// Dilution of precision of the position.
@@ -275,22 +276,76 @@ pub struct FileIndex<'a> {
     pub positions: Counted<'a, I64Le>,
 }
 
-/// `ImageM`, version 100 (section 3.4.3).
-#[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
-#[brw(little)]
-#[br(import(all: &'a [u8]))]
-pub struct ImageData<'a> {
-    /// Which camera.
-    pub source: I32Le,
-    /// "currently always true": JPEG.
-    pub is_compressed: VelBool,
-    /// Pixels.
-    pub width: I32Le,
-    /// Pixels.
-    pub height: I32Le,
-    /// A JPEG, as a rule.
-    #[br(args(all))]
-    pub data: Counted<'a, u8>,
+impl<T: Declared> Declared for Counted<'_, T> {
+    const ELEMENT: Element = T::ELEMENT;
+    const LEN: Len = Len::Counted;
+}
+
+impl Declared for VelBool {
+    const ELEMENT: Element = Element::WideBool;
+    const LEN: Len = Len::One;
+}
+
+impl Declared for VelString<'_> {
+    const ELEMENT: Element = Element::Text(Encoding::Latin1);
+    const LEN: Len = Len::One;
+}
+
+/// Declares messages of variable size: fields of fixed size, and behind `..` those that borrow from the message.
+macro_rules! variable {
+    ($(
+        $(#[$doc:meta])*
+        pub struct $name:ident<$life:lifetime> {
+            $( $(#[$field_doc:meta])* pub $field:ident: $ty:ty $(as $unit:literal)?, )*
+            ..
+            $( $(#[$tail_doc:meta])* pub $tail:ident: $tail_ty:ty $(as $tail_unit:literal)?, )*
+        }
+    )*) => { $(
+        $(#[$doc])*
+        #[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
+        #[brw(little)]
+        #[br(import(all: &$life [u8]))]
+        pub struct $name<$life> {
+            $( $(#[$field_doc])* pub $field: $ty, )*
+            $( $(#[$tail_doc])* #[br(args(all))] pub $tail: $tail_ty, )*
+        }
+
+        impl<$life> $name<$life> {
+            /// The fields, for a layout.
+            pub(crate) const FIELDS: &'static [DeclaredField] = &[
+                $( DeclaredField::new::<$ty>(stringify!($field), concat!($($unit)?)), )*
+                $( DeclaredField::new::<$tail_ty>(stringify!($tail), concat!($($tail_unit)?)), )*
+            ];
+        }
+    )* };
+}
+
+variable! {
+    /// `ImageM`, version 100 (section 3.4.3).
+    pub struct ImageData<'a> {
+        /// Which camera.
+        pub source: I32Le,
+        /// "currently always true": JPEG.
+        pub is_compressed: VelBool,
+        /// Pixels.
+        pub width: I32Le as "px",
+        /// Pixels.
+        pub height: I32Le as "px",
+        ..
+        /// A JPEG, as a rule.
+        pub data: Counted<'a, u8>,
+    }
+
+    /// `LaserRange2DDataM`, version 101 (section 3.4.6).
+    pub struct LaserRange<'a> {
+        ..
+        /// `Hokuyo_URG-04LX` or `Hokuyo_UTM-30LX`.
+        pub sensor_type: VelString<'a>,
+        /// Any name.
+        pub sensor_name: VelString<'a>,
+        /// Millimetres, or a code.
+        pub ranges: Counted<'a, U32Le> as "mm",
+    }
 }
 
 /// `VelodyneRawDataM`, version 100 (section 3.4.5).
@@ -303,18 +358,10 @@ pub struct VelodyneRawData<'a> {
     pub packets: Counted<'a, VelodynePacket>,
 }
 
-/// `LaserRange2DDataM`, version 101 (section 3.4.6).
-#[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
-#[brw(little)]
-#[br(import(all: &'a [u8]))]
-pub struct LaserRange<'a> {
-    /// `Hokuyo_URG-04LX` or `Hokuyo_UTM-30LX`.
-    #[br(args(all))]
-    pub sensor_type: VelString<'a>,
-    /// Any name.
-    #[br(args(all))]
-    pub sensor_name: VelString<'a>,
-    /// Millimetres, or a code.
-    #[br(args(all))]
-    pub ranges: Counted<'a, U32Le>,
+impl VelodyneRawData<'_> {
+    /// The fields, for a layout: the number of packets is one of them.
+    pub(crate) const FIELDS: &'static [DeclaredField] = &[
+        DeclaredField::new::<U32Le>("count", ""),
+        DeclaredField::new::<VelodynePacket>("packets", "").counted_by(0),
+    ];
 }

@@ -4,7 +4,6 @@ mod support;
 
 use rovelog_core::{Align, Format, LogReader, Select};
 use support::{LOGS, open, readable};
-use vel_format::message::Fit;
 use vel_format::writer::{NewMessage, WriteOptions, write_log};
 use vel_format::{IndexState, Kind, Message, SizeRule, Vel, VelReader};
 
@@ -136,14 +135,15 @@ fn logs_of_short_messages_keep_their_meaning_when_they_are_merged() {
             .expect("memory takes it");
         open(&out.into())
     };
-    let fits = |log: &VelReader| log.messages().map(|m| (m.data.len(), m.fit())).collect::<Vec<_>>();
+    let fits =
+        |log: &VelReader| log.messages().map(|m| (m.data.len(), m.payload().is_some())).collect::<Vec<_>>();
     for (rule, len) in [(SizeRule::Inclusive, 24), (SizeRule::Exclusive, 24), (SizeRule::Inclusive, 7)] {
         let log = short(rule, len);
-        assert_eq!((log.size_rule(), fits(&log)), (rule, vec![(len, Fit::Short)]));
+        assert_eq!((log.size_rule(), fits(&log)), (rule, vec![(len, false)]));
         let mut out = Vec::new();
         let merged = Vel::merge(&[&log, &log], Align::AsIs, &mut out).unwrap();
         let again = open(&out.into());
-        assert_eq!(fits(&again), [(len, Fit::Short); 2], "{rule:?}: {:?}", again.size_rule());
+        assert_eq!(fits(&again), [(len, false); 2], "{rule:?}: {:?}", again.size_rule());
         assert_eq!((merged.records, again.info().records), (0, 0), "no record is made up");
     }
 }

@@ -130,6 +130,7 @@ fn store(slot: &Slot, path: &str, select: &Select) -> (DataType, Store) {
         Element::Byte if slot.len != Len::One => {
             return (DataType::Binary, Store::Bytes(Offsets::new(), Vec::new()));
         }
+        Element::Packed(_) => return (DataType::Binary, Store::Bytes(Offsets::new(), Vec::new())),
         Element::Byte => (DataType::UInt8, Store::Number(Scalar::UInt8, MutableBuffer::new(0))),
         Element::Scalar(Scalar::Bool) | Element::WideBool => {
             (DataType::Boolean, Store::Bool(BooleanBufferBuilder::new(0)))
@@ -233,7 +234,8 @@ impl Store {
     fn take(&mut self, element: &Element, len: usize, record: &[u8], at: &mut usize) {
         match self {
             Self::Bytes(offsets, bytes) => {
-                bytes.extend_from_slice(take(record, at, len));
+                let size = if let Element::Packed(size) = element { *size as usize } else { 1 };
+                bytes.extend_from_slice(take(record, at, len * size));
                 offsets.push(bytes.len());
             }
             Self::List { offsets, child, .. } => {

@@ -47,7 +47,7 @@ impl Layout {
             let wanted = match slot.len {
                 Len::One => None,
                 Len::Fixed(len) => Some(u64::from(len)),
-                Len::Counted => Some(elements(value)),
+                Len::Counted => Some(elements(&slot.element, value)),
                 Len::Field(length) => {
                     let length = record.get(&self.schema.fields[length].name);
                     Some(length.map_or(0, super::value::length))
@@ -55,7 +55,7 @@ impl Layout {
             };
             out.resize(out.len() + slot.padding, 0);
             if slot.len == Len::Counted {
-                let len = u32::try_from(elements(value));
+                let len = u32::try_from(elements(&slot.element, value));
                 let len = len.map_err(|_| Misfit::new("it has 4294967296 elements or more"))?;
                 len.to_wire(out);
             }
@@ -74,10 +74,10 @@ impl Layout {
 }
 
 /// The elements of a list, or of bytes.
-fn elements(value: &Value) -> u64 {
+fn elements(element: &Element, value: &Value) -> u64 {
     match value {
         Value::List(values) => values.len() as u64,
-        Value::Bytes(bytes) => bytes.len() as u64,
+        Value::Bytes(bytes) => bytes.len() as u64 / element.size().unwrap_or(1).max(1),
         _ => 0,
     }
 }
@@ -93,7 +93,8 @@ fn encode_field(
         return encode_chars(len.unwrap_or(1), value, out);
     }
     let Some(len) = len else { return encode_one(element, value, source, out) };
-    let is_bytes = matches!(element, Element::Byte | Element::Scalar(Scalar::UInt8));
+    let is_bytes = matches!(element, Element::Byte | Element::Packed(_) | Element::Scalar(Scalar::UInt8));
+    let size = element.size().unwrap_or(0).saturating_mul(len);
     match value {
         Value::List(values) if values.len() as u64 == len => {
             for (i, value) in values.iter().enumerate() {
@@ -101,7 +102,7 @@ fn encode_field(
             }
             Ok(())
         }
-        Value::Bytes(bytes) if is_bytes && bytes.len() as u64 == len => {
+        Value::Bytes(bytes) if is_bytes && bytes.len() as u64 == size => {
             out.extend_from_slice(bytes);
             Ok(())
         }
@@ -130,6 +131,13 @@ fn encode_one(element: &Element, value: &Value, source: &str, out: &mut Vec<u8>)
         Element::Byte => encode_scalar(Scalar::UInt8, value, out),
         Element::WideBool => match value {
             Value::Bool(value) => encode_scalar(Scalar::UInt32, &Value::UInt((*value).into(), 32), out),
+            _ => None,
+        },
+        Element::Packed(size) => match value {
+            Value::Bytes(bytes) if bytes.len() as u64 == u64::from(*size) => {
+                out.extend_from_slice(bytes);
+                Some(())
+            }
             _ => None,
         },
         Element::Char => None,

@@ -78,6 +78,8 @@ pub enum Element {
     WideBool,
     /// An unsigned number of 8 bits; an array of these are bytes without fields of their own.
     Byte,
+    /// So many bytes that are not taken apart; all of the field are bytes.
+    Packed(u32),
     /// A byte of text; all of the field are one text, which ends at the first NUL. What is not UTF-8 is replaced.
     Char,
     /// Seconds and nanoseconds of the Unix clock, each 32 bits without sign.
@@ -99,12 +101,55 @@ pub enum Encoding {
     Latin1,
 }
 
+/// What a type of the wire is as a field of a layout; every type that [`fixed!`](crate::fixed) may name has it.
+pub trait Declared {
+    /// One element.
+    const ELEMENT: Element;
+    /// How many there are.
+    const LEN: Len;
+}
+
+/// A field as a structure declares it.
+#[derive(Debug)]
+pub struct DeclaredField {
+    name: &'static str,
+    element: Element,
+    len: Len,
+    unit: &'static str,
+}
+
+impl DeclaredField {
+    /// A field of type `T`; its unit may be empty.
+    pub const fn new<T: Declared>(name: &'static str, unit: &'static str) -> Self {
+        Self { name, element: T::ELEMENT, len: T::LEN, unit }
+    }
+
+    /// The same with as many elements as an earlier field says, by its number.
+    #[must_use]
+    pub const fn counted_by(mut self, field: usize) -> Self {
+        self.len = Len::Field(field);
+        self
+    }
+}
+
+impl Declared for u8 {
+    const ELEMENT: Element = Element::Byte;
+    const LEN: Len = Len::One;
+}
+
+impl<T: Declared, const N: usize> Declared for [T; N] {
+    const ELEMENT: Element = T::ELEMENT;
+    #[expect(clippy::cast_possible_truncation, reason = "no structure of a specification is that long")]
+    const LEN: Len = Len::Fixed(N as u32);
+}
+
 impl Element {
     /// Bytes of one element; `None` where they differ.
     pub fn size(&self) -> Option<u64> {
         match self {
             Self::Scalar(scalar) => Some(scalar.size() as u64),
             Self::Byte | Self::Char => Some(1),
+            Self::Packed(bytes) => Some((*bytes).into()),
             Self::WideBool => Some(4),
             Self::Time | Self::Duration => Some(8),
             Self::Text(_) => None,
@@ -131,6 +176,7 @@ impl Element {
         let one = match self {
             Self::Char => return FieldType::Text,
             Self::Byte if len != Len::One => return FieldType::Bytes,
+            Self::Packed(_) => return FieldType::Bytes,
             Self::Byte => FieldType::Scalar(Scalar::UInt8),
             Self::Scalar(scalar) => FieldType::Scalar(*scalar),
             Self::WideBool => FieldType::Scalar(Scalar::Bool),
@@ -226,6 +272,16 @@ impl Builder {
     /// Adds bytes that belong to no field.
     pub fn padding(&mut self, bytes: u64) {
         self.layout.tail = self.layout.tail.saturating_add(bytes);
+    }
+
+    /// Adds the fields of a declared structure; `spelled` gives their types as the log spells them.
+    pub fn declared(&mut self, fields: &[DeclaredField], spelled: impl Fn(&Element, Len) -> String) {
+        for DeclaredField { name, element, len, unit } in fields {
+            self.field(*name, element.clone(), *len, spelled(element, *len));
+            if !unit.is_empty() {
+                self.unit(*unit);
+            }
+        }
     }
 
     /// Adds a field; `source_type` is its type as the log spells it. A length in an earlier field is the number of that field.

@@ -119,6 +119,7 @@ impl<'a> Cursor<'a> {
             Element::Scalar(scalar) => scalar_value(*scalar, self.take(scalar.size())?),
             Element::Byte => scalar_value(Scalar::UInt8, self.take(1)?),
             Element::WideBool => Value::Bool(self.take(4)?.iter().any(|byte| *byte != 0)),
+            Element::Packed(bytes) => Value::Bytes(self.take(*bytes as usize)?.to_vec()),
             Element::Char => Value::Text(padded(self.take(1)?)),
             Element::Time => self.pair(Scalar::UInt32)?,
             Element::Duration => self.pair(Scalar::Int32)?,
@@ -154,6 +155,7 @@ impl<'a> Cursor<'a> {
         let len = usize::try_from(len).map_err(|_| short)?;
         match element {
             Element::Byte => return Ok(Value::Bytes(self.take(len)?.to_vec())),
+            Element::Packed(bytes) => return Ok(Value::Bytes(self.take(len * *bytes as usize)?.to_vec())),
             Element::Scalar(scalar) => {
                 return Ok(Value::List(scalars(*scalar, self.take(len * scalar.size())?)));
             }

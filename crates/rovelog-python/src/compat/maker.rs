@@ -122,7 +122,7 @@ impl Part {
                 Some(maker) => maker.take(py, layout, rest)?,
                 None => unreachable!("the maker was made of the layout's schema"),
             },
-            Element::Char | Element::WideBool => unreachable!("ROS has none"),
+            Element::Char | Element::WideBool | Element::Packed(_) => unreachable!("ROS has none"),
         })
     }
 

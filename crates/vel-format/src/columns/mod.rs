@@ -3,7 +3,6 @@
 //! A batch is gathered column by column from the views of its messages: fields go from the log to their column
 //! once, and nothing is kept in between.
 
-mod declared;
 mod points;
 mod table;
 mod tables;
@@ -12,15 +11,15 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
+use rovelog_core::layout::Layout;
 use rovelog_core::{LogReader, Select, TopicId};
 
 pub use points::PointBatches;
 use table::{Table, metadata};
 
 use crate::error::VelError;
-use crate::message::Message;
+use crate::message::{Kind, Message};
 use crate::reader::VelReader;
-use crate::state::Reading;
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 1024;
@@ -29,9 +28,9 @@ const BATCH_ROWS: usize = 1024;
 const BATCH_BYTES: u64 = 16 << 20;
 
 impl VelReader {
-    /// One topic as record batches in file order: the time, how the log stores it, and the fields. Positions are
-    /// in degrees and quaternions in the settled order, beside the log's own numbers. A row is a message, or one
-    /// packet of it.
+    /// One topic as record batches in file order: the time, how the log stores it, the fields as records have them, and
+    /// what they mean: positions in degrees, quaternions in the settled order, accelerations in m/s2. A row is a message,
+    /// or one packet of it.
     pub(crate) fn topic_batches(
         &self,
         topic: TopicId,
@@ -40,12 +39,14 @@ impl VelReader {
         let topic = &self.topics()[topic.index()];
         let reading =
             self.reading(topic).ok_or_else(|| VelError::Undescribed { topic: topic.name.clone() })?;
+        let declared =
+            reading.as_deref().map(|declared| (declared.kind(), tables::renamed(declared.layout())));
         let mut batches = TopicBatches {
             reader: self,
             topic: topic.name.clone(),
             type_name: topic.type_name.clone(),
             places: self.places_of(topic.id.0),
-            reading,
+            declared,
             select: select.clone(),
             schema: Arc::new(Schema::empty()),
         };
@@ -62,7 +63,8 @@ pub struct TopicBatches<'a> {
     type_name: String,
     /// The entries of the topic that are still to be read.
     places: &'a [u32],
-    reading: Reading,
+    /// The kind of its messages, and their fields under the names of their columns.
+    declared: Option<(Option<Kind>, Layout)>,
     select: Select,
     schema: SchemaRef,
 }
@@ -70,7 +72,8 @@ pub struct TopicBatches<'a> {
 impl TopicBatches<'_> {
     fn table(&self, messages: &[Message<'_>]) -> Result<RecordBatch, ArrowError> {
         let mut table = Table::new(&self.select);
-        let rows = tables::fill(&mut table, self.reader, self.reading, messages);
+        let declared = self.declared.as_ref().map(|(kind, layout)| (*kind, layout));
+        let rows = tables::fill(&mut table, self.reader.meaning(), declared, messages)?;
         table.batch(rows, metadata(&self.topic, &self.type_name))
     }
 }

@@ -40,6 +40,21 @@ impl Table {
         self.arrays.push(array);
     }
 
+    /// Adds the columns of a batch but the first, its time.
+    pub(super) fn extend(&mut self, batch: &RecordBatch) {
+        self.fields.extend(batch.schema_ref().fields().iter().skip(1).cloned());
+        self.arrays.extend(batch.columns().iter().skip(1).cloned());
+    }
+
+    /// Sets the unit of a column, where the type of its messages does not say it.
+    pub(super) fn unit(&mut self, name: &str, unit: &str) {
+        if let Some(field) = self.fields.iter_mut().find(|field| field.name() == name) {
+            let mut metadata = field.metadata().clone();
+            metadata.insert("unit".to_owned(), unit.to_owned());
+            *field = Arc::new(field.as_ref().clone().with_metadata(metadata));
+        }
+    }
+
     pub(super) fn batch(
         self,
         rows: usize,
