@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{Place, run_in, runs, said_by_all, snapshot};
-use rovelog::vel_format::writer::{NewMessage, WriteOptions, write_log};
+use rovelog::vel_format::{NewMessage, WriteOptions, write_log};
 
 runs! {
     in "vel";

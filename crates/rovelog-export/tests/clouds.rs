@@ -1,25 +1,32 @@
 //! Clouds as files, read again: LAS and LAZ with the `las` crate, the others and captures byte by byte.
 
 use rovelog::AnyLog;
-use rovelog_export::cloud::{CloudPoint, Format, write};
+use rovelog::vel_format::velodyne::Point;
+use rovelog_export::cloud::{Format, write};
 use rovelog_export::pcap::PcapWriter;
 
-fn points() -> Vec<CloudPoint> {
-    let point = |i: u16| CloudPoint {
+fn points() -> Vec<Point> {
+    let point = |i: u16| Point {
         x: f32::from(i) * 0.37 - 50.0,
         y: -f32::from(i) * 0.021,
         z: (f32::from(i) * 0.1).sin(),
         intensity: f32::from(i % 256),
-        ring: i % 128,
-        t: f32::from(i) * 1e-5,
+        ring: (i % 128).to_le_bytes()[0],
+        nanos: i32::from(i) * 10_000,
+        ..Point::default()
     };
     (0..1000).map(point).collect()
 }
 
-fn written(points: &[CloudPoint], format: Format) -> Vec<u8> {
+#[expect(clippy::cast_possible_truncation, reason = "the width of the file")]
+fn seconds(point: &Point) -> f32 {
+    (f64::from(point.nanos) / 1e9) as f32
+}
+
+fn written(points: &[Point], format: Format) -> Vec<u8> {
     let made = || {
         let mut out = Vec::new();
-        write(points.iter().copied(), format, "VLP-16\nby a test", &mut out).unwrap();
+        write(points, format, "VLP-16\nby a test", &mut out).unwrap();
         out
     };
     assert_eq!(made(), made(), "{}", format.name());
@@ -50,8 +57,8 @@ fn las_and_laz_hold_every_field() {
                     assert!((got - f64::from(want)).abs() <= 0.500_1e-4, "{got} {want}");
                 }
                 assert_eq!(f32::from(got.intensity).to_bits(), want.intensity.to_bits());
-                assert_eq!(got.gps_time.map(f64::to_bits), Some(f64::from(want.t).to_bits()));
-                assert_eq!(got.extra_bytes, want.ring.to_le_bytes());
+                assert_eq!(got.gps_time.map(f64::to_bits), Some(f64::from(seconds(want)).to_bits()));
+                assert_eq!(got.extra_bytes, u16::from(want.ring).to_le_bytes());
             }
         }
     }
@@ -85,8 +92,8 @@ fn npz_is_an_archive_of_arrays() {
         let (head, values) = array.split_at(10 + usize::from(u16::from_le_bytes([array[8], array[9]])));
         assert!(head.starts_with(b"\x93NUMPY\x01\x00") && head.ends_with(b"\n") && head.len() % 64 == 0);
         let want: Vec<u8> = match name {
-            "ring.npy" => points.iter().flat_map(|point| point.ring.to_le_bytes()).collect(),
-            "t.npy" => points.iter().flat_map(|point| point.t.to_le_bytes()).collect(),
+            "ring.npy" => points.iter().flat_map(|point| u16::from(point.ring).to_le_bytes()).collect(),
+            "t.npy" => points.iter().flat_map(|point| seconds(point).to_le_bytes()).collect(),
             "z.npy" => points.iter().flat_map(|point| point.z.to_le_bytes()).collect(),
             _ => values.to_vec(),
         };

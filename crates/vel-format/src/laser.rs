@@ -24,7 +24,7 @@ impl Scanner {
     }
 
     /// Steps of a turn.
-    pub const fn slits(self) -> u32 {
+    const fn slits(self) -> u32 {
         match self {
             Self::Urg04Lx => 1024,
             Self::Utm30Lx => 1440,
@@ -32,7 +32,7 @@ impl Scanner {
     }
 
     /// The step that looks to the front.
-    pub const fn front(self) -> i64 {
+    const fn front(self) -> i64 {
         match self {
             Self::Urg04Lx => 384,
             Self::Utm30Lx => 540,
@@ -40,7 +40,7 @@ impl Scanner {
     }
 
     /// The least range that is a distance, millimetres; below are codes.
-    pub const fn least(self) -> u32 {
+    const fn least(self) -> u32 {
         match self {
             Self::Urg04Lx => 20,
             Self::Utm30Lx => 23,
@@ -65,7 +65,7 @@ impl Scanner {
     /// The step of the first range of a scan with `count`, and whether the table says so; other counts are
     /// centred on the front.
     #[expect(clippy::cast_possible_wrap, reason = "a scan is far shorter")]
-    pub const fn first_step(self, count: usize) -> (i64, bool) {
+    const fn first_step(self, count: usize) -> (i64, bool) {
         match (self, count) {
             (Self::Urg04Lx, 682) => (44, true),
             (Self::Urg04Lx, 726 | 769) | (Self::Utm30Lx, 1081) => (0, true),

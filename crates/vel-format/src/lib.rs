@@ -61,7 +61,7 @@
 //! # Columns
 //!
 //! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) gives a topic as Arrow record batches: the time
-//! `t_ns`, then its fields. `VelReader::topic_batches` and `VelReader::point_batches` are the same with options.
+//! `t_ns`, then its fields; `VelReader::point_batches` gives points.
 //!
 //! ```no_run
 //! # use vel_format::{Format, LogReader, ReadOptions, Select, Vel};
@@ -77,7 +77,7 @@
 //!
 //! # Write
 //!
-//! [`VelWriter`] records message by message; [`writer::write_log`] writes messages that are all known, in one pass.
+//! [`VelWriter`] records message by message; [`write_log`] writes messages that are all known, in one pass.
 //!
 //! ```
 //! use vel_format::{LogReader, NewMessage, ReadOptions, VelReader, VelWriter, WriteOptions};
@@ -114,7 +114,7 @@
 //! Lowest first; each is usable without those above it:
 //!
 //! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
-//! - [`message`]: the same messages as borrowed views.
+//! - [`Message`] and [`Payload`]: messages, which borrow from the log.
 //! - [`declared`] and [`hash`]: message types of your own, and how ids come from names.
 //! - `scan`, `locate` and `validate` (private): one walk over the messages of sound and damaged logs.
 //! - [`VelReader`]: random access to a log in memory or in a mapped file; [`VelStream`]: one pass over a pipe, in
@@ -122,44 +122,44 @@
 //! - [`velodyne`], [`laser`], [`images`], [`gps`], [`pose`]: what the sensors mean: points, revolutions, scans,
 //!   pixels, UTC, orientation.
 //! - [`LogReader::recover`]: the best sound log that a damaged one still holds, with an account of every byte.
-//! - [`reshape`]: parts of a log, and several logs, as one of their own.
-//! - [`writer`]: logs from scratch.
-//! - [`VelReader::topic_batches`] and its siblings: topics and points as Arrow record batches (feature `arrow`).
+//! - [`LogReader::slice`] and [`Vel::merge`](Format::merge): parts of a log, and several logs, as one of their own.
+//! - [`VelWriter`], [`write_log`]: logs from scratch.
+//! - [`columns`](rovelog_core::TopicRef#method.columns) and `VelReader::point_batches`: topics and points as Arrow
+//!   record batches (feature `arrow`).
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "arrow")]
 mod columns;
 pub mod declared;
 pub mod diagnostics;
+mod edit;
 mod error;
-pub mod explain;
+mod explain;
 pub mod gps;
 pub mod hash;
 pub mod images;
 mod indexing;
 pub mod laser;
 mod locate;
-pub mod message;
+mod message;
 pub mod pose;
 mod reader;
-mod recover;
-pub mod reshape;
 mod scan;
-pub mod schema;
+mod schema;
 mod state;
 mod stream;
 mod usage;
 mod validate;
 pub mod velodyne;
 pub mod wire;
-pub mod writer;
+mod writer;
 
 use std::io::Write;
 
 use rovelog_core::{Align, Bytes, FormatInfo, Merged, Records, Result, Sliced, TopicId, Usage};
 
 #[cfg(feature = "arrow")]
-pub use columns::{PointBatches, TopicBatches};
+pub use columns::PointBatches;
 pub use error::VelError;
 pub use explain::Choice;
 pub use hash::simple_hash;
@@ -168,7 +168,7 @@ pub use message::{Kind, Message, Payload, SizeRule};
 pub use reader::VelReader;
 pub use state::Meaning;
 pub use stream::VelStream;
-pub use writer::{NewMessage, VelWriter, WriteOptions};
+pub use writer::{NewMessage, VelWriter, WriteOptions, Written, write_log};
 
 // Who depends on this crate alone finds here what opens a log and reads it, and the names of what that gives.
 pub use rovelog_core;
@@ -197,7 +197,7 @@ impl Format for Vel {
     }
 
     fn merge(logs: &[&VelReader], align: Align, out: &mut dyn Write) -> Result<Merged> {
-        Ok(reshape::merge(logs, align, out)?)
+        Ok(edit::merge(logs, align, out)?)
     }
 }
 
@@ -241,10 +241,10 @@ impl LogReader for VelReader {
     }
 
     fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> Result<Recovery> {
-        Ok(recover::recover(self, out)?)
+        Ok(edit::recover(self, out)?)
     }
 
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced> {
-        Ok(reshape::slice(self, select, out)?)
+        Ok(edit::slice(self, select, out)?)
     }
 }

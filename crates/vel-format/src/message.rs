@@ -77,7 +77,7 @@ impl Kind {
 
     /// The kind with this id, whatever its version.
     #[inline]
-    pub fn of_id(type_id: u32) -> Option<Self> {
+    pub(crate) fn of_id(type_id: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.type_id() == type_id)
     }
 
@@ -203,13 +203,13 @@ fn variable<'a, T: BinRead<Args<'a> = (&'a [u8],)> + ReadEndian>(data: &'a [u8])
 }
 
 /// The text of a string: UTF-8, or else Latin-1, in which every byte is a character.
-pub fn text(bytes: &[u8]) -> Cow<'_, str> {
+pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
     layout::text(bytes, layout::Encoding::Latin1)
 }
 
 /// Nanoseconds of a timestamp in milliseconds, correctly rounded, halves away from zero. What an `i64` cannot
 /// hold stops at its end; `None` where the timestamp is no finite number.
-pub fn nanos(millis: f64) -> Option<i64> {
+pub(crate) fn nanos(millis: f64) -> Option<i64> {
     if !millis.is_finite() {
         return None;
     }

@@ -47,11 +47,7 @@ impl<R: Read> VelStream<R> {
         Ok(Self { source, walk, summary, finished: false })
     }
 
-    /// The next record in file order; `None` at the end.
-    ///
-    /// # Errors
-    /// Where the input cannot be read.
-    pub fn next_message(&mut self) -> Result<Option<Record<'_>>, VelError> {
+    fn next_message(&mut self) -> Result<Option<Record<'_>>, VelError> {
         let found = loop {
             match self.walk.step(self.source.window()) {
                 Err(need) => self.source.fill(self.walk.needed_from(), need.0)?,

@@ -4,10 +4,11 @@
 //! Each structure is declared once. One of fixed size is read by binrw or viewed in place; one of variable size is read by
 //! binrw from the bytes that hold it, and borrows what is in it. All of them write what they read.
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, Read, Seek, Write};
 
 use binrw::{BinRead, BinResult, BinWrite, Endian};
-use rovelog_core::layout::{Declared, DeclaredField, Element, Encoding, Len};
+use rovelog_core::layout::{self, Declared, DeclaredField, Element, Encoding, Len};
 use rovelog_core::wire::{F32Le, F64Le, I16Le, I32Le, I64Le, U16Le, U32Le, counted};
 use rovelog_core::{FormatInfo, Signature};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -257,6 +258,13 @@ impl VelBool {
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[br(import(all: &'a [u8]))]
 pub struct VelString<'a>(#[br(args(all))] pub Counted<'a, u8>);
+
+impl<'a> VelString<'a> {
+    /// The characters as text: UTF-8, or else Latin-1.
+    pub fn text(&self) -> Cow<'a, str> {
+        layout::text(self.0.0, Encoding::Latin1)
+    }
+}
 
 impl std::ops::Deref for VelString<'_> {
     type Target = [u8];

@@ -11,7 +11,7 @@ use rovelog_testing::{Log, json_of, value_at};
 use serde_json::{Value as Json, json};
 use support::{LOGS, open};
 use vel_format::velodyne::PointOptions;
-use vel_format::{Kind, NewMessage, VelReader, WriteOptions, writer};
+use vel_format::{Kind, NewMessage, VelReader, WriteOptions, write_log};
 
 /// A cell as the JSON of a record's field.
 fn cell(column: &dyn Array, row: usize) -> Json {
@@ -81,7 +81,7 @@ fn columns_of_own_types_hold_what_records_hold() {
     let rows = [row(true, &[1, -2, 3]), row(false, &[])];
     let message = |row| NewMessage::declared(5.0, &types.declared()[0], row).unwrap();
     let mut bytes = Vec::new();
-    writer::write_log(&rows.each_ref().map(message), &WriteOptions::default(), &mut bytes).unwrap();
+    write_log(&rows.each_ref().map(message), &WriteOptions::default(), &mut bytes).unwrap();
     let reader = VelReader::new(bytes.into(), &options).unwrap();
     let records: Vec<_> = reader.records_in_file_order().map(|record| record.value().unwrap()).collect();
     assert_eq!(records, rows);

@@ -8,7 +8,10 @@ use rovelog_testing::{Log, hex, read_json, sha256};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use support::{LOGS, open, rewritten, try_open};
-use vel_format::{IndexOrigin, IndexState, Kind, Payload, SizeRule, VelReader, simple_hash, writer};
+use vel_format::{
+    IndexOrigin, IndexState, Kind, NewMessage, Payload, SizeRule, VelReader, WriteOptions, simple_hash,
+    write_log,
+};
 
 fn manifest() -> Option<Vec<(Json, Log)>> {
     let list = read_json(&LOGS.folder()?.join("manifest.json"));
@@ -136,16 +139,16 @@ fn the_defaults_of_the_writer_are_those_of_the_literal_text() {
     let reader = open(&log.bytes);
     let messages: Vec<_> = reader.messages().map(|m| decoded(&m)).collect();
     let mut out = Vec::new();
-    writer::write_log(&messages, &writer::WriteOptions::default(), &mut out).unwrap();
+    write_log(&messages, &WriteOptions::default(), &mut out).unwrap();
     assert!(out == log.bytes);
 }
 
 /// The message made anew from its fields.
-fn decoded<'a>(message: &vel_format::Message<'a>) -> writer::NewMessage<'a> {
+fn decoded<'a>(message: &vel_format::Message<'a>) -> NewMessage<'a> {
     let millis = message.header.timestamp.get();
     match message.payload().unwrap() {
-        Payload::Image(image) => writer::NewMessage::jpeg(millis, image.source.get(), &image.data).unwrap(),
-        content => writer::NewMessage::new(millis, &content),
+        Payload::Image(image) => NewMessage::jpeg(millis, image.source.get(), &image.data).unwrap(),
+        content => NewMessage::new(millis, &content),
     }
 }
 

@@ -13,7 +13,7 @@ use vel_format::wire::{
     Counted, GpsData, LaserRange, MARKER_ASCII, MARKER_PRINTED, ObdData, RobotPose, VelString,
 };
 use vel_format::{
-    IndexOrigin, IndexState, NewMessage, Payload, SizeRule, VelReader, VelWriter, WriteOptions, writer,
+    IndexOrigin, IndexState, NewMessage, Payload, SizeRule, VelReader, VelWriter, WriteOptions, write_log,
 };
 
 #[test]
@@ -56,7 +56,7 @@ fn all_conventions_can_be_written() {
                     options = options.with_terminator();
                 }
                 let mut out = Vec::new();
-                let written = writer::write_log(&messages, &options, &mut out).unwrap();
+                let written = write_log(&messages, &options, &mut out).unwrap();
                 assert_eq!((written.bytes, written.index_entries), (out.len() as u64, 10));
                 let log = open(&out.into());
                 same(&log, &messages);
@@ -117,7 +117,7 @@ fn own_types_are_written_and_read() {
     let value = Value::record([("heading", Value::F64(12.5)), ("name", Value::Text("mast".to_owned()))]);
     let message = NewMessage::declared(5.0, &types.declared()[0], &value).unwrap();
     let mut out = Vec::new();
-    writer::write_log(&[message], &WriteOptions::default(), &mut out).unwrap();
+    write_log(&[message], &WriteOptions::default(), &mut out).unwrap();
     let log = VelReader::new(out.into(), &options).unwrap();
     let record = log.records_in_file_order().next().unwrap();
     assert_eq!((record.topic.name.as_str(), record.value().unwrap()), ("CompassM", value));

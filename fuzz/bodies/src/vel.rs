@@ -10,8 +10,9 @@ use rovelog::vel_format::wire::{
     Counted, GpsData, LaserRange, MARKER_ASCII, ObdData, RobotPose, VelString, VelodynePacket,
     VelodyneRawData,
 };
-use rovelog::vel_format::writer::{self, NewMessage, VelWriter, WriteOptions};
-use rovelog::vel_format::{Kind, Payload, VelReader, VelStream};
+use rovelog::vel_format::{
+    Kind, NewMessage, Payload, VelReader, VelStream, VelWriter, WriteOptions, write_log,
+};
 use rovelog::{Bytes, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
 use zerocopy::{FromZeros as _, transmute_ref};
 
@@ -145,7 +146,7 @@ pub fn vel_write(data: &[u8]) {
     }
     let messages: Vec<_> = model.messages.iter().map(ModelMessage::message).collect();
     let mut at_once = Vec::new();
-    let written = writer::write_log(&messages, &options, &mut at_once).expect("memory takes it");
+    let written = write_log(&messages, &options, &mut at_once).expect("memory takes it");
     assert_eq!(written.bytes, at_once.len() as u64);
     let mut recording = VelWriter::new(Cursor::new(Vec::new()), options).expect("memory takes it");
     for message in &messages {

@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 
-use super::point::CloudPoint;
+use rovelog::vel_format::velodyne::Point;
 
-pub(super) fn write(points: impl Iterator<Item = CloudPoint>, out: &mut impl Write) -> io::Result<()> {
+use super::point::bytes;
+
+pub(super) fn write(points: &[Point], out: &mut impl Write) -> io::Result<()> {
     for point in points {
-        out.write_all(&point.bytes()[..16])?;
+        out.write_all(&bytes(point)[..16])?;
     }
     Ok(())
 }

@@ -7,8 +7,9 @@ use std::io::{self, Cursor, Write};
 
 use las::point::Format;
 use las::{Builder, Point, Transform, Vector, Vlr, Writer};
+use rovelog::vel_format::velodyne;
 
-use super::point::CloudPoint;
+use super::point::seconds;
 
 /// Metres of a unit.
 const UNIT: f64 = 1e-4;
@@ -17,7 +18,7 @@ const UNIT: f64 = 1e-4;
 const EXTRA_BYTES: u16 = 4;
 
 pub(super) fn write(
-    points: impl Iterator<Item = CloudPoint>,
+    points: &[velodyne::Point],
     compressed: bool,
     comment: &str,
     out: &mut impl Write,
@@ -38,12 +39,12 @@ pub(super) fn write(
     let mut writer =
         Writer::new(Cursor::new(Vec::new()), builder.into_header().map_err(bad)?).map_err(bad)?;
     for point in points {
-        writer.write_point(las_point(&point)).map_err(bad)?;
+        writer.write_point(las_point(point)).map_err(bad)?;
     }
     out.write_all(writer.into_inner().map_err(bad)?.get_ref())
 }
 
-fn las_point(point: &CloudPoint) -> Point {
+fn las_point(point: &velodyne::Point) -> Point {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
     let intensity = point.intensity.round().clamp(0.0, 65535.0) as u16;
     Point {
@@ -53,8 +54,8 @@ fn las_point(point: &CloudPoint) -> Point {
         intensity,
         return_number: 1,
         number_of_returns: 1,
-        gps_time: Some(point.t.into()),
-        extra_bytes: point.ring.to_le_bytes().to_vec(),
+        gps_time: Some(seconds(point).into()),
+        extra_bytes: u16::from(point.ring).to_le_bytes().to_vec(),
         ..Point::default()
     }
 }

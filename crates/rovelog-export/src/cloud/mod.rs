@@ -9,8 +9,8 @@ mod point;
 
 use std::io::{self, BufWriter, Write};
 
-pub use point::CloudPoint;
-pub(crate) use point::{FIELDS, Numeric, POINT};
+pub(crate) use point::{FIELDS, Numeric, POINT, bytes};
+use rovelog::vel_format::velodyne::Point;
 
 /// A file format of clouds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,29 +61,26 @@ impl Format {
     }
 }
 
-/// Writes a cloud. `comment` goes where the format has room for one, a line of it. The same cloud gives the same
+/// Writes a cloud; the times of its points count from its start. `comment` goes where the format has room for one, a line of it. The same cloud gives the same
 /// bytes.
 ///
 /// # Errors
 /// Where the output refuses.
-pub fn write<I>(points: I, format: Format, comment: &str, out: impl Write) -> io::Result<()>
-where
-    I: IntoIterator<Item = CloudPoint, IntoIter: ExactSizeIterator>,
-{
-    let mut points = points.into_iter();
+pub fn write(points: &[Point], format: Format, comment: &str, out: impl Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
     let comment: String = comment.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match format {
-        Format::Ply => ply::header(points.len(), &comment, &mut out)?,
-        Format::Pcd => pcd::header(points.len(), &comment, &mut out)?,
-        Format::Kitti => kitti::write(points.by_ref(), &mut out)?,
-        Format::Npz => npz::write(points.by_ref(), &mut out)?,
-        Format::Las => las::write(points.by_ref(), false, &comment, &mut out)?,
-        Format::Laz => las::write(points.by_ref(), true, &comment, &mut out)?,
+        Format::Ply => out.write_all(ply::header(points.len(), &comment).as_bytes())?,
+        Format::Pcd => out.write_all(pcd::header(points.len(), &comment).as_bytes())?,
+        Format::Kitti => kitti::write(points, &mut out)?,
+        Format::Npz => npz::write(points, &mut out)?,
+        Format::Las => las::write(points, false, &comment, &mut out)?,
+        Format::Laz => las::write(points, true, &comment, &mut out)?,
     }
-    // Those with nothing but a header before the points; the others have taken them all.
-    for point in points {
-        out.write_all(&point.bytes())?;
+    if matches!(format, Format::Ply | Format::Pcd) {
+        for point in points {
+            out.write_all(&bytes(point))?;
+        }
     }
     out.flush()
 }

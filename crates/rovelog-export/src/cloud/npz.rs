@@ -3,14 +3,15 @@
 use std::fmt::Write as _;
 use std::io::{self, Cursor, Write};
 
+use rovelog::vel_format::velodyne::Point;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::point::{CloudPoint, FIELDS};
+use super::point::{FIELDS, bytes};
 
 /// The dates of the entries are 1980-01-01, the first of ZIP: the same cloud gives the same bytes.
-pub(super) fn write(points: impl Iterator<Item = CloudPoint>, out: &mut impl Write) -> io::Result<()> {
-    let points: Vec<_> = points.map(|point| point.bytes()).collect();
+pub(super) fn write(points: &[Point], out: &mut impl Write) -> io::Result<()> {
+    let points: Vec<_> = points.iter().map(bytes).collect();
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     let mut from = 0;

@@ -1,12 +1,20 @@
 //! PCD 0.7, unorganised.
 
-use std::io::{self, Write};
+use super::point::{FIELDS, Numeric};
 
-pub(super) fn header(points: usize, comment: &str, out: &mut impl Write) -> io::Result<()> {
-    write!(
-        out,
-        "# .PCD v0.7 - {comment}\nVERSION 0.7\nFIELDS x y z intensity ring t\nSIZE 4 4 4 4 2 4\n\
-         TYPE F F F F U F\nCOUNT 1 1 1 1 1 1\nWIDTH {points}\nHEIGHT 1\nVIEWPOINT 0 0 0 1 0 0 0\n\
-         POINTS {points}\nDATA binary\n"
-    )
+pub(super) fn header(points: usize, comment: &str) -> String {
+    let line = |name: &str, of: fn(&str, Numeric) -> String| {
+        let words: Vec<_> = FIELDS.into_iter().map(|(name, ty)| of(name, ty)).collect();
+        format!("{name} {}\n", words.join(" "))
+    };
+    let ty = |_: &str, ty| if ty == Numeric::UInt16 { "U" } else { "F" }.to_owned();
+    [
+        format!("# .PCD v0.7 - {comment}\nVERSION 0.7\n"),
+        line("FIELDS", |name, _| name.to_owned()),
+        line("SIZE", |_, ty| ty.size().to_string()),
+        line("TYPE", ty),
+        line("COUNT", |_, _| "1".to_owned()),
+        format!("WIDTH {points}\nHEIGHT 1\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS {points}\nDATA binary\n"),
+    ]
+    .concat()
 }

@@ -1,12 +1,14 @@
 //! PLY: the Stanford triangle format, without triangles.
 
-use std::io::{self, Write};
+use super::point::{FIELDS, Numeric};
 
-pub(super) fn header(points: usize, comment: &str, out: &mut impl Write) -> io::Result<()> {
-    write!(
-        out,
-        "ply\nformat binary_little_endian 1.0\ncomment {comment}\nelement vertex {points}\n\
-         property float x\nproperty float y\nproperty float z\nproperty float intensity\n\
-         property ushort ring\nproperty float t\nend_header\n"
+pub(super) fn header(points: usize, comment: &str) -> String {
+    let property = |(name, ty): (&str, Numeric)| {
+        let ty = if ty == Numeric::UInt16 { "ushort" } else { "float" };
+        format!("property {ty} {name}\n")
+    };
+    let properties: String = FIELDS.into_iter().map(property).collect();
+    format!(
+        "ply\nformat binary_little_endian 1.0\ncomment {comment}\nelement vertex {points}\n{properties}end_header\n"
     )
 }

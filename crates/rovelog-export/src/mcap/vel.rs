@@ -6,16 +6,15 @@ use std::collections::{BTreeMap, VecDeque};
 
 use rovelog::vel_format::gps::{Fix, quality_name};
 use rovelog::vel_format::images::Encoding;
-use rovelog::vel_format::message::{Payload, text};
 use rovelog::vel_format::velodyne::Revolutions;
 use rovelog::vel_format::wire::{ImageData, LaserRange, RobotPose};
-use rovelog::vel_format::{Kind, VelReader};
+use rovelog::vel_format::{Kind, Payload, VelReader};
 use rovelog::{FieldType, LogReader as _, Record, Select, Topic, TopicId, Value};
 
 use super::extras::{Carried, Extra, ExtraSchema, Extras};
 use super::foxglove::{self, NOWHERE, Pose, WellKnown};
 use super::options::McapOptions;
-use crate::cloud::{CloudPoint, FIELDS, POINT};
+use crate::cloud::{self, FIELDS, POINT};
 use crate::track::vel::place;
 use crate::{ExportError, Loss, TimeBase};
 
@@ -91,7 +90,7 @@ impl<'a> Vel<'a> {
             }
             let mut data = Vec::with_capacity(revolution.points.len() * POINT);
             for point in revolution.points {
-                data.extend_from_slice(&CloudPoint::from(point).bytes());
+                data.extend_from_slice(&cloud::bytes(point));
             }
             let at = self.base.place(revolution.nanos).unwrap_or(revolution.nanos);
             // Logs out of order have revolutions out of order; messages are not.
@@ -116,7 +115,7 @@ impl<'a> Vel<'a> {
 
     fn scan(&mut self, topic: &Topic, scan: &LaserRange<'_>, at: i64, out: &mut Vec<Extra>) {
         let (Some(points), Some(sensor)) = (scan.points(), self.sensors.get(&topic.id)) else {
-            let name = text(&scan.sensor_type);
+            let name = scan.sensor_type.text();
             self.left(topic, &format!("of a sensor whose angles are not known ({name:?})"));
             return;
         };

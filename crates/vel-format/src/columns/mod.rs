@@ -57,7 +57,7 @@ impl VelReader {
 }
 
 /// Record batches of one topic.
-pub struct TopicBatches<'a> {
+pub(crate) struct TopicBatches<'a> {
     reader: &'a VelReader,
     topic: String,
     type_name: String,

@@ -57,7 +57,7 @@ impl Model {
     }
 
     /// The model with this product id (byte 1205).
-    pub const fn by_product(product: u8) -> Option<Self> {
+    const fn by_product(product: u8) -> Option<Self> {
         Some(match product {
             0x21 => Self::Hdl32,
             0x22 => Self::Vlp16,
@@ -93,7 +93,7 @@ impl Model {
     }
 
     /// Nominal microseconds from one packet to the next; half of that in dual return mode.
-    pub const fn packet_micros(self) -> f64 {
+    pub(super) const fn packet_micros(self) -> f64 {
         match self {
             Self::Hdl64S1 => 297.7,
             Self::Hdl64S2 => 288.0,
@@ -129,7 +129,7 @@ impl ReturnMode {
     }
 
     /// The mode of this byte (1204).
-    pub const fn by_byte(byte: u8) -> Option<Self> {
+    const fn by_byte(byte: u8) -> Option<Self> {
         Some(match byte {
             0x37 => Self::Strongest,
             0x38 => Self::Last,

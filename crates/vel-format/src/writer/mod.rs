@@ -4,6 +4,7 @@
 mod index;
 mod message;
 
+use std::borrow::Borrow;
 use std::io::{Read, Seek, SeekFrom, Write};
 
 use binrw::BinWrite as _;
@@ -79,6 +80,11 @@ impl WriteOptions {
         self
     }
 
+    /// The bytes behind the last message.
+    pub(crate) fn end(&self) -> &'static [u8] {
+        if self.terminator { &const { TERMINATOR.to_le_bytes() } } else { &[] }
+    }
+
     /// The same with room for so many seconds.
     #[must_use]
     pub fn with_reserve(mut self, entries: u32) -> Self {
@@ -143,20 +149,20 @@ pub fn write_log(
     options: &WriteOptions,
     out: impl Write,
 ) -> Result<Written, VelError> {
-    let end = if options.terminator { TERMINATOR.to_le_bytes().to_vec() } else { Vec::new() };
-    write_all(messages, options, &end, out)
+    write_all(messages.iter(), options, options.end(), out)
 }
 
-/// Writes messages of other logs. Sizes follow another rule than that of `options` if, by that, they would be read by
-/// another one: section 3 of docs/formats/vel.md.
-pub(crate) fn write_copies(
-    messages: &[NewMessage<'_>],
+/// Writes messages of other logs, and `end` behind them. Sizes follow another rule than that of `options` if, by that, they
+/// would be read by another one: section 3 of docs/formats/vel.md.
+pub(crate) fn write_copies<'a>(
+    messages: impl ExactSizeIterator<Item = NewMessage<'a>> + Clone,
     options: &WriteOptions,
+    end: &[u8],
     types: &Types,
     out: impl Write,
 ) -> Result<Written, VelError> {
-    let size_rule = rule_that_is_read(messages, &[], options, types)?;
-    write_log(messages, &WriteOptions { size_rule, ..options.clone() }, out)
+    let size_rule = rule_that_is_read(messages.clone(), end, options, types)?;
+    write_all(messages, &WriteOptions { size_rule, ..options.clone() }, end, out)
 }
 
 /// Messages that settle the size rule, and one more.
@@ -167,15 +173,15 @@ const SETTLING_BYTES: u64 = 32 << 20;
 
 /// Returns the size rule of `options` if a reader settles on it for these messages with `tail` behind them, else the first
 /// one for which that holds.
-pub(crate) fn rule_that_is_read(
-    messages: &[NewMessage<'_>],
+fn rule_that_is_read<'a>(
+    messages: impl ExactSizeIterator<Item = NewMessage<'a>>,
     tail: &[u8],
     options: &WriteOptions,
     types: &Types,
 ) -> Result<SizeRule, VelError> {
     let wanted = options.size_rule;
-    let mut bytes = 0;
-    let first = messages.iter().take(SETTLING).take_while(|message| {
+    let (mut bytes, count) = (0, messages.len());
+    let first = messages.take(SETTLING).take_while(|message| {
         let fits = bytes < SETTLING_BYTES;
         bytes += HEADER_LEN + message.data.len() as u64;
         fits
@@ -191,7 +197,7 @@ pub(crate) fn rule_that_is_read(
             laid.extend_from_slice(message_header(message, &options)?.as_bytes());
             laid.extend_from_slice(&message.data);
         }
-        if first.len() == messages.len() {
+        if first.len() == count {
             laid.extend_from_slice(tail);
         }
         let read = size_rule(Window::whole(&laid), 0, types, &Seen::new()).expect("all bytes are there");
@@ -199,19 +205,21 @@ pub(crate) fn rule_that_is_read(
             return Ok(rule);
         }
     }
-    Err(VelError::SizesAmbiguous { messages: messages.len() })
+    Err(VelError::SizesAmbiguous { messages: count })
 }
 
 /// Writes header, index and messages, and `end` behind them.
-pub(crate) fn write_all(
-    messages: &[NewMessage<'_>],
+fn write_all<'a, M: Borrow<NewMessage<'a>>>(
+    messages: impl ExactSizeIterator<Item = M> + Clone,
     options: &WriteOptions,
     end: &[u8],
     mut out: impl Write,
 ) -> Result<Written, VelError> {
     let mut at = 0;
+    let count = messages.len() as u64;
     let mut places: Vec<(u64, f64)> = Vec::with_capacity(messages.len());
-    for message in messages {
+    for message in messages.clone() {
+        let message = message.borrow();
         // The index does not name messages that are marked as not valid.
         if message.marker != Some(MARKER_INVALID) {
             places.push((at, message.millis));
@@ -225,19 +233,20 @@ pub(crate) fn write_all(
     }
     out.write_all(&head(file_header(options), &entries)?)?;
     for message in messages {
+        let message = message.borrow();
         out.write_all(message_header(message, options)?.as_bytes())?;
         out.write_all(&message.data)?;
     }
     out.write_all(end)?;
     out.flush()?;
     let (bytes, index_entries) = (first + at + end.len() as u64, entries.len() as u64);
-    Ok(Written { messages: messages.len() as u64, bytes, index_entries, index_cut })
+    Ok(Written { messages: count, bytes, index_entries, index_cut })
 }
 
 /// A log that is recorded message by message.
 ///
 /// ```
-/// use vel_format::writer::{NewMessage, VelWriter, WriteOptions};
+/// use vel_format::{NewMessage, VelWriter, WriteOptions};
 ///
 /// let mut log = VelWriter::new(std::io::Cursor::new(Vec::new()), WriteOptions::default())?;
 /// for i in 0..3 {
@@ -309,7 +318,7 @@ impl<W: Write> VelWriter<W> {
 
     fn end(&mut self) -> Result<(), VelError> {
         // Nothing to put is a question too: whether an earlier write has failed.
-        self.put(if self.options.terminator { &[0xFF; 4] } else { &[] })?;
+        self.put(self.options.end())?;
         self.out.flush()?;
         Ok(())
     }

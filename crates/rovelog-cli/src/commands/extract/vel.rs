@@ -9,7 +9,7 @@ use rovelog::vel_format::wire::ImageData;
 use rovelog::vel_format::{Kind, Message, Payload, VelReader};
 use rovelog::{Clock, Error, Timestamp};
 use rovelog_export::TimeBase;
-use rovelog_export::cloud::{self, CloudPoint};
+use rovelog_export::cloud;
 use rovelog_export::pcap::PcapWriter;
 
 use super::{Extraction, Row, free};
@@ -164,9 +164,8 @@ impl Extraction<'_> {
         let base = free(taken, &format!("clouds/{}", revolution.nanos), "");
         let formats = self.args.cloud.map_or(vec![cloud::Format::Ply, cloud::Format::Pcd], |one| vec![one]);
         for format in formats {
-            let points = revolution.points.iter().map(CloudPoint::from);
             let name = format!("{base}.{}", format.extension());
-            self.file(&name, |file| Ok(cloud::write(points, format, comment, file)?))?;
+            self.file(&name, |file| Ok(cloud::write(revolution.points, format, comment, file)?))?;
             let row = self.row(revolution.nanos, revolution.offset);
             self.rows.push(Row {
                 file: name,

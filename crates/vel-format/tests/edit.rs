@@ -4,8 +4,7 @@ mod support;
 
 use rovelog_core::{Align, Format, LogReader, Select};
 use support::{LOGS, open, readable};
-use vel_format::writer::{NewMessage, WriteOptions, write_log};
-use vel_format::{IndexState, Kind, Message, SizeRule, Vel, VelReader};
+use vel_format::{IndexState, Kind, Message, NewMessage, SizeRule, Vel, VelReader, WriteOptions, write_log};
 
 fn raw(message: &Message<'_>) -> (u8, u32, i32, u64, Vec<u8>) {
     let header = message.header;

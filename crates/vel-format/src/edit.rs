@@ -1,0 +1,205 @@
+//! Recovery, slices and merges: new logs of the messages of others, whose bytes stay as they are.
+
+use std::io::Write;
+use std::ops::Range;
+
+use rovelog_core::window::Window;
+use rovelog_core::{Align, Detail, LogReader, Merged, Recovery, Select, Sliced, Value, ranges};
+
+use crate::error::VelError;
+use crate::indexing::{IndexOrigin, IndexState};
+use crate::locate::INDEX_AT;
+use crate::reader::{PartKind, VelReader};
+use crate::scan::view;
+use crate::writer::{NewMessage, WriteOptions, write_copies};
+
+/// Writes the best valid log that `log` still holds.
+///
+/// Kept are, byte for byte and in order, all messages whose content can be read, those that are marked as not valid,
+/// messages behind an end mark, and what lies behind the last end mark. Header and index are made anew. A log without a
+/// loss, and with a good index or none, is copied as it is. To recover a recovered log changes nothing.
+///
+/// What is lost are the bytes that `log`'s diagnostics call lost, neither more nor less.
+///
+/// # Errors
+/// Returns an error if the output refuses.
+pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, VelError> {
+    let remade = [PartKind::Lost, PartKind::Joined, PartKind::Behind];
+    let sound = !log.parts.iter().any(|part| remade.contains(&part.what))
+        && log.entries.iter().all(|entry| log.topic_of(entry).is_some())
+        && log.walk.start.magic
+        && !matches!(log.index(), IndexState::Rebuilt(_));
+    if sound {
+        return Ok(Recovery::copied(log.info().records, &log.bytes, out)?);
+    }
+    let (mut kept, mut lost) = (Vec::new(), Vec::new());
+    for entry in &log.entries {
+        let range = entry.at..log.end_of(entry.at);
+        if log.topic_of(entry).is_some() { kept.push(range) } else { lost.push(range) }
+    }
+    // What frames messages and is made anew: header and index, headers of further logs, end marks between messages.
+    let mut replaced = log.walk.start.index_end;
+    let mut end = end(log);
+    for part in &log.parts {
+        let Range { start, end: to } = part.range;
+        match part.what {
+            PartKind::Invalid | PartKind::Behind => kept.push(start..to),
+            PartKind::Lost => lost.push(start..to),
+            PartKind::Terminator | PartKind::Joined if start < end.start => replaced += to - start,
+            PartKind::Terminator | PartKind::Joined | PartKind::Tail => {}
+        }
+    }
+    kept.sort_unstable_by_key(|range| range.start);
+    lost.sort_unstable_by_key(|range| range.start);
+    let mut joined = Vec::new();
+    for range in lost {
+        ranges::push(&mut joined, range);
+    }
+    let lost = joined;
+
+    let message = |range: &Range<u64>| view(Window::whole(&log.bytes), range.start, range.end, 0);
+    let messages = kept.iter().map(|range| NewMessage::copy(&message(range)));
+    if kept.is_empty() {
+        // Without a message, nobody can tell by which size rule these bytes hold none.
+        replaced += end.end - end.start;
+        end.start = end.end;
+    }
+    let index = |at: u64| usize::try_from(at).expect("within the file");
+    let tail = &log.bytes[index(end.start)..index(end.end)];
+    let options = WriteOptions { origin: IndexOrigin::FirstMessage, ..conventions(log) };
+    let written = write_copies(messages, &options, tail, &log.walk.types, out)?;
+    let head = INDEX_AT + 8 * written.index_entries;
+    let details = vec![
+        Detail::hidden("messages", Value::count(written.messages)),
+        Detail::hidden("message_bytes", Value::count(written.bytes - head - (end.end - end.start))),
+        Detail::hidden("index_bytes", Value::count(head)),
+        Detail::hidden("replaced_bytes", Value::count(replaced)),
+    ];
+    Ok(Recovery {
+        records: log.info().records + log.info().lost.left_out_records,
+        kept_bytes: log.bytes.len() as u64 - ranges::total(&lost),
+        lost,
+        details,
+        ..Recovery::default()
+    })
+}
+
+/// The end mark that no message follows, and what lies behind it; empty at the end of the file if there is none.
+fn end(log: &VelReader) -> Range<u64> {
+    let len = log.bytes.len() as u64;
+    let mut last = log.parts.iter().rev().skip_while(|part| part.what == PartKind::Tail);
+    match last.next() {
+        Some(part) if part.what == PartKind::Terminator => part.range.start..len,
+        _ => len..len,
+    }
+}
+
+/// The conventions of a log, to write another one like it.
+pub(crate) fn conventions(log: &VelReader) -> WriteOptions {
+    let header = log.header();
+    let from_start = *log.index() == IndexState::Good(IndexOrigin::ProgramStart);
+    WriteOptions {
+        size_rule: log.size_rule(),
+        version: (header.major.get(), header.minor.get()),
+        origin: if from_start { IndexOrigin::ProgramStart } else { IndexOrigin::FirstMessage },
+        terminator: log.parts.iter().any(|part| part.what == PartKind::Terminator),
+        ..WriteOptions::default()
+    }
+}
+
+/// Writes the part of `log` that `select` names, as a log of its own.
+///
+/// Kept are, byte for byte and in file order, the messages of the topics within the window, with those before
+/// it that `select.latched` asks for. Without a choice of topics, messages whose content cannot be read are kept
+/// too. Size rule, markers and version are the log's; the index is made anew from its origin.
+///
+/// # Errors
+/// Where the output refuses.
+pub(crate) fn slice(log: &VelReader, select: &Select, out: impl Write) -> Result<Sliced, VelError> {
+    let mut places: Vec<usize> = log.selected(select).collect();
+    let records = places.len() as u64;
+    if select.topics.is_none() {
+        let unread = log.entries.iter().enumerate().filter(|(_, entry)| log.topic_of(entry).is_none());
+        places.extend(unread.filter(|(_, entry)| select.keeps_time(entry.nanos)).map(|(place, _)| place));
+    }
+    places.sort_unstable();
+    let messages = places.iter().map(|place| NewMessage::copy(&log.message_of(&log.entries[*place])));
+    let options = conventions(log);
+    let written = write_copies(messages, &options, options.end(), &log.walk.types, out)?;
+    let topics = log.topics().iter().filter(|topic| select.keeps_topic(topic)).count();
+    let others = places.len() as u64 - records;
+    Ok(Sliced { records, others, topics, bytes: written.bytes, details: Vec::new() })
+}
+
+/// Clocks whose zeros are nearer to each other than this, nanoseconds, are one: receivers say whole seconds.
+const SAME_CLOCK: i64 = 2_000_000_000;
+
+/// Merges logs into one, by time.
+///
+/// Messages keep their data and markers; the size rule and version are those of the first log. Without another
+/// wish the logs must show by their positions that they share a clock. By UTC, timestamps are moved to the clock
+/// that began first.
+///
+/// # Errors
+/// Where the output refuses, and where the clocks cannot be brought together.
+pub(crate) fn merge(logs: &[&VelReader], align: Align, out: impl Write) -> Result<Merged, VelError> {
+    let Some(first) = logs.first() else {
+        return Err(VelError::CannotMerge { why: "there is none".to_owned() });
+    };
+    let shifts = shifts(logs, align)?;
+    let mut all = Vec::new();
+    for (number, (log, shift)) in logs.iter().zip(&shifts).enumerate() {
+        let entries = log.entries.iter().enumerate();
+        all.extend(entries.map(|(place, entry)| (entry.nanos.saturating_add(*shift), number, place)));
+    }
+    all.sort_unstable();
+    let messages = all.iter().map(|(_, number, place)| {
+        let (log, shift) = (logs[*number], shifts[*number]);
+        let mut message = NewMessage::copy(&log.message_of(&log.entries[*place]));
+        if shift != 0 {
+            message.millis += shift as f64 / 1e6;
+        }
+        message
+    });
+    let options = WriteOptions { terminator: false, ..conventions(first) };
+    let written = write_copies(messages, &options, options.end(), &first.walk.types, out)?;
+    let names: std::collections::BTreeSet<&str> =
+        logs.iter().flat_map(|log| log.topics()).map(|topic| topic.name.as_str()).collect();
+    let records = logs.iter().map(|log| log.info().records).sum();
+    let mut merged = Merged { records, topics: names.len(), bytes: written.bytes, ..Merged::default() };
+    let gone = |kind, what: &str| {
+        let n = logs.iter().flat_map(|log| &log.parts).filter(|part| part.what == kind).count();
+        (n > 0).then(|| format!("{n} {what}"))
+    };
+    merged.left_out.extend(gone(PartKind::Invalid, "messages marked as not valid"));
+    merged.left_out.extend(gone(PartKind::Behind, "messages behind end marks"));
+    merged.left_out.extend(gone(PartKind::Tail, "ranges without messages behind end marks"));
+    Ok(merged)
+}
+
+/// What is added to the times of each log.
+fn shifts(logs: &[&VelReader], align: Align) -> Result<Vec<i64>, VelError> {
+    if align == Align::AsIs || logs.len() < 2 {
+        return Ok(vec![0; logs.len()]);
+    }
+    let offset = |(number, log): (usize, &&VelReader)| {
+        let utc = log.meaning().gps.utc.as_ref().map(|utc| utc.offset_nanos);
+        utc.ok_or_else(|| VelError::CannotMerge { why: format!("log {} has no UTC", number + 1) })
+    };
+    let offsets = logs.iter().enumerate().map(offset).collect::<Result<Vec<i64>, _>>()?;
+    let least = offsets.iter().min().copied().unwrap_or_default();
+    let shifts: Option<Vec<i64>> = offsets.iter().map(|offset| offset.checked_sub(least)).collect();
+    let Some(shifts) = shifts else {
+        return Err(VelError::CannotMerge { why: "their clocks began more than 292 years apart".to_owned() });
+    };
+    if align == Align::Utc {
+        return Ok(shifts);
+    }
+    match shifts.iter().max() {
+        Some(apart) if *apart > SAME_CLOCK => {
+            let apart = rovelog_core::time::Seconds(*apart);
+            Err(VelError::CannotMerge { why: format!("their clocks began {apart} s apart") })
+        }
+        _ => Ok(vec![0; logs.len()]),
+    }
+}
