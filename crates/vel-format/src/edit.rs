@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::ops::Range;
 
+use rovelog_core::time::Seconds;
 use rovelog_core::window::Window;
 use rovelog_core::{Align, Detail, LogReader, Merged, Recovery, Select, Sliced, Value, ranges};
 
@@ -50,12 +51,7 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
         }
     }
     kept.sort_unstable_by_key(|range| range.start);
-    lost.sort_unstable_by_key(|range| range.start);
-    let mut joined = Vec::new();
-    for range in lost {
-        ranges::push(&mut joined, range);
-    }
-    let lost = joined;
+    let lost = ranges::joined(lost);
 
     let message = |range: &Range<u64>| view(Window::whole(&log.bytes), range.start, range.end, 0);
     let messages = kept.iter().map(|range| NewMessage::copy(&message(range)));
@@ -132,7 +128,7 @@ pub(crate) fn slice(log: &VelReader, select: &Select, out: impl Write) -> Result
 }
 
 /// Clocks whose zeros are nearer to each other than this, nanoseconds, are one: receivers say whole seconds.
-const SAME_CLOCK: i64 = 2_000_000_000;
+const SAME_CLOCK: u64 = 2_000_000_000;
 
 /// Merges logs into one, by time.
 ///
@@ -179,27 +175,16 @@ pub(crate) fn merge(logs: &[&VelReader], align: Align, out: impl Write) -> Resul
 
 /// What is added to the times of each log.
 fn shifts(logs: &[&VelReader], align: Align) -> Result<Vec<i64>, VelError> {
-    if align == Align::AsIs || logs.len() < 2 {
-        return Ok(vec![0; logs.len()]);
-    }
+    let cannot = |why: String| VelError::CannotMerge { why };
     let offset = |(number, log): (usize, &&VelReader)| {
         let utc = log.meaning().gps.utc.as_ref().map(|utc| utc.offset_nanos);
-        utc.ok_or_else(|| VelError::CannotMerge { why: format!("log {} has no UTC", number + 1) })
+        utc.ok_or_else(|| cannot(format!("log {} has no UTC", number + 1)))
     };
-    let offsets = logs.iter().enumerate().map(offset).collect::<Result<Vec<i64>, _>>()?;
-    let least = offsets.iter().min().copied().unwrap_or_default();
-    let shifts: Option<Vec<i64>> = offsets.iter().map(|offset| offset.checked_sub(least)).collect();
-    let Some(shifts) = shifts else {
-        return Err(VelError::CannotMerge { why: "their clocks began more than 292 years apart".to_owned() });
+    let far = || cannot("their clocks began more than 292 years apart".to_owned());
+    let apart = |most: u64| {
+        i64::try_from(most)
+            .map_or_else(|_| far(), |most| cannot(format!("their clocks began {} s apart", Seconds(most))))
     };
-    if align == Align::Utc {
-        return Ok(shifts);
-    }
-    match shifts.iter().max() {
-        Some(apart) if *apart > SAME_CLOCK => {
-            let apart = rovelog_core::time::Seconds(*apart);
-            Err(VelError::CannotMerge { why: format!("their clocks began {apart} s apart") })
-        }
-        _ => Ok(vec![0; logs.len()]),
-    }
+    let shifts = align.shifts(logs.iter().enumerate().map(offset), SAME_CLOCK, apart)?;
+    shifts.into_iter().map(|shift| i64::try_from(shift).map_err(|_| far())).collect()
 }
