@@ -13,7 +13,7 @@ const LIMITS: &[(&str, usize, usize)] = &[
     ("ulog-format", 0, 292),
     ("rld-format", 0, 362),
     ("rosbag12", 0, 230),
-    ("vel-format", 0, 362),
+    ("vel-format", 0, 361),
     ("rovelog", 0, 65),
     ("rovelog-export", 0, 259),
     ("rovelog-cli", 0, usize::MAX),
