@@ -11,20 +11,24 @@
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "arrow")]
+#[doc(hidden)]
 pub mod columns;
 pub mod diagnostic;
 pub mod error;
 pub mod info;
 pub mod layout;
 pub mod limits;
+#[doc(hidden)]
 pub mod order;
 #[doc(hidden)]
 pub mod output;
+#[doc(hidden)]
 pub mod ranges;
 pub mod reader;
 pub mod record;
 pub mod rewrite;
 #[cfg(feature = "arrow")]
+#[doc(hidden)]
 pub mod room;
 #[doc(hidden)]
 pub mod scan;
@@ -33,9 +37,11 @@ pub mod select;
 pub mod span;
 #[doc(hidden)]
 pub mod splice;
+#[doc(hidden)]
 pub mod text;
 pub mod time;
 pub mod topic;
+#[doc(hidden)]
 pub mod usage;
 pub mod value;
 pub mod wire;

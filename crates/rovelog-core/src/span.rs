@@ -7,6 +7,7 @@
 use std::mem;
 use std::ops::Range;
 
+use crate::topic::Interval;
 use crate::{Clock, Diagnostics, Rule, Severity, Timestamp, Topic, TopicId};
 
 /// Times of one topic that are no further apart than this are one interval.
@@ -31,19 +32,6 @@ pub static STALE_TIMES: Rule = Rule {
     severity: Severity::Note,
     meaning: "records of a topic whose times lie far outside of those of all others: they do not stretch the log",
 };
-
-/// Records with times close to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval {
-    /// The first time, nanoseconds.
-    pub first: i64,
-    /// The last time, nanoseconds.
-    pub last: i64,
-    /// The number of records.
-    pub count: u64,
-    /// Offset of the first byte of one of its records, the first one in the file.
-    pub offset: u64,
-}
 
 impl Interval {
     const EMPTY: Self = Self { first: i64::MAX, last: i64::MIN, count: 0, offset: u64::MAX };

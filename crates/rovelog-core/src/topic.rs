@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::span::Interval;
 use crate::{Schema, Timestamp};
 
 /// A topic's index within its log, dense from 0.
@@ -14,6 +13,19 @@ impl TopicId {
     pub const fn index(self) -> usize {
         self.0 as usize
     }
+}
+
+/// Records with times close to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// The first time, nanoseconds.
+    pub first: i64,
+    /// The last time, nanoseconds.
+    pub last: i64,
+    /// The number of records.
+    pub count: u64,
+    /// Offset of the first byte of one of its records, the first one in the file.
+    pub offset: u64,
 }
 
 /// One named stream of records, with what a walk over the log learned about it.

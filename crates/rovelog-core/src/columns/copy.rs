@@ -1,6 +1,7 @@
 //! The copies that gathering is made of: a piece of each row, one behind the other.
 
-use super::gather::GROUP;
+/// Rows that are copied column by column at a time: few enough to stay in the first-level cache.
+pub(super) const GROUP: usize = 128;
 
 /// Copies `N` bytes at `piece` of each row. Widths known to the compiler are single moves.
 pub(super) fn fixed<const N: usize>(data: &[u8], starts: &[usize], piece: usize, out: &mut [u8]) {

@@ -15,7 +15,8 @@ use arrow_array::{
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 
-use super::{TIME_COLUMN, arrow_type, column, copy, numbers, path_of};
+use super::copy::{self, GROUP};
+use super::{TIME_COLUMN, arrow_type, column, numbers, path_of};
 use crate::layout::{Element, Layout, Len, Slot};
 use crate::room::Room;
 use crate::text::up_to_nul;
@@ -159,9 +160,6 @@ pub enum Times<'a> {
     /// Nanoseconds, one per row; `None` is null.
     Given(&'a [Option<i64>]),
 }
-
-/// Rows that are copied column by column at a time: few enough to stay in the first-level cache.
-pub(super) const GROUP: usize = 128;
 
 /// Gathered that are being filled.
 #[derive(Debug)]

@@ -1,6 +1,8 @@
 //! Values into the bytes of a record.
 
-use super::{Element, Layout, Len, Number as _, encode_scalar};
+use super::scalar::{Number as _, encode_scalar};
+use super::types::{Element, Layout, Len};
+use super::value::length;
 use crate::text::count;
 use crate::{Scalar, Value};
 
@@ -48,10 +50,7 @@ impl Layout {
                 Len::One => None,
                 Len::Fixed(len) => Some(u64::from(len)),
                 Len::Counted => Some(elements(&slot.element, value)),
-                Len::Field(length) => {
-                    let length = record.get(&self.schema.fields[length].name);
-                    Some(length.map_or(0, super::value::length))
-                }
+                Len::Field(other) => record.get(&self.schema.fields[other].name).map(length).or(Some(0)),
             };
             out.resize(out.len() + slot.padding, 0);
             if slot.len == Len::Counted {

@@ -2,24 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Element, Layout, Len, Slot};
+use super::scalar::scalar_value;
+use super::types::{Element, Layout, Len, Slot, Step};
+use super::value::length;
 use crate::wire::U32Le;
 
 /// Steps that are copied into the layout around them; larger layouts are stepped into.
 const INLINE: usize = 256;
-
-/// How to pass a field without decoding it.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Step {
-    /// So many bytes.
-    Pass(u64),
-    /// A count, then so many bytes for each.
-    Counted(u64),
-    /// Texts: as many, or as many as the count says.
-    Texts(Option<u32>),
-    /// Values of another type, likewise.
-    Each(Option<u32>, Arc<Layout>),
-}
 
 /// How the length of a record fits its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,8 +178,8 @@ impl Slot {
     pub(crate) fn integer(&self, record: &[u8], at: u64) -> u64 {
         let (Element::Scalar(scalar), Len::One) = (&self.element, self.len) else { return 0 };
         let bytes = usize::try_from(at).ok().and_then(|at| record.get(at..)?.get(..scalar.size()));
-        match bytes.map(|bytes| super::scalar_value(*scalar, bytes)) {
-            Some(value) => super::value::length(&value),
+        match bytes.map(|bytes| scalar_value(*scalar, bytes)) {
+            Some(value) => length(&value),
             None => 0,
         }
     }

@@ -42,50 +42,6 @@ impl Place {
     }
 }
 
-/// A Rust type that a field of the same width can be read as.
-pub trait Number: Copy {
-    /// The field type that it stands for.
-    const SCALAR: Scalar;
-    /// Reads a value from the first bytes of `bytes`.
-    fn from_wire(bytes: &[u8]) -> Option<Self>;
-    /// Adds the value's bytes to `out`.
-    fn to_wire(self, out: &mut Vec<u8>);
-}
-
-macro_rules! numbers {
-    ($($ty:ty: $scalar:ident),* $(,)?) => { $(
-        impl Number for $ty {
-            const SCALAR: Scalar = Scalar::$scalar;
-            #[inline]
-            fn from_wire(bytes: &[u8]) -> Option<Self> {
-                Some(<$ty>::from_le_bytes(*bytes.first_chunk()?))
-            }
-            #[inline]
-            fn to_wire(self, out: &mut Vec<u8>) {
-                out.extend_from_slice(&self.to_le_bytes());
-            }
-        }
-    )* };
-}
-
-numbers! {
-    i8: Int8, u8: UInt8, i16: Int16, u16: UInt16, i32: Int32, u32: UInt32, i64: Int64, u64: UInt64,
-    f32: Float32, f64: Float64,
-}
-
-impl Number for bool {
-    const SCALAR: Scalar = Scalar::Bool;
-    /// Any byte but 0 is true: real logs hold others than 1.
-    #[inline]
-    fn from_wire(bytes: &[u8]) -> Option<Self> {
-        Some(*bytes.first()? != 0)
-    }
-    #[inline]
-    fn to_wire(self, out: &mut Vec<u8>) {
-        out.push(self.into());
-    }
-}
-
 impl Layout {
     /// Finds a field by its flat name: `x`, `q` (the whole array), `q[2]`, `esc[3].esc_rpm`, `pos.x`.
     /// A struct as a whole has no place, its fields do; nor has what is behind a field of variable length.
@@ -188,7 +144,7 @@ impl<'a> Row<'a> {
     pub fn get(&self, name: &str) -> Option<Value> {
         if let Some(place) = self.layout.place(name) {
             let at = self.bytes.get(place.offset..)?;
-            let one = |scalar: Scalar, bytes: &[u8]| super::scalar_value(scalar, bytes);
+            let one = |scalar: Scalar, bytes: &[u8]| scalar_value(scalar, bytes);
             return Some(match (place.scalar, place.len) {
                 (Some(scalar), None) => one(scalar, at.get(..scalar.size())?),
                 (Some(scalar), Some(len)) => {

@@ -1,7 +1,50 @@
 //! Numbers as values, and back.
 
-use super::Number;
 use crate::{Scalar, Value};
+
+/// A Rust type that a field of the same width can be read as.
+pub trait Number: Copy {
+    /// The field type that it stands for.
+    const SCALAR: Scalar;
+    /// Reads a value from the first bytes of `bytes`.
+    fn from_wire(bytes: &[u8]) -> Option<Self>;
+    /// Adds the value's bytes to `out`.
+    fn to_wire(self, out: &mut Vec<u8>);
+}
+
+macro_rules! numbers {
+    ($($ty:ty: $scalar:ident),* $(,)?) => { $(
+        impl Number for $ty {
+            const SCALAR: Scalar = Scalar::$scalar;
+            #[inline]
+            fn from_wire(bytes: &[u8]) -> Option<Self> {
+                Some(<$ty>::from_le_bytes(*bytes.first_chunk()?))
+            }
+            #[inline]
+            fn to_wire(self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_le_bytes());
+            }
+        }
+    )* };
+}
+
+numbers! {
+    i8: Int8, u8: UInt8, i16: Int16, u16: UInt16, i32: Int32, u32: UInt32, i64: Int64, u64: UInt64,
+    f32: Float32, f64: Float64,
+}
+
+impl Number for bool {
+    const SCALAR: Scalar = Scalar::Bool;
+    /// Any byte but 0 is true: real logs hold others than 1.
+    #[inline]
+    fn from_wire(bytes: &[u8]) -> Option<Self> {
+        Some(*bytes.first()? != 0)
+    }
+    #[inline]
+    fn to_wire(self, out: &mut Vec<u8>) {
+        out.push(self.into());
+    }
+}
 
 /// The value of a scalar at the start of `bytes`.
 ///

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-use super::{Element, Encoding, Layout, Len, Number as _, scalar_value};
+use super::scalar::{Number as _, scalar_value};
+use super::types::{Element, Encoding, Layout, Len};
 use crate::text::padded;
 use crate::wire::U32Le;
 use crate::{Scalar, Value};

@@ -1,0 +1,318 @@
+//! The description itself: fields, what they consist of, and how they are put together.
+
+use std::sync::Arc;
+
+use crate::{Field, FieldType, Scalar, Schema};
+
+/// The fields of one type of record, and where their bytes are.
+#[derive(Debug, PartialEq)]
+pub struct Layout {
+    pub(super) schema: Arc<Schema>,
+    pub(super) slots: Vec<Slot>,
+    /// How to pass a record without decoding it.
+    pub(super) steps: Vec<Step>,
+    /// Bytes of the smallest record, without [`tail`](Self::tail).
+    pub(super) min_size: u64,
+    /// Whether all records are that long.
+    pub(super) is_fixed: bool,
+    /// Bytes of padding behind the last field: part of a struct that is a field, not of a record.
+    pub(super) tail: u64,
+    /// Values in a record whose lists are empty.
+    pub(super) values: u64,
+    /// Whether there are lists of values without bytes: their counts are bounded by nothing in the record.
+    pub(super) is_hollow: bool,
+    /// Whether the number of elements of some field stands in another field.
+    pub(super) is_linked: bool,
+}
+
+/// Where one field is, and what it consists of.
+#[derive(Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Slot {
+    /// Bytes of padding before it.
+    pub padding: usize,
+    /// The offset of its first byte in the record; `None` behind a field of variable length.
+    pub offset: Option<usize>,
+    /// What one element is.
+    pub element: Element,
+    /// How many elements there are.
+    pub len: Len,
+}
+
+/// How many elements a field has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Len {
+    /// One: no array.
+    One,
+    /// So many, in every record.
+    Fixed(u32),
+    /// As many as the 32 bits before the first one say.
+    Counted,
+    /// As many as an earlier field of integers says, by its number.
+    Field(usize),
+}
+
+/// What one element of a field is. All numbers are little-endian.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Element {
+    /// A number, or a truth value of one byte: any but 0 is true.
+    Scalar(Scalar),
+    /// A truth value of four bytes: any number but 0 is true.
+    WideBool,
+    /// An unsigned number of 8 bits; an array of these are bytes without fields of their own.
+    Byte,
+    /// So many bytes that are not taken apart; all of the field are bytes.
+    Packed(u32),
+    /// A byte of text; all of the field are one text, which ends at the first NUL. What is not UTF-8 is replaced.
+    Char,
+    /// Seconds and nanoseconds of the Unix clock, each 32 bits without sign.
+    Time,
+    /// Seconds and nanoseconds, each 32 bits with sign.
+    Duration,
+    /// A length of 32 bits and as many bytes of text.
+    Text(Encoding),
+    /// The fields of another type.
+    Struct(Arc<Layout>),
+}
+
+/// What text is that is not UTF-8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// Bytes as a value; replaced in columns.
+    Bytes,
+    /// Latin-1.
+    Latin1,
+}
+
+/// What a type of the wire is as a field of a layout; every type that [`fixed!`](crate::fixed) may name has it.
+pub trait Declared {
+    /// One element.
+    const ELEMENT: Element;
+    /// How many there are.
+    const LEN: Len;
+}
+
+/// A field as a structure declares it.
+#[derive(Debug)]
+pub struct DeclaredField {
+    name: &'static str,
+    element: Element,
+    len: Len,
+    unit: &'static str,
+}
+
+impl DeclaredField {
+    /// A field of type `T`; its unit may be empty.
+    pub const fn new<T: Declared>(name: &'static str, unit: &'static str) -> Self {
+        Self { name, element: T::ELEMENT, len: T::LEN, unit }
+    }
+
+    /// The same with as many elements as an earlier field says, by its number.
+    #[must_use]
+    pub const fn counted_by(mut self, field: usize) -> Self {
+        self.len = Len::Field(field);
+        self
+    }
+}
+
+impl Declared for u8 {
+    const ELEMENT: Element = Element::Byte;
+    const LEN: Len = Len::One;
+}
+
+impl<T: Declared, const N: usize> Declared for [T; N] {
+    const ELEMENT: Element = T::ELEMENT;
+    #[expect(clippy::cast_possible_truncation, reason = "no structure of a specification is that long")]
+    const LEN: Len = Len::Fixed(N as u32);
+}
+
+/// How to pass a field without decoding it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    /// So many bytes.
+    Pass(u64),
+    /// A count, then so many bytes for each.
+    Counted(u64),
+    /// Texts: as many, or as many as the count says.
+    Texts(Option<u32>),
+    /// Values of another type, likewise.
+    Each(Option<u32>, Arc<Layout>),
+}
+
+impl Element {
+    /// Bytes of one element; `None` where they differ.
+    pub fn size(&self) -> Option<u64> {
+        match self {
+            Self::Scalar(scalar) => Some(scalar.size() as u64),
+            Self::Byte | Self::Char => Some(1),
+            Self::Packed(bytes) => Some((*bytes).into()),
+            Self::WideBool => Some(4),
+            Self::Time | Self::Duration => Some(8),
+            Self::Text(_) => None,
+            Self::Struct(layout) => layout.full_size(),
+        }
+    }
+
+    /// Bytes of the smallest element.
+    pub(super) fn min_size(&self) -> u64 {
+        match self {
+            Self::Text(_) => 4,
+            Self::Struct(layout) => layout.min_size.saturating_add(layout.tail),
+            other => other.size().unwrap_or(0),
+        }
+    }
+
+    /// Values that one element is made of, lists being empty.
+    pub(super) fn values(&self) -> u64 {
+        if let Self::Struct(layout) = self { layout.values.saturating_add(1) } else { 1 }
+    }
+
+    /// The type of a field of so many elements.
+    fn field_type(&self, len: Len) -> FieldType {
+        let one = match self {
+            Self::Char => return FieldType::Text,
+            Self::Byte if len != Len::One => return FieldType::Bytes,
+            Self::Packed(_) => return FieldType::Bytes,
+            Self::Byte => FieldType::Scalar(Scalar::UInt8),
+            Self::Scalar(scalar) => FieldType::Scalar(*scalar),
+            Self::WideBool => FieldType::Scalar(Scalar::Bool),
+            Self::Time => FieldType::Time,
+            Self::Duration => FieldType::Duration,
+            Self::Text(_) => FieldType::Text,
+            Self::Struct(layout) => FieldType::Struct(Arc::clone(&layout.schema)),
+        };
+        match len {
+            Len::One => one,
+            Len::Fixed(len) => FieldType::Array(Box::new(one), usize::try_from(len).unwrap_or(usize::MAX)),
+            Len::Counted | Len::Field(_) => FieldType::List(Box::new(one)),
+        }
+    }
+}
+
+impl Layout {
+    /// A layout whose type has this name, without fields yet.
+    pub fn builder(name: impl Into<String>) -> Builder {
+        let schema = Schema { name: name.into(), fields: Vec::new() };
+        Builder {
+            fields: Vec::new(),
+            layout: Self {
+                schema: Arc::new(schema),
+                slots: Vec::new(),
+                steps: Vec::new(),
+                min_size: 0,
+                is_fixed: true,
+                tail: 0,
+                values: 0,
+                is_hollow: false,
+                is_linked: false,
+            },
+        }
+    }
+
+    /// The fields, in the words of all formats.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// The fields with their places, in the order of their bytes: that of the schema.
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// The fields of the schema, each with its place.
+    pub fn fields(&self) -> impl Iterator<Item = (&Field, &Slot)> {
+        self.schema.fields.iter().zip(&self.slots)
+    }
+
+    /// Bytes of every record, padding behind the last field left out; `None` where they differ.
+    pub fn size(&self) -> Option<u64> {
+        self.is_fixed.then_some(self.min_size)
+    }
+
+    /// Bytes of a struct that is a field, all padding included; `None` where they differ.
+    pub fn full_size(&self) -> Option<u64> {
+        self.size().map(|size| size.saturating_add(self.tail))
+    }
+
+    /// Bytes of padding behind the last field of a struct that is a field.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn tail(&self) -> usize {
+        usize::try_from(self.tail).unwrap_or(usize::MAX)
+    }
+
+    /// Whether the number of elements of some field stands in another field.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn is_linked(&self) -> bool {
+        self.is_linked
+    }
+
+    /// Bytes of the smallest record.
+    pub fn min_size(&self) -> u64 {
+        self.min_size
+    }
+
+    /// Values in a record whose lists are empty.
+    pub fn values(&self) -> u64 {
+        self.values
+    }
+}
+
+/// A [`Layout`] in the making: fields in the order of their bytes.
+#[derive(Debug)]
+pub struct Builder {
+    fields: Vec<Field>,
+    layout: Layout,
+}
+
+impl Builder {
+    /// Adds bytes that belong to no field.
+    pub fn padding(&mut self, bytes: u64) {
+        self.layout.tail = self.layout.tail.saturating_add(bytes);
+    }
+
+    /// Adds the fields of a declared structure; `spelled` gives their types as the log spells them.
+    pub fn declared(&mut self, fields: &[DeclaredField], spelled: impl Fn(&Element, Len) -> String) {
+        for DeclaredField { name, element, len, unit } in fields {
+            self.field(*name, element.clone(), *len, spelled(element, *len));
+            if !unit.is_empty() {
+                self.unit(*unit);
+            }
+        }
+    }
+
+    /// Adds a field; `source_type` is its type as the log spells it. A length in an earlier field is the number of that field.
+    pub fn field(&mut self, name: impl Into<Arc<str>>, element: Element, len: Len, source_type: String) {
+        self.fields.push(Field::new(name, element.field_type(len), source_type));
+        let layout = &mut self.layout;
+        let padding = std::mem::take(&mut layout.tail);
+        layout.pass(padding);
+        layout.min_size = layout.min_size.saturating_add(padding);
+        let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        let offset = layout.size().map(index);
+        layout.take(Slot { padding: index(padding), offset, element, len });
+    }
+
+    /// The unit of the field that was added last.
+    pub fn unit(&mut self, unit: impl Into<String>) {
+        if let Some(field) = self.fields.last_mut() {
+            field.unit = Some(unit.into());
+        }
+    }
+
+    /// The fields so far, with their places.
+    pub fn slots(&self) -> &[Slot] {
+        &self.layout.slots
+    }
+
+    /// The number of a field by its name.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.fields.iter().position(|field| *field.name == *name)
+    }
+
+    /// The layout.
+    pub fn finish(self) -> Layout {
+        let Self { fields, mut layout } = self;
+        layout.schema = Arc::new(Schema { name: layout.schema.name.clone(), fields });
+        layout
+    }
+}
