@@ -113,7 +113,7 @@
 //! Lowest first; each is usable without those above it:
 //!
 //! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
-//! - `frame`, `plausible`, `shapes`, `old` (private): one walk over the records of sound and damaged bags.
+//! - `scan`, `validate`, `shapes`, `old` (private): one walk over the records of sound and damaged bags.
 //! - [`msg`]: message definitions, their sums, and the layouts that they describe; it knows no bag.
 //! - [`BagReader`]: random access to a bag in memory or in a mapped file; [`BagStream`]: one pass over a
 //!   pipe, in bounded memory. Both hand out [`Record`]s.
@@ -127,28 +127,26 @@ mod columns;
 mod console;
 mod definitions;
 pub mod diagnostics;
+mod edit;
 mod error;
-mod frame;
 mod index;
 pub mod msg;
 mod named;
 mod notes;
 mod old;
 mod options;
-mod output;
-mod plausible;
 mod reader;
-pub mod recover;
-mod reshape;
+mod scan;
 mod sections;
 mod shapes;
+mod state;
 mod stream;
-mod summary;
 mod tables;
 pub mod unpack;
 #[cfg(feature = "compressed")]
 mod unpacker;
 mod usage;
+mod validate;
 mod version;
 pub mod wire;
 pub mod writer;
@@ -161,6 +159,7 @@ use rovelog_core::{Align, Bytes, FormatInfo, Merged, Records, Result, Sliced, To
 #[cfg(feature = "arrow")]
 pub use columns::ColumnBatches;
 pub use definitions::{Definition, Source};
+pub use edit::{LostMessage, Part};
 pub use error::BagError;
 pub use options::BagOptions;
 pub use reader::{BagReader, Publisher};
@@ -195,7 +194,7 @@ impl Format for Rosbag {
     }
 
     fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> Result<Merged> {
-        Ok(reshape::merge(logs, align, out)?)
+        Ok(edit::merge(logs, align, out)?)
     }
 }
 
@@ -246,10 +245,10 @@ impl LogReader for BagReader {
     }
 
     fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> Result<Recovery> {
-        Ok(recover::recover(self, out)?)
+        Ok(edit::recover(self, out)?)
     }
 
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced> {
-        Ok(reshape::slice(self, select, out)?)
+        Ok(edit::slice(self, select, out)?)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use rovelog_core::window::Window;
 
-use crate::plausible::{Probe, Search, Sound, probe};
+use crate::validate::{Probe, Search, Sound, probe};
 use crate::wire::{Data, Header, IndexEntry};
 
 /// The first entry of a topic: its place and the stamp of the message that it means.

@@ -6,8 +6,8 @@ use rovelog_core::text::count;
 
 use crate::definitions::Source;
 use crate::diagnostics as rules;
-use crate::frame::Walk;
 use crate::msg::SumMatch;
+use crate::scan::Walk;
 use crate::sections::{IndexState, Section};
 use crate::tables::{Tables, text_of};
 

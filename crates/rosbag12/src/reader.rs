@@ -9,9 +9,9 @@ use rovelog_core::window::Window;
 use rovelog_core::{Bytes, LogInfo, Record, Select, Timestamp, Topic};
 
 use crate::error::BagError;
-use crate::frame::{Step, Walk};
 use crate::index::{Cursor, Index, Message, Record as Met, payload};
 use crate::options::BagOptions;
+use crate::scan::{Step, Walk};
 use crate::sections::{Differences, Section, differences};
 use crate::shapes::Head;
 use crate::tables::{Connection, Tables, text_of};
@@ -62,7 +62,7 @@ impl BagReader {
         }
         let mut index = Index::default();
         let window = Window::whole(&bytes);
-        let take = |index: &mut Index, met: crate::frame::Met, tables: &mut Tables| {
+        let take = |index: &mut Index, met: crate::scan::Met, tables: &mut Tables| {
             let stats = &mut tables.connections[met.connection as usize].stats;
             index.message(met.at, met.connection, met.time, stats);
         };

@@ -6,8 +6,8 @@ use rovelog_core::window::Source;
 use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, Record, Timestamp, Topic};
 
 use crate::error::BagError;
-use crate::frame::{Met, Step, Walk};
 use crate::options::BagOptions;
+use crate::scan::{Met, Step, Walk};
 use crate::tables::Connection;
 use crate::unpack::{self, Packed, Unpacked};
 

@@ -4,8 +4,8 @@ use rovelog_core::LogReader as _;
 use rovelog_core::TopicId;
 use rovelog_core::usage::{Usage, UsageTally};
 
+use crate::edit::Part;
 use crate::reader::BagReader;
-use crate::recover::Part;
 use crate::wire::Header;
 
 pub(crate) fn usage(bag: &BagReader) -> Vec<Usage> {

@@ -2,7 +2,7 @@
 
 mod support;
 
-use rosbag12::recover::Part;
+use rosbag12::Part;
 use rosbag12::{BagReader, IndexState};
 use rovelog_core::{LogReader, RecoverOptions, Recovery};
 use support::{LOGS, open, readable};

@@ -14,10 +14,10 @@ use rovelog_core::scan::{Scan as _, Window};
 use rovelog_core::{LogReader, Select, TopicId};
 
 use crate::error::UlogError;
-use crate::frame::{MetRow, Step, Walk};
 use crate::gather::{Gathering, plan};
 use crate::index::Cursor;
 use crate::reader::UlogReader;
+use crate::scan::{MetRow, Step, Walk};
 use crate::stream::UlogStream;
 
 /// Rows from which a batch is handed out.

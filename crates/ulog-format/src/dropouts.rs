@@ -5,8 +5,8 @@
 
 use rovelog_core::{LogReader, Timestamp, TopicId};
 
-use crate::frame::MetRow;
 use crate::reader::UlogReader;
+use crate::scan::MetRow;
 use crate::wire::{self, Message, kind};
 
 /// A stretch of time from which messages are missing, as the logger itself reports it.

@@ -13,8 +13,8 @@ use rovelog_core::{Select, Topic, TopicId};
 
 use crate::definitions::Definitions;
 use crate::error::ID;
-use crate::frame::{MetRow, ROW_AT};
 use crate::layout::{Layout, TimeWidth};
+use crate::scan::{MetRow, ROW_AT};
 
 /// Rows of a topic that are noted at most before they are copied.
 const NOTED: usize = 1024;

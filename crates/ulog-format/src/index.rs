@@ -8,7 +8,7 @@ use zerocopy::FromBytes as _;
 
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
-use crate::frame::{AHEAD, MetRow, plain_row, plain_time};
+use crate::scan::{AHEAD, MetRow, plain_row, plain_time};
 use crate::stats::Stats;
 use crate::wire::{DataHead, Dropout, FLAG_BITS_AT, HEADER_LEN, Message, MessageHeader, kind};
 

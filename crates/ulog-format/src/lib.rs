@@ -112,7 +112,7 @@
 //! Lowest first; each is usable without those above it:
 //!
 //! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
-//! - `frame` and `plausible` (private): one walk over the messages of sound and damaged logs.
+//! - `scan` and `validate` (private): one walk over the messages of sound and damaged logs.
 //! - [`rovelog_core::layout`]: where the fields of a definition lie in a row, and what is made of them.
 //! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass over
 //!   a pipe, in bounded memory. Both hand out [`Record`]s, and [`Row`] for their fields.
@@ -130,27 +130,26 @@ mod columns;
 mod definitions;
 pub mod diagnostics;
 mod dropouts;
+mod edit;
 mod error;
-mod frame;
 #[cfg(feature = "arrow")]
 mod gather;
 mod index;
 mod layout;
 mod parameters;
 mod parts;
-mod plausible;
 pub mod px4;
 mod reader;
-mod recover;
-mod reshape;
 mod row;
+mod scan;
 mod schema;
+mod state;
 mod stats;
 mod stream;
-mod summary;
 pub mod typed;
 mod usage;
 mod utc;
+mod validate;
 pub mod wire;
 mod writer;
 
@@ -210,7 +209,7 @@ impl Format for Ulog {
     }
 
     fn merge(logs: &[&UlogReader], align: Align, out: &mut dyn Write) -> Result<Merged> {
-        Ok(reshape::merge(logs, align, out)?)
+        Ok(edit::merge(logs, align, out)?)
     }
 }
 
@@ -262,11 +261,11 @@ impl LogReader for UlogReader {
     }
 
     fn recover(&self, out: &mut dyn Write, options: &RecoverOptions) -> Result<Recovery> {
-        Ok(recover::recover(self, out, options)?)
+        Ok(edit::recover(self, out, options)?)
     }
 
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced> {
-        Ok(reshape::slice(self, select, out)?)
+        Ok(edit::slice(self, select, out)?)
     }
 }
 

@@ -13,11 +13,11 @@ use rovelog_core::{
 use crate::definitions::{Definitions, RowShape};
 use crate::diagnostics as rules;
 use crate::error::UlogError;
-use crate::frame::{Step, Walk};
 use crate::index::{Cursor, Era, Index, Met, message_at, row_bytes};
 use crate::parameters::{Parameters, Section, infos, multi_infos};
 use crate::row::Row;
-use crate::summary::Summary;
+use crate::scan::{Step, Walk};
+use crate::state::Summary;
 use crate::wire::{self, FileHeader, FlagBits, Message, MessageHeader, kind, level_number};
 
 /// A ULog, opened. What stands behind its header is walked over once, when something of it is first asked

@@ -11,12 +11,12 @@ use rovelog_core::{LogInfo, ReadOptions, Record};
 use crate::definitions::{Definitions, RowShape};
 use crate::error::UlogError;
 #[cfg(feature = "arrow")]
-use crate::frame::MetRow;
-use crate::frame::{ROW_AT, Step, Walk};
-#[cfg(feature = "arrow")]
 use crate::gather::Gathering;
 use crate::reader::sound_message;
-use crate::summary::Summary;
+#[cfg(feature = "arrow")]
+use crate::scan::MetRow;
+use crate::scan::{ROW_AT, Step, Walk};
+use crate::state::Summary;
 use crate::wire::Message;
 
 /// A ULog that comes from a pipe.

@@ -1,6 +1,7 @@
 //! Single fields of a record, read in place.
 
-use super::{Element, Layout, Len};
+use super::scalar::{Number, scalar_value};
+use super::types::{Element, Layout, Len};
 use crate::text::up_to_nul;
 use crate::{Scalar, Value};
 

@@ -3,8 +3,6 @@
 //! [`UlogReader`] already finds every sound message of a damaged log. [`recover`] writes them out as a log
 //! that any reader can take, and accounts for every byte that it leaves out.
 
-mod stretches;
-
 use std::collections::{BTreeMap, HashSet};
 use std::io::{Read, Write};
 use std::ops::Range;

@@ -2,7 +2,7 @@
 //! **passable**). A log made of logs may lack what followed there, so a synchronization message stands in for it.
 //! A sound log has all that is needed, and gets none.
 
-use crate::plausible::CHAIN;
+use crate::validate::CHAIN;
 use crate::wire::{Message, MultiInfo};
 
 /// Follows the messages of a log that is being written.

@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use rovelog_core::{Detail, LogReader, Recovery, Value, ranges};
 
+use super::output::Output;
 use crate::diagnostics as rules;
 use crate::error::BagError;
-use crate::output::Output;
 use crate::reader::BagReader;
 use crate::sections::IndexState;
 use crate::tables::{nanos, text_of};

@@ -7,9 +7,9 @@ use std::io::Write;
 
 use rovelog_core::{Align, Clock, LogReader, Merged, Select, Sliced};
 
+use super::output::Output;
 use crate::error::BagError;
 use crate::index::Record;
-use crate::output::Output;
 use crate::reader::BagReader;
 use crate::wire::{Header, known_op};
 

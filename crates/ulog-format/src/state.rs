@@ -7,10 +7,10 @@ use rovelog_core::{Detail, LogInfo, Timestamp, UtcOffset, Value};
 
 use crate::definitions::{Definitions, RowShape};
 use crate::diagnostics as rules;
-use crate::frame::Walk;
 use crate::index::Era;
 use crate::px4::words;
 use crate::row::info_value;
+use crate::scan::Walk;
 use crate::stats::Stats;
 use crate::utc::{self, GpsClock};
 use crate::wire::{self, HEADER_LEN, Info, Message, kind, level_number};

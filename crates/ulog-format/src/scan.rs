@@ -17,8 +17,8 @@ use crate::clock::{LogClock, MAX_MICROS, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
 use crate::diagnostics as rules;
 use crate::error::UlogError;
-use crate::plausible::{Judge, Scan, Verdict};
 use crate::schema::Key;
+use crate::validate::{Judge, Scan, Verdict};
 use crate::wire::{
     DataHead, DefaultParameter, FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, HEADER_SIZE, LoggedString,
     MAGIC, Message, MessageHeader, MultiInfo, RowHead, Subscription, TaggedString, kind, number,

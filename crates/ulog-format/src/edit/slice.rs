@@ -1,10 +1,10 @@
-//! Cutting logs by time and by topic, without touching the bytes of what is kept; and merging them.
+//! Cutting logs by time and by topic, without touching the bytes of what is kept.
 //!
 //! ```
 //! use rovelog_core::{LogReader, ReadOptions, Select};
 //! # use rovelog_core::Value;
 //! # use ulog_format::{FormatBuilder, UlogWriter};
-//! use ulog_format::{UlogReader, reshape};
+//! use ulog_format::UlogReader;
 //!
 //! # let mut log = UlogWriter::new(Vec::new(), 1_000_000)?;
 //! # log.define(&FormatBuilder::new("attitude").field::<u64>("timestamp"))?;
@@ -14,15 +14,11 @@
 //! let log = UlogReader::new(bytes.into(), &ReadOptions::default())?;
 //! let select = Select::topic("attitude").between(Some(1_200_000_000), Some(1_500_000_000));
 //! let mut cut = Vec::new();
-//! let report = reshape::slice(&log, &select, &mut cut)?;
+//! let report = log.slice(&select, &mut cut)?;
 //! assert_eq!(report.records, 3);
 //! # assert_eq!(UlogReader::new(cut.into(), &ReadOptions::default())?.info().records, 3);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-
-mod merge;
-mod topics;
-mod trust;
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -32,7 +28,7 @@ use rovelog_core::wire::U64Le;
 use rovelog_core::{Detail, LogReader, Select, Sliced, Value};
 use zerocopy::IntoBytes;
 
-use self::trust::Trust;
+use super::trust::Trust;
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::RowShape;
 use crate::error::UlogError;
@@ -44,8 +40,6 @@ use crate::wire::{
     TaggedString, kind,
 };
 use crate::writer::encoded;
-
-pub(crate) use merge::merge;
 
 /// What a slice holds, as it is counted.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use rovelog_core::{DataSpan, Detail, LogInfo, State, Timestamp, Value};
 
 use crate::definitions::Source;
 use crate::diagnostics as rules;
-use crate::frame::Walk;
+use crate::scan::Walk;
 use crate::sections::{IndexState, Section};
 use crate::tables::{Connection, text_of};
 use crate::version::Version;

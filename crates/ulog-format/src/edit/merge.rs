@@ -14,11 +14,11 @@ use super::trust::Trust;
 use crate::clock::LogClock;
 use crate::definitions::RowShape;
 use crate::error::UlogError;
-use crate::frame::MetRow;
 use crate::index::{Cursor, Met};
 use crate::layout::{Layout, TimeWidth};
 use crate::parameters::Section;
 use crate::reader::UlogReader;
+use crate::scan::MetRow;
 use crate::schema::FormatText;
 use crate::wire::{
     self, DataHead, DefaultParameter, FileHeader, FlagBits, FlagBitsMessage, Info, LoggedString, MAGIC,

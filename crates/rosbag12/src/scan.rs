@@ -14,10 +14,10 @@ use crate::error::BagError;
 use crate::named::Named;
 use crate::old::{self, OldProbe, OldRecord, TableTopic};
 use crate::options::BagOptions;
-use crate::plausible::{Probe, Search, Sound, crossing, follows, probe};
 use crate::sections::{MAX_SECTIONS, Section};
 use crate::shapes::{Head, Matched};
 use crate::tables::{Tables, Tally, fit, text_of};
+use crate::validate::{Probe, Search, Sound, crossing, follows, probe};
 use crate::version::{self, Version, VersionLine};
 use crate::wire::{BAG_HEADER_SIZE, Data, Definition, Header, IndexEntry};
 

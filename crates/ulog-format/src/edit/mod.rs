@@ -1,0 +1,12 @@
+//! Logs made of logs: recovering what a damaged one still holds, a part of one, several as one.
+
+mod merge;
+mod recover;
+mod slice;
+mod stretches;
+mod topics;
+mod trust;
+
+pub(crate) use merge::merge;
+pub(crate) use recover::recover;
+pub(crate) use slice::slice;
