@@ -2,7 +2,7 @@
 //!
 //! A ULog has no checksums, so all there is to go by is whether bytes make sense. The rules are those of
 //! section 5 of docs/formats/ulog.md: **fits**, **unjudgeable**, **chain** and **scan**. Nothing here
-//! changes anything; `scan`(crate::frame) walks by these answers.
+//! changes anything; [`scan`](crate::scan) walks by these answers.
 
 use std::cell::Cell;
 
