@@ -6,7 +6,7 @@
 
 use std::io::Read;
 
-use rovelog_core::window::Source;
+use rovelog_core::scan::Source;
 use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Topic};
 use zerocopy::FromBytes;
 

@@ -6,7 +6,7 @@ use rovelog_core::text::{count, up_to_nul};
 use std::ops::Range;
 
 use rovelog_core::Rule;
-use rovelog_core::window::NeedMore;
+use rovelog_core::scan::NeedMore;
 use zerocopy::FromBytes;
 
 use crate::clock;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use rovelog_core::window::Window;
+use rovelog_core::scan::Window;
 
 use crate::validate::{Probe, Search, Sound, probe};
 use crate::wire::{Data, Header, IndexEntry};

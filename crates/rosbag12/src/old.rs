@@ -1,6 +1,6 @@
 //! Bags of before V1.2: lines of text in front of each message, and no definitions (section 4).
 
-use rovelog_core::window::{NeedMore, Window};
+use rovelog_core::scan::{NeedMore, Window};
 
 use crate::version::Version;
 use crate::wire::OldStamp;

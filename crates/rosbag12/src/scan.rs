@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rovelog_core::layout::Fit;
-use rovelog_core::window::{NeedMore, Window};
+use rovelog_core::scan::{NeedMore, Window};
 use rovelog_core::{Clock, DataSpan, Diagnostics, Rule, text};
 
 use crate::diagnostics as rules;

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufReader, Chain, Cursor, Read};
 
-use rovelog_core::window::Source;
+use rovelog_core::scan::Source;
 use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, Record, Timestamp, Topic};
 
 use crate::error::BagError;

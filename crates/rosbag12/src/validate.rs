@@ -1,7 +1,7 @@
 //! What stands at a place of a V1.2 bag, and where sound records begin again after damage (section 5).
 
 use memchr::memmem;
-use rovelog_core::window::{NeedMore, Window};
+use rovelog_core::scan::{NeedMore, Window};
 use rovelog_core::wire::U32Le;
 use zerocopy::FromBytes;
 

@@ -1,6 +1,6 @@
 //! The version line: `#ROSRECORD V1.2` and what else there was.
 
-use rovelog_core::window::{NeedMore, Window};
+use rovelog_core::scan::{NeedMore, Window};
 
 use crate::error::BagError;
 

@@ -17,6 +17,7 @@ pub mod diagnostic;
 pub mod error;
 pub mod info;
 pub mod layout;
+#[doc(hidden)]
 pub mod limits;
 #[doc(hidden)]
 pub mod order;
@@ -40,14 +41,13 @@ pub mod splice;
 #[doc(hidden)]
 pub mod text;
 pub mod time;
+#[doc(hidden)]
 pub mod topic;
 #[doc(hidden)]
 pub mod usage;
 pub mod value;
-pub mod wire;
-
 #[doc(hidden)]
-pub use scan as window;
+pub mod wire;
 
 pub use bytes::Bytes;
 pub use diagnostic::{Diagnostic, Diagnostics, Ledger, Rule, Severity};
@@ -65,6 +65,6 @@ pub use schema::{Field, FieldType, Scalar, Schema};
 pub use select::Select;
 pub use span::{DataSpan, Outside};
 pub use time::{Clock, Timestamp, UtcOffset};
-pub use topic::{Topic, TopicId};
+pub use topic::{Interval, Topic, TopicId};
 pub use usage::Usage;
 pub use value::Value;

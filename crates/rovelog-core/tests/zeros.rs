@@ -1,6 +1,6 @@
 //! Runs of zeros, which a search for sound bytes leaves out at once.
 
-use rovelog_core::window::Window;
+use rovelog_core::scan::Window;
 
 #[test]
 fn a_run_of_zeros_ends_at_the_first_other_byte() {

@@ -116,7 +116,7 @@ pub use watch::Watch;
 
 pub use rovelog_core as core;
 pub use rovelog_core::{
-    Align, Bytes, Clock, Decode, Detail, Diagnostic, Diagnostics, Error, ErrorKind, Field, FieldType, Format,
+    Align, Bytes, Clock, Detail, Diagnostic, Diagnostics, Error, ErrorKind, Field, FieldType, Format,
     FormatInfo, Ledger, Limits, LogInfo, LogReader, LogStream, Merged, ReadOptions, Record, Records,
     RecoverOptions, Recovery, Result, Rule, Scalar, Schema, Select, Severity, Sliced, State, Stretch, Text,
     Timestamp, Topic, TopicId, TopicRef, Usage, UtcOffset, Value,

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::ops::Range;
 
+use rovelog_core::scan::Window;
 use rovelog_core::time::Seconds;
-use rovelog_core::window::Window;
 use rovelog_core::{Align, Detail, LogReader, Merged, Recovery, Select, Sliced, Value, ranges};
 
 use crate::error::VelError;

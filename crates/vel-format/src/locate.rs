@@ -1,7 +1,7 @@
 //! Where the messages of a log begin: behind the index, where the index says, or where they are found.
 //! Sections 3 and 5 of docs/formats/vel.md.
 
-use rovelog_core::window::{NeedMore, Window};
+use rovelog_core::scan::{NeedMore, Window};
 use rovelog_core::wire::I64Le;
 use zerocopy::FromBytes as _;
 

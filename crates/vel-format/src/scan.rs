@@ -7,7 +7,7 @@ use rovelog_core::text::count;
 use std::sync::Arc;
 
 use rovelog_core::layout::Fit;
-use rovelog_core::window::{NeedMore, Window};
+use rovelog_core::scan::{NeedMore, Window};
 use rovelog_core::{Diagnostics, Limits, Rule};
 use zerocopy::FromBytes as _;
 

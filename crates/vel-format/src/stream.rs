@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use rovelog_core::window::Source;
+use rovelog_core::scan::Source;
 use rovelog_core::{
     Clock, Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Timestamp, Topic,
 };

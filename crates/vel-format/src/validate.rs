@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use rovelog_core::layout::Fit;
-use rovelog_core::window::{NeedMore, Window};
+use rovelog_core::scan::{NeedMore, Window};
 
 use crate::declared::Types;
 use crate::message::SizeRule;

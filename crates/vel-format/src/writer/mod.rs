@@ -9,7 +9,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 
 use binrw::BinWrite as _;
 use rovelog_core::output::FailFast;
-use rovelog_core::window::Window;
+use rovelog_core::scan::Window;
 use rovelog_core::wire::{F64Le, I32Le, I64Le, U16Le, U32Le};
 use zerocopy::IntoBytes;
 
