@@ -1,12 +1,14 @@
 //! What a file is, by its first bytes: our formats, and those a user may have taken for one.
 
-use rovelog_core::text::count;
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use rovelog_core::reader::Probe;
+use rovelog_core::text::count;
 use rovelog_core::{Error, ErrorKind, FormatInfo, Result};
 
 use crate::FORMATS;
+use crate::formats::OURS;
 
 /// What the first bytes of a file say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +29,7 @@ pub enum Detection {
 }
 
 /// A row of the table of things that are not built in.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sign {
     /// What it is, with its article: `a zip archive`.
     pub what: &'static str,
@@ -57,17 +59,19 @@ const DECRYPT: &str = "decrypt it first with the private key of the vehicle's ow
      Tools/log_encryption/decrypt_logs.py, in older releases Tools/decrypt_ulog.py)";
 const PCAP: &str = "this tool reads no packet captures; Wireshark does";
 
-/// First match wins; the built-in formats were asked before.
-static SIGNS: &[Sign] = &[
-    ours("ulog", "a PX4 ULog", &[b"ULog\x01\x12\x35"]),
-    ours("rld", "a RocketLogger log (RLD)", &[b"%RLD", b"BLR%"]),
+/// Formats, then files of others. First match wins; the built-in formats were asked before.
+static SIGNS: LazyLock<Vec<Sign>> = LazyLock::new(|| {
+    let ours = OURS.iter().map(|(format, what, magics)| ours(format, what, magics));
+    ours.chain(OTHERS.iter().copied()).collect()
+});
+
+/// What is known of files of others.
+static OTHERS: &[Sign] = &[
     foreign(
         "a ROS bag V2.0",
         "this tool is for the older bags up to V1.2; convert it: mcap convert FILE out.mcap",
         &[b"#ROSBAG V2."],
     ),
-    ours("rosbag", "a ROS bag of before 2010", &[b"#ROSRECORD V1.", b"#ROSLOG V1.", b"#ROSBAG V1."]),
-    ours("vel", "a VEL log", &[b"\xa4VEL"]),
     foreign("an encrypted ULog", DECRYPT, &[b"ULogEnc"]),
     foreign("the key file of an encrypted ULog", DECRYPT, &[b"ULogKey"]),
     foreign("an MCAP file", "look into it with: mcap info FILE", &[b"\x89MCAP0\r\n"]),

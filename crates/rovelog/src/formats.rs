@@ -7,8 +7,16 @@ use rovelog_core::{
     Align, Bytes, Error, ErrorKind, Format, FormatInfo, LogReader, LogStream, Merged, ReadOptions, Result,
 };
 
-/// One line per format: the cargo feature, the variant of [`AnyLog`], the crate and its [`Format`].
-macro_rules! formats { ($($feature:literal $variant:ident => $krate:ident :: $format:ident),* $(,)?) => {
+/// One line per format: the cargo feature, the variant of [`AnyLog`], the crate and its [`Format`]; what a log of it is
+/// called where the format is not built in, and how it begins.
+macro_rules! formats {
+    ($($feature:literal $variant:ident => $krate:ident :: $format:ident, $what:literal $magics:expr;)*) => {
+    #[cfg(not(any($(feature = $feature),*)))]
+    compile_error!(concat!("enable at least one format feature:", $(" ", $feature),*));
+
+    /// Of all formats the id, what a log is called and how it begins, for builds without some of them.
+    pub(crate) static OURS: &[(&str, &str, &[&[u8]])] = &[$( ($feature, $what, $magics) ),*];
+
     $( #[cfg(feature = $feature)] pub use $krate; )*
 
     /// A log of any format that is built in. Derefs to [`LogReader`], what all formats share;
@@ -107,14 +115,25 @@ macro_rules! formats { ($($feature:literal $variant:ident => $krate:ident :: $fo
         fn a_feature_is_named_like_its_format() {
             $( #[cfg(feature = $feature)] assert_eq!(super::$krate::$format::INFO.id, $feature); )*
         }
+
+        /// The list says of each format what the format says of itself.
+        #[test]
+        fn a_format_begins_as_its_line_says() {
+            $( #[cfg(feature = $feature)] {
+                let magics: &[&[u8]] = $magics;
+                let of_format = super::$krate::$format::INFO.signatures.iter().map(|signature| signature.0);
+                assert!(of_format.eq(magics.iter().copied()), "{}", $feature);
+            } )*
+        }
     }
 } }
 
 formats! {
-    "ulog" Ulog => ulog_format::Ulog,
-    "rld" Rld => rld_format::Rld,
-    "vel" Vel => vel_format::Vel,
+    "ulog" Ulog => ulog_format::Ulog, "a PX4 ULog" &[b"ULog\x01\x12\x35"];
+    "rld" Rld => rld_format::Rld, "a RocketLogger log (RLD)" &[b"%RLD", b"BLR%"];
+    "vel" Vel => vel_format::Vel, "a VEL log" &[b"\xa4VEL"];
     "rosbag" Rosbag => rosbag12::Rosbag,
+        "a ROS bag of before 2010" &[b"#ROSRECORD V1.", b"#ROSLOG V1.", b"#ROSBAG V1."];
 }
 
 fn mixed(first: &str, other: &str) -> Error {

@@ -97,9 +97,6 @@
 //! - `vel` (default): mixed-sensor logs of Koblenz.
 //! - `pixels` (default): their images as pixels; brings decoders of JPEG and PNG.
 
-#[cfg(not(any(feature = "ulog", feature = "rld", feature = "rosbag", feature = "vel")))]
-compile_error!("enable at least one format feature: ulog, rld, rosbag, vel");
-
 mod detect;
 mod formats;
 #[cfg(feature = "mmap")]

@@ -75,7 +75,7 @@ impl VelReader {
     ///
     /// # Errors
     /// Where the bytes are no VEL log or end inside its header, and where `options.declarations` cannot be
-    /// read. Damage is no error: it is in [`diagnostics`](LogReader::diagnostics).
+    /// read. Damage is no error: it is in [`diagnostics`](rovelog_core::LogReader::diagnostics).
     pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, VelError> {
         Self::with(bytes, options, false)
     }

@@ -1,4 +1,4 @@
-//! Records as Arrow columns, by their [`Layout`].
+//! Records as Arrow columns, by their [`Layout`](crate::layout::Layout).
 //!
 //! [`Gathered`] columns are for records of one size: they are copied column by column. [`Appended`] columns are for records
 //! of any size, which come one by one. Both have the same schema for the same layout.

@@ -142,7 +142,7 @@ impl PositionFields {
         })
     }
 
-    /// The position in a row of the topic, where its `fix_type` is at least `min_fix`; below [`MIN_FIX`]
+    /// The position in a row of the topic, where its `fix_type` is at least `min_fix`; below 2 (2D)
     /// there is none to give.
     ///
     /// # Errors

@@ -132,7 +132,7 @@ impl FormatBuilder {
     }
 }
 
-/// A subscribed topic of one [`UlogWriter`].
+/// A subscribed topic of one [`UlogWriter`](crate::UlogWriter).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TopicHandle {
     pub(super) msg_id: u16,
@@ -176,7 +176,7 @@ impl RowBuffer {
         self.bytes.fill(0);
     }
 
-    /// Finds a field by its flat name, as [`Layout::place`] does; valid for all rows of the topic.
+    /// Finds a field by its flat name, as [`Layout::place`](rovelog_core::layout::Layout::place) does; valid for all rows of the topic.
     ///
     /// # Errors
     /// Where there is no such field.
