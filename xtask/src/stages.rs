@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::process::{self, blessing, run, shown};
 use crate::{corpus, oracle, package, tidy};
@@ -14,7 +15,7 @@ use crate::{corpus, oracle, package, tidy};
 /// A name, and what runs.
 type Stage = (&'static str, fn() -> Result<()>);
 
-/// Tests come last, so that their own summary and what they skip are the last things printed.
+/// Tests come last, so that their own result lines are the last things printed.
 const STAGES: &[Stage] = &[
     ("format", || cargo(&["fmt", "--all", "--", "--check"])),
     ("tidy", tidy::check),
@@ -60,9 +61,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     // Tests say when they skip, but a runner hides what a passing test prints.
     let list = oracle::target().join("skipped-tests.txt");
     let _ = fs::remove_file(&list);
-    let result = tests(&list);
-    print_skipped(&fs::read_to_string(&list).unwrap_or_default());
-    result.context("stage `tests` failed")
+    tests(&list).context("stage `tests` failed")
 }
 
 /// Prints the tests that were skipped, by what they lack: lines of a reason, a tab and a test.
@@ -127,12 +126,28 @@ fn tests(skipped: &Path) -> Result<()> {
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success());
-    let mut tests = if nextest {
-        cargo_command(&["nextest", "run", "--workspace", "--no-fail-fast"])
-    } else {
-        cargo_command(&["test", "--workspace", "--all-targets"])
-    };
-    run(tests.env("ROVELOG_SKIPPED", skipped))
+    if !nextest {
+        return cargo(&["test", "--workspace", "--all-targets"]);
+    }
+    let mut tests = cargo_command(&["nextest", "run", "--workspace", "--no-fail-fast"]);
+    let mut runner = tests.env("ROVELOG_SKIPPED", skipped).stderr(Stdio::piped()).spawn()?;
+    // The runner's own result lines come last: they wait until those that it hides are printed.
+    let mut result = Vec::new();
+    let lines = runner.stderr.take().context("the runner's output is piped")?;
+    for line in BufReader::new(lines).lines() {
+        let line = line?;
+        if !result.is_empty() || line.trim_start().starts_with("Summary [") {
+            result.push(line);
+        } else {
+            eprintln!("{line}");
+        }
+    }
+    let status = runner.wait()?;
+    print_skipped(&fs::read_to_string(skipped).unwrap_or_default());
+    for line in &result {
+        eprintln!("{line}");
+    }
+    if status.success() { Ok(()) } else { bail!("`{tests:?}` ended with {status}") }
 }
 
 fn cargo(args: &[&str]) -> Result<()> {
