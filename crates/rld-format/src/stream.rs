@@ -89,14 +89,11 @@ impl<R: Read> RldStream<R> {
     /// # Errors
     /// Where the input cannot be read, is no RLD file, ends inside its header, or is of an unknown version.
     pub fn new(input: R, options: &ReadOptions) -> Result<Self, RldError> {
-        let mut source = Source::new(input);
-        let judged = loop {
-            let head = source.window();
-            match judge(head.data, head.eof.then_some(head.end()))? {
-                Ok(judged) => break judged,
-                Err(need) => source.fill(0, need.0)?,
-            }
-        };
+        let (source, judged) =
+            Source::start(input, |head| match judge(head.data, head.eof.then_some(head.end())) {
+                Ok(judged) => judged.map(Ok),
+                Err(error) => Ok(Err(error)),
+            })?;
         let mut diagnostics = Diagnostics::new(&options.limits);
         for (rule, range, text) in &judged.notes {
             diagnostics.push(rule, range.clone(), || text.clone());

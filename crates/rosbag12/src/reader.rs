@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use rovelog_core::layout::Layout;
 use rovelog_core::order::{self, Blocks, Place};
-use rovelog_core::scan::Window;
+use rovelog_core::scan::{Scan as _, Window};
 use rovelog_core::{Bytes, LogInfo, Record, Select, Timestamp, Topic};
 
 use crate::error::BagError;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rovelog_core::layout::Fit;
-use rovelog_core::scan::{NeedMore, Window};
+use rovelog_core::scan::{NeedMore, Scan, Window};
 use rovelog_core::{Clock, DataSpan, Diagnostics, Rule, text};
 
 use crate::diagnostics as rules;
@@ -95,6 +95,55 @@ pub(crate) struct Walk {
     finished: bool,
 }
 
+impl Scan for Walk {
+    type Step = Step;
+
+    // Every byte of the file is part of exactly one step.
+    fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
+        if self.gap.is_some() {
+            return self.search(window);
+        }
+        if !self.begun
+            && let Some(step) = self.begin(window)?
+        {
+            return Ok(step);
+        }
+        if let Some(step) = self.plain_step(window) {
+            return Ok(step);
+        }
+        let at = self.at;
+        if window.eof && at >= window.end() {
+            self.finish(at);
+            return Ok(Step::End);
+        }
+        if self.version != Version::V1_2 {
+            return self.old_step(window);
+        }
+        if let Some(line) = version::at(window, at)? {
+            return Ok(self.begin_section(at, line.len));
+        }
+        if let Some(step) = self.raw_padding(window)? {
+            return Ok(step);
+        }
+        match probe(window, at)? {
+            Probe::Good(sound) => {
+                if !follows(window, sound.end)?
+                    && let Some(found) = self.swallowed(window, &sound)?
+                {
+                    return Ok(self.lose(at, found, &rules::GAP));
+                }
+                self.take(window, &sound)
+            }
+            Probe::Cut => self.begin_gap(window, None, true),
+            Probe::Bad(claimed) => self.begin_gap(window, claimed, false),
+        }
+    }
+
+    fn needed_from(&self) -> u64 {
+        self.gap.map_or(self.at, |gap| gap.search.next)
+    }
+}
+
 impl Walk {
     /// How much of the file [`start`](Self::start) must see, if the file has that much.
     pub(crate) const START: usize = version::LINE_MAX;
@@ -138,11 +187,6 @@ impl Walk {
                 .push(&rules::VERSION_LINE_CRLF, 0..len, || "the version line ends in CR LF".to_owned());
         }
         Ok(walk)
-    }
-
-    /// Bytes before this offset are not needed any more.
-    pub(crate) fn needed_from(&self) -> u64 {
-        self.gap.map_or(self.at, |gap| gap.search.next)
     }
 
     /// Hands messages to `sink` as long as each has a known header and the next one has too. What is left is
@@ -215,50 +259,6 @@ impl Walk {
         self.last_message = (at, end, number);
         self.at = end;
         Met { at, payload_at, end, connection: number, seq, time }
-    }
-
-    /// What comes next. Every byte of the file is part of exactly one step.
-    ///
-    /// # Errors
-    /// Where the window ends before that can be said; the walk has not moved then.
-    pub(crate) fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
-        if self.gap.is_some() {
-            return self.search(window);
-        }
-        if !self.begun
-            && let Some(step) = self.begin(window)?
-        {
-            return Ok(step);
-        }
-        if let Some(step) = self.plain_step(window) {
-            return Ok(step);
-        }
-        let at = self.at;
-        if window.eof && at >= window.end() {
-            self.finish(at);
-            return Ok(Step::End);
-        }
-        if self.version != Version::V1_2 {
-            return self.old_step(window);
-        }
-        if let Some(line) = version::at(window, at)? {
-            return Ok(self.begin_section(at, line.len));
-        }
-        if let Some(step) = self.raw_padding(window)? {
-            return Ok(step);
-        }
-        match probe(window, at)? {
-            Probe::Good(sound) => {
-                if !follows(window, sound.end)?
-                    && let Some(found) = self.swallowed(window, &sound)?
-                {
-                    return Ok(self.lose(at, found, &rules::GAP));
-                }
-                self.take(window, &sound)
-            }
-            Probe::Cut => self.begin_gap(window, None, true),
-            Probe::Bad(claimed) => self.begin_gap(window, claimed, false),
-        }
     }
 
     /// The version line, and the table of topics behind it; `None` where there is neither.

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufReader, Chain, Cursor, Read};
 
-use rovelog_core::scan::Source;
+use rovelog_core::scan::{Source, Stream};
 use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, Record, Timestamp, Topic};
 
 use crate::error::BagError;
@@ -34,11 +34,10 @@ impl<R: Read> Read for Input<R> {
 /// The buffer holds one chunk and what the walk still looks at: a record and the header behind it. It does
 /// not grow with the bag.
 pub struct BagStream<R> {
-    source: Source<Input<R>>,
+    stream: Stream<Input<R>, Walk>,
     packed: Option<Packed>,
     /// Bytes of one record that are taken into memory.
     limit: u64,
-    walk: Walk,
 }
 
 impl<R: Read> BagStream<R> {
@@ -66,50 +65,55 @@ impl<R: Read> BagStream<R> {
         if let Some(packed) = packed {
             unpack::note(packed, &mut walk.diagnostics);
         }
-        Ok(Self { source, packed, limit: options.streamed_record, walk })
-    }
-
-    /// Reads on until the window reaches `until`, if no record must be taken into memory for that which is too large.
-    fn fill(&mut self, until: u64) -> Result<(), BagError> {
-        let from = self.walk.needed_from();
-        let most = from.saturating_add(self.limit).saturating_add(1);
-        let read = self.source.fill(from, until.min(most));
-        let window = self.source.window();
-        read.map_err(|error| unpack::failed(self.packed, window.end(), error))?;
-        if window.eof || window.end() >= until {
-            return Ok(());
-        }
-        Err(BagError::RecordTooLarge { at: window.base, len: until - window.base, limit: self.limit })
+        Ok(Self { stream: Stream { source, scan: walk }, packed, limit: options.streamed_record })
     }
 
     /// The next message in file order; `None` at the end.
     fn next(&mut self) -> Result<Option<Met>, BagError> {
+        let (packed, limit) = (self.packed, self.limit);
         loop {
-            match self.walk.step(self.source.window()) {
-                Ok(Step::Message(met)) => return Ok(Some(met)),
-                Ok(Step::End) => {
+            match self.stream.step(|source, from, until| fill(source, from, until, packed, limit))? {
+                Step::Message(met) => return Ok(Some(met)),
+                Step::End => {
                     self.end();
                     return Ok(None);
                 }
-                Ok(_) => {}
-                Err(need) => self.fill(need.0)?,
+                _ => {}
             }
         }
     }
 
     /// Takes note of how compressed data end, once.
     fn end(&mut self) {
-        if let (Some(packed), Input::Unpacked(input)) = (self.packed, self.source.input()) {
-            let size = self.source.window().end();
-            unpack::note_ending(packed, input.ending(), size, &mut self.walk.diagnostics);
+        if let (Some(packed), Input::Unpacked(input)) = (self.packed, self.stream.source.input()) {
+            let size = self.stream.source.window().end();
+            unpack::note_ending(packed, input.ending(), size, &mut self.stream.scan.diagnostics);
             self.packed = None;
         }
     }
 
     /// The connections met so far; each has the same index as its topic.
     pub fn connections(&self) -> &[Connection] {
-        &self.walk.tables.connections
+        &self.stream.scan.tables.connections
     }
+}
+
+/// Reads on until the window reaches `until`, if no record must be taken into memory for that which is too large.
+fn fill<R: Read>(
+    source: &mut Source<Input<R>>,
+    from: u64,
+    until: u64,
+    packed: Option<Packed>,
+    limit: u64,
+) -> Result<(), BagError> {
+    let most = from.saturating_add(limit).saturating_add(1);
+    let read = source.fill(from, until.min(most));
+    let window = source.window();
+    read.map_err(|error| unpack::failed(packed, window.end(), error))?;
+    if window.eof || window.end() >= until {
+        return Ok(());
+    }
+    Err(BagError::RecordTooLarge { at: window.base, len: until - window.base, limit })
 }
 
 impl<R: Read + Send> LogStream for BagStream<R> {
@@ -120,24 +124,24 @@ impl<R: Read + Send> LogStream for BagStream<R> {
     fn next_record(&mut self) -> rovelog_core::Result<Option<Record<'_>>> {
         let Some(met) = self.next()? else { return Ok(None) };
         // A better definition may have come meanwhile.
-        self.walk.tables.resolve(met.connection);
-        self.walk.tables.publish(met.connection);
-        let tables = &self.walk.tables;
+        self.stream.scan.tables.resolve(met.connection);
+        self.stream.scan.tables.publish(met.connection);
+        let tables = &self.stream.scan.tables;
         let topic = &tables.topics[met.connection as usize];
-        let payload = self.source.bytes(met.payload_at, met.end);
+        let payload = self.stream.source.bytes(met.payload_at, met.end);
         let time = Timestamp::new(met.time, tables.clock);
         Ok(Some(Record::new(topic, Some(time), met.at, met.seq, payload, tables)))
     }
 
     fn topics(&self) -> &[Topic] {
-        &self.walk.tables.topics
+        &self.stream.scan.tables.topics
     }
 
     fn info(&self) -> LogInfo {
-        self.walk.info(self.source.window().end())
+        self.stream.scan.info(self.stream.source.window().end())
     }
 
     fn diagnostics(&self) -> &Diagnostics {
-        &self.walk.diagnostics
+        &self.stream.scan.diagnostics
     }
 }

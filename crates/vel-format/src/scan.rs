@@ -7,7 +7,7 @@ use rovelog_core::text::count;
 use std::sync::Arc;
 
 use rovelog_core::layout::Fit;
-use rovelog_core::scan::{NeedMore, Window};
+use rovelog_core::scan::{NeedMore, Scan, Window};
 use rovelog_core::{Diagnostics, Limits, Rule};
 use zerocopy::FromBytes as _;
 
@@ -94,66 +94,11 @@ pub(crate) struct Walk {
     done: bool,
 }
 
-impl Walk {
-    /// Finds the start of the log; `window` begins with the file.
-    pub(crate) fn start(window: Window<'_>, rules: &Rules) -> Result<Self, Begin> {
-        let start = locate(window, &rules.types, rules.salvage)?;
-        let mut walk = Self {
-            rule: start.evidence.rule,
-            diagnostics: Diagnostics::new(&rules.limits),
-            types: Arc::clone(&rules.types),
-            at: start.index_end,
-            seen: Seen::new(),
-            gap: None,
-            now: 0,
-            tail: None,
-            behind: None,
-            done: false,
-            start,
-        };
-        walk.note_start();
-        Ok(walk)
-    }
+impl Scan for Walk {
+    type Step = Step;
 
-    fn note_start(&mut self) {
-        let header = self.start.header;
-        if !self.start.magic {
-            self.diagnostics.push(&rules::BAD_MAGIC, 0..4, || {
-                format!("the file begins with {:02x?} instead of a4 56 45 4c", header.magic)
-            });
-        }
-        let (major, minor) = (header.major.get(), header.minor.get());
-        if (major, minor) != (1, 1) {
-            self.diagnostics.push(&rules::UNKNOWN_VERSION, 4..8, || {
-                format!("file version {major}.{minor} is read as version 1.1")
-            });
-        }
-        if self.rule == SizeRule::DataOnly && self.start.evidence.walked > 0 {
-            let (at, exact) = (self.start.first, self.start.evidence.exact);
-            self.diagnostics.push(&rules::DATA_ONLY_SIZES, at..at + 4, || {
-                format!(
-                    "sizes count the data alone: so the length fits the content of {}",
-                    count(exact, "message")
-                )
-            });
-        }
-    }
-
-    /// Bytes before this offset are not needed any more.
-    pub(crate) fn needed_from(&self) -> u64 {
-        let looked_for = self.gap.map(|gap| gap.next).or(self.tail.map(|tail| tail.next));
-        looked_for.unwrap_or(self.at)
-    }
-
-    fn judge<'w>(&'w self, window: Window<'w>) -> Judge<'w> {
-        Judge { window, rule: self.rule, types: &self.types, seen: &self.seen }
-    }
-
-    /// What comes next. Every byte of the file behind the index is part of exactly one step.
-    ///
-    /// # Errors
-    /// Where the window ends before that can be said; the walk has not moved then.
-    pub(crate) fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
+    // Every byte of the file behind the index is part of exactly one step.
+    fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
         if self.done {
             return Ok(Step::End);
         }
@@ -200,6 +145,61 @@ impl Walk {
         };
         self.gap = Some(Gap { start: at, next: at + 1, cut });
         self.search(window)
+    }
+
+    fn needed_from(&self) -> u64 {
+        let looked_for = self.gap.map(|gap| gap.next).or(self.tail.map(|tail| tail.next));
+        looked_for.unwrap_or(self.at)
+    }
+}
+
+impl Walk {
+    /// Finds the start of the log; `window` begins with the file.
+    pub(crate) fn start(window: Window<'_>, rules: &Rules) -> Result<Self, Begin> {
+        let start = locate(window, &rules.types, rules.salvage)?;
+        let mut walk = Self {
+            rule: start.evidence.rule,
+            diagnostics: Diagnostics::new(&rules.limits),
+            types: Arc::clone(&rules.types),
+            at: start.index_end,
+            seen: Seen::new(),
+            gap: None,
+            now: 0,
+            tail: None,
+            behind: None,
+            done: false,
+            start,
+        };
+        walk.note_start();
+        Ok(walk)
+    }
+
+    fn note_start(&mut self) {
+        let header = self.start.header;
+        if !self.start.magic {
+            self.diagnostics.push(&rules::BAD_MAGIC, 0..4, || {
+                format!("the file begins with {:02x?} instead of a4 56 45 4c", header.magic)
+            });
+        }
+        let (major, minor) = (header.major.get(), header.minor.get());
+        if (major, minor) != (1, 1) {
+            self.diagnostics.push(&rules::UNKNOWN_VERSION, 4..8, || {
+                format!("file version {major}.{minor} is read as version 1.1")
+            });
+        }
+        if self.rule == SizeRule::DataOnly && self.start.evidence.walked > 0 {
+            let (at, exact) = (self.start.first, self.start.evidence.exact);
+            self.diagnostics.push(&rules::DATA_ONLY_SIZES, at..at + 4, || {
+                format!(
+                    "sizes count the data alone: so the length fits the content of {}",
+                    count(exact, "message")
+                )
+            });
+        }
+    }
+
+    fn judge<'w>(&'w self, window: Window<'w>) -> Judge<'w> {
+        Judge { window, rule: self.rule, types: &self.types, seen: &self.seen }
     }
 
     fn terminate(&mut self, window: Window<'_>, mark: u64) -> Result<Step, NeedMore> {

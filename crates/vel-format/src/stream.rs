@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use rovelog_core::scan::Source;
+use rovelog_core::scan::{Source, Stream};
 use rovelog_core::{
     Clock, Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Timestamp, Topic,
 };
@@ -19,8 +19,7 @@ use crate::state::Summary;
 /// The buffer holds one chunk, or one message and what the walk looks at behind it. It does not grow with
 /// the log; the start of a log whose index does not say where messages begin is read ahead, up to 40 MiB.
 pub struct VelStream<R> {
-    source: Source<R>,
-    walk: Walk,
+    stream: Stream<R, Walk>,
     summary: Summary,
     /// Whether the end was met and its remarks were made.
     finished: bool,
@@ -35,39 +34,35 @@ impl<R: Read> VelStream<R> {
     pub fn new(input: R, options: &ReadOptions) -> Result<Self, VelError> {
         let types = Arc::new(Types::parse(&options.declarations)?);
         let rules = Rules { limits: options.limits.clone(), types, salvage: false };
-        let mut source = Source::new(input);
-        let walk = loop {
-            match Walk::start(source.window(), &rules) {
-                Ok(walk) => break walk,
-                Err(Begin::Refused(error)) => return Err(error),
-                Err(Begin::Need(need)) => source.fill(0, need.0)?,
-            }
-        };
+        let (source, walk) = Source::start(input, |window| match Walk::start(window, &rules) {
+            Ok(walk) => Ok(Ok(walk)),
+            Err(Begin::Refused(error)) => Ok(Err(error)),
+            Err(Begin::Need(need)) => Err(need),
+        })?;
         let summary = Summary::new(&walk);
-        Ok(Self { source, walk, summary, finished: false })
+        Ok(Self { stream: Stream { source, scan: walk }, summary, finished: false })
     }
 
     fn next_message(&mut self) -> Result<Option<Record<'_>>, VelError> {
         let found = loop {
-            match self.walk.step(self.source.window()) {
-                Err(need) => self.source.fill(self.walk.needed_from(), need.0)?,
-                Ok(Step::Message { at, end, nanos, fit }) => {
-                    let message = view(self.source.window(), at, end, nanos);
-                    if let Some((series, seq)) = self.summary.message(&mut self.walk, &message, fit) {
+            match self.stream.step(Source::fill)? {
+                Step::Message { at, end, nanos, fit } => {
+                    let message = view(self.stream.source.window(), at, end, nanos);
+                    if let Some((series, seq)) = self.summary.message(&mut self.stream.scan, &message, fit) {
                         break Some((at, end, nanos, series, seq));
                     }
                 }
-                Ok(Step::End) => break None,
-                Ok(step) => drop(self.summary.part(&step)),
+                Step::End => break None,
+                step => drop(self.summary.part(&step)),
             }
         };
         let Some((at, end, nanos, series, seq)) = found else {
             if !std::mem::replace(&mut self.finished, true) {
-                self.summary.finish(&mut self.walk);
+                self.summary.finish(&mut self.stream.scan);
             }
             return Ok(None);
         };
-        let data = view(self.source.window(), at, end, nanos).data;
+        let data = view(self.stream.source.window(), at, end, nanos).data;
         let time = Some(Timestamp::new(nanos, Clock::LogStart));
         let topic = &self.summary.topics[series as usize];
         Ok(Some(Record::new(topic, time, at, seq, data, &self.summary.decoder)))
@@ -88,11 +83,11 @@ impl<R: Read + Send> LogStream for VelStream<R> {
     }
 
     fn info(&self) -> LogInfo {
-        let (state, meaning) = (self.summary.index_state(&self.walk), self.summary.meaning());
-        self.summary.info(&self.walk, &state, &meaning, self.source.window().end())
+        let (state, meaning) = (self.summary.index_state(&self.stream.scan), self.summary.meaning());
+        self.summary.info(&self.stream.scan, &state, &meaning, self.stream.source.window().end())
     }
 
     fn diagnostics(&self) -> &Diagnostics {
-        &self.walk.diagnostics
+        &self.stream.scan.diagnostics
     }
 }
