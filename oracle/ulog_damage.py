@@ -4,7 +4,7 @@ usage: ulog_damage.py ROVELOG REAL
 
 Rows are compared as (message id, timestamp). Of the rows that must survive (their own bytes, their
 subscription and their formats are untouched) a reader finds a share; all other rows that it hands out are
-false. Prints the Markdown table of docs/reliability.md. Fails where a peer finds more rows than rovelog.
+false. Prints the Markdown table of docs/internals/reliability.md. Fails where a peer finds more rows than rovelog.
 """
 
 import collections

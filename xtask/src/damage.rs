@@ -1,4 +1,4 @@
-//! `cargo xtask damage`: what becomes of damaged logs, and whether `docs/reliability.md` says so.
+//! `cargo xtask damage`: what becomes of damaged logs, and whether `docs/internals/reliability.md` says so.
 
 use std::fs;
 use std::path::Path;
@@ -58,18 +58,18 @@ fn told(name: &str, mut made: Command, failed: &str) -> Result<()> {
     let table = String::from_utf8(output.stdout).context("the table is not text")?;
     print!("{table}");
     ensure!(output.status.success(), "{failed}");
-    let path = root().join("docs/reliability.md");
+    let path = root().join("docs/internals/reliability.md");
     let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
     let Some(new) = replaced(&text, name, &table) else {
         bail!("{} has no place for the table", path.display())
     };
     if new == text {
-        println!("docs/reliability.md says the same");
+        println!("docs/internals/reliability.md says the same");
     } else if blessing() {
         fs::write(&path, new).with_context(|| format!("writing {}", path.display()))?;
-        println!("docs/reliability.md is rewritten");
+        println!("docs/internals/reliability.md is rewritten");
     } else {
-        bail!("docs/reliability.md has another table; BLESS=1 rewrites it");
+        bail!("docs/internals/reliability.md has another table; BLESS=1 rewrites it");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask hostile`: every command over hostile logs; the table of `docs/reliability.md`.
+//! `cargo xtask hostile`: every command over hostile logs; the table of `docs/internals/reliability.md`.
 
 use std::process::Command;
 

@@ -16,7 +16,7 @@ EXAMPLES = ROOT / "crates/rovelog-python/examples"
 
 
 def test_the_tutorial_runs(real: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (ROOT / "docs/python-tutorial.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/guide/python.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert len(blocks) > 8
     logs = {
@@ -31,7 +31,7 @@ def test_the_tutorial_runs(real: pathlib.Path, tmp_path: pathlib.Path, monkeypat
     names: dict[str, Any] = {}
     for block in blocks:
         # One scope for all blocks, as in a notebook.
-        exec(compile(block, "docs/python-tutorial.md", "exec"), names)
+        exec(compile(block, "docs/guide/python.md", "exec"), names)
 
 
 def example(name: str, *args: str) -> str:

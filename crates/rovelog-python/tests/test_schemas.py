@@ -1,4 +1,4 @@
-"""What `rovelog -f json` prints is what docs/schemas says."""
+"""What `rovelog -f json` prints is what docs/reference/schemas says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 from conftest import REAL, ROOT
 
-SCHEMA = json.loads((ROOT / "docs/schemas/rovelog.schema.json").read_text())
+SCHEMA = json.loads((ROOT / "docs/reference/schemas/rovelog.schema.json").read_text())
 ROVELOG = pathlib.Path(sys.executable).with_name("rovelog")
 
 

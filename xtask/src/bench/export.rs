@@ -9,7 +9,7 @@ use crate::process::run_or;
 use crate::python::{self, NUMPY, PYARROW, PYULOG};
 use crate::{corpus, oracle, root};
 
-/// Prints the tables of docs/performance.md.
+/// Prints the tables of docs/internals/performance.md.
 pub(super) fn run(log: Option<PathBuf>) -> Result<()> {
     let log = log.map_or_else(|| corpus::large_log("ulog"), Ok)?;
     let mut script = Command::new(python::with("bench-export", &[PYULOG, NUMPY, PYARROW])?);

@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: what ARCHITECTURE.md promises and no compiler checks.
 
 mod dependencies;
+mod documents;
 mod published;
 pub(crate) mod structure;
 
@@ -57,6 +58,7 @@ pub(crate) fn check() -> Result<()> {
     found.extend(lengths(&root, &files)?);
     found.extend(local_paths(&root, &files));
     found.extend(undocumented_words(&root)?);
+    found.extend(documents::check(&root, &files)?);
     found.extend(structure::check(&ours)?);
     ensure!(found.is_empty(), "not tidy:\n  {}", found.join("\n  "));
     println!("tidy: {} crates, {} with dependencies, {} files", ours.len(), all.len(), files.len());

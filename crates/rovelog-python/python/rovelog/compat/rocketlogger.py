@@ -1,6 +1,6 @@
 """A drop-in for rocketlogger 2.1.3: `from rovelog.compat.rocketlogger import RocketLoggerData`.
 
-Where it differs from the original on purpose is in docs/python.md, each with its reason and its test.
+Where it differs from the original on purpose is in docs/reference/python.md, each with its reason and its test.
 """
 
 from __future__ import annotations
