@@ -154,7 +154,10 @@ pub mod wire;
 mod writer;
 
 use rovelog_core::reader::{Companion, Records, Texts};
-use rovelog_core::{Align, Bytes, FormatInfo, Merged, Result, Sliced, Text, TopicId, Usage};
+use rovelog_core::{
+    Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, RecoverOptions, Recovery, Result, Sliced, Text,
+    Topic, TopicId, Usage,
+};
 
 #[cfg(feature = "arrow")]
 pub use columns::{ColumnOptions, Merging, RldBatches, Values};
@@ -169,10 +172,7 @@ pub use writer::{ChannelSpec, LogSpec, RldWriter, SplitWriter, Written, encode_r
 
 // Who depends on this crate alone finds here what opens a log and reads it, and the names of what that gives.
 pub use rovelog_core;
-pub use rovelog_core::{
-    Diagnostics, Error, Format, LogInfo, LogReader, LogStream, ReadOptions, Record, RecoverOptions, Recovery,
-    Select, Topic, Value,
-};
+pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, Select};
 
 /// Severity of the comment as a console line: `info`.
 const COMMENT_LEVEL: u8 = 6;

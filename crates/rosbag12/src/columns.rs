@@ -125,7 +125,7 @@ impl<'a> ColumnBatches<'a> {
             wanted: Vec::new(),
             filling: Vec::new(),
             ready: VecDeque::new(),
-            blocks: 0..reader.index.blocks.len(),
+            blocks: 0..reader.index.blocks.blocks().len(),
             cursor: None,
             flushed: false,
         }
@@ -174,8 +174,10 @@ impl<'a> ColumnBatches<'a> {
     }
 
     fn is_wanted(&self, number: usize) -> bool {
-        let block = &self.reader.index.blocks[number];
-        self.select.keeps_span(block.first, block.last) && self.reader.index.has_any(number, &self.wanted)
+        let index = &self.reader.index.blocks;
+        let span = index.blocks()[number].mark.range();
+        span.is_some_and(|span| self.select.keeps_span(*span.start(), *span.end()))
+            && index.has_any(number, &self.wanted)
     }
 
     /// What is left in the columns when the walk is done.

@@ -1,8 +1,8 @@
-//! The index that opening a bag leaves: enough to walk any part of it again, and no more than a
-//! thousandth of its size.
+//! The index that the first scan of a bag leaves, and the cursor that goes through the bag again by it.
 
 use std::ops::Range;
 
+use rovelog_core::index::{Gaps, Index as Blocks, Span};
 use rovelog_core::ranges;
 use zerocopy::FromBytes;
 
@@ -12,76 +12,24 @@ use crate::tables::{Connection, Stats, Tables, nanos};
 use crate::version::Version;
 use crate::wire::{OldStamp, RecordHead};
 
-/// Bytes of file per block.
-const BLOCK: u64 = 4 << 20;
-
-/// A stretch of the file that begins at a message.
-#[derive(Debug)]
-pub(crate) struct Block {
-    pub(crate) start: u64,
-    /// Lowest and highest stamp in it.
-    pub(crate) first: i64,
-    pub(crate) last: i64,
-    /// The connections with messages in it, and how many they have before it.
-    pub(crate) before: Vec<(u32, u64)>,
-}
-
-/// Blocks, and what a walk over them must step over.
+/// Blocks with the span of their stamps; the gaps between records are lost ranges, version lines, padding.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    pub(crate) blocks: Vec<Block>,
-    /// Bytes outside of records, ascending: lost ones, version lines, padding.
-    gaps: Vec<Range<u64>>,
-    /// The lost ones among them.
+    pub(crate) blocks: Blocks<Span>,
+    /// The lost ranges among the gaps.
     lost: Vec<Range<u64>>,
-    /// Where the file ends.
-    end: u64,
-    number: u32,
-    full_at: u64,
-    first: i64,
-    last: i64,
 }
 
 impl Index {
     /// Takes a message in file order; `stats` is what is counted of its connection, this message included.
     #[inline]
     pub(crate) fn message(&mut self, at: u64, connection: u32, time: i64, stats: &mut Stats) {
-        if at >= self.full_at {
-            self.begin_block(at);
-        }
-        self.first = self.first.min(time);
-        self.last = self.last.max(time);
-        if stats.block != self.number {
-            stats.block = self.number;
-            if let Some(block) = self.blocks.last_mut() {
-                block.before.push((connection, stats.count - 1));
-            }
-        }
-    }
-
-    #[cold]
-    fn begin_block(&mut self, at: u64) {
-        self.end_block();
-        self.blocks.push(Block { start: at, first: i64::MAX, last: i64::MIN, before: Vec::new() });
-        self.number += 1;
-        self.full_at = at + BLOCK;
-        (self.first, self.last) = (i64::MAX, i64::MIN);
-    }
-
-    fn end_block(&mut self) {
-        if let Some(block) = self.blocks.last_mut() {
-            (block.first, block.last) = (self.first, self.last);
-        }
-    }
-
-    /// Takes bytes outside of records.
-    pub(crate) fn gap(&mut self, range: Range<u64>) {
-        ranges::push(&mut self.gaps, range);
+        self.blocks.record(at, connection, (&mut stats.block, stats.count - 1), Span::default).add(time);
     }
 
     /// Takes bytes that cannot be read.
     pub(crate) fn lose(&mut self, range: Range<u64>) {
-        ranges::push(&mut self.gaps, range.clone());
+        self.blocks.gap(range.clone());
         ranges::push(&mut self.lost, range);
     }
 
@@ -89,34 +37,17 @@ impl Index {
     pub(crate) fn lost(&self) -> &[Range<u64>] {
         &self.lost
     }
-
-    /// Bytes outside of records, ascending, neighbours joined.
-    pub(crate) fn gaps(&self) -> &[Range<u64>] {
-        &self.gaps
-    }
-
-    /// Completes the index when the walk has ended at `end`.
-    pub(crate) fn finish(&mut self, end: u64) {
-        self.end = end;
-        self.end_block();
-    }
-
-    /// Whether any of these connections has messages in a block.
-    pub(crate) fn has_any(&self, block: usize, wanted: &[bool]) -> bool {
-        self.blocks[block].before.iter().any(|(connection, _)| wanted[*connection as usize])
-    }
 }
 
-/// A second walk over a part of a bag, by the index: no judging, no allocation per message.
+/// A second pass over a part of a bag, by the index: no validation, no allocation per message.
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
     data: &'a [u8],
-    index: &'a Index,
     tables: &'a Tables,
     version: Version,
     pub(crate) at: u64,
     end: u64,
-    gap: usize,
+    gaps: Gaps<'a>,
     after: u32,
     scratch: Vec<u8>,
 }
@@ -153,7 +84,7 @@ impl Message {
 impl<'a> Cursor<'a> {
     /// A walk over all of the file.
     pub(crate) fn all(data: &'a [u8], index: &'a Index, tables: &'a Tables, version: Version) -> Self {
-        Self::new(data, index, tables, version, 0..index.end)
+        Self::new(data, index, tables, version, 0..index.blocks.end())
     }
 
     /// The message at `at`, where the first walk found one.
@@ -164,7 +95,7 @@ impl<'a> Cursor<'a> {
         version: Version,
         at: u64,
     ) -> Option<(Record, Message)> {
-        let record = Self::new(data, index, tables, version, at..index.end).record()?;
+        let record = Self::new(data, index, tables, version, at..index.blocks.end()).record()?;
         Some((record, record.message?))
     }
 
@@ -176,8 +107,7 @@ impl<'a> Cursor<'a> {
         version: Version,
         block: usize,
     ) -> Self {
-        let end = index.blocks.get(block + 1).map_or(index.end, |next| next.start);
-        Self::new(data, index, tables, version, index.blocks[block].start..end)
+        Self::new(data, index, tables, version, index.blocks.bytes_of(block))
     }
 
     fn new(
@@ -187,20 +117,11 @@ impl<'a> Cursor<'a> {
         version: Version,
         Range { start: at, end }: Range<u64>,
     ) -> Self {
-        let gap = index.gaps.partition_point(|gap| gap.end <= at);
-        Self { data, index, tables, version, at, end, gap, after: 0, scratch: Vec::new() }
+        let gaps = index.blocks.gaps_from(at);
+        Self { data, tables, version, at, end, gaps, after: 0, scratch: Vec::new() }
     }
 
-    /// Steps over gaps; where the next one begins.
-    fn settle(&mut self) -> u64 {
-        while let Some(gap) = self.index.gaps.get(self.gap).filter(|gap| gap.start <= self.at) {
-            self.at = self.at.max(gap.end);
-            self.gap += 1;
-        }
-        self.index.gaps.get(self.gap).map_or(self.end, |gap| gap.start.min(self.end))
-    }
-
-    /// The record at the place, which [`settle`](Self::settle) found to be one.
+    /// The record at the place, behind the gaps.
     #[inline]
     fn record(&mut self) -> Option<Record> {
         let at = self.at;
@@ -255,7 +176,7 @@ impl<'a> Cursor<'a> {
     pub(crate) fn messages(&mut self, until: u64, mut sink: impl FnMut(u64, Message)) -> bool {
         let until = until.min(self.end);
         loop {
-            let stop = self.settle().min(until);
+            let stop = self.gaps.step_over(&mut self.at, self.end).min(until);
             if self.at >= until {
                 return self.at < self.end;
             }
@@ -273,7 +194,7 @@ impl Iterator for Cursor<'_> {
     type Item = Record;
 
     fn next(&mut self) -> Option<Record> {
-        self.settle();
+        self.gaps.step_over(&mut self.at, self.end);
         if self.at < self.end { self.record() } else { None }
     }
 }

@@ -154,7 +154,10 @@ pub mod writer;
 use std::io::Write;
 
 use rovelog_core::reader::Texts;
-use rovelog_core::{Align, Bytes, FormatInfo, Merged, Records, Result, Sliced, TopicId, Usage};
+use rovelog_core::{
+    Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Records, RecoverOptions, Recovery, Result,
+    Sliced, Topic, TopicId, Usage,
+};
 
 #[cfg(feature = "arrow")]
 pub use columns::ColumnBatches;
@@ -171,10 +174,7 @@ pub use writer::{BagWriter, ConnectionId};
 
 // Who depends on this crate alone finds here what opens a log and reads it, and the names of what that gives.
 pub use rovelog_core;
-pub use rovelog_core::{
-    Diagnostics, Error, Format, LogInfo, LogReader, LogStream, ReadOptions, Record, RecoverOptions, Recovery,
-    Select, Topic, Value,
-};
+pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, Select};
 
 /// The format of ROS bags of V1.2 and before.
 #[derive(Clone, Copy, Debug)]

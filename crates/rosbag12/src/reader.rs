@@ -72,12 +72,12 @@ impl BagReader {
             match walk.step(window).expect("the window reaches the end of the file") {
                 Step::Message(met) => take(&mut index, met, &mut walk.tables),
                 Step::Record { .. } => {}
-                Step::Passed { at, end } => index.gap(at..end),
+                Step::Passed { at, end } => index.blocks.gap(at..end),
                 Step::Lost { at, end, .. } => index.lose(at..end),
                 Step::End => break,
             }
         }
-        index.finish(bytes.len() as u64);
+        index.blocks.finish(bytes.len() as u64);
         if let Some((what, ending)) = packed {
             unpack::note_ending(what, ending, bytes.len() as u64, &mut walk.diagnostics);
         }
@@ -275,21 +275,20 @@ struct MessagesOf<'a> {
 
 impl Blocks for MessagesOf<'_> {
     fn span(&self, block: usize) -> Option<RangeInclusive<i64>> {
-        let block = &self.reader.index.blocks[block];
-        Some(block.first..=block.last)
+        self.reader.index.blocks.blocks()[block].mark.range()
     }
 
     fn count(&self) -> usize {
-        self.reader.index.blocks.len()
+        self.reader.index.blocks.blocks().len()
     }
 
     fn visit(&self, block: usize, mut visit: impl FnMut(Place)) {
         let reader = self.reader;
-        if !reader.index.has_any(block, &self.wanted) {
+        if !reader.index.blocks.has_any(block, &self.wanted) {
             return;
         }
         let mut counts = vec![0; self.wanted.len()];
-        for (connection, before) in &reader.index.blocks[block].before {
+        for (connection, before) in reader.index.blocks.before(block) {
             counts[*connection as usize] = *before;
         }
         let walk = &reader.walk;

@@ -15,6 +15,8 @@
 pub mod columns;
 pub mod diagnostic;
 pub mod error;
+#[doc(hidden)]
+pub mod index;
 pub mod info;
 pub mod layout;
 #[doc(hidden)]

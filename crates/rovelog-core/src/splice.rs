@@ -1,6 +1,6 @@
 //! A log made of others: ranges of their bytes, copied as they are, and bytes that are made for it.
 
-use std::io::{Result, Write};
+use std::io::{Read, Result, Write};
 use std::ops::Range;
 
 /// What a log is made of, in its order. It holds no bytes of its sources, only which of them it is made of: 24 bytes for
@@ -93,6 +93,11 @@ impl<'a> Splice<'a> {
         })
     }
 
+    /// Returns a reader of what was added and not [written on](Self::write_on) yet.
+    pub fn reader(&self) -> impl Read {
+        Parts { next: &[], parts: self.parts() }
+    }
+
     /// Writes what was added and not [written on](Self::write_on) yet.
     ///
     /// # Errors
@@ -115,6 +120,22 @@ impl<'a> Splice<'a> {
         self.pieces.clear();
         self.made.clear();
         Ok(())
+    }
+}
+
+/// Bytes in parts, one behind the other.
+struct Parts<'a, I> {
+    next: &'a [u8],
+    parts: I,
+}
+
+impl<'a, I: Iterator<Item = &'a [u8]>> Read for Parts<'a, I> {
+    fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        while self.next.is_empty() {
+            let Some(next) = self.parts.next() else { return Ok(0) };
+            self.next = next;
+        }
+        self.next.read(out)
     }
 }
 
@@ -146,6 +167,9 @@ mod tests {
         assert_eq!((whole.len(), parts.len()), (want.len() as u64, want.len() as u64));
         out.clear();
         whole.write(&mut out)?;
+        assert!(out == want);
+        out.clear();
+        whole.reader().read_to_end(&mut out)?;
         assert!(out == want);
         Ok(())
     }

@@ -5,19 +5,22 @@
 //! time and copy its rows while they are still in the processor's cache. Rows come in file order; the first
 //! column, `t_ns`, is the row's time, unwrapped where the log stores fewer than 64 bits.
 
+use std::collections::VecDeque;
 use std::io::Read;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use rovelog_core::columns::OneTopic;
-use rovelog_core::scan::{Scan as _, Window};
-use rovelog_core::{LogReader, Select, TopicId};
+use rovelog_core::columns::{Gathered, OneTopic, Plan, Times, metadata};
+use rovelog_core::scan::{Scan as _, Stream, Window};
+use rovelog_core::{LogReader, Select, Topic, TopicId};
 
-use crate::error::UlogError;
-use crate::gather::{Gathering, plan};
+use crate::definitions::Definitions;
+use crate::error::{ID, UlogError};
 use crate::index::Cursor;
+use crate::layout::{Layout, TimeWidth};
 use crate::reader::UlogReader;
-use crate::scan::{MetRow, Step, Walk};
+use crate::scan::{MetRow, ROW_AT, Step, Walk};
 use crate::stream::UlogStream;
 
 /// Rows from which a batch is handed out.
@@ -39,13 +42,13 @@ impl UlogReader {
         let topic = &self.topics()[topic.index()];
         let layout = self.definitions().row_layout(topic)?;
         let schema = plan(topic, layout, select).schema();
-        let gathering = Gathering::new(select, Some(topic.id), BATCH_ROWS);
-        Ok(OneTopic::new(schema, ColumnBatches::new(self, gathering)))
+        let builders = Builders::new(select, Some(topic.id), BATCH_ROWS);
+        Ok(OneTopic::new(schema, ColumnBatches::new(self, builders)))
     }
 
     /// All selected topics that can be decoded as record batches, in one pass over the log.
     pub fn batches(&self, select: &Select) -> ColumnBatches<'_> {
-        ColumnBatches::new(self, Gathering::new(select, None, BATCH_ROWS))
+        ColumnBatches::new(self, Builders::new(select, None, BATCH_ROWS))
     }
 
     /// All selected topics that can be decoded and have rows, each as one batch with all of its rows.
@@ -53,18 +56,18 @@ impl UlogReader {
     /// # Errors
     /// Where one column would hold more than 2 GiB of text.
     pub fn tables(&self, select: &Select) -> Result<Vec<(TopicId, RecordBatch)>, ArrowError> {
-        let mut gathering = Gathering::new(select, None, usize::MAX);
+        let mut builders = Builders::new(select, None, usize::MAX);
         let unbounded = select.start.is_none() && select.end.is_none();
         if unbounded && self.is_indexed() {
             // Every column is allocated once, at its final size.
             for topic in self.topics() {
-                if gathering.wants(topic) && topic.count > 0 {
+                if builders.wants(topic) && topic.count > 0 {
                     let rows = usize::try_from(topic.count).unwrap_or(usize::MAX);
-                    gathering.meet(self.definitions(), topic.id.0, rows);
+                    builders.column_for(self.definitions(), topic.id.0, rows);
                 }
             }
         }
-        let mut batches = ColumnBatches::new(self, gathering);
+        let mut batches = ColumnBatches::new(self, builders);
         if unbounded && !self.is_indexed() {
             batches.walk_first_part();
         }
@@ -76,14 +79,14 @@ impl UlogReader {
 pub struct ColumnBatches<'a> {
     data: &'a [u8],
     pass: Pass<'a>,
-    gathering: Gathering,
+    builders: Builders,
 }
 
-/// What is still to be walked.
+/// What is still to be read.
 enum Pass<'a> {
-    /// The walk that judges, and where its window ends.
-    Judged(Box<Walk>, u64),
-    Indexed(Indexed<'a>),
+    /// The validating scan, and where its window ends.
+    Validating(Box<Walk>, u64),
+    Indexed(Box<Indexed<'a>>),
     Done,
 }
 
@@ -92,33 +95,33 @@ struct Indexed<'a> {
     reader: &'a UlogReader,
     /// By topic. Made with the first row: who only asks for a schema does not wait for all topics.
     wanted: Vec<bool>,
-    /// Blocks still to be walked, and the walk over the current one.
+    /// Blocks still to be read, and the pass over the current one.
     blocks: std::ops::Range<usize>,
     cursor: Option<Cursor<'a>>,
 }
 
 impl<'a> ColumnBatches<'a> {
-    fn new(reader: &'a UlogReader, gathering: Gathering) -> Self {
-        let select = gathering.select();
+    fn new(reader: &'a UlogReader, builders: Builders) -> Self {
+        let select = builders.select();
         let pass = if reader.is_indexed() || select.start.is_some() || select.end.is_some() {
-            let blocks = 0..reader.index().blocks.len();
-            Pass::Indexed(Indexed { reader, wanted: Vec::new(), blocks, cursor: None })
+            let blocks = 0..reader.index().blocks.blocks().len();
+            Pass::Indexed(Box::new(Indexed { reader, wanted: Vec::new(), blocks, cursor: None }))
         } else {
-            Pass::Judged(Box::new(reader.start()), STRIDE)
+            Pass::Validating(Box::new(reader.start()), STRIDE)
         };
-        Self { data: &reader.bytes, pass, gathering }
+        Self { data: &reader.bytes, pass, builders }
     }
 
     /// Gathers the first part of the log, and makes room for the others.
     fn walk_first_part(&mut self) {
         let part = (self.data.len() / PARTS) as u64;
-        while let Pass::Judged(walk, until) = &mut self.pass
+        while let Pass::Validating(walk, until) = &mut self.pass
             && *until < part
-            && judged(walk, self.data, until, &mut self.gathering)
+            && validated(walk, self.data, until, &mut self.builders)
         {
-            self.gathering.copy(self.data);
+            self.builders.copy(self.data);
         }
-        self.gathering.foresee(PARTS);
+        self.builders.reserve_for_parts(PARTS);
     }
 }
 
@@ -127,34 +130,34 @@ impl Iterator for ColumnBatches<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(batch) = self.gathering.pop() {
+            if let Some(batch) = self.builders.pop() {
                 return Some(batch);
             }
             let more = match &mut self.pass {
-                Pass::Judged(walk, until) => judged(walk, self.data, until, &mut self.gathering),
-                Pass::Indexed(pass) => pass.advance(self.data, &mut self.gathering),
+                Pass::Validating(walk, until) => validated(walk, self.data, until, &mut self.builders),
+                Pass::Indexed(pass) => pass.advance(self.data, &mut self.builders),
                 Pass::Done => return None,
             };
-            self.gathering.copy(self.data);
+            self.builders.copy(self.data);
             if !more {
                 self.pass = Pass::Done;
-                self.gathering.flush();
+                self.builders.flush();
             }
         }
     }
 }
 
 /// Walks up to `until`, which it moves on; false at the end of the log.
-fn judged(walk: &mut Walk, data: &[u8], until: &mut u64, gathering: &mut Gathering) -> bool {
+fn validated(walk: &mut Walk, data: &[u8], until: &mut u64, builders: &mut Builders) -> bool {
     let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
     let end = index(*until).min(data.len());
     let window = Window { data: &data[..end], base: 0, eof: end == data.len() };
     loop {
-        walk.rows(window, |definitions, row| gathering.row(definitions, data, index(row.at), row.met()));
+        walk.rows(window, |definitions, row| builders.row(definitions, data, index(row.at), row.met()));
         match walk.step(window) {
             Ok(Step::Row { at, shape, time, .. }) => {
                 let row = MetRow { series: shape.series, time, now: walk.clock.now };
-                gathering.row(&walk.definitions, data, index(at), row);
+                builders.row(&walk.definitions, data, index(at), row);
             }
             Ok(Step::Message { .. } | Step::Lost { .. }) => {}
             Ok(Step::End) => return false,
@@ -168,13 +171,13 @@ fn judged(walk: &mut Walk, data: &[u8], until: &mut u64, gathering: &mut Gatheri
 
 impl Indexed<'_> {
     /// Walks one stride further; false at the end of the log.
-    fn advance(&mut self, data: &[u8], gathering: &mut Gathering) -> bool {
+    fn advance(&mut self, data: &[u8], builders: &mut Builders) -> bool {
         let reader = self.reader;
         if self.wanted.is_empty() {
-            self.wanted = reader.topics().iter().map(|topic| gathering.wants(topic)).collect();
+            self.wanted = reader.topics().iter().map(|topic| builders.wants(topic)).collect();
         }
         if self.cursor.is_none() {
-            let select = gathering.select();
+            let select = builders.select();
             let Some(block) = self.blocks.clone().find(|block| self.is_wanted(*block, select)) else {
                 return false;
             };
@@ -185,7 +188,7 @@ impl Indexed<'_> {
         let Some(cursor) = &mut self.cursor else { return false };
         let more = cursor.rows(cursor.at + STRIDE, |at, row| {
             let at = usize::try_from(at).expect("within the bytes at hand");
-            gathering.row(reader.definitions(), data, at, row);
+            builders.row(reader.definitions(), data, at, row);
         });
         if !more {
             self.cursor = None;
@@ -195,9 +198,9 @@ impl Indexed<'_> {
 
     fn is_wanted(&self, number: usize, select: &Select) -> bool {
         let index = self.reader.index();
-        let span = index.blocks[number].whole_span();
+        let span = index.blocks.blocks()[number].mark.whole_span();
         span.is_some_and(|(first, last)| select.keeps_span(first, last))
-            && index.has_any(number, &self.wanted)
+            && index.blocks.has_any(number, &self.wanted)
     }
 }
 
@@ -205,14 +208,46 @@ impl<R: Read> UlogStream<R> {
     /// All selected topics that can be decoded as record batches, in one pass over the input; what was
     /// read from the stream before is not in them.
     pub fn batches(self, select: &Select) -> StreamBatches<R> {
-        StreamBatches { stream: self, gathering: Gathering::new(select, None, BATCH_ROWS), done: false }
+        StreamBatches { stream: self, builders: Builders::new(select, None, BATCH_ROWS), done: false }
+    }
+
+    /// Gathers the rows of the bytes at hand and reads on; false at the end.
+    fn gather(&mut self, builders: &mut Builders) -> Result<bool, UlogError> {
+        loop {
+            let Stream { source, scan } = &mut self.stream;
+            let (window, summary) = (source.window(), &mut self.summary);
+            let index = |at: u64| usize::try_from(at - window.base).expect("within the window");
+            scan.rows(window, |definitions, row| {
+                summary.stats(row.series).row(row.at, row.len, Some(row.micros));
+                builders.row(definitions, window.data, index(row.at), row.met());
+            });
+            match scan.step(window) {
+                Ok(Step::End) => {
+                    builders.copy(window.data);
+                    summary.finish(scan, None);
+                    return Ok(false);
+                }
+                Ok(step) => {
+                    if let Step::Row { at, shape, time, .. } = step {
+                        let row = MetRow { series: shape.series, time, now: scan.clock.now };
+                        builders.row(&scan.definitions, window.data, index(at), row);
+                    }
+                    self.item(step);
+                }
+                Err(need) => {
+                    builders.copy(window.data);
+                    source.fill(scan.needed_from(), need.0)?;
+                    return Ok(true);
+                }
+            }
+        }
     }
 }
 
 /// Record batches of the topics of a [`UlogStream`]; each batch is of one topic.
 pub struct StreamBatches<R> {
     stream: UlogStream<R>,
-    gathering: Gathering,
+    builders: Builders,
     done: bool,
 }
 
@@ -229,17 +264,17 @@ impl<R: Read> Iterator for StreamBatches<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(batch) = self.gathering.pop() {
+            if let Some(batch) = self.builders.pop() {
                 return Some(batch);
             }
             if self.done {
                 return None;
             }
-            match self.stream.gather(&mut self.gathering) {
+            match self.stream.gather(&mut self.builders) {
                 Ok(true) => {}
                 Ok(false) => {
                     self.done = true;
-                    self.gathering.flush();
+                    self.builders.flush();
                 }
                 Err(error) => {
                     self.done = true;
@@ -248,4 +283,176 @@ impl<R: Read> Iterator for StreamBatches<R> {
             }
         }
     }
+}
+
+/// Rows of a topic that are noted at most before they are copied.
+const NOTED: usize = 1024;
+
+/// A record batch and the topic that it is of.
+pub(crate) type Batch = Result<(TopicId, RecordBatch), ArrowError>;
+
+/// The columns of all topics that a selection keeps.
+pub(crate) struct Builders {
+    select: Select,
+    /// One topic, whatever its name.
+    only: Option<TopicId>,
+    windowed: bool,
+    slots: Vec<Slot>,
+    ready: VecDeque<Batch>,
+    /// Rows from which a batch is handed out.
+    batch_rows: usize,
+}
+
+/// What is known of a topic's place in the builders.
+enum Slot {
+    Unmet,
+    LeftOut,
+    Kept(Box<Builder>),
+}
+
+/// What is being gathered of one topic.
+pub(crate) struct Builder {
+    topic: TopicId,
+    columns: Gathered,
+    /// Where the rows noted since the last copy begin.
+    starts: Vec<usize>,
+    /// Offset of a 64-bit timestamp; without one, the times of the rows noted.
+    time_at: Option<usize>,
+    times: Vec<Option<i64>>,
+}
+
+impl Builders {
+    pub(crate) fn new(select: &Select, only: Option<TopicId>, batch_rows: usize) -> Self {
+        let windowed = select.start.is_some() || select.end.is_some();
+        let select = select.clone();
+        Self { select, only, windowed, slots: Vec::new(), ready: VecDeque::new(), batch_rows }
+    }
+
+    pub(crate) fn select(&self) -> &Select {
+        &self.select
+    }
+
+    /// Whether the selection names a topic.
+    pub(crate) fn wants(&self, topic: &Topic) -> bool {
+        self.only.map_or_else(|| self.select.keeps_topic(topic), |only| only == topic.id)
+    }
+
+    /// Notes the row whose message begins at `at` in `data`, if it is wanted.
+    #[inline]
+    pub(crate) fn row(&mut self, definitions: &Definitions, data: &[u8], at: usize, row: MetRow) {
+        if self.windowed && !self.select.keeps_time(row.time.in_order(row.now)) {
+            return;
+        }
+        let builder = match self.slots.get_mut(row.series as usize) {
+            Some(Slot::Kept(builder)) => builder,
+            Some(Slot::LeftOut) => return,
+            _ => match self.column_for(definitions, row.series, 0) {
+                Some(builder) => builder,
+                None => return,
+            },
+        };
+        builder.starts.push(at + ROW_AT);
+        if builder.time_at.is_none() {
+            builder.times.push(row.time.nanos());
+        }
+        if builder.starts.len() == NOTED {
+            builder.copy(data);
+        }
+    }
+
+    /// Makes the columns of a topic, with room for so many rows; `None` where it is left out.
+    #[cold]
+    pub(crate) fn column_for(
+        &mut self,
+        definitions: &Definitions,
+        series: u32,
+        rows: usize,
+    ) -> Option<&mut Builder> {
+        let topic = &definitions.topics[series as usize];
+        let builder = if self.wants(topic) {
+            // What cannot be decoded has no rows either.
+            let layout = definitions.row_layout(topic).ok()?;
+            Some(Builder::new(topic, layout, &self.select, rows))
+        } else {
+            None
+        };
+        let series = series as usize;
+        if series >= self.slots.len() {
+            self.slots.resize_with(series + 1, || Slot::Unmet);
+        }
+        self.slots[series] = builder.map_or(Slot::LeftOut, |builder| Slot::Kept(Box::new(builder)));
+        match &mut self.slots[series] {
+            Slot::Kept(builder) => Some(builder),
+            _ => None,
+        }
+    }
+
+    fn kept(&mut self) -> impl Iterator<Item = &mut Builder> {
+        self.slots.iter_mut().filter_map(|slot| match slot {
+            Slot::Kept(builder) => Some(&mut **builder),
+            _ => None,
+        })
+    }
+
+    /// Copies the rows noted, which lie in `data`, and makes batches of the columns that are long enough.
+    pub(crate) fn copy(&mut self, data: &[u8]) {
+        let mut ready = std::mem::take(&mut self.ready);
+        let batch_rows = self.batch_rows;
+        for builder in self.kept() {
+            if !builder.starts.is_empty() {
+                builder.copy(data);
+            }
+            if builder.columns.rows() >= batch_rows {
+                ready.push_back(builder.finish());
+            }
+        }
+        self.ready = ready;
+    }
+
+    /// Makes room for what is to come, where so many parts like the one gathered make up the log.
+    pub(crate) fn reserve_for_parts(&mut self, parts: usize) {
+        for builder in self.kept() {
+            // And a quarter, as no part is quite like the others: memory that is not touched costs nothing.
+            let rows = builder.columns.rows().saturating_mul(parts);
+            builder.columns.reserve(rows.saturating_add(rows / 4));
+        }
+    }
+
+    /// Makes batches of what is left.
+    pub(crate) fn flush(&mut self) {
+        let mut ready = std::mem::take(&mut self.ready);
+        ready.extend(self.kept().filter(|builder| builder.columns.rows() > 0).map(Builder::finish));
+        self.ready = ready;
+    }
+
+    /// The next batch, if one is ready.
+    pub(crate) fn pop(&mut self) -> Option<Batch> {
+        self.ready.pop_front()
+    }
+}
+
+impl Builder {
+    fn new(topic: &Topic, layout: &Layout, select: &Select, rows: usize) -> Self {
+        let columns = Gathered::with_rows(Arc::new(plan(topic, layout, select)), rows);
+        let wide = layout.timestamp.filter(|field| field.width == TimeWidth::U64Micros);
+        let time_at = wide.map(|field| field.offset);
+        Self { topic: topic.id, columns, starts: Vec::new(), time_at, times: Vec::new() }
+    }
+
+    fn finish(&mut self) -> Batch {
+        Ok((self.topic, self.columns.finish()?))
+    }
+
+    fn copy(&mut self, data: &[u8]) {
+        let times = self.time_at.map_or(Times::Given(&self.times), Times::MicrosAt);
+        self.columns.gather(data, &self.starts, times);
+        self.starts.clear();
+        self.times.clear();
+    }
+}
+
+/// The decode plan of a topic for the selected fields.
+pub(crate) fn plan(topic: &Topic, layout: &Layout, select: &Select) -> Plan {
+    let pairs = [("rovelog.format", ID), ("rovelog.topic", &topic.name), ("rovelog.type", &topic.type_name)];
+    Plan::new(&layout.record, select, metadata(pairs)).expect("all rows of a format have one size")
 }

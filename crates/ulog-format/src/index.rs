@@ -1,43 +1,40 @@
-//! The index that opening a log leaves: enough to walk any part of it again, and no more than a
-//! thousandth of its size.
+//! The index that the first scan of a log leaves, and the cursor that goes through the log again by it.
 
 use std::ops::Range;
 
-use rovelog_core::ranges;
+use rovelog_core::index::{Gaps, Index as Blocks, Span};
 use zerocopy::FromBytes as _;
 
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
 use crate::scan::{AHEAD, MetRow, plain_row, plain_time};
-use crate::stats::Stats;
 use crate::wire::{DataHead, Dropout, FLAG_BITS_AT, HEADER_LEN, Message, MessageHeader, kind};
 
-/// Bytes of file per block.
-const BLOCK: u64 = 4 << 20;
-
-/// A stretch of the file that begins at a row.
-#[derive(Debug)]
-pub(crate) struct Block {
-    pub(crate) start: u64,
+/// What is noted of a block.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mark {
     /// Log time before its first row.
     now: u64,
-    /// First and last time of its rows, by [`Era`].
-    eras: [Option<(i64, i64)>; 3],
-    /// The topics with rows in it, and how many rows they have before it.
-    pub(crate) rows_before: Vec<(u32, u64)>,
+    /// The times of its rows, microseconds, by [`Era`].
+    eras: [Span; 3],
 }
 
-impl Block {
-    /// First and last time of its rows of an era, by which they are ordered.
+impl Mark {
+    /// First and last time of its rows of an era, by which they are ordered, nanoseconds.
     pub(crate) fn span(&self, era: Era) -> Option<(i64, i64)> {
-        self.eras[era as usize]
+        nanos(self.eras[era as usize])
     }
 
-    /// First and last time in it.
+    /// First and last time in it, nanoseconds.
     #[cfg(feature = "arrow")]
     pub(crate) fn whole_span(&self) -> Option<(i64, i64)> {
-        self.eras.iter().flatten().copied().reduce(joined)
+        nanos(self.eras[0].joined(self.eras[1]).joined(self.eras[2]))
     }
+}
+
+fn nanos(micros: Span) -> Option<(i64, i64)> {
+    let range = micros.range()?;
+    Some((range.start().saturating_mul(1000), range.end().saturating_mul(1000)))
 }
 
 /// Rows whose times say that they are older than the log are ordered by themselves: a log often has some in each block,
@@ -66,34 +63,19 @@ impl Era {
     }
 }
 
-fn joined(one: (i64, i64), other: (i64, i64)) -> (i64, i64) {
-    (one.0.min(other.0), one.1.max(other.1))
-}
-
-/// Blocks, and what a walk over them must step over or put in force.
+/// Blocks, and which subscriptions are active where.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    pub(crate) blocks: Vec<Block>,
+    pub(crate) blocks: Blocks<Mark>,
     /// The header's start time, and the end of the log's data, microseconds.
     log_start: u64,
     data_end: u64,
-    /// Bytes without sound messages, ascending.
-    gaps: Vec<Range<u64>>,
-    /// Where a subscription comes into force: offset, series, shape.
-    in_force: Vec<(u64, u32, RowShape)>,
+    /// Where a subscription becomes active: offset, series, shape.
+    active: Vec<(u64, u32, RowShape)>,
     /// The shapes by topic.
     shapes: Vec<RowShape>,
-    /// Where the rows end.
-    end: u64,
     /// In which eras each topic has rows.
     pub(crate) topic_eras: Vec<[bool; 3]>,
-    /// The block that is being filled, counted from 1, and where it is full.
-    number: u32,
-    full_at: u64,
-    /// First and last time in it so far, microseconds, by era.
-    eras: [(u64, u64); 3],
-    /// Times of fewer than 64 bits depend on all that is before them: then there is one block.
-    whole: bool,
 }
 
 impl Index {
@@ -107,82 +89,22 @@ impl Index {
         Era::of(u64::try_from(nanos / 1000).unwrap_or(0), self.log_start)
     }
 
-    /// Where the bytes of a block are.
-    pub(crate) fn bytes_of(&self, block: usize) -> Range<u64> {
-        self.blocks[block].start..self.blocks.get(block + 1).map_or(self.end, |next| next.start)
-    }
-
-    /// Takes a row in file order. `order` is the time by which it is ordered, in microseconds; `before` the
-    /// log time before it; `stats` what is counted of its topic, before this row.
+    /// Takes a row in file order. `order` is the time by which it is ordered, in microseconds; `now` the log time before
+    /// it; `seen` the last block with rows of its topic and how many rows of it there are before this one.
     #[inline]
-    pub(crate) fn row(&mut self, at: u64, series: u32, order: u64, before: u64, stats: &mut Stats) {
-        if at >= self.full_at {
-            self.begin_block(at, before);
-        }
-        let (first, last) = &mut self.eras[Era::of(order, self.log_start) as usize];
-        (*first, *last) = ((*first).min(order), (*last).max(order));
-        if stats.block != self.number {
-            stats.block = self.number;
-            if let Some(block) = self.blocks.last_mut() {
-                block.rows_before.push((series, stats.count));
-            }
-        }
+    pub(crate) fn row(&mut self, at: u64, series: u32, order: u64, now: u64, seen: (&mut u32, u64)) {
+        let mark = self.blocks.record(at, series, seen, || Mark { now, eras: Default::default() });
+        let time = order.min(i64::MAX.cast_unsigned()).cast_signed();
+        mark.eras[Era::of(order, self.log_start) as usize].add(time);
     }
 
-    #[cold]
-    fn begin_block(&mut self, at: u64, now: u64) {
-        self.end_block();
-        self.blocks.push(Block { start: at, now, eras: [None; 3], rows_before: Vec::new() });
-        self.number += 1;
-        self.full_at = if self.whole { u64::MAX } else { at + BLOCK };
-        self.eras = [(u64::MAX, 0); 3];
-    }
-
-    fn end_block(&mut self) {
-        if let Some(block) = self.blocks.last_mut() {
-            let nanos = |micros: u64| i64::try_from(micros).unwrap_or(i64::MAX).saturating_mul(1000);
-            for (span, (first, last)) in block.eras.iter_mut().zip(self.eras) {
-                if first <= last {
-                    let met = (nanos(first), nanos(last));
-                    *span = Some(span.map_or(met, |span| joined(span, met)));
-                }
-            }
-        }
-    }
-
-    /// Makes one block of all there are and of all that come, for logs with narrow timestamps.
+    /// Makes one block of all there are and of all that come: times of fewer than 64 bits depend on all that is before
+    /// them.
     pub(crate) fn join(&mut self) {
-        if std::mem::replace(&mut self.whole, true) {
-            return;
-        }
-        self.full_at = if self.blocks.is_empty() { 0 } else { u64::MAX };
-        let whole = self.blocks.drain(..).reduce(|mut whole, next| {
-            for (span, next) in whole.eras.iter_mut().zip(next.eras) {
-                *span = [*span, next].into_iter().flatten().reduce(joined);
-            }
-            whole
+        self.blocks.join(|one, next| {
+            let eras = Era::ALL.map(|era| one.eras[era as usize].joined(next.eras[era as usize]));
+            Mark { eras, ..one }
         });
-        self.blocks.extend(whole);
-    }
-
-    /// Whether any of these topics has rows in a block.
-    pub(crate) fn has_any(&self, block: usize, wanted: &[bool]) -> bool {
-        self.whole || self.blocks[block].rows_before.iter().any(|(series, _)| wanted[*series as usize])
-    }
-
-    /// How many rows of each topic are before a block, for those with rows in it.
-    pub(crate) fn rows_before(&self, block: usize) -> &[(u32, u64)] {
-        if self.whole { &[] } else { &self.blocks[block].rows_before }
-    }
-
-    /// How many rows of a topic with `count` rows are before a block.
-    pub(crate) fn topic_rows_before(&self, block: usize, series: usize, count: u64) -> u64 {
-        // The only block of a log does not list its rows.
-        if block == 0 {
-            return 0;
-        }
-        let mut later = self.blocks.iter().skip(block).flat_map(|block| &block.rows_before);
-        later.find(|(of, _)| *of as usize == series).map_or(count, |(_, before)| *before)
     }
 
     /// The shape of a topic's rows.
@@ -190,37 +112,27 @@ impl Index {
         self.shapes[series as usize]
     }
 
-    pub(crate) fn gap(&mut self, range: Range<u64>) {
-        ranges::push(&mut self.gaps, range);
-    }
-
-    /// Bytes without sound messages, ascending.
-    pub(crate) fn gaps(&self) -> &[Range<u64>] {
-        &self.gaps
-    }
-
-    /// Completes the index when the walk has ended at `end`.
+    /// Completes the index when the scan has ended at `end`.
     pub(crate) fn finish(&mut self, definitions: &Definitions, end: u64) {
-        self.end = end;
-        self.end_block();
+        self.blocks.finish(end);
         for (series, subscription) in (0..).zip(&definitions.subscriptions) {
             let shape = RowShape::of(series, &definitions.topics[series as usize].type_name, subscription);
             let blank = RowShape { flags: RowShape::UNDECODABLE, ..shape };
             if subscription.decodable_from > subscription.announced {
-                self.in_force.push((subscription.offset, series, blank));
-                self.in_force.push((subscription.decodable_from, series, shape));
+                self.active.push((subscription.offset, series, blank));
+                self.active.push((subscription.decodable_from, series, shape));
             } else {
-                self.in_force.push((subscription.offset, series, shape));
+                self.active.push((subscription.offset, series, shape));
             }
             self.shapes.push(shape);
         }
         let vacated = definitions.vacated.iter().map(|(at, series)| (*at, *series, RowShape::VACANT));
-        self.in_force.extend(vacated);
-        self.in_force.sort_unstable_by_key(|(at, ..)| *at);
+        self.active.extend(vacated);
+        self.active.sort_unstable_by_key(|(at, ..)| *at);
     }
 }
 
-/// A second walk over a part of a log, by the index: no judging, no allocation per message.
+/// A second pass over a part of a log, by the index: no validation, no allocation per message.
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
     data: &'a [u8],
@@ -228,8 +140,8 @@ pub(crate) struct Cursor<'a> {
     definitions: &'a Definitions,
     pub(crate) at: u64,
     end: u64,
-    gap: usize,
-    in_force: usize,
+    gaps: Gaps<'a>,
+    active: usize,
     shapes: Shapes,
     pub(crate) clock: LogClock,
 }
@@ -282,7 +194,7 @@ impl<'a> Cursor<'a> {
             index,
             definitions,
             FLAG_BITS_AT,
-            index.end,
+            index.blocks.end(),
             LogClock::new(start_time).until(index.data_end),
         )
     }
@@ -294,15 +206,17 @@ impl<'a> Cursor<'a> {
         definitions: &'a Definitions,
         blocks: Range<usize>,
     ) -> Self {
-        let end = index.blocks.get(blocks.end).map_or(index.end, |next| next.start);
-        let first = &index.blocks[blocks.start];
-        Self::from(data, index, definitions, first.start, end, LogClock::new(first.now).until(index.data_end))
+        let all = index.blocks.blocks();
+        let end = all.get(blocks.end).map_or(index.blocks.end(), |next| next.start);
+        let first = &all[blocks.start];
+        let clock = LogClock::new(first.mark.now).until(index.data_end);
+        Self::from(data, index, definitions, first.start, end, clock)
     }
 
     /// The same walk, begun where the first message stands; for one that begins with the first block.
     pub(crate) fn after_the_header(self) -> Self {
-        let gap = self.index.gaps.partition_point(|gap| gap.end <= FLAG_BITS_AT);
-        Self { at: FLAG_BITS_AT, gap, ..self }
+        let gaps = self.index.blocks.gaps_from(FLAG_BITS_AT);
+        Self { at: FLAG_BITS_AT, gaps, ..self }
     }
 
     fn from(
@@ -313,31 +227,26 @@ impl<'a> Cursor<'a> {
         end: u64,
         clock: LogClock,
     ) -> Self {
-        let gap = index.gaps.partition_point(|gap| gap.end <= at);
-        Self { data, index, definitions, at, end, gap, in_force: 0, shapes: Shapes::default(), clock }
+        let gaps = index.blocks.gaps_from(at);
+        Self { data, index, definitions, at, end, gaps, active: 0, shapes: Shapes::default(), clock }
     }
 }
 
 impl<'a> Cursor<'a> {
-    /// Steps over gaps and puts subscriptions in force at the place; where the next such thing is.
+    /// Steps over gaps and makes the subscriptions active that are at the place; where the next gap or subscription is.
     fn settle(&mut self) -> u64 {
-        while let Some(gap) = self.index.gaps.get(self.gap).filter(|gap| gap.start <= self.at) {
-            self.at = self.at.max(gap.end);
-            self.gap += 1;
-        }
+        let gap = self.gaps.step_over(&mut self.at, self.end);
         while let Some((at, series, shape)) =
-            self.index.in_force.get(self.in_force).filter(|(at, ..)| *at <= self.at)
+            self.index.active.get(self.active).filter(|(at, ..)| *at <= self.at)
         {
             let subscription = &self.definitions.subscriptions[*series as usize];
             // A late format counts only while the id still means this subscription.
             if *at == subscription.offset || self.shapes.get(subscription.msg_id).series == *series {
                 self.shapes.put(subscription.msg_id, *shape);
             }
-            self.in_force += 1;
+            self.active += 1;
         }
-        let gap = self.index.gaps.get(self.gap).map_or(self.end, |gap| gap.start);
-        let in_force = self.index.in_force.get(self.in_force).map_or(self.end, |(at, ..)| *at);
-        gap.min(in_force).min(self.end)
+        self.index.active.get(self.active).map_or(gap, |(at, ..)| gap.min(*at))
     }
 
     /// The message at the place, which [`settle`](Self::settle) found to be one; steps behind it.

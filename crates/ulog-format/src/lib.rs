@@ -132,8 +132,6 @@ pub mod diagnostics;
 mod dropouts;
 mod edit;
 mod error;
-#[cfg(feature = "arrow")]
-mod gather;
 mod index;
 mod layout;
 mod parameters;
@@ -144,7 +142,6 @@ mod row;
 mod scan;
 mod schema;
 mod state;
-mod stats;
 mod stream;
 pub mod typed;
 mod usage;
@@ -156,7 +153,10 @@ mod writer;
 use std::io::{Read, Write};
 
 use rovelog_core::reader::Texts;
-use rovelog_core::{Align, Bytes, FormatInfo, Merged, Records, Result, Signature, Sliced, TopicId, Usage};
+use rovelog_core::{
+    Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Record, Records, RecoverOptions, Recovery,
+    Result, Signature, Sliced, Topic, TopicId, Usage,
+};
 #[cfg(feature = "arrow")]
 use rovelog_core::{Batches, TopicBatches};
 
@@ -166,9 +166,12 @@ pub use definitions::{Definitions, Subscription};
 pub use dropouts::{Dropout, DropoutLoss};
 pub use error::UlogError;
 pub use parameters::{ParameterChange, Parameters};
+#[doc(hidden)]
 pub use parts::{Part, Scanned};
 pub use reader::UlogReader;
-pub use row::{Number, Place, Row};
+#[doc(hidden)]
+pub use row::Number;
+pub use row::{Place, Row};
 pub use stream::{StreamItem, UlogStream};
 pub use writer::{
     DefaultOf, FormatBuilder, InfoValue, ParameterValue, RowBuffer, TopicHandle, UlogWriter, append,
@@ -177,10 +180,7 @@ pub use writer::{
 
 // Who depends on this crate alone finds here what opens a log and reads it, and the names of what that gives.
 pub use rovelog_core;
-pub use rovelog_core::{
-    Diagnostics, Error, Format, LogInfo, LogReader, LogStream, ReadOptions, Record, RecoverOptions, Recovery,
-    Select, Topic, Value,
-};
+pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, Select};
 
 static INFO: FormatInfo = Ulog::INFO;
 

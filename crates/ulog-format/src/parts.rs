@@ -28,15 +28,16 @@ pub enum Scanned<'a> {
 impl UlogReader {
     /// The log in at most `parts` parts, one behind the other in the file, that can be walked at the same time. The
     /// first begins behind the header, the others at a record; there is none where there are no records.
+    #[doc(hidden)]
     pub fn parts(&self, parts: usize) -> Vec<Part<'_>> {
-        let blocks = self.index().blocks.len();
+        let index = &self.index().blocks;
+        let blocks = index.blocks().len();
         let parts = parts.min(blocks);
         let bounds = |part: usize| part * blocks / parts..(part + 1) * blocks / parts;
         let part = |blocks: Range<usize>| {
-            let topics = self.topics().iter().enumerate();
-            let before = |block, series, count| self.index().topic_rows_before(block, series, count);
-            let first_rows =
-                topics.map(|(series, topic)| before(blocks.start, series, topic.count)).collect();
+            let topics = (0..).zip(self.topics());
+            let before = topics.map(|(series, topic)| index.count_before(blocks.start, series, topic.count));
+            let first_rows = before.collect();
             Part { reader: self, blocks, first_rows }
         };
         (0..parts).map(bounds).map(part).collect()

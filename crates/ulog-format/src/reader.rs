@@ -70,7 +70,7 @@ impl Walked {
         loop {
             walk.rows(window, |_, row| {
                 let stats = summary.stats(row.series);
-                index.row(row.at, row.series, row.micros, row.before, stats);
+                index.row(row.at, row.series, row.micros, row.before, stats.seen());
                 stats.row(row.at, row.len, Some(row.micros));
             });
             // The window is the whole file, so there is never more to ask for.
@@ -81,7 +81,8 @@ impl Walked {
                         index.join();
                     }
                     let stats = summary.stats(shape.series);
-                    index.row(at, shape.series, time.in_order_micros(walk.clock.now), before, stats);
+                    let order = time.in_order_micros(walk.clock.now);
+                    index.row(at, shape.series, order, before, stats.seen());
                     stats.row(at, row.len(), time.micros());
                     if shape.flags & RowShape::UTC != 0 {
                         summary.gps_row(&walk.definitions, shape, row);
@@ -103,7 +104,7 @@ impl Walked {
                 }
                 // Data without a usable subscription is framed soundly: a second walk passes it by itself.
                 Step::Lost { rule, .. } if rule.name == "unknown_id" || rule.name == "undecodable" => {}
-                Step::Lost { at, end, .. } => index.gap(at..end),
+                Step::Lost { at, end, .. } => index.blocks.gap(at..end),
                 Step::End => break,
             }
         }
@@ -245,7 +246,7 @@ impl UlogReader {
 
     /// Bytes without sound framing, ascending.
     pub(crate) fn gaps(&self) -> &[std::ops::Range<u64>] {
-        self.index().gaps()
+        self.index().blocks.gaps()
     }
 
     /// Pieces of messages at which the log ended before data was appended to it.
@@ -341,7 +342,7 @@ impl<'a> RowsOf<'a> {
 
     /// The era and the block of the index that a number stands for.
     fn part(&self, number: usize) -> (Era, usize) {
-        let blocks = self.reader.index().blocks.len();
+        let blocks = self.reader.index().blocks.blocks().len();
         (Era::ALL[number / blocks], number % blocks)
     }
 }
@@ -352,26 +353,26 @@ impl Blocks for RowsOf<'_> {
         if !self.eras[era as usize] {
             return None;
         }
-        let (first, last) = self.reader.index().blocks[block].span(era)?;
+        let (first, last) = self.reader.index().blocks.blocks()[block].mark.span(era)?;
         Some(first..=last)
     }
 
     fn offsets(&self, block: usize) -> Range<u64> {
-        self.reader.index().bytes_of(self.part(block).1)
+        self.reader.index().blocks.bytes_of(self.part(block).1)
     }
 
     fn count(&self) -> usize {
-        self.reader.index().blocks.len() * Era::ALL.len()
+        self.reader.index().blocks.blocks().len() * Era::ALL.len()
     }
 
     fn visit(&self, block: usize, mut visit: impl FnMut(Place)) {
         let reader = self.reader;
         let (era, block) = self.part(block);
-        if !reader.index().has_any(block, &self.wanted) {
+        if !reader.index().blocks.has_any(block, &self.wanted) {
             return;
         }
         let mut rows = vec![0; self.wanted.len()];
-        for (series, before) in reader.index().rows_before(block) {
+        for (series, before) in reader.index().blocks.before(block) {
             rows[*series as usize] = *before;
         }
         let definitions = &reader.walk().definitions;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rovelog_core::span::DataSpan;
+use rovelog_core::span::{DataSpan, Spread};
 use rovelog_core::{Detail, LogInfo, Timestamp, UtcOffset, Value};
 
 use crate::definitions::{Definitions, RowShape};
@@ -11,7 +11,6 @@ use crate::index::Era;
 use crate::px4::words;
 use crate::row::info_value;
 use crate::scan::Walk;
-use crate::stats::Stats;
 use crate::utc::{self, GpsClock};
 use crate::wire::{self, HEADER_LEN, Info, Message, kind, level_number};
 
@@ -39,6 +38,58 @@ const FACTS: [&str; 18] = [
 
 /// The longest value that is kept as a fact.
 const MAX_FACT: usize = 256;
+
+/// Rows of one topic.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stats {
+    pub(crate) count: u64,
+    /// The last block of the index in which it has rows, from 1.
+    pub(crate) block: u32,
+    pub(crate) bytes: u64,
+    pub(crate) timed: u64,
+    /// Microseconds of the first and last timed row.
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    /// Rows that are earlier than the one before them, and where the first one is.
+    pub(crate) falls: u64,
+    pub(crate) falls_at: u64,
+    pub(crate) times: Spread,
+}
+
+impl Stats {
+    /// What the index asks of a topic before each of its rows.
+    #[inline]
+    pub(crate) fn seen(&mut self) -> (&mut u32, u64) {
+        (&mut self.block, self.count)
+    }
+
+    /// Counts a row of `len` bytes at `at`.
+    #[inline]
+    pub(crate) fn row(&mut self, at: u64, len: usize, micros: Option<u64>) {
+        self.count += 1;
+        self.bytes += len as u64;
+        if let Some(micros) = micros {
+            if self.timed == 0 {
+                self.first = micros;
+            }
+            if micros < self.last {
+                self.fall(at);
+            }
+            self.timed += 1;
+            self.last = micros;
+            // Times past the range of nanoseconds are no times.
+            self.times.push(micros.cast_signed().wrapping_mul(1000), at);
+        }
+    }
+
+    #[cold]
+    fn fall(&mut self, at: u64) {
+        if self.falls == 0 {
+            self.falls_at = at;
+        }
+        self.falls += 1;
+    }
+}
 
 /// Counts over everything that a walk has passed.
 #[derive(Debug)]

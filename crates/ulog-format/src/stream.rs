@@ -3,18 +3,12 @@
 use std::io::Read;
 use std::ops::Range;
 
-#[cfg(feature = "arrow")]
-use rovelog_core::scan::Scan as _;
 use rovelog_core::scan::{Source, Stream};
 use rovelog_core::{LogInfo, ReadOptions, Record};
 
 use crate::definitions::{Definitions, RowShape};
 use crate::error::UlogError;
-#[cfg(feature = "arrow")]
-use crate::gather::Gathering;
 use crate::reader::sound_message;
-#[cfg(feature = "arrow")]
-use crate::scan::MetRow;
 use crate::scan::{ROW_AT, Step, Walk};
 use crate::state::Summary;
 use crate::wire::Message;
@@ -24,8 +18,8 @@ use crate::wire::Message;
 /// The buffer holds one chunk and what the walk still looks at: a message and, where something is wrong,
 /// the few behind it that settle what. It does not grow with the log.
 pub struct UlogStream<R> {
-    stream: Stream<R, Walk>,
-    summary: Summary,
+    pub(crate) stream: Stream<R, Walk>,
+    pub(crate) summary: Summary,
 }
 
 /// What a [`UlogStream`] hands out.
@@ -61,7 +55,7 @@ impl<R: Read> UlogStream<R> {
     }
 
     /// Counts a step and hands out what it stands for.
-    fn item(&mut self, step: Step) -> Option<StreamItem<'_>> {
+    pub(crate) fn item(&mut self, step: Step) -> Option<StreamItem<'_>> {
         match step {
             Step::Row { at, end, shape, time, .. } => {
                 let row = self.stream.source.bytes(at + ROW_AT as u64, end);
@@ -101,39 +95,6 @@ impl<R: Read> UlogStream<R> {
             match self.stream.step(Source::fill)? {
                 Step::Lost { .. } => {}
                 step => return Ok(step),
-            }
-        }
-    }
-
-    /// Gathers the rows of the bytes at hand and reads on; false at the end.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn gather(&mut self, gathering: &mut Gathering) -> Result<bool, UlogError> {
-        loop {
-            let Stream { source, scan } = &mut self.stream;
-            let (window, summary) = (source.window(), &mut self.summary);
-            let index = |at: u64| usize::try_from(at - window.base).expect("within the window");
-            scan.rows(window, |definitions, row| {
-                summary.stats(row.series).row(row.at, row.len, Some(row.micros));
-                gathering.row(definitions, window.data, index(row.at), row.met());
-            });
-            match scan.step(window) {
-                Ok(Step::End) => {
-                    gathering.copy(window.data);
-                    summary.finish(scan, None);
-                    return Ok(false);
-                }
-                Ok(step) => {
-                    if let Step::Row { at, shape, time, .. } = step {
-                        let row = MetRow { series: shape.series, time, now: scan.clock.now };
-                        gathering.row(&scan.definitions, window.data, index(at), row);
-                    }
-                    self.item(step);
-                }
-                Err(need) => {
-                    gathering.copy(window.data);
-                    source.fill(scan.needed_from(), need.0)?;
-                    return Ok(true);
-                }
             }
         }
     }

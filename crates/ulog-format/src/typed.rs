@@ -60,9 +60,11 @@ pub trait FromRow<'a>: Sized {
     ///
     /// # Errors
     /// [`UlogError::NoSuchField`] where the format lacks a field, or has it with another type.
+    #[doc(hidden)]
     fn places(layout: &Layout) -> Result<Self::Places, UlogError>;
 
     /// Reads one row of the topic whose places these are.
+    #[doc(hidden)]
     fn from_row(row: &Row<'a>, places: &Self::Places) -> Self;
 }
 
@@ -73,12 +75,15 @@ pub trait FromField<'a>: Sized {
     type Place: Copy;
 
     /// Looks the field up; `None` where it is missing or of another type.
+    #[doc(hidden)]
     fn find(layout: &Layout, path: &str) -> Option<Self::Place>;
 
     /// What the type is called in a log.
+    #[doc(hidden)]
     fn type_name() -> String;
 
     /// Reads the field.
+    #[doc(hidden)]
     fn read(row: &Row<'a>, place: Self::Place) -> Self;
 }
 

@@ -13,9 +13,11 @@ use rovelog_core::wire::{U16Le, U64Le, counted, rest};
 use zerocopy::FromBytes;
 
 /// The first seven bytes of every ULog. "Header Section"
+#[doc(hidden)]
 pub const MAGIC: [u8; 7] = [0x55, 0x4c, 0x6f, 0x67, 0x01, 0x12, 0x35];
 
 /// The payload of a synchronization message. The text says "to be defined"; **newer** editions define it.
+#[doc(hidden)]
 pub const SYNC_MAGIC: [u8; 8] = [0x2f, 0x73, 0x13, 0x20, 0x25, 0x0c, 0xbb, 0x12];
 
 rovelog_core::fixed! {

@@ -4,11 +4,12 @@ mod support;
 
 use std::collections::BTreeMap;
 
+use rovelog_core::Error;
 use rovelog_core::{LogReader, Record, Select, Severity, Timestamp, Value};
 use support::open;
 use ulog_format::DefaultOf;
 use ulog_format::wire::{FlagBitsMessage, Message};
-use ulog_format::{Error, Format as _, FormatBuilder, Ulog, UlogError, UlogReader, UlogWriter};
+use ulog_format::{Format as _, FormatBuilder, Ulog, UlogError, UlogReader, UlogWriter};
 
 /// Whether everything that is lost is what was left of a message when data was appended.
 fn is_whole(log: &UlogReader) -> bool {

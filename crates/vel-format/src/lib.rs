@@ -156,7 +156,10 @@ mod writer;
 
 use std::io::Write;
 
-use rovelog_core::{Align, Bytes, FormatInfo, Merged, Records, Result, Sliced, TopicId, Usage};
+use rovelog_core::{
+    Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Records, RecoverOptions, Recovery, Result,
+    Sliced, Topic, TopicId, Usage,
+};
 
 #[cfg(feature = "arrow")]
 pub use columns::PointBatches;
@@ -172,10 +175,7 @@ pub use writer::{NewMessage, VelWriter, WriteOptions, Written, write_log};
 
 // Who depends on this crate alone finds here what opens a log and reads it, and the names of what that gives.
 pub use rovelog_core;
-pub use rovelog_core::{
-    Diagnostics, Error, Format, LogInfo, LogReader, LogStream, ReadOptions, Record, RecoverOptions, Recovery,
-    Select, Topic, Value,
-};
+pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, Select};
 
 /// The VEL format.
 #[derive(Clone, Copy, Debug)]

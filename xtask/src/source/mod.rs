@@ -92,15 +92,18 @@ impl Crate {
         let (key, module) = self.modules.get_key_value(from)?;
         let Some((name, rest)) = path.split_first() else { return Some(Target::Module(key)) };
         let depth = depth.checked_sub(1)?;
+        let named = module.imports.iter().filter(|import| import.name.as_deref() == Some(name));
         let child: Names = from.iter().chain([name]).cloned().collect();
         if self.modules.contains_key(&child) {
-            return self.descend(&child, rest, depth);
+            // A function may have the name of the module that it comes from.
+            let function = named.clone().find(|import| rest.is_empty() && import.public);
+            let function = function.and_then(|import| self.resolve(from, &import.path, depth));
+            return function.or_else(|| self.descend(&child, rest, depth));
         }
         // Behind a type come its methods and variants, which are where it is.
         if let Some(item) = module.items.iter().find(|item| item.name == *name) {
             return Some(Target::Item(key, item));
         }
-        let named = module.imports.iter().filter(|import| import.name.as_deref() == Some(name));
         let globs = module.imports.iter().filter(|import| import.name.is_none());
         let through = named.map(|import| [&import.path, rest].concat());
         let through = through.chain(globs.map(|import| [&import.path, path].concat()));
@@ -155,7 +158,7 @@ mod tests {
         }
         let krate = Crate::read(&folder.join("lib.rs")).unwrap();
         assert_eq!(circles(&krate), [[Path::new("a.rs"), Path::new("b.rs")]]);
-        let items = ["A", "A::new", "A::x", "deep", "deep::D", "deep::D::One", "deep::F", "deep::F::go"];
+        let items = ["A", "A.x", "A::new", "deep", "deep::D", "deep::D.One", "deep::F", "deep::F::go"];
         assert_eq!(public_items(&krate), items.map(str::to_owned).into());
         fs::remove_dir_all(folder).unwrap();
     }

@@ -105,18 +105,18 @@ fn define(item: &syn::Item, items: &mut Vec<Item>) {
     let is_public = |vis: &Visibility| matches!(vis, Visibility::Public(_));
     let fields = |fields: &Fields| {
         let named = fields.iter().filter(|field| is_public(&field.vis));
-        named.filter_map(|field| Some(field.ident.as_ref()?.to_string())).collect::<Vec<_>>()
+        named.filter_map(|field| Some(format!(".{}", field.ident.as_ref()?))).collect::<Vec<_>>()
     };
     let (name, public, members) = match item {
         syn::Item::Struct(item) => (item.ident.to_string(), is_public(&item.vis), fields(&item.fields)),
         syn::Item::Enum(item) => (
             item.ident.to_string(),
             is_public(&item.vis),
-            item.variants.iter().map(|v| v.ident.to_string()).collect(),
+            item.variants.iter().map(|variant| format!(".{}", variant.ident)).collect(),
         ),
         syn::Item::Trait(item) => {
             let names = item.items.iter().filter_map(|item| match item {
-                TraitItem::Fn(method) => Some(method.sig.ident.to_string()),
+                TraitItem::Fn(method) if !is_hidden(&method.attrs) => Some(method.sig.ident.to_string()),
                 TraitItem::Const(constant) => Some(constant.ident.to_string()),
                 _ => None,
             });
@@ -134,7 +134,9 @@ fn define(item: &syn::Item, items: &mut Vec<Item>) {
         syn::Item::Impl(item) => {
             let Type::Path(ty) = &*item.self_ty else { return };
             let names = item.items.iter().filter_map(|item| match item {
-                ImplItem::Fn(method) if is_public(&method.vis) => Some(method.sig.ident.to_string()),
+                ImplItem::Fn(method) if is_public(&method.vis) && !is_hidden(&method.attrs) => {
+                    Some(method.sig.ident.to_string())
+                }
                 ImplItem::Const(constant) if is_public(&constant.vis) => Some(constant.ident.to_string()),
                 _ => None,
             });

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{Crate, DEPTH, Item, Module, Names, Target};
 
-/// The paths of all public items and their public members, as documentation lists them; what is hidden from it
-/// does not count. Items of other crates that are handed on count by their names.
+/// Returns the paths of all public items as documentation lists them, without what is hidden from it. Fields and
+/// variants are behind a dot. Items of other crates that are re-exported count by their names.
 pub(crate) fn public_items(krate: &Crate) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     krate.collect(&Names::new(), &Names::new(), &mut found, DEPTH);
@@ -49,7 +49,8 @@ impl Crate {
         let elsewhere = self.modules.values().flat_map(|module: &Module| &module.items);
         let elsewhere = elsewhere.filter(|other| other.name == implementations);
         for member in std::iter::once(item).chain(elsewhere).flat_map(|item| &item.members) {
-            found.insert(join(&path, member).join("::"));
+            let path = path.join("::");
+            found.insert(if member.starts_with('.') { path + member } else { path + "::" + member });
         }
     }
 }

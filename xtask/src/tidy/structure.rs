@@ -1,5 +1,6 @@
 //! The shape of the code: circles of files that import each other, and how much a crate shows. Limits only fall.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
@@ -9,13 +10,13 @@ use crate::source::{Crate, circles, public_items};
 
 /// The crates with circles or many public items: how many of each they may have.
 const LIMITS: &[(&str, usize, usize)] = &[
-    ("rovelog-core", 0, 762),
-    ("ulog-format", 0, 291),
-    ("rld-format", 0, 362),
-    ("rosbag12", 0, 229),
-    ("vel-format", 0, 361),
-    ("rovelog", 0, 65),
-    ("rovelog-export", 0, 259),
+    ("rovelog-core", 0, 399),
+    ("ulog-format", 0, 149),
+    ("rld-format", 0, 208),
+    ("rosbag12", 0, 117),
+    ("vel-format", 0, 185),
+    ("rovelog", 0, 56),
+    ("rovelog-export", 0, 120),
     ("rovelog-cli", 0, usize::MAX),
     ("rovelog-python", 1, usize::MAX),
 ];
@@ -31,8 +32,14 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     for item in &items {
         println!("{item}");
     }
-    println!("{} public items", items.len());
+    let named = named(&items);
+    println!("{named} public items, {} fields and variants", items.len() - named);
     Ok(())
+}
+
+/// Counts the items but fields and variants.
+fn named(items: &BTreeSet<String>) -> usize {
+    items.iter().filter(|item| !item.contains('.')).count()
 }
 
 /// What breaks a limit. `packages` are ours, of `cargo metadata`.
@@ -47,7 +54,7 @@ pub(super) fn check(packages: &[&Value]) -> Result<Vec<String>> {
             found.push(format!("{name}: {} circles of files, {most_circles} allowed:", circles.len()));
             found.extend(circles.iter().map(|circle| format!("  {}", shown(circle))));
         }
-        let items = public_items(&krate).len();
+        let items = named(&public_items(&krate));
         if items > most_items {
             found.push(format!(
                 "{name}: {items} public items, {most_items} allowed: `cargo xtask public {name}`"

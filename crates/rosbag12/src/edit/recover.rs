@@ -82,7 +82,7 @@ impl BagReader {
         };
         let mut at = 0;
         let mut lost = self.index.lost().iter().peekable();
-        for gap in self.index.gaps() {
+        for gap in self.index.blocks.gaps() {
             push(Part::Records, at..gap.start);
             at = gap.start;
             while let Some(range) = lost.next_if(|range| range.end <= gap.end) {

@@ -4,10 +4,11 @@
 //! that any reader can take, and accounts for every byte that it leaves out.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::ops::Range;
 
 use rovelog_core::ranges::{self, total};
+use rovelog_core::splice::Splice;
 use rovelog_core::{Detail, LogReader, ReadOptions, RecoverOptions, Recovery, Stretch, Value};
 use zerocopy::IntoBytes;
 
@@ -30,11 +31,9 @@ impl Plan {
     /// Moves `gone`, ascending parts of what is kept, to what is lost.
     fn lose(&mut self, gone: Vec<Range<u64>>) {
         self.kept = subtract(&self.kept, &gone);
-        self.lost.extend(gone);
-        self.lost.sort_unstable_by_key(|range| range.start);
-        let mut joined = Vec::new();
-        self.lost.drain(..).for_each(|range| ranges::push(&mut joined, range));
-        self.lost = joined;
+        let mut lost = std::mem::take(&mut self.lost);
+        lost.extend(gone);
+        self.lost = ranges::joined(lost);
     }
 }
 
@@ -99,8 +98,7 @@ pub(crate) fn recover(
             stale_records += u64::from(met.row.is_some());
         }
     }
-    let head = if unchanged { log.header().as_bytes().to_vec() } else { head(log, &plan.kept) };
-    std::io::copy(&mut Kept::new(log.bytes(), &head, &plan.kept), &mut out)?;
+    copy(log, &plan.kept, unchanged).write(&mut out)?;
     out.flush()?;
     let letter = |(letter, count): (u8, u64)| (letter.escape_ascii().to_string(), Value::count(count));
     Ok(Recovery {
@@ -152,17 +150,22 @@ fn plan(log: &UlogReader, stretches: &[Stretch]) -> Plan {
     plan
 }
 
-/// The head of the recovered log: the header, and the flag bits with no data appended, if they are kept.
-fn head(log: &UlogReader, kept: &[Range<u64>]) -> Vec<u8> {
-    let mut head = log.header().as_bytes().to_vec();
-    if let Some(flags) = log.flag_bits()
+/// The recovered log: the header, the flag bits with no data appended unless it is unchanged, and what is kept.
+fn copy<'a>(log: &'a UlogReader, kept: &[Range<u64>], unchanged: bool) -> Splice<'a> {
+    let mut copy = Splice::new([&**log.bytes()]);
+    copy.copy(0, 0..FLAG_BITS_AT);
+    if let Some(flags) = log.flag_bits().filter(|_| !unchanged)
         && kept.first().is_some_and(|range| range.start == FLAG_BITS_AT)
     {
-        let at = index(FLAG_BITS_AT);
-        head.extend_from_slice(&log.bytes()[at..at + index(HEADER_LEN)]);
-        head.extend_from_slice(flags.merged().as_bytes());
+        copy.copy(0, FLAG_BITS_AT..FLAG_BITS_AT + HEADER_LEN);
+        copy.make(flags.merged().as_bytes());
     }
-    head
+    // What was made stands for as many bytes of the file.
+    let begun = copy.len();
+    for range in kept {
+        copy.copy(0, range.start.max(begun)..range.end);
+    }
+    copy
 }
 
 /// Definitions met, to tell new ones in stale stretches.
@@ -217,9 +220,8 @@ fn settle(log: &UlogReader, plan: &mut Plan) -> Result<(), UlogError> {
         if pass == PASSES {
             drop_unjudgeable(log, plan);
         }
-        let head = head(log, &plan.kept);
-        let copy = Kept::new(log.bytes(), &head, &plan.kept);
-        let losses = UlogStream::new(copy, &ReadOptions::default())?.losses()?;
+        let copy = copy(log, &plan.kept, false);
+        let losses = UlogStream::new(copy.reader(), &ReadOptions::default())?.losses()?;
         if losses.is_empty() {
             break;
         }
@@ -279,10 +281,6 @@ fn in_source(losses: &[Range<u64>], kept: &[Range<u64>]) -> Vec<Range<u64>> {
     found
 }
 
-fn index(at: u64) -> usize {
-    usize::try_from(at).expect("within the bytes at hand")
-}
-
 /// Whether ascending offsets lie in ascending ranges.
 struct Inside<'a> {
     ranges: std::iter::Peekable<std::slice::Iter<'a, Range<u64>>>,
@@ -296,32 +294,6 @@ impl<'a> Inside<'a> {
     fn has(&mut self, at: u64) -> bool {
         while self.ranges.next_if(|range| range.end <= at).is_some() {}
         self.ranges.peek().is_some_and(|range| range.start <= at)
-    }
-}
-
-/// The recovered log as it will be written: its head, and the kept ranges without what the head replaces.
-struct Kept<'a> {
-    bytes: &'a [u8],
-    next: &'a [u8],
-    ranges: std::slice::Iter<'a, Range<u64>>,
-    /// Bytes of the file that the head stands for.
-    replaced: u64,
-}
-
-impl<'a> Kept<'a> {
-    fn new(bytes: &'a [u8], head: &'a [u8], ranges: &'a [Range<u64>]) -> Self {
-        Self { bytes, next: head, ranges: ranges.iter(), replaced: head.len() as u64 }
-    }
-}
-
-impl Read for Kept<'_> {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        while self.next.is_empty() {
-            let Some(range) = self.ranges.next() else { return Ok(0) };
-            self.next = &self.bytes[index(range.start.max(self.replaced))..index(range.end)];
-        }
-        let read = self.next.read(out)?;
-        Ok(read)
     }
 }
 

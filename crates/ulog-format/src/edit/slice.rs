@@ -24,6 +24,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::ops::Range;
 
+use rovelog_core::splice::Splice;
 use rovelog_core::wire::U64Le;
 use rovelog_core::{Detail, LogReader, Select, Sliced, Value};
 use zerocopy::IntoBytes;
@@ -161,10 +162,10 @@ struct Slice<'a, W> {
     in_data: bool,
     /// Follows the slice as a reader will, where a kept topic has narrow timestamps.
     clock: Option<LogClock>,
+    /// What is written, some of it already.
+    bytes: Splice<'a>,
     out: W,
     trust: Trust,
-    /// What is to be written next: neighbours go together.
-    pending: Range<usize>,
     report: Report,
 }
 
@@ -181,9 +182,9 @@ impl<'a, W: Write> Slice<'a, W> {
             written: HashSet::new(),
             in_data: false,
             clock: None,
+            bytes: Splice::new([&**log.bytes()]),
             out,
             trust: Trust::default(),
-            pending: 0..0,
             report,
         };
         if let Some(start) = select.start {
@@ -247,7 +248,7 @@ impl<'a, W: Write> Slice<'a, W> {
         if let Some(start) = self.select.start.and_then(|start| u64::try_from(start / 1000).ok()) {
             header.timestamp = U64Le::new(header.timestamp.get().max(start));
         }
-        self.write(header.as_bytes())?;
+        self.bytes.make(header.as_bytes());
         let series = (0..).zip(&self.kept).filter(|(_, kept)| **kept).map(|(series, _)| series);
         let shapes = series.map(|series| self.log.index().shape(series));
         let narrow = shapes.into_iter().any(RowShape::is_narrow);
@@ -256,7 +257,7 @@ impl<'a, W: Write> Slice<'a, W> {
         if let Some(first) = first.filter(|first| first.at == FLAG_BITS_AT)
             && let Some(Message::FlagBits(FlagBitsMessage { flags, more })) = first.message()
         {
-            self.write(&encoded(&Message::FlagBits(FlagBitsMessage { flags: flags.merged(), more }))?)?;
+            self.bytes.make(&encoded(&Message::FlagBits(FlagBitsMessage { flags: flags.merged(), more }))?);
         }
         Ok(())
     }
@@ -347,10 +348,9 @@ impl<'a, W: Write> Slice<'a, W> {
             }
         }
         for default in std::mem::take(&mut self.defaults) {
-            self.flush()?;
             // One byte more than the parameter, whose message was at most as long as one can be.
             let Ok(bytes) = encoded(&Message::DefaultParameter(default)) else { continue };
-            self.write(&bytes)?;
+            self.bytes.make(&bytes);
         }
         Ok(())
     }
@@ -365,37 +365,21 @@ impl<'a, W: Write> Slice<'a, W> {
         Err(UlogError::TimesWouldMove { topic: self.log.topics()[series as usize].name.clone() })
     }
 
-    /// Adds a stretch of the log to what is to be written.
+    /// Adds a range of the log.
+    #[inline]
     fn take(&mut self, range: Range<u64>) -> Result<(), UlogError> {
-        let index = |at: u64| usize::try_from(at).expect("within the bytes at hand");
-        let range = index(range.start)..index(range.end);
-        if self.pending.end == range.start {
-            self.pending.end = range.end;
-            return Ok(());
-        }
-        self.flush()?;
-        self.pending = range;
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), UlogError> {
-        let range = std::mem::take(&mut self.pending);
-        let log = self.log;
-        self.write(&log.bytes()[range])
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), UlogError> {
-        self.report.bytes += bytes.len() as u64;
-        Ok(self.out.write_all(bytes)?)
+        self.bytes.copy(0, range);
+        Ok(self.bytes.write_on(&mut self.out)?)
     }
 
     fn finish(mut self) -> Result<Sliced, UlogError> {
         self.begin_data()?;
-        self.flush()?;
         if self.trust.needs_sync() {
-            self.write(&encoded(&Message::Sync(wire::Sync { sync_magic: SYNC_MAGIC }))?)?;
+            self.bytes.make(&encoded(&Message::Sync(wire::Sync { sync_magic: SYNC_MAGIC }))?);
         }
+        self.bytes.write(&mut self.out)?;
         self.out.flush()?;
+        self.report.bytes = self.bytes.len();
         Ok(self.report.sliced())
     }
 }

@@ -253,6 +253,7 @@ impl UlogReader {
     /// The parts of a damaged log by whether their rows follow each other in time; empty where nothing is
     /// damaged. Rows of a stretch that is not in order come from another time, as from a storage cluster
     /// that was never written: they are sound and stand in the log's records like all others.
+    #[doc(hidden)]
     pub fn stretches(&self) -> Vec<Stretch> {
         let mut gaps = self.gaps().iter().map(|gap| gap.end).peekable();
         if gaps.peek().is_none() {

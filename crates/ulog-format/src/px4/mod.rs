@@ -24,10 +24,13 @@ pub use gps_dump::{GpsDump, gps_dump};
 #[cfg(feature = "events")]
 pub use metadata::{EventDefinition, EventDefinitions, MetadataError};
 pub use modes::{Change, Mode, arming_changes, failsafe_changes, mode_changes};
-pub use position::{NoPosition, POSITION_TOPICS, Position, PositionFields, has_position};
-pub use words::{EventText, release, vehicle_type};
+#[doc(hidden)]
+pub use position::POSITION_TOPICS;
+pub use position::{NoPosition, Position, PositionFields};
+pub use words::{EventText, release};
 
 /// The topics of the type `type_name` that hold rows, in the order of their instances.
+#[doc(hidden)]
 pub fn instances<'a>(reader: &'a UlogReader, type_name: &str) -> Vec<&'a Topic> {
     let multi_id = |topic: &Topic| reader.definitions().subscriptions[topic.id.index()].multi_id;
     let mut topics: Vec<_> =

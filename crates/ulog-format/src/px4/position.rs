@@ -104,11 +104,6 @@ pub struct PositionFields {
     course: Option<Place>,
 }
 
-/// Whether the type of that name holds the vehicle's position, by its name.
-pub fn has_position(type_name: &str) -> bool {
-    POSITION_TOPICS.contains(&type_name)
-}
-
 impl PositionFields {
     /// The fields of a topic with this layout; `None` where it holds no position.
     pub fn of(layout: &Layout) -> Option<Self> {

@@ -26,7 +26,7 @@ pub fn release(packed: u32) -> String {
 }
 
 /// Returns the name of a MAVLink vehicle type (`MAV_TYPE`), if it has one.
-pub fn vehicle_type(mav_type: i64) -> Option<&'static str> {
+pub(crate) fn vehicle_type(mav_type: i64) -> Option<&'static str> {
     Some(match mav_type {
         1 => "fixed wing",
         2 => "quadrotor",

@@ -162,12 +162,12 @@ impl RowBuffer {
     }
 
     /// The topic whose row this is.
-    pub fn topic(&self) -> TopicHandle {
+    pub(crate) fn topic(&self) -> TopicHandle {
         self.topic
     }
 
     /// The bytes as they will be written.
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 

@@ -82,6 +82,7 @@ pub trait InfoValue {
     ///
     /// # Errors
     /// Where the value has no type in ULog; `name` is for the message.
+    #[doc(hidden)]
     fn encode(&self, name: &str) -> Result<Encoded<'_>, UlogError>;
 }
 

@@ -182,6 +182,7 @@ impl<W: Write> UlogWriter<W> {
     }
 
     /// The length of the log so far.
+    #[doc(hidden)]
     pub fn position(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }
@@ -321,6 +322,7 @@ impl<W: Write> UlogWriter<W> {
     ///
     /// # Errors
     /// Where the topic is not subscribed, or cannot be decoded.
+    #[doc(hidden)]
     pub fn layout(&self, topic: TopicHandle) -> Result<&rovelog_core::layout::Layout, UlogError> {
         Ok(&self.tables.layout(topic.msg_id)?.record)
     }
