@@ -8,7 +8,7 @@ use rovelog_core::error::Meaning;
 #[non_exhaustive]
 pub enum RldError {
     /// The first bytes are no magic of RLD.
-    #[error("not an RLD file: it begins with neither %RLD nor BLR%")]
+    #[error("not an RLD file: it starts with neither %RLD nor BLR%")]
     NotRld,
     /// The file ends inside its header.
     #[error("the file ends at byte {len}, inside its header of {header} bytes")]
@@ -19,7 +19,7 @@ pub enum RldError {
         header: u64,
     },
     /// A version that nobody has described.
-    #[error("file version {version} behind the magic {magic}: known are BLR% 1 and %RLD 2 to 4")]
+    #[error("unsupported file version {version} after the magic {magic}; supported: BLR% 1 and %RLD 2 to 4")]
     UnknownVersion {
         /// The version that the header states.
         version: u16,
@@ -41,7 +41,7 @@ pub enum RldError {
         why: String,
     },
     /// A channel that the log does not have.
-    #[error("there is no channel {name:?}")]
+    #[error("the log has no channel {name:?}")]
     NoChannel {
         /// The name asked for.
         name: String,
@@ -67,7 +67,7 @@ pub enum RldError {
         why: String,
     },
     /// Text that is not the logger's CSV.
-    #[error("line {line} is not the logger's CSV: {why}")]
+    #[error("line {line} is not CSV of the RocketLogger: {why}")]
     BadCsv {
         /// The line, from 1.
         line: u64,
@@ -109,10 +109,10 @@ impl RldError {
                 (ErrorKind::LimitExceeded, Some(48), Some("the lead-in is damaged: copy the log again"))
             }
             Self::NoLayout { .. } => {
-                (ErrorKind::Malformed, None, Some("see what is wrong with the header: rovelog check FILE"))
+                (ErrorKind::Malformed, None, Some("list the problems of the header: rovelog check FILE"))
             }
             Self::NoChannel { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("see what there is: rovelog schema FILE"))
+                (ErrorKind::InvalidArgument, None, Some("list the channels: rovelog schema FILE"))
             }
             Self::NotAPart { .. } => (
                 ErrorKind::InvalidArgument,

@@ -90,8 +90,12 @@ impl<'a> Row<'a> {
 impl Decode for Table {
     fn value(&self, topic: &Topic, payload: &[u8]) -> Result<Value> {
         if payload.len() != self.layout.row {
-            let why =
-                format!("a row of {} bytes, where {} has {}", payload.len(), topic.name, self.layout.row);
+            let why = format!(
+                "a row of {} bytes, but rows of {} have {}",
+                payload.len(),
+                topic.name,
+                self.layout.row
+            );
             return Err(Error::new(crate::wire::INFO.id, ErrorKind::Malformed, None, why));
         }
         let row = Row::new(payload, self);

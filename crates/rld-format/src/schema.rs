@@ -98,7 +98,7 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
         let times = names.entry(name.clone()).or_default();
         *times += 1;
         if *times > 1 {
-            note(&rules::NAME_REPEATED, format!("channel {i}: {name:?} for the {times}. time"));
+            note(&rules::NAME_REPEATED, format!("channel {i}: name {name:?} used {times} times"));
             name = format!("{name}#{times}");
         }
         let is_binary = i < binary;
@@ -107,15 +107,24 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
             note(&rules::UNKNOWN_UNIT, format!("channel {i} ({name}) has unit {code}"));
         } else if unit.is_binary() != is_binary {
             let kind = if is_binary { "binary" } else { "analog" };
-            note(&rules::KIND_MISMATCH, format!("channel {i} ({name}) stands among the {kind} ones: {unit}"));
+            note(
+                &rules::KIND_MISMATCH,
+                format!("channel {i} ({name}) is among the {kind} channels, but has the unit {unit}"),
+            );
         }
         let valid = match link(record, header.channels.len(), version) {
             Ok(Some(target)) if target >= binary => {
-                note(&rules::BAD_LINK, format!("channel {i} ({name}) links to {target}, not a binary one"));
+                note(
+                    &rules::BAD_LINK,
+                    format!("channel {i} ({name}) links to {target}, which is not a binary channel"),
+                );
                 None
             }
             Err(raw) => {
-                note(&rules::BAD_LINK, format!("channel {i} ({name}) links to {raw}, which is not there"));
+                note(
+                    &rules::BAD_LINK,
+                    format!("channel {i} ({name}) links to channel {raw}, which does not exist"),
+                );
                 None
             }
             Ok(target) => target,

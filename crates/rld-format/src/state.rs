@@ -163,7 +163,7 @@ fn details(known: &Known<'_>) -> Vec<Detail> {
         details.push(Detail::hidden("start_time_ns", Value::Int(started, 64)));
     }
     details.push(Detail::hidden("software", Value::Text(known.judged.version.software.to_owned())));
-    details.extend(known.report.map(clock));
+    details.extend(known.report.map(|report| clock(report, true_rate(rate))));
     details
 }
 
@@ -185,18 +185,22 @@ fn channels(judged: &Judged) -> Detail {
     Detail::new("channels", names.join(" "), Value::List(list.collect()))
 }
 
-fn clock(report: &ClockReport) -> Detail {
+/// The detail `timing`. `rate` is the true rate in Hz.
+fn clock(report: &ClockReport, rate: f64) -> Detail {
     let mut text = Vec::new();
     if let Some(ppm) = report.slope_ppm {
-        let kept =
-            if report.mismatch { "used: the stamps contradict the true rate" } else { "true rate kept" };
-        text.push(format!("stamps {ppm:+.1} ppm ({kept})"));
+        if report.mismatch {
+            let used = rate / (1.0 + ppm / 1e6);
+            text.push(format!("block times run at {used:.2} Hz, not {rate:.2} Hz ({:.0} ppm)", ppm.abs()));
+        } else {
+            text.push(format!("block times {ppm:+.1} ppm from the true rate"));
+        }
     }
     if let Some(late) = report.residuals {
         text.push(format!("late by {} to {} us", late.min / 1000, late.max / 1000));
     }
     if report.drift != 0 {
-        text.push(format!("UTC against monotonic moved {} us", report.drift / 1000));
+        text.push(format!("UTC drifted by {} us against the monotonic clock", report.drift / 1000));
     }
     if !report.steps.is_empty() {
         text.push(format!("{} of UTC", count(report.steps.len(), "step")));
@@ -216,6 +220,6 @@ fn clock(report: &ClockReport) -> Detail {
         ("residual_ns", residuals),
         ("drift_ns", Value::Int(report.drift, 64)),
     ]);
-    let text = if text.is_empty() { "one stamp".to_owned() } else { text.join(", ") };
+    let text = if text.is_empty() { "one block time".to_owned() } else { text.join(", ") };
     Detail::new("timing", text, value)
 }

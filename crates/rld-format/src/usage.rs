@@ -16,13 +16,13 @@ pub(crate) fn usage(log: &RldReader) -> Vec<Usage> {
             tally.add("file header", None, header.size().min(bytes.len() as u64));
             if let Ok(layout) = log.layout() {
                 let blocks = rows.div_ceil(layout.block_rows.max(1));
-                tally.add_all("block stamps", Some(topic.id), blocks, blocks * STAMPS_LEN);
+                tally.add_all("block times", Some(topic.id), blocks, blocks * STAMPS_LEN);
                 tally.add_all("rows", Some(topic.id), rows, rows * layout.row as u64);
             }
         }
         let behind = log.diagnostics().list().iter().filter(|found| found.rule == &rules::HEADER_BEHIND);
         let behind: u64 = behind.map(|found| found.range.end - found.range.start).sum();
-        tally.add_all("rows that the header does not count", None, u64::from(behind > 0), behind);
+        tally.add_all("rows not counted by the header", None, u64::from(behind > 0), behind);
     }
     tally.finish(log.info().size)
 }

@@ -168,10 +168,10 @@ fn header(
         0 if wrapped => notes.push((
             &rules::HEADER_LENGTH,
             6..8,
-            format!("a header of {size} bytes does not fit its field, which says {field}"),
+            format!("a header of {size} bytes contradicts its length field, {field}"),
         )),
         0 if field != size => {
-            let text = format!("the field says {field}, comment and channels make {size}");
+            let text = format!("the length field is {field}, but comment and channels take {size}");
             notes.push((&rules::HEADER_LENGTH, 6..8, text));
         }
         1 => {
@@ -199,9 +199,7 @@ fn header(
 fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
     let end = header.size();
     if !end.is_multiple_of(4) {
-        let text = format!(
-            "the header has {end} bytes, which is not a multiple of 4: blocks are read where they are"
-        );
+        let text = format!("the header has {end} bytes, which is not a multiple of 4: blocks are unaligned");
         notes.push((&rules::UNALIGNED_HEADER, 6..8, text));
     }
     let comment = &header.comment;
@@ -211,7 +209,7 @@ fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
         notes.push((&rules::COMMENT_WITHOUT_NUL, range.clone(), count(comment.len(), "byte")));
     }
     if text.iter().any(|byte| !(0x20..0x7f).contains(byte) && !byte.is_ascii_whitespace()) {
-        notes.push((&rules::COMMENT_NOT_ASCII, range, "bytes that are no printable ASCII".to_owned()));
+        notes.push((&rules::COMMENT_NOT_ASCII, range, "non-printable or non-ASCII bytes".to_owned()));
     }
     let rate = header.lead_in.sample_rate.get();
     if (1..1000).contains(&rate) && header.lead_in.data_block_size.get() != 1 {
@@ -313,7 +311,7 @@ impl Judged {
             Ok(layout) if layout.block_rows > 0 && layout.row > 0 => layout,
             Ok(_) => {
                 if end < len {
-                    note(&rules::TRAILING_BYTES, end..len, "bytes behind a header without blocks".to_owned());
+                    note(&rules::TRAILING_BYTES, end..len, "bytes after a header without blocks".to_owned());
                 }
                 return extent;
             }
@@ -334,7 +332,7 @@ impl Judged {
         if behind > 0 && rows == self.declared.unwrap_or(0) {
             let body = u64::try_from(layout.body(rows + behind)).unwrap_or(body).min(body);
             let text = format!(
-                "{} that the header does not count: left out, `rovelog recover` keeps them",
+                "{} not counted by the header: left out; `rovelog recover` keeps them",
                 count(behind, "row")
             );
             note(&rules::HEADER_BEHIND, rest.start..end + body, text);
@@ -350,7 +348,7 @@ impl Judged {
                 let why = counted.map(|counted| format!("; {counted}")).unwrap_or_default();
                 note(&rules::CUT, rest, format!("{} of what would be row {rows}{why}", count(bytes, "byte")));
             } else {
-                note(&rules::TRAILING_BYTES, rest, format!("{} behind the last row", count(bytes, "byte")));
+                note(&rules::TRAILING_BYTES, rest, format!("{} after the last row", count(bytes, "byte")));
             }
         } else if let Some(counted) = counted {
             note(&rules::ROWS_MISSING, len..len, counted);

@@ -110,7 +110,7 @@ impl Watch {
             );
             if !untrusted.is_empty() {
                 let text = format!(
-                    "the range bits of {} were mixed with others: let the values decide (stats --ranges values)",
+                    "the range bits of {} are unreliable: use stats --ranges values",
                     untrusted.join(", ")
                 );
                 note(&rules::VALIDITY_UNTRUSTED, at..at + words, text);
@@ -133,7 +133,7 @@ impl Watch {
         for (high, (_, name)) in self.means.iter().flat_map(|means| means.high.iter().zip(&means.channels)) {
             let (Some((row, at, value)), Some(means)) = (high, &self.means) else { continue };
             let text = format!(
-                "row {row}: {name} is {value}, just below 2^32 / {}, and nothing in the log is below 0: take that off",
+                "row {row}: {name} is {value}, just below 2^32 / {}, and no value in the log is below 0: subtract it",
                 means.of
             );
             note(&rules::MEANS_WRAPPED, *at..at + 4, text);

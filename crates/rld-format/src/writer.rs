@@ -147,7 +147,7 @@ impl LogSpec {
     ) -> Result<ChannelRecord, RldError> {
         let refuse = |why: String| Err(RldError::not_writable(format!("channel {:?}: {why}", channel.name)));
         if channel.unit.is_binary() && !is_binary {
-            return refuse("a binary channel behind analog ones".to_owned());
+            return refuse("a binary channel after analog channels".to_owned());
         }
         let mut name = [0; 16];
         let bytes = channel.name.as_bytes();
@@ -163,7 +163,7 @@ impl LogSpec {
             unit => unit.code(),
         };
         if unit > version.last_unit && unit != u32::MAX {
-            return refuse(format!("version {} does not know the unit {}", version.number, channel.unit));
+            return refuse(format!("version {} has no unit {}", version.number, channel.unit));
         }
         if !is_binary && !matches!(channel.size, 1 | 2 | 4 | 8) {
             return refuse(format!("values of {} bytes", channel.size));
@@ -272,7 +272,7 @@ impl<W: Write> RldWriter<W> {
     /// Writes the stamps of a block; its rows follow through [`rows`](Self::rows).
     pub(crate) fn begin(&mut self, stamps: &BlockStamps, rows: u64) -> Result<(), RldError> {
         if self.closed {
-            return Err(RldError::not_writable("a block behind one that was not full"));
+            return Err(RldError::not_writable("a block after one that was not full"));
         }
         self.closed = rows < self.layout.block_rows;
         self.rows += rows;

@@ -143,7 +143,7 @@ fn csv_of_version_2_is_written() {
     let log = open(&LOGS.case("v2").bytes);
     let mut csv = Vec::new();
     let written = log.write_logger_csv(CsvStyle::Dates, &mut csv).expect("memory takes it");
-    assert_eq!(written.lost, ["stamps of blocks are whole seconds"]);
+    assert_eq!(written.lost, ["block times are whole seconds"]);
     let text = String::from_utf8(csv).expect("text");
     assert!(text.starts_with("RocketLogger CSV File\nFile Version,2\n"), "{text}");
     let row = text.lines().skip_while(|line| !line.starts_with(',')).nth(1).expect("a row");
@@ -164,9 +164,9 @@ fn text_that_is_not_the_loggers_is_refused_with_its_line() {
     };
     refuse("time,x\n1,2\n", "line 1");
     refuse("RocketLogger CSV File\nFile Version,4\n", "no line with the channels");
-    refuse(&format!("{head},1,5\n"), "before the first stamp");
+    refuse(&format!("{head},1,5\n"), "before the first block time");
     refuse(&format!("{head}1700000000.000000000,1\n"), "line 9");
-    refuse(&format!("{head}1700000000.000000000,1,x\n"), "no integer");
+    refuse(&format!("{head}1700000000.000000000,1,x\n"), "not an integer");
     refuse(&format!("{head}1700000000.000000000,1,99999999999\n"), "4 bytes");
     let far = head.replace("Sample Rate", "Start Time,Fri Jan  1 00:00:00 2500\nSample Rate");
     refuse(&format!("{far}1700000000.000000000,1,5\n"), "past 64 bits");

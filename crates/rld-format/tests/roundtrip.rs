@@ -119,8 +119,8 @@ fn what_cannot_be_represented_is_refused() {
     refuse(|s| s.channels[2].name = "seventeen letters".to_owned(), "name");
     refuse(|s| s.channels[2].size = 3, "3 bytes");
     refuse(|s| s.channels[3].valid = Some("DI1".to_owned()), "range-valid");
-    refuse(|s| s.channels.swap(1, 2), "behind analog");
-    refuse(|s| (s.version, s.channels[2].unit) = (2, Unit::Lux), "does not know");
+    refuse(|s| s.channels.swap(1, 2), "after analog");
+    refuse(|s| (s.version, s.channels[2].unit) = (2, Unit::Lux), "has no unit");
     let writer = RldWriter::new(Vec::new(), spec(4).header().expect("valid")).expect("memory");
     let layout = writer.layout();
     assert!(encode_row(layout, &[0], &[i64::from(i32::MAX) + 1, 0, 0], &mut Vec::new()).is_err());

@@ -10,7 +10,7 @@ use crate::msg::DefinitionError;
 #[non_exhaustive]
 pub enum BagError {
     /// The file does not begin with a version line.
-    #[error("not a ROS bag: the file does not begin with a line #ROSRECORD V1.2")]
+    #[error("not a ROS bag: the file does not start with a line #ROSRECORD V1.2")]
     NotBag,
     /// The file ends inside the version line.
     #[error("the file ends at byte {len}, inside the version line of a ROS bag")]
@@ -36,7 +36,7 @@ pub enum BagError {
         why: String,
     },
     /// A compressed file for which there is not enough memory.
-    #[error("not enough memory to unpack the {what} file: {len} bytes were unpacked when it was used up")]
+    #[error("not enough memory to unpack the {what} file: it ran out after {len} bytes")]
     UnpackMemory {
         /// `gzip` or `bzip2`.
         what: &'static str,
@@ -52,9 +52,7 @@ pub enum BagError {
         limit: u64,
     },
     /// A record from a pipe that is too large to hold.
-    #[error(
-        "a record of {len} bytes begins at byte {at}: a pipe is read with at most {limit} bytes in memory"
-    )]
+    #[error("a record of {len} bytes at byte {at}: a pipe is read with at most {limit} bytes in memory")]
     RecordTooLarge {
         /// Where it begins.
         at: u64,
@@ -78,7 +76,7 @@ pub enum BagError {
         why: DefinitionError,
     },
     /// A topic without any definition.
-    #[error("topic {topic} cannot be decoded: its type {ty} is defined nowhere")]
+    #[error("topic {topic} cannot be decoded: no definition of {ty}")]
     NoDefinition {
         /// The topic.
         topic: String,
@@ -125,7 +123,7 @@ impl BagError {
             Self::BadVersionLine => (
                 ErrorKind::Malformed,
                 Some(0),
-                Some("look at its first 16 bytes; a V1.2 bag begins with #ROSRECORD V1.2 and a line feed"),
+                Some("check its first 16 bytes; a V1.2 bag starts with #ROSRECORD V1.2 and a line feed"),
             ),
             Self::OtherVersion { version } if version.starts_with('2') => (
                 ErrorKind::Unsupported,
@@ -135,7 +133,7 @@ impl BagError {
             Self::OtherVersion { .. } => (
                 ErrorKind::Unsupported,
                 Some(0),
-                Some("no tool is known for this version; V1.0, V1.1 and V1.2 are read"),
+                Some("V1.0, V1.1 and V1.2 are supported; no tool for this version is known"),
             ),
             Self::Unpack { what, .. } => (
                 ErrorKind::Malformed,
@@ -143,7 +141,7 @@ impl BagError {
                 Some(if *what == "gzip" {
                     "save what can be unpacked: gzip -dc FILE > part.bag, then rovelog recover part.bag"
                 } else {
-                    "save the sound blocks: bzip2recover FILE, then unpack and join them"
+                    "save the intact blocks: bzip2recover FILE, then unpack and join them"
                 }),
             ),
             Self::UnpacksTooLarge { .. } => (
@@ -160,7 +158,7 @@ impl BagError {
                 (ErrorKind::LimitExceeded, Some(*at), Some("save the pipe as a file and open that"))
             }
             Self::NoSuchTopic { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("`topics` lists those that it has"))
+                (ErrorKind::InvalidArgument, None, Some("`topics` lists the topics of the bag"))
             }
             Self::Undecodable { .. } | Self::NoDefinition { .. } => (
                 ErrorKind::Malformed,
@@ -171,11 +169,9 @@ impl BagError {
             Self::BadRecord { .. } => {
                 (ErrorKind::InvalidArgument, None, Some("see docs/formats/rosbag.md, section 7"))
             }
-            Self::Clocks(_) => (
-                ErrorKind::InvalidArgument,
-                None,
-                Some("if you know that they share a clock, merge them as they are"),
-            ),
+            Self::Clocks(_) => {
+                (ErrorKind::InvalidArgument, None, Some("if they share a clock: --time-base boot"))
+            }
             Self::Io(_) => (ErrorKind::Io, None, None),
         }
     }

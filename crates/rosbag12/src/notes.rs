@@ -18,7 +18,7 @@ impl Walk {
         match misfit {
             Fit::Exact => {}
             Fit::Surplus(bytes) => self.diagnostics.push(&rules::PAYLOAD_SURPLUS, end - bytes..end, || {
-                format!("a message of {} has {} behind its last field", topic.name, count(bytes, "byte"))
+                format!("a message of {} has {} after its last field", topic.name, count(bytes, "byte"))
             }),
             Fit::Short(at) => self.diagnostics.push(&rules::PAYLOAD_SHORT, from + at..end, || {
                 format!("a message of {} ends inside the field at byte {at} of it", topic.name)
@@ -42,7 +42,7 @@ impl Section {
             IndexState::Absent => {
                 diagnostics.push(&rules::UNINDEXED, head.clone(), || match self.index_pos {
                     Some(0) => "the bag was not closed: it has no index".to_owned(),
-                    Some(pos) => format!("there is no index at byte {pos}, where the bag header says"),
+                    Some(pos) => format!("no index at byte {pos}, although the bag header points there"),
                     None => "the bag was written without an index".to_owned(),
                 });
             }
@@ -58,7 +58,7 @@ impl Section {
                             format!("{} ({entries}, {messages})", text_of(&t.topic))
                         })
                         .collect();
-                    format!("the index does not name exactly the messages: {}", wrong.join(", "))
+                    format!("the index does not match the messages: {}", wrong.join(", "))
                 });
             }
             IndexState::Exact | IndexState::Empty => {}
@@ -72,7 +72,7 @@ impl Section {
             && pos != right
         {
             diagnostics.push(&rules::INDEX_POS_WRONG, head, || {
-                format!("the bag header says {pos} where the index begins at {right}")
+                format!("the bag header says {pos}, but the index starts at {right}")
             });
         }
     }
@@ -97,15 +97,15 @@ impl Tables {
             Err(why) => diagnostics.push(&rules::NO_DEFINITION, at.clone(), || {
                 let ty = text_of(&connection.ty);
                 match why {
-                    Some(why) => format!("{name}: nothing decodes {ty}: {why}"),
-                    None => format!("{name}: {ty} is defined nowhere"),
+                    Some(why) => format!("{name}: no usable definition of {ty}: {why}"),
+                    None => format!("{name}: no definition of {ty}"),
                 }
             }),
             Ok(definition) => {
                 if definition.source != Source::Topic {
                     diagnostics.push(&rules::DEFINITION_ELSEWHERE, at.clone(), || {
                         format!(
-                            "{name} is decoded by a definition from elsewhere ({})",
+                            "{name} is decoded with a definition from another source ({})",
                             definition.source.name()
                         )
                     });
@@ -114,7 +114,7 @@ impl Tables {
                     diagnostics.push(&rules::DEFINITION_DIFFERS, at.clone(), || {
                         let said = text_of(&connection.md5);
                         format!(
-                            "{name}: the sum of the definition is {}, the bag says {said}",
+                            "{name}: the md5 sum of the definition is {}, but the bag states {said}",
                             definition.types.sum_v2().0
                         )
                     });

@@ -285,7 +285,7 @@ impl Walk {
         self.end_section(at);
         self.sections.push(Section::new(at, at + len));
         self.diagnostics.push(&rules::APPENDED_SECTION, at..at + len, || {
-            format!("another bag begins at byte {at}: it is read with the same definitions")
+            format!("another bag starts at byte {at}: it is read with the same definitions")
         });
         (self.definition, self.bare_bag_header) = (None, None);
         self.at = at + len;
@@ -306,7 +306,7 @@ impl Walk {
             section.raw_padding = Some(len);
         }
         self.diagnostics.push(&rules::RAW_PADDING, at..at + len, || {
-            format!("{len} spaces belong to no record; index positions point behind their records")
+            format!("{len} spaces outside of any record; index positions point past their records")
         });
         self.at = at + len;
         Ok(Some(Step::Passed { at, end: self.at }))
@@ -527,24 +527,24 @@ impl Walk {
     fn lose(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
         self.diagnostics.push(rule, at..end, || match rule.name {
             "cut" => format!(
-                "a record that begins at byte {at} passes the end of the file, which has {} of it",
+                "the record at byte {at} is cut by the end of the file; {} of it are present",
                 text::count(end - at, "byte")
             ),
             "bad_record" => {
-                format!("{}: the header of this record breaks the format", text::count(end - at, "byte"))
+                format!("{}: invalid record header", text::count(end - at, "byte"))
             }
             "too_many_topics" => "a record of a topic beyond the limit".to_owned(),
             "too_many_sections" => {
-                format!("another bag begins at byte {at}, beyond the limit of {MAX_SECTIONS}; its index is not used")
+                format!("another bag starts at byte {at}, beyond the limit of {MAX_SECTIONS}; its index is not used")
             }
             _ => {
                 let (from, behind, connection) = self.last_message;
                 let before = (behind == at && behind > 0).then(|| {
                     let name = &self.tables.topics[connection as usize].name;
-                    format!("; the message of {name} at byte {from} right before may lack bytes or have foreign ones")
+                    format!("; the message of {name} at byte {from} right before may be corrupt")
                 });
                 format!(
-                    "{} in which no record can be recognised{}",
+                    "no valid record in {}{}",
                     text::count(end - at, "byte"),
                     before.unwrap_or_default()
                 )

@@ -135,7 +135,10 @@ pub(crate) fn whole(file: Bytes, options: &BagOptions) -> Result<Whole, BagError
 /// Takes note that the bag was compressed.
 pub(crate) fn note(packed: Packed, diagnostics: &mut Diagnostics) {
     diagnostics.push(&rules::COMPRESSED, 0..1, || {
-        format!("the whole file is compressed with {}: offsets count in what it holds", packed.name())
+        format!(
+            "the whole file is compressed with {}: offsets are those of the decompressed bag",
+            packed.name()
+        )
     });
 }
 
@@ -160,7 +163,7 @@ pub(crate) fn note_ending(packed: Packed, ending: Ending, size: u64, diagnostics
         Ending::Followed { at, len, zeros: false } => {
             diagnostics.push(&rules::PACKED_FOLLOWED, end, || {
                 format!(
-                    "{len} bytes that are no {what} data follow, from byte {at} of the compressed file on"
+                    "{len} bytes after the {what} data, from byte {at} of the compressed file, are not {what} data"
                 )
             });
         }

@@ -167,7 +167,7 @@ impl<R: BufRead> Unpacked<R> {
             self.fill()?;
             let input = self.input.fill_buf()?;
             let is_end = input.is_empty();
-            let broken = |why: &str| corrupt(format!("{why} behind byte {at}"));
+            let broken = |why: &str| corrupt(format!("{why} after byte {at}"));
             let (used, made, ended) = match &mut self.state {
                 State::Gzip(decoder, crc) => {
                     let before = (decoder.total_in(), decoder.total_out());

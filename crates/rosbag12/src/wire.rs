@@ -14,7 +14,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub(crate) const INFO: FormatInfo = FormatInfo {
     id: "rosbag",
     name: "ROS bag",
-    about: "ROS bag of V1.2 and before",
+    about: "ROS 1 bag, V1.2 and earlier",
     extensions: &["bag"],
     signatures: &[Signature(b"#ROSRECORD V1."), Signature(b"#ROSLOG V1."), Signature(b"#ROSBAG V1.")],
     files: None,

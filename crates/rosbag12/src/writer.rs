@@ -57,7 +57,7 @@ impl IndexBuilder {
                 .filter(|count| count.checked_mul(16).is_some())
                 .ok_or_else(|| BagError::BadRecord {
                     what: format!("the index of {}", String::from_utf8_lossy(topic)),
-                    why: "the topic has more messages than an index can hold",
+                    why: "the topic has more messages than an index can store",
                 })?;
             let (ver, number) = (U32Le::new(0), U32Le::new(count));
             let header = Header::Index(Index { topic, ty: Some(ty), ver: &ver, count: &number });
@@ -183,7 +183,7 @@ impl<W: Write + Seek> BagWriter<W> {
             Some(Publisher { latching: true, callerid: Some(_) }) => {
                 return refuse("the name of a publisher has at most 999000 bytes");
             }
-            Some(_) => return refuse("latching and the publisher's name stand together"),
+            Some(_) => return refuse("latching and callerid must be set together"),
         };
         let definition_at = self.at;
         let define = definition

@@ -17,10 +17,10 @@ Examples:
   rovelog cat flight.ulg --topics battery_status -f csv > battery.csv
   rovelog messages flight.ulg --level warn     what went wrong?
 
-Results go to stdout, everything else to stderr; a FILE of - is stdin.
-Exit codes: 0 done, 1 failure, 2 bad arguments, 3 done, but data was lost.";
+Results go to stdout, everything else to stderr. FILE - means stdin.
+Exit codes: 0 success, 1 failure, 2 invalid arguments, 3 finished, but data was lost.";
 
-/// Look into sensor logs: what they hold, exactly, and nothing lost silently.
+/// Inspect, convert, plot and repair ULog, RLD, VEL and ROS bag logs.
 #[derive(Parser)]
 #[command(name = "rovelog", version = version(), after_help = EXAMPLES, max_term_width = 100)]
 #[command(subcommand_value_name = "COMMAND")]

@@ -19,32 +19,32 @@ use crate::times::{TimeArgs, Times};
 #[derive(clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// How results are written: text, json, ndjson or csv
+    /// Output format: text, json, ndjson or csv
     #[arg(short, long, global = true, value_enum, value_name = "FORMAT", default_value = "text")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) time: TimeArgs,
-    /// When to colour text: auto, always or never
+    /// Colour the text: auto, always or never
     #[arg(short, long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     pub(crate) color: Color,
-    /// Only results, warnings and errors: no progress bar, no notes
+    /// Print results, warnings and errors only: no progress bar, no notes
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
-    /// Say more: exact sizes, both forms of time, causes of errors
+    /// Print exact sizes, times in both forms, and causes of errors
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
     /// Fail at the first damage instead of skipping it
     #[arg(long, global = true)]
     pub(crate) strict: bool,
-    /// Read as ulog, rld, rosbag or vel, whatever the first bytes say
+    /// Skip format detection: read as ulog, rld, rosbag or vel
     #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) input_format: Option<String>,
-    /// Own message types of VEL logs, declared in this file
+    /// VEL: read declarations of custom message types from this file
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) types: Option<PathBuf>,
-    /// Memory for unpacking a compressed bag, 1GiB by default
+    /// Memory limit for decompressing a bag; default 1GiB
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_unpacked: Option<u64>,
 }
@@ -132,7 +132,7 @@ impl Context {
             return Ok(asked);
         }
         let names: Vec<_> = writes.iter().map(|format| format.name()).collect();
-        Err(Failure::usage(format!("this command does not write {}", asked.name()))
+        Err(Failure::usage(format!("this command has no {} output", asked.name()))
             .next(format!("use -f {}", names.join(" or -f "))))
     }
 

@@ -11,7 +11,7 @@ use crate::output::Out;
 /// The options of commands that write one file, which may go to stdout.
 #[derive(clap::Args)]
 pub(crate) struct OutputArgs {
-    /// The file to write; - is stdout, where that is a pipe or a file
+    /// Output file; - for stdout (a pipe or a file, not a terminal)
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -64,8 +64,8 @@ impl Destination {
         }
         let out = context.out();
         if out.terminal {
-            return Err(Failure::usage("stdout is a terminal, and the output is not for one")
-                .next(format!("write it to a file: -o {example}, or into a pipe")));
+            return Err(Failure::usage("refusing to write binary data to a terminal")
+                .next(format!("write to a file: -o {example}, or to a pipe")));
         }
         Ok(Self::Stdout(out))
     }

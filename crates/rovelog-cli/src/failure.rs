@@ -118,8 +118,8 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     let failure = Failure::failed(format!("cannot write the output: {error}")).at(path);
     match error.kind() {
         io::ErrorKind::NotFound => failure.next("check the path: its folder does not exist"),
-        io::ErrorKind::PermissionDenied => failure.next("write to a folder that is yours"),
-        io::ErrorKind::StorageFull => failure.next("make room on the disk, or write to another one"),
+        io::ErrorKind::PermissionDenied => failure.next("write to a folder that you own"),
+        io::ErrorKind::StorageFull => failure.next("free disk space, or write to another disk"),
         _ => failure,
     }
 }

@@ -14,7 +14,7 @@ use crate::failure::{Failure, Outcome, Status};
 /// The log that a command is about.
 #[derive(clap::Args)]
 pub(crate) struct LogArg {
-    /// A log; - is stdin
+    /// Log file; - for stdin
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }
@@ -35,7 +35,7 @@ impl Input {
     /// The file that was named, or stdin where none was and something is piped in.
     pub(crate) fn new(path: Option<&Path>) -> Result<Self, Failure> {
         if path.is_none() && std::io::stdin().is_terminal() {
-            return Err(Failure::usage("no log was named").next("give a FILE, or - to read stdin"));
+            return Err(Failure::usage("no log file given").next("name a file, or - for stdin"));
         }
         Ok(Self { path: path.unwrap_or(Path::new("-")).to_owned() })
     }
@@ -170,7 +170,7 @@ impl Input {
     /// The failure of a command that is for another format than this log's.
     pub(crate) fn of_another_format(&self, log: &AnyLog, wanted: &str) -> Failure {
         Failure::usage(format!("this is {}, not {wanted}", log.format().name))
-            .next("see what it has: rovelog info FILE")
+            .next("show the log: rovelog info FILE")
             .at(&self.path)
     }
 
@@ -202,7 +202,7 @@ impl Input {
             None => "the log is damaged".to_owned(),
         };
         Err(Failure::failed(cause)
-            .next("leave --strict out to skip damage, or see all of it: rovelog check FILE")
+            .next("leave out --strict to skip damage, or list all of it: rovelog check FILE")
             .at(&self.path))
     }
 }

@@ -10,7 +10,7 @@ use crate::unfinished;
 /// The option of commands that write a file.
 #[derive(Clone, Copy, Default, clap::Args)]
 pub(crate) struct OutArgs {
-    /// Replace the output file where it exists
+    /// Replace an existing output file
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -59,8 +59,8 @@ impl OutFile {
                 return Ok(Self { file: buffered(file), path: path.to_owned(), pending: None });
             }
             if !args.force {
-                return Err(Failure::usage("the output exists already")
-                    .next("name another file, or replace this one: --force")
+                return Err(Failure::usage("the output already exists")
+                    .next("name another file, or replace it: --force")
                     .at(path));
             }
             // A rename would replace a file that nobody may write.
@@ -97,9 +97,11 @@ impl OutFile {
         let mut unfinished = unfinished::lock();
         let moved = if *force { fs::rename(partial, target) } else { name_new(partial, target) };
         moved.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Failure::failed("another file got the name of the output")
-                .next("name another file, or replace this one: --force")
-                .at(&self.path),
+            io::ErrorKind::AlreadyExists => {
+                Failure::failed("a file with the name of the output was created meanwhile")
+                    .next("name another file, or replace it: --force")
+                    .at(&self.path)
+            }
             _ => failed(error),
         })?;
         unfinished.keep(partial);
@@ -150,7 +152,7 @@ impl OutFolder {
     pub(crate) fn create(path: &Path, args: OutArgs) -> Result<Self, Failure> {
         if path.exists() && !path.is_dir() {
             return Err(Failure::usage("the output is a file, not a folder")
-                .next("name a folder, which need not exist")
+                .next("name a folder; it is created if it does not exist")
                 .at(path));
         }
         let top = path.ancestors().take_while(|folder| is_missing(folder)).last().unwrap_or(path);
@@ -223,7 +225,7 @@ fn make_folder(path: &Path) -> Result<(), Failure> {
     let missing: Vec<_> = path.ancestors().take_while(|folder| is_missing(folder)).collect();
     for folder in missing.into_iter().rev() {
         fs::create_dir(folder)
-            .map_err(|error| Failure::failed(format!("cannot make the folder: {error}")).at(folder))?;
+            .map_err(|error| Failure::failed(format!("cannot create the folder: {error}")).at(folder))?;
         unfinished.add(folder);
     }
     Ok(())
@@ -274,7 +276,7 @@ fn claim(partial: &Path, inputs: &[PathBuf]) -> Result<File, Failure> {
         }
     }
     Err(Failure::usage("another run is writing this output")
-        .next("wait until it is done, or name another file; if there is no such run, remove FILE")
+        .next("wait until it finishes, or name another file; if no such run exists, remove FILE")
         .at(partial))
 }
 
@@ -322,7 +324,7 @@ fn refuse_input(path: &Path, output: &Metadata, inputs: &[PathBuf]) -> Result<()
             let what = if stdin || inputs.first() == Some(input) {
                 "the output is the input".to_owned()
             } else {
-                format!("the output is a file that is read, {}", input.display())
+                format!("the output is one of the input files, {}", input.display())
             };
             return Err(Failure::usage(what).next("name another file").at(path));
         }
@@ -373,7 +375,7 @@ mod tests {
         assert_eq!(names(folder.path()), ["out.gpx.partial"]);
         out.finish().unwrap();
         assert_eq!(names(folder.path()), ["out.gpx"]);
-        assert!(failure(OutFile::create(&path, &[], OutArgs::default())).contains("exists already"));
+        assert!(failure(OutFile::create(&path, &[], OutArgs::default())).contains("already exists"));
         let mut out = OutFile::create(&path, &[], FORCE).unwrap();
         out.write_all(b"lost").unwrap();
         drop(out);
@@ -404,7 +406,7 @@ mod tests {
         let path = folder.path().join("out.gpx");
         let out = OutFile::create(&path, &[], OutArgs::default()).unwrap();
         fs::write(&path, "of another run").unwrap();
-        assert!(failure(out.finish()).contains("another file got the name"));
+        assert!(failure(out.finish()).contains("was created meanwhile"));
         assert_eq!((names(folder.path()).len(), fs::read(&path).unwrap()), (1, b"of another run".to_vec()));
         fs::remove_file(&path).unwrap();
         let out = OutFile::create(&path, &[], FORCE).unwrap();

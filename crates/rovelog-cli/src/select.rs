@@ -13,13 +13,13 @@ use crate::failure::Failure;
 /// Which topics a command looks at.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct TopicArgs {
-    /// Only topics whose whole name matches; may be repeated
+    /// Only topics whose full name matches; repeatable
     #[arg(short = 'y', long, value_name = "REGEX", value_parser = whole, conflicts_with_all = ["exclude", "topics"])]
     include: Vec<Regex>,
-    /// All topics but those whose whole name matches; may be repeated
+    /// Skip topics whose full name matches; repeatable
     #[arg(short = 'n', long, value_name = "REGEX", value_parser = whole, conflicts_with = "topics")]
     exclude: Vec<Regex>,
-    /// Only these topics, by exact name; the instance /0 may be left out
+    /// Only these topics, by exact name; /0 is optional
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', add = ArgValueCompleter::new(topic_names))]
     topics: Vec<String>,
 }
@@ -52,7 +52,8 @@ fn fits_any(pattern: &str, topics: &[Topic]) -> bool {
 /// Topics whose state at the start of a window counts.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct LatchedArgs {
-    /// With -S, also the last record before it of topics whose whole name matches; may be repeated
+    /// With -S, include the last record before the start of topics whose full name matches;
+    /// repeatable
     #[arg(short, long, value_name = "REGEX", value_parser = whole)]
     latched: Vec<Regex>,
 }
@@ -117,7 +118,9 @@ impl TopicArgs {
                     Some(regex) => format!("for a part of the name: -y '{regex}'"),
                     None => near_topics(pattern, topics),
                 };
-                return Err(Failure::usage(format!("no topic's whole name matches {pattern}")).next(next));
+                return Err(
+                    Failure::usage(format!("no topic has a full name that matches {pattern}")).next(next)
+                );
             }
         }
         Ok(())
@@ -137,7 +140,7 @@ fn topic_names(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// The error for a topic that is not there.
 pub(crate) fn unknown_topic(name: &str, topics: &[Topic]) -> Failure {
-    Failure::usage(format!("there is no topic {name} in this log")).next(near_topics(name, topics))
+    Failure::usage(format!("the log has no topic {name}")).next(near_topics(name, topics))
 }
 
 fn near_topics(name: &str, topics: &[Topic]) -> String {
@@ -150,9 +153,9 @@ fn near_topics(name: &str, topics: &[Topic]) -> String {
 /// `did you mean a, b or c? All of them: rovelog topics FILE`, for the three of `names` that look most like `name`.
 pub(crate) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>, all: &str) -> String {
     match nearest(name, names).as_slice() {
-        [] => format!("see what there is: {all}"),
-        [one] => format!("did you mean {one}? All of them: {all}"),
-        [rest @ .., last] => format!("did you mean {} or {last}? All of them: {all}", rest.join(", ")),
+        [] => format!("list all: {all}"),
+        [one] => format!("did you mean {one}? List all: {all}"),
+        [rest @ .., last] => format!("did you mean {} or {last}? List all: {all}", rest.join(", ")),
     }
 }
 
@@ -186,7 +189,7 @@ pub(crate) fn glob(text: &str) -> Result<Regex, String> {
 /// Which fields a command writes.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct FieldArgs {
-    /// Only these fields: q, q[0], pos.*; topics that have none of them are left out
+    /// Only these fields, e.g. q, q[0], pos.*; topics without any of them are skipped
     #[arg(long, value_name = "GLOB,..", value_delimiter = ',', value_parser = Glob::new)]
     fields: Vec<Glob>,
 }

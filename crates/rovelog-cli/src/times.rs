@@ -16,10 +16,10 @@ const YEAR_2000: i64 = 946_684_800 * SECOND;
 /// How times are written.
 #[derive(Clone, Copy, Default, clap::Args)]
 pub(crate) struct TimeArgs {
-    /// How times are written: auto, rfc3339, seconds or nanoseconds
+    /// Time format: auto, rfc3339, seconds or nanoseconds
     #[arg(long, global = true, value_enum, value_name = "FORMAT", hide_possible_values = true)]
     pub(crate) time_format: Option<TimeFormat>,
-    /// What times count from: utc, boot or relative (to the start)
+    /// Time base: utc, boot or relative (to the start of the log)
     #[arg(long, global = true, value_enum, value_name = "BASE", hide_possible_values = true)]
     pub(crate) time_base: Option<TimeBase>,
 }
@@ -78,7 +78,7 @@ impl Times {
         let offset = if clock == Clock::Unix { Some(0) } else { info.utc.as_ref().map(|utc| utc.nanos) };
         let base = asked.time_base.unwrap_or(if offset.is_some() { TimeBase::Utc } else { TimeBase::Boot });
         if base == TimeBase::Utc && offset.is_none() {
-            return Err(Failure::usage("this log has no UTC, so --time-base utc cannot be used")
+            return Err(Failure::usage("the log has no UTC, so --time-base utc cannot be used")
                 .next("use --time-base boot or --time-base relative"));
         }
         let mut times = Self {

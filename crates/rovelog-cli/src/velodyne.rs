@@ -12,23 +12,23 @@ use crate::failure::Failure;
 /// The sensor and how its points are made.
 #[derive(clap::Args)]
 pub(crate) struct VelodyneArgs {
-    /// The calibration of an HDL-64E: db.xml, or the YAML or JSON made of it
+    /// HDL-64E calibration file: db.xml, or YAML or JSON converted from it
     #[arg(long, value_name = "PATH")]
     calibration: Option<PathBuf>,
-    /// The model of the Velodyne, where the packets do not tell: HDL-32E, VLP-16, ...
+    /// Velodyne model, if the packets do not contain it: HDL-32E, VLP-16, ...
     #[arg(long, value_name = "NAME", value_parser = model)]
     model: Option<Model>,
-    /// Vertical offsets of an HDL-64E straight up, as velodyne-decoder has them
+    /// Apply HDL-64E vertical offsets along z, like velodyne-decoder
     #[arg(long)]
     plain_offsets: bool,
-    /// Intensities of an HDL-64E corrected by distance
+    /// Correct HDL-64E intensities by distance
     #[arg(long)]
     correct_intensity: bool,
 }
 
 fn model(name: &str) -> Result<Model, String> {
     let names = || Model::ALL.map(Model::name).join(", ");
-    Model::by_name(name).ok_or_else(|| format!("the models are {}", names()))
+    Model::by_name(name).ok_or_else(|| format!("expected one of {}", names()))
 }
 
 impl VelodyneArgs {

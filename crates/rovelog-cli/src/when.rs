@@ -37,16 +37,16 @@ impl Moment {
     pub(crate) fn resolve(&self, option: &str, times: &Times) -> Result<i64, Failure> {
         let text = &self.text;
         let unknown = |what: &str| {
-            Failure::usage(format!("{what}, so {option} {text} cannot be placed"))
-                .next(format!("use {option} +10s, or a time of the log's clock such as {option} 112.5s"))
+            Failure::usage(format!("{what}, so {option} {text} cannot be resolved"))
+                .next(format!("use {option} +10s, or a log clock time such as {option} 112.5s"))
         };
-        let start = || times.start.ok_or_else(|| unknown("the start of this log is not known"));
+        let start = || times.start.ok_or_else(|| unknown("the start of this log is unknown"));
         let offset = || times.offset.ok_or_else(|| unknown("this log has no UTC"));
         let placed = match self.kind {
             Kind::LogClock(nanos) => Some(nanos),
             Kind::AfterStart(nanos) => start()?.checked_add(nanos),
             Kind::BeforeEnd(nanos) => {
-                times.end.ok_or_else(|| unknown("the end of this log is not known yet"))?.checked_sub(nanos)
+                times.end.ok_or_else(|| unknown("the end of this log is not yet known"))?.checked_sub(nanos)
             }
             Kind::Utc(nanos) => nanos.checked_sub(offset()?),
             Kind::TimeOfDay(nanos) => {
@@ -114,7 +114,7 @@ fn kind(text: &str) -> Result<Kind, String> {
     }
     if !sign.is_empty() && unsigned.contains(':') {
         return Err(match clock_as_duration(unsigned) {
-            Some(duration) => format!("{text} is no length of time; write {sign}{duration}"),
+            Some(duration) => format!("{text} is not a duration; write {sign}{duration}"),
             None => forms(),
         });
     }
@@ -131,7 +131,10 @@ fn kind(text: &str) -> Result<Kind, String> {
     }
     let formats = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"];
     if let Some(time) = formats.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok()) {
-        return Err(format!("{text} has no zone; for UTC write {}Z", time.format("%Y-%m-%dT%H:%M:%S%.f")));
+        return Err(format!(
+            "{text} has no time zone; for UTC write {}Z",
+            time.format("%Y-%m-%dT%H:%M:%S%.f")
+        ));
     }
     if text.parse::<NaiveDate>().is_ok() {
         return Err(format!("{text} has no time of day; for midnight UTC write {text}T00:00:00Z"));
@@ -160,7 +163,7 @@ fn duration(whole: &str, text: &str) -> Result<i64, String> {
     let joined: String = text.split_whitespace().collect();
     if joined != text && duration(&joined, &joined).is_ok() {
         let whole: String = whole.split_whitespace().collect();
-        return Err(format!("a length of time has no blanks; write {whole}"));
+        return Err(format!("a duration has no spaces; write {whole}"));
     }
     let is_number = |part: &str| {
         part.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') && part.matches('.').count() < 2
@@ -196,7 +199,7 @@ static DURATIONS: LazyLock<CustomDurationParser<'static>> = LazyLock::new(|| {
 /// A span of time that is not empty: `60s`, `500ms`.
 pub(crate) fn span_of_time(text: &str) -> Result<i64, String> {
     match duration(text, text)? {
-        0 => Err("a span cannot be without length".to_owned()),
+        0 => Err("the duration must not be zero".to_owned()),
         nanos => Ok(nanos),
     }
 }
@@ -216,7 +219,7 @@ fn time_of_day(text: &str) -> Option<i64> {
 }
 
 fn forms() -> String {
-    "a time is +10s (after the start), -30s (before the end), 112.5s (the log's clock), \
+    "a time is +10s (after the start), -30s (before the end), 112.5s (log clock), \
      2026-05-20T12:01:05Z, 12:01:05 (UTC) or nanoseconds"
         .to_owned()
 }
@@ -224,10 +227,11 @@ fn forms() -> String {
 /// The part of a log that a command looks at.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct WindowArgs {
-    /// From this time on: +10s, -30s, 112.5s, 2026-05-20T12:01:05Z, 12:01:05, or nanoseconds
+    /// Start time, inclusive: +10s (after the start), -30s (before the end), 112.5s (log clock),
+    /// 2026-05-20T12:01:05Z, 12:01:05, or nanoseconds
     #[arg(short = 'S', long, value_name = "TIME", allow_hyphen_values = true)]
     start: Option<Moment>,
-    /// Until before this time
+    /// End time, exclusive; same forms as --start
     #[arg(short = 'E', long, value_name = "TIME", allow_hyphen_values = true)]
     end: Option<Moment>,
 }
@@ -271,7 +275,7 @@ impl WindowArgs {
                 at(end),
                 at(start)
             ))
-            .next("the window is from -S until before -E"));
+            .next("-S is inclusive and must be before -E"));
         }
         let (first, last) = span.unwrap_or((i64::MIN, times.last.unwrap_or(i64::MAX)));
         let data = times.start.unwrap_or(first);
@@ -284,22 +288,22 @@ impl WindowArgs {
                 continue;
             };
             let (text, side) =
-                (&moment.text, if before { "before its data" } else { "behind all of its records" });
+                (&moment.text, if before { "before its data" } else { "after all of its records" });
             let placed = if option == "-S" { start } else { end };
             let failure = Failure::usage(format!(
-                "{option} {text} is {} of the log's clock, {side}: it covers {}",
+                "{option} {text} is {} on the log clock, {side}: the log covers {}",
                 at(placed),
                 times.span().unwrap_or_default()
             ));
             return Err(match moment.meant(times, (data, last)) {
-                Some(meant) => failure.next(format!("perhaps you mean {option} {meant}")),
+                Some(meant) => failure.next(format!("did you mean {option} {meant}?")),
                 None => failure,
             });
         }
         if span.is_some() && (start > last || end <= first) {
-            let failure = Failure::usage(format!("the window{from}{until} holds nothing of this log"));
+            let failure = Failure::usage(format!("the log has no data in the window{from}{until}"));
             return Err(match times.span() {
-                Some(span) => failure.next(format!("choose from {span}")),
+                Some(span) => failure.next(format!("the log covers {span}")),
                 None => failure,
             });
         }
@@ -387,14 +391,14 @@ mod tests {
         let (with_utc, without) = (times(true, TimeArgs::default()), times(false, TimeArgs::default()));
         let span = Some((112_417_000_000, 661_300_000_000));
         for (times, option, text, cause, next) in [
-            (&without, "-S", "10s", "-S 10s is 10.0 s of the log's clock, before its data", "-S +10s"),
+            (&without, "-S", "10s", "-S 10s is 10.0 s on the log clock, before its data", "-S +10s"),
             (&without, "-S", "90", "before its data", "-S +90s"),
             (&without, "-S", "113000", "before its data", "-S 113.0s"),
-            (&without, "-E", "20m", "behind all of its records", "-E +20m"),
+            (&without, "-E", "20m", "after all of its records", "-E +20m"),
             (&without, "-E", "10s", "before its data", "-E +10s"),
-            (&with_utc, "-S", "10s", "it covers 2026-05-20T11:58:32.104821Z to", "-S +10s"),
+            (&with_utc, "-S", "10s", "the log covers 2026-05-20T11:58:32.104821Z to", "-S +10s"),
             (&with_utc, "-S", "1779278313", "before its data", "-S 2026-05-20T11:58:33Z"),
-            (&with_utc, "-E", "11:00", "behind all of its records", ""),
+            (&with_utc, "-E", "11:00", "after all of its records", ""),
         ] {
             let moment = |of: &str| (of == option).then(|| text.parse().unwrap());
             let window = WindowArgs { start: moment("-S"), end: moment("-E") };

@@ -216,7 +216,7 @@ fn text_of(name: Option<&str>, columns: usize) -> String {
 fn names_are_escaped() {
     let output = common::run("info '\u{1b}[31m.ulg'");
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.starts_with("error: there is no such file: \\x1b[31m.ulg\n"), "{said}");
+    assert!(said.starts_with("error: no such file: \\x1b[31m.ulg\n"), "{said}");
 }
 
 /// The same log from a pipe: nothing is known beforehand, and the order is that of the file.

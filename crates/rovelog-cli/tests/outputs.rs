@@ -61,7 +61,7 @@ fn no_part_of_the_input_is_the_output() {
             let line = format!("{} --force", line.replace("OUT", out));
             let output = place.run(&line);
             let said = String::from_utf8(output.stderr).unwrap();
-            let refused = said.contains("the output is a file that is read")
+            let refused = said.contains("the output is one of the input files")
                 || said.contains("the output is the input");
             assert!(output.status.code() == Some(2) && refused, "{line}: {said}");
             let after: Vec<_> =

@@ -49,7 +49,7 @@ fn pictures_are_written_whole_and_never_over_the_log() {
         let bytes = place.read(name);
         assert!(bytes.starts_with(magic), "{line}");
         let (code, said) = run(line);
-        assert!(code == 2 && said.contains("exists already"), "{line}: {said}");
+        assert!(code == 2 && said.contains("already exists"), "{line}: {said}");
         let (code, said) = run(&format!("{line} --force -q"));
         assert!((code, said.as_str()) == (0, ""), "{line}: {said}");
         assert!(place.read(name) == bytes, "{line}: other bytes the second time");

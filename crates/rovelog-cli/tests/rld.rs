@@ -58,10 +58,10 @@ fn rows_that_are_missing_are_said_by_every_command() {
         "rld csv LOG",
         "diff LOG v4.rld",
     ];
-    let missing = "2 records that the log counts are not in the file";
+    let missing = "2 records counted by the log are missing from the file";
     said_by_all("rld", "cut-between-rows.rld", &commands, missing);
     said_by_all("rld", "header-behind.rld", &commands, "5 records are left out");
-    said_by_all("rld", "cut-in-row.rld", &commands, "1 record that the log counts is not in the file");
+    said_by_all("rld", "cut-in-row.rld", &commands, "1 record counted by the log is missing from the file");
     assert_eq!(run_in("rld", "recover cut-between-rows.rld", b"").status.code(), Some(3));
     assert_eq!(run_in("rld", "recover header-behind.rld", b"").status.code(), Some(0));
 }

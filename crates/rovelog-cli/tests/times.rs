@@ -80,7 +80,7 @@ fn time_0_is_a_time() {
     assert_eq!(code("cat timestamps-stale.ulg -S 10s"), 2);
 }
 
-/// The log of the README: one record lies 1167 s after 6.5 s of data.
+/// The log of the README: one record is 1167 s after 6.5 s of data.
 #[test]
 fn the_sample_of_the_readme_lasts_six_seconds() {
     let Some(log) = rovelog_testing::real("ulog").map(|folder| folder.join("sample_log_small.ulg")) else {
@@ -90,7 +90,7 @@ fn the_sample_of_the_readme_lasts_six_seconds() {
     let info = stdout(&format!("info {log}"));
     assert!(info.contains("duration:     6.516648s"), "{info}");
     assert!(
-        info.contains("1 record of mission/0 lies 1167 s after all others (19m 34.058246s with it)"),
+        info.contains("1 record of mission/0 is 1167 s after all others (19m 34.058246s with it)"),
         "{info}"
     );
     let dropouts = stdout(&format!("ulog dropouts {log}"));

@@ -59,7 +59,7 @@ fn a_track_is_written_whole_or_not_at_all() {
 
     let (code, said) = track("flight.ulg -o flight.gpx");
     assert_eq!(code, 2);
-    assert!(said.contains("exists already") && said.contains("--force"), "{said}");
+    assert!(said.contains("already exists") && said.contains("--force"), "{said}");
     assert_eq!(track("flight.ulg -o flight.gpx --force -q"), (0, String::new()));
 
     // The log itself is never written, whatever it is called.

@@ -89,7 +89,7 @@ fn messages_behind_an_end_mark_are_said_by_every_command() {
         "vel",
         "end-mark+tail.vel",
         &commands,
-        "2 records are left out, and `rovelog recover` keeps them",
+        "2 records are left out; `rovelog recover` keeps them",
     );
     said_by_all("vel", "end-mark+inside.vel", &commands, "3 records are left out");
     said_by_all("vel", "short-fixed.vel", &["cat LOG", "recover LOG"], "");

@@ -86,11 +86,11 @@ impl fmt::Display for Ledger {
         }
         if self.missing_records > 0 {
             let (records, are) = (count(self.missing_records, "record"), are(self.missing_records));
-            said.push(format!("{records} that the log counts {are} not in the file"));
+            said.push(format!("{records} counted by the log {are} missing from the file"));
         }
         if self.left_out_records > 0 {
             let (records, are) = (count(self.left_out_records, "record"), are(self.left_out_records));
-            said.push(format!("{records} {are} left out, and `rovelog recover` keeps them"));
+            said.push(format!("{records} {are} left out; `rovelog recover` keeps them"));
         }
         f.write_str(&said.join("; "))
     }
@@ -257,7 +257,7 @@ mod tests {
         diagnostics.count_missing(2);
         let ledger = diagnostics.ledger();
         assert_eq!((ledger.bytes, ledger.losses, ledger.missing_records), (0, 1, 2));
-        assert_eq!(ledger.to_string(), "2 records that the log counts are not in the file");
+        assert_eq!(ledger.to_string(), "2 records counted by the log are missing from the file");
         assert!(!ledger.is_empty());
     }
 

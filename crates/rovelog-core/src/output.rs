@@ -44,7 +44,7 @@ impl<W> FailFast<W> {
     fn check(&self) -> Result<()> {
         if self.failed {
             return Err(Error::other(
-                "an earlier write failed, so the log that is being written is not usable: begin again with a new output",
+                "an earlier write failed, so the log is incomplete: write it again to a new output",
             ));
         }
         Ok(())

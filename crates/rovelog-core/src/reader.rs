@@ -180,7 +180,7 @@ pub trait LogReader: Send + Sync {
         match self.topics().get(topic.id.index()) {
             Some(own) if std::ptr::eq(own, topic) => Ok(TopicRef { log: self.as_log(), topic: own }),
             _ => {
-                let why = format!("topic {} is one of another log", topic.name);
+                let why = format!("topic {} belongs to another log", topic.name);
                 Err(Error::new(self.format().id, ErrorKind::InvalidArgument, None, why))
             }
         }
@@ -201,7 +201,7 @@ pub trait LogReader: Send + Sync {
     #[cfg(feature = "arrow")]
     #[doc(hidden)]
     fn topic_columns<'a>(&'a self, _: TopicId, _: &Select) -> Result<Batches<'a>> {
-        let why = "there are no columns: built without feature `arrow`";
+        let why = "columns need the feature `arrow`";
         Err(Error::new(self.format().id, ErrorKind::Unsupported, None, why))
     }
 

@@ -30,7 +30,7 @@ pub static STALE_TIMES: Rule = Rule {
     code: "W-LOG-101",
     name: "stale_times",
     severity: Severity::Note,
-    meaning: "records of a topic whose times lie far outside of those of all others: they do not stretch the log",
+    meaning: "records of a topic with times far outside the time range of all others; the log's time range excludes them",
 };
 
 impl Interval {
@@ -163,13 +163,13 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// Says it in words: `1 record of mission/0 lies 1167 s after all others`.
+    /// Says it in words: `1 record of mission/0 is 1167 s after all others`.
     pub fn sentence(&self, topic: &str) -> String {
-        let (records, lies) = if self.count == 1 { ("record", "lies") } else { ("records", "lie") };
+        let (records, are) = if self.count == 1 { ("record", "is") } else { ("records", "are") };
         let side = if self.distance < 0 { "before" } else { "after" };
-        let one = if self.count > 1 && self.first == self.last { ", all at one time" } else { "" };
+        let one = if self.count > 1 && self.first == self.last { ", all at the same time" } else { "" };
         let distance = rough(self.distance.unsigned_abs());
-        format!("{} {records} of {topic} {lies} {distance} {side} all others{one}", self.count)
+        format!("{} {records} of {topic} {are} {distance} {side} all others{one}", self.count)
     }
 }
 
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(seconds(&data), (20, 26));
         let [outside] = data.outside.as_slice() else { panic!("{data:?}") };
         assert_eq!((outside.topic, outside.count, outside.offset), (TopicId(1), 1, 101));
-        assert_eq!(outside.sentence("mission/0"), "1 record of mission/0 lies 1167 s after all others");
+        assert_eq!(outside.sentence("mission/0"), "1 record of mission/0 is 1167 s after all others");
         let topic = |id, name: &str| Topic::new(TopicId(id), name.to_owned(), name.to_owned(), None);
         let mut topics = [topic(0, "steady"), topic(1, "mission")];
         let mut diagnostics = Diagnostics::new(&Limits::default());
@@ -385,7 +385,7 @@ mod tests {
         assert_eq!(told, [(1, 900)]);
         assert_eq!(
             data.outside[0].sentence("commander_state/0"),
-            "900 records of commander_state/0 lie 110 s before all others, all at one time"
+            "900 records of commander_state/0 are 110 s before all others, all at the same time"
         );
         // Stuck near the data, it belongs to it.
         let near = span(&[times((0..2000).map(|i| 9 * S + i)), times(std::iter::repeat_n(0, 900))], None);

@@ -33,7 +33,7 @@ pub struct Loss {
     pub topic: String,
     /// The column; empty where it is about all of the topic.
     pub column: String,
-    /// What happened to how many values, as a predicate: `holds bytes, which csv cannot carry`.
+    /// Reason, with the number of values: `raw bytes, which CSV cannot represent`.
     pub why: String,
 }
 

@@ -408,7 +408,7 @@ fn what_has_no_place_is_said() {
         |done: Exported<Vec<u8>>| done.losses.into_iter().map(|loss| loss.why).collect::<Vec<_>>().join(";");
     assert!(why(bag2(&of("sum-differs.bag"), Bag2Options::default()).unwrap()).contains("md5 sum"));
     assert!(bag2(&of("definition-missing.bag"), Bag2Options::default()).is_err());
-    assert!(why(ros2(&of("payload-surplus.bag"))).contains("behind the last field"));
+    assert!(why(ros2(&of("payload-surplus.bag"))).contains("after the last field"));
     assert!(why(ros2(&of("payload-short.bag"))).contains("cannot be decoded"));
     assert!(why(ros2(&of("types-scalars.bag"))).contains("31 bits"));
     let done = ros2(&of("types-nested.bag"));

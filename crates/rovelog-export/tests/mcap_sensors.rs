@@ -95,7 +95,7 @@ fn samples_are_the_rows() {
         let reader = rld(&log);
         let (topics, losses, notes) = written(&log, |options| options.full = true);
         assert!(
-            losses.iter().all(|loss| loss.why.contains("that mcap cannot hold")) && notes.is_empty(),
+            losses.iter().all(|loss| loss.why.contains("that MCAP cannot store")) && notes.is_empty(),
             "{name}"
         );
         let Some(topic) = log.topics().first().filter(|topic| topic.count > 0) else { continue };
@@ -218,7 +218,7 @@ fn an_envelope_holds_every_row() {
     let log = AnyLog::Rld(fast());
     let (topics, losses, notes) = written(&log, |_| ());
     assert!(losses.is_empty());
-    assert!(notes[0].contains("every 64 samples"), "{notes:?}");
+    assert!(notes[0].contains("64 samples each"), "{notes:?}");
     let (schema, messages) = &topics["/rld/samples"];
     assert_eq!(schema.as_deref(), Some("rld.Envelope"));
     assert_eq!(messages.len(), 300);
@@ -295,7 +295,7 @@ fn records_of_vel_are_there_or_losses() {
     let bulky = ["VelodyneRawDataM", "LaserRange2DDataM", "ImageM"];
     for (name, log) in logs("vel") {
         let (topics, losses, _) = written(&log, |options| options.raw = true);
-        let times = losses.iter().all(|loss| loss.why.contains("mcap cannot hold"));
+        let times = losses.iter().all(|loss| loss.why.contains("MCAP cannot store"));
         assert!(times, "{name}: {losses:?}");
         let len =
             |topics: &Topics, name: &str| topics.get(name).map_or(0, |(_, messages)| messages.len() as u64);
@@ -310,7 +310,7 @@ fn records_of_vel_are_there_or_losses() {
             assert_eq!(topics[&channel].0.is_none(), unknown, "{name} {channel}");
         }
         let (topics, losses, _) = written(&log, |_| ());
-        if losses.iter().any(|loss| loss.why.contains("that mcap cannot hold")) {
+        if losses.iter().any(|loss| loss.why.contains("that MCAP cannot store")) {
             continue;
         }
         let lost: u64 = losses

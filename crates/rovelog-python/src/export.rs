@@ -181,7 +181,7 @@ pub(crate) fn export_records(
         .ok_or_else(|| unknown(py, kind))?;
     let bag = if let AnyLog::Rosbag(bag) = &*reader.log { Some(bag) } else { None };
     if kind == Kind::Bag2 && bag.is_none() {
-        let what = format!("bag2 is for ROS bags, and this is {}", reader.log.format().name);
+        let what = format!("bag2 is for ROS bags, not for {}", reader.log.format().name);
         return Err(Raise::new("UnsupportedError", what).raise(py));
     }
     let to_mcap = if kind == Kind::Mcap { options.mcap(py)? } else { McapOptions::default() };
@@ -228,7 +228,7 @@ fn chosen(reader: &Reader, topics: impl IntoIterator<Item = usize>) -> Vec<&Topi
 }
 
 fn unknown(py: Python<'_>, kind: &str) -> PyErr {
-    Raise::new("UnsupportedError", format!("nothing is known of the kind {kind}")).raise(py)
+    Raise::new("UnsupportedError", format!("unknown kind {kind}")).raise(py)
 }
 
 /// Where the data come from: a name and, where the output will hold that (`told`), the SHA-256 of the bytes.

@@ -88,7 +88,7 @@ pub(crate) fn rld_energy<'py>(
     let bits = by.iter().map(|name| log.channel(name)).collect::<std::result::Result<Vec<_>, _>>();
     let bits = bits.map_err(Error::from).map_err(failed)?;
     if let Some(analog) = bits.iter().find(|bit| !log.channels()[**bit].is_binary) {
-        let what = format!("{} is no binary channel", log.channels()[*analog].name);
+        let what = format!("{} is not a binary channel", log.channels()[*analog].name);
         let raise = Raise::new("RovelogError", what).of("rld", reader.origin.path());
         return Err(raise.next("by= takes binary channels, bool in log[\"samples\"].fields").raise(py));
     }
@@ -127,8 +127,8 @@ pub(crate) fn rld_energy<'py>(
 
 fn no_power(py: Python<'_>, reader: &Reader, sums: &Accumulator<'_>) -> PyErr {
     let raise = match sums.currents().first() {
-        Some(first) => Raise::new("RovelogError", "nothing says which voltage belongs to which current")
-            .next(format!("say it: power=\"V1*{}\"", first.name)),
+        Some(first) => Raise::new("RovelogError", "the voltage of each current is unknown")
+            .next(format!("name the pairs: power=\"V1*{}\"", first.name)),
         None => Raise::new("UnsupportedError", "this log has no current in amperes"),
     };
     raise.of("rld", reader.origin.path()).raise(py)

@@ -143,7 +143,7 @@ def test_errors_are_exceptions(flight: pathlib.Path, tmp_path: pathlib.Path) -> 
         rl.convert(flight, tmp_path / "a.csv", kind="xlsx")
     with pytest.raises(rl.UnsupportedError, match="does not say"):
         rl.convert(flight, tmp_path / "a")
-    with pytest.raises(rl.RovelogError, match="one topic per file"):
+    with pytest.raises(rl.RovelogError, match="contains one topic"):
         rl.convert(several, tmp_path / "a.csv")
     with pytest.raises(rl.TopicNotFound):
         rl.convert(flight, tmp_path / "a.mcap", topics=["nothing"])
@@ -262,7 +262,7 @@ def test_options_without_a_meaning_are_refused(tmp_path: pathlib.Path) -> None:
         ("mcap", {"compression": "bz2"}),
     ]
     for extension, option in elsewhere:
-        with pytest.raises(rl.UnsupportedError, match="has no meaning"):
+        with pytest.raises(rl.UnsupportedError, match="does not apply"):
             rl.convert(ulog, tmp_path / f"no.{extension}", **option)
     wrong: list[dict[str, Any]] = [{"dialect": "excel"}, {"names": "plain"}, {"delimiter": ";;"}, {"dialect": "rocketlogger"}]
     for option in wrong:

@@ -75,7 +75,7 @@ def test_energy_that_cannot_be_told() -> None:
         log.rld.energy()
     with pytest.raises(ValueError, match="no power like"):
         log.rld.energy(power="V1")
-    with pytest.raises(rl.RovelogError, match="no binary channel"):
+    with pytest.raises(rl.RovelogError, match="not a binary channel"):
         log.rld.energy(by="V1", power="V1*I1")
     with pytest.raises(ValueError, match="without length"):
         log.rld.energy(0, power="V1*I1")

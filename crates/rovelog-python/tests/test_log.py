@@ -109,7 +109,7 @@ def test_damage_warns_once_and_is_told(flight: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     ("case", "words", "missing", "left_out"),
     [
-        ("rld/cut-between-rows.rld", "2 records that the log counts are not in the file", 2, 0),
+        ("rld/cut-between-rows.rld", "2 records counted by the log are missing from the file", 2, 0),
         ("rld/header-behind.rld", "5 records are left out", 0, 5),
         ("vel/end-mark+tail.vel", "2 records are left out", 0, 2),
     ],

@@ -43,7 +43,7 @@ pub struct Sign {
 }
 
 const fn ours(format: &'static str, what: &'static str, magics: &'static [&'static [u8]]) -> Sign {
-    let next = "this build does not read it yet; `rovelog --version` lists the formats that it does";
+    let next = "`rovelog --version` lists the formats of this build";
     Sign { what, next, format: Some(format), magics, lenient: false }
 }
 
@@ -57,7 +57,7 @@ const fn page(what: &'static str, next: &'static str, magics: &'static [&'static
 
 const DECRYPT: &str = "decrypt it first with the private key of the vehicle's owner (PX4's \
      Tools/log_encryption/decrypt_logs.py, in older releases Tools/decrypt_ulog.py)";
-const PCAP: &str = "this tool reads no packet captures; Wireshark does";
+const PCAP: &str = "open packet captures with Wireshark";
 
 /// Formats, then files of others. First match wins; the built-in formats were asked before.
 static SIGNS: LazyLock<Vec<Sign>> = LazyLock::new(|| {
@@ -69,12 +69,12 @@ static SIGNS: LazyLock<Vec<Sign>> = LazyLock::new(|| {
 static OTHERS: &[Sign] = &[
     foreign(
         "a ROS bag V2.0",
-        "this tool is for the older bags up to V1.2; convert it: mcap convert FILE out.mcap",
+        "rovelog reads bags up to V1.2; convert it: mcap convert FILE out.mcap",
         &[b"#ROSBAG V2."],
     ),
     foreign("an encrypted ULog", DECRYPT, &[b"ULogEnc"]),
     foreign("the key file of an encrypted ULog", DECRYPT, &[b"ULogKey"]),
-    foreign("an MCAP file", "look into it with: mcap info FILE", &[b"\x89MCAP0\r\n"]),
+    foreign("an MCAP file", "inspect it with: mcap info FILE", &[b"\x89MCAP0\r\n"]),
     foreign("gzip", "unpack it first: gzip -dc < FILE > log", &[b"\x1f\x8b"]),
     foreign(
         "bzip2",
@@ -86,10 +86,10 @@ static OTHERS: &[Sign] = &[
     foreign("lz4", "unpack it first: lz4 -dc < FILE > log", &[b"\x04\x22\x4d\x18"]),
     foreign("a zip archive", "unpack it first", &[b"PK\x03\x04", b"PK\x05\x06"]),
     foreign("a 7-Zip archive", "unpack it first", &[b"7z\xbc\xaf\x27\x1c"]),
-    foreign("HDF5", "this tool reads no HDF5; h5dump does", &[b"\x89HDF\r\n\x1a\n"]),
+    foreign("HDF5", "read HDF5 with h5dump", &[b"\x89HDF\r\n\x1a\n"]),
     foreign(
         "an SQLite database, as rosbag2 records it",
-        "look into it with: ros2 bag info FILE",
+        "inspect it with: ros2 bag info FILE",
         &[b"SQLite format 3\0"],
     ),
     foreign(
@@ -100,7 +100,7 @@ static OTHERS: &[Sign] = &[
     foreign("a packet capture (pcapng)", PCAP, &[b"\x0a\x0d\x0d\x0a"]),
     foreign(
         "a DataFlash log, as ArduPilot writes it",
-        "this tool does not read it; pymavlink's mavlogdump.py does",
+        "read it with mavlogdump.py of pymavlink",
         &[b"\xa3\x95\x80"],
     ),
     foreign("a git-lfs pointer", "fetch the log itself: git lfs pull", &[b"version https://git-lfs"]),
@@ -179,35 +179,35 @@ pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
         Detection::Cut(format, bytes) => error(
             ErrorKind::Truncated,
             format!(
-                "the file ends after {}, inside the signature of {}: nothing of the log is in it",
+                "the file ends after {}, inside the signature of {}: it contains no data",
                 count(bytes, "byte"),
                 format.name
             ),
         )
         .with_next("copy the log again from where it was recorded"),
         Detection::NotBuiltIn(sign) => {
-            error(ErrorKind::Unsupported, format!("{}: known, but not built in", sign.what))
+            error(ErrorKind::Unsupported, format!("{}: support is not built in", sign.what))
                 .with_next(sign.next)
         }
         Detection::Foreign(sign) if sign.next == DECRYPT => error(
             ErrorKind::NotThisFormat,
-            format!("this is {}, which cannot be read as it is (first bytes {hex})", sign.what),
+            format!("this is {}, which cannot be read directly (first bytes {hex})", sign.what),
         )
         .with_next(sign.next),
-        Detection::Foreign(sign) => error(
-            ErrorKind::NotThisFormat,
-            format!("not a log this tool knows (first bytes {hex}, {})", sign.what),
-        )
-        .with_next(sign.next),
+        Detection::Foreign(sign) => {
+            error(ErrorKind::NotThisFormat, format!("unknown log format (first bytes {hex}, {})", sign.what))
+                .with_next(sign.next)
+        }
         Detection::Empty => error(ErrorKind::Truncated, "the file is empty".to_owned())
             .with_next("copy the log again from where it was recorded"),
         Detection::Unknown => {
             let names: Vec<_> = FORMATS.iter().map(|format| format.name).collect();
-            error(ErrorKind::NotThisFormat, format!("not a log this tool knows (first bytes {hex})"))
-                .with_next(format!(
-                    "it reads {}; --input-format opens a log whose first bytes are damaged",
+            error(ErrorKind::NotThisFormat, format!("unknown log format (first bytes {hex})")).with_next(
+                format!(
+                    "supported formats: {}; if only the first bytes are damaged, use --input-format",
                     names.join(", ")
-                ))
+                ),
+            )
         }
     })
 }

@@ -137,13 +137,12 @@ formats! {
 }
 
 fn mixed(first: &str, other: &str) -> Error {
-    let what = format!("logs of different formats cannot become one: {first} and {other}");
-    Error::new("rovelog", ErrorKind::InvalidArgument, None, what)
-        .with_next("export them to a format for all: MCAP")
+    let what = format!("cannot merge logs of different formats: {first} and {other}");
+    Error::new("rovelog", ErrorKind::InvalidArgument, None, what).with_next("export them to MCAP instead")
 }
 
 fn no_logs() -> Error {
-    Error::new("rovelog", ErrorKind::InvalidArgument, None, "there is nothing to merge")
+    Error::new("rovelog", ErrorKind::InvalidArgument, None, "no logs to merge")
 }
 
 impl std::fmt::Debug for AnyLog {

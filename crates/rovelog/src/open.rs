@@ -196,9 +196,9 @@ pub fn refuse_device(metadata: &Metadata) -> Result<()> {
     #[cfg(not(unix))]
     let is_device = false;
     if is_device {
-        let why = "this is a device, which may have no end, and not a file";
+        let why = "this is a device, not a regular file";
         return Err(Error::new("rovelog", ErrorKind::Io, None, why)
-            .with_next("copy what it holds to a file first: head -c BYTES FILE > copy.log"));
+            .with_next("copy its data to a file first: head -c BYTES FILE > copy.log"));
     }
     Ok(())
 }
@@ -243,21 +243,19 @@ fn refused(path: &Path, error: io::Error) -> Error {
         io::ErrorKind::NotFound if is_web_address(path) => {
             let http = path.to_str().is_some_and(|text| text.starts_with("http"));
             let next = if http { "download the log first: curl -fLO FILE" } else { "download the log first" };
-            let what = "web addresses cannot be opened yet";
+            let what = "URLs are not supported";
             Error::new("rovelog", ErrorKind::Unsupported, None, what).with_next(next)
         }
         io::ErrorKind::NotFound => {
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
             let next = match parent {
-                Some(parent) if !parent.exists() => "check the path: its folder does not exist either",
+                Some(parent) if !parent.exists() => "check the path: its folder does not exist",
                 _ => "check the name and the current folder",
             };
-            Error::new("rovelog", ErrorKind::Io, None, "there is no such file").with_next(next)
+            Error::new("rovelog", ErrorKind::Io, None, "no such file").with_next(next)
         }
-        io::ErrorKind::PermissionDenied => {
-            Error::new("rovelog", ErrorKind::Io, None, "you may not read this file")
-                .with_next("ask its owner, or change its mode: chmod +r FILE")
-        }
+        io::ErrorKind::PermissionDenied => Error::new("rovelog", ErrorKind::Io, None, "permission denied")
+            .with_next("ask the owner, or change the mode: chmod +r FILE"),
         io::ErrorKind::IsADirectory => directory(),
         _ => Error::io("rovelog", error),
     }

@@ -31,9 +31,9 @@ impl Watch {
         if !self.shortened() {
             return Ok(());
         }
-        let why = "the log was shortened by another program while it was open, and its data are gone";
+        let why = "the log was shortened by another program while it was open; its data is gone";
         Err(Error::new("rovelog", ErrorKind::Io, None, why)
-            .with_next("open it again for what is left; where a program still writes it, open a copy"))
+            .with_next("open the log again; if another program still writes to it, open a copy"))
     }
 
     #[cfg(feature = "mmap")]

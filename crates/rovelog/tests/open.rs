@@ -74,7 +74,7 @@ fn a_pipe_gives_every_record_however_slow() {
 #[test]
 fn what_is_no_log_is_named_with_a_next_step() {
     insta::assert_snapshot!(said(&open_error(b"PK\x03\x04rest of it")), @"
-    not a log this tool knows (first bytes 50 4b 03 04, a zip archive)
+    unknown log format (first bytes 50 4b 03 04, a zip archive)
       next: unpack it first
     ");
     insta::assert_snapshot!(said(&open_error(b"")), @"
@@ -82,7 +82,7 @@ fn what_is_no_log_is_named_with_a_next_step() {
       next: copy the log again from where it was recorded
     ");
     insta::assert_snapshot!(said(&open_error(b"ULo")), @"
-    the file ends after 3 bytes, inside the signature of ULog: nothing of the log is in it
+    the file ends after 3 bytes, inside the signature of ULog: it contains no data
       next: copy the log again from where it was recorded
     ");
     insta::assert_snapshot!(said(&open_error(b"%RLD\x04\x00")), @"
@@ -90,8 +90,8 @@ fn what_is_no_log_is_named_with_a_next_step() {
       next: copy the log again from the logger
     ");
     insta::assert_snapshot!(said(&open_error(b"\x01\x02\x03\xff")), @"
-    not a log this tool knows (first bytes 01 02 03 ff)
-      next: it reads ULog, RLD, VEL, ROS bag; --input-format opens a log whose first bytes are damaged
+    unknown log format (first bytes 01 02 03 ff)
+      next: supported formats: ULog, RLD, VEL, ROS bag; if only the first bytes are damaged, use --input-format
     ");
     assert_eq!(open_error(b"PK\x03\x04").kind, ErrorKind::NotThisFormat);
     assert_eq!(open_error(b"ULo").kind, ErrorKind::Truncated);
@@ -109,12 +109,12 @@ fn what_is_no_file_is_named_with_a_next_step() {
       next: name a file in it
     ");
     insta::assert_snapshot!(error(&folder.path().join("none.ulg")), @"
-    there is no such file
+    no such file
       next: check the name and the current folder
     ");
     insta::assert_snapshot!(error(&folder.path().join("none/flight.ulg")), @"
-    there is no such file
-      next: check the path: its folder does not exist either
+    no such file
+      next: check the path: its folder does not exist
     ");
 }
 

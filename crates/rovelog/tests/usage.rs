@@ -12,7 +12,7 @@ fn every_byte_is_of_some_kind() {
         let bytes: u64 = usage.iter().map(|usage| usage.bytes).sum();
         // A bag that is compressed as a whole is as long as what is in it.
         assert_eq!(bytes, info.size, "{}", path.display());
-        let records = usage.iter().filter(|usage| usage.topic.is_some() && usage.kind != "block stamps");
+        let records = usage.iter().filter(|usage| usage.topic.is_some() && usage.kind != "block times");
         assert_eq!(records.map(|usage| usage.count).sum::<u64>(), info.records, "{}", path.display());
         if info.state == State::Complete && info.lost.losses == 0 {
             assert!(

@@ -76,12 +76,12 @@ impl Breaches {
     pub(crate) fn finish(&mut self, definitions: &mut Definitions, notes: &mut Diagnostics) {
         self.repeated.note(&rules::INFO_REPEATED, notes, |count, first| {
             let messages = if count == 1 { "message" } else { "messages" };
-            format!("{count} information {messages} with the key of an earlier one, {first} first: the last one counts")
+            format!("{count} info {messages} with the key of an earlier one, {first} first: the last value is used")
         });
         self.lengths.note(&rules::VALUE_LENGTH, notes, |count, first| {
             let values = if count == 1 { "value" } else { "values" };
             format!(
-                "{count} {values} longer or shorter than the type says, {first} first: all bytes are read"
+                "{count} {values} longer or shorter than the declared type, {first} first: all bytes are read"
             )
         });
         self.custom.drain().for_each(|name| definitions.prepare(name.as_bytes()));

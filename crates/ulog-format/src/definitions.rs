@@ -258,7 +258,7 @@ impl Definitions {
         let name = format.name;
         if self.in_data {
             notes.push(&rules::FORMAT_IN_DATA_SECTION, at..end, || {
-                format!("format {name} is defined after the data section began")
+                format!("format {name} is defined inside the data section")
             });
         }
         let defined = self.formats.define(&format, payload);
@@ -325,7 +325,7 @@ impl Definitions {
                 return;
             }
             notes.push(&rules::MSG_ID_REUSED, range.clone(), || {
-                format!("id {msg_id} was {} and is {type_name}/{multi_id} from here", topic.name)
+                format!("id {msg_id} was {}; from here it is {type_name}/{multi_id}", topic.name)
             });
         }
         if self.topics.len() >= MAX_SUBSCRIPTIONS {
@@ -380,7 +380,7 @@ impl Definitions {
         let subscription = &mut self.subscriptions[series as usize];
         if !std::mem::replace(&mut subscription.range_noted, true) {
             notes.push(&rules::TIMESTAMP_OUT_OF_RANGE, at..at + 3, || {
-                format!("a row of {} has a time past the year 2262", topic.name)
+                format!("a row of {} has a timestamp after the year 2262", topic.name)
             });
         }
     }

@@ -12,7 +12,7 @@ pub(crate) const ID: &str = "ulog";
 #[non_exhaustive]
 pub enum UlogError {
     /// The first bytes are not the ULog magic.
-    #[error("not a ULog: the file does not begin with 55 4c 6f 67 01 12 35")]
+    #[error("not a ULog: the file does not start with 55 4c 6f 67 01 12 35")]
     NotUlog,
     /// The file ends inside its 16-byte header.
     #[error("the file ends at byte {len}, inside the 16-byte header of a ULog")]
@@ -21,7 +21,7 @@ pub enum UlogError {
         len: u64,
     },
     /// Incompatible flag bits are set that this reader does not know: the log must be refused.
-    #[error("incompatible flag {bits} set at byte 27: this log uses a newer ULog than this reader knows")]
+    #[error("incompatible flag {bits} set at byte 27: the log needs a newer reader")]
     IncompatibleFlags {
         /// The bits by name: `byte 0 bit 1`.
         bits: String,
@@ -57,7 +57,7 @@ pub enum UlogError {
         wanted: String,
     },
     /// A row that is neither the full nor the trimmed size of its format.
-    #[error("a row of {}, where {topic} has {trimmed} or {full}", count(*got, "byte"))]
+    #[error("a row of {}, but rows of {topic} have {trimmed} or {full}", count(*got, "byte"))]
     RowSize {
         /// The topic.
         topic: String,
@@ -85,7 +85,7 @@ pub enum UlogError {
         why: &'static str,
     },
     /// A definition behind the start of the data section.
-    #[error("{what} cannot be written after the data section has begun")]
+    #[error("{what} cannot be written after the start of the data section")]
     DefinitionsClosed {
         /// What was to be written.
         what: String,
@@ -113,7 +113,7 @@ pub enum UlogError {
         why: &'static str,
     },
     /// More than a message can hold.
-    #[error("{what} takes {}, and there is room for {max}", count(*len, "byte"))]
+    #[error("{what} takes {}, but the limit is {max}", count(*len, "byte"))]
     TooLong {
         /// What is too long.
         what: String,
@@ -131,37 +131,37 @@ pub enum UlogError {
         why: &'static str,
     },
     /// A log to which nothing can be appended.
-    #[error("nothing can be appended to this log: {why}")]
+    #[error("cannot append to this log: {why}")]
     CannotAppend {
         /// Why.
         why: &'static str,
     },
     /// A part of a log in which short timestamps would be counted differently.
-    #[error("{topic} has short timestamps, which would be read differently without the rows left out")]
+    #[error("{topic} has timestamps shorter than 64 bits, which depend on the rows left out")]
     TimesWouldMove {
         /// The topic.
         topic: String,
     },
     /// A log to be merged that does not tell how its clock stands to the others'.
-    #[error("log {number} has no UTC, so nothing tells whether it shares the clock of the others")]
+    #[error("log {number} has no UTC, so it cannot be aligned with the others")]
     ClockUnknown {
         /// Which log, from 1.
         number: usize,
     },
     /// Logs to be merged whose clocks began at different times.
-    #[error("the clocks of the logs began up to {seconds} s apart")]
+    #[error("the clocks of the logs started up to {seconds} s apart")]
     ClocksDiffer {
         /// How far apart.
         seconds: u64,
     },
     /// Logs to be merged that define one format in two ways.
-    #[error("format {name} is defined in two ways")]
+    #[error("the logs define format {name} differently")]
     FormatsDiffer {
         /// The format.
         name: String,
     },
     /// More topics, or instances of one, than a log can hold.
-    #[error("there is no instance left for topic {topic}")]
+    #[error("no free instance for topic {topic}")]
     NoInstanceLeft {
         /// The topic.
         topic: String,
@@ -185,10 +185,10 @@ impl UlogError {
                 (ErrorKind::Unsupported, Some(0), Some("decrypt it with the private key of its owner"))
             }
             Self::NoSuchTopic { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("`topics` lists those that it has"))
+                (ErrorKind::InvalidArgument, None, Some("`topics` lists the topics of the log"))
             }
             Self::NoSuchField { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("its `schema` lists the fields that it has"))
+                (ErrorKind::InvalidArgument, None, Some("its `schema` lists the fields"))
             }
             Self::Undecodable { .. } | Self::RowSize { .. } => (ErrorKind::Malformed, None, None),
             Self::BadFormat { .. } => {
@@ -198,7 +198,7 @@ impl UlogError {
                 ErrorKind::InvalidArgument,
                 None,
                 Some(
-                    "define a format that begins with `uint64_t timestamp`, and subscribe each instance once",
+                    "define a format that starts with `uint64_t timestamp`, and subscribe each instance once",
                 ),
             ),
             Self::DefinitionsClosed { .. } => (
@@ -234,18 +234,18 @@ impl UlogError {
             Self::ClockUnknown { .. } => (
                 ErrorKind::InvalidArgument,
                 None,
-                Some("say that all were recorded after one boot: --time-base boot"),
+                Some("if all were recorded after the same boot: --time-base boot"),
             ),
             Self::ClocksDiffer { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("place them by their UTC: --time-base utc"))
+                (ErrorKind::InvalidArgument, None, Some("align them by UTC: --time-base utc"))
             }
             Self::FormatsDiffer { .. } => (
                 ErrorKind::Unsupported,
                 None,
-                Some("one ULog cannot hold both; slice the logs to topics that they define alike"),
+                Some("slice the logs to topics with the same definition first"),
             ),
             Self::NoInstanceLeft { .. } => {
-                (ErrorKind::LimitExceeded, None, Some("merge fewer logs, or fewer topics of them"))
+                (ErrorKind::LimitExceeded, None, Some("merge fewer logs or fewer topics"))
             }
             Self::Io(_) => (ErrorKind::Io, None, None),
         }

@@ -174,7 +174,7 @@ impl Walk {
         let [first, others @ ..] = flags.compat_flags;
         if first & !1 != 0 || others != [0; 7] {
             self.note_flags(&rules::UNDEFINED_COMPAT_BITS, || {
-                format!("compatible flags {:02x?} hold bits that are not defined", flags.compat_flags)
+                format!("compatible flags {:02x?} contain undefined bits", flags.compat_flags)
             });
         }
         let offsets: Vec<_> = flags.appended_offsets.iter().map(|o| o.get()).filter(|o| *o != 0).collect();
@@ -202,7 +202,7 @@ impl Walk {
 
     fn ignore_offset(&mut self, offset: u64) {
         self.note_flags(&rules::APPENDED_OFFSET_IGNORED, || {
-            format!("no appended data begins at byte {offset}: that offset is ignored")
+            format!("no appended data starts at byte {offset}: the offset is ignored")
         });
     }
 
@@ -353,11 +353,11 @@ impl Walk {
             _ => {
                 let mixture = last_row.map(|(row, _, series)| {
                     format!(
-                        "; the row of {} at byte {row} right before may be a mixture of two",
+                        "; the row of {} at byte {row} right before may be corrupt",
                         topics[series as usize].name
                     )
                 });
-                format!("no sound message in these bytes{}", mixture.unwrap_or_default())
+                format!("no valid message in these bytes{}", mixture.unwrap_or_default())
             }
         });
         self.at = end;
@@ -417,7 +417,7 @@ impl Walk {
                     self.note_key(at..end, key);
                     if is_continued != 0 {
                         self.diagnostics.push(&rules::CONTINUED_WITHOUT_FIRST, at..end, || {
-                            format!("{} is continued before it began", key.name)
+                            format!("{} is continued without a first part", key.name)
                         });
                     }
                 }
@@ -430,7 +430,7 @@ impl Walk {
     fn note_key(&mut self, range: Range<u64>, key: Key<'_>) {
         if !key.is_usual() {
             self.diagnostics.push(&rules::UNUSUAL_KEY, range, || {
-                format!("the key \"{} {}\" holds a space or a character beyond ASCII", key.ty, key.name)
+                format!("the key \"{} {}\" contains a space or a non-ASCII character", key.ty, key.name)
             });
         }
     }

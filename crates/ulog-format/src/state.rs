@@ -241,7 +241,7 @@ impl Summary {
                 walk.diagnostics.push(&rules::TIMESTAMPS_FALL, at..at + HEADER_LEN, || {
                     let rows = if falls == 1 { "row" } else { "rows" };
                     format!(
-                        "{falls} {rows} of {}: earlier than the row before, for the first time here",
+                        "{falls} {rows} of {} are earlier than the previous row; this is the first",
                         topic.name
                     )
                 });

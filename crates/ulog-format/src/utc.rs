@@ -109,9 +109,9 @@ pub(crate) fn offset(
         let evidence = match gps {
             Some((gps, topic)) => {
                 let apart = gps.micros.saturating_sub(boot_time) as f64 / 1e6;
-                format!("an information message; {} lie {apart:+.3} s beside it", fixes(gps, topic))
+                format!("an info message; {} differ from it by {apart:+.3} s", fixes(gps, topic))
             }
-            None => "an information message".to_owned(),
+            None => "an info message".to_owned(),
         };
         return place(boot_time, "boot_time_utc_us", evidence);
     }
@@ -141,9 +141,6 @@ mod tests {
     fn a_difference_between_the_rules_is_reported() {
         let gps = GpsOffset { series: 0, fixes: 59, micros: 1_700_000_000_684_000, spread: 0 };
         let offset = offset(7, Some(1_700_000_000_000_000), Some((&gps, "sensor_gps/0"))).unwrap();
-        assert_eq!(
-            offset.evidence,
-            "an information message; 59 fixes of sensor_gps/0 lie +0.684 s beside it"
-        );
+        assert_eq!(offset.evidence, "an info message; 59 fixes of sensor_gps/0 differ from it by +0.684 s");
     }
 }

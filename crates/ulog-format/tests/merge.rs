@@ -159,10 +159,10 @@ fn what_cannot_be_merged_is_refused_with_the_reason() {
     let why = |logs: &[&UlogReader], align| {
         Ulog::merge(logs, align, &mut Vec::new()).map(|_| ()).map_err(|e| e.to_string())
     };
-    let no_utc = "log 1 has no UTC, so nothing tells whether it shares the clock of the others";
+    let no_utc = "log 1 has no UTC, so it cannot be aligned with the others";
     assert_eq!(why(&[&a, &b], Align::Shared), Err(no_utc.to_owned()));
     assert_eq!(why(&[&a, &b], Align::Utc), Err(no_utc.to_owned()));
-    assert_eq!(why(&[&a, &b], Align::AsIs), Err("format t is defined in two ways".to_owned()));
+    assert_eq!(why(&[&a, &b], Align::AsIs), Err("the logs define format t differently".to_owned()));
     assert_eq!(why(&[&a], Align::Shared), Ok(()));
 }
 
@@ -174,7 +174,7 @@ fn real_logs_of_different_boots_are_placed_by_their_utc() {
     let (Some(ua), Some(ub)) = (&a.info().utc, &b.info().utc) else { panic!("both tell UTC") };
     let moved = ua.nanos.abs_diff(ub.nanos) / 1000 * 1000;
     let refused = Ulog::merge(&[&a, &b], Align::Shared, &mut Vec::new()).map_err(|error| error.to_string());
-    assert!(refused.is_err_and(|why| why.starts_with("the clocks of the logs began up to ")));
+    assert!(refused.is_err_and(|why| why.starts_with("the clocks of the logs started up to ")));
     // Their releases define topics differently; those that they have alike go together.
     let alike = |log: &UlogReader, other: &UlogReader| {
         let topics = log.topics().iter().filter(|topic| {

@@ -454,12 +454,12 @@ fn stale_times_are_told_where_they_are() {
         told.extend(stale.map(|d| format!("{}: {}", log.name, d.message)));
     }
     let want = [
-        "sample: 678 records of commander_state/0 lie 110 s before all others, all at one time",
-        "sample: 3271 records of ekf2_innovations/0 lie 112 s before all others, all at one time",
-        "sample: 17072 records of sensor_preflight/0 lie 112 s before all others, all at one time",
-        "sample_appended_multiple: 95 records of commander_state/0 lie 10.2 s before all others, all at one time",
-        "sample_appended_multiple: 184 records of sensor_preflight/0 lie 12.1 s before all others, all at one time",
-        "sample_log_small: 1 record of mission/0 lies 1167 s after all others",
+        "sample: 678 records of commander_state/0 are 110 s before all others, all at the same time",
+        "sample: 3271 records of ekf2_innovations/0 are 112 s before all others, all at the same time",
+        "sample: 17072 records of sensor_preflight/0 are 112 s before all others, all at the same time",
+        "sample_appended_multiple: 95 records of commander_state/0 are 10.2 s before all others, all at the same time",
+        "sample_appended_multiple: 184 records of sensor_preflight/0 are 12.1 s before all others, all at the same time",
+        "sample_log_small: 1 record of mission/0 is 1167 s after all others",
     ];
     assert_eq!(told, want);
 }

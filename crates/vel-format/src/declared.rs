@@ -144,7 +144,7 @@ impl Open {
         };
         let found = NAMES.iter().find_map(named);
         let (mut element, rest) =
-            found.ok_or_else(|| format!("{line:?} does not begin with a type of section 2"))?;
+            found.ok_or_else(|| format!("{line:?} does not start with a type of section 2"))?;
         let (name, unit) = match rest.split_once(char::is_whitespace) {
             Some((name, unit)) => (name, Some(unit.trim())),
             None => (rest, None),
@@ -155,7 +155,7 @@ impl Open {
         };
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || !name.chars().all(plain) {
-            return Err(format!("{name:?} is no name of a field"));
+            return Err(format!("{name:?} is not a valid field name"));
         }
         if self.places.insert(name.to_owned(), self.places.len()).is_some() {
             return Err(format!("a second field {name}"));
@@ -231,7 +231,7 @@ impl Types {
                 let version = version
                     .unwrap_or("100")
                     .parse()
-                    .map_err(|_| bad("the version is no number".to_owned()))?;
+                    .map_err(|_| bad("the version is not a number".to_owned()))?;
                 match (name, more) {
                     (Some(name), None) => {
                         let name = name.to_owned();

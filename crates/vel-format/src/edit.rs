@@ -167,9 +167,9 @@ pub(crate) fn merge(logs: &[&VelReader], align: Align, out: impl Write) -> Resul
         let n = logs.iter().flat_map(|log| &log.parts).filter(|part| part.what == kind).count();
         (n > 0).then(|| format!("{n} {what}"))
     };
-    merged.left_out.extend(gone(PartKind::Invalid, "messages marked as not valid"));
-    merged.left_out.extend(gone(PartKind::Behind, "messages behind end marks"));
-    merged.left_out.extend(gone(PartKind::Tail, "ranges without messages behind end marks"));
+    merged.left_out.extend(gone(PartKind::Invalid, "messages marked as invalid"));
+    merged.left_out.extend(gone(PartKind::Behind, "messages after end marks"));
+    merged.left_out.extend(gone(PartKind::Tail, "ranges without messages after end marks"));
     Ok(merged)
 }
 

@@ -9,7 +9,7 @@ use rovelog_core::text::count;
 #[non_exhaustive]
 pub enum VelError {
     /// The first bytes are not the VEL magic.
-    #[error("not a VEL log: the file does not begin with a4 56 45 4c")]
+    #[error("not a VEL log: the file does not start with a4 56 45 4c")]
     NotVel,
     /// The file ends inside its header or index.
     #[error("the file ends at byte {len}, inside the header or index of a VEL log")]
@@ -18,7 +18,7 @@ pub enum VelError {
         len: u64,
     },
     /// A message whose data ends before its content does.
-    #[error("{} of data, too few for the content of a {what}", count(*len, "byte"))]
+    #[error("{} of data, too few for a {what}", count(*len, "byte"))]
     BadPayload {
         /// The type.
         what: String,
@@ -32,7 +32,7 @@ pub enum VelError {
         topic: String,
     },
     /// A name that cannot be hashed.
-    #[error("{name:?} has a character outside ASCII at byte {at}: its id would depend on the program")]
+    #[error("{name:?} has a non-ASCII character at byte {at}: its id would depend on the program")]
     NotAscii {
         /// The name.
         name: String,
@@ -54,10 +54,10 @@ pub enum VelError {
         why: String,
     },
     /// Points of an HDL-64E without a calibration.
-    #[error("points of an HDL-64E need its calibration, and this log does not hold a whole one")]
+    #[error("points of an HDL-64E need its calibration, which this log does not contain")]
     NoCalibration,
     /// Velodyne packets of a model that is not told.
-    #[error("the model of the Velodyne cannot be told from {}", count(*packets, "packet"))]
+    #[error("the model of the Velodyne cannot be inferred from {}", count(*packets, "packet"))]
     UnknownModel {
         /// Packets looked at.
         packets: usize,
@@ -110,7 +110,7 @@ pub enum VelError {
     },
     /// Messages that no reader would read as they are meant.
     #[error(
-        "the sizes of these {messages} messages would be misread: neither size rule can be told from them"
+        "the sizes of these {messages} messages are ambiguous: no size convention can be inferred from them"
     )]
     SizesAmbiguous {
         /// Messages.
@@ -143,7 +143,7 @@ impl VelError {
             Self::BadDeclaration { .. } => (
                 Kind::InvalidArgument,
                 None,
-                Some("write `message NAME VERSION`, then one `TYPE NAME` a line: docs/formats/vel.md"),
+                Some("write `message NAME VERSION`, then one `TYPE NAME` per line: docs/formats/vel.md"),
             ),
             Self::BadCalibration { .. } | Self::CalibrationSize { .. } => {
                 (Kind::InvalidArgument, None, Some("give the db.xml of the sensor, or the YAML made from it"))
@@ -159,12 +159,10 @@ impl VelError {
             Self::CannotMerge { .. } => (
                 Kind::InvalidArgument,
                 None,
-                Some(
-                    "bring them together by UTC: --time-base utc; or, if you know that they share a clock: --time-base boot",
-                ),
+                Some("align them by UTC: --time-base utc; or, if they share a clock: --time-base boot"),
             ),
             Self::SizesAmbiguous { .. } => {
-                (Kind::Unsupported, None, Some("take more messages, or those of other topics too"))
+                (Kind::Unsupported, None, Some("select more messages, or more topics"))
             }
             Self::Io(_) => (Kind::Io, None, None),
         }

@@ -66,10 +66,10 @@ impl Summary {
             let tail = size.saturating_sub(ended);
             let text = match (counts.left_out, tail) {
                 (0, 0) => "end mark".to_owned(),
-                (0, _) => format!("end mark, {} behind it", count(tail, "byte")),
+                (0, _) => format!("end mark, followed by {}", count(tail, "byte")),
                 (left_out, _) => {
                     format!(
-                        "end mark, {} left out behind it ({})",
+                        "end mark, {} after it left out ({})",
                         count(left_out, "message"),
                         count(tail, "byte")
                     )
@@ -215,9 +215,9 @@ fn marker(counts: &Counts) -> Choice {
 fn first(walk: &Walk) -> Choice {
     let start = &walk.start;
     let why = match start.found {
-        Found::BehindIndex => format!("right behind the index of {}", count(start.claimed, "entry")),
-        Found::ByEntry => "named by an index entry; none begins right behind the index".to_owned(),
-        Found::ByScan => "found by looking at every byte; none begins right behind the index".to_owned(),
+        Found::BehindIndex => format!("right after the index of {}", count(start.claimed, "entry")),
+        Found::ByEntry => "from an index entry; no message starts right after the index".to_owned(),
+        Found::ByScan => "found by searching every byte; no message starts right after the index".to_owned(),
     };
     Choice::new("first_message", format!("byte {}", start.first), why, false)
 }

@@ -190,8 +190,8 @@ fn unit(usable: &[&Fix]) -> (AngleUnit, String, bool) {
         .collect();
     match possible[..] {
         _ if usable.is_empty() => (AngleUnit::Degrees, "no usable position".to_owned(), true),
-        [] => (AngleUnit::Degrees, "no unit makes sense of all positions".to_owned(), true),
-        [only] => (only, format!("{} positions allow nothing else", usable.len()), false),
+        [] => (AngleUnit::Degrees, "no unit fits all positions".to_owned(), true),
+        [only] => (only, format!("the only unit that fits {} positions", usable.len()), false),
         _ => by_distance(usable, &possible),
     }
 }
@@ -214,7 +214,7 @@ fn by_distance(usable: &[&Fix], possible: &[AngleUnit]) -> (AngleUnit, String, b
     let best = (0..possible.len()).min_by(|a, b| errors[*a].total_cmp(&errors[*b])).unwrap_or(0);
     let others = (0..possible.len()).filter(|i| *i != best).map(|i| errors[i]).fold(f64::INFINITY, f64::min);
     if way < 1.0 || errors[best] * 2.0 > others {
-        let why = if way < 1.0 { "the vehicle hardly moves" } else { "the speed does not tell either" };
+        let why = if way < 1.0 { "the vehicle hardly moves" } else { "the speed does not decide" };
         return (AngleUnit::Degrees, format!("{} units fit, and {why}", possible.len()), true);
     }
     let why = format!("the way between fixes is off by {:.1} m of {way:.0} m by speed", errors[best]);

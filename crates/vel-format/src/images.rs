@@ -46,7 +46,7 @@ pub(crate) fn remark(image: &ImageData<'_>) -> Option<(&'static Rule, String)> {
         Ok(jpeg) if (i32::from(jpeg.width), i32::from(jpeg.height)) == (width, height) => None,
         Ok(jpeg) => Some((
             &rules::IMAGE_SIZE,
-            format!("the message says {width}x{height}, the JPEG is {}x{}", jpeg.width, jpeg.height),
+            format!("the message states {width}x{height}, but the JPEG is {}x{}", jpeg.width, jpeg.height),
         )),
         Err(why) => Some((&rules::IMAGE_HEADER, format!("no JPEG header can be read: {why}"))),
     }
@@ -133,7 +133,7 @@ mod pixels {
         pub fn pixels(&self, message: &Message<'_>, limits: PixelLimits) -> Result<DynamicImage, VelError> {
             let bad = |why: String| VelError::BadImage { at: message.offset, why };
             let (width, height) = self.size_within(message, limits)?;
-            let odd = || bad("its bytes are not those of its size".to_owned());
+            let odd = || bad("its length does not match its size".to_owned());
             match self.encoding() {
                 Encoding::Jpeg => jpeg(&self.data, limits).map_err(bad),
                 Encoding::Grey => {
@@ -145,7 +145,7 @@ mod pixels {
                 Encoding::Yuyv => {
                     Ok(RgbImage::from_raw(width, height, yuyv(&self.data)).ok_or_else(odd)?.into())
                 }
-                Encoding::Unknown => Err(bad("its bytes fit no known layout".to_owned())),
+                Encoding::Unknown => Err(bad("unknown layout".to_owned())),
             }
         }
 
@@ -225,7 +225,7 @@ mod pixels {
             }
             other => return Err(format!("pixels of {other:?} are not supported")),
         };
-        made.ok_or_else(|| "fewer pixels than its header says".to_owned())
+        made.ok_or_else(|| "fewer pixels than its header states".to_owned())
     }
 
     /// YUYV to RGB by ITU-R BT.601, full range, as cameras send it.

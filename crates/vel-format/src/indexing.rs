@@ -96,7 +96,7 @@ impl Check {
         }
         if !self.behind {
             let claimed = count(self.claimed, "entry");
-            return IndexState::Rebuilt(format!("no message begins behind the {claimed} that it claims"));
+            return IndexState::Rebuilt(format!("no message starts after the {claimed} that it claims"));
         }
         // Entries past the last message say "nothing more".
         let rest = |run: &Run| {
@@ -113,6 +113,6 @@ impl Check {
         }
         let (entry, should) = wrong.into_iter().max().unwrap_or_default();
         let found = entries.get(entry).copied().unwrap_or_default();
-        IndexState::Rebuilt(format!("entry {entry} is {found}, and second {entry} begins at byte {should}"))
+        IndexState::Rebuilt(format!("entry {entry} is {found}, but second {entry} starts at byte {should}"))
     }
 }

@@ -178,7 +178,7 @@ impl Walk {
         let header = self.start.header;
         if !self.start.magic {
             self.diagnostics.push(&rules::BAD_MAGIC, 0..4, || {
-                format!("the file begins with {:02x?} instead of a4 56 45 4c", header.magic)
+                format!("the file starts with {:02x?} instead of a4 56 45 4c", header.magic)
             });
         }
         let (major, minor) = (header.major.get(), header.minor.get());
@@ -191,7 +191,7 @@ impl Walk {
             let (at, exact) = (self.start.first, self.start.evidence.exact);
             self.diagnostics.push(&rules::DATA_ONLY_SIZES, at..at + 4, || {
                 format!(
-                    "sizes count the data alone: so the length fits the content of {}",
+                    "message sizes exclude the header: then the length fits the content of {}",
                     count(exact, "message")
                 )
             });
@@ -223,7 +223,7 @@ impl Walk {
         if let Some(Behind { mark, end, messages }) = self.behind.filter(|behind| behind.messages > 0) {
             self.diagnostics.push(&rules::MESSAGES_BEHIND_END, mark..end, || {
                 let are = if messages == 1 { "message is" } else { "messages are" };
-                format!("{messages} {are} left out, because an end mark comes before: `rovelog recover` keeps them")
+                format!("{messages} after an end mark {are} left out; `rovelog recover` keeps them")
             });
             self.diagnostics.count_left_out(messages);
         }
@@ -262,9 +262,9 @@ impl Walk {
         self.at = end;
         self.diagnostics.push(rule, at..end, || {
             if rule == &rules::CUT {
-                format!("the last message begins at byte {at} and passes the end of the file, byte {end}")
+                format!("the message at byte {at} is cut by the end of the file, byte {end}")
             } else {
-                format!("{} in which no message was recognised", count(end - at, "byte"))
+                format!("no valid message in {}", count(end - at, "byte"))
             }
         });
         Step::Lost { at, end, rule }
@@ -279,10 +279,7 @@ impl Walk {
             let end = window.end();
             self.at = end;
             self.diagnostics.push(&rules::TAIL, start..end, || {
-                format!(
-                    "{} behind the end mark, without a message: kept as they are",
-                    count(end - start, "byte")
-                )
+                format!("{} after the end mark, not a message: kept", count(end - start, "byte"))
             });
             return Ok(self.finish(Step::Tail { at: start, end }));
         }
@@ -336,15 +333,11 @@ impl Walk {
         match fit {
             Some(Fit::Exact) => {}
             Some(Fit::Surplus(more)) => self.diagnostics.push(&rules::TRAILING_DATA, end - more..end, || {
-                format!("{} behind the content of a {}", count(more, "byte"), crate::schema::type_name(id))
+                format!("{} after the content of a {}", count(more, "byte"), crate::schema::type_name(id))
             }),
             Some(Fit::Short(_)) => self.diagnostics.push(&rules::BAD_PAYLOAD, at..end, || {
                 let len = end - at - HEADER_LEN;
-                format!(
-                    "{} of data, too few for the content of this {}",
-                    count(len, "byte"),
-                    crate::schema::type_name(id)
-                )
+                format!("{} of data, too few for this {}", count(len, "byte"), crate::schema::type_name(id))
             }),
             None => {
                 if self.seen.insert((id, version)) {
@@ -366,7 +359,7 @@ impl Walk {
 
 fn unknown(id: u32, version: i32) -> String {
     match (crate::hash::published(id), crate::hash::suggest(id)) {
-        (Some(name), _) => format!("version {version} of {name} is not described: its data is kept as bytes"),
+        (Some(name), _) => format!("unknown version {version} of {name}: kept as bytes"),
         (None, Some(name)) => {
             format!("messages of type 0x{id:08X}, version {version}, perhaps {name}: kept as bytes")
         }

@@ -228,7 +228,7 @@ impl Summary {
         if !room {
             let range = message.offset..message.offset + message.wire_len();
             walk.diagnostics.push(&rules::MANY_TOPICS, range, || {
-                "the topics are all in use: this record is in one that it shares".to_owned()
+                "the limit of topics is reached: this record is in a shared topic".to_owned()
             });
         }
         room

@@ -22,8 +22,8 @@ pub(crate) fn usage(log: &VelReader) -> Vec<Usage> {
             PartKind::Invalid => "message marked as not valid",
             PartKind::Joined => "header of a joined log",
             PartKind::Terminator => "end mark",
-            PartKind::Behind => "message behind the end mark",
-            PartKind::Tail => "bytes behind the end mark",
+            PartKind::Behind => "message after the end mark",
+            PartKind::Tail => "bytes after the end mark",
             PartKind::Lost => continue,
         };
         tally.add(kind, None, part.range.end - part.range.start);

@@ -17,7 +17,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub(crate) const INFO: FormatInfo = FormatInfo {
     id: "vel",
     name: "VEL",
-    about: "mixed-sensor log of Koblenz",
+    about: "multi-sensor log of the University of Koblenz",
     extensions: &["vel"],
     signatures: &[Signature(&MAGIC)],
     files: None,

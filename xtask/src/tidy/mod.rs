@@ -180,10 +180,12 @@ fn has_path(line: &str, needle: &str) -> bool {
 
 /// Words for losses and notes that the corpus expects and the format's document does not have.
 fn undocumented_words(root: &Path) -> Result<Vec<String>> {
+    let read = |name: &str| fs::read_to_string(root.join(name)).with_context(|| format!("reading {name}"));
     let mut found = Vec::new();
+    let diagnostics = read("docs/reference/diagnostics.md")?;
     for format in corpus::formats() {
         let name = format!("docs/formats/{format}.md");
-        let text = fs::read_to_string(root.join(&name)).with_context(|| format!("reading {name}"))?;
+        let text = read(&name)? + &diagnostics;
         let explained: BTreeSet<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
         let words = corpus::words(format).into_iter();
         let words = words.filter(|(word, _)| !explained.contains(word.as_str()));

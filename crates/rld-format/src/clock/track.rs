@@ -109,7 +109,11 @@ impl Tracker {
         let range = at..at + STAMPS_LEN;
         if !is_plausible(stamps) {
             if !self.implausible {
-                note(&rules::STAMPS_IMPLAUSIBLE, range, format!("the stamps before row {row} are no times"));
+                note(
+                    &rules::STAMPS_IMPLAUSIBLE,
+                    range,
+                    format!("the block times before row {row} are invalid"),
+                );
             }
             self.implausible = true;
             if let Some(before) = &mut self.before {

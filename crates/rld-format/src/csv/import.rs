@@ -14,8 +14,7 @@ use crate::writer::{ChannelSpec, LogSpec, RldWriter, encode_row, set_counts};
 const SECOND: i64 = 1_000_000_000;
 
 /// What stamps of version 2 do not tell.
-const WHOLE_SECONDS: &str =
-    "stamps are whole seconds: blocks follow the first one at the true rate, except where that is off by 2 s";
+const WHOLE_SECONDS: &str = "block times are whole seconds: later blocks follow the first one at the true rate, unless that is off by 2 s";
 
 /// The version of the file if the text names none.
 const NEWEST: u16 = 4;
@@ -54,8 +53,7 @@ struct Block {
 /// Where the text is not the logger's CSV, with the line.
 pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     let mut lines = Lines { input: std::io::BufReader::new(input), number: 0 };
-    let mut remarks =
-        vec!["the monotonic clock is not in the text: it counts from the first stamp".to_owned()];
+    let mut remarks = vec!["the CSV has no monotonic clock; counted from the first block".to_owned()];
     let header = read_header(&mut lines, zone)?;
     let (mut spec, titles) = (header.spec, header.titles);
     let mut first = lines.next()?;
@@ -77,7 +75,7 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
         let refuse = |why: String| RldError::BadCsv { line: lines.number, why };
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         if cells.len() != titles.len() + 1 {
-            return Err(refuse(format!("{} cells, where the header has {}", cells.len(), titles.len() + 1)));
+            return Err(refuse(format!("{} cells, but the header has {}", cells.len(), titles.len() + 1)));
         }
         if !cells[0].is_empty() {
             let realtime = match (stamp(cells[0]), date(cells[0], zone)) {
@@ -88,14 +86,15 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
                     }
                     dated(seconds, blocks.last(), spec.rate)
                 }
-                (None, None) => return Err(refuse(format!("{:?} is no stamp", cells[0]))),
+                (None, None) => return Err(refuse(format!("{:?} is not a block time", cells[0]))),
             };
             blocks.push(Block { realtime, rows: Vec::new(), count: 0 });
         }
         let Some(block) = blocks.last_mut() else {
-            return Err(refuse("a row before the first stamp".to_owned()));
+            return Err(refuse("a row before the first block time".to_owned()));
         };
-        let number = |cell: &str| cell.parse::<i64>().map_err(|_| refuse(format!("{cell:?} is no integer")));
+        let number =
+            |cell: &str| cell.parse::<i64>().map_err(|_| refuse(format!("{cell:?} is not an integer")));
         let mut words = vec![0u32; layout.words];
         for (i, cell) in cells[1..=binary].iter().enumerate() {
             words[i / 32] |= u32::from(number(cell)? != 0) << (i % 32);
@@ -108,7 +107,11 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     // Blocks are where the stamps are; the number in the header may be that of another file.
     let size = blocks.first().map_or(u64::from(spec.block_rows), |block| block.count);
     if size != u64::from(spec.block_rows) {
-        remarks.push(format!("blocks have {}, the header says {}", count(size, "row"), spec.block_rows));
+        remarks.push(format!(
+            "blocks have {}, but the header states {}",
+            count(size, "row"),
+            spec.block_rows
+        ));
     }
     blank.lead_in.data_block_size = rovelog_core::wire::U32Le::new(u32::try_from(size).unwrap_or(u32::MAX));
     set_counts(&mut blank, rows)?;
@@ -116,7 +119,7 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     let zero = blocks.first().map_or(0, |block| block.realtime);
     for block in &blocks {
         let stamps = BlockStamps::new(block.realtime, block.realtime - zero)
-            .ok_or_else(|| RldError::not_writable("a stamp past 64 bits"))?;
+            .ok_or_else(|| RldError::not_writable("a block time beyond 64 bits"))?;
         writer.block(&stamps, &block.rows)?;
     }
     Ok(Imported { bytes: writer.finish()?.0, rows, remarks })
@@ -160,7 +163,7 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
         let line = line.ok_or_else(|| refuse("no line with the channels"))?;
         if lines.number == 1 {
             if line.trim() != "RocketLogger CSV File" {
-                return Err(refuse("it does not begin with \"RocketLogger CSV File\""));
+                return Err(refuse("it does not start with \"RocketLogger CSV File\""));
             }
             continue;
         }
@@ -190,9 +193,9 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
                     .ok_or_else(|| refuse("a file version that is not 1 to 4"))?;
             }
             "Block Size" => {
-                spec.block_rows = value.parse().map_err(|_| refuse("a block size that is no number"))?;
+                spec.block_rows = value.parse().map_err(|_| refuse("a block size that is not a number"))?;
             }
-            "Sample Rate" => spec.rate = value.parse().map_err(|_| refuse("a rate that is no number"))?,
+            "Sample Rate" => spec.rate = value.parse().map_err(|_| refuse("a rate that is not a number"))?,
             "MAC Address" => {
                 let octets = value.split(':').map(|octet| u8::from_str_radix(octet, 16));
                 let octets: Result<Vec<u8>, _> = octets.collect();
@@ -202,7 +205,7 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
                     .ok_or_else(|| refuse("no MAC address"))?;
             }
             "Start Time" => {
-                let seconds = date(value, zone).ok_or_else(|| refuse("a start time that is none"))?;
+                let seconds = date(value, zone).ok_or_else(|| refuse("an invalid start time"))?;
                 spec.start = seconds
                     .checked_mul(SECOND)
                     .ok_or_else(|| refuse("a start time past 64 bits of nanoseconds"))?;

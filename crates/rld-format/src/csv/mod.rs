@@ -81,8 +81,8 @@ impl RldReader {
         }
         out.flush()?;
         let also = [
-            (dated, "stamps of blocks are whole seconds"),
-            (wide, "some values need more than 32 bits, which the logger never wrote: import refuses them"),
+            (dated, "block times are whole seconds"),
+            (wide, "some values need more than 32 bits, which rld import refuses"),
         ];
         written.lost.extend(also.iter().filter(|(found, _)| *found).map(|(_, what)| (*what).to_owned()));
         Ok(written)
@@ -127,7 +127,7 @@ impl RldReader {
         text.push(b'\n');
         let again = match import(&text[..], 0) {
             Ok(imported) => Self::new(imported.bytes.into(), &ReadOptions::default())?,
-            Err(error) => return Ok(vec![format!("import does not understand the header: {error}")]),
+            Err(error) => return Ok(vec![format!("rld import cannot read the header: {error}")]),
         };
         let told = |channel: &Channel| {
             let known = !matches!(channel.unit, Unit::Undefined | Unit::Unitless);
@@ -139,25 +139,22 @@ impl RldReader {
         let same = again.channels().len() == self.channels().len();
         let mut lost = Vec::new();
         if !same {
-            lost.push("the names of channels hold commas or ends of lines, and read as others".to_owned());
+            lost.push("names of channels contain commas or line breaks and change".to_owned());
         }
         for (channel, again) in self.channels().iter().zip(again.channels()).filter(|_| same) {
             if told(channel) != told(again) {
-                lost.push(format!(
-                    "the name, unit, scale or range flag of channel {} reads as another",
-                    channel.name
-                ));
+                lost.push(format!("the name, unit, scale or range flag of channel {} changes", channel.name));
             }
         }
         let (version, other) = (ours.lead_in.file_version.get(), theirs.lead_in.file_version.get());
         if version != other {
-            lost.push(format!("the file version reads as {other}, not {version}"));
+            lost.push(format!("the file version changes from {version} to {other}"));
         }
         if ours.comment_text() != theirs.comment_text() {
-            lost.push("the comment reads as another".to_owned());
+            lost.push("the comment changes".to_owned());
         }
         if ours.lead_in.start_sec.get() != theirs.lead_in.start_sec.get() {
-            lost.push("the start time reads as another".to_owned());
+            lost.push("the start time changes".to_owned());
         }
         Ok(lost)
     }

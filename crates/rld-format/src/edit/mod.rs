@@ -40,7 +40,7 @@ impl RldReader {
         }
         let since = span(row - first, self.header().lead_in.sample_rate.get());
         BlockStamps::new(stamps.realtime() + since, stamps.monotonic() + since)
-            .ok_or_else(|| RldError::not_writable("stamps past 64 bits"))
+            .ok_or_else(|| RldError::not_writable("block times beyond 64 bits"))
     }
 
     /// The header of the log with all that is wrong with it put right, for `rows` rows.
@@ -129,7 +129,7 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
             let first = log.block_of(rows.start).map_or(rows.start, |(first, _)| first);
             if first < rows.start && log.gap_inside(rows.start + 1..rows.end).is_some() {
                 let text = format!(
-                    "{} more at the start: blocks stay whole because of a gap",
+                    "{} more at the start: blocks are kept whole because of a gap",
                     count(rows.start - first, "row")
                 );
                 details.push(Detail::new("rows_more", text, Value::UInt(rows.start - first, 64)));
@@ -139,13 +139,15 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
             }
         }
         ranges => {
-            let why =
-                format!("that window holds {} stretches of rows, because the clock was set", ranges.len());
+            let why = format!(
+                "the window contains {} separate ranges of rows, because the clock was set",
+                ranges.len()
+            );
             return Err(RldError::not_writable(why));
         }
     };
     if wanted(0) && wanted(1) {
-        let text = "the ambient file is a log of its own: slice it by its own name";
+        let text = "the ambient file is a separate log: slice it by its own name";
         details.push(Detail::new("ambient", text, Value::Bool(true)));
     }
     let records = rows.end - rows.start;
@@ -180,7 +182,7 @@ pub(crate) fn merge(logs: &[&RldReader], out: &mut dyn Write) -> Result<Merged, 
     let text = if gaps == 0 { "none".to_owned() } else { gaps.to_string() };
     let left_out = logs.iter().filter_map(|log| log.ambient());
     let left_out = left_out
-        .map(|log| format!("{} of an ambient file, which is a log of its own", count(log.rows(), "row")));
+        .map(|log| format!("{} of an ambient file, which is a separate log", count(log.rows(), "row")));
     Ok(Merged {
         records: written.rows,
         topics: 1,

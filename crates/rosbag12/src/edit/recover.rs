@@ -203,7 +203,7 @@ impl BagReader {
                     ("offset", Value::UInt(message.offset, 64)),
                 ])
             });
-            let text = format!("{} gone that the index names", count(gone.len(), "message"));
+            let text = format!("{} of the index not found", count(gone.len(), "message"));
             details.push(Detail::new("lost_messages", text, Value::List(list.collect())));
         }
         let word = |part: Part| match part {

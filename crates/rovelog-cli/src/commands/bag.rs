@@ -9,7 +9,7 @@ use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
 use crate::text::count;
 
-/// What only ROS bags have
+/// ROS bags only: reindex
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -22,15 +22,15 @@ enum Command {
 }
 
 const MORE: &str = "\
-The bag stays V1.2: messages byte for byte, a definition in front of the first one of each topic, an index \
-that names them all. Bags of V1.1 and V1.0 become V1.2. The input is never changed. Where bytes of it could \
-not be read the exit code is 3; `rovelog recover` says which.
+Writes a V1.2 bag with a complete index, which other readers need: messages are copied byte for \
+byte, and each topic has its definition before its first message. V1.1 and V1.0 bags become V1.2. \
+The exit code is 3 if bytes of the input could not be read; `rovelog check` lists them.
 
 Examples:
   rovelog bag reindex crashed.bag -o whole.bag
   gzip -dc old.bag.gz | rovelog bag reindex - -o whole.bag";
 
-/// Write a bag with a new index, which other readers need
+/// Write a bag with a new index
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 struct ReindexArgs {

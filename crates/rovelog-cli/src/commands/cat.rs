@@ -13,7 +13,7 @@ use crate::select::{FieldArgs, LatchedArgs, TopicArgs};
 use crate::when::{WindowArgs, span};
 
 const MORE: &str = "\
-CSV needs exactly one topic. Where bytes of the log or values were lost, the exit code is 3.
+CSV output needs exactly one topic. The exit code is 3 if bytes of the log or values were lost.
 
 Examples:
   rovelog cat flight.ulg -S -10s             the last ten seconds
@@ -21,11 +21,11 @@ Examples:
   rovelog cat flight.ulg -y 'battery.*' -f ndjson | jq .data.voltage_v
   gzip -dc flight.ulg.gz | rovelog cat -     from a pipe, in file order";
 
-/// Print records in the order of time: text, ndjson, json, or csv of one topic
+/// Print records in time order: text, ndjson, json or csv
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// A log; - is stdin, read in one pass in the order of the file
+    /// Log file; - for stdin, which is printed in file order
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -79,9 +79,9 @@ fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Cont
 fn one_topic(topics: &[&Topic]) -> Failure {
     let next = match topics.first() {
         Some(topic) => format!("name one: rovelog cat FILE -f csv --topics {}", topic.name),
-        None => "see the topics: rovelog topics FILE".to_owned(),
+        None => "list the topics: rovelog topics FILE".to_owned(),
     };
-    Failure::usage(format!("csv needs exactly one topic, and {} are selected", topics.len())).next(next)
+    Failure::usage(format!("csv needs exactly one topic, but {} are selected", topics.len())).next(next)
 }
 
 /// From stdin: in the order of the file, as far as it has come.

@@ -14,19 +14,20 @@ use crate::output::Out;
 use crate::text::{count, escape};
 
 const MORE: &str = "\
-The last line of each log is its name and the verdict: valid, or damaged. The exit code is 0 for valid logs and 1 \
-for logs of which data is lost or left out. -v explains each kind of problem, -q prints nothing for valid logs.
+The last line for each log is its name and the verdict, valid or damaged. The exit code is 0 if \
+all logs are valid, and 1 if data of a log is lost or left out. -v explains each kind of problem; \
+-q prints nothing for valid logs.
 
 Examples:
   rovelog check flight.ulg
   rovelog check *.ulg -q || echo 'a log is damaged'
   rovelog check flight.ulg -f json | jq .lost.bytes";
 
-/// Show everything that is wrong with a log, with the bytes it is about
+/// List all problems of a log, with byte ranges
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Logs; - is stdin
+    /// Log files; - for stdin
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }

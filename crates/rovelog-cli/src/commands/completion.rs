@@ -17,7 +17,7 @@ Examples:
   source <(rovelog completion zsh)                         in ~/.zshrc
   rovelog completion fish > ~/.config/fish/completions/rovelog.fish";
 
-/// Print the script that completes commands, options and topics in a shell
+/// Print a shell completion script for commands, options and topics
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -31,7 +31,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     context.format(&[Format::Text])?;
     let mut script = Vec::new();
     let shells = Shells::builtins();
-    let shell = shells.completer(&args.shell).ok_or_else(|| Failure::usage("this shell is not known"))?;
+    let shell = shells.completer(&args.shell).ok_or_else(|| Failure::usage("unknown shell"))?;
     shell.write_registration(ASKED, "rovelog", "rovelog", "rovelog", &mut script)?;
     let mut out = context.out();
     out.write_all(&script)?;

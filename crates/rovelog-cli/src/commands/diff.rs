@@ -18,8 +18,9 @@ use crate::output::Out;
 use crate::text::{escape, padded, width};
 
 const MORE: &str = "\
-- is only in A, + only in B, ~ differs. Rates differ where they are more than 1 % apart. Formats are \
-compared where both logs have topics of them, parameters by the values with which the logs began.
+Marks: - only in A, + only in B, ~ differs. Rates count as different above 1 %. Types are compared \
+if both logs have topics of them; parameters are compared by their values at the start of the \
+logs.
 
 Examples:
   rovelog diff before.ulg after.ulg
@@ -27,23 +28,23 @@ Examples:
   rovelog diff a.ulg b.ulg --exit-code -q > /dev/null || echo 'they differ'
   rovelog diff a.ulg b.ulg -f json | jq .formats";
 
-/// Compare two logs: topics, fields, counts and rates, parameters
+/// Compare two logs: topics, fields, record counts, rates, parameters
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// A log; - is stdin
+    /// First log; - for stdin
     #[arg(value_name = "A")]
     a: PathBuf,
-    /// The log to compare with
+    /// Second log
     #[arg(value_name = "B")]
     b: PathBuf,
-    /// End with 1 where the logs differ
+    /// Exit with 1 if the logs differ
     #[arg(long)]
     exit_code: bool,
-    /// Topics differ by their rates alone, not by the number of their records
+    /// Compare topics by rate only, not by the number of records
     #[arg(long)]
     ignore_counts: bool,
-    /// Leave out what differs between any two vehicles: calibration, flight counters
+    /// Skip parameters that differ between any two vehicles: calibration, flight counters
     #[arg(long)]
     ignore_calibration: bool,
 }
@@ -126,7 +127,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     let (a, b) = (Input::new(Some(&args.a))?, Input::new(Some(&args.b))?);
     if a.is_stdin() && b.is_stdin() {
-        return Err(Failure::usage("stdin can be one of the logs, not both").next("name a FILE for B"));
+        return Err(Failure::usage("only one of the logs can be stdin").next("name a file for B"));
     }
     let (log_a, log_b) = (a.open(context)?, b.open(context)?);
     let ignored = Ignored { counts: args.ignore_counts, calibration: args.ignore_calibration };
@@ -289,7 +290,7 @@ fn text(out: &mut Out, document: &Document) -> Result<(), Failure> {
         Some(field) => {
             (diff.change, format!("{}.{field}", diff.format), both(diff.a.clone(), diff.b.clone()))
         }
-        None => (diff.change, diff.format.clone(), "the same fields in another order".to_owned()),
+        None => (diff.change, diff.format.clone(), "same fields in a different order".to_owned()),
     });
     section(out, "fields", rows.collect())?;
     let value = |value: &Option<Value>| value.as_ref().map(|value| shown(Some(value)));

@@ -11,17 +11,18 @@ use crate::input::LogArg;
 use crate::table::{Align, Table};
 use crate::text::size;
 
-const EXAMPLES: &str = "\
-Every byte of the log is of some kind, so the sum is its size. Data stand by topic, with what frames them.
+const MORE: &str = "\
+Every byte is counted exactly once, so the sizes add up to the size of the log. The size of a \
+topic includes the headers of its records.
 
 Examples:
   rovelog du flight.ulg                        what fills the log?
   rovelog du flight.ulg -f csv
-  rovelog du damaged.bag -f json               how much of it is not readable?";
+  rovelog du damaged.bag -f json               how much is unreadable?";
 
-/// Show where the bytes of a log are: by kind of record and by topic
+/// Show the size of a log by record kind and topic
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = MORE)]
 pub(crate) struct Args {
     #[command(flatten)]
     log: LogArg,

@@ -19,16 +19,16 @@ use crate::when::WindowArgs;
 const EXAMPLES: &str = "\
 Examples:
   rovelog events flight.ulg
-  rovelog events flight.ulg --all -f ndjson    also reports between programs
-  rovelog messages flight.ulg                  the console log beside it";
+  rovelog events flight.ulg --all -f ndjson    internal events too
+  rovelog messages flight.ulg                  the console messages";
 
-/// Show events: what the autopilot told its users, flight modes, arming, failsafes
+/// Show events: notifications, flight modes, arming, failsafes
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     log: LogArg,
-    /// Also events that are not for people: reports of checks, and what the protocol needs
+    /// Include events that are not meant for people: check reports, protocol events
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -78,8 +78,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let window = args.window.resolve(&times, None).map_err(here)?;
     let AnyLog::Ulog(reader) = &log else {
         return Err(here(
-            Failure::usage(format!("{} has no events of an autopilot", log.format().name))
-                .next("see what it has: rovelog topics FILE"),
+            Failure::usage(format!("{} logs have no autopilot events", log.format().name))
+                .next("list the topics: rovelog topics FILE"),
         ));
     };
     let mut lines = lines(reader, args.all, context);

@@ -20,7 +20,7 @@ use crate::text::{count, escape, size, with_file};
 use crate::times::{Times, span_text};
 
 const MORE: &str = "\
-Reads the log once and decodes nothing. A damaged log is described all the same.
+Scans the whole log once without decoding the payloads. Damaged logs are summarised too.
 
 Examples:
   rovelog info flight.ulg
@@ -30,17 +30,17 @@ Examples:
 /// Topics with stale times that are named one by one.
 const MOST_OUTSIDE: usize = 5;
 
-/// Show what a log is on one screen: times, topics, rates, health
+/// Show a summary of a log: times, topics, rates, problems
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Logs; - is stdin
+    /// Log files; - for stdin
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Print one value: a key of the JSON form, such as start, format.name or topics.imu/0.count
+    /// Print one value by its JSON key, e.g. start, format.name or topics.imu/0.count
     #[arg(long, value_name = "KEY")]
     get: Option<String>,
-    /// Why: the evidence for everything that was settled from the file itself
+    /// Explain inferred settings (size convention, units, time base) with the evidence
     #[arg(long)]
     explain: bool,
 }
@@ -195,7 +195,7 @@ fn text(out: &mut Out, input: &Input, survey: &Survey, context: &Context) -> Res
 fn explain(out: &mut Out, survey: &Survey) -> Result<(), Failure> {
     let choices = survey.info.details.iter().find(|detail| detail.key == "choices");
     let Some(Value::List(choices)) = choices.map(|detail| &detail.value) else {
-        writeln!(out, "\nnothing was open: {} says everything itself", survey.format.name)?;
+        writeln!(out, "\nno inferred settings: {} logs define everything themselves", survey.format.name)?;
         return Ok(());
     };
     writeln!(out)?;
@@ -209,7 +209,19 @@ fn explain(out: &mut Out, survey: &Survey) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The topics of the table: recorders subscribe to much that never speaks.
+/// The line `assumed` with the choices that nothing in the log confirms, if there are any.
+fn assumed(choices: &Value) -> Option<(&'static str, String)> {
+    let Value::List(choices) = choices else { return None };
+    let word =
+        |choice: &Value, key| choice.get(key).and_then(Value::as_str).unwrap_or_default().replace('_', " ");
+    let is_assumed = |choice: &&Value| choice.get("assumed") == Some(&Value::Bool(true));
+    let list = choices.iter().filter(is_assumed);
+    let list: Vec<_> =
+        list.map(|choice| format!("{} {}", word(choice, "what"), word(choice, "choice"))).collect();
+    (!list.is_empty()).then(|| ("assumed", format!("{} (see --explain)", list.join(", "))))
+}
+
+/// Topics of the table; topics without records are hidden.
 fn shown<'a>(survey: &'a Survey, context: &Context) -> Vec<&'a Topic> {
     survey.topics.iter().filter(|topic| topic.count > 0 || context.global.verbose).collect()
 }
@@ -253,6 +265,8 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
     lines.push(("records", records));
     for detail in &info.details {
         match &detail.text {
+            // `--explain` lists all of them; here only those that nothing in the log confirms.
+            Some(_) if detail.key == "choices" => lines.extend(assumed(&detail.value)),
             Some(text) => lines.push((detail.key, text.clone())),
             None if verbose => {
                 let mut text = String::new();

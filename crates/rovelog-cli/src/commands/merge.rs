@@ -14,20 +14,20 @@ use crate::text::{count, wrote};
 use crate::times::TimeBase;
 
 const MORE: &str = "\
-The logs are of one format. They must show that they share a clock; where they do not, say which one \
-counts: --time-base boot takes their times as they are, --time-base utc places them by their UTC. \
-What one log cannot hold from all is named, and the exit code is 3.
+The logs must have the same format and a common clock. If the logs do not show that they share \
+one, choose how to align them: --time-base boot keeps their times unchanged, --time-base utc \
+aligns them by UTC. Data that one log cannot contain is reported, and the exit code is 3.
 
 Examples:
   rovelog merge parts/flight_*.ulg -o flight.ulg
   rovelog merge parts/flight_*.ulg -o flight.ulg --time-base boot   without UTC
   rovelog merge leader.ulg follower.ulg -o both.ulg --time-base utc";
 
-/// Write several logs as one, in the order of time
+/// Merge several logs into one, in time order
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The logs; - is stdin
+    /// Log files; - for stdin
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -56,10 +56,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         Some(TimeBase::Boot) => Align::AsIs,
         Some(TimeBase::Utc) => Align::Utc,
         Some(TimeBase::Relative) => {
-            return Err(Failure::usage(
-                "times relative to the start of each log place no log beside another",
-            )
-            .next("use --time-base utc or --time-base boot"));
+            return Err(Failure::usage("relative times cannot align several logs")
+                .next("use --time-base utc or --time-base boot"));
         }
     };
     let inputs = Input::all(&args.files)?;

@@ -21,16 +21,17 @@ Examples:
   rovelog messages flight.ulg --level warning  warnings and worse
   rovelog messages flight.ulg -g 'baro|gps' -f csv";
 
-/// Show the console log: what the device printed while it recorded
+/// Show the console messages that the device logged
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     log: LogArg,
-    /// Only lines as grave as this or worse: emergency, alert, critical, error, warning, notice, info, debug
+    /// Only messages of this severity or worse: emergency, alert, critical, error, warning, notice,
+    /// info, debug
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     level: Option<u8>,
-    /// Only lines that match
+    /// Only messages that match
     #[arg(short, long, value_name = "REGEX", value_parser = part)]
     grep: Option<Regex>,
     #[command(flatten)]
@@ -49,7 +50,7 @@ fn level(text: &str) -> Result<u8, String> {
     by_name
         .or(number)
         .and_then(|level| u8::try_from(level).ok())
-        .ok_or_else(|| format!("a level is one of {}", rovelog::core::record::LEVELS.join(", ")))
+        .ok_or_else(|| format!("expected one of {}", rovelog::core::record::LEVELS.join(", ")))
 }
 
 /// A line of the console.
@@ -79,8 +80,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let here = |failure: Failure| failure.at(&input.path);
     let Some(texts) = log.texts() else {
         return Err(here(
-            Failure::usage(format!("{} has no console messages", log.format().name))
-                .next("see what it has: rovelog topics FILE"),
+            Failure::usage(format!("{} logs have no console messages", log.format().name))
+                .next("list the topics: rovelog topics FILE"),
         ));
     };
     let times = context.times(log.info()).map_err(here)?;

@@ -17,8 +17,9 @@ use crate::text::{count, escape};
 use crate::when::WindowArgs;
 
 const MORE: &str = "\
-A signal is TOPIC.FIELD; each becomes a panel. A field may hold * and ?, or be the name of an array or a struct \
-for all in it. Every extreme is drawn, however long the log is.
+Each signal, TOPIC.FIELD, is drawn in its own panel. FIELD may contain * and ?; the name of an \
+array or struct selects all its fields. Minima and maxima are always drawn, however long the log \
+is.
 
 Examples:
   rovelog plot flight.ulg battery_status.voltage_v         in the terminal
@@ -29,29 +30,29 @@ Examples:
 /// The most signals that `--all` draws: a large flight log has about 2500.
 const MOST_SIGNALS: usize = 10_000;
 
-/// Draw signals over time: in the terminal, as SVG, PNG, or HTML with zoom
+/// Plot fields over time: terminal, SVG, PNG or HTML with zoom
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// A log; - is stdin
+    /// Log file; - for stdin
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// What to draw: TOPIC.FIELD, or a topic
+    /// TOPIC.FIELD, or a topic for all its fields
     #[arg(value_name = "SIGNAL")]
     signals: Vec<String>,
-    /// All topics
+    /// Plot all topics
     #[arg(long, conflicts_with = "signals")]
     all: bool,
-    /// The picture to write; its extension says which kind: svg, png or html
+    /// Output file, format by extension: .svg, .png or .html
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// What to write: svg, png, html or text
+    /// Output format: svg, png, html or text
     #[arg(long, value_name = "KIND", value_parser = kind)]
     to: Option<Kind>,
-    /// Pixels across, or columns in a terminal
+    /// Width in pixels, or in columns of the terminal
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(40..=20000))]
     width: Option<u32>,
-    /// Pixels down, or lines of each panel in a terminal
+    /// Height in pixels, or in lines per panel of the terminal
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(4..=20000))]
     height: Option<u32>,
     #[command(flatten)]
@@ -74,7 +75,7 @@ fn kind(name: &str) -> Result<Kind, String> {
         "svg" => Ok(Kind::Svg),
         "png" => Ok(Kind::Png),
         "html" | "htm" => Ok(Kind::Html),
-        _ => Err("the kinds are svg, png, html and text".to_owned()),
+        _ => Err("expected svg, png, html or text".to_owned()),
     }
 }
 
@@ -86,21 +87,21 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         (Some(kind), _) => kind,
         (None, None) => Kind::Text,
         (None, Some(path)) => {
-            return Err(Failure::usage("the extension does not tell the kind")
-                .next("use .svg, .png or .html, or say which: --to svg")
+            return Err(Failure::usage("unknown output format")
+                .next("use .svg, .png or .html, or name the format: --to svg")
                 .at(path));
         }
     };
     if args.signals.is_empty() && !args.all {
-        return Err(Failure::usage("no signal was named")
-            .next("name one: rovelog plot FILE battery_status.voltage_v; or draw --all")
+        return Err(Failure::usage("no signal selected")
+            .next("name one: rovelog plot FILE battery_status.voltage_v; or plot all: --all")
             .at(&args.file));
     }
     let input = Input::new(Some(&args.file))?;
     let (log, provenance) = input.open_with_provenance(context, kind == Kind::Html)?;
     let here = |failure: Failure| failure.at(&input.path);
     let times = context.times(log.info()).map_err(here)?;
-    let all = report::span(&log).ok_or_else(|| here(Failure::failed("nothing in this log has a time")))?;
+    let all = report::span(&log).ok_or_else(|| here(Failure::failed("no record in this log has a time")))?;
     let window = args.window.resolve(&times, Some(all)).map_err(here)?;
     let start = window.start.unwrap_or(all.0);
     let end = window.end.map_or(all.1, |end| end - 1);
@@ -122,7 +123,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     if panels.is_empty() {
         return Err(here(
-            Failure::failed("the signals have no values here").next("see the topics: rovelog topics FILE"),
+            Failure::failed("no values to plot: the selected signals have no records")
+                .next("list the topics: rovelog topics FILE"),
         ));
     }
     let name = input.path.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
@@ -131,9 +133,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let zero = Timestamp::new(start, clock);
     let zero = match zero.to_unix(log.info().utc.as_ref()).and_then(Timestamp::rfc3339) {
         Some(utc) => utc,
-        None => format!("{} s of the {clock} clock", zero.seconds()),
+        None => format!("{clock} + {} s", zero.seconds()),
     };
-    let plot = Plot::new(name, panels, span, format!("s since {zero}"));
+    let plot = Plot::new(name, panels, span, format!("seconds since {zero}"));
     if kind == Kind::Text && path.is_none() {
         let mut out = context.out();
         let height = args.height.unwrap_or(12) as usize;
@@ -183,7 +185,7 @@ fn say_what_is_outside(log: &AnyLog, wanted: &[(String, Vec<Signal>)], context: 
     for outside in log.info().outside() {
         let name = log.topics().get(outside.topic.index()).map_or("", |topic| topic.name.as_str());
         if drawn.contains(name) {
-            let text = format!("not drawn: {}; -S and -E draw them", outside.sentence(name));
+            let text = format!("not drawn: {}; use -S and -E to draw them", outside.sentence(name));
             context.notices.warn("topics with values that are not drawn", &text);
         }
     }
@@ -224,7 +226,7 @@ fn wanted(args: &Args, log: &AnyLog, context: &Context) -> Result<Vec<(String, V
         }
         if left_out > 0 {
             let text = format!(
-                "the first {MOST_SIGNALS} signals are drawn, {} not or not whole: name them",
+                "only the first {MOST_SIGNALS} signals are drawn; not drawn or incomplete: {}; name the signals to draw",
                 count(left_out, "topic")
             );
             context.notices.warn("topics that are not drawn", &text);

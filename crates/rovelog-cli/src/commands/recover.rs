@@ -16,8 +16,9 @@ use crate::text::{count, wrote};
 use crate::times::Times;
 
 const MORE: &str = "\
-Every sound message is kept byte for byte and in its order; what no reader can use is left out and \
-accounted for. A sound log is copied as it is. The exit code is 0 where nothing was left out or is missing, else 3.
+Intact records are copied byte for byte and in file order. Unreadable bytes are left out and \
+reported with their ranges. An undamaged log is copied unchanged. The exit code is 0 if no data is \
+lost, else 3.
 
 Examples:
   rovelog recover flight.ulg -o flight.recovered.ulg
@@ -25,7 +26,7 @@ Examples:
   rovelog recover flight.ulg -o fixed.ulg -f json | jq .lost.ranges
   rovelog recover - < flight.ulg | rovelog info -";
 
-/// Write the best sound log that a damaged one still holds, and say what is lost
+/// Repair a damaged log: write every intact record to a new file and report what was lost
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -33,7 +34,7 @@ pub(crate) struct Args {
     log: LogArg,
     #[command(flatten)]
     output: OutputArgs,
-    /// Leave out what stands in stretches of another time, as damaged cards bring it back
+    /// Drop stale rows: old data that a damaged memory card returned
     #[arg(long)]
     drop_stale: bool,
 }
@@ -112,14 +113,13 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 fn say(report: &Recovery, written: Option<&Path>, notices: &Notices) {
     if report.stale_bytes > 0 {
         let (records, bytes) = (count(report.stale_records, "record"), count(report.stale_bytes, "byte"));
-        notices.note(&format!("left out {records} of another time ({bytes})"));
+        notices.note(&format!("dropped {records} out of time order ({bytes})"));
     } else {
         let stale = report.stretches.iter().filter(|stretch| !stretch.in_time_order && stretch.records > 0);
         let (places, records) = stale.fold((0, 0), |(n, rows), stretch| (n + 1, rows + stretch.records));
         if places > 0 {
             let (records, places) = (count(records, "record"), count(places, "place"));
-            notices
-                .note(&format!("{records} in {places} are of another time; to leave them out: --drop-stale"));
+            notices.note(&format!("{records} in {places} are out of time order; to drop them: --drop-stale"));
         }
     }
     let ranges = count(report.lost.len() as u64, "range");
@@ -135,7 +135,7 @@ fn say(report: &Recovery, written: Option<&Path>, notices: &Notices) {
     if report.missing_records > 0 {
         let (records, missing) = (count(report.missing_records, "record"), report.missing_records);
         let are = if missing == 1 { "is" } else { "are" };
-        let _ = write!(text, "; {records} that the log counts {are} not in the file");
+        let _ = write!(text, "; {records} counted by the log {are} missing");
     }
     notices.note(&(text + &wrote(written)));
 }

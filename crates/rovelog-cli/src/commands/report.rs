@@ -10,13 +10,14 @@ use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
 
 const MORE: &str = "\
-The page is one file: it opens offline, asks for nothing from outside, and the same log gives the same bytes.
+The report is one HTML file and loads nothing from the network. The same log always gives the same \
+bytes.
 
 Examples:
   rovelog report flight.ulg -o flight.html
-  rovelog report flight.ulg -o public.html --redact   no places, no parameters";
+  rovelog report flight.ulg -o public.html --redact   to publish it";
 
-/// Write a log as one page that opens offline: overview, track, plots with zoom, console, parameters
+/// Write an HTML report: overview, track, plots, console, parameters
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -24,7 +25,7 @@ pub(crate) struct Args {
     log: LogArg,
     #[command(flatten)]
     output: OutputArgs,
-    /// Leave out where the vehicle was, its parameters and what identifies it
+    /// Leave out positions, parameters and everything that identifies the vehicle
     #[arg(long)]
     redact: bool,
 }
@@ -36,7 +37,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             .is_some_and(|name| name.eq_ignore_ascii_case("html") || name.eq_ignore_ascii_case("htm"))
     };
     if let Some(path) = args.output.path().filter(|path| !html(path)) {
-        return Err(Failure::usage("a report is a page of HTML").next("name it so: -o report.html").at(path));
+        return Err(Failure::usage("report writes HTML only")
+            .next("use the extension .html: -o report.html")
+            .at(path));
     }
     let input = args.log.input()?;
     let (log, provenance) = input.open_with_provenance(context, true)?;

@@ -14,7 +14,7 @@ use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, LogArg};
 use crate::text::count;
 
-/// What only RocketLogger logs need: scrub, csv, import
+/// RocketLogger only: scrub, csv, import
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -28,7 +28,7 @@ enum Command {
     Import(ImportArgs),
 }
 
-/// Write a log without the device's address and the comment; no other byte changes
+/// Remove the MAC address and the comment; all other bytes stay unchanged
 #[derive(clap::Args)]
 struct ScrubArgs {
     #[command(flatten)]
@@ -38,12 +38,12 @@ struct ScrubArgs {
     /// Keep the comment
     #[arg(long)]
     keep_comment: bool,
-    /// Keep the device's address
+    /// Keep the MAC address
     #[arg(long)]
     keep_mac: bool,
 }
 
-/// Write a log as the logger's own CSV, byte for byte
+/// Convert to the CSV format of the logger, byte for byte
 #[derive(clap::Args)]
 struct CsvArgs {
     #[command(flatten)]
@@ -52,15 +52,15 @@ struct CsvArgs {
     output: OutputArgs,
 }
 
-/// Make a log of the logger's own CSV
+/// Convert a CSV file of the logger to a log
 #[derive(clap::Args)]
 struct ImportArgs {
-    /// A table that the logger wrote; - is stdin
+    /// CSV file written by the logger; - for stdin
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
-    /// Seconds by which the clock that wrote the start time was ahead of UTC
+    /// Offset of the logger's local time from UTC, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 0, allow_negative_numbers = true)]
     zone: i32,
 }
@@ -92,7 +92,7 @@ fn scrub(args: &ScrubArgs, context: &Context) -> Outcome {
     let log = open(&input, context)?;
     log.scrub(0, Scrub { mac: !args.keep_mac, comment: !args.keep_comment }, &mut out).map_err(failed)?;
     out.finish()?;
-    context.note("every byte but those of the address and the comment is as it was");
+    context.note("MAC address and comment removed, nothing else changed");
     Ok(Status::Done)
 }
 
@@ -104,7 +104,7 @@ fn to_csv(args: &CsvArgs, context: &Context) -> Outcome {
         log.write_logger_csv(CsvStyle::default(), context.progress.counting(&mut out)).map_err(failed)?;
     out.finish()?;
     for why in &written.lost {
-        context.notices.warn("what import would not find", why);
+        context.notices.warn("data that rld import cannot restore", why);
     }
     let lost = if written.lost.is_empty() { Status::Done } else { Status::Lost };
     Ok(lost.max(context.notices.loss(&log.info().lost, &input.path)))

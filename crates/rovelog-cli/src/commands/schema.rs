@@ -15,22 +15,22 @@ use crate::table::{Align, Table};
 use crate::text::escape;
 
 const MORE: &str = "\
-Topics of one type are shown together. Nested fields stand under their flat names, esc[].rpm.
+Topics of one type are listed together. Nested fields have flat names such as esc[].rpm.
 
 Examples:
   rovelog schema flight.ulg                    every type in the log
   rovelog schema flight.ulg vehicle_attitude
   rovelog schema flight.ulg vehicle_attitude --raw";
 
-/// Show the fields of the topics: names, types, units
+/// Show the fields of topics: names, types, units
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     #[command(flatten)]
     log: LogArg,
-    /// Only this topic; the instance /0 may be left out
+    /// Only this topic; /0 is optional
     topic: Option<String>,
-    /// The definition as the log holds it
+    /// Print the definitions as stored in the log
     #[arg(long)]
     raw: bool,
 }
@@ -90,7 +90,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if args.raw {
         for kind in &kinds {
             let definition = definition(&log, kind).ok_or_else(|| {
-                Failure::failed(format!("the log holds no definition of {}", kind.name)).at(&input.path)
+                Failure::failed(format!("the log has no definition of {}", kind.name)).at(&input.path)
             })?;
             // The text as it is: its lines are lines here too.
             let mut lines = definition.split_terminator('\n');
@@ -161,13 +161,13 @@ fn text(out: &mut Out, kinds: &[Kind<'_>]) -> Result<(), Failure> {
         let topics: Vec<_> = kind.topics.iter().map(|topic| escape(&topic.name)).collect();
         writeln!(out, "{}  ({})", out.paint.bold(&escape(kind.name)), topics.join(", "))?;
         if kind.schema.is_none() {
-            writeln!(out, "cannot be decoded; rovelog check says why")?;
+            writeln!(out, "cannot be decoded; for the reason: rovelog check")?;
             continue;
         }
         let mut table = Table::new(&[
             ("FIELD", Align::Left),
             ("TYPE", Align::Left),
-            ("IN THE LOG", Align::Left),
+            ("LOGGED AS", Align::Left),
             ("UNIT", Align::Left),
         ]);
         for row in rows(kind.schema) {

@@ -13,18 +13,18 @@ use crate::text::{count, wrote};
 use crate::when::{WindowArgs, span};
 
 const MORE: &str = "\
-What is kept is kept byte for byte, in the order of the file. All definitions and information stay, \
-and of the window the texts, dropouts and changes of parameters; the parameters in force when it \
-opens are the initial ones of the new log.
+Records keep their bytes and their file order. The new log contains all definitions and info \
+messages, and the console messages, dropouts and parameter changes of the time window. Parameters \
+that are active at the start of the window become the initial parameters of the new log.
 
 Examples:
   rovelog slice flight.ulg -o landing.ulg -S -30s
   rovelog slice flight.ulg -o minute.ulg -S +1m -E +2m
   rovelog filter flight.ulg -o small.ulg -y 'vehicle_.*' -y battery_status
-  rovelog slice flight.ulg -o end.ulg -S -1m -l '.*_status'   state before it
+  rovelog slice flight.ulg -o end.ulg -S -1m -l '.*_status'   and last states
   rovelog slice - --topics sensor_gps -o gps.ulg < flight.ulg";
 
-/// Cut a log by time and by topic; what is kept stays as it is
+/// Extract a part of a log by time and topic
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {

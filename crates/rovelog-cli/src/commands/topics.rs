@@ -20,7 +20,7 @@ Examples:
   rovelog ls flight.ulg --sort bytes           what fills the log?
   rovelog topics flight.ulg -y 'vehicle_.*' -f csv";
 
-/// List the topics of a log: how many records, how fast, how large
+/// List topics: type, records, rate, size
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     log: LogArg,
     #[command(flatten)]
     topics: TopicArgs,
-    /// Order of the topics; numbers come largest first
+    /// Sort key; numbers are sorted in descending order
     #[arg(long, value_enum, value_name = "BY", default_value = "name")]
     sort: Sort,
 }

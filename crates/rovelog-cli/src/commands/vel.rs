@@ -14,7 +14,7 @@ use crate::failure::{Outcome, Status};
 use crate::input::Input;
 use crate::text::escape;
 
-/// What only VEL logs have
+/// VEL only: hash
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -27,21 +27,22 @@ enum Vel {
 }
 
 const MORE: &str = "\
-The id of a message type is a short hash of its name, so different names may share one: those of the \
-published types are compared, with --types those declared, with --log those of a log.
+The id of a message type is a short hash of its name, so two names can have the same id. The names \
+are compared with the published message types, with the types of --types and with the ids of \
+--log.
 
 Examples:
   rovelog vel hash CompassM
   rovelog vel hash OdometryM MapDataM --log drive.vel";
 
-/// Show the id that a message type of this name has
+/// Show the id of a message type
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 struct HashArgs {
     /// Names of message types
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
-    /// A log whose ids are compared
+    /// Also compare with the ids of this log
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 }

@@ -112,7 +112,7 @@ impl<'a> Records<'a> {
         let Sink::Csv(csv) = &mut self.sink else { return Ok(()) };
         let Some(schema) = &topic.schema else {
             return Err(Failure::failed(format!("the records of {} cannot be decoded", topic.name))
-                .next("see why: rovelog check FILE")
+                .next("for the reason: rovelog check FILE")
                 .at(self.file));
         };
         let keep = self.fields.keep(Some(schema)).unwrap_or(Keep::All);
@@ -143,14 +143,15 @@ impl<'a> Records<'a> {
         // What only a guess would decode is given as bytes.
         let schema = plan.schema.as_deref().filter(|schema| !is_raw(&value, schema));
         if plan.leaves.is_some_and(|leaves| schema.is_some() && leaves != count(&value, schema)) {
-            return self.undecodable(record, "it has other fields than its schema");
+            return self.undecodable(record, "its fields differ from its schema");
         }
         self.line.clear();
         match &mut self.sink {
             Sink::Csv(csv) => {
                 if row(csv, record, &value, schema, plan, self.times, &mut self.line)? {
-                    let text = format!("{} has bytes, which CSV cannot carry", record.topic.name);
-                    self.context.notices.warn("records with bytes", &text);
+                    let text =
+                        format!("{} contains raw bytes, which CSV cannot represent", record.topic.name);
+                    self.context.notices.warn("records with raw bytes", &text);
                     self.status = Status::Lost;
                 }
             }

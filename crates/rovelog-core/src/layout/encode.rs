@@ -65,7 +65,7 @@ impl Layout {
             let is_known = |name: &str| self.schema.fields.iter().any(|field| *field.name == *name);
             let unknown = values.iter().find(|(name, _)| !is_known(name));
             let path = unknown.map_or_else(|| self.schema.name.clone(), |(name, _)| name.to_string());
-            let why = format!("{} has no such field, or it is given twice", self.schema.name);
+            let why = format!("{} has no such field, or the field is given twice", self.schema.name);
             return Err(Misfit { path, why });
         }
         Ok(())

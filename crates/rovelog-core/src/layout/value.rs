@@ -20,7 +20,7 @@ static NSEC: LazyLock<Arc<str>> = LazyLock::new(|| "nsec".into());
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// It ends inside a field.
-    #[error("the payload ends inside a field that begins at byte {0} of it")]
+    #[error("the payload ends inside the field at byte {0}")]
     Short(u64),
     /// It claims more elements than bytes could be for.
     #[error("at byte {0} of the payload, an array claims more empty elements than are sensible")]

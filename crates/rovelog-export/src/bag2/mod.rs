@@ -61,7 +61,7 @@ fn write_all(
         selected.map(|topic| topic.map(|topic| Line::new(bag, topic, options.modernize))).collect();
     let mut found = lines.iter().flatten();
     if found.clone().count() > 0 && found.all(Result::is_err) {
-        let why = "no selected topic has a definition, and a bag of V2.0 must hold one";
+        let why = "no selected topic has a definition, which a V2.0 bag requires";
         return Err(ExportError::Format(why.to_owned()));
     }
     let size = bag.info().size;
@@ -125,7 +125,7 @@ fn losses(bag: &BagReader, lines: &Lines<'_>, tallies: &[Tally]) -> Vec<Loss> {
         }
         for (count, why) in [
             (tally.misfits, "cannot be read by the only definition"),
-            (tally.out_of_range, "with a time that a bag cannot hold"),
+            (tally.out_of_range, "with a time that a bag cannot store"),
             (tally.too_large, "too large for a bag"),
         ] {
             if count > 0 {

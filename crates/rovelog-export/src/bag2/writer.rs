@@ -110,7 +110,7 @@ impl<'a> Writer<'a> {
 
     /// Begins a connection, which stands in the chunk before its first message.
     pub(super) fn connect(&mut self, line: &'a Line<'a>, publisher: Publisher) -> Result<u32, ExportError> {
-        let too_many = || ExportError::Format("more connections than a bag can hold".to_owned());
+        let too_many = || ExportError::Format("more connections than a bag can store".to_owned());
         let id = u32::try_from(self.connections.len()).map_err(|_| too_many())?;
         let fields = [("conn", &id.to_le_bytes()[..]), ("op", &[op::MESSAGE]), ("time", &[0; 8])];
         let head = record(&fields, b"");

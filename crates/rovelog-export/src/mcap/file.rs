@@ -204,7 +204,7 @@ impl<'a> File<'a> {
         self.writer.finish()?;
         let mut losses = extras.losses();
         losses.extend(self.unplaced.iter().map(|(topic, count)| {
-            Loss::new(topic, "", format!("mcap cannot hold the times of {}", text::count(*count, "message")))
+            Loss::new(topic, "", format!("MCAP cannot store the times of {}", text::count(*count, "message")))
         }));
         for (topic, tally) in self.log.topics().iter().zip(&self.tallies) {
             let mut lost = |count: u64, noun: &str, why: &str| {
@@ -213,7 +213,7 @@ impl<'a> File<'a> {
                 }
             };
             lost(tally.undecodable, "record", "cannot be decoded");
-            lost(tally.out_of_range, "record", "with a time that mcap cannot hold");
+            lost(tally.out_of_range, "record", "with a time that MCAP cannot store");
             lost(tally.nulls, "missing value", "read as 0 or empty in protobuf");
             if tally.too_deep {
                 losses.push(Loss::new(

@@ -14,7 +14,7 @@ use crate::ros::{ByPublisher, Line, ros2, written_name};
 use crate::{ExportError, Loss};
 
 /// What was said of all bags that were written for ROS 2.
-const NO_SEQ: &str = "ROS 2 has no number in a header: Header.seq is left out";
+const NO_SEQ: &str = "Header.seq dropped (ROS 2 headers have none)";
 
 pub(super) struct Ros<'a> {
     bag: &'a BagReader,
@@ -145,8 +145,8 @@ impl<'a> Ros<'a> {
             for (count, noun, why) in [
                 (tally.cut, "record", "cannot be decoded"),
                 (tally.misfits, "record", "cannot be read by the only definition"),
-                (tally.surplus, "record", "with bytes behind the last field, which ROS 2 has no place for"),
-                (tally.times, "time", "beyond the 31 bits of seconds that ROS 2 holds"),
+                (tally.surplus, "record", "with bytes after the last field, which ROS 2 does not allow"),
+                (tally.times, "time", "with more seconds than the 31 bits of ROS 2"),
             ] {
                 if count > 0 {
                     losses.push(Loss::new(&topic.name, "", format!("{} {why}", text::count(count, noun))));

@@ -116,7 +116,7 @@ impl<'a> Vel<'a> {
     fn scan(&mut self, topic: &Topic, scan: &LaserRange<'_>, at: i64, out: &mut Vec<Extra>) {
         let (Some(points), Some(sensor)) = (scan.points(), self.sensors.get(&topic.id)) else {
             let name = scan.sensor_type.text();
-            self.left(topic, &format!("of a sensor whose angles are not known ({name:?})"));
+            self.left(topic, &format!("of a sensor with unknown angles ({name:?})"));
             return;
         };
         let points: Vec<_> = points.collect();

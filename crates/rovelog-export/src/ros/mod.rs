@@ -8,6 +8,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use rovelog::core::layout::Fit;
+use rovelog::core::text::count;
 use rovelog::rosbag12::msg::{FullText, SumMatch, Type, Types};
 use rovelog::rosbag12::{BagReader, Definition, Publisher};
 use rovelog::{LogReader as _, Record, Topic};
@@ -69,8 +70,9 @@ impl<'a> Line<'a> {
     pub(crate) fn new(bag: &'a BagReader, topic: &Topic, modernize: bool) -> Result<Self, Loss> {
         let connection = &bag.connections()[topic.id.index()];
         let Some(definition) = connection.definition() else {
+            let messages = count(topic.count, "message");
             let why =
-                format!("its type {} is defined nowhere, without which nobody can read it", topic.type_name);
+                format!("no definition of {} in the bag: {messages} cannot be exported", topic.type_name);
             return Err(Loss::new(&topic.name, "", why));
         };
         let types = definition.types.all();

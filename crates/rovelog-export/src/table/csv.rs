@@ -56,7 +56,7 @@ impl<'w> Csv<'w> {
         leaves.retain(|leaf| {
             let bytes = is_bytes(&leaf.data_type);
             if bytes {
-                losses.push(Loss::new(&job.topic.name, &leaf.name, "holds bytes, which csv cannot carry"));
+                losses.push(Loss::new(&job.topic.name, &leaf.name, "raw bytes, which CSV cannot represent"));
             }
             !bytes
         });

@@ -241,7 +241,7 @@ impl Made {
         let lost = |why: String| Loss::new(rules.topic, field.name(), why);
         if !rules.blobs && holds_bytes(field.data_type()) {
             self.losses
-                .push(lost(format!("holds bytes, left out of {} (--blobs keeps them)", rules.kind.name())));
+                .push(lost(format!("raw bytes, not written to {} (--blobs writes them)", rules.kind.name())));
             return;
         }
         if rules.parquet && holds_nothing(field.data_type()) {

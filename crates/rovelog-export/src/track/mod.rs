@@ -32,7 +32,7 @@ pub fn of(log: &AnyLog, options: &TrackOptions) -> Result<(Track, Tally), Error>
             log.format().id,
             ErrorKind::InvalidArgument,
             None,
-            format!("{} holds no positions that are known to this version", log.format().name),
+            format!("no supported position topic in {} logs", log.format().name),
         )),
     }
 }

@@ -70,7 +70,7 @@ fn candidates<'a>(reader: &'a UlogReader, options: &TrackOptions) -> Result<Vec<
         }
         found.retain(|topic| topic.count > 0);
         if let Some(odd) = found.iter().find(|topic| layout(topic).and_then(PositionFields::of).is_none()) {
-            return Err(invalid(format!("topic {} holds no position", odd.name))
+            return Err(invalid(format!("topic {} contains no positions", odd.name))
                 .with_next("a position is lat and lon, or latitude_deg and longitude_deg"));
         }
         chosen.extend(found);

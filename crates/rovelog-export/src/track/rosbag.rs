@@ -13,7 +13,7 @@ pub(super) fn track(bag: &BagReader, options: &TrackOptions) -> Result<(Track, T
     let has_positions = |topic: &&Topic| topic.type_name == TYPE;
     for name in &options.topics {
         if bag.topic(name).is_none_or(|topic| !has_positions(&topic.get())) {
-            let why = format!("topic {name} holds no position");
+            let why = format!("topic {name} contains no positions");
             return Err(Error::new("rosbag", ErrorKind::InvalidArgument, None, why)
                 .with_next(format!("positions are in topics of type {TYPE}")));
         }

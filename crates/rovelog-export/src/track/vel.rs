@@ -13,7 +13,7 @@ const TOPIC: &str = "GPSDataM";
 
 pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track, Tally), Error> {
     if let Some(odd) = options.topics.iter().find(|name| *name != TOPIC) {
-        let why = format!("topic {odd} holds no position");
+        let why = format!("topic {odd} contains no positions");
         return Err(Error::new("vel", ErrorKind::InvalidArgument, None, why)
             .with_next(format!("positions are in {TOPIC}")));
     }

@@ -23,7 +23,7 @@ class Loss(NamedTuple):
 
     topic           whose it is
     field           which; None where it is about all of the topic
-    why             what happened to how many values: `holds bytes, which csv cannot carry`
+    why             the reason, with the number of values: `raw bytes, which CSV cannot represent`
     """
 
     topic: str
@@ -185,13 +185,13 @@ def _fitting(kind: str, options: ExportOptions, whole: bool) -> None:
             words = ", ".join(map(repr, known.choices))
             raise UnsupportedError(f"{name} is not {value!r}", next=f"it is one of {words}")
         if value != known.usual and kind not in known.kinds:
-            raise UnsupportedError(f"{name} has no meaning for {kind}", next="leave it out")
+            raise UnsupportedError(f"{name} does not apply to {kind}", next="leave it out")
     delimiter = options["delimiter"]
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
-        raise UnsupportedError(f"{delimiter!r} is no delimiter", next="use one character, which is no quote and no end of a line")
+        raise UnsupportedError(f"{delimiter!r} is not a delimiter", next="use one character other than a quote or a line break")
     if options["dialect"].startswith("rocketlogger") and (not whole or delimiter != "," or options["names"] != "bracket"):
-        what = "the logger's CSV is the whole log, with commas"
-        raise UnsupportedError(what, next="leave topics, start, end, delimiter and names out; slice() makes a part of a log")
+        what = "the RocketLogger dialect writes the whole log, with commas"
+        raise UnsupportedError(what, next="leave out topics, start, end, delimiter and names; for a part of the log use slice() first")
 
 
 def _chosen(log: Log, topics: str | Iterable[str] | None) -> dict[str, int]:
@@ -199,14 +199,14 @@ def _chosen(log: Log, topics: str | Iterable[str] | None) -> dict[str, int]:
     names = [topics] if isinstance(topics, str) else log.topics if topics is None else topics
     chosen = {log.topics[name].name: log.topics[name]._index for name in names if log.topics[name].count}
     if not chosen:
-        raise RovelogError("the selected topics have no records", path=log.path, next="see them: log.topics")
+        raise RovelogError("the selected topics have no records", path=log.path, next="list the topics: log.topics")
     return chosen
 
 
 def _logger_csv(log: Log, path: str, force: bool, dates: bool) -> Converted:
     if log.format != "rld":
-        what = f"the logger's CSV is for RLD logs, and this is one of {log.format}"
-        raise UnsupportedError(what, path=log.path, next="leave the dialect out")
+        what = f"the RocketLogger dialect is for RLD logs, not for {log.format}"
+        raise UnsupportedError(what, path=log.path, next="leave out dialect")
     with partials([path], log._sources, force) as parts:
         records, lost = _core.export_logger_csv(log._reader, parts[0], dates)
     return Converted("csv", records, [next(iter(log.topics))], [path], [Loss(*row) for row in lost])
@@ -228,7 +228,7 @@ def _tables(
     in_folder = path.endswith(("/", os.sep)) or os.path.isdir(path) or not _extension(path)
     if not in_folder and len(named) != 1:
         raise RovelogError(
-            f"{kind} holds one topic per file, and {len(named)} are selected",
+            f"a {kind} file contains one topic, but {len(named)} are selected",
             path=path,
             next=f"name a folder and kind={kind!r}, or one topic: topics={next(iter(chosen))!r}",
         )
@@ -248,7 +248,7 @@ def _tables(
 def _paths_in_folder(log: Log, folder: str, kind: str, names: list[str], force: bool) -> list[str]:
     """Makes the folder for files of these names; their paths."""
     if os.path.isfile(folder.rstrip("/" + os.sep)):
-        raise RovelogError("the output is a file, not a folder", path=folder, next="name a folder, which need not exist")
+        raise RovelogError("the output is a file, not a folder", path=folder, next="name a folder; it is created if it does not exist")
     stem = "log" if log.path is None else os.path.splitext(os.path.basename(log.path))[0]
     paths = [os.path.join(folder, f"{stem}_{name.lstrip('_')}.{kind}") for name in names]
     # Whoever has to name another folder finds this one as it was.
@@ -257,5 +257,5 @@ def _paths_in_folder(log: Log, folder: str, kind: str, names: list[str], force: 
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
-        raise ReadError(f"cannot make the folder: {error.strerror}", path=folder, next="name another folder") from error
+        raise ReadError(f"cannot create the folder: {error.strerror}", path=folder, next="name another folder") from error
     return paths

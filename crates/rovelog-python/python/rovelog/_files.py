@@ -97,7 +97,7 @@ def _name_new(part: str, target: str) -> None:
     try:
         os.link(part, target)
     except FileExistsError as error:
-        what = "another file got the name of the output"
+        what = "a file with the name of the output was created meanwhile"
         raise ReadError(what, path=target, next="name another file, or force=True") from error
     except OSError:  # a file system without hard links
         os.replace(part, target)

@@ -88,13 +88,13 @@ impl Calibration {
     /// Where the file is larger than 1 MiB, is neither, or holds no laser.
     pub fn parse(text: &str) -> Result<Self, VelError> {
         if text.len() > FILE_LIMIT {
-            return Err(bad(format!("{} bytes are more than a calibration has", text.len())));
+            return Err(bad(format!("{} bytes, too large for a calibration", text.len())));
         }
         let start = text.trim_start();
         let (lasers, source) =
             if start.starts_with('<') { (xml(text)?, "db.xml") } else { (pairs(text)?, "a list of lasers") };
         if lasers.is_empty() {
-            return Err(bad("it holds no laser".to_owned()));
+            return Err(bad("it contains no lasers".to_owned()));
         }
         Ok(Self { lasers, source: source.to_owned(), verified: true })
     }

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         let logs = subjects.iter().filter(|subject| subject.format == format).count();
         println!("**{format}**, {logs} logs:\n");
         println!(
-            "| damage | cases | refused | records before it | lost with it | recovered sound | broken |"
+            "| damage | cases | refused | records before it | lost with it | recovered intact | broken |"
         );
         println!("|---|---|---|---|---|---|---|");
         for (operator, tally) in Operator::ALL.into_iter().zip(tallies) {

@@ -44,12 +44,12 @@ impl Operator {
         match self {
             Self::Cut => "cut",
             Self::Flip => "1 to 5 bits flipped",
-            Self::Zero => "a stretch zeroed",
-            Self::Duplicate => "a stretch twice",
-            Self::Reorder => "two stretches exchanged",
-            Self::Insert => "random bytes put in",
-            Self::Grow => "a length field larger",
-            Self::Shrink => "a length field smaller",
+            Self::Zero => "a range zeroed",
+            Self::Duplicate => "a range repeated",
+            Self::Reorder => "two ranges swapped",
+            Self::Insert => "random bytes inserted",
+            Self::Grow => "a length field increased",
+            Self::Shrink => "a length field decreased",
             Self::Splice => "another log spliced in",
         }
     }

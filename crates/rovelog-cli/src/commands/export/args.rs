@@ -16,15 +16,19 @@ use crate::velodyne::VelodyneArgs;
 use crate::when::WindowArgs;
 
 const MORE: &str = "\
-Kinds: parquet, arrow and csv hold one topic per file: name a folder for several. ndjson and mcap hold all \
-topics in one file; in mcap, positions, poses and console lines also stand as the types that Foxglove draws, and \
-of VEL logs clouds, scans and images, the packets themselves with --raw; RLD logs of more than 1000 samples in \
-a second become an envelope of a thousand, and all samples with --full or, many in a message, --batch. Bags of V1.2 and before become bags of \
-V2.0 (bag2, .bag), which every reader of bags knows, or messages of ROS 2 in mcap (--ros2); payloads stay byte \
-for byte in bag2, and in mcap without --ros2. A table begins with the columns t_ns (the log's clock, \
-nanoseconds) and time (UTC, where the log tells it), then come the fields. CSV cells are written as they are: a \
-text of the log that begins with = + - or @ is a formula to a spreadsheet. What the output cannot carry is said, and \
-the exit code is 3.
+Parquet, Arrow and CSV files contain one topic each; to export several topics, name a folder. \
+NDJSON and MCAP files contain all topics. Tables start with the columns t_ns (log clock, \
+nanoseconds) and time (UTC, if the log has it).
+
+MCAP files also contain positions, poses and console messages as the types that Foxglove displays; \
+of VEL logs, point clouds, scans and images. RLD logs above 1 kHz become a 1 kHz min/mean/max \
+envelope, unless --full or --batch is given. ROS bags are written with ROS 1 messages, or with ROS \
+2 messages (--ros2).
+
+bag2 (.bag) converts ROS bags of V1.2 and earlier to V2.0; the payloads stay byte for byte.
+
+CSV cells are not escaped for spreadsheets: text that starts with = + - or @ may be taken for a \
+formula. Data that the output cannot contain is reported, and the exit code is 3.
 
 Examples:
   rovelog export flight.ulg -o flight/ --to parquet             a file per topic
@@ -34,20 +38,20 @@ Examples:
   rovelog export flight.ulg --to csv --topics battery_status | head
   rovelog export x.rld -o x.csv --dialect rocketlogger          for rld import
   rovelog export drive.vel -o drive.mcap --calibration db.xml   of an HDL-64E
-  rovelog export 2010.bag -o new.bag                            V2.0, for ROS 1
+  rovelog export 2010.bag -o new.bag                            for ROS 1
   rovelog export 2010.bag -o new.mcap --ros2                    for ROS 2";
 
-/// Hand the data on to other tools: Parquet, Arrow, CSV, NDJSON, MCAP, ROS bag V2.0
+/// Convert to Parquet, Arrow, CSV, NDJSON, MCAP, ROS bag V2.0
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(super) log: LogArg,
-    /// The file to write, its extension says the kind; a folder for a file per topic
+    /// Output file, format by extension; or a folder for one file per topic
     #[arg(short, long, value_name = "OUT")]
     pub(super) output: Option<PathBuf>,
-    /// What to write: parquet, arrow, csv, ndjson, mcap or bag2
+    /// Output format: parquet, arrow, csv, ndjson, mcap or bag2
     #[arg(long, value_name = "KIND", value_parser = kind)]
     pub(super) to: Option<Kind>,
     #[command(flatten)]
@@ -56,49 +60,50 @@ pub(crate) struct Args {
     pub(super) topics: TopicArgs,
     #[command(flatten)]
     pub(super) fields: FieldArgs,
-    /// csv: ours; pyulog for what ulog2csv writes; rocketlogger for the logger's own (rocketlogger-v2: up to version 2)
+    /// csv: plain, pyulog (like ulog2csv), rocketlogger (like the logger) or rocketlogger-v2
+    /// (loggers up to version 2)
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     pub(super) dialect: Option<Habits>,
-    /// csv: what separates cells; \t is a tab
+    /// csv: column separator; \t for a tab
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     pub(super) delimiter: Option<u8>,
-    /// csv and flat columns: elements of arrays as bracket, q[0], or dot, q.0
+    /// csv, --flatten: names of array elements: bracket (q[0]) or dot (q.0)
     #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true)]
     pub(super) names: Option<NameStyle>,
-    /// parquet, arrow: nested fields and arrays as columns of their own
+    /// parquet, arrow: one column per nested field and array element
     #[arg(long)]
     pub(super) flatten: bool,
-    /// parquet: spark for types that Spark reads as they are (no unsigned 64-bit integers)
+    /// parquet: spark writes types that Spark supports (no unsigned 64-bit integers)
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     pub(super) profile: Option<Profile>,
-    /// parquet: the unit of time, us or ns; `t_ns` holds nanoseconds in any case
+    /// parquet: unit of the column time, us or ns; `t_ns` is always in nanoseconds
     #[arg(long, value_enum, value_name = "UNIT", hide_possible_values = true)]
     pub(super) time_unit: Option<Unit>,
-    /// parquet: fields of bytes too
+    /// parquet: include fields of raw bytes
     #[arg(long)]
     pub(super) blobs: bool,
-    /// mcap: only the log's own topics, not the types that viewers draw
+    /// mcap: write the log's own topics only, without Foxglove types
     #[arg(long)]
     pub(super) no_typed: bool,
-    /// mcap: poses in the vehicle's axes (north, east, down), not those of viewers (east, north, up)
+    /// mcap: keep poses in north-east-down axes instead of east-north-up
     #[arg(long)]
     pub(super) keep_ned: bool,
-    /// mcap, VEL: packets, ranges, images and unknown messages too, as they lie in the log
+    /// mcap, VEL: include the original packets, ranges, images and unknown messages
     #[arg(long)]
     pub(super) raw: bool,
-    /// mcap, RLD: every sample, however many there are in a second
+    /// mcap, RLD: write every sample, one per message, instead of an envelope
     #[arg(long)]
     pub(super) full: bool,
-    /// mcap, RLD: every sample, N in a message
+    /// mcap, RLD: write every sample, N per message
     #[arg(long, value_name = "N", conflicts_with = "full", value_parser = clap::value_parser!(u32).range(2..=65536))]
     pub(super) batch: Option<u32>,
-    /// mcap of a ROS bag: messages of ROS 2 (CDR); headers lose their seq, which ROS 2 does not have
+    /// mcap, ROS bag: write ROS 2 messages (CDR); drops Header.seq, which ROS 2 does not have
     #[arg(long)]
     pub(super) ros2: bool,
-    /// mcap and bag2 of a ROS bag: types that were only renamed since under their new names; --ros2 does it too
+    /// mcap, bag2, ROS bag: use the new names of message types that were renamed; implied by --ros2
     #[arg(long)]
     pub(super) modernize: bool,
-    /// bag2: chunks as they are, none, or compressed, bz2
+    /// bag2: compression of chunks: none or bz2
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     pub(super) compression: Option<Packing>,
     #[command(flatten)]
@@ -108,14 +113,14 @@ pub(crate) struct Args {
 }
 
 fn kind(name: &str) -> Result<Kind, String> {
-    Kind::by_name(name).ok_or_else(|| "the kinds are parquet, arrow, csv, ndjson, mcap and bag2".to_owned())
+    Kind::by_name(name).ok_or_else(|| "expected parquet, arrow, csv, ndjson, mcap or bag2".to_owned())
 }
 
 fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"\\t" => Ok(b'\t'),
         [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(*byte),
-        _ => Err("one character, which is no quote and no end of a line".to_owned()),
+        _ => Err("expected one character other than a quote or a line break".to_owned()),
     }
 }
 
@@ -184,12 +189,12 @@ pub(super) fn target(args: &Args) -> Result<(Kind, Target<'_>), Failure> {
     let extension = path.and_then(|path| path.extension()).and_then(|extension| extension.to_str());
     let by_name = extension.and_then(Kind::by_name);
     let Some(kind) = args.to.or(by_name) else {
-        let failure = Failure::usage("what to write was not said");
-        return Err(match path {
-            Some(path) if extension.is_some() => failure
-                .next("use .parquet, .arrow, .csv, .ndjson, .mcap or .bag, or say which: --to parquet")
+        return Err(match (path, extension) {
+            (Some(path), Some(extension)) => Failure::usage(format!("unknown output format .{extension}"))
+                .next("use .parquet, .arrow, .csv, .ndjson, .mcap or .bag, or name the format: --to parquet")
                 .at(path),
-            _ => failure.next("say it: --to parquet, or name a file: -o topic.parquet"),
+            _ => Failure::usage("no output format")
+                .next("name a format: --to parquet, or a file: -o topic.parquet"),
         });
     };
     let Some(path) = path else { return Ok((kind, Target::Stdout)) };
@@ -243,12 +248,15 @@ pub(super) fn fitting(args: &Args, kind: Kind, context: &Context) -> Result<(), 
         Some((_, _, option)) => {
             let with = match (args.ros2 && mcap, logger && csv) {
                 (true, _) => " with --ros2",
-                (_, true) => " as the logger writes it, which is the whole log",
+                (_, true) => " in the logger's format, which always contains the whole log",
                 _ => "",
             };
-            let next =
-                if logger { "leave it out; a part of a log is one: rovelog slice" } else { "leave it out" };
-            Err(Failure::usage(format!("{option} has no meaning for {}{with}", kind.name())).next(next))
+            let next = if logger {
+                "leave it out; to export a part of the log: rovelog slice first"
+            } else {
+                "leave it out"
+            };
+            Err(Failure::usage(format!("{option} does not apply to {}{with}", kind.name())).next(next))
         }
         None => Ok(()),
     }

@@ -124,8 +124,8 @@ impl Job<'_> {
     pub(super) fn bag2(&self, target: &Target<'_>, topics: &[&Topic]) -> Result<Done, Failure> {
         let AnyLog::Rosbag(bag) = self.log else {
             let format = self.log.format().name;
-            return Err(Failure::usage(format!("bag2 is for ROS bags, and this is {format}"))
-                .next("write MCAP, which the same viewers open: -o log.mcap")
+            return Err(Failure::usage(format!("bag2 is for ROS bags, not for {format}"))
+                .next("use MCAP, which the same viewers open: -o log.mcap")
                 .at(&self.input.path));
         };
         let mut options = Bag2Options::default();
@@ -150,12 +150,14 @@ impl Job<'_> {
     pub(super) fn logger_csv(&self, style: CsvStyle, target: &Target<'_>) -> Result<Done, Failure> {
         let AnyLog::Rld(log) = self.log else {
             let format = self.log.format().name;
-            return Err(Failure::usage(format!("the logger's CSV is for RLD logs, and this is {format}"))
-                .next("leave the dialect out: -o DIR --to csv")
-                .at(&self.input.path));
+            return Err(Failure::usage(format!(
+                "the RocketLogger dialect is for RLD logs, not for {format}"
+            ))
+            .next("leave out --dialect: -o DIR --to csv")
+            .at(&self.input.path));
         };
         if let Target::Folder(folder) = target {
-            return Err(Failure::usage("the logger's CSV is one file")
+            return Err(Failure::usage("the RocketLogger dialect writes one file")
                 .next("name it: -o log.csv")
                 .at(folder));
         }
@@ -270,8 +272,8 @@ impl Job<'_> {
         let paths: Vec<_> = topic_names(topics).iter().map(file).collect();
         // Before the first is written: whoever has to name another folder finds this one as it was.
         if let Some(path) = paths.iter().find(|path| !self.args.out.force && path.exists()) {
-            return Err(Failure::usage("a file for a topic exists already")
-                .next("name another folder, or replace the files in this one: --force")
+            return Err(Failure::usage("the file of a topic already exists")
+                .next("name another folder, or replace existing files: --force")
                 .at(path));
         }
         let folder = OutFolder::create(folder, self.args.out)?;
@@ -296,7 +298,7 @@ impl Job<'_> {
     fn one_topic(&self, kind: Table, topics: &[&Topic]) -> Failure {
         let name = kind.name();
         let topic = topics.first().map_or("NAME", |topic| topic.name.as_str());
-        Failure::usage(format!("{name} holds one topic per file, and {} are selected", topics.len()))
+        Failure::usage(format!("a {name} file contains one topic, but {} are selected", topics.len()))
             .next(format!("name a folder: -o DIR --to {name}; or a topic: --topics {topic}"))
             .at(&self.input.path)
     }

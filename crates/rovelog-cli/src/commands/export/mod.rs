@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     ] {
         let format = log.format();
         if chosen && format.id != id {
-            let failure = Failure::usage(format!("{option} has no meaning for {} logs", format.name));
+            let failure = Failure::usage(format!("{option} does not apply to {} logs", format.name));
             return Err(here(failure.next("leave it out")));
         }
     }
@@ -61,7 +61,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let window = args.window.resolve(&times, span(&*log)).map_err(here)?;
     if topics.is_empty() && log.info().records > 0 {
         return Err(here(
-            Failure::usage("the selected topics have no records").next("see them: rovelog topics FILE"),
+            Failure::usage("the selected topics have no records")
+                .next("list the topics: rovelog topics FILE"),
         ));
     }
     if topics.is_empty() && matches!(kind, Kind::Table(_)) && args.logger_csv().is_none() {
@@ -82,7 +83,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         let column = if loss.column.is_empty() { String::new() } else { format!(", field {}", loss.column) };
         context
             .notices
-            .warn("fields or records could not be carried", &format!("{}{column}: {}", loss.topic, loss.why));
+            .warn("fields or records not exported", &format!("{}{column}: {}", loss.topic, loss.why));
     }
     done.notes.iter().for_each(|line| context.note(line));
     report(&job, kind, &target, format, &done)?;

@@ -22,31 +22,32 @@ use crate::velodyne::VelodyneArgs;
 use crate::when::WindowArgs;
 
 const MORE: &str = "\
-Pictures are copied as they lie in the log, never decoded; only raw ones become PNG. Of a Velodyne every \
-revolution becomes a cloud: x forward, y left, z up, intensity, ring, and seconds from its start. An HDL-64E \
-needs its calibration; where the log does not hold a whole one, name the db.xml that came with the sensor. \
-npz, las and laz hold every field too (las: tenths of a millimetre); kitti holds x, y, z and intensity. \
-The table index.csv names every file with its time, size and place in the log.
+Compressed images are copied byte for byte; raw images become PNG files. Each revolution of a \
+Velodyne becomes one point cloud with x (forward), y (left), z (up), intensity, ring, and seconds \
+since the start of the revolution; kitti files have x, y, z and intensity only. las and laz files \
+store coordinates in tenths of a millimetre. An HDL-64E needs its calibration: if the log does not \
+contain it, name the db.xml of the sensor. The table index.csv lists every file with its time, \
+size and byte offset in the log.
 
 Examples:
   rovelog extract drive.vel -o drive
   rovelog extract drive.vel -o drive --only images
-  rovelog extract drive.vel -o drive --only packets      the file packets.pcap
+  rovelog extract drive.vel -o drive --only packets      to packets.pcap
   rovelog extract drive.vel -o drive --only clouds --cloud ply -S +10s -E +20s";
 
-/// Write the images and point clouds of a log as files
+/// Extract images and point clouds as files
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     #[command(flatten)]
     log: LogArg,
-    /// The folder for the files; it is made where it is missing
+    /// Output folder; created if it does not exist
     #[arg(short, long, value_name = "DIR", required = true)]
     output: PathBuf,
-    /// Only images, or only clouds; or packets, the Velodyne's as a capture of the network
+    /// Only images, clouds, or packets (Velodyne packets as a PCAP network capture)
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     only: Option<What>,
-    /// How clouds are written: ply, pcd, las, laz, npz or kitti; ply and pcd without it
+    /// Point cloud format: ply, pcd, las, laz, npz or kitti; default ply and pcd
     #[arg(long, value_name = "FORMAT", value_parser = cloud_format)]
     cloud: Option<cloud::Format>,
     #[command(flatten)]
@@ -67,7 +68,7 @@ enum What {
 
 fn cloud_format(name: &str) -> Result<cloud::Format, String> {
     let names = || cloud::Format::ALL.map(cloud::Format::name).join(", ");
-    cloud::Format::by_name(name).ok_or_else(|| format!("the formats are {}", names()))
+    cloud::Format::by_name(name).ok_or_else(|| format!("expected one of {}", names()))
 }
 
 impl Args {
@@ -154,14 +155,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if !matches!(log, AnyLog::Vel(_) | AnyLog::Rosbag(_)) {
         let name = log.format().name;
         return Err(here(
-            Failure::usage(format!("{name} logs hold neither images nor clouds"))
-                .next("see what is in it: rovelog topics FILE"),
+            Failure::usage(format!("{name} logs contain neither images nor point clouds"))
+                .next("list the topics: rovelog topics FILE"),
         ));
     }
     if matches!(log, AnyLog::Rosbag(_)) && !args.wants(What::Images) {
         return Err(here(
-            Failure::usage("of ROS bags only images are extracted")
-                .next("leave --only out, or use --only images"),
+            Failure::usage("only images can be extracted from ROS bags")
+                .next("leave out --only, or use --only images"),
         ));
     }
     let times = context.times(log.info()).map_err(here)?;

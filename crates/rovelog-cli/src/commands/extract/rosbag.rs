@@ -102,7 +102,7 @@ impl Extraction<'_> {
     fn left_out(&mut self, offset: u64, why: &str) {
         self.context
             .notices
-            .warn("images that cannot be written", &format!("the image at byte {offset}: {why}"));
+            .warn("images that cannot be extracted", &format!("the image at byte {offset}: {why}"));
         self.status = Status::Lost;
     }
 }

@@ -72,10 +72,8 @@ impl Extraction<'_> {
             Encoding::Unknown => {
                 let at = message.offset;
                 self.context.notices.warn(
-                    "images of an unknown layout",
-                    &format!(
-                        "the image at byte {at} fits no known layout; its bytes are written as they are"
-                    ),
+                    "images with an unknown layout",
+                    &format!("the image at byte {at} has an unknown layout; its bytes are written unchanged"),
                 );
                 Ok((None, "bin"))
             }
@@ -142,8 +140,8 @@ impl Extraction<'_> {
             Ok(())
         })?;
         if displaced > 0 {
-            let why = format!("a capture cannot hold the times of {}", text::count(displaced, "packet"));
-            self.context.notices.warn("times that a capture cannot hold", &why);
+            let why = format!("PCAP cannot store the times of {}", text::count(displaced, "packet"));
+            self.context.notices.warn("times that a PCAP file cannot store", &why);
             self.status = Status::Lost;
         }
         self.packets = count;

@@ -16,32 +16,32 @@ use crate::when::Moment;
 use model::{Param, is_calibration, parameters};
 
 const MORE: &str = "\
-The value of a parameter is the one with which the log began; changes follow it. Two logs are \
-compared by these values: ~ differs, - is only in the first, + only in the second.
+The value of a parameter is its value at the start of the log; changes are listed after it. Two \
+logs are compared by these start values: ~ differs, - only in the first, + only in the second.
 
 Examples:
   rovelog params flight.ulg
   rovelog params flight.ulg --changed          changed in flight or before
-  rovelog params flight.ulg --at +1m30s        the values in force at a time
+  rovelog params flight.ulg --at +1m30s        the values active at a time
   rovelog params flight.ulg -f qgc > flight.params   for QGroundControl
   rovelog params before.ulg after.ulg --ignore-calibration";
 
-/// Show the parameters of a log, or compare those of two logs
+/// Show the parameters of a log, or compare two logs
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     #[command(flatten)]
     log: LogArg,
-    /// A second log to compare with
+    /// Second log to compare with
     #[arg(value_name = "B")]
     other: Option<PathBuf>,
-    /// Only those that differ from a default which the log holds, or that changed while it ran
+    /// Only parameters that differ from a default stored in the log, or that changed during the log
     #[arg(long, conflicts_with = "other")]
     changed: bool,
-    /// The values in force at this time, as if the log had begun there: +10s, 112.5s, 12:01:05
+    /// Show the values that were active at this time: +10s, 112.5s, 12:01:05
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     at: Option<Moment>,
-    /// Leave out what differs between any two vehicles: calibration, flight counters
+    /// Skip parameters that differ between any two vehicles: calibration, flight counters
     #[arg(long)]
     ignore_calibration: bool,
 }
@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let (qgc, octave) = (Format::Qgc, Format::Octave);
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv, qgc, octave])?;
     if (format == qgc || format == octave) && args.other.is_some() {
-        return Err(Failure::usage("this is a form for the parameters of one log").next("leave B out"));
+        return Err(Failure::usage("this format is for the parameters of one log").next("leave out B"));
     }
     let input = args.log.input()?;
     let (log, params) = read(&input, args, context)?;
@@ -66,8 +66,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         let left_out = list::qgc(&params, context)?;
         for name in &left_out {
             let text =
-                format!("{name} is neither an int32 nor a float, so QGroundControl has no form for it");
-            context.notices.warn("parameters without a form", &text);
+                format!("{name} is neither int32 nor float, which is all that QGroundControl supports");
+            context.notices.warn("parameters that QGroundControl does not support", &text);
         }
         status = if left_out.is_empty() { status } else { status.max(Status::Lost) };
     } else {
@@ -80,8 +80,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 fn read(input: &Input, args: &Args, context: &Context) -> Result<(AnyLog, BTreeMap<String, Param>), Failure> {
     let log = input.open(context)?;
     let mut params = parameters(&log).ok_or_else(|| {
-        Failure::usage(format!("{} has no parameters", log.format().name))
-            .next("see what it has: rovelog info FILE")
+        Failure::usage(format!("{} logs have no parameters", log.format().name))
+            .next("show the log: rovelog info FILE")
             .at(&input.path)
     })?;
     if let Some(at) = &args.at {

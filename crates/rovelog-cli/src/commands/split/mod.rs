@@ -16,32 +16,33 @@ use crate::when::span_of_time;
 use plan::Part;
 
 const MORE: &str = "\
-Every part holds all definitions and information, and the parameters in force when it begins. Parts \
-without anything in them are not written. The paths of the parts go to stdout. Parts of a power log \
-(RLD) are named as the logger names them, power.rld, power_p1.rld: opened by the first, they are one log.
+Every part contains all definitions and info messages, and the parameters that are active at its \
+start. Empty parts are not written. The paths of the parts are printed to stdout. Parts of a power \
+log (RLD) are named like the logger names them, power.rld, power_p1.rld: opening the first part \
+opens all of them as one log.
 
 Examples:
   rovelog split flight.ulg -o parts --every 60s
   rovelog split flight.ulg -o parts --size 100MB
   rovelog split flight.ulg -o topics --by-topic";
 
-/// Write a log in parts, by time, by size or by topic
+/// Split a log into parts by time, size or topic
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 #[command(group(clap::ArgGroup::new("how").required(true).args(["every", "size", "by_topic"])))]
 pub(crate) struct Args {
     #[command(flatten)]
     log: LogArg,
-    /// The folder for the parts; it is made where it is missing
+    /// Output folder; created if it does not exist
     #[arg(short, long, value_name = "DIR", required = true)]
     output: PathBuf,
-    /// A part for each span of this length, from the start of the log: 60s, 5m, 500ms
+    /// One part per time window of this length, from the start of the log: 60s, 5m, 500ms
     #[arg(long, value_name = "SPAN", value_parser = span_of_time)]
     every: Option<i64>,
-    /// Parts by time of at most this many bytes: 1GB, 500MB, 64KiB
+    /// Parts in time order of at most this size: 1GB, 500MB, 64KiB
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     size: Option<u64>,
-    /// A part for each topic that has records
+    /// One part per topic that has records
     #[arg(long)]
     by_topic: bool,
     #[command(flatten)]
@@ -109,8 +110,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     // Before the first part is written: whoever has to name another folder finds this one as it was.
     let paths = parts.iter().enumerate().map(|(number, part)| path(number, &part.name));
     if let Some(path) = paths.chain(joined(parts.len())).find(|path| !args.out.force && path.exists()) {
-        return Err(Failure::usage("a part exists already")
-            .next("name another folder, or replace the parts in this one: --force")
+        return Err(Failure::usage("a part already exists")
+            .next("name another folder, or replace existing parts: --force")
             .at(&path));
     }
     let folder = OutFolder::create(&args.output, args.out)?;
@@ -137,9 +138,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         });
     }
     if let Some(path) = joined(docs.len()).filter(|path| path.exists()) {
-        return Err(Failure::usage("a part of another log, which will be read as one of these")
-            .next("remove it, or name another folder")
-            .at(&path));
+        return Err(Failure::usage(
+            "the folder contains a part of another log, which would be read as one of these parts",
+        )
+        .next("remove it, or name another folder")
+        .at(&path));
     }
     folder.keep()?;
     let mut out = context.out();

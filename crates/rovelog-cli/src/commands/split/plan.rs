@@ -31,7 +31,7 @@ fn between(bounds: &[i64]) -> Vec<Part> {
 }
 
 fn too_many(parts: impl std::fmt::Display, next: &str) -> Failure {
-    Failure::usage(format!("that would be {parts} parts, and {MOST} are the most")).next(next)
+    Failure::usage(format!("{parts} parts, more than the limit of {MOST}")).next(next)
 }
 
 /// A part for each span of so many nanoseconds.
@@ -90,8 +90,8 @@ pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failu
         let (first, end) = (from.or(span(log).map(|(first, _)| first)), to.or(last.checked_add(1)));
         let middle = first.zip(end).map(|(first, end)| first + (end - first) / 2);
         let Some(middle) = middle.filter(|middle| first < Some(*middle) && bounds.len() < MOST) else {
-            let what = format!("what belongs together takes more than {}", shown(size));
-            let why = format!("; all parts begin with the same {} of definitions", shown(head));
+            let what = format!("data that belongs together is larger than {}", shown(size));
+            let why = format!("; each part starts with {} of definitions", shown(head));
             return Err(Failure::usage(what + &why).next("choose a larger size: --size 100MB"));
         };
         bounds.insert(number, middle);

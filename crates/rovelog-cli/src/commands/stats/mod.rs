@@ -24,18 +24,20 @@ use crate::times::span_text;
 use crate::when::{WindowArgs, span};
 
 const MORE: &str = "\
-One pass. In a power log (RLD) a current of two ranges is one field, settled beside switches; sums are \
-exact. Energy needs to know which voltage belongs to which current, unless there is one of each.
+Statistics are computed in one pass; sums are exact. In power logs (RLD), a current that was \
+measured in a low and a high range is one field: the low range is used where it is valid and has \
+settled (--settle, --ranges). Energy needs a voltage for each current: name the pairs with \
+--power, unless the log has only one of each.
 
 Examples:
   rovelog stats flight.ulg --topics battery_status
   rovelog stats power.rld --energy --power 'V1*I1' --power '(V2-V3)*I2'
   rovelog stats power.rld --energy --window 1s -f csv > seconds.csv
-  rovelog stats power.rld --energy --by DI1,DI2      a section for each state
-  rovelog stats power.rld --energy --above I1=0.005  a section for each time above 5 mA
+  rovelog stats power.rld --energy --by DI1,DI2      one section per state
+  rovelog stats power.rld --energy --above I1=0.005  I1 above 5 mA
   rovelog stats flight.ulg --topics cpuload -S +10s -E +20s";
 
-/// Show least, greatest, mean and deviation of every field; of power logs charge and energy
+/// Show min, max, mean and standard deviation of every field; charge and energy of power logs
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {

@@ -20,41 +20,42 @@ use crate::when::{Window, span_of_time};
 /// What decides whether a low value counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Ranges {
-    /// The range bit of its row
     Bits,
-    /// Itself, and the high value beside it
     Values,
 }
 
 /// What only power logs have.
 #[derive(clap::Args)]
 pub(super) struct PowerArgs {
-    /// Power logs: charge of each current, energy of each power
+    /// Power logs: show the charge of each current and the energy of each power
     #[arg(long)]
     energy: bool,
-    /// Power logs: a voltage, or the difference of two, times a current; again for more
+    /// Power logs: compute this power, a voltage (or the difference of two) times a current;
+    /// repeatable
     #[arg(long, value_name = "V*I")]
     power: Vec<String>,
-    /// Power logs: rows beside a switch of ranges whose low samples do not count; 0 takes the range bit as it is
+    /// Power logs: ignore low-range samples in this many rows next to a range switch; 0 uses the
+    /// range bits only
     #[arg(long, value_name = "ROWS", default_value_t = 5)]
     settle: u64,
-    /// Power logs: what decides whether the low range of a current counts; values, where check says that range
-    /// bits are not to be trusted
-    #[arg(long, value_enum, value_name = "BY", default_value_t = Ranges::Bits)]
+    /// Power logs: how to detect the valid range: bits (the logged range bits) or values (the
+    /// measured values; use it if rovelog check reports unreliable range bits)
+    #[arg(long, value_enum, value_name = "BY", default_value_t = Ranges::Bits, hide_possible_values = true)]
     ranges: Ranges,
-    /// Power logs: a section for each span of this length, from the first row: 1s, 500ms, 1m
+    /// Power logs: one section per time window of this length, from the first row: 1s, 500ms, 1m
     #[arg(long, value_name = "SPAN", value_parser = span_of_time, conflicts_with_all = ["by", "above"])]
     window: Option<i64>,
-    /// Windows begin at whole spans of the clock, not with the first row
+    /// Align the windows to multiples of their length on the clock, not to the first row
     #[arg(long, requires = "window")]
     clock: bool,
-    /// Power logs: a section for each state of these binary channels
+    /// Power logs: one section per state of these binary channels
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "above")]
     by: Vec<String>,
-    /// A section for each run of a state, not for all rows of it
+    /// One section for each time a state occurs, instead of one per state
     #[arg(long, requires = "by")]
     runs: bool,
-    /// Power logs: a section for each stretch at or above a value, until below a second one: I1=0.005,0.004
+    /// Power logs: one section per period that starts at ENTER or above and ends below LEAVE,
+    /// e.g. I1=0.005,0.004
     #[arg(long, value_name = "NAME=ENTER[,LEAVE]")]
     above: Option<String>,
 }
@@ -72,8 +73,8 @@ impl PowerArgs {
     /// What was asked for, where no row has it.
     pub(super) fn missed(&self) -> String {
         match &self.above {
-            Some(above) => format!("no value reaches --above {above}"),
-            None => "the log has none here".to_owned(),
+            Some(above) => format!("no value is {above} or more (--above)"),
+            None => "the log has no value there".to_owned(),
         }
     }
 }
@@ -177,9 +178,8 @@ fn by_state<'p, 'a: 'p>(
     let bits = args.by.iter().map(|name| log.channel(name)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
     if let Some(analog) = bits.iter().find(|bit| !log.channels()[**bit].is_binary) {
         let name = &log.channels()[*analog].name;
-        return Err(
-            Failure::usage(format!("{name} is no binary channel")).next("see them: rovelog schema FILE")
-        );
+        return Err(Failure::usage(format!("{name} is not a binary channel"))
+            .next("list the channels: rovelog schema FILE"));
     }
     let name = move |state: u64| {
         let bits = args.by.iter().enumerate().map(|(i, name)| format!("{name}={}", state >> i & 1));
@@ -221,7 +221,10 @@ fn events<'p, 'a: 'p>(
         Some(current) => current.scale,
         None => log.channels()[log.channel(name).map_err(failed)?].scale,
     };
-    #[expect(clippy::cast_possible_truncation, reason = "thresholds beyond all values stay beyond them")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a threshold outside the range of values never matches"
+    )]
     let raw = |value: f64| (value * 10f64.powi(-scale)).ceil() as i64;
     let threshold = Threshold::new(raw(enter), raw(leave));
     Ok(match current {
@@ -258,9 +261,9 @@ impl Shown {
             let names: Vec<_> = sums.currents().iter().map(|current| current.name.as_str()).collect();
             let what = match names.first() {
                 Some(first) => {
-                    format!("no energy: say which voltage belongs to which current: --power 'V1*{first}'")
+                    format!("no energy: name the voltage of each current: --power 'V1*{first}'")
                 }
-                None => "no energy: this log has no current in amperes".to_owned(),
+                None => "no energy: the log has no current in amperes".to_owned(),
             };
             context.notices.warn("no energy", &what);
         }
@@ -285,7 +288,7 @@ impl Shown {
         for (number, ((name, scale), sums)) in self.currents.iter().zip(&stats.currents).enumerate() {
             let mut line = self.line(name, "A", *scale, sums, Some("C"));
             let (low, missing) = (stats.from_low[number], stats.rows - sums.count);
-            let mut remark = format!("{low} of the low range");
+            let mut remark = format!("low range {low}/{}", sums.count);
             if missing > 0 {
                 remark = format!("{remark}, {missing} missing");
             }
@@ -300,7 +303,8 @@ impl Shown {
         for (name, ones) in self.bits.iter().zip(&stats.ones) {
             let mean = (stats.rows > 0).then(|| *ones as f64 / stats.rows as f64);
             let line = Line { mean, ..self.line(name, "", None, &Sums::default(), None) };
-            fields.push(Line { count: stats.rows.to_string(), remark: Some(format!("{ones} ones")), ..line });
+            let remark = mean.map(|mean| format!("high {} %", hundredths(mean * 100.0)));
+            fields.push(Line { count: stats.rows.to_string(), remark, ..line });
         }
         let start = self.rows.time(rows.start).filter(|_| !rows.is_empty());
         let start = start.map(|nanos| {
@@ -345,4 +349,10 @@ impl Shown {
             remark: None,
         }
     }
+}
+
+/// A number with at most two digits after the point.
+fn hundredths(number: f64) -> String {
+    let text = format!("{number:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

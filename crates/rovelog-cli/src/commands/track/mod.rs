@@ -16,9 +16,9 @@ use crate::text::count;
 use crate::when::WindowArgs;
 
 const MORE: &str = "\
-Without --topic, all instances of the first of these that has a fix are taken: vehicle_gps_position, \
-vehicle_gnss, sensor_gps, sensor_gnss, vehicle_global_position. A log without a fix is a failure \
-(exit 1), never an empty file.
+Without --topic, all instances of the first of these topics with a fix are used: \
+vehicle_gps_position, vehicle_gnss, sensor_gps, sensor_gnss, vehicle_global_position. A log \
+without a fix is an error (exit code 1); no empty file is written.
 
 Examples:
   rovelog track flight.ulg -o flight.kml       for Google Earth
@@ -26,28 +26,29 @@ Examples:
   rovelog track flight.ulg --to geojson | jq .features[0].geometry
   rovelog track flight.ulg -f csv > flight.csv every point with its quality";
 
-/// Write where the vehicle went: KML, GPX, GeoJSON, or a table with -f csv
+/// Export the track: KML, GPX, GeoJSON, or a table with -f csv
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     #[command(flatten)]
     log: LogArg,
-    /// The file to write; its extension says which format
+    /// Output file, format by extension
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// What to write: kml, gpx or geojson
+    /// Output format: kml, gpx or geojson
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     to: Option<track::Format>,
-    /// Only this topic, or all instances of it; may be repeated
+    /// Only this topic, or all its instances; repeatable
     #[arg(long, value_name = "NAME")]
     topic: Vec<String>,
-    /// The least fix: 2 (two dimensions), 3 (three, the default), 4 (differential), 5 or 6 (RTK)
+    /// Minimum GPS fix: 2 (2D), 3 (3D, the default), 4 (differential), 5 or 6 (RTK)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=6))]
     min_fix: Option<u8>,
-    /// Also points closer than 0.1 s to the one before
+    /// Keep points less than 0.1 s after the previous one
     #[arg(long)]
     all: bool,
-    /// What heights in KML mean: absolute (above the sea), relative (above the first point), clamp (ground)
+    /// KML altitude mode: absolute (above sea level), relative (to the first point), clamp (to the
+    /// ground)
     #[arg(long, value_enum, value_name = "MODE", hide_possible_values = true)]
     altitude: Option<Heights>,
     #[command(flatten)]
@@ -65,7 +66,7 @@ enum Heights {
 }
 
 fn format(name: &str) -> Result<track::Format, String> {
-    track::Format::by_name(name).ok_or_else(|| "the formats are kml, gpx and geojson".to_owned())
+    track::Format::by_name(name).ok_or_else(|| "expected kml, gpx or geojson".to_owned())
 }
 
 /// Where the track goes.
@@ -125,7 +126,7 @@ fn target<'a>(args: &'a Args, context: &Context) -> Result<Target<'a>, Failure> 
     let format = args.to.or_else(by_name);
     if asked != Format::Text {
         if args.output.is_some() || args.to.is_some() {
-            return Err(Failure::usage("-f writes a table to stdout, and -o and --to write a map's file")
+            return Err(Failure::usage("-f writes a table to stdout; it cannot be combined with -o or --to")
                 .next("leave one of them out"));
         }
         let format = context.format(&[Format::Json, Format::Ndjson, Format::Csv])?;
@@ -135,19 +136,19 @@ fn target<'a>(args: &'a Args, context: &Context) -> Result<Target<'a>, Failure> 
         (Some(format), Some(path)) => Target::File(format, path),
         (Some(format), None) => Target::Stdout(format),
         (None, Some(path)) => {
-            return Err(Failure::usage("the extension does not tell the format")
-                .next("use .kml, .gpx or .geojson, or say which: --to kml")
+            return Err(Failure::usage("unknown output format")
+                .next("use .kml, .gpx or .geojson, or name the format: --to kml")
                 .at(path));
         }
         (None, None) => {
-            return Err(Failure::usage("what to write was not said")
+            return Err(Failure::usage("no output format")
                 .next("name a file: -o track.kml, or a format: --to gpx, or a table: -f csv"));
         }
     };
     if args.altitude.is_some_and(|altitude| altitude != Heights::Absolute)
         && format != Some(track::Format::Kml)
     {
-        return Err(Failure::usage("only KML has a choice of what heights mean").next("leave --altitude out"));
+        return Err(Failure::usage("--altitude applies to KML only").next("leave --altitude out"));
     }
     Ok(target)
 }
@@ -174,21 +175,21 @@ fn write(
 fn empty(tally: &Tally, args: &Args) -> Failure {
     let why = left_out(tally);
     let cause = match why.as_str() {
-        "" => "there is no track to write: no topic holds a position".to_owned(),
-        why => format!("there is no track to write: of {}, {why}", count(tally.rows, "row")),
+        "" => "no track: no topic contains positions".to_owned(),
+        why => format!("no track: of {}, {why}", count(tally.rows, "row")),
     };
     let failure = Failure::failed(cause);
     if tally.without_fix > 0 && args.min_fix != Some(2) {
-        return failure.next("a lesser fix may do: --min-fix 2; see the rows: rovelog cat FILE");
+        return failure.next("accept a 2D fix: --min-fix 2; or look at the rows: rovelog cat FILE");
     }
-    failure.next("name a topic that has one: --topic NAME; all of them: rovelog topics FILE")
+    failure.next("name a topic with positions: --topic NAME; list the topics: rovelog topics FILE")
 }
 
-/// `160 without a fix, 3 without a place`.
+/// `160 without a fix, 3 without a position`.
 fn left_out(tally: &Tally) -> String {
     let parts = [
         (tally.without_fix, "without a fix"),
-        (tally.implausible, "without a place"),
+        (tally.implausible, "without a position"),
         (tally.untimed, "without a time"),
         (tally.close, "closer than 0.1 s"),
     ];

@@ -10,14 +10,14 @@ use crate::input::LogArg;
 use crate::text::{count, escape};
 
 const MORE: &str = "\
-A topic that is logged at a steady rate tells what it lost: so many periods fit into the gap between \
-its last row before the dropout and its first behind it. Other topics are not named.
+The loss of a topic is estimated from its rate and from the time between its last row before and \
+its first row after the dropout. Topics without a steady rate are not listed.
 
 Examples:
   rovelog ulog dropouts flight.ulg
   rovelog ulog dropouts flight.ulg -f json | jq '.dropouts[].topics[].missing'";
 
-/// List dropouts, with what each topic lost by them
+/// List dropouts and the number of records each topic lost
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(super) struct Args {

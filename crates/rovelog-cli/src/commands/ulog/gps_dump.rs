@@ -12,25 +12,26 @@ use crate::outfile::{OutArgs, OutFile};
 use crate::text::count;
 
 const MORE: &str = "\
-The bytes are those of the receiver's own protocol (UBX, NMEA, RTCM), as the topic gps_dump has them.
+The data is written in the protocol of the receiver (UBX, NMEA, RTCM), as logged in the topic \
+gps_dump.
 
 Examples:
   rovelog ulog gps-dump flight.ulg -o flight.ubx
   rovelog ulog gps-dump flight.ulg -o sent.ubx --to-device --instance 1";
 
-/// Write what a GPS receiver sent, or was sent, byte for byte
+/// Extract the raw data that a GPS receiver sent or received
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(super) struct Args {
     #[command(flatten)]
     log: LogArg,
-    /// The file to write
+    /// Output file
     #[arg(short, long, value_name = "OUT", required = true)]
     output: PathBuf,
-    /// What the autopilot sent, not what the receiver sent
+    /// Extract the data sent to the receiver instead of the data it sent
     #[arg(long)]
     to_device: bool,
-    /// Which receiver
+    /// Receiver number
     #[arg(long, value_name = "N", default_value_t = 0)]
     instance: u8,
     #[command(flatten)]
@@ -50,12 +51,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         bytes += piece.bytes.len() as u64;
     }
     if bytes == 0 {
-        return Err(Failure::usage(format!(
-            "the log holds nothing of this kind of receiver {}",
-            args.instance
-        ))
-        .next("see whether it has the topic gps_dump: rovelog topics FILE")
-        .at(&input.path));
+        return Err(Failure::usage(format!("no gps_dump data from receiver {}", args.instance))
+            .next("check that the log has the topic gps_dump: rovelog topics FILE")
+            .at(&input.path));
     }
     out.finish()?;
     context.note(&format!("wrote {} to {}", count(bytes, "byte"), args.output.display()));

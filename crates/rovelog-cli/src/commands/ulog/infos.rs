@@ -16,7 +16,7 @@ Examples:
   rovelog ulog infos flight.ulg
   rovelog ulog infos flight.ulg -f json | jq -r .infos.ver_sw";
 
-/// Show every information message, those with several values included
+/// Show all info messages
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

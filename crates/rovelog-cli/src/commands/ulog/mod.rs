@@ -9,7 +9,7 @@ use clap::Subcommand;
 use crate::context::Context;
 use crate::failure::Outcome;
 
-/// What only a ULog has: dropouts, information messages, the talk with the GPS
+/// ULog only: dropouts, info messages, raw GPS traffic
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -200,8 +200,7 @@ impl Extras for Rld<'_> {
         rows.into_iter()
             .map(|rows| {
                 format!(
-                    "/rld/samples holds the least, the mean and the greatest of every {rows} samples; all of them: \
-                     --full"
+                    "/rld/samples is a min/mean/max envelope ({rows} samples each); --full writes every sample"
                 )
             })
             .collect()

@@ -1,0 +1,110 @@
+//! The generated pages of `docs/reference`. `BLESS=1 cargo nextest run --test reference` writes them.
+
+mod common;
+
+use std::fmt::Write as _;
+use std::fs;
+
+use rovelog::core::{Rule, span};
+use rovelog::{Format, FormatInfo};
+
+/// Compares a generated page with `docs/reference/{name}`, or writes it.
+fn check(name: &str, text: &str) {
+    let path = rovelog_testing::root().join("docs/reference").join(name);
+    if std::env::var_os("BLESS").is_some_and(|bless| bless == "1") {
+        fs::write(&path, text).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == text,
+        "docs/reference/{name} is out of date: BLESS=1 cargo nextest run --test reference"
+    );
+}
+
+fn help(command: &str) -> String {
+    let args = command.split_whitespace().chain(["--help"]);
+    let output = common::rovelog().args(args).env("COLUMNS", "80").output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The commands that a help text lists.
+fn commands(help: &str) -> Vec<&str> {
+    let list =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = list.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()
+}
+
+/// The paragraphs of a help text without those of the global options.
+fn without_global_options(help: &str) -> String {
+    let parts = help.trim_end().split("\n\n").filter(|part| !part.starts_with("Global options:"));
+    parts.collect::<Vec<_>>().join("\n\n")
+}
+
+#[test]
+fn the_command_line_reference_is_up_to_date() {
+    let top = help("");
+    let mut page = format!(
+        "# Command line\n\n\
+         <!-- generated from the help texts: BLESS=1 cargo nextest run --test reference -->\n\n\
+         The help text of every command. The global options apply to all commands and are listed once,\n\
+         under `rovelog`. Which command applies to which format: [commands by format](commands-by-format.md).\n\n\
+         ## rovelog\n\n```text\n{}\n```\n",
+        top.trim_end()
+    );
+    for name in commands(&top) {
+        let text = help(name);
+        let _ = write!(page, "\n## rovelog {name}\n\n```text\n{}\n```\n", without_global_options(&text));
+        for inner in commands(&text) {
+            let name = format!("{name} {inner}");
+            let text = without_global_options(&help(&name));
+            let _ = write!(page, "\n## rovelog {name}\n\n```text\n{text}\n```\n");
+        }
+    }
+    check("command-line.md", &page);
+}
+
+fn table(rules: &[&Rule]) -> String {
+    let mut text = String::from("| code | name | severity | meaning |\n|---|---|---|---|\n");
+    for rule in rules {
+        let _ = writeln!(
+            text,
+            "| {} | `{}` | {} | {} |",
+            rule.code,
+            rule.name,
+            rule.severity.name(),
+            rule.meaning
+        );
+    }
+    text
+}
+
+#[test]
+fn the_diagnostics_reference_is_up_to_date() {
+    let mut page = "# Diagnostics\n\n\
+        <!-- generated from the lists in the code: BLESS=1 cargo nextest run --test reference -->\n\n\
+        What `rovelog check` reports. Codes and names never change. The severity, as in JSON, is one of\n\n\
+        - `data_lost`: bytes or records cannot be read. These codes start with E.\n\
+        - `left_out`: valid records are left out when reading; `rovelog recover` keeps them.\n\
+        - `repaired`: a fault that was corrected while reading.\n\
+        - `note`: unusual, but nothing is lost.\n\n\
+        ## All formats\n\n"
+        .to_owned();
+    page += &table(&[&span::STALE_TIMES]);
+    let formats: [(FormatInfo, &[&Rule]); 4] = [
+        (rovelog::ulog_format::Ulog::INFO, rovelog::ulog_format::diagnostics::ALL),
+        (rovelog::rld_format::Rld::INFO, rovelog::rld_format::diagnostics::ALL),
+        (rovelog::rosbag12::Rosbag::INFO, rovelog::rosbag12::diagnostics::ALL),
+        (rovelog::vel_format::Vel::INFO, rovelog::vel_format::diagnostics::ALL),
+    ];
+    for (format, rules) in formats {
+        let _ = write!(
+            page,
+            "\n## {}\n\nThe rules behind these: [{id}.md](../formats/{id}.md).\n\n{}",
+            format.name,
+            table(rules),
+            id = format.id
+        );
+    }
+    check("diagnostics.md", &page);
+}
