@@ -45,6 +45,7 @@ const TASKS: &[Task] = &[
     ),
     ("tidy", tidy::command, "check dependency edges, licences, file lengths, paths, words"),
     ("public", tidy::structure::command, "list what users of a crate can name: public CRATE"),
+    ("words", tidy::words::command, "count the words that tidy limits: words [WORD: list its places]"),
     (
         "oracle",
         oracle::command,

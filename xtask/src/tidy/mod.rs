@@ -4,6 +4,7 @@ mod dependencies;
 mod documents;
 mod published;
 pub(crate) mod structure;
+pub(crate) mod words;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -59,6 +60,7 @@ pub(crate) fn check() -> Result<()> {
     found.extend(local_paths(&root, &files));
     found.extend(undocumented_words(&root)?);
     found.extend(documents::check(&root, &files)?);
+    found.extend(words::check(&root, &files)?);
     found.extend(structure::check(&ours)?);
     ensure!(found.is_empty(), "not tidy:\n  {}", found.join("\n  "));
     println!("tidy: {} crates, {} with dependencies, {} files", ours.len(), all.len(), files.len());

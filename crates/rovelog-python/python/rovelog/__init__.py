@@ -1,19 +1,19 @@
-"""Sensor logs as Arrow, polars, pandas and numpy; damaged ones included, nothing lost silently.
+"""Reads sensor logs as Arrow, polars, pandas and numpy, including damaged logs.
 
     import rovelog as rl
 
-    log = rl.open("flight.ulg")                  # looks at headers only
-    print(log, log.topics, log.problems)         # what it is, what it holds, what is wrong with it
+    log = rl.open("flight.ulg")                  # reads headers only
+    print(log, log.topics, log.problems)         # summary, topics, problems
     log["vehicle_attitude"].fields               # names, types, units
-    log["vehicle_attitude"].to_polars()          # one topic as a data frame; to_pandas(), to_arrow(), numpy()
-    for m in log.messages(["battery_status"]):   # records in the order of time
+    log["vehicle_attitude"].to_polars()          # also to_pandas(), to_arrow(), numpy()
+    for m in log.messages(["battery_status"]):   # records in time order
         print(m.t_ns, m["voltage_v"])
-    rl.convert(log, "flight.mcap")               # also Parquet, Arrow, CSV, NDJSON; log.slice() makes a part of the log
-    rl.recover("damaged.ulg", "sound.ulg")       # the best sound log that a damaged one still holds
+    rl.convert(log, "flight.mcap")               # also Parquet, Arrow, CSV, NDJSON
+    rl.recover("damaged.ulg", "fixed.ulg")       # every intact record of a damaged log
 
-Times are integers: nanoseconds of the log's own clock (`t_ns`), and UTC (`time`) where the log tells how its clock
-stands to it. Damage is no error: what could not be read is in `log.problems`, with the bytes it is about. Errors are
-`RovelogError`s, which say what to do next. help(rl.Log) and help(rl.Topic) have the rest.
+Times are integers: nanoseconds on the log clock (`t_ns`), and UTC (`time`) if the log has it.
+Damage is not an error: bytes that could not be read are in `log.problems`. Errors are
+`RovelogError`s, which name the next step. See also help(rl.Log) and help(rl.Topic).
 """
 
 from rovelog._bag import Connection

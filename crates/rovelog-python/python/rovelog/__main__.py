@@ -1,4 +1,4 @@
-"""The command line: `rovelog` and `python -m rovelog` are the same program as the binary."""
+"""Command line: `rovelog` and `python -m rovelog` are the same program as the binary."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from rovelog import _core
 
 
 def main() -> int:
-    """Runs the command line with `sys.argv`; the exit code (0 done, 1 failure, 2 bad arguments, 3 data was lost)."""
-    # Python only takes note of Ctrl-C, and nobody here would look at the note.
+    """Runs the command line with `sys.argv` and returns the exit code: 0 success, 1 failure, 2
+    invalid arguments, 3 finished, but data was lost.
+    """
+    # Python only sets a flag on Ctrl-C, and no Python code runs here to check it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _core.main(["rovelog", *sys.argv[1:]])
 

@@ -1,4 +1,4 @@
-"""Logs handed on to other tools."""
+"""Conversion of logs to other formats."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ OPEN = 200
 
 
 class Loss(NamedTuple):
-    """Something that a kind of file could not carry.
+    """Data that the output cannot contain.
 
-    topic           whose it is
-    field           which; None where it is about all of the topic
+    topic           name of the topic
+    field           name of the field; None if the whole topic is affected
     why             the reason, with the number of values: `raw bytes, which CSV cannot represent`
     """
 
@@ -32,13 +32,13 @@ class Loss(NamedTuple):
 
 
 class Converted(NamedTuple):
-    """What was written.
+    """Result of `convert`.
 
     kind            `parquet`, `arrow`, `csv`, `ndjson`, `mcap` or `bag2`
-    records         rows or messages; in mcap, those of the types that viewers draw count too
-    topics          the topics whose records were written
-    files           the files, for tables in the order of the topics
-    lost            what could not be carried; empty where nothing was lost
+    records         number of rows or messages; in mcap, including the messages of Foxglove types
+    topics          topics with written records
+    files           written files; of tables in the order of the topics
+    lost            data that the output cannot contain; empty if nothing was lost
     """
 
     kind: str
@@ -74,27 +74,31 @@ def convert(
     profile: Literal["spark"] | None = None,
     blobs: bool = False,
 ) -> Converted:
-    """Writes a log as Parquet, Arrow, CSV, NDJSON or MCAP, an old ROS bag also as one of V2.0.
+    """Converts a log to Parquet, Arrow, CSV, NDJSON or MCAP, or an old ROS bag to V2.0.
 
-    `src` is a log, or what `open` takes. `kind` is one of `parquet`, `arrow`, `csv`, `ndjson`, `mcap`, `bag2` (extension
-    `.bag`); without it, the extension of `dst` says it. Tables hold one topic per file: for several, `dst` is a folder, which
-    need not exist. In mcap, positions, poses and console lines also stand as the types that viewers draw. `topics` are names,
-    without them all topics with records. `start` is inclusive, `end` is not; see `Topic.between`. `force` replaces files that
-    are there.
+    `src` is a log, or an argument of `open`. `kind` is `parquet`, `arrow`, `csv`, `ndjson`, `mcap`
+    or `bag2` (extension `.bag`); by default it follows from the extension of `dst`. Tables contain
+    one topic per file: for several topics, `dst` is a folder, which is created if it does not
+    exist. MCAP also contains positions, poses and console messages as Foxglove types. `topics` are
+    names; by default all topics with records. `start` is inclusive, `end` is exclusive; see
+    `Topic.between`. `force` replaces existing files.
 
-    Of mcap: `typed=False` leaves out the types that viewers draw, `keep_ned` keeps poses in the vehicle's axes; of VEL logs
-    `raw` writes packets, ranges and images as they lie there, `calibration` is the file of an HDL-64E and `model` the
-    Velodyne's where the packets do not tell; of RLD logs `full` writes every sample; of ROS bags `ros2` writes messages of
-    ROS 2. `modernize` (mcap, bag2) gives types that were renamed their names of today, `compression` packs the chunks of bag2.
-    Of tables: `flatten` makes columns of nested fields and arrays (parquet, arrow), `names` says how elements are called,
-    `q[0]` or `q.0`; `time_unit`, `profile` and `blobs` (fields of bytes) are for parquet; `delimiter` and `dialect` for csv:
-    `pyulog` is what ulog2csv writes, `rocketlogger` the logger's own CSV of a whole RLD log (`rocketlogger-v2` as up to
-    version 2, with dates for stamps).
+    MCAP: `typed=False` leaves out Foxglove types; `keep_ned` keeps poses in north-east-down axes.
+    VEL: `raw` writes the original packets, ranges and images; `calibration` is the calibration file
+    of an HDL-64E; `model` is the Velodyne model if the packets do not contain it. RLD: `full`
+    writes every sample. ROS bags: `ros2` writes ROS 2 messages. `modernize` (mcap, bag2) uses the
+    new names of renamed types. `compression` compresses the chunks of bag2.
 
-    What could not be carried is in `lost`, and one `DataLossWarning` says so. Files are whole or not there.
-    Raises UnsupportedError for a kind that is not known and for options that it does not have, TopicNotFound, ReadError where
-    a file cannot be written.
-    On the command line: `rovelog export FILE -o OUT`.
+    Tables: `flatten` makes columns of nested fields and arrays (parquet, arrow); `names` selects
+    element names `q[0]` or `q.0`; `time_unit`, `profile` and `blobs` (raw bytes) are for parquet;
+    `delimiter` and `dialect` for csv. The dialect `pyulog` writes like ulog2csv, `rocketlogger`
+    like the logger (always a whole RLD log; `rocketlogger-v2` like loggers up to version 2, with
+    dates as block times).
+
+    Data that the output cannot contain is in `lost`, and one `DataLossWarning` reports it. Files
+    are written completely or not at all. Raises UnsupportedError for an unknown kind and for
+    options that do not apply to it, TopicNotFound, and ReadError if a file cannot be written. On
+    the command line: `rovelog export FILE -o OUT`.
     """
     path = place(dst)
     name, table = _kind(kind, path)
@@ -137,7 +141,7 @@ def _extension(path: str) -> str:
 
 
 def _kind(kind: str | None, path: str) -> tuple[str, bool]:
-    """The name of a kind of file, and whether such a file holds one topic."""
+    """Returns the name of a kind of file, and whether such a file contains a single topic."""
     found = _core.export_kind(_extension(path) if kind is None else kind)
     if found is None:
         kinds = "parquet, arrow, csv, ndjson, mcap or bag2"
@@ -178,7 +182,7 @@ OPTIONS = {
 
 
 def _fitting(kind: str, options: ExportOptions, whole: bool) -> None:
-    """Options that would have no meaning are refused, so that nobody believes they had."""
+    """Raises if an option does not apply to the kind."""
     for name, value in options.items():
         known = OPTIONS[name]
         if known.choices is not None and value not in known.choices:
@@ -195,7 +199,7 @@ def _fitting(kind: str, options: ExportOptions, whole: bool) -> None:
 
 
 def _chosen(log: Log, topics: str | Iterable[str] | None) -> dict[str, int]:
-    """The topics to write, those with records: name -> number."""
+    """Returns the topics to write, those with records: name -> number."""
     names = [topics] if isinstance(topics, str) else log.topics if topics is None else topics
     chosen = {log.topics[name].name: log.topics[name]._index for name in names if log.topics[name].count}
     if not chosen:
@@ -246,12 +250,12 @@ def _tables(
 
 
 def _paths_in_folder(log: Log, folder: str, kind: str, names: list[str], force: bool) -> list[str]:
-    """Makes the folder for files of these names; their paths."""
+    """Creates the folder and returns the paths of its files."""
     if os.path.isfile(folder.rstrip("/" + os.sep)):
         raise RovelogError("the output is a file, not a folder", path=folder, next="name a folder; it is created if it does not exist")
     stem = "log" if log.path is None else os.path.splitext(os.path.basename(log.path))[0]
     paths = [os.path.join(folder, f"{stem}_{name.lstrip('_')}.{kind}") for name in names]
-    # Whoever has to name another folder finds this one as it was.
+    # Check all paths before the folder is created.
     for path in paths:
         demand_free(path, log._sources, force)
     try:

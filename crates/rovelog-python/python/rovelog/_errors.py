@@ -1,4 +1,4 @@
-"""The exceptions. Each says what is wrong, at which byte, and what to do next."""
+"""Exceptions. Each names the problem, the byte and the next step."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import warnings
 
 
 class RovelogError(Exception):
-    """Anything that Rovelog refuses to do.
+    """Base class of all errors.
 
-    `offset` is the byte of the file that is to blame, `format` the id of the format, `path` the file, `next` what can
-    be done; each None where there is none.
+    `offset` is the byte of the file, `format` the id of the format, `path` the file, `next` the
+    next step; each is None if unknown.
     """
 
     def __init__(
@@ -40,15 +40,17 @@ class RovelogError(Exception):
 
 
 class NotALogError(RovelogError, ValueError):
-    """The first bytes are those of no format that is built in; the message names what they look like."""
+    """The first bytes are those of no built-in format; the message names the detected file type."""
 
 
 class UnreadableError(RovelogError, ValueError):
-    """A log of a known format of which nothing can be read, for example one that ends inside its header."""
+    """A log of a known format that cannot be read at all, for example one that ends inside its
+    header.
+    """
 
 
 class CorruptError(RovelogError, ValueError):
-    """Damage, and `strict=True` asked for an exception. `lost` has the ranges of bytes that could not be read."""
+    """Damage with `strict=True`. `lost` has the byte ranges that could not be read."""
 
     def __init__(self, message: str, *, lost: list[tuple[int, int]] | None = None, **facts: object) -> None:
         super().__init__(message, **facts)  # type: ignore[arg-type]
@@ -56,11 +58,11 @@ class CorruptError(RovelogError, ValueError):
 
 
 class UnsupportedError(RovelogError, NotImplementedError):
-    """The log is sound but needs what is not built in, or its format has no such thing."""
+    """The log needs a feature that is not built in, or its format does not support the operation."""
 
 
 class NoUtcError(RovelogError, ValueError):
-    """Nothing in the log tells how its clock stands to UTC."""
+    """The log has no UTC."""
 
 
 class _Missing(RovelogError, KeyError):
@@ -70,15 +72,17 @@ class _Missing(RovelogError, KeyError):
 
 
 class NameNotFound(_Missing):
-    """The log has no parameter, information or channel of that name. `suggestions` has the names that look most like it."""
+    """The log has no parameter, info message or channel with that name. `suggestions` has the most
+    similar names.
+    """
 
 
 class TopicNotFound(_Missing):
-    """The log has no such topic. `suggestions` has the names that look most like it."""
+    """The log has no such topic. `suggestions` has the most similar names."""
 
 
 class FieldNotFound(_Missing):
-    """The topic has no such field. `suggestions` has the names that look most like it."""
+    """The topic has no such field. `suggestions` has the most similar names."""
 
 
 class ReadError(RovelogError, OSError):
@@ -90,15 +94,17 @@ class ReadError(RovelogError, OSError):
 
 
 class MissingFileError(ReadError, FileNotFoundError):
-    """There is no such file."""
+    """The file does not exist."""
 
 
 class DataLossWarning(UserWarning):
-    """Data are missing: bytes that could not be read (`log.problems`), or what a kind of file could not carry (`Converted.lost`)."""
+    """Data is missing: bytes that could not be read (`log.problems`), or data that an output cannot
+    contain (`Converted.lost`).
+    """
 
 
 def warn(text: str) -> None:
-    """Warns of lost data at the line of the user's that led here."""
+    """Warns of lost data, at the line of the caller."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "rovelog":
         level, frame = level + 1, frame.f_back

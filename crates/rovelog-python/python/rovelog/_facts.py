@@ -1,4 +1,4 @@
-"""Small immutable records: what a log says about itself, and what was made of it."""
+"""Immutable records with the metadata of logs and the results of operations."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 
 class Outside(NamedTuple):
-    """Records of a topic whose times lie far outside of those of all others.
+    """Records of a topic with times far outside the time range of all others.
 
-    topic           the topic's name
-    records         how many there are
-    first_ns        the first of their times, ns of the log's clock
-    last_ns         the last of them
-    distance_ns     ns from the data to the nearest of them; negative before the data
-    offset          the first byte of one of them
+    topic           name of the topic
+    records         number of records
+    first_ns        first time, ns on the log clock
+    last_ns         last time, ns on the log clock
+    distance_ns     ns from the data to the nearest record; negative before the data
+    offset          offset of the first byte of one of them
     """
 
     topic: str
@@ -25,31 +25,31 @@ class Outside(NamedTuple):
 
 
 class Info(NamedTuple):
-    """The summary of a log. Times are integers, nanoseconds of the log's own clock.
+    """Summary of a log. Times are integers, nanoseconds on the log clock.
 
     format          id of the format: `ulog`
-    format_name     its name: `ULog`
-    version         its version
-    dialect         what wrote the log, where that is evident: `px4`
+    format_name     name of the format: `ULog`
+    version         version of the format
+    dialect         writer of the log, if known: `px4`
     size            bytes of the file
     state           `complete`, `truncated` or `damaged`
-    clock           what times count from: `unix`, `boot` or `log_start`
-    start_ns        the beginning, ns of the log's clock
-    end_ns          the end, ns of the log's clock
-    utc_offset_ns   Unix time minus log time, ns; None where nothing in the log tells
-    utc_rule        how that was found: `gps`
-    utc_evidence    what it rests on, in words
-    records         records on all topics
-    problems        how many things were noticed in the bytes
+    clock           `unix`, `boot` or `log_start`
+    start_ns        start, ns on the log clock
+    end_ns          end, ns on the log clock
+    utc_offset_ns   Unix time minus log time, ns; None without UTC
+    utc_rule        rule that determined it: `gps`
+    utc_evidence    evidence for it, as text
+    records         number of records on all topics
+    problems        number of diagnostics
     lost_bytes      bytes that could not be read
-    lost            their ranges: (first byte, byte behind the last)
-    missing_records   records that the log counts and that are not in the file
+    lost            their ranges: (first byte, byte after the last)
+    missing_records   records counted by the log that are missing from the file
     left_out_records  valid records that reading leaves out and `rovelog.recover` keeps
-    loss            what is lost, missing or left out, in words; None if nothing is
-    details         what only this format has: key -> (line for people, value)
-    data_start_ns   where the data starts, without the records in `outside`
-    data_end_ns     the time of the last record of the data, without those in `outside`
-    outside         records whose times lie far outside of those of all others, by topic
+    loss            what is lost, missing or left out, as text; None if nothing is
+    details         format-specific details: key -> (text, value)
+    data_start_ns   start of the data, without the records in `outside`
+    data_end_ns     end of the data, without the records in `outside`
+    outside         records with times far outside of all others, by topic
     """
 
     format: str
@@ -78,12 +78,12 @@ class Info(NamedTuple):
 
     @property
     def duration_ns(self) -> int | None:
-        """From start to end, ns."""
+        """Duration from start to end, ns."""
         return None if self.start_ns is None or self.end_ns is None else self.end_ns - self.start_ns
 
     @property
     def data_duration_ns(self) -> int | None:
-        """From the start to the end of the data, ns."""
+        """Duration of the data, ns."""
         start, end = self.data_start_ns, self.data_end_ns
         return None if start is None or end is None else end - start
 
@@ -91,11 +91,11 @@ class Info(NamedTuple):
 class Field(NamedTuple):
     """A field of a topic.
 
-    name            its name
-    type            its type, in Arrow's words: `float32[4]`, `uint64`, `text`
-    source_type     its type as the log spells it: `float[4]`
-    unit            its unit, where the format gives one
-    fields          the fields inside, where it has some
+    name            name
+    type            type in Arrow terms: `float32[4]`, `uint64`, `text`
+    source_type     type as written in the log: `float[4]`
+    unit            unit, if the format has one
+    fields          nested fields, if any
     """
 
     name: str
@@ -106,15 +106,15 @@ class Field(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Something that was noticed in the bytes of a log.
+    """A diagnostic of a log.
 
-    code            stable, for machines: `E-ULOG-002`
-    name            stable, for people: `cut`
+    code            stable code: `E-ULOG-002`
+    name            stable name: `cut`
     severity        `note`, `repaired`, `left_out` or `data_lost`
-    start           first byte it is about
-    end             the byte behind the last
-    message         the particulars
-    meaning         what this kind of problem means
+    start           first byte
+    end             byte after the last
+    message         details of this occurrence
+    meaning         meaning of this kind of problem
     """
 
     code: str
@@ -129,18 +129,18 @@ class Problem(NamedTuple):
     def fix(self) -> str:
         """What can be done about it."""
         if self.severity in ("left_out", "data_lost"):
-            return "rovelog.recover(log, out) writes a sound log of all that is left"
+            return "rovelog.recover(log, out) writes every intact record to a new log"
         return "nothing: no data is missing"
 
 
 class Text(NamedTuple):
-    """A line of the log's console.
+    """A console message.
 
-    t_ns            when, ns of the log's clock
+    t_ns            time, ns on the log clock
     level           0 emergency to 7 debug, as in syslog
     level_name      `warning`
-    source          who printed it
-    text            the line
+    source          its sender
+    text            its text
     offset          its first byte in the file
     """
 
@@ -153,16 +153,16 @@ class Text(NamedTuple):
 
 
 class Recovered(NamedTuple):
-    """What became of the bytes of a damaged log; kept, lost and stale bytes together are its length.
+    """Result of a recovery; kept, lost and stale bytes add up to the size of the damaged log.
 
-    records         records of the recovered log
-    kept_bytes      bytes that it has of the damaged one
-    lost_bytes      bytes that no reader can use
-    lost            their ranges: (first byte, byte behind the last)
-    missing_records records that the log counts and that are not in it
-    stale_bytes     sound bytes left out because they are of another time
+    records         number of records of the recovered log
+    kept_bytes      bytes that were copied
+    lost_bytes      bytes that could not be read
+    lost            their ranges: (first byte, byte after the last)
+    missing_records records counted by the log that are missing from it
+    stale_bytes     valid bytes left out because they are of another time
     stale_records   records in them
-    unchanged       whether the log was sound, so that the recovered one is a copy
+    unchanged       whether the log was undamaged, so that the new one is a copy
     """
 
     records: int
@@ -176,12 +176,12 @@ class Recovered(NamedTuple):
 
 
 class Sliced(NamedTuple):
-    """What the part of a log holds.
+    """Result of a slice.
 
-    records         its records
-    others          what else has a time: texts, dropouts, changes of parameters
-    topics          how many topics it has
-    bytes           its length
+    records         number of records
+    others          number of console messages, dropouts and parameter changes
+    topics          number of topics
+    bytes           size in bytes
     """
 
     records: int

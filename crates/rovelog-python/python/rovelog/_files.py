@@ -40,7 +40,7 @@ def _demand_no_input(path: str, sources: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def partials(paths: list[str], sources: Iterable[str], force: bool) -> Iterator[list[str]]:
-    """Names beside those of files to be written; the files get their own names only when all of them are whole.
+    """Returns partial files next to the outputs; they are renamed when all of them are complete.
 
     Each is locked while it is written. One that is not locked was left by a program that was killed, and is replaced.
     """

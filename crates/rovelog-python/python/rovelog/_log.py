@@ -31,17 +31,21 @@ def open(
     types: str | os.PathLike[str] | None = None,
     max_unpacked: int | None = None,
 ) -> Log:
-    """Opens a log. Its headers are walked over once; nothing is decoded until it is asked for.
+    """Opens a log. Its headers are scanned once; nothing is decoded until it is needed.
 
-    `f` is a path (`~/x` too), the bytes of a log, a binary file object, or an http(s) address. `topics` restricts the log
-    to a topic, or to some of them. `format` is an id (`ulog`) and leaves the first bytes unasked. Damage is no error: it is in `log.problems`, and a
-    `DataLossWarning` says so once; with `strict=True` it is a `CorruptError`. `types` is a file that declares message types of
-    your own, of which VEL logs carry only ids; other formats have no use for it. `max_unpacked` is the most bytes that a
-    compressed bag may unpack to, 1 GiB unless it is given.
+    `f` is a path (`~/x` too), the bytes of a log, a binary file object, or an http(s) URL. `topics`
+    restricts the log to one topic or several. `format` is a format id (`ulog`) and skips detection
+    by the first bytes. `types` is a file with declarations of custom message types for VEL logs,
+    which contain only their ids. `max_unpacked` limits the size of a decompressed bag in bytes; the
+    default is 1 GiB.
 
-    Raises MissingFileError, ReadError, NotALogError (the message names what it looks like), UnreadableError, TopicNotFound.
-    Where another program shortens the file later, whatever reads from the log raises ReadError.
-    On the command line: `rovelog info FILE`, with `--types` and `--max-unpacked`.
+    Damage is not an error: it is in `log.problems`, and one `DataLossWarning` reports it. With
+    `strict=True` it is a `CorruptError`.
+
+    Raises MissingFileError, ReadError, NotALogError (which names the detected file type),
+    UnreadableError or TopicNotFound. If another program shortens the file later, reading from the
+    log raises ReadError. On the command line: `rovelog info FILE`, with `--types` and
+    `--max-unpacked`.
     """
     log = Log(_source.reader(f, format, types, max_unpacked), topics)
     log._types = [] if types is None else [os.fspath(types)]
@@ -59,22 +63,23 @@ def open(
 
 
 def warn_of_loss(log: Log) -> None:
-    """Warns where data of a log is lost, missing or left out."""
+    """Warns if data of a log is lost, missing or left out."""
     if log.info.loss is not None:
         warn(f"{log.info.loss}: {log.name} (see log.problems)")
 
 
 def opened(f: Source | Log) -> contextlib.AbstractContextManager[Log]:
-    """A log to be closed again, where it is not one that somebody else has opened."""
+    """Returns a log as a context manager that closes it, unless the caller opened it."""
     return contextlib.nullcontext(f) if isinstance(f, Log) else open(f)
 
 
 class Log:
-    """An open log: topics by name, records in the order of time, and what the log says about itself.
+    """An open log: topics by name, records in time order, and the metadata of the log.
 
-    `log["vehicle_attitude"]` is a topic, `log["vehicle_attitude", 1]` its second instance; `log.topics` has all of them,
-    `log.messages()` their records. `log.ulog`, `log.rld`, `log.vel` and `log.bag` have what only one format has. A log may be
-    read by many threads at once; `with` or `close` lets go of the file.
+    `log["vehicle_attitude"]` is a topic, `log["vehicle_attitude", 1]` its second instance;
+    `log.topics` has all topics, `log.messages()` their records. `log.ulog`, `log.rld`, `log.vel`
+    and `log.bag` have the format-specific data. Several threads may read a log at once. `with` or
+    `close` releases the file.
     """
 
     def __init__(self, reader: _core.Reader, topics: str | Iterable[str] | None = None) -> None:
@@ -96,77 +101,82 @@ class Log:
 
     @property
     def path(self) -> str | None:
-        """The file, where the log came from one."""
+        """Path of the file; None for a log in memory."""
         return self._reader.path
 
     @property
     def _sources(self) -> list[str]:
-        """The files that the log is read from, which no output may replace."""
+        """Input files of the log, which no output may replace."""
         return [*self._reader.files, *self._types]
 
     @property
     def name(self) -> str:
-        """The file's name, for people."""
+        """Name of the file, for messages."""
         path = self._reader.path
         return "a log in memory" if path is None else os.path.basename(path)
 
     @property
     def info(self) -> Info:
-        """The summary. On the command line: `rovelog info FILE`."""
+        """Summary. On the command line: `rovelog info FILE`."""
         return self._info
 
     @property
     def format(self) -> str:
-        """The id of the format: `ulog`."""
+        """Id of the format: `ulog`."""
         return self._info.format
 
     @property
     def state(self) -> str:
-        """`complete`, `truncated` (the recording breaks off) or `damaged` (something inside could not be read)."""
+        """`complete`, `truncated` (the end is missing) or `damaged` (some bytes could not be read)."""
         return self._info.state
 
     @property
     def records(self) -> int:
-        """Records on all topics, or on those that the log is restricted to; `info.records` is of the whole file."""
+        """Number of records on all selected topics; `info.records` counts the whole file."""
         return self._info.records if self._wanted is None else sum(topic.count for topic in self.topics.values())
 
     @property
     def start_ns(self) -> int | None:
-        """The beginning, integer ns of the log's clock."""
+        """Start, integer ns on the log clock."""
         return self._info.start_ns
 
     @property
     def end_ns(self) -> int | None:
-        """The end, integer ns of the log's clock."""
+        """End, integer ns on the log clock."""
         return self._info.end_ns
 
     @property
     def start(self) -> dt.datetime | None:
-        """The beginning in UTC, floored to microseconds; None where nothing in the log tells its UTC."""
+        """Start in UTC, floored to microseconds; None if the log has no UTC."""
         return self.utc(self._info.start_ns)
 
     @property
     def end(self) -> dt.datetime | None:
-        """The end in UTC, floored to microseconds; None where nothing in the log tells its UTC."""
+        """End in UTC, floored to microseconds; None if the log has no UTC."""
         return self.utc(self._info.end_ns)
 
     @property
     def duration(self) -> dt.timedelta | None:
-        """How long the data lasts, without records whose times lie far outside of it (`info.outside`).
+        """Duration of the data, without records far outside of its time range (`info.outside`).
 
-        Floored to microseconds; `info.data_duration_ns` is exact, `info.duration_ns` is with all records.
+        Floored to microseconds; `info.data_duration_ns` is exact, `info.duration_ns` includes all
+        records.
         """
         nanos = self._info.data_duration_ns
         return None if nanos is None else dt.timedelta(microseconds=nanos // 1000)
 
     def utc(self, t_ns: int | None) -> dt.datetime | None:
-        """A time of the log's clock in UTC, floored to microseconds; None where the log does not tell."""
+        """Converts a time on the log clock to UTC, floored to microseconds; None if the log has no
+        UTC.
+        """
         offset = self._info.utc_offset_ns
         return None if t_ns is None or offset is None else _times.to_datetime(t_ns + offset)
 
     @cached_property
     def topics(self) -> Topics:
-        """Name -> topic, in the order in which the log declares them. On the command line: `rovelog topics FILE`."""
+        """Topics by name, in the order of their declaration. On the command line: `rovelog topics
+        FILE`.
+        """
         reader = self._reader
         listed = [Topic(reader, self._info, index, facts) for index, facts in enumerate(reader.topics())]
         if self._wanted is not None:
@@ -176,7 +186,9 @@ class Log:
         return Topics(listed, reader.path)
 
     def __getitem__(self, name: str | tuple[str, int]) -> Topic:
-        """The topic of that name, or of that name and instance. Raises TopicNotFound, with `suggestions`."""
+        """Returns the topic with this name, or name and instance. Raises TopicNotFound, with
+        `suggestions`.
+        """
         return self.topics[name]
 
     def __contains__(self, name: object) -> bool:
@@ -186,7 +198,7 @@ class Log:
         return iter(self.topics)
 
     def _names(self, topics: str | Iterable[str] | None) -> list[str] | None:
-        """Names as the log has them; None for all that is in the file."""
+        """Returns full topic names; None for all topics of the file."""
         if topics is None and self._wanted is None:
             return None
         if isinstance(topics, str):
@@ -201,29 +213,35 @@ class Log:
         end: Moment | None = None,
         latched: bool = False,
     ) -> _core.Messages:
-        """Records in the order of (time, place in the file), in memory that does not grow with the log.
+        """Returns the records in the order of (time, position in the file), in memory that does not
+        grow with the log.
 
-        Each has `topic`, `t_ns` (int ns of the log's clock; None where it carries no time), `seq`, `offset` (its first byte
-        in the file), its fields by `m["q"]`, `m["q[0]"]`, `m["pos.x"]`, and `fields()` as a dict. `start` is inclusive, `end`
-        is not; see `Topic.between`. `latched` also gives each topic's last record before `start`.
+        Each record has `topic`, `t_ns` (int ns on the log clock; None without a time), `seq`,
+        `offset` (its first byte in the file), its fields by `m["q"]`, `m["q[0]"]`, `m["pos.x"]`,
+        and `fields()` as a dict. `start` is inclusive, `end` is exclusive; see `Topic.between`.
+        `latched` also returns the last record of each topic before `start`.
 
-        Raises TopicNotFound, and what `Topic.between` raises. On the command line: `rovelog cat FILE`.
+        Raises TopicNotFound, and the errors of `Topic.between`. On the command line: `rovelog cat
+        FILE`.
         """
         return self._reader.messages(self._names(topics), _times.window(start, end, self._info), latched=latched)
 
     @cached_property
     def problems(self) -> list[Problem]:
-        """What was noticed in the bytes, in file order. On the command line: `rovelog check FILE`."""
+        """Diagnostics, in file order. On the command line: `rovelog check FILE`."""
         return [Problem(*row) for row in self._reader.problems()]
 
     @cached_property
     def text(self) -> list[Text]:
-        """The console, in file order; empty where the format has none. On the command line: `rovelog messages FILE`."""
+        """Console messages, in file order; empty if the format has none. On the command line:
+        `rovelog messages FILE`.
+        """
         return [Text(*row) for row in self._reader.texts() or []]
 
     @property
     def params(self) -> dict[str, int | float]:
-        """Parameters in force when the data began; see `ulog.parameters`. UnsupportedError for other formats than ULog.
+        """Parameters at the start of the data; see `ulog.parameters`. Raises UnsupportedError for
+        other formats than ULog.
 
         On the command line: `rovelog params FILE`.
         """
@@ -231,22 +249,24 @@ class Log:
 
     @cached_property
     def ulog(self) -> UlogExtras:
-        """What only a ULog has: parameters, information, dropouts, events, modes. UnsupportedError for other formats."""
+        """ULog only: parameters, info messages, dropouts, events, modes. Raises UnsupportedError
+        for other formats.
+        """
         return UlogExtras(self._of("ulog", "ULog"))
 
     @cached_property
     def rld(self) -> RldExtras:
-        """What only a power log has: currents, charge and energy. UnsupportedError for other formats."""
+        """RLD only: currents, charge and energy. Raises UnsupportedError for other formats."""
         return RldExtras(self._of("rld", "RLD log"), self._info)
 
     @cached_property
     def vel(self) -> VelExtras:
-        """What only a VEL log has: images, revolutions of its Velodyne. UnsupportedError for other formats."""
+        """VEL only: images, Velodyne revolutions. Raises UnsupportedError for other formats."""
         return VelExtras(self._of("vel", "VEL log"), self._info)
 
     @cached_property
     def bag(self) -> BagExtras:
-        """What only a ROS bag has: its connections. UnsupportedError for other formats."""
+        """ROS bags only: connections. Raises UnsupportedError for other formats."""
         return BagExtras(self._of("rosbag", "ROS bag"))
 
     def _of(self, format: str, name: str) -> _core.Reader:
@@ -255,10 +275,11 @@ class Log:
         return self._reader
 
     def recover(self, out: str | os.PathLike[str], *, drop_stale: bool = False, force: bool = False) -> Recovered:
-        """Writes the best sound log that this one still holds; what became of each byte.
+        """Writes every intact record to the new log `out` and returns what was kept and lost.
 
-        `drop_stale` leaves out stretches of another time. `force` replaces a file that is there.
-        Raises ReadError where the file cannot be written. On the command line: `rovelog recover FILE -o OUT`.
+        `drop_stale` leaves out stale rows of another time. `force` replaces an existing file.
+        Raises ReadError if the file cannot be written. On the command line: `rovelog recover FILE
+        -o OUT`.
         """
         return Recovered(**whole(out, self._sources, force, lambda path: self._reader.recover(path, drop_stale)))
 
@@ -271,17 +292,17 @@ class Log:
         end: Moment | None = None,
         force: bool = False,
     ) -> Sliced:
-        """Writes a part of the log as a log of its own, its bytes as they are.
+        """Writes a part of the log to the new log `out`, byte for byte.
 
-        `topics` are names, without them all topics. `start` is inclusive, `end` is not; see `Topic.between`. `force` replaces
-        a file that is there. Raises TopicNotFound, and ReadError where the file cannot be written.
-        On the command line: `rovelog slice FILE -o OUT`.
+        `topics` are names; by default all topics. `start` is inclusive, `end` is exclusive; see
+        `Topic.between`. `force` replaces an existing file. Raises TopicNotFound, and ReadError if
+        the file cannot be written. On the command line: `rovelog slice FILE -o OUT`.
         """
         names, window = self._names(topics), _times.window(start, end, self._info)
         return Sliced(**whole(out, self._sources, force, lambda path: self._reader.slice(path, names, window)))
 
     def close(self) -> None:
-        """Lets go of the file; topics taken before keep it."""
+        """Releases the file; topics that were taken before keep it open."""
         self._open_reader = None
         for made in ("topics", "ulog", "rld", "vel", "bag"):
             self.__dict__.pop(made, None)

@@ -1,4 +1,4 @@
-"""What only a power log of the RocketLogger has."""
+"""Data of RocketLogger logs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ CHANNEL = re.compile(r"[^\s()*+-]+")
 class Current(NamedTuple):
     """A current that was measured in up to two ranges.
 
-    name            its name without the range: `I1`
-    low             the channel of the low range: `I1L`
-    high            the channel of the high range: `I1H`
-    voltage         the voltage of the same number: `V1`
+    name            name without the range: `I1`
+    low             channel of the low range: `I1L`
+    high            channel of the high range: `I1H`
+    voltage         voltage with the same number: `V1`
     """
 
     name: str
@@ -36,16 +36,16 @@ class Current(NamedTuple):
 
 
 class Energy(NamedTuple):
-    """Charge and energy of some rows of a log. All sums are exact before they are rounded once.
+    """Charge and energy of rows of a log. Sums are exact and rounded once.
 
-    window          the number of the window, from 0; None without windows
-    state           the binary channels and their values, 0 or 1; None without `by`
-    start_ns        the first row, or that of its window, ns of the log's clock; None where rows of a state are in many places
-    rows            how many rows
-    duration_ns     how long the rows last, ns
-    charge          current -> coulombs; None where no row counts
-    energy          power -> joules; None where no row counts
-    missing         current or power -> rows that do not count, because neither range holds
+    window          number of the window, from 0; None without windows
+    state           binary channels and their values, 0 or 1; None without `by`
+    start_ns        time of the first row, or of its window, ns on the log clock; None for rows of a state at many places
+    rows            number of rows
+    duration_ns     duration of the rows, ns
+    charge          current -> coulombs; None without valid rows
+    energy          power -> joules; None without valid rows
+    missing         current or power -> rows that are not counted, because neither range is valid
     """
 
     window: int | None
@@ -59,7 +59,7 @@ class Energy(NamedTuple):
 
 
 class RldExtras:
-    """What only a power log has; `log.rld`."""
+    """Data of RocketLogger logs; `log.rld`."""
 
     def __init__(self, reader: _core.Reader, info: Info) -> None:
         self._reader = reader
@@ -67,7 +67,7 @@ class RldExtras:
 
     @cached_property
     def currents(self) -> list[Current]:
-        """The currents, two ranges as one, in the order of their channels."""
+        """Currents with both ranges merged, in the order of their channels."""
         return [Current(*row) for row in _core.rld_currents(self._reader)]
 
     def energy(
@@ -80,18 +80,20 @@ class RldExtras:
         settle: int = 5,
         ranges: str = "bits",
     ) -> list[Energy]:
-        """Charge (coulombs) and energy (joules): one entry for the whole log; one for each window of this length (`"1s"`, ns,
-        a timedelta); one for each state of the binary channels `by` (`"DI1"`, `["DI1", "DI2"]`); with both, one for each state
-        in each window.
+        """Computes charge (coulombs) and energy (joules): one entry for the whole log; or one per
+        time window of this length (`"1s"`, ns, a timedelta); or one per state of the binary
+        channels `by` (`"DI1"`, `["DI1", "DI2"]`); with both, one per state in each window.
 
-        `power` says what energy is: a voltage, or the difference of two, times a current: `"V1*I1"`, `"(V1-V2)*I1"`; without
-        it, it must go without saying: one voltage, one current. Windows begin with the first row, with `clock` at whole spans
-        of the Unix clock. `settle` is the number of rows beside a switch of ranges whose low samples do not count. `ranges`
-        is what decides whether a low value counts: `"bits"` of the row, or `"values"` where `log.problems` says that bits are
-        not to be trusted.
+        `power` defines the power: a voltage, or the difference of two, times a current: `"V1*I1"`,
+        `"(V1-V2)*I1"`. It may be omitted for a log with one voltage and one current. Windows start
+        at the first row, or with `clock` at multiples of their length on the Unix clock. `settle`
+        is the number of rows next to a range switch whose low samples are ignored. `ranges` selects
+        how the valid range is detected: `"bits"` of the row, or `"values"` if `log.problems`
+        reports unreliable bits.
 
-        Raises RovelogError where it has to be said which voltage belongs to which current, and for channels that are not
-        binary; NameNotFound for those that are not there; ValueError for windows without length. On the command line: `rovelog stats FILE --energy`.
+        Raises RovelogError if the voltage of a current is unknown and for channels that are not
+        binary; NameNotFound for unknown channels; ValueError for windows of zero length. On the
+        command line: `rovelog stats FILE --energy`.
         """
         if isinstance(window, str):
             window = _times.duration_ns(window)
@@ -120,9 +122,10 @@ class RldExtras:
     def merged(
         self, start: Moment | None = None, end: Moment | None = None, *, settle: int = 5, ranges: str = "bits"
     ) -> Table:
-        """The currents, two ranges as one, row by row: `t_ns`, and for each current its amperes (`I1`, float64, null where
-        neither range holds) and where the value comes from (`I1_source`: `low`, `high`, or `transition` for a high value
-        because the low one has not settled). `settle` and `ranges` as for `energy`; `start` and `end` as `Topic.between`.
+        """Returns the merged currents row by row: `t_ns`, and for each current its amperes (`I1`,
+        float64, null if neither range is valid) and its source (`I1_source`: `low`, `high`, or
+        `transition` for a high value while the low one has not settled). `settle` and `ranges`
+        as for `energy`; `start` and `end` as for `Topic.between`.
         """
         window = _times.window(start, end, self._info)
         return Table(_core.rld_merged(self._reader, _settle(settle), _derives(ranges), window))

@@ -22,16 +22,19 @@ if TYPE_CHECKING:
 def scan(
     logs: Source | Iterable[Source], topic: str | tuple[str, int], *, path_column: str | None = None
 ) -> polars.LazyFrame:
-    """A topic of one or many logs as a `polars.LazyFrame`: only the columns and the time that a query needs are decoded.
+    """Returns a topic of one or many logs as a `polars.LazyFrame`: only the columns and times that
+    a query needs are decoded.
 
-    `logs` is what `open` takes, or several of them; `topic` a name, or a name and an instance. All logs are opened once here
-    for their columns, and again by each query. The columns are those of `to_polars`: all that any of the logs has, null where
-    a log does not have one, in types that hold the values of all logs; arrays of different lengths become lists. `path_column`
-    names a column to add with the path of the log. Logs without the topic give no rows.
+    `logs` is an argument of `open`, or several of them; `topic` a name, or a name and an instance.
+    All logs are opened once for their columns, and again by each query. The columns are those of
+    `to_polars` of all logs, null for logs without the column, in types that contain the values of
+    all logs; arrays of different lengths become lists. `path_column` adds a column with the path of
+    the log. Logs without the topic give no rows.
 
-    Raises TopicNotFound where no log has such a topic; UnsupportedError, which names log, topic and column, where no type
-    holds the values of all logs; ValueError where there is no log, or the topic has a column `path_column` itself; and what
-    `open` raises. A query raises RovelogError where a log has changed since.
+    Raises TopicNotFound if no log has the topic; UnsupportedError, which names log, topic and
+    column, if no type contains the values of all logs; ValueError without logs, or if the topic has
+    a column `path_column`; and the errors of `open`. A query raises RovelogError if a log has
+    changed since.
     """
     import polars as pl
     from polars.io.plugins import register_io_source
@@ -126,7 +129,7 @@ class _Scanned(NamedTuple):
             if _schema(topic) != self.schema:
                 changed = f"the columns of topic {topic.name} have changed since the log was scanned"
                 raise RovelogError(changed, path=self.path, next="scan it again")
-            # A column that every log has keeps the number of rows, whatever is wanted beside it.
+            # A column that every log has keeps the number of rows.
             columns: Schema = {"t_ns": pl.Int64(), **wanted}
             columns.pop(path_column, None)  # type: ignore[arg-type]
             own = {field.name for field in topic.fields}

@@ -16,41 +16,45 @@ if TYPE_CHECKING:
 
 
 class Columns:
-    """What a topic and a table share: every library that takes Arrow data takes these objects.
+    """Common functions of topics and tables. Every library that reads Arrow data accepts these
+    objects.
 
-    The objects speak Arrow's PyCapsule protocol, so `polars.DataFrame(x)`, `pyarrow.table(x)` and a DuckDB query
-    over a variable work without a method of ours.
+    They implement the Arrow PyCapsule protocol, so `polars.DataFrame(x)`, `pyarrow.table(x)` and a
+    DuckDB query over a variable work.
     """
 
     def _table(self) -> _core.Table:
         raise NotImplementedError
 
     def _path(self) -> str | None:
-        """The file that the columns are of, where that is known."""
+        """Path of the file of the columns, if known."""
         return None
 
     def to_polars(self) -> polars.DataFrame:
-        """A `polars.DataFrame`: one row per record; shares memory with the decoded columns.
+        """Returns a `polars.DataFrame` with one row per record, which shares memory with the
+        decoded columns.
 
-        Columns `t_ns` (int64, ns of the log's clock) and, where the log tells its UTC, `time` (datetime[ns, UTC]), then
-        the fields: arrays as Array, nested types as Struct.
+        The columns are `t_ns` (int64, ns on the log clock) and, if the log has UTC, `time`
+        (datetime[ns, UTC]), then the fields: arrays as Array, nested types as Struct.
         """
         import polars
 
         return polars.DataFrame(self._table())
 
     def to_arrow(self) -> pyarrow.Table:
-        """A `pyarrow.Table` of one chunk that shares memory with the decoded columns; columns as `to_polars`."""
+        """Returns a `pyarrow.Table` of one chunk, which shares memory with the decoded columns;
+        columns as in `to_polars`.
+        """
         import pyarrow
 
         return pyarrow.table(self._table())
 
     def to_pandas(self, index: str | None = None, *, copy: bool = True) -> pandas.DataFrame:
-        """A `pandas.DataFrame` with flat columns: `q[0]` to `q[3]`, `pos.x`.
+        """Returns a `pandas.DataFrame` with flat columns: `q[0]` to `q[3]`, `pos.x`.
 
-        `index` names the column to index by: "time" (UTC), "t_ns" (ns of the log's clock) or any other. The frame is a copy
-        that may be written to; with `copy=False` it shares the decoded memory and is read-only. Raises FieldNotFound where
-        there is no column to index by.
+        `index` names the index column: "time" (UTC), "t_ns" (ns on the log clock) or any other. The
+        frame is a writable copy; with `copy=False` it shares the decoded memory and is read-only.
+        Raises FieldNotFound for an unknown index column.
         """
         import pandas
 
@@ -65,13 +69,14 @@ class Columns:
         return frame if index is None else frame.set_index(index)
 
     def numpy(self, fields: str | Iterable[str] | None = None) -> dict[str, Any]:
-        """Name -> array; one entry per record along the first axis.
+        """Returns name -> array, with one entry per record along the first axis.
 
-        `t_ns` is int64, ns of the log's clock; `time`, where the log tells its UTC, datetime64[ns]. Fields keep their type
-        and unit. A field of 4 elements has shape (n, 4), fields of nested types have flat names (`pos.x`), texts are
-        arrays of str. Arrays share the decoded memory and are read-only; only truth values, texts and columns with gaps
-        are copied. A gap is NaN in floats and masked in all others. With `fields`, only these columns and the times;
-        FieldNotFound where there is no such column.
+        `t_ns` is int64, ns on the log clock; `time`, if the log has UTC, datetime64[ns]. Fields
+        keep their type and unit. A field with 4 elements has shape (n, 4), fields of nested types
+        have flat names (`pos.x`), text is an array of str. Arrays share the decoded memory and are
+        read-only; only booleans, text and columns with nulls are copied. A null is NaN in floats
+        and masked in all other types. With `fields`, only these columns and the times are returned.
+        Raises FieldNotFound for an unknown column.
         """
         table = self._table()
         if fields is None:
@@ -86,7 +91,7 @@ class Columns:
 
 
 class Table(Columns):
-    """Columns of one topic in memory, as `Topic.table` and `Topic.batches` give them."""
+    """Columns of one topic in memory, returned by `Topic.table` and `Topic.batches`."""
 
     def __init__(self, core: _core.Table) -> None:
         self._core = core
@@ -104,15 +109,15 @@ class Table(Columns):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the columns take."""
+        """Memory of the columns in bytes."""
         return self._core.nbytes
 
     def __arrow_c_schema__(self) -> object:
-        """The schema as a capsule, for libraries that take Arrow data."""
+        """Returns the schema as a capsule."""
         return self._core.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The columns as a stream; a fresh one per call."""
+        """Returns the columns as a new stream."""
         return self._core.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:

@@ -1,4 +1,6 @@
-"""Times as people name them, to nanoseconds of a log's clock. The forms are those of the command line's -S and -E."""
+"""Conversion of times to nanoseconds on the log clock. The forms are those of -S and -E on the
+command line.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What works on files rather than on an open log."""
+"""Functions on files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class FormatFacts(NamedTuple):
 
     id              `ulog`
     name            `ULog`
-    about           what it is, in a few words
+    about           short description
     """
 
     id: str
@@ -26,22 +26,23 @@ class FormatFacts(NamedTuple):
 
 
 def formats() -> list[FormatFacts]:
-    """The formats that are built in. On the command line: `rovelog --version`."""
+    """Returns the formats that are built in. On the command line: `rovelog --version`."""
     return [FormatFacts(*row) for row in _core.formats()]
 
 
 def recover(
     f: Source | Log, out: str | os.PathLike[str], *, drop_stale: bool = False, force: bool = False
 ) -> Recovered:
-    """Writes the best sound log that a damaged one still holds to the file `out`; what became of each byte.
+    """Writes every intact record of a damaged log to the new log `out` and returns what was kept
+    and lost.
 
-    `f` is a log, or what `open` takes; `drop_stale` leaves out stretches of another time, `force` replaces a file that is
-    there. Raises ReadError where the file cannot be written, and what `open` raises.
-    On the command line: `rovelog recover FILE -o OUT`.
+    `f` is a log, or an argument of `open`; `drop_stale` leaves out stale rows of another time,
+    `force` replaces an existing file. Raises ReadError if the file cannot be written, and the
+    errors of `open`. On the command line: `rovelog recover FILE -o OUT`.
     """
     if isinstance(f, Log):
         return f.recover(out, drop_stale=drop_stale, force=force)
-    # Without a warning: whoever recovers knows of the damage, and gets the account of it.
+    # No warning: the caller knows of the damage, and the result reports it.
     with Log(_source.reader(f)) as log:
         return log.recover(out, drop_stale=drop_stale, force=force)
 
@@ -49,14 +50,15 @@ def recover(
 def diff(
     a: Source | Log, b: Source | Log, *, ignore_counts: bool = False, ignore_calibration: bool = False
 ) -> dict[str, Any]:
-    """How two logs differ: the document of `rovelog diff A B -f json`, of the keys `different` (bool), `topics`, `formats`,
-    `params`.
+    """Compares two logs: returns the document of `rovelog diff A B -f json`, with the keys
+    `different` (bool), `topics`, `formats`, `params`.
 
-    Each of these three is a list of dicts with `name` (fields: `format` and `field`), `change` (`removed`, `added`,
-    `changed`), and what `a` and `b` have, None where there is no such thing. Topics differ by type, count and rate (more than
-    1 %, Hz), formats by the types of fields, parameters by the values with which the logs began. `ignore_counts` looks at
-    rates alone, `ignore_calibration` leaves out what differs between any two vehicles. Raises what `open` raises.
-    On the command line: `rovelog diff A B`.
+    Each of the last three is a list of dicts with `name` (fields: `format` and `field`), `change`
+    (`removed`, `added`, `changed`), and the values of `a` and `b`, None if missing. Topics are
+    compared by type, count and rate (more than 1 %, Hz), formats by the types of fields, parameters
+    by their values at the start of the logs. `ignore_counts` compares rates only,
+    `ignore_calibration` skips parameters that differ between any two vehicles. Raises the errors of
+    `open`. On the command line: `rovelog diff A B`.
     """
     with opened(a) as first, opened(b) as second:
         document = _core.diff(first._reader, second._reader, ignore_counts, ignore_calibration)

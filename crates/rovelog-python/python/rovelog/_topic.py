@@ -21,10 +21,10 @@ LENGTH = re.compile(r"\[(\d+)\]$")
 
 
 class Topic(Columns):
-    """One named stream of a log: its fields, and its records as columns.
+    """A topic of a log: its fields, and its records as columns.
 
-    Nothing is decoded before one of `table`, `batches`, `numpy`, `to_*` is called or a library takes it as Arrow data.
-    `select` and `between` give narrower topics.
+    Nothing is decoded before `table`, `batches`, `numpy` or `to_*` is called or a library reads it
+    as Arrow data. `select` and `between` return narrower topics.
     """
 
     def __init__(
@@ -45,65 +45,68 @@ class Topic(Columns):
 
     @property
     def name(self) -> str:
-        """The name, unique in the log: `vehicle_attitude/0`."""
+        """Name, unique in the log: `vehicle_attitude/0`."""
         return self._facts["name"]
 
     @property
     def type(self) -> str:
-        """The name of the type of its records: `vehicle_attitude`."""
+        """Name of the type of its records: `vehicle_attitude`."""
         return self._facts["type"]
 
     @property
     def count(self) -> int:
-        """Records of the whole topic."""
+        """Number of records of the whole topic."""
         return self._facts["count"]
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the records of the whole topic in the file."""
+        """Size of the records of the whole topic in the file."""
         return self._facts["bytes"]
 
     @property
     def rate_hz(self) -> float | None:
-        """Mean rate in Hz of the whole topic; None below two records."""
+        """Mean rate of the whole topic in Hz; None below two records."""
         return self._facts["rate_hz"]
 
     @property
     def first_ns(self) -> int | None:
-        """Time of the first record, ns of the log's clock."""
+        """Time of the first record, ns on the log clock."""
         return self._facts["first_ns"]
 
     @property
     def last_ns(self) -> int | None:
-        """Time of the last record, ns of the log's clock."""
+        """Time of the last record, ns on the log clock."""
         return self._facts["last_ns"]
 
     @cached_property
     def fields(self) -> list[Field]:
-        """The fields with types and units; empty where the log's definitions do not allow decoding."""
+        """Fields with types and units; empty if the topic cannot be decoded."""
         return _fields(self._reader.fields(self._index))
 
     @property
     def definition(self) -> str | None:
-        """The definition of the type as the log holds it. On the command line: `rovelog schema FILE TOPIC`."""
+        """Definition of the type as stored in the log. On the command line: `rovelog schema FILE
+        TOPIC`.
+        """
         return self._reader.definition(self._index)
 
     def select(self, *fields: str) -> Topic:
-        """The same topic with these fields only: `q`, `q[0]`, `pos.x`. Others are not decoded.
+        """Returns the topic with only these fields: `q`, `q[0]`, `pos.x`. Others are not decoded.
 
-        Raises FieldNotFound, whose `suggestions` has the names that look most like it.
+        Raises FieldNotFound; its `suggestions` has the most similar names.
         """
         for field in fields:
             _demand(self, field)
         return self._narrower(list(fields), self._window)
 
     def between(self, start: Moment | None = None, end: Moment | None = None) -> Topic:
-        """The same topic from `start` until before `end`.
+        """Returns the topic from `start` (inclusive) to `end` (exclusive).
 
-        Times are ints (ns of the log's clock), `"+10s"` from the start of the log, `"-30s"` from its end, `"112.5s"` of its
-        clock, RFC 3339 texts or datetimes with a zone, timedeltas from the start.
+        Times are ints (ns on the log clock), `"+10s"` after the start of the log, `"-30s"` before
+        its end, `"112.5s"` on its clock, RFC 3339 strings or datetimes with a zone, or timedeltas
+        from the start.
 
-        Raises ValueError for what is no time, NoUtcError for a time in UTC where the log does not tell its own.
+        Raises ValueError for an invalid time, and NoUtcError for a UTC time if the log has no UTC.
         """
         return self._narrower(self._fields, _times.window(start, end, self._info))
 
@@ -121,29 +124,30 @@ class Topic(Columns):
         return self._reader.path
 
     def table(self) -> Table:
-        """The columns in memory, decoded once: polars, pyarrow, numpy then share them."""
+        """Returns the columns in memory, decoded once and shared by polars, pyarrow and numpy."""
         return Table(self._table())
 
     def batches(self) -> Iterator[Table]:
-        """The columns a piece at a time, at most 65536 rows or about 16 MB each."""
+        """Returns the columns in batches of at most 65536 rows or about 16 MB."""
         return map(Table, self._reader.batches(self._index, self._part))
 
     def messages(self) -> _core.Messages:
-        """The records in the order of time, with all their fields; see `Log.messages`."""
+        """Returns the records in time order, with all fields; see `Log.messages`."""
         return self._reader.messages([self.name], self._window)
 
     def __arrow_c_schema__(self) -> object:
-        """The schema as a capsule, for libraries that take Arrow data."""
+        """Returns the schema as a capsule."""
         return self._reader.schema(self._index, self._part)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The columns as a stream that decodes as it is read; a fresh one per call."""
+        """Returns the columns as a new stream that decodes while it is read."""
         return self._reader.stream(self._index, self._part, requested_schema)
 
     def numpy(self, fields: str | Iterable[str] | None = None) -> dict[str, Any]:
-        """Name -> array, one entry per record along the first axis; with `fields`, only these are decoded.
+        """Returns name -> array, with one entry per record along the first axis; with `fields`,
+        only these are decoded.
 
-        `t_ns` is int64, ns of the log's clock; more in `Table.numpy`. Raises FieldNotFound.
+        `t_ns` is int64, ns on the log clock; see also `Table.numpy`. Raises FieldNotFound.
         """
         if fields is None:
             return super().numpy()
@@ -200,7 +204,7 @@ def missing(
 
 
 def named(name: object) -> str:
-    """The name of a topic, which may stand beside the number of an instance."""
+    """Returns the full name for a name, or a name and an instance."""
     if isinstance(name, str):
         return name
     if isinstance(name, tuple) and len(name) == 2 and isinstance(name[0], str) and type(name[1]) is int:
@@ -209,7 +213,7 @@ def named(name: object) -> str:
 
 
 class Topics(Mapping[str, Topic]):
-    """Topics by name; the instance `/0` may be left out. TopicNotFound where there is no such topic."""
+    """Topics by name; `/0` is optional. Raises TopicNotFound for unknown topics."""
 
     def __init__(self, topics: Iterable[Topic], path: str | None = None) -> None:
         self._topics = {topic.name: topic for topic in topics}

@@ -15,7 +15,7 @@ Lost = tuple[str, Optional[str], str]
 
 
 class TopicFacts(TypedDict):
-    """What a walk over the log learned about a topic."""
+    """Result of the scan for a topic."""
 
     name: str
     type: str

@@ -1,4 +1,4 @@
-"""What only a ULog has."""
+"""Data of ULogs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rovelog._near import Values
 
 
 class ParameterChange(NamedTuple):
-    """A parameter that was set while the log ran.
+    """A parameter change during the log.
 
-    t_ns            the log's time at its place, ns of the log's clock
-    name            its name
-    value           its new value
+    t_ns            log time of the change, ns on the log clock
+    name            name of the parameter
+    value           new value
     """
 
     t_ns: int | None
@@ -23,12 +23,12 @@ class ParameterChange(NamedTuple):
 
 
 class Parameters(NamedTuple):
-    """The parameters of a flight: name -> value, an int or a float of 32 bits.
+    """Parameters of a flight: name -> value, an int or a 32-bit float.
 
-    initial         in force when the data began
-    changed         set while the log ran, in file order
-    system_defaults system-wide defaults, where they differ from the value
-    setup_defaults  defaults of the airframe, where they differ from the value
+    initial         values at the start of the data
+    changed         changes during the log, in file order
+    system_defaults system-wide defaults, if they differ from the value
+    setup_defaults  airframe defaults, if they differ from the value
     """
 
     initial: dict[str, int | float]
@@ -38,11 +38,11 @@ class Parameters(NamedTuple):
 
 
 class Dropout(NamedTuple):
-    """A stretch of time from which records are missing, as the logger itself reports it.
+    """A time range without records, as reported by the logger.
 
-    t_ns            the log's time at its place, ns of the log's clock
-    duration_ms     how long it was, ms
-    offset          its first byte in the file
+    t_ns            log time of the dropout, ns on the log clock
+    duration_ms     duration, ms
+    offset          first byte in the file
     """
 
     t_ns: int | None
@@ -51,12 +51,12 @@ class Dropout(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What the autopilot told its users.
+    """A notification of the autopilot.
 
-    t_ns            when, ns of the log's clock
+    t_ns            time, ns on the log clock
     level           `warning`
-    message         the words
-    name            the name that the firmware gives it; None where the log carries no definitions
+    message         text
+    name            name in the firmware; None if the log has no definitions
     """
 
     t_ns: int
@@ -66,9 +66,9 @@ class Event(NamedTuple):
 
 
 class ModeChange(NamedTuple):
-    """A flight mode that holds from a time on.
+    """The start of a flight mode.
 
-    t_ns            from when, ns of the log's clock
+    t_ns            time, ns on the log clock
     name            `Position`
     number          `vehicle_status.nav_state`
     """
@@ -79,14 +79,14 @@ class ModeChange(NamedTuple):
 
 
 class UlogExtras:
-    """What only a ULog has; `log.ulog`."""
+    """Data of ULogs; `log.ulog`."""
 
     def __init__(self, reader: _core.Reader) -> None:
         self._reader = reader
 
     @cached_property
     def parameters(self) -> Parameters:
-        """The parameters. On the command line: `rovelog params FILE`."""
+        """Parameters. On the command line: `rovelog params FILE`."""
         initial, changed, system, setup = _core.ulog_parameters(self._reader)
         path = self._reader.path
         return Parameters(
@@ -98,20 +98,22 @@ class UlogExtras:
 
     @cached_property
     def infos(self) -> dict[str, Any]:
-        """The information messages: the last value of each key."""
+        """Info messages: the last value of each key."""
         return Values(_core.ulog_infos(self._reader), "information", self._reader.path)
 
     @cached_property
     def dropouts(self) -> list[Dropout]:
-        """Stretches of time from which records are missing. On the command line: `rovelog ulog dropouts FILE`."""
+        """Dropouts. On the command line: `rovelog ulog dropouts FILE`."""
         return [Dropout(*row) for row in _core.ulog_dropouts(self._reader)]
 
     @cached_property
     def events(self) -> list[Event]:
-        """What the autopilot told its users, in the order of time. On the command line: `rovelog events FILE`."""
+        """Notifications of the autopilot, in time order. On the command line: `rovelog events
+        FILE`.
+        """
         return [Event(*row) for row in _core.ulog_events(self._reader)]
 
     @cached_property
     def modes(self) -> list[ModeChange]:
-        """The flight modes, each with the time from which it holds. On the command line: `rovelog events FILE`."""
+        """Flight modes with their start times. On the command line: `rovelog events FILE`."""
         return [ModeChange(*row) for row in _core.ulog_modes(self._reader)]

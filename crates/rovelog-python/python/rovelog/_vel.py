@@ -1,4 +1,4 @@
-"""What only a VEL log has."""
+"""Data of VEL logs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rovelog._times import Moment
 
 
 class Image(NamedTuple):
-    """An image as it lies in the log.
+    """An image as stored in the log.
 
-    t_ns            when, ns of the log's clock
-    data            its bytes: a JPEG, as a rule; see `encoding`
-    name            its topic, which ends with the number of the camera: `ImageM/0`
-    encoding        `jpeg`, `mono8`, `yuyv`, `rgb8` (whether red or blue comes first is not known) or `unknown`
-    width           pixels, as the message says
-    height          pixels, as the message says
-    offset          the first byte of its message in the file
+    t_ns            time, ns on the log clock
+    data            bytes, usually a JPEG; see `encoding`
+    name            name of the topic, which ends with the number of the camera: `ImageM/0`
+    encoding        `jpeg`, `mono8`, `yuyv`, `rgb8` (the order of red and blue is unknown) or `unknown`
+    width           pixels, as stated in the message
+    height          pixels, as stated in the message
+    offset          first byte of its message in the file
     """
 
     t_ns: int
@@ -34,14 +34,15 @@ class Image(NamedTuple):
 
 
 class VelExtras:
-    """What only a VEL log has; `log.vel`."""
+    """Data of VEL logs; `log.vel`."""
 
     def __init__(self, reader: _core.Reader, info: Info) -> None:
         self._reader = reader
         self._info = info
 
     def images(self, start: Moment | None = None, end: Moment | None = None) -> Iterator[Image]:
-        """The images of all cameras, in file order, one in memory at a time. `start` and `end` as `Topic.between`.
+        """Returns the images of all cameras, in file order, one in memory at a time. `start` and
+        `end` as for `Topic.between`.
 
         On the command line: `rovelog extract FILE -o DIR`.
         """
@@ -61,16 +62,19 @@ class VelExtras:
         end: Moment | None = None,
         calibration: str | os.PathLike[str] | None = None,
     ) -> Iterator[Table]:
-        """The points of the Velodyne, a table for each revolution that begins from `start` until before `end`.
+        """Returns the points of the Velodyne: one table per revolution that starts between `start`
+        (inclusive) and `end`.
 
-        Columns, a row for each point: `t_ns` (int64, ns of the log's clock), `x` forward, `y` left, `z` up (float32, m, the
-        sensor's frame), `intensity` (0 to 255), `ring` (0 the lowest), `time` (float32, s from the start of the revolution),
-        `laser`, `azimuth` (0.01 degrees, clockwise), `distance` (float32, m), `return` (1 strongest, 2 last, 3 both),
-        `revolution` (from 0). `fields` leaves out all but `t_ns` and these. `calibration` is the file of an HDL-64E: db.xml,
-        or the YAML or JSON of the ROS driver; without it, that in the log's status bytes is taken.
+        Columns, one row per point: `t_ns` (int64, ns on the log clock), `x` forward, `y` left, `z`
+        up (float32, m, in the frame of the sensor), `intensity` (0 to 255), `ring` (0 is the
+        lowest), `time` (float32, s from the start of the revolution), `laser`, `azimuth` (0.01
+        degrees, clockwise), `distance` (float32, m), `return` (1 strongest, 2 last, 3 both),
+        `revolution` (from 0). `fields` selects columns; `t_ns` is always included. `calibration` is
+        the file of an HDL-64E: db.xml, or the YAML or JSON of the ROS driver; by default the
+        calibration in the status bytes of the log is used.
 
-        Raises UnreadableError where the packets do not tell the model, or an HDL-64E has no calibration.
-        On the command line: `rovelog extract FILE -o DIR`.
+        Raises UnreadableError if the model cannot be inferred from the packets, or an HDL-64E has
+        no calibration. On the command line: `rovelog extract FILE -o DIR`.
         """
         window = _times.window(start, end, self._info)
         return map(Table, _core.vel_revolutions(self._reader, list(fields) or None, calibration, window))

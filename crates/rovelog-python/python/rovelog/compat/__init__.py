@@ -1,1 +1,1 @@
-"""Drop-ins for older packages: change the import, keep the script."""
+"""Drop-in replacements for older packages: change the import, keep the script."""

@@ -1,6 +1,7 @@
-"""A drop-in for rocketlogger 2.1.3: `from rovelog.compat.rocketlogger import RocketLoggerData`.
+"""Drop-in replacement for rocketlogger 2.1.3: `from rovelog.compat.rocketlogger import
+RocketLoggerData`.
 
-Where it differs from the original on purpose is in docs/reference/python.md, each with its reason and its test.
+Intended differences are listed in docs/reference/python.md, with their reasons and tests.
 """
 
 from __future__ import annotations
@@ -97,11 +98,11 @@ class RocketLoggerData:
         recovery: bool = False,
         memory_mapped: bool = True,
     ) -> None:
-        """Opens a file, and those named `<filename>_p#.rld` beside it.
+        """Opens a file, and the files `<filename>_p#.rld` next to it.
 
-        `exclude_part` leaves out parts by their number; `header_only` leaves out the data; `decimation_factor` averages so
-        many samples into one; `recovery` accepts a file that ends early, with all whole rows. Values are read when they
-        are asked for, from a mapped file, whatever `memory_mapped` says.
+        `exclude_part` skips parts by number; `header_only` skips the data; `decimation_factor`
+        averages this many samples into one; `recovery` accepts a file that ends early, with all
+        complete rows. Values are read on access from a mapped file, regardless of `memory_mapped`.
         """
         if self._filename is not None:
             raise RocketLoggerDataError("A data file is already loaded. Use separate instance for new file.")
@@ -215,9 +216,10 @@ class RocketLoggerData:
         return data
 
     def get_time(self, time_reference: str = "relative") -> Any:
-        """Times of the samples, shape (samples,): `relative` float64 s from the start at the converter's true rate;
-        `local` and `network` datetime64[ns] of the logger's own and of the network's clock, exact, between the stamps of
-        blocks."""
+        """Returns the times of the samples, shape (samples,): `relative` float64 s from the start
+        at the true rate of the converter; `local` and `network` datetime64[ns] of the clock of
+        the logger and of the network, exact, interpolated between block times.
+        """
         self._need_data()
         if time_reference == "relative":
             return np.arange(0, self._rows) / (self._rate * ((100e6 / 49) / 2.048e6))

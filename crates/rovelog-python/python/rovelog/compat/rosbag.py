@@ -1,6 +1,8 @@
-"""Reads old bags with the surface of rosbag: `from rovelog.compat.rosbag import Bag`. No ROS, and nothing of the bag is run.
+"""Drop-in replacement for reading with rosbag: `from rovelog.compat.rosbag import Bag`. ROS is not
+needed, and no code of the bag is run.
 
-For bags of V1.2 and before, indexed, unindexed, crashed or damaged. Writing is what `rovelog.convert` is for.
+For bags of V1.2 and earlier, indexed, unindexed, crashed or damaged. To write bags, use
+`rovelog.convert`.
 """
 
 from __future__ import annotations
@@ -103,7 +105,7 @@ class _Connection(NamedTuple):
 
 
 class Bag:
-    """An old bag. `read_messages` gives (topic, message, timestamp) in the order of time."""
+    """An old bag. `read_messages` returns (topic, message, timestamp) in time order."""
 
     def __init__(self, f: Source, mode: str = "r", **_: Any) -> None:
         if mode != "r":
@@ -141,9 +143,10 @@ class Bag:
         raw: bool = False,
         return_connection_header: bool = False,
     ) -> Iterator[Any]:
-        """Messages in the order of time. `start_time` and `end_time`, both inclusive, are Times or seconds; `raw` gives
-        (type, bytes, md5 sum, place in the file, None) for each message; `connection_filter` is asked with topic, type,
-        md5 sum, definition and header."""
+        """Returns messages in time order. `start_time` and `end_time`, both inclusive, are Times or
+        seconds; `raw` returns (type, bytes, md5 sum, position in the file, None) for each
+        message; `connection_filter` is called with topic, type, md5 sum, definition and header.
+        """
         chosen = self._chosen(topics, connection_filter)
         start, end = _nanos(start_time), _nanos(end_time)
         connections: list[BagConnection | None] = [
@@ -217,7 +220,7 @@ class Bag:
         return Time(*divmod(nanos, 10**9)).to_sec()
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Releases the file."""
         self._open_reader = None
 
     def __enter__(self) -> Bag:

@@ -1,7 +1,8 @@
-"""A drop-in for pyulog 1.3.0: `from rovelog.compat.pyulog import ULog` instead of `from pyulog import ULog`.
+"""Drop-in replacement for pyulog 1.3.0: `from rovelog.compat.pyulog import ULog` instead of `from
+pyulog import ULog`.
 
-Reading is many times faster and nothing is decoded before it is touched. Where it differs from the original on
-purpose is in docs/reference/python.md, each with its reason and its test.
+Reading is many times faster, and nothing is decoded before it is accessed. Intended differences are
+listed in docs/reference/python.md, with their reasons and tests.
 """
 
 from rovelog.compat.pyulog import px4

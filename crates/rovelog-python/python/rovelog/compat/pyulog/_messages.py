@@ -1,4 +1,4 @@
-"""The messages of a ULog beside its rows, as pyulog presents them. Sources: the ULog file format, pyulog's public names."""
+"""Messages of a ULog other than rows, with the API of pyulog. Sources: ULog file format, public names of pyulog."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class MessageLoggingTagged(_LoggingTagged, _Text):
 
 
 class MessageDropout(NamedTuple):
-    """A dropout: `duration` in ms; `timestamp` in us, the greatest of the rows before it."""
+    """A dropout: `duration` in ms; `timestamp` in us, the largest of the rows before it."""
 
     duration: int
     timestamp: int
@@ -117,7 +117,7 @@ def flatten(name: str, formats: Mapping[str, MessageFormat], prefix: str = "") -
 
 
 class Beside:
-    """What stands beside the rows; `found` has (type, payload, whether the data had begun, time of the rows before)."""
+    """All messages but rows; `found` has (type, payload, whether it is in the data section, time of the previous rows)."""
 
     def __init__(self, found: list[tuple[int, bytes, bool, int]], errors: str) -> None:
         self._errors = errors

@@ -1,4 +1,6 @@
-"""`ULog` with the surface of pyulog 1.3.0 over Rovelog's reader. Rows are copied out when a dataset is touched."""
+"""`ULog` with the API of pyulog 1.3.0 over the Rovelog reader. Rows are copied when a dataset is
+accessed.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,13 @@ from rovelog.compat.pyulog._messages import SIZES, Beside, Field, flatten
 from rovelog.compat.pyulog.exceptions import DatasetNotFound, ULogException, ULogIncompatibleFlagException
 
 ONE_BY_ONE = 3
-"""Datasets that are copied out one at a time; whoever touches more will want them all, and gets them in one walk."""
+"""Number of datasets that are copied one at a time; if a script accesses more, all are copied in one scan."""
 
 
 class ULog:
-    """A flight log, as pyulog has it: `data_list`, `get_dataset`, parameters, information, texts, dropouts."""
+    """A flight log with the API of pyulog: `data_list`, `get_dataset`, parameters, info messages,
+    texts, dropouts.
+    """
 
     HEADER_BYTES = b"\x55\x4c\x6f\x67\x01\x12\x35"
     SYNC_BYTES = b"\x2f\x73\x13\x20\x25\x0c\xbb\x12"
@@ -76,7 +80,7 @@ class ULog:
 
     @cached_property
     def _definitions(self) -> Beside:
-        """What stands before the data."""
+        """Messages before the data section."""
         found, _ = _core.ulog_messages(self._reader, {}, True)
         return Beside(found, self._errors)
 
@@ -94,7 +98,7 @@ class ULog:
 
     @property
     def _beside(self) -> Beside:
-        """What stands beside the rows in the whole log."""
+        """All messages of the log but rows."""
         return self._beside_and_last[0]
 
     @cached_property
@@ -135,7 +139,7 @@ class ULog:
 
     @property
     def last_timestamp(self) -> int:
-        """The greatest timestamp of a row, us."""
+        """The largest timestamp of a row, us."""
         return self._beside_and_last[1]
 
     @cached_property
@@ -150,7 +154,7 @@ class ULog:
 
     @cached_property
     def initial_parameters(self) -> dict[str, int | float]:
-        """The parameters in force when the data began."""
+        """Parameters at the start of the data."""
         return self._definitions.parameters
 
     @cached_property
