@@ -52,23 +52,29 @@ impl Number for bool {
 /// Where there are fewer bytes than it has.
 #[inline]
 pub fn scalar_value(scalar: Scalar, bytes: &[u8]) -> Value {
+    with_scalar(scalar, bytes, |value| value)
+}
+
+/// The same, handed to `take`, which is compiled for each kind of scalar by itself.
+#[inline(always)]
+pub(super) fn with_scalar<T>(scalar: Scalar, bytes: &[u8], take: impl FnOnce(Value) -> T) -> T {
     macro_rules! read {
         ($ty:ty) => {
             <$ty>::from_wire(bytes).expect("as many bytes as a scalar has")
         };
     }
     match scalar {
-        Scalar::Bool => Value::Bool(read!(bool)),
-        Scalar::Int8 => Value::Int(read!(i8).into(), 8),
-        Scalar::UInt8 => Value::UInt(read!(u8).into(), 8),
-        Scalar::Int16 => Value::Int(read!(i16).into(), 16),
-        Scalar::UInt16 => Value::UInt(read!(u16).into(), 16),
-        Scalar::Int32 => Value::Int(read!(i32).into(), 32),
-        Scalar::UInt32 => Value::UInt(read!(u32).into(), 32),
-        Scalar::Int64 => Value::Int(read!(i64), 64),
-        Scalar::UInt64 => Value::UInt(read!(u64), 64),
-        Scalar::Float32 => Value::F32(read!(f32)),
-        Scalar::Float64 => Value::F64(read!(f64)),
+        Scalar::Bool => take(Value::Bool(read!(bool))),
+        Scalar::Int8 => take(Value::Int(read!(i8).into(), 8)),
+        Scalar::UInt8 => take(Value::UInt(read!(u8).into(), 8)),
+        Scalar::Int16 => take(Value::Int(read!(i16).into(), 16)),
+        Scalar::UInt16 => take(Value::UInt(read!(u16).into(), 16)),
+        Scalar::Int32 => take(Value::Int(read!(i32).into(), 32)),
+        Scalar::UInt32 => take(Value::UInt(read!(u32).into(), 32)),
+        Scalar::Int64 => take(Value::Int(read!(i64), 64)),
+        Scalar::UInt64 => take(Value::UInt(read!(u64), 64)),
+        Scalar::Float32 => take(Value::F32(read!(f32))),
+        Scalar::Float64 => take(Value::F64(read!(f64))),
     }
 }
 

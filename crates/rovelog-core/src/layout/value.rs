@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-use super::scalar::{Number as _, scalar_value};
+use super::scalar::{Number as _, scalar_value, with_scalar};
 use super::types::{Element, Encoding, Layout, Len};
 use crate::text::padded;
 use crate::wire::U32Le;
@@ -86,8 +86,14 @@ impl<'a> Cursor<'a> {
             if slot.padding > 0 {
                 self.take(slot.padding)?;
             }
+            let name = Arc::clone(&field.name);
+            if let (Element::Scalar(scalar), Len::One) = (&slot.element, slot.len) {
+                // Made where it is kept: a value that is moved there costs more than it takes to read it.
+                with_scalar(*scalar, self.take(scalar.size())?, |value| fields.push((name, value)));
+                continue;
+            }
             let value = self.field(&slot.element, slot.len, &fields)?;
-            fields.push((Arc::clone(&field.name), value));
+            fields.push((name, value));
         }
         Ok(Value::Struct(fields))
     }

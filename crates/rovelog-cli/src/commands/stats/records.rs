@@ -36,6 +36,29 @@ impl Running {
     }
 }
 
+/// The fields of one topic in the order of their first record.
+#[derive(Default)]
+struct Fields {
+    list: Vec<(String, Running)>,
+    numbers: HashMap<String, usize>,
+}
+
+impl Fields {
+    /// The field of that name. `next` is its number if the record has the fields of the one before it.
+    fn named(&mut self, name: &str, next: usize) -> usize {
+        if self.list.get(next).is_some_and(|(known, _)| known == name) {
+            return next;
+        }
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = self.list.len();
+        self.list.push((name.to_owned(), Running::default()));
+        self.numbers.insert(name.to_owned(), number);
+        number
+    }
+}
+
 /// The log, or a window of it: every number of these topics, in the order of topics and fields.
 pub(super) fn section(
     log: &dyn LogReader,
@@ -46,13 +69,13 @@ pub(super) fn section(
     context.progress.begin(Some(log.info().size));
     let select =
         Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
-    // By topic: the flat names in order, and what is summed of each.
-    let mut fields: Vec<(Vec<String>, HashMap<String, Running>)> = Vec::new();
+    let mut fields: Vec<Fields> = Vec::new();
     fields.resize_with(log.topics().len(), Default::default);
     for record in log.records(&select) {
         let record = record?;
         context.progress.at(record.offset);
-        let (names, sums) = &mut fields[record.topic.id.index()];
+        let fields = &mut fields[record.topic.id.index()];
+        let mut next = 0;
         record.value()?.flatten(&mut |name, value| {
             let number = match value {
                 Value::Bool(bit) => Some(Number::Int(i128::from(*bit))),
@@ -61,23 +84,17 @@ pub(super) fn section(
                 value => value.as_f64().map(Number::Float),
             };
             let Some(number) = number else { return };
-            if let Some(running) = sums.get_mut(name) {
-                running.push(number);
-                return;
-            }
-            names.push(name.to_owned());
-            let mut running = Running::default();
-            running.push(number);
-            sums.insert(name.to_owned(), running);
+            let field = fields.named(name, next);
+            fields.list[field].1.push(number);
+            next = field + 1;
         });
     }
     let mut lines = Vec::new();
-    for (topic, (names, sums)) in log.topics().iter().zip(&fields) {
+    for (topic, fields) in log.topics().iter().zip(&fields) {
         let schema = topic.schema.iter().flat_map(|schema| &schema.fields);
         let units: HashMap<&str, &str> =
             schema.filter_map(|field| Some((&*field.name, field.unit.as_deref()?))).collect();
-        for name in names {
-            let sums = &sums[name];
+        for (name, sums) in &fields.list {
             let some = sums.count > 0;
             lines.push(Line {
                 topic: topic.name.clone(),
