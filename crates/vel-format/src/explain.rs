@@ -189,7 +189,7 @@ fn size_rule(walk: &Walk) -> Choice {
     }
     let ends = if evidence.ends { ", up to the end of the log" } else { "" };
     let why = format!(
-        "{} in a chain{ends}; the length fits the content of {}",
+        "{} in sequence{ends}; the length fits the content of {}",
         count(evidence.walked, "message"),
         evidence.exact
     );

@@ -215,9 +215,9 @@ fn by_distance(usable: &[&Fix], possible: &[AngleUnit]) -> (AngleUnit, String, b
     let others = (0..possible.len()).filter(|i| *i != best).map(|i| errors[i]).fold(f64::INFINITY, f64::min);
     if way < 1.0 || errors[best] * 2.0 > others {
         let why = if way < 1.0 { "the vehicle hardly moves" } else { "the speed does not decide" };
-        return (AngleUnit::Degrees, format!("{} units fit, and {why}", possible.len()), true);
+        return (AngleUnit::Degrees, format!("{} units fit; {why}", possible.len()), true);
     }
-    let why = format!("the way between fixes is off by {:.1} m of {way:.0} m by speed", errors[best]);
+    let why = format!("the distance between fixes differs by {:.1} m from {way:.0} m by speed", errors[best]);
     (possible[best], why, false)
 }
 

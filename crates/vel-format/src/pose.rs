@@ -164,17 +164,16 @@ pub fn settle(poses: &[RobotPose]) -> PoseMeaning {
     match readings[..] {
         [(best, up, order, direction), (next, ..), ..] if best < next / 2.0 && up >= 0.9 => {
             (meaning.order, meaning.direction) = (order, direction);
-            meaning.evidence = format!(
-                "gravity in the world varies by {best:.3}, and by {next:.3} in the next best reading"
-            );
+            meaning.evidence = format!("gravity varies by {best:.3}; {next:.3} with the next best order");
         }
         [(best, ..), (next, ..), ..] => {
             meaning.assumed = true;
-            meaning.evidence = format!("two readings keep gravity still alike ({best:.3} and {next:.3})");
+            meaning.evidence =
+                format!("two orders give the same variation of gravity ({best:.3} and {next:.3})");
         }
         _ => {
             meaning.assumed = true;
-            "no pose with a quaternion of length 1".clone_into(&mut meaning.evidence);
+            "no pose has a quaternion of length 1".clone_into(&mut meaning.evidence);
         }
     }
     meaning

@@ -54,7 +54,7 @@ benches! {
         "py-rocketlogger-energy"
             "rocketlogger 2.1.3: load, merge; numpy: min, max, mean, std of voltages and currents, two energies"
         "py-rocketlogger-energy-only" "rocketlogger 2.1.3: load, merge; numpy: two energies, no statistics"
-        "rovelog-energy" "the same of all channels, exact, settled currents, in one pass"
+        "rovelog-energy" "the same for all channels, exact, with merged currents, in one pass"
     }
     "information" / "py-rocketlogger-header": {
         "py-rocketlogger-header" "rocketlogger 2.1.3, header_only"
@@ -68,7 +68,7 @@ benches! {
         "cpp-view" "librosbag-storage View by the index, payload read"
         "rovelog-scan" "a scan without index, payload read"
         "rovelog-open" "a scan without index, all headers, payloads measured"
-        "rovelog-records" "records in the order of time, payload read"
+        "rovelog-records" "records in time order, payload read"
     }
     "every message decoded" / "pyrosbag-values": {
         "pyrosbag-values" "python3-rosbag, messages as objects"
@@ -78,7 +78,7 @@ benches! {
 
     "vel" [VELODYNE_DECODER, "numpy"]
     "information" / "bare-walk": {
-        "bare-walk" "from header to header over a fresh map, nothing else"
+        "bare-walk" "plain scan from header to header over a fresh map"
         "rovelog-info" "rovelog::open and its summary"
     }
     "packets to points, HDL-64E" / "pyvelodyne-points": {
@@ -92,6 +92,6 @@ benches! {
     }
     "JPEGs" / "rovelog-jpeg-decoded": {
         "rovelog-jpeg-decoded" "every image to pixels"
-        "rovelog-jpeg-extracted" "every image to a file of its own in memory, as it lies"
+        "rovelog-jpeg-extracted" "every image, unchanged, to its own file in memory"
     };
 }

@@ -198,13 +198,21 @@ fn explain(out: &mut Out, survey: &Survey) -> Result<(), Failure> {
         writeln!(out, "\nno inferred settings: {} logs define everything themselves", survey.format.name)?;
         return Ok(());
     };
+    let lines: Vec<_> = choices
+        .iter()
+        .map(|choice| {
+            let word = |key: &str| choice.get(key).and_then(Value::as_str).unwrap_or_default();
+            let assumed = if choice.get("assumed") == Some(&Value::Bool(true)) { " (assumed)" } else { "" };
+            let chosen = format!("{}{assumed}", escape(word("choice")));
+            (format!("{}:", word("what").replace('_', " ")), chosen, escape(word("evidence")))
+        })
+        .collect();
+    let what_width = lines.iter().map(|line| line.0.len()).max().unwrap_or_default();
+    let chosen_width = lines.iter().map(|line| line.1.len()).max().unwrap_or_default();
     writeln!(out)?;
-    for choice in choices {
-        let word = |key: &str| choice.get(key).and_then(Value::as_str).unwrap_or_default();
-        let assumed = if choice.get("assumed") == Some(&Value::Bool(true)) { " (assumed)" } else { "" };
-        let (what, chosen) = (word("what").replace('_', " "), word("choice"));
-        writeln!(out, "{}  {chosen}{assumed}", out.paint.bold(&format!("{what}:")))?;
-        writeln!(out, "    {}", escape(word("evidence")))?;
+    for (what, chosen, evidence) in &lines {
+        let what = out.paint.bold(&format!("{what:what_width$}"));
+        writeln!(out, "{what}  {chosen:chosen_width$}  {evidence}")?;
     }
     Ok(())
 }
