@@ -132,7 +132,7 @@ def test_what_is_written_is_the_command_s(tmp_path: pathlib.Path) -> None:
 
 def test_what_is_lost_is_said(tmp_path: pathlib.Path) -> None:
     path = CORPUS / "vel/images-of-three-sources.vel"
-    with pytest.warns(rl.DataLossWarning, match="ImageM/-1, field data: .*csv"):
+    with pytest.warns(rl.DataLossWarning, match="ImageM/-1, field data: .*CSV"):
         done = rl.convert(path, tmp_path / "images", kind="csv")
     assert {(left.topic, left.field) for left in done.lost} == {(f"ImageM/{source}", "data") for source in (-1, 0, 1)}
 

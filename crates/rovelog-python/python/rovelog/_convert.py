@@ -132,7 +132,7 @@ def convert(
         first = done.lost[0]
         what = first.topic if first.field is None else f"{first.topic}, field {first.field}"
         more = f" (and {len(done.lost) - 1} more, see lost)" if len(done.lost) > 1 else ""
-        warn(f"{name} could not carry all: {what}: {first.why}{more}")
+        warn(f"{name} cannot contain all data: {what}: {first.why}{more}")
     return done
 
 
