@@ -1,4 +1,4 @@
-//! Prints what a power log holds: `cargo run -p rld-format --example look_rld -- power.rld`
+//! Prints the content of a power log: `cargo run -p rld-format --example look_rld -- power.rld`
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 use rld_format::analysis::StatsOptions;
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for problem in log.diagnostics().list() {
         println!("{} bytes {:?}: {}", problem.rule.code, problem.range, problem.message);
     }
-    // What only this format has: charge, exact to the last row.
+    // Specific to this format: charge, exact to the last row.
     let mut sums = log.accumulator(&StatsOptions::default())?;
     let stats = sums.stats(0..log.rows());
     let rate = log.header().lead_in.sample_rate.get();

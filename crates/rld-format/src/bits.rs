@@ -1,17 +1,18 @@
-//! Bits of rows: gathering the words, and turning them into one bitmap for each channel.
+//! Bits of rows: copying the words, and transposing them to one bitmap per channel.
 
 use rovelog_core::wire::U32Le;
 
 use crate::layout::column;
 
 /// Appends the word at `offset` of every row to `out`.
-pub(crate) fn gather_words(rows: &[u8], row: usize, offset: usize, out: &mut Vec<u32>) {
+pub(crate) fn copy_words(rows: &[u8], row: usize, offset: usize, out: &mut Vec<u32>) {
     out.extend(column(rows, row, offset).map(|word: &U32Le| word.get()));
 }
 
 #[cfg(feature = "arrow")]
-/// The bitmaps of eight neighbouring bits of `words`, from bit `first` on: bit k of word i becomes bit i of
-/// map k, as Arrow packs them. Each map has a byte for every eight words, the last one filled with zeros.
+/// Makes the bitmaps of eight adjacent bits of `words`, from bit `first` on: bit k of word i
+/// becomes bit i of map k, as in Arrow. Each map has a byte for every eight words, the last one
+/// padded with zeros.
 pub(crate) fn transpose(words: &[u32], first: u32, maps: &mut [Vec<u8>; 8]) {
     maps.iter_mut().for_each(Vec::clear);
     let (groups, rest) = words.as_chunks::<8>();
@@ -33,7 +34,7 @@ fn push(columns: u64, maps: &mut [Vec<u8>; 8]) {
 }
 
 #[cfg(feature = "arrow")]
-/// Eight bytes of eight words as a square of bits, turned over its diagonal.
+/// Transposes the eight bytes of eight words as a square of bits.
 #[inline]
 fn eight(words: &[u32; 8], first: u32) -> u64 {
     let mut x = 0u64;
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn maps_hold_the_bits() {
+    fn maps_have_the_bits() {
         let words: Vec<u32> = (0..77u32).map(|i| i.wrapping_mul(0x9E37_79B9) ^ i << 3).collect();
         for first in [0, 8, 24] {
             let mut maps = Default::default();

@@ -1,5 +1,5 @@
-//! Calibration files of the logger (`.dat`): offsets and factors that turn converter codes into the units of
-//! channels. Version 2 has a magic number; version 1 is told by its size.
+//! Calibration files of the logger (`.dat`): offsets and factors from converter codes to the units
+//! of channels. Version 2 has a magic number; version 1 is identified by its size.
 
 use rovelog_core::wire::{F64Le, I32Le};
 use zerocopy::FromBytes;
@@ -13,7 +13,7 @@ pub const POSITIONS: [&str; 9] = ["V1", "V2", "V3", "V4", "I1L", "I1H", "I2L", "
 /// The channels of version 1, in its order.
 pub const POSITIONS_V1: [&str; 8] = ["I1H", "I1L", "V1", "V2", "I2H", "I2L", "V3", "V4"];
 
-/// One channel's numbers.
+/// The calibration of one channel.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct ChannelCalibration {
@@ -23,8 +23,8 @@ pub struct ChannelCalibration {
 }
 
 impl ChannelCalibration {
-    /// The calibrated value of a converter code: `(code + offset) * scale` toward zero, as the logger does it, and
-    /// never past 32 bits.
+    /// Returns the calibrated value of a converter code: `(code + offset) * scale`, rounded toward
+    /// zero as the logger does, and clamped to 32 bits.
     #[expect(clippy::cast_possible_truncation, reason = "casts of floats saturate, and NaN is 0")]
     pub fn apply(&self, code: i32) -> i32 {
         ((f64::from(code) + f64::from(self.offset)) * self.scale).trunc() as i32
@@ -37,7 +37,7 @@ impl ChannelCalibration {
 pub struct Calibration {
     /// The version of the file: 1 or 2.
     pub version: u16,
-    /// When it was made, Unix seconds.
+    /// Time of the calibration, Unix seconds.
     pub time: i64,
     /// The channels in the order of the file.
     pub channels: Vec<ChannelCalibration>,
@@ -47,7 +47,7 @@ impl Calibration {
     /// Reads a calibration file.
     ///
     /// # Errors
-    /// Where it is none.
+    /// Returns an error if the bytes are not a calibration file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, RldError> {
         let refuse = |why: String| RldError::NotCalibration { why };
         let of = |names: &[&'static str], offsets: &[I32Le], scales: &[F64Le]| {
@@ -77,7 +77,7 @@ impl Calibration {
         Ok(Self { version: 1, time: file.time.get(), channels: of(&POSITIONS_V1, &file.offset, &file.scale) })
     }
 
-    /// The numbers of a channel.
+    /// Returns the calibration of a channel.
     pub fn channel(&self, name: &str) -> Option<&ChannelCalibration> {
         self.channels.iter().find(|channel| channel.channel == name)
     }

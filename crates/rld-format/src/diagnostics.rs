@@ -1,4 +1,4 @@
-//! Everything that can be noticed in an RLD file, in one table. Codes and names are stable.
+//! The diagnostics of RLD files, in one table. Codes and names are stable.
 
 rovelog_core::rules! {
     CUT "E-RLD-001" "cut" DataLost

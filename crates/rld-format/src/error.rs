@@ -1,86 +1,86 @@
-//! Why an RLD file could not be opened, measured or written. Damage is no error: it is a diagnostic.
+//! Errors of opening, measuring or writing an RLD file. Damage is not an error: it is a diagnostic.
 
 use rovelog_core::ErrorKind;
 use rovelog_core::error::Meaning;
 
-/// The errors of this crate, each with what a user needs to act on it.
+/// The errors of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RldError {
-    /// The first bytes are no magic of RLD.
+    /// The file does not start with a magic number of RLD.
     #[error("not an RLD file: it starts with neither %RLD nor BLR%")]
     NotRld,
     /// The file ends inside its header.
     #[error("the file ends at byte {len}, inside its header of {header} bytes")]
     HeaderCut {
-        /// Its length in bytes.
+        /// Length in bytes.
         len: u64,
-        /// The length of the header, as far as it is known.
+        /// Length of the header in bytes, as far as it is known.
         header: u64,
     },
-    /// A version that nobody has described.
+    /// A version without a known description.
     #[error("unsupported file version {version} after the magic {magic}; supported: BLR% 1 and %RLD 2 to 4")]
     UnknownVersion {
-        /// The version that the header states.
+        /// The version in the header.
         version: u16,
         /// The magic as text.
         magic: String,
     },
-    /// A header that is too large to be one.
+    /// A header above the maximum length.
     #[error("a header of {header} bytes, more than {max}")]
     HeaderTooLarge {
-        /// Its length.
+        /// Length in bytes.
         header: u64,
-        /// The limit.
+        /// Maximum length in bytes.
         max: u64,
     },
-    /// A header from which no rows can be found.
+    /// A header that does not allow rows to be located.
     #[error("the rows of this log cannot be found: {why}")]
     NoLayout {
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// A channel that the log does not have.
+    /// A channel name that is not in the log.
     #[error("the log has no channel {name:?}")]
     NoChannel {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
-    /// Something asked for that this log cannot give.
+    /// A request that is invalid or impossible for this log.
     #[error("{why}")]
     Refused {
-        /// What and why.
+        /// Reason.
         why: String,
     },
-    /// Parts that do not belong together.
+    /// Files that are not parts of the same recording.
     #[error("part {part} is no part of this log: {why}")]
     NotAPart {
-        /// The number of the part, the first file being 0.
+        /// Number of the part; the first file is 0.
         part: usize,
-        /// What differs.
+        /// The difference.
         why: &'static str,
     },
     /// A header, a block or a value that cannot be written.
     #[error("this cannot be written as RLD: {why}")]
     NotWritable {
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// Text that is not the logger's CSV.
     #[error("line {line} is not CSV of the RocketLogger: {why}")]
     BadCsv {
-        /// The line, from 1.
+        /// Line number, from 1.
         line: u64,
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// A file that is no calibration.
+    /// A file that is not a calibration file.
     #[error("not a calibration file: {why}")]
     NotCalibration {
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// The operating system refused to read or write.
+    /// An error of the operating system during reading or writing.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }

@@ -1,21 +1,21 @@
-//! Where rows and values lie: all from the header, so that any row is found by arithmetic.
+//! Positions of rows and values. They follow from the header, so any row is found by arithmetic.
 
 use rovelog_core::text::count;
 use rovelog_core::wire::{I32Le, I64Le};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-use crate::wire::{BlockStamps, Header, STAMPS_LEN};
+use crate::wire::{BLOCK_TIMES_LEN, BlockTimes, Header};
 
-/// Where one analog value lies in a row.
+/// Position of an analog value in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// Offset of its first byte in the row.
     pub offset: usize,
-    /// Its bytes, 1 to 8: two's complement, little endian.
+    /// Bytes, 1 to 8: two's complement, little endian.
     pub size: usize,
 }
 
-/// Where rows lie in a file and values in a row. "Data Block Offsets"
+/// Positions of rows in a file and of values in a row. "Data Block Offsets"
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Offset of the first block.
@@ -33,11 +33,11 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout that a header asks for, its blocks beginning at `header_end`. `extra_word` adds the word that
-    /// releases 2.0 to 2.0.1 wrote without binary channels.
+    /// Makes the layout for a header; the first block is at `header_end`. `extra_word` adds the
+    /// word that releases 2.0 to 2.0.1 wrote without binary channels.
     ///
     /// # Errors
-    /// Where a size makes rows impossible to find, in words.
+    /// Returns the reason, as text, if rows cannot be located because of a size.
     pub fn of(header: &Header, header_end: u64, extra_word: bool) -> Result<Self, String> {
         let lead_in = &header.lead_in;
         let binary = usize::from(lead_in.binary_count.get());
@@ -65,54 +65,57 @@ impl Layout {
             return Err("rows without channels".to_owned());
         }
         // At most 2^32 rows of 2^20 bytes.
-        let block = STAMPS_LEN + block_rows * at as u64;
+        let block = BLOCK_TIMES_LEN + block_rows * at as u64;
         Ok(Self { header: header_end, words, slots, row: at, block_rows, block })
     }
 
-    /// Bytes of blocks that hold `rows` rows, all but the last one full.
+    /// Returns the size in bytes of blocks with `rows` rows in total, all but the last one full.
     pub fn body(&self, rows: u64) -> u128 {
         if self.block_rows == 0 {
             return 0;
         }
         let (full, rest) = (rows / self.block_rows, rows % self.block_rows);
-        let last = if rest > 0 { u128::from(STAMPS_LEN) + u128::from(rest) * self.row as u128 } else { 0 };
+        let last =
+            if rest > 0 { u128::from(BLOCK_TIMES_LEN) + u128::from(rest) * self.row as u128 } else { 0 };
         u128::from(full) * u128::from(self.block) + last
     }
 
-    /// Complete rows in a body of `len` bytes. A block whose stamps are cut has none.
+    /// Returns the number of complete rows in a body of `len` bytes. A block whose times are cut
+    /// has none.
     pub fn rows_in(&self, len: u64) -> u64 {
         if self.block_rows == 0 || self.row == 0 {
             return 0;
         }
         let (full, tail) = (len / self.block, len % self.block);
-        let rest = tail.checked_sub(STAMPS_LEN).map_or(0, |rows| rows / self.row as u64);
+        let rest = tail.checked_sub(BLOCK_TIMES_LEN).map_or(0, |rows| rows / self.row as u64);
         full * self.block_rows + rest.min(self.block_rows)
     }
 
-    /// Offset of a row from the start of the file.
+    /// Returns the offset of a row from the start of the file.
     pub fn row_at(&self, row: u64) -> u64 {
         let (block, rest) = (row / self.block_rows, row % self.block_rows);
-        self.header + block * self.block + STAMPS_LEN + rest * self.row as u64
+        self.header + block * self.block + BLOCK_TIMES_LEN + rest * self.row as u64
     }
 
-    /// Offset of a block from the start of the file.
+    /// Returns the offset of a block from the start of the file.
     pub fn block_at(&self, block: u64) -> u64 {
         self.header + block * self.block
     }
 
-    /// Returns the times of a block, in place in the bytes of its file; `None` if the file ends before.
-    pub(crate) fn stamps<'a>(&self, file: &'a [u8], block: u64) -> Option<&'a BlockStamps> {
+    /// Returns the times of a block, in place in the bytes of its file; `None` if the file ends
+    /// before.
+    pub(crate) fn block_times<'a>(&self, file: &'a [u8], block: u64) -> Option<&'a BlockTimes> {
         let from = usize::try_from(self.block_at(block)).ok()?;
-        BlockStamps::ref_from_prefix(file.get(from..)?).ok().map(|(stamps, _)| stamps)
+        BlockTimes::ref_from_prefix(file.get(from..)?).ok().map(|(block_times, _)| block_times)
     }
 
-    /// Blocks that hold `rows` rows.
+    /// Returns the number of blocks for `rows` rows.
     pub fn blocks(&self, rows: u64) -> u64 {
         if self.block_rows == 0 { 0 } else { rows.div_ceil(self.block_rows) }
     }
 }
 
-/// Returns the analog value that `bytes` hold, 1 to 8 of them, sign extended.
+/// Returns the analog value stored in `bytes`, which are 1 to 8, sign extended.
 #[inline]
 pub(crate) fn value(bytes: &[u8]) -> i64 {
     if let Ok(value) = I32Le::ref_from_bytes(bytes) {
@@ -161,7 +164,7 @@ mod tests {
         for rows in 0..20 {
             let body = u64::try_from(layout.body(rows)).unwrap();
             assert_eq!(layout.rows_in(body), rows);
-            // Stamps without a row add none; a byte less than a row neither.
+            // Block times without a row add none; nor does a byte less than a row.
             assert_eq!(layout.rows_in(body + 3), rows);
         }
         assert_eq!(layout.row_at(4), 100 + 44 + 32 + 4);

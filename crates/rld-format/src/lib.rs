@@ -2,8 +2,9 @@
 //!
 //! # Open
 //!
-//! [`Rld::open`](Format::open) takes bytes that lie in memory or in a mapped file; [`Rld::stream`](Format::stream) takes a
-//! pipe and needs memory for a window only. Damage is no error: an error means that nothing can be read.
+//! [`Rld::open`](Format::open) takes bytes in memory or in a mapped file.
+//! [`Rld::stream`](Format::stream) reads a pipe and buffers only a window of it. Damage is not an
+//! error: an error means that nothing can be read.
 //!
 //! ```no_run
 //! use rld_format::{Format, LogStream, ReadOptions, Rld};
@@ -17,10 +18,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Look
+//! # Inspect
 //!
-//! [`info`](LogReader::info) is the summary, [`topics`](LogReader::topics) what was recorded, and
-//! [`diagnostics`](LogReader::diagnostics) everything that was noticed in the bytes; [`mod@diagnostics`] lists the rules.
+//! [`info`](LogReader::info) returns the summary, [`topics`](LogReader::topics) what was recorded,
+//! and [`diagnostics`](LogReader::diagnostics) every problem found in the bytes;
+//! [`mod@diagnostics`] lists the rules.
 //!
 //! ```no_run
 //! # use rld_format::{Format, LogReader, ReadOptions, Rld};
@@ -40,8 +42,9 @@
 //!
 //! # Iterate
 //!
-//! [`records`](LogReader::records) hands out records in the order of time, `records_in_file_order` as they lie in the file.
-//! A row is a record; [`RldReader::row`] reaches any of them in constant time, and reads raw and physical values.
+//! [`records`](LogReader::records) returns records in time order, `records_in_file_order` in the
+//! order of the file. A row is a record. [`RldReader::row`] returns any row in constant time, with
+//! its raw and physical values.
 //!
 //! ```no_run
 //! # use rld_format::{Format, LogReader, ReadOptions, Select, Rld};
@@ -58,8 +61,9 @@
 //!
 //! # Columns
 //!
-//! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) gives a topic as Arrow record batches: the time
-//! `t_ns`, then its fields. `RldReader::columns_with` chooses between raw and physical values, and how times are made.
+//! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) returns a topic as
+//! Arrow record batches: the time `t_ns`, then its fields. `RldReader::columns_with` selects raw or
+//! physical values and the time axis.
 //!
 //! ```no_run
 //! # use rld_format::{Format, LogReader, ReadOptions, Select, Rld};
@@ -75,11 +79,12 @@
 //!
 //! # Write
 //!
-//! A [`LogSpec`] makes the header, [`RldWriter`] writes block by block, [`SplitWriter`] a recording in parts.
+//! A [`LogSpec`] makes the header, [`RldWriter`] writes block by block, and [`SplitWriter`] writes
+//! a recording in parts.
 //!
 //! ```
 //! use rld_format::unit::Unit;
-//! use rld_format::wire::BlockStamps;
+//! use rld_format::wire::BlockTimes;
 //! use rld_format::{ChannelSpec, LogReader, LogSpec, ReadOptions, RldReader, RldWriter, encode_row};
 //!
 //! let spec = LogSpec { channels: vec![ChannelSpec::analog("V1", Unit::Volt, -8)], ..LogSpec::new(1000) };
@@ -88,8 +93,8 @@
 //! for raw in [330_000_000, 330_000_100] {
 //!     encode_row(log.layout(), &[], &[raw], &mut rows)?; // in units of 1e-8 V
 //! }
-//! let stamps = BlockStamps::new(1_600_000_000_000_000_000, 0).ok_or("no such time")?; // Unix, since boot: ns
-//! log.block(&stamps, &rows)?;
+//! let block_times = BlockTimes::new(1_600_000_000_000_000_000, 0).ok_or("no such time")?; // Unix, since boot: ns
+//! log.block(&block_times, &rows)?;
 //! let (file, written) = log.finish_in_place()?;
 //! assert_eq!(written.rows, 2);
 //!
@@ -100,14 +105,15 @@
 //!
 //! # Recover
 //!
-//! [`recover`](LogReader::recover) writes the best sound log that a damaged one still holds, and accounts for every byte;
-//! [`slice`](LogReader::slice) a part by topic and time; [`Rld::merge`](Format::merge) several logs as one.
+//! [`recover`](LogReader::recover) writes every intact record of a damaged log to a new file and
+//! accounts for every byte. [`slice`](LogReader::slice) writes a part by topic and time;
+//! [`Rld::merge`](Format::merge) joins several logs.
 //!
 //! ```no_run
 //! # use rld_format::{Format, LogReader, ReadOptions, RecoverOptions, Rld};
 //! # let log = Rld::open(std::fs::read("power.rld")?.into(), &ReadOptions::default())?;
-//! let mut sound = std::fs::File::create("sound-power.rld")?;
-//! let recovery = log.recover(&mut sound, &RecoverOptions::default())?;
+//! let mut recovered = std::fs::File::create("power-recovered.rld")?;
+//! let recovery = log.recover(&mut recovered, &RecoverOptions::default())?;
 //! println!("{} records kept, {} bytes lost", recovery.records, recovery.lost_bytes());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -116,16 +122,20 @@
 //!
 //! Lowest first; each is usable without those above it:
 //!
-//! - [`wire`]: the bytes, declared in the specification's order, and the table of versions; reads and writes.
-//! - [`layout`] and [`mod@unit`]: where rows and values lie, and how raw integers become physical values.
-//! - `validate` (private): what a file is, by its header and its length, for all readers.
-//! - [`RldReader`]: random access to files in memory or mapped, split recordings as one log, any row in constant
-//!   time; [`RldStream`]: one pass over a pipe. [`Row`] reads bits, raw and physical values in place.
-//! - [`clock`]: what stamps say, and the axes on which rows stand.
-//! - [`analysis`]: merged currents, exact statistics, charge and energy, windows, events, states, levels.
+//! - [`wire`]: the bytes, declared in the order of the specification, and the table of versions;
+//!   used for reading and writing.
+//! - [`layout`] and [`mod@unit`]: the positions of rows and values, and how raw integers become
+//!   physical values.
+//! - `validate` (private): what a file contains, by its header and its length; used by all readers.
+//! - [`RldReader`]: random access to files in memory or mapped, split recordings as one log, any
+//!   row in constant time; [`RldStream`]: one pass over a pipe. [`Row`] reads bits, raw and
+//!   physical values in place.
+//! - [`clock`]: what block times tell about the clocks, and the time axes of rows.
+//! - [`analysis`]: merged currents, exact statistics, charge and energy, windows, events, states,
+//!   levels.
 //! - `RldReader::columns_with`: rows as Arrow record batches (feature `arrow`).
-//! - [`LogReader::recover`], [`RldReader::scrub`], [`RldWriter`], [`csv`], [`calibration`]: logs made of logs, and from
-//!   scratch; the logger's other files.
+//! - [`LogReader::recover`], [`RldReader::scrub`], [`RldWriter`], [`csv`], [`calibration`]: new
+//!   logs from logs or from scratch; other files of the logger.
 #![forbid(unsafe_code)]
 
 pub mod analysis;
@@ -170,7 +180,7 @@ pub use state::{AMBIENT, SAMPLES};
 pub use stream::RldStream;
 pub use writer::{ChannelSpec, LogSpec, RldWriter, SplitWriter, Written, encode_row, set_counts};
 
-// Who depends on this crate alone finds here what opens a log and reads it, and the names of what that gives.
+// Users of this crate alone find here the traits that open and read a log, and core itself.
 pub use rovelog_core;
 pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, Select};
 
@@ -198,7 +208,8 @@ impl Format for Rld {
         Ok(scan::open_with(bytes, companions, options)?)
     }
 
-    /// Joins the parts of a split recording, given in any order. They have one clock, so nothing is aligned.
+    /// Joins the parts of a split recording, given in any order. They have one clock, so nothing is
+    /// aligned.
     fn merge(logs: &[&RldReader], _: Align, out: &mut dyn std::io::Write) -> Result<Merged> {
         Ok(edit::merge(logs, out)?)
     }
@@ -252,7 +263,7 @@ impl LogReader for RldReader {
         &self.diagnostics
     }
 
-    /// The comment, which is all the text there is, at the log's start.
+    /// Returns the comment, the only text of a log, at the start of the log.
     fn texts(&self) -> Option<Texts<'_>> {
         let comment = self.header().comment_text();
         let text = Text::new(self.info.start, wire::LEAD_IN_LEN, COMMENT_LEVEL, comment);

@@ -1,9 +1,10 @@
-//! Names of recordings in several files: `x.rld`, `x_p1.rld`, `x_p2.rld`, and `x-ambient.rld` beside them.
+//! Names of recordings in several files: `x.rld`, `x_p1.rld`, `x_p2.rld`, and `x-ambient.rld` in
+//! the same folder.
 
-/// Parts that are looked for.
+/// Maximum number of parts.
 const MOST_PARTS: usize = 100_000;
 
-/// The name of a part: `x.rld`, `x_p1.rld`, `x_p2.rld`.
+/// Returns the name of a part: `x.rld`, `x_p1.rld`, `x_p2.rld`.
 pub(crate) fn part_name(name: &str, part: usize) -> String {
     if part == 0 {
         return name.to_owned();
@@ -14,7 +15,7 @@ pub(crate) fn part_name(name: &str, part: usize) -> String {
     }
 }
 
-/// The name of the ambient file beside a log: `x-ambient.rld`.
+/// Returns the name of the ambient file of a log: `x-ambient.rld`.
 pub(crate) fn ambient_name(name: &str) -> String {
     match name.rsplit_once('.') {
         Some((stem, extension)) => format!("{stem}-ambient.{extension}"),
@@ -22,7 +23,8 @@ pub(crate) fn ambient_name(name: &str) -> String {
     }
 }
 
-/// The files that belong to `name` among those that exist: parts up to the first one missing, then ambient ones.
+/// Returns the existing files that belong to `name`: parts up to the first missing one, then
+/// ambient ones.
 pub(crate) fn companions(name: &str, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
     let parts = |first: String, from: usize| {
         (from..MOST_PARTS).map(move |part| part_name(&first, part)).take_while(|name| exists(name))

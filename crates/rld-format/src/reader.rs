@@ -1,4 +1,5 @@
-//! The random-access reader: a log in memory or in mapped files, one file or the parts of a split set.
+//! The random-access reader: a log in memory or in mapped files, one file or the parts of a split
+//! set.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -12,15 +13,16 @@ use crate::layout::Layout;
 use crate::row::{Row, Table};
 use crate::schema::Channel;
 use crate::state::{self, AMBIENT, unix};
-use crate::validate::Judged;
-use crate::wire::{BlockStamps, Header};
+use crate::validate::Validated;
+use crate::wire::{BlockTimes, Header};
 
-/// An RLD log, opened. Opening reads the header and the stamps of each block; rows are decoded when asked for.
+/// An opened RLD log. Opening reads the header and the times of each block; rows are decoded on
+/// request.
 #[derive(Debug)]
 pub struct RldReader {
     pub(crate) parts: Vec<Part>,
-    pub(crate) judged: Judged,
-    /// `None` where the header does not allow to find rows.
+    pub(crate) validated: Validated,
+    /// `None` if the header does not allow rows to be located.
     pub(crate) table: Option<Table>,
     pub(crate) blocks: Blocks,
     /// Times of rows on the Unix clock.
@@ -37,10 +39,10 @@ pub struct RldReader {
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) bytes: Bytes,
-    /// Where it begins, the files of the log laid one behind the other.
+    /// Offset of its first byte in the concatenated files of the log.
     pub(crate) base: u64,
     pub(crate) header: Header,
-    /// Its first row, counted through the log.
+    /// Number of its first row in the log.
     pub(crate) row: u64,
     pub(crate) rows: u64,
 }
@@ -53,115 +55,115 @@ impl Part {
 }
 
 impl RldReader {
-    /// The same log with the ambient file recorded beside it as a second topic.
+    /// Adds the ambient file of this recording as a second topic.
     #[must_use]
     pub fn with_ambient(mut self, mut ambient: Self) -> Self {
         if let Some(topic) = ambient.topics.pop() {
             let (id, name) = (TopicId(1), AMBIENT.to_owned());
-            let mut beside = Topic::new(id, name.clone(), name, topic.schema);
-            (beside.count, beside.bytes, beside.timed) = (topic.count, topic.bytes, topic.timed);
-            (beside.first, beside.last, beside.in_order) = (topic.first, topic.last, topic.in_order);
-            self.info.records += beside.count;
+            let mut added = Topic::new(id, name.clone(), name, topic.schema);
+            (added.count, added.bytes, added.timed) = (topic.count, topic.bytes, topic.timed);
+            (added.first, added.last, added.in_order) = (topic.first, topic.last, topic.in_order);
+            self.info.records += added.count;
             self.diagnostics.append(AMBIENT, self.info.size, &ambient.diagnostics);
-            state::judge(&mut self.info, &self.diagnostics);
+            state::apply_diagnostics(&mut self.info, &self.diagnostics);
             self.info.size += ambient.info.size;
             self.topics.truncate(1);
-            self.topics.push(beside);
+            self.topics.push(added);
             self.ambient = Some(Box::new(ambient));
         }
         self
     }
 
-    /// Takes note of a file that is named like one of the log's and is none.
+    /// Reports a file that is named like one of the log's but is not one.
     pub(crate) fn leave_out(&mut self, name: &str, why: &str) {
         let size = self.info.size;
         self.diagnostics.push(&rules::PART_LEFT_OUT, size..size, || format!("{name}: {why}"));
         self.info.problems = self.diagnostics.total();
     }
 
-    /// The header of the first file.
+    /// Returns the header of the first file.
     pub fn header(&self) -> &Header {
-        &self.judged.header
+        &self.validated.header
     }
 
-    /// The headers of all files, the bytes of each, and its rows counted through the log.
+    /// Returns, for each file, its header, its bytes, and the numbers of its rows in the log.
     pub fn parts(&self) -> impl Iterator<Item = (&Header, &Bytes, Range<u64>)> {
         self.parts.iter().map(|part| (&part.header, &part.bytes, part.row..part.row + part.rows))
     }
 
-    /// The channels: binary ones first.
+    /// Returns the channels: binary ones first.
     pub fn channels(&self) -> &[Channel] {
-        &self.judged.channels
+        &self.validated.channels
     }
 
-    /// A channel's index by its name.
+    /// Returns the index of the channel with this name.
     ///
     /// # Errors
-    /// Where there is none.
+    /// Returns an error if there is none.
     pub fn channel(&self, name: &str) -> Result<usize, RldError> {
         let at = self.channels().iter().position(|channel| &*channel.name == name);
         at.ok_or_else(|| RldError::NoChannel { name: name.to_owned() })
     }
 
-    /// Where rows and values lie, in the first file.
+    /// Returns the positions of rows and values in the first file.
     ///
     /// # Errors
-    /// Where the header does not allow to find rows.
+    /// Returns an error if the header does not allow rows to be located.
     pub fn layout(&self) -> Result<&Layout, RldError> {
-        self.judged.layout.as_ref().map_err(|why| RldError::NoLayout { why: why.clone() })
+        self.validated.layout.as_ref().map_err(|why| RldError::NoLayout { why: why.clone() })
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// A row by its number, in constant time.
+    /// Returns the row with this number, in constant time.
     pub fn row(&self, row: u64) -> Option<Row<'_>> {
         let (part, table) = (self.part_of(row)?, self.table.as_ref()?);
         let at = table.layout.row_at(row - part.row);
         Some(Row::new(part.slice(at, at + table.layout.row as u64), table))
     }
 
-    /// The bytes of `rows`, in stretches of rows without stamps between them: the number of the first row, and
-    /// the bytes of so many rows. Every stretch has at most `at_most` rows.
+    /// Returns the bytes of `rows` in runs without block times between rows: the number of the
+    /// first row, and the bytes of the run. A run has at most `at_most` rows.
     pub fn runs(&self, rows: Range<u64>, at_most: u64) -> Runs<'_> {
         Runs { reader: self, next: rows.start, end: rows.end.min(self.rows), at_most: at_most.max(1) }
     }
 
-    /// The stamps of all blocks with the number of their first row, as stored.
-    pub fn stamps(&self) -> impl Iterator<Item = (u64, &BlockStamps)> {
+    /// Returns the times of all blocks as stored, with the number of their first row.
+    pub fn block_times(&self) -> impl Iterator<Item = (u64, &BlockTimes)> {
         self.parts.iter().flat_map(|part| {
             let layout = self.table.as_ref().map(|table| &table.layout);
             let blocks = layout.map_or(0, |layout| layout.blocks(part.rows));
             (0..blocks).filter_map(move |block| {
                 let layout = layout?;
-                Some((part.row + block * layout.block_rows, layout.stamps(&part.bytes, block)?))
+                Some((part.row + block * layout.block_rows, layout.block_times(&part.bytes, block)?))
             })
         })
     }
 
-    /// The ambient file's reader, where there is one.
+    /// Returns the reader of the ambient file, if there is one.
     pub fn ambient(&self) -> Option<&Self> {
         self.ambient.as_deref()
     }
 
-    /// What the stamps say about clocks.
+    /// Returns what the block times tell about the clocks.
     pub fn clock_report(&self) -> &ClockReport {
         &self.report
     }
 
-    /// The times of rows.
+    /// Returns the times of rows.
     pub fn times(&self, options: TimeOptions) -> TimeMap {
         self.blocks.map(options)
     }
 
-    /// The times of rows on the Unix clock, as records have them.
+    /// Returns the times of rows on the Unix clock, as in records.
     pub fn record_times(&self) -> &TimeMap {
         &self.times
     }
 
-    /// The rows within the window of a selection, as ascending ranges.
+    /// Returns the rows within the time window of a selection, as ascending ranges.
     pub fn rows_selected(&self, select: &Select) -> Vec<Range<u64>> {
         if select.start.is_none() && select.end.is_none() {
             let all = 0..self.rows;
@@ -170,7 +172,7 @@ impl RldReader {
         self.times.rows_between(select.start, select.end)
     }
 
-    /// The table, for those who need rows.
+    /// Returns the table.
     pub(crate) fn table(&self) -> Result<&Table, RldError> {
         self.layout()?;
         self.table.as_ref().ok_or_else(|| RldError::refused("this log has no channels"))
@@ -190,28 +192,29 @@ impl RldReader {
         Some(Record::new(topic, time, place.offset, place.seq, row.bytes(), table))
     }
 
-    /// Offset of a row, files laid one behind the other.
+    /// Returns the offset of a row in the concatenated files.
     fn offset_of(&self, row: u64) -> u64 {
         let place = self.part_of(row).zip(self.table.as_ref());
         place.map_or(0, |(part, table)| part.base + table.layout.row_at(row - part.row))
     }
 
-    /// The selected rows of both topics in time order.
+    /// Returns the selected rows of both topics in time order.
     pub(crate) fn records_in_order<'a>(
         &'a self,
         select: &Select,
     ) -> impl Iterator<Item = Record<'a>> + use<'a> {
-        let places = self.latched(select).into_iter().chain(InOrder::new(Selected::new(self, select)));
+        let places =
+            self.last_before_window(select).into_iter().chain(InOrder::new(Selected::new(self, select)));
         places.filter_map(|place| self.record_at(place))
     }
 
-    /// The reader of a topic: of this log's rows, or of its ambient file's.
+    /// Returns the reader of a topic: of this log's rows, or of its ambient file's.
     pub(crate) fn of_topic(&self, topic: &Topic) -> Result<&Self, RldError> {
         let reader = if topic.id.index() == 0 { Some(self) } else { self.ambient() };
         reader.ok_or_else(|| RldError::refused("this log has no ambient file"))
     }
 
-    /// All rows in file order as records; ambient ones behind.
+    /// Returns all rows as records in file order; ambient ones last.
     pub fn records_in_file_order(&self) -> impl Iterator<Item = Record<'_>> {
         let rows = |topic: u32, reader: Option<&'_ Self>| {
             (0..reader.map_or(0, |reader| reader.rows)).map(move |seq| (topic, seq))
@@ -220,31 +223,31 @@ impl RldReader {
         places.filter_map(|(topic, seq)| self.record_at(self.place(topic, seq)))
     }
 
-    /// The last row before the window of each topic that `select` latches.
-    fn latched(&self, select: &Select) -> Vec<Place> {
+    /// Returns the last row before the start, for each topic for which `select` asks for it.
+    fn last_before_window(&self, select: &Select) -> Vec<Place> {
         let last = |topic: &Topic| {
             let reader = if topic.id.0 == 0 { self } else { self.ambient()? };
             Some(self.place(topic.id.0, reader.last_before(select.start?)?))
         };
-        let latched = self.topics.iter().filter(|topic| select.keeps_latched(topic));
-        let mut places: Vec<Place> = latched.filter_map(last).collect();
+        let topics = self.topics.iter().filter(|topic| select.keeps_latched(topic));
+        let mut places: Vec<Place> = topics.filter_map(last).collect();
         places.sort_unstable();
         places
     }
 
-    /// The last row before a time.
+    /// Returns the last row before a time.
     pub(crate) fn last_before(&self, start: i64) -> Option<u64> {
         self.times.rows_between(None, Some(start)).last().map(|rows| rows.end - 1)
     }
 
-    /// Where a row of a topic stands in the order of records.
+    /// Returns the position of a row of a topic in the order of records.
     fn place(&self, topic: u32, row: u64) -> Place {
         let reader = if topic == 0 { self } else { self.ambient().unwrap_or(self) };
         Place { time: ordered(&reader.times, row), offset: reader.offset_of(row), topic, seq: row }
     }
 }
 
-/// Stretches of rows without stamps between them.
+/// Runs of rows without block times between them.
 #[derive(Clone, Debug)]
 pub struct Runs<'a> {
     reader: &'a RldReader,
@@ -272,17 +275,17 @@ impl<'a> Iterator for Runs<'a> {
     }
 }
 
-/// Rows that are ordered at a time.
+/// Number of rows that are ordered at a time.
 const ORDERED: u64 = 1 << 14;
 
 /// Rows of both topics within a selection, in groups.
 struct Selected<'a> {
     reader: &'a RldReader,
-    /// Topic, rows, and the span of their times.
+    /// Topic, rows, and the range of their times.
     groups: Vec<(u32, Range<u64>, RangeInclusive<i64>)>,
 }
 
-/// The time by which a row is ordered: rows without one come first.
+/// Returns the time by which a row is ordered: rows without a time come first.
 fn ordered(times: &TimeMap, row: u64) -> i64 {
     times.time(row).unwrap_or(i64::MIN)
 }
@@ -296,7 +299,8 @@ impl<'a> Selected<'a> {
             for rows in reader.rows_selected(select) {
                 let mut from = rows.start;
                 while from < rows.end {
-                    // A group ends with its piece, so that its first and last rows have its extreme times.
+                    // A group ends with its piece, so that its first and last rows have its minimum
+                    // and maximum times.
                     let piece = reader.times.piece(from).map_or(rows.end, |piece| piece.end);
                     let to = rows.end.min(piece).min(from + ORDERED);
                     let span = ordered(&reader.times, from)..=ordered(&reader.times, to - 1);

@@ -9,7 +9,7 @@ use zerocopy::FromBytes;
 use crate::layout::{Layout, value};
 use crate::schema::Channel;
 
-/// What is needed to read values from rows: the channels and their places.
+/// Channels and their positions: what reading values from rows needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) channels: Vec<Channel>,
@@ -18,7 +18,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The number of binary channels.
+    /// Returns the number of binary channels.
     pub(crate) fn binary(&self) -> usize {
         self.channels.len() - self.layout.slots.len()
     }
@@ -32,23 +32,23 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The row in `bytes`, which has the length of one.
+    /// Makes a row of `bytes`, which have the length of one.
     pub(crate) fn new(bytes: &'a [u8], table: &'a Table) -> Self {
         Self { bytes, table }
     }
 
-    /// Its bytes: words of bits, then analog values.
+    /// Returns the bytes of the row: words of bits, then analog values.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// A word of 32 bits as stored, bits of no channel included.
+    /// Returns a word of 32 bits as stored, including bits that belong to no channel.
     pub fn word(&self, word: usize) -> Option<u32> {
         let words = self.bytes.get(..4 * self.table.layout.words)?;
         <[U32Le]>::ref_from_bytes(words).ok()?.get(word).map(|word| word.get())
     }
 
-    /// The bit of a binary channel. "right aligned with the first channel at LSB"
+    /// Returns the bit of a binary channel. "right aligned with the first channel at LSB"
     pub fn bit(&self, channel: usize) -> Option<bool> {
         (channel < self.table.binary())
             .then(|| self.word(channel / 32))
@@ -56,13 +56,13 @@ impl<'a> Row<'a> {
             .map(|w| w >> (channel % 32) & 1 == 1)
     }
 
-    /// The raw integer of an analog channel.
+    /// Returns the raw integer of an analog channel.
     pub fn raw(&self, channel: usize) -> Option<i64> {
         let slot = self.table.layout.slots.get(channel.checked_sub(self.table.binary())?)?;
         Some(value(&self.bytes[slot.offset..slot.offset + slot.size]))
     }
 
-    /// Whether an analog channel is in range: its linked bit, true without a link.
+    /// Returns whether an analog channel is in range by its linked bit; true without a link.
     pub fn is_valid(&self, channel: usize) -> Option<bool> {
         match self.table.channels.get(channel)?.valid {
             Some(bit) => self.bit(bit),
@@ -70,7 +70,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The physical value of an analog channel in the unit of its channel, correctly rounded.
+    /// Returns the physical value of an analog channel in the unit of its channel, correctly
+    /// rounded.
     pub fn physical(&self, channel: usize) -> Option<f64> {
         Some(self.table.channels.get(channel)?.physical()?.apply(self.raw(channel)?))
     }

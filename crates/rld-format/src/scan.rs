@@ -1,4 +1,5 @@
-//! The scan that opens a log: files are taken one by one, validated, and their block times followed.
+//! The scan that opens a log: files are taken one by one, validated, and their block times
+//! followed.
 
 use std::ops::Range;
 
@@ -11,21 +12,22 @@ use crate::error::RldError;
 use crate::reader::{Part, RldReader};
 use crate::row::{Row, Table};
 use crate::state::{self, AMBIENT, Known, unix};
-use crate::validate::{Judged, judge};
+use crate::validate::{Validated, validate};
 use crate::watch::Watch;
 
-/// Judges a file that lies in memory.
-pub(crate) fn judged(bytes: &[u8]) -> Result<Judged, RldError> {
+/// Validates a file in memory.
+pub(crate) fn validated(bytes: &[u8]) -> Result<Validated, RldError> {
     let len = bytes.len() as u64;
-    match judge(bytes, Some(len))? {
-        Ok(judged) => Ok(judged),
+    match validate(bytes, Some(len))? {
+        Ok(validated) => Ok(validated),
         Err(_) => Err(RldError::HeaderCut { len, header: 0 }),
     }
 }
 
-/// Judges a part of the log that begins with `first`; the nine fields of joining and the tables must agree.
-pub(crate) fn judged_part(bytes: &[u8], first: &Judged) -> Result<Judged, &'static str> {
-    let own = judged(bytes).map_err(|_| "it does not open")?;
+/// Validates a part of the log whose first file is `first`: the nine fields that identify a
+/// recording and the channel tables must agree.
+pub(crate) fn validated_part(bytes: &[u8], first: &Validated) -> Result<Validated, &'static str> {
+    let own = validated(bytes).map_err(|_| "it does not open")?;
     let (a, b) = (&first.header.lead_in, &own.header.lead_in);
     let differs = [
         (a.magic != b.magic || a.file_version != b.file_version, "another version"),
@@ -47,56 +49,58 @@ pub(crate) fn judged_part(bytes: &[u8], first: &Judged) -> Result<Judged, &'stat
 }
 
 impl RldReader {
-    /// Opens the log that `bytes` holds.
+    /// Opens the log in `bytes`.
     ///
     /// # Errors
-    /// Where the bytes are no RLD file, end inside its header, or are of an unknown version. Damage is no error:
-    /// it is in [`diagnostics`](rovelog_core::LogReader::diagnostics).
+    /// Returns an error if the bytes are not an RLD file, end inside its header, or have an unknown
+    /// version. Damage is not an error: it is reported by
+    /// [`diagnostics`](rovelog_core::LogReader::diagnostics).
     pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, RldError> {
         Self::join(vec![bytes], options)
     }
 
-    /// Opens the parts of a split recording as one log, in order. Offsets count through the parts, one behind
-    /// the other.
+    /// Opens the parts of a split recording as one log, in order. Offsets count through all parts.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and where a part's header does not belong to the first one's.
+    /// Returns the errors of [`new`](Self::new), and an error if the header of a part does not
+    /// match that of the first.
     pub fn join(parts: Vec<Bytes>, options: &ReadOptions) -> Result<Self, RldError> {
         let mut parts = parts.into_iter();
         let first = parts.next().ok_or_else(|| RldError::refused("a log has at least one file"))?;
-        let judged = judged(&first)?;
-        let mut opened = Opening::new(judged, options);
+        let validated = validated(&first)?;
+        let mut opened = Opening::new(validated, options);
         opened.part(first, None);
         for (i, bytes) in parts.enumerate() {
-            let own =
-                judged_part(&bytes, &opened.judged).map_err(|why| RldError::NotAPart { part: i + 1, why })?;
+            let own = validated_part(&bytes, &opened.validated)
+                .map_err(|why| RldError::NotAPart { part: i + 1, why })?;
             opened.part(bytes, Some(own));
         }
         Ok(opened.finish())
     }
 
-    /// The same files read as if no header counted its rows: up to the last complete one.
+    /// Reads the same files up to the last complete row, regardless of the row counts in their
+    /// headers.
     pub(crate) fn reopened_whole(&self) -> Result<Self, RldError> {
-        let mut judged = self.judged.clone();
-        judged.declared = None;
-        let mut opened = Opening::new(judged, &ReadOptions::default());
+        let mut validated = self.validated.clone();
+        validated.declared = None;
+        let mut opened = Opening::new(validated, &ReadOptions::default());
         for (i, part) in self.parts.iter().enumerate() {
-            let own = if i == 0 { None } else { Some(judged_part(&part.bytes, &self.judged)) };
+            let own = if i == 0 { None } else { Some(validated_part(&part.bytes, &self.validated)) };
             let own = own.transpose().map_err(|why| RldError::NotAPart { part: i, why })?;
-            opened.part(part.bytes.clone(), own.map(|own| Judged { declared: None, ..own }));
+            opened.part(part.bytes.clone(), own.map(|own| Validated { declared: None, ..own }));
         }
         Ok(opened.finish())
     }
 }
 
-/// Opens a log with its other files. What does not belong to it is named and left out.
+/// Opens a log with its other files. Files that do not belong to it are reported and left out.
 pub(crate) fn open_with(
     first: Bytes,
     companions: Vec<Companion>,
     options: &ReadOptions,
 ) -> Result<RldReader, RldError> {
-    // The parts of an ambient file that is opened itself are its own.
-    let alone = state::is_ambient(&judged(&first)?);
+    // An ambient file that is opened itself: its companions are its own parts.
+    let alone = state::is_ambient(&validated(&first)?);
     let (ambient, parts): (Vec<_>, Vec<_>) =
         companions.into_iter().partition(|(name, _)| !alone && name.contains("-ambient"));
     let mut left_out = Vec::new();
@@ -104,7 +108,7 @@ pub(crate) fn open_with(
     let mut ambient = ambient.into_iter();
     if let Some((name, first)) = ambient.next() {
         match longest(first, ambient.collect(), options, &mut left_out) {
-            Ok(ambient) if state::is_ambient(&ambient.judged) => log = log.with_ambient(ambient),
+            Ok(ambient) if state::is_ambient(&ambient.validated) => log = log.with_ambient(ambient),
             Ok(_) => left_out.push((name, "its channels are not those of sensors".to_owned())),
             Err(error) => left_out.push((name, error.to_string())),
         }
@@ -115,7 +119,7 @@ pub(crate) fn open_with(
     Ok(log)
 }
 
-/// The longest start of a set that is one log.
+/// Returns the longest sequence of files, from the first on, that is one log.
 fn longest(
     first: Bytes,
     parts: Vec<Companion>,
@@ -136,9 +140,9 @@ fn longest(
     }
 }
 
-/// A log while its files are taken one by one.
+/// A log during opening, file by file.
 pub(crate) struct Opening {
-    pub(crate) judged: Judged,
+    pub(crate) validated: Validated,
     table: Option<Table>,
     topic: Topic,
     parts: Vec<Part>,
@@ -152,12 +156,12 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    pub(crate) fn new(judged: Judged, options: &ReadOptions) -> Self {
-        let (table, topic) = state::topic(&judged);
-        let lead_in = &judged.header.lead_in;
+    pub(crate) fn new(validated: Validated, options: &ReadOptions) -> Self {
+        let (table, topic) = state::topic(&validated);
+        let lead_in = &validated.header.lead_in;
         let tracker = Tracker::new(lead_in);
         let late = clock::latency(
-            judged.version.number,
+            validated.version.number,
             lead_in.sample_rate.get(),
             lead_in.data_block_size.get().into(),
         );
@@ -167,9 +171,9 @@ impl Opening {
             latency: i64::try_from(late).unwrap_or_default(),
             list: Vec::new(),
         };
-        let watch = Watch::new(&judged, table.as_ref());
+        let watch = Watch::new(&validated, table.as_ref());
         Self {
-            judged,
+            validated,
             table,
             topic,
             parts: Vec::new(),
@@ -183,27 +187,27 @@ impl Opening {
         }
     }
 
-    /// Takes a file; `own` is its judgement where it is not the first.
-    pub(crate) fn part(&mut self, bytes: Bytes, own: Option<Judged>) {
+    /// Adds a file; `own` is its validated header, unless it is the first.
+    pub(crate) fn part(&mut self, bytes: Bytes, own: Option<Validated>) {
         let number = self.parts.len();
         let base = self.size;
         let len = bytes.len() as u64;
-        let notes = own.as_ref().map_or(&self.judged.notes, |own| &own.notes).clone();
-        let mut own = own.unwrap_or_else(|| self.judged.clone());
-        if own.header.channels == self.judged.header.channels {
+        let notes = own.as_ref().map_or(&self.validated.notes, |own| &own.notes).clone();
+        let mut own = own.unwrap_or_else(|| self.validated.clone());
+        if own.header.channels == self.validated.header.channels {
             for (rule, range, text) in &notes {
                 self.note(number, base, rule, range.clone(), text);
             }
         } else {
-            // The lead-in is sound, the table is garbage: releases 2.0.0-beta1 to 2.0.1.
+            // The lead-in is valid, the table is not: releases 2.0.0-beta1 to 2.0.1.
             let at = own.header.size() - crate::wire::CHANNEL_LEN * own.header.lead_in.channels();
             let text = "its channel table makes no sense".to_owned();
             self.note(number, base, &rules::TABLE_FROM_FIRST, at..own.header.size(), &text);
-            own.layout.clone_from(&self.judged.layout);
+            own.layout.clone_from(&self.validated.layout);
         }
         let extent = own.extent(len, own.behind(&bytes));
         let rows = extent.rows;
-        let header = if number == 0 { self.judged.header.clone() } else { own.header };
+        let header = if number == 0 { self.validated.header.clone() } else { own.header };
         let part = Part { bytes, base, header, row: self.rows, rows };
         self.blocks_of(&part, number);
         for (rule, range, text) in &extent.notes {
@@ -233,7 +237,7 @@ impl Opening {
         let Some(table) = &self.table else { return };
         let layout = &table.layout;
         for block in 0..layout.blocks(part.rows) {
-            let Some(stamps) = layout.stamps(&part.bytes, block) else { break };
+            let Some(block_times) = layout.block_times(&part.bytes, block) else { break };
             let at = layout.block_at(block);
             let row = part.row + block * layout.block_rows;
             let rows = layout.block_rows.min(part.rows - block * layout.block_rows);
@@ -242,7 +246,7 @@ impl Opening {
                 diagnostics
                     .push(rule, range, || if number == 0 { text } else { format!("part {number}: {text}") });
             };
-            let noticed = self.tracker.block(part.base + at, stamps, row, rows, &mut note);
+            let noticed = self.tracker.block(part.base + at, block_times, row, rows, &mut note);
             for row in row..(row + rows).min(self.watch.until) {
                 let at = layout.row_at(row - part.row);
                 let bytes = part.slice(at, at + layout.row as u64);
@@ -252,7 +256,7 @@ impl Opening {
                 self.gaps = (self.gaps.0 + 1, self.gaps.1 + i128::from(nanos));
             }
             let narrow = |time: i128| i64::try_from(time).unwrap_or_default();
-            let (realtime, monotonic) = (narrow(stamps.realtime()), narrow(stamps.monotonic()));
+            let (realtime, monotonic) = (narrow(block_times.realtime()), narrow(block_times.monotonic()));
             self.blocks.list.push(clock::Block { row, rows, realtime, monotonic, noticed });
         }
     }
@@ -260,8 +264,8 @@ impl Opening {
     pub(crate) fn finish(mut self) -> RldReader {
         let diagnostics = &mut self.diagnostics;
         self.watch.end(|rule, range, text| diagnostics.push(rule, range, || text));
-        let Self { judged, table, mut topic, parts, blocks, diagnostics, rows, size, gaps, .. } = self;
-        // Each row of an ambient file has the stamps of the data it was read with.
+        let Self { validated, table, mut topic, parts, blocks, diagnostics, rows, size, gaps, .. } = self;
+        // Each row of an ambient file has the block times of the data that it was read with.
         let axis = if topic.name == AMBIENT { TimeAxis::BlockInterp } else { TimeAxis::Fit };
         let times = blocks.map(TimeOptions::new(axis, TimeBase::Unix));
         let report = blocks.report();
@@ -272,7 +276,7 @@ impl Opening {
         (topic.first, topic.last) = (first.map(unix), last.map(unix));
         topic.in_order = times.is_ascending();
         let known = Known {
-            judged: &judged,
+            validated: &validated,
             size,
             rows,
             blocks: blocks.list.len() as u64,
@@ -286,7 +290,7 @@ impl Opening {
         let info = state::info(&known);
         RldReader {
             parts,
-            judged,
+            validated,
             table,
             blocks,
             times,

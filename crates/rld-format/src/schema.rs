@@ -1,4 +1,4 @@
-//! The channel table as channels: names, units, scales and links, in the words of no particular version.
+//! The channel table: names, units, scales and links, the same for all versions.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,24 +23,24 @@ pub struct Channel {
     pub scale: i32,
     /// Bytes of a raw value; 0 for binary channels.
     pub size: usize,
-    /// The binary channel, counted from 0, that says whether a value is in range.
+    /// The binary channel, counted from 0, that tells whether a value is in range.
     pub valid: Option<usize>,
-    /// Whether it is one of the binary channels.
+    /// True if it is one of the binary channels.
     pub is_binary: bool,
 }
 
 impl Channel {
-    /// The scale for physical values; `None` for binary channels and exponents beyond 30.
+    /// Returns the scale for physical values; `None` for binary channels and exponents beyond 30.
     pub fn physical(&self) -> Option<Scale> {
         if self.is_binary { None } else { Scale::new(self.scale) }
     }
 
-    /// The unit of raw values as the logger's CSV writes it: `10nV`.
+    /// Returns the unit of raw values as the logger's CSV writes it: `10nV`.
     pub fn raw_unit(&self) -> String {
         raw_unit(self.unit, self.scale)
     }
 
-    /// The unit of physical values: `V`, or `unit:77` where the code is unknown.
+    /// Returns the unit of physical values: `V`, or `unit:77` for an unknown code.
     pub fn unit_text(&self) -> String {
         match self.unit {
             Unit::Other(_) => self.unit.to_string(),
@@ -49,10 +49,11 @@ impl Channel {
     }
 }
 
-/// What was noticed: the kind, the bytes, the particulars.
+/// Diagnostics to report: rule, bytes, message.
 pub(crate) type Notes = Vec<(&'static Rule, Range<u64>, String)>;
 
-/// Whether a table is one that some writer makes: printable names, known units, exponents and links in range.
+/// Returns whether a known writer can have made a table: printable names, known units, exponents
+/// and links in range.
 pub(crate) fn is_plausible(channels: &[ChannelRecord], binary: usize, version: &Version) -> bool {
     channels.iter().enumerate().all(|(i, channel)| {
         let name = printable(&channel.name);
@@ -69,7 +70,7 @@ fn printable(name: &[u8; 16]) -> bool {
     !name.is_empty() && name.iter().all(|byte| (0x20..0x7f).contains(byte))
 }
 
-/// The linked channel from 0; `Err` where it is outside of the table.
+/// Returns the linked channel, counted from 0; `Err` if it is not in the table.
 fn link(channel: &ChannelRecord, channels: usize, version: &Version) -> Result<Option<usize>, u16> {
     let raw = channel.valid_link.get();
     if raw == NO_LINK {
@@ -79,7 +80,8 @@ fn link(channel: &ChannelRecord, channels: usize, version: &Version) -> Result<O
     index.filter(|index| *index < channels).map(Some).ok_or(raw)
 }
 
-/// The channels of a header whose table begins at `at`, and what is remarkable about them.
+/// Returns the channels of a header whose table is stored at `at`, and reports what is unusual
+/// about them.
 pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut Notes) -> Vec<Channel> {
     let binary = usize::from(header.lead_in.binary_count.get());
     let mut names: BTreeMap<String, u32> = BTreeMap::new();
@@ -139,7 +141,7 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
     list
 }
 
-/// The fields of a row: bits, and physical values; raw ones where the scale is refused.
+/// Returns the fields of a row: bits and physical values; raw values if the scale is not supported.
 pub(crate) fn schema(channels: &[Channel], name: &str) -> Schema {
     let field = |channel: &Channel| {
         let raw = format!("int{}", 8 * channel.size);

@@ -1,4 +1,4 @@
-//! The summary of a log, and the lines of `info` that only this format has.
+//! The summary of a log, and the lines of `info` that are specific to this format.
 
 use rovelog_core::text::count;
 use std::sync::Arc;
@@ -9,22 +9,22 @@ use crate::clock::{ClockReport, TRUE_SECOND};
 use crate::diagnostics as rules;
 use crate::row::Table;
 use crate::schema;
-use crate::validate::Judged;
+use crate::validate::Validated;
 
 /// The topic of rows.
 pub const SAMPLES: &str = "samples";
 
-/// The topic of the ambient file beside a log.
+/// The topic of the ambient file that belongs to a log.
 pub const AMBIENT: &str = "ambient";
 
-/// What both readers know of a log when they have read it.
+/// What both readers know of a log after reading it.
 pub(crate) struct Known<'a> {
-    pub(crate) judged: &'a Judged,
+    pub(crate) validated: &'a Validated,
     pub(crate) size: u64,
     pub(crate) rows: u64,
     pub(crate) blocks: u64,
     pub(crate) parts: usize,
-    /// Gaps, and their nanoseconds.
+    /// Number of gaps, and their nanoseconds.
     pub(crate) gaps: (u64, i128),
     pub(crate) first: Option<i64>,
     pub(crate) last: Option<i64>,
@@ -32,38 +32,38 @@ pub(crate) struct Known<'a> {
     pub(crate) report: Option<&'a ClockReport>,
 }
 
-/// Whether these are the channels of an ambient file: nothing but its sensors, stamped row by row.
-pub(crate) fn is_ambient(judged: &Judged) -> bool {
+/// Returns whether these are the channels of an ambient file: only its sensors, one row per block.
+pub(crate) fn is_ambient(validated: &Validated) -> bool {
     let sensor = |name: &str| name.starts_with("TSL4531_") || name.starts_with("BME280_");
-    let header = &judged.header.lead_in;
+    let header = &validated.header.lead_in;
     header.binary_count.get() == 0
         && header.data_block_size.get() == 1
-        && !judged.channels.is_empty()
-        && judged.channels.iter().all(|channel| sensor(&channel.name))
+        && !validated.channels.is_empty()
+        && validated.channels.iter().all(|channel| sensor(&channel.name))
 }
 
-/// The table of a log whose rows can be found, and its topic.
-pub(crate) fn topic(judged: &Judged) -> (Option<Table>, Topic) {
-    let name = if is_ambient(judged) { AMBIENT } else { SAMPLES };
-    let table = judged.layout.as_ref().ok().map(|layout| Table {
-        channels: judged.channels.clone(),
+/// Returns the table of a log whose rows can be located, and its topic.
+pub(crate) fn topic(validated: &Validated) -> (Option<Table>, Topic) {
+    let name = if is_ambient(validated) { AMBIENT } else { SAMPLES };
+    let table = validated.layout.as_ref().ok().map(|layout| Table {
+        channels: validated.channels.clone(),
         layout: layout.clone(),
-        schema: Arc::new(schema::schema(&judged.channels, name)),
+        schema: Arc::new(schema::schema(&validated.channels, name)),
     });
     let schema = table.as_ref().map(|table| Arc::clone(&table.schema));
     (table, Topic::new(TopicId(0), name.to_owned(), name.to_owned(), schema))
 }
 
-/// A time on the Unix clock.
+/// Returns a time on the Unix clock.
 pub(crate) fn unix(nanos: i64) -> Timestamp {
     Timestamp::new(nanos, Clock::Unix)
 }
 
-/// The summary.
+/// Makes the summary.
 pub(crate) fn info(known: &Known<'_>) -> LogInfo {
-    let mut info = LogInfo::new(known.judged.version.number.to_string(), known.size);
+    let mut info = LogInfo::new(known.validated.version.number.to_string(), known.size);
     info.dialect = Some("rocketlogger");
-    judge(&mut info, known.diagnostics);
+    apply_diagnostics(&mut info, known.diagnostics);
     info.start = known.first.map(unix);
     info.end = known.last.map(unix);
     info.records = known.rows;
@@ -71,8 +71,9 @@ pub(crate) fn info(known: &Known<'_>) -> LogInfo {
     info
 }
 
-/// Takes over what was noticed. A file that ends between two rows is truncated like one that ends in a row.
-pub(crate) fn judge(info: &mut LogInfo, diagnostics: &Diagnostics) {
+/// Counts the diagnostics and derives the state. A file that ends between two rows is truncated,
+/// like one that ends in a row.
+pub(crate) fn apply_diagnostics(info: &mut LogInfo, diagnostics: &Diagnostics) {
     info.judge(diagnostics, &rules::CUT);
     let count = |rule: &Rule| diagnostics.counts().get(rule.code).copied().unwrap_or_default();
     if info.lost.losses > 0 && info.lost.losses == count(&rules::CUT) + count(&rules::ROWS_MISSING) {
@@ -80,13 +81,13 @@ pub(crate) fn judge(info: &mut LogInfo, diagnostics: &Diagnostics) {
     }
 }
 
-/// Hz of the converter at a nominal rate.
+/// Returns the true sample rate, in Hz, of a nominal rate.
 pub(crate) fn true_rate(rate: u16) -> f64 {
     f64::from(rate) * 1e9 / TRUE_SECOND as f64
 }
 
 fn details(known: &Known<'_>) -> Vec<Detail> {
-    let lead_in = &known.judged.header.lead_in;
+    let lead_in = &known.validated.header.lead_in;
     let mut details = Vec::new();
     let rate = lead_in.sample_rate.get();
     details.push(Detail::new(
@@ -116,7 +117,7 @@ fn details(known: &Known<'_>) -> Vec<Detail> {
             ("last_rows", Value::count(last)),
         ]),
     ));
-    // Each row holds for one period of the converter: what charge and energy are summed over.
+    // Each row counts for one period of the converter in charge and energy.
     let measured = crate::clock::span(known.rows, rate);
     if let (Ok(measured), true) = (i64::try_from(measured), rate > 0 && known.rows > 0) {
         let seconds = rovelog_core::time::Seconds;
@@ -149,8 +150,8 @@ fn details(known: &Known<'_>) -> Vec<Detail> {
         gap_text,
         Value::record([("count", Value::count(gaps)), ("missing_ns", missing)]),
     ));
-    details.push(channels(known.judged));
-    let comment = known.judged.header.comment_text();
+    details.push(channels(known.validated));
+    let comment = known.validated.header.comment_text();
     let shown = comment.escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'");
     if !comment.is_empty() {
         details.push(Detail::new("comment", shown, Value::Text(comment)));
@@ -159,19 +160,19 @@ fn details(known: &Known<'_>) -> Vec<Detail> {
     details.push(Detail::new("device", mac.clone(), Value::Text(mac)));
     let started = i128::from(lead_in.start_sec.get()) * 1_000_000_000 + i128::from(lead_in.start_nsec.get());
     if let Ok(started) = i64::try_from(started) {
-        // Often wrong by minutes in published logs, so it places nothing.
+        // Often wrong by minutes in published logs, so no time depends on it.
         details.push(Detail::hidden("start_time_ns", Value::Int(started, 64)));
     }
-    details.push(Detail::hidden("software", Value::Text(known.judged.version.software.to_owned())));
+    details.push(Detail::hidden("software", Value::Text(known.validated.version.software.to_owned())));
     details.extend(known.report.map(|report| clock(report, true_rate(rate))));
     details
 }
 
-fn channels(judged: &Judged) -> Detail {
-    let names: Vec<&str> = judged.channels.iter().map(|channel| &*channel.name).collect();
-    let list = judged.channels.iter().map(|channel| {
+fn channels(validated: &Validated) -> Detail {
+    let names: Vec<&str> = validated.channels.iter().map(|channel| &*channel.name).collect();
+    let list = validated.channels.iter().map(|channel| {
         let link =
-            channel.valid.map_or(Value::Null, |bit| Value::Text(judged.channels[bit].name.to_string()));
+            channel.valid.map_or(Value::Null, |bit| Value::Text(validated.channels[bit].name.to_string()));
         Value::record([
             ("name", Value::Text(channel.name.to_string())),
             ("kind", Value::Text(if channel.is_binary { "binary" } else { "analog" }.to_owned())),
@@ -185,7 +186,7 @@ fn channels(judged: &Judged) -> Detail {
     Detail::new("channels", names.join(" "), Value::List(list.collect()))
 }
 
-/// The detail `timing`. `rate` is the true rate in Hz.
+/// Makes the detail `timing`. `rate` is the true rate in Hz.
 fn clock(report: &ClockReport, rate: f64) -> Detail {
     let mut text = Vec::new();
     if let Some(ppm) = report.slope_ppm {

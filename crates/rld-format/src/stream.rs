@@ -1,8 +1,9 @@
-//! The reader of pipes: one pass over `Read`, bounded memory, the same rows as the random-access reader.
+//! The reader of pipes: one pass over `Read`, bounded memory, the same rows as the random-access
+//! reader.
 //!
-//! Times are counted at the true rate from the first stamp of each stretch without a gap: all that can be known
-//! before the end. The random-access reader's robust fit differs by how late that stamp was, at most half a
-//! millisecond in logs of the field.
+//! Times count at the true rate from the first block time of each segment without a gap: nothing
+//! better is known before the end. The robust fit of the random-access reader differs by the delay
+//! of that block time, at most half a millisecond in known logs.
 
 use std::io::Read;
 
@@ -15,11 +16,11 @@ use crate::error::RldError;
 use crate::row::{Row, Table};
 use crate::schema::Channel;
 use crate::state::{self, Known, unix};
-use crate::validate::{Judged, judge};
+use crate::validate::{Validated, validate};
 use crate::watch::Watch;
-use crate::wire::{BlockStamps, Header, STAMPS_LEN};
+use crate::wire::{BLOCK_TIMES_LEN, BlockTimes, Header};
 
-/// A pipe, and how far it is used.
+/// A pipe, and the offset up to which it is used.
 #[derive(Debug)]
 struct Input<R> {
     source: Source<R>,
@@ -28,13 +29,13 @@ struct Input<R> {
 }
 
 impl<R: Read> Input<R> {
-    /// The bytes at hand that are not yet used.
+    /// Returns the buffered bytes that are not yet used.
     fn ahead(&self) -> &[u8] {
         let window = self.source.window();
         &window.data[usize::try_from(self.at - window.base).expect("within the window")..]
     }
 
-    /// Passes over so many bytes, or as many as there are.
+    /// Skips `bytes` bytes, or as many as there are.
     fn skip_up_to(&mut self, bytes: u64) -> std::io::Result<u64> {
         let mut skipped = 0;
         while skipped < bytes && self.need(1)? {
@@ -45,7 +46,7 @@ impl<R: Read> Input<R> {
         Ok(skipped)
     }
 
-    /// Reads until `bytes` are ahead; false where the input ends before.
+    /// Buffers the next `bytes` bytes; false if the input ends before.
     fn need(&mut self, bytes: u64) -> std::io::Result<bool> {
         let until = self.at.saturating_add(bytes);
         if self.source.window().end() < until {
@@ -54,26 +55,26 @@ impl<R: Read> Input<R> {
         Ok(self.source.window().end() >= until)
     }
 
-    /// The stamps of a block, if they are ahead and so many bytes of rows behind them.
-    fn stamps(&mut self, rows: u64) -> std::io::Result<Option<BlockStamps>> {
-        if !self.need(STAMPS_LEN + rows)? {
+    /// Returns the times of a block, if they and `rows` bytes after them are available.
+    fn block_times(&mut self, rows: u64) -> std::io::Result<Option<BlockTimes>> {
+        if !self.need(BLOCK_TIMES_LEN + rows)? {
             return Ok(None);
         }
-        Ok(BlockStamps::ref_from_prefix(self.ahead()).ok().map(|(stamps, _)| *stamps))
+        Ok(BlockTimes::ref_from_prefix(self.ahead()).ok().map(|(block_times, _)| *block_times))
     }
 }
 
-/// An RLD log that comes from a pipe. The buffer holds the header, or a chunk of rows.
+/// An RLD log from a pipe. The buffer holds the header or a chunk of rows.
 #[derive(Debug)]
 pub struct RldStream<R> {
     input: Input<R>,
-    judged: Judged,
+    validated: Validated,
     table: Option<Table>,
     topics: [Topic; 1],
     tracker: Tracker,
     watch: Watch,
-    /// The stamps of the last block.
-    stamps: Option<BlockStamps>,
+    /// The times of the last block.
+    block_times: Option<BlockTimes>,
     diagnostics: Diagnostics,
     rows: u64,
     blocks: u64,
@@ -87,24 +88,25 @@ impl<R: Read> RldStream<R> {
     /// Reads the header of a log.
     ///
     /// # Errors
-    /// Where the input cannot be read, is no RLD file, ends inside its header, or is of an unknown version.
+    /// Returns an error if the input cannot be read, is not an RLD file, ends inside its header, or
+    /// has an unknown version.
     pub fn new(input: R, options: &ReadOptions) -> Result<Self, RldError> {
-        let (source, judged) =
-            Source::start(input, |head| match judge(head.data, head.eof.then_some(head.end())) {
-                Ok(judged) => judged.map(Ok),
+        let (source, validated) =
+            Source::start(input, |head| match validate(head.data, head.eof.then_some(head.end())) {
+                Ok(validated) => validated.map(Ok),
                 Err(error) => Ok(Err(error)),
             })?;
         let mut diagnostics = Diagnostics::new(&options.limits);
-        for (rule, range, text) in &judged.notes {
+        for (rule, range, text) in &validated.notes {
             diagnostics.push(rule, range.clone(), || text.clone());
         }
-        let (table, topic) = state::topic(&judged);
+        let (table, topic) = state::topic(&validated);
         Ok(Self {
-            input: Input { source, at: judged.header.size() },
-            tracker: Tracker::new(&judged.header.lead_in),
-            watch: Watch::new(&judged, table.as_ref()),
-            stamps: None,
-            judged,
+            input: Input { source, at: validated.header.size() },
+            tracker: Tracker::new(&validated.header.lead_in),
+            watch: Watch::new(&validated, table.as_ref()),
+            block_times: None,
+            validated,
             table,
             topics: [topic],
             diagnostics,
@@ -117,58 +119,59 @@ impl<R: Read> RldStream<R> {
         })
     }
 
-    /// The header.
+    /// Returns the header.
     pub fn header(&self) -> &Header {
-        &self.judged.header
+        &self.validated.header
     }
 
-    /// The channels: binary ones first.
+    /// Returns the channels: binary ones first.
     pub fn channels(&self) -> &[Channel] {
-        &self.judged.channels
+        &self.validated.channels
     }
 
-    /// Takes the stamps of a block where one begins; false where the log ends.
+    /// Reads the times of the next block; false at the end of the log.
     fn block(&mut self) -> Result<bool, RldError> {
         let Some(table) = &self.table else { return Ok(false) };
         let layout = &table.layout;
-        let declared = self.judged.declared.unwrap_or(u64::MAX);
+        let declared = self.validated.declared.unwrap_or(u64::MAX);
         if layout.block_rows == 0 || layout.row == 0 || self.rows >= declared {
             return Ok(false);
         }
         if !self.rows.is_multiple_of(layout.block_rows) {
             return Ok(self.input.need(layout.row as u64)?);
         }
-        // Stamps without a row belong to nothing.
-        let Some(stamps) = self.input.stamps(layout.row as u64)? else { return Ok(false) };
-        // How many rows the last block has is known only behind it, and matters to nothing then.
+        // Block times without a row are not a block.
+        let Some(block_times) = self.input.block_times(layout.row as u64)? else { return Ok(false) };
+        // The number of rows in the last block is only known after it, and is not needed before.
         let rows = layout.block_rows;
         let diagnostics = &mut self.diagnostics;
-        let noticed = self.tracker.block(self.input.at, &stamps, self.rows, rows, |rule, range, text| {
-            diagnostics.push(rule, range, || text);
-        });
+        let noticed =
+            self.tracker.block(self.input.at, &block_times, self.rows, rows, |rule, range, text| {
+                diagnostics.push(rule, range, || text);
+            });
         if let Noticed::Gap { nanos, .. } = noticed {
             self.gaps = (self.gaps.0 + 1, self.gaps.1 + i128::from(nanos));
         }
         self.blocks += 1;
-        self.stamps = Some(stamps);
-        self.input.at += STAMPS_LEN;
+        self.block_times = Some(block_times);
+        self.input.at += BLOCK_TIMES_LEN;
         Ok(true)
     }
 
-    /// The rows behind those that the header counts, in blocks whose stamps follow.
+    /// Counts the rows after those that the header counts, in blocks whose times follow each other.
     fn behind(&mut self) -> Result<u64, RldError> {
-        let Some(layout) = self.judged.counted() else { return Ok(0) };
+        let Some(layout) = self.validated.counted() else { return Ok(0) };
         let (block_rows, row) = (layout.block_rows, layout.row);
         let mut rows = 0;
-        if self.judged.declared != Some(self.rows) {
+        if self.validated.declared != Some(self.rows) {
             return Ok(rows);
         }
-        while let Some(stamps) = self.input.stamps(0)? {
-            if !self.stamps.map_or(is_plausible(&stamps), |before| follows(&before, &stamps)) {
+        while let Some(block_times) = self.input.block_times(0)? {
+            if !self.block_times.map_or(is_plausible(&block_times), |before| follows(&before, &block_times)) {
                 break;
             }
-            self.stamps = Some(stamps);
-            self.input.at += STAMPS_LEN;
+            self.block_times = Some(block_times);
+            self.input.at += BLOCK_TIMES_LEN;
             let bytes = block_rows * row as u64;
             let there = self.input.skip_up_to(bytes)?;
             rows += there / row as u64;
@@ -179,7 +182,7 @@ impl<R: Read> RldStream<R> {
         Ok(rows)
     }
 
-    /// Reads what is behind the last row and settles what it is.
+    /// Reads the bytes after the last row and finds out what they are.
     fn end(&mut self) -> Result<(), RldError> {
         if self.done {
             return Ok(());
@@ -189,7 +192,7 @@ impl<R: Read> RldStream<R> {
         self.input.skip_up_to(u64::MAX)?;
         let diagnostics = &mut self.diagnostics;
         self.watch.end(|rule, range, text| diagnostics.push(rule, range, || text));
-        let extent = self.judged.extent(self.input.at, behind);
+        let extent = self.validated.extent(self.input.at, behind);
         debug_assert_eq!(extent.rows, self.rows, "the stream ends where the slice does");
         for (rule, range, text) in extent.notes {
             self.diagnostics.push(rule, range, || text);
@@ -239,7 +242,7 @@ impl<R: Read + Send> LogStream for RldStream<R> {
 
     fn info(&self) -> LogInfo {
         state::info(&Known {
-            judged: &self.judged,
+            validated: &self.validated,
             size: self.input.source.window().end(),
             rows: self.rows,
             blocks: self.blocks,

@@ -1,4 +1,4 @@
-//! Units: the codes of channels, their names, and physical values.
+//! Units: codes, names, and physical values.
 
 use std::fmt;
 
@@ -6,7 +6,8 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unit {
-    /// Not defined: code 0xFFFFFFFF, and code 0 before version 3. What the logger stores without a calibration.
+    /// Undefined: code 0xFFFFFFFF, and code 0 before version 3. Stored by a logger without a
+    /// calibration.
     Undefined,
     /// A number without a unit: code 0 since version 3.
     Unitless,
@@ -16,7 +17,7 @@ pub enum Unit {
     Ampere,
     /// A binary channel.
     Binary,
-    /// A binary channel that says whether another one is in range.
+    /// A binary channel that tells whether another one is in range.
     RangeValid,
     /// Lux.
     Lux,
@@ -30,12 +31,12 @@ pub enum Unit {
     Pascal,
     /// Second.
     Second,
-    /// A code that is in no known version.
+    /// A code that no known version has.
     Other(u32),
 }
 
 impl Unit {
-    /// The unit of a code in a file of a version. "Unit codings"
+    /// Returns the unit of a code in a file. "Unit codings"
     pub const fn of(code: u32, unit_zero_is_unitless: bool) -> Self {
         match code {
             0 if unit_zero_is_unitless => Self::Unitless,
@@ -54,7 +55,7 @@ impl Unit {
         }
     }
 
-    /// The code that version 4 writes.
+    /// Returns the code in version 4.
     pub const fn code(self) -> u32 {
         match self {
             Self::Unitless => 0,
@@ -73,7 +74,7 @@ impl Unit {
         }
     }
 
-    /// The symbol without prefix: `V`; empty where there is none.
+    /// Returns the symbol without prefix: `V`; empty if there is none.
     pub const fn symbol(self) -> &'static str {
         match self {
             Self::Volt => "V",
@@ -87,7 +88,7 @@ impl Unit {
         }
     }
 
-    /// Whether it is of binary channels.
+    /// Returns whether the unit is one of binary channels.
     pub const fn is_binary(self) -> bool {
         matches!(self, Self::Binary | Self::RangeValid)
     }
@@ -114,10 +115,10 @@ impl fmt::Display for Unit {
     }
 }
 
-/// Exponents of ten beyond this are refused for physical values; raw ones are read all the same.
+/// Maximum absolute exponent of ten for physical values; raw values have no such limit.
 pub const MAX_SCALE: i32 = 30;
 
-/// A channel's exponent of ten, ready to turn raw integers into the nearest `f64`.
+/// A channel's exponent of ten, prepared to convert raw integers to the nearest `f64`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     exponent: i32,
@@ -126,21 +127,23 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The scale 10^`exponent`; `None` where it is beyond [`MAX_SCALE`].
+    /// Makes the scale 10^`exponent`; `None` beyond [`MAX_SCALE`].
     pub fn new(exponent: i32) -> Option<Self> {
         (exponent.unsigned_abs() <= MAX_SCALE.unsigned_abs())
             .then(|| Self { exponent, power: 10f64.powi(exponent.abs()) })
     }
 
-    /// The power of ten to divide by, where one division of an exact integer gives the nearest number.
+    /// Returns the power of ten to divide by, if one division of an exact integer gives the nearest
+    /// number.
     pub fn divisor(self) -> Option<f64> {
         (-22..=0).contains(&self.exponent).then_some(self.power)
     }
 
-    /// `raw` * 10^exponent, correctly rounded.
+    /// Returns `raw` * 10^exponent, correctly rounded.
     ///
-    /// A raw value of up to 53 bits and 10^22 are exact numbers, so that their quotient is rounded once; a product
-    /// with 10^-8 would be off by a unit in the last place in every eighth value. What is larger goes by decimal text.
+    /// A raw value of up to 53 bits and 10^22 are exact numbers, so their quotient is rounded once;
+    /// a product with 10^-8 would be off by one unit in the last place for every eighth value.
+    /// Larger values are converted by way of decimal text.
     pub fn apply(self, raw: i64) -> f64 {
         let exact = raw.unsigned_abs() <= 1 << 53 && self.exponent.abs() <= 22;
         match (exact, self.exponent <= 0) {
@@ -150,7 +153,7 @@ impl Scale {
         }
     }
 
-    /// An exact sum times 10^exponent, correctly rounded.
+    /// Returns an exact sum times 10^exponent, correctly rounded.
     pub fn apply_wide(self, raw: i128) -> f64 {
         match i64::try_from(raw) {
             Ok(raw) => self.apply(raw),
@@ -159,7 +162,8 @@ impl Scale {
     }
 }
 
-/// The unit of raw values, as the logger's CSV writes it: `10nV`; `1e-4 V` where there is no prefix.
+/// Returns the unit of raw values, as the logger's CSV writes it: `10nV`; `1e-4 V` if there is no
+/// prefix.
 pub fn raw_unit(unit: Unit, scale: i32) -> String {
     let symbol = unit.symbol();
     let prefix = match scale {
@@ -191,9 +195,9 @@ pub fn raw_unit(unit: Unit, scale: i32) -> String {
 mod tests {
     use super::*;
 
-    /// Decimal text is rounded correctly by the standard library: the judge of the quick way.
+    /// The standard library rounds decimal text correctly: the reference for the fast method.
     #[test]
-    fn physical_values_are_the_nearest() {
+    fn physical_values_are_correctly_rounded() {
         let mut state = 7u64;
         for exponent in [-12, -11, -9, -8, -6, -3, 0, 3, -22, -30, 30] {
             let scale = Scale::new(exponent).unwrap();

@@ -1,11 +1,11 @@
-//! Where the bytes of a log are: headers, stamps of blocks, rows.
+//! Size of a log by content: headers, block times, rows.
 
 use rovelog_core::LogReader as _;
 use rovelog_core::usage::{Usage, UsageTally};
 
 use crate::diagnostics as rules;
 use crate::reader::RldReader;
-use crate::wire::STAMPS_LEN;
+use crate::wire::BLOCK_TIMES_LEN;
 
 pub(crate) fn usage(log: &RldReader) -> Vec<Usage> {
     let mut tally = UsageTally::default();
@@ -16,7 +16,7 @@ pub(crate) fn usage(log: &RldReader) -> Vec<Usage> {
             tally.add("file header", None, header.size().min(bytes.len() as u64));
             if let Ok(layout) = log.layout() {
                 let blocks = rows.div_ceil(layout.block_rows.max(1));
-                tally.add_all("block times", Some(topic.id), blocks, blocks * STAMPS_LEN);
+                tally.add_all("block times", Some(topic.id), blocks, blocks * BLOCK_TIMES_LEN);
                 tally.add_all("rows", Some(topic.id), rows, rows * layout.row as u64);
             }
         }

@@ -1,6 +1,7 @@
-//! Judging a file by its header and its length: which layout it has, how many rows, what is lost.
+//! Validation of a file by its header and its length: layout, number of rows, lost bytes.
 //!
-//! Pure: bytes in, a judgement or "need more" out. The reader, the stream and recovery share it.
+//! Pure functions: from bytes to a result or "need more". The reader, the stream and recovery share
+//! them.
 
 use rovelog_core::text::{count, up_to_nul};
 use std::ops::Range;
@@ -14,41 +15,42 @@ use crate::diagnostics as rules;
 use crate::error::RldError;
 use crate::layout::Layout;
 use crate::schema::{Channel, Notes, channels, is_plausible};
-use crate::wire::{CHANNEL_LEN, Header, LEAD_IN_LEN, LeadIn, MAGIC, MAGIC_V1, STAMPS_LEN, Version};
+use crate::wire::{BLOCK_TIMES_LEN, CHANNEL_LEN, Header, LEAD_IN_LEN, LeadIn, MAGIC, MAGIC_V1, Version};
 
-/// Headers are at most this long: 131 070 channels and a comment.
+/// Maximum length of a header: 131 070 channels and a comment.
 const HEADER_MAX: u64 = 4 << 20;
 
-/// Bytes that a stream may keep to tell whether rows have an extra word.
+/// Bytes that a stream can buffer to find out whether rows have an extra word.
 const LOOK_AHEAD: u64 = 1 << 20;
 
-/// What a file's header says, and how it is understood.
+/// The validated header of a file.
 #[derive(Clone, Debug)]
-pub(crate) struct Judged {
+pub(crate) struct Validated {
     pub(crate) header: Header,
     pub(crate) version: &'static Version,
     pub(crate) channels: Vec<Channel>,
     pub(crate) layout: Result<Layout, String>,
-    /// Rows that the header counts; `None` where its counts contradict each other.
+    /// Rows that the header counts; `None` if its counts contradict each other.
     pub(crate) declared: Option<u64>,
-    /// Whether the channel table is one that a writer makes.
+    /// True if a known writer can have made the channel table.
     pub(crate) plausible: bool,
     pub(crate) notes: Notes,
 }
 
-/// The rows of a file, and the bytes that are none.
+/// The rows of a file, and the bytes that are not part of one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extent {
     pub(crate) rows: u64,
-    /// Rows that the header counts and that are not there.
+    /// Rows that the header counts but the file does not contain.
     pub(crate) missing: u64,
-    /// Rows behind those that the header counts.
+    /// Rows after those that the header counts.
     pub(crate) left_out: u64,
     pub(crate) notes: Notes,
 }
 
-/// Judges the file that begins with `head`; `len` is its length where the head is all of it or it is known.
-pub(crate) fn judge(head: &[u8], len: Option<u64>) -> Result<Result<Judged, NeedMore>, RldError> {
+/// Validates the file that starts with `head`. `len` is the length of the file; `None` if it is
+/// unknown.
+pub(crate) fn validate(head: &[u8], len: Option<u64>) -> Result<Result<Validated, NeedMore>, RldError> {
     let Ok((lead_in, _)) = LeadIn::ref_from_prefix(head) else {
         let known = head.len().min(4);
         if !MAGIC.starts_with(&head[..known]) && !MAGIC_V1.starts_with(&head[..known]) {
@@ -79,13 +81,13 @@ pub(crate) fn judge(head: &[u8], len: Option<u64>) -> Result<Result<Judged, Need
         false
     };
     if extra {
-        notes.push((&rules::EXTRA_WORD, end..end, "every row begins with a word too many".to_owned()));
+        notes.push((&rules::EXTRA_WORD, end..end, "every row starts with a word too many".to_owned()));
     }
     let layout = Layout::of(&header, end, extra);
     if lead_in.sample_rate.get() == 0 && declared != Some(0) {
         notes.push((&rules::RATE_ZERO, 0x18..0x1a, "the rate is 0".to_owned()));
     }
-    Ok(Ok(Judged { header, version, channels, layout, declared, plausible, notes }))
+    Ok(Ok(Validated { header, version, channels, layout, declared, plausible, notes }))
 }
 
 fn version(lead_in: &LeadIn) -> Result<&'static Version, RldError> {
@@ -99,15 +101,16 @@ fn version(lead_in: &LeadIn) -> Result<&'static Version, RldError> {
     })
 }
 
-/// A header as it is understood.
+/// An interpretation of a header.
 struct Understood {
     header: Header,
     plausible: bool,
     notes: Notes,
 }
 
-/// The header under the first hypothesis that gives a plausible table: as it stands, by the header length, or
-/// with comment and header stated four bytes too long. The plain reading wins ties.
+/// Returns the header by the first hypothesis that gives a plausible table: as stored, by the
+/// header length, or with a comment and header length that are four bytes too large. The header as
+/// stored wins ties.
 fn header(
     head: &[u8],
     len: Option<u64>,
@@ -121,7 +124,7 @@ fn header(
     let by_field =
         field.checked_sub(table).and_then(|len| u32::try_from(len).ok()).filter(|len| *len != stated);
     let fits = |size: u64| size <= HEADER_MAX && len.is_none_or(|len| size <= len);
-    // What the longest possible reading needs.
+    // The bytes that the longest interpretation needs.
     let longest =
         [Some(size), by_field.map(|_| field)].into_iter().flatten().filter(|size| fits(*size)).max();
     let Some(longest) = longest else {
@@ -135,7 +138,7 @@ fn header(
     }
     let binary = usize::from(lead_in.binary_count.get());
     let wrapped = field != size && field == size % (1 << 16);
-    // The writer's bug, in a header of which perhaps one length was damaged besides.
+    // The writer's bug, in a header that can also have a damaged length.
     let excess = |len: u32| len.checked_sub(4).filter(|_| version.number == 3);
     let (by_field_excess, stated_excess) = (by_field.and_then(excess), excess(stated));
     let readings = [
@@ -218,7 +221,7 @@ fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
     }
 }
 
-/// The rows that the lead-in counts.
+/// Returns the number of rows by the lead-in; `None` if its counts contradict each other.
 fn declared(lead_in: &LeadIn, notes: &mut Notes) -> Option<u64> {
     let (rows, blocks) = (lead_in.sample_count.get(), u64::from(lead_in.data_block_count.get()));
     let size = u64::from(lead_in.data_block_size.get());
@@ -230,12 +233,14 @@ fn declared(lead_in: &LeadIn, notes: &mut Notes) -> Option<u64> {
     agree.then_some(rows)
 }
 
-/// Releases 2.0.0-beta1 to 2.0.1 wrote a word of binary values even without binary channels.
+/// Returns whether a release from 2.0.0-beta1 to 2.0.1 can have written the file: they wrote a word
+/// of binary values even without binary channels.
 fn may_have_extra_word(lead_in: &LeadIn, version: &Version) -> bool {
     version.number == 4 && lead_in.binary_count.get() == 0 && lead_in.analog_count.get() > 0
 }
 
-/// Whether the second block's stamps, or with one block the size, fit rows with an extra word and not rows without.
+/// Returns whether rows with an extra word match the times of the second block (the size, if there
+/// is one block), and rows without do not.
 fn has_extra_word(
     header: &Header,
     head: &[u8],
@@ -248,50 +253,51 @@ fn has_extra_word(
     if declared == Some(0) || plain.block_rows == 0 {
         return Ok(false);
     }
-    let until = end + extra.block + STAMPS_LEN;
+    let until = end + extra.block + BLOCK_TIMES_LEN;
     if (head.len() as u64) < until.min(LOOK_AHEAD) && len.is_none() {
         return Err(NeedMore(until.min(LOOK_AHEAD)));
     }
     if (head.len() as u64) < until {
-        // One block: only sizes can tell.
+        // One block: only the sizes can tell.
         let (Some(len), Some(rows)) = (len, declared) else { return Ok(false) };
         let body = u128::from(len.saturating_sub(end));
         return Ok(plain.body(rows) != body && extra.body(rows) == body);
     }
-    let pair = |layout: &Layout| layout.stamps(head, 0).zip(layout.stamps(head, 1));
+    let pair = |layout: &Layout| layout.block_times(head, 0).zip(layout.block_times(head, 1));
     let follows = pair(&plain).is_some_and(|(first, second)| clock::follows(first, second));
-    // A reading against the header needs both clocks on its side.
+    // Contradicting the header takes both clocks.
     Ok(!follows && pair(&extra).is_some_and(|(first, second)| clock::follows_by_both(first, second)))
 }
 
-/// Whether a file ends where those of 1.1.4 and before could not grow any more: within a block of 2^31 bytes.
+/// Returns whether a file ends within a block of 2^31 bytes, the maximum size in 1.1.4 and earlier.
 fn stops_at_2_gib(version: &Version, len: u64, block: u64) -> bool {
     version.number <= 3 && len.abs_diff(1 << 31) <= block.max(4096)
 }
 
-impl Judged {
-    /// The layout of a file whose header counts full blocks, so that others may follow them.
+impl Validated {
+    /// Returns the layout of a file whose header counts full blocks only, so that others can
+    /// follow.
     pub(crate) fn counted(&self) -> Option<&Layout> {
         let layout = self.layout.as_ref().ok()?;
         let full = layout.row > 0 && self.declared?.checked_rem(layout.block_rows) == Some(0);
         full.then_some(layout)
     }
 
-    /// The rows in `bytes` behind those that the header counts: the logger counts a block after it has written it.
-    /// They lie in blocks whose stamps follow each other.
+    /// Returns the number of rows in `bytes` after those that the header counts: the logger counts
+    /// a block after writing it. The times of their blocks must follow each other.
     pub(crate) fn behind(&self, bytes: &[u8]) -> u64 {
         let (Some(layout), Some(declared)) = (self.counted(), self.declared) else { return 0 };
         let physical = layout.rows_in((bytes.len() as u64).saturating_sub(layout.header));
-        let stamps = |row: u64| layout.stamps(bytes, row / layout.block_rows);
-        let mut before = declared.checked_sub(1).and_then(stamps);
+        let block_times = |row: u64| layout.block_times(bytes, row / layout.block_rows);
+        let mut before = declared.checked_sub(1).and_then(block_times);
         let mut rows = declared;
         while rows < physical {
-            let here = stamps(rows);
-            let sound = here.is_some_and(|here| match before {
+            let here = block_times(rows);
+            let follows = here.is_some_and(|here| match before {
                 Some(before) => clock::follows(before, here),
                 None => clock::is_plausible(here),
             });
-            if !sound {
+            if !follows {
                 break;
             }
             rows = physical.min(rows + layout.block_rows);
@@ -300,8 +306,8 @@ impl Judged {
         rows.saturating_sub(declared)
     }
 
-    /// The rows of a file of `len` bytes, and what else is in it; `behind` rows are known to follow those that the
-    /// header counts.
+    /// Returns the rows of a file of `len` bytes, and what else it contains. `behind` rows are
+    /// known to follow those that the header counts.
     pub(crate) fn extent(&self, len: u64, behind: u64) -> Extent {
         let end = self.header.size();
         let mut extent = Extent::default();
@@ -325,7 +331,7 @@ impl Judged {
         let body = len.saturating_sub(end);
         let physical = layout.rows_in(body);
         let rows = self.declared.unwrap_or(physical).min(physical);
-        // Rows that are there end within the file.
+        // The rows counted here end within the file.
         let used = u64::try_from(layout.body(rows)).unwrap_or(body).min(body);
         let mut rest = end + used..len;
         let mut left_out = 0;
@@ -368,14 +374,14 @@ mod tests {
     use crate::unit::Unit;
     use crate::writer::{ChannelSpec, LogSpec, set_counts};
 
-    /// A file of 3 GB as its header counts it, of which so many bytes are there.
+    /// Validates a file of `len` bytes whose header counts 3 GB.
     fn extent(version: u16, len: u64) -> Extent {
         let mut spec = LogSpec::new(64_000);
         (spec.version, spec.block_rows) = (version, 64_000);
         spec.channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
         let mut header = spec.header().unwrap();
         set_counts(&mut header, 750_000_000).unwrap();
-        judge(&header.to_bytes(), Some(len)).unwrap().unwrap().extent(len, 0)
+        validate(&header.to_bytes(), Some(len)).unwrap().unwrap().extent(len, 0)
     }
 
     fn names(extent: &Extent) -> Vec<&str> {
@@ -383,16 +389,16 @@ mod tests {
     }
 
     #[test]
-    fn files_that_could_not_grow_beyond_2_gib_are_read_by_their_size() {
+    fn files_limited_to_2_gib_are_read_by_their_size() {
         let len = (1 << 31) - 1;
         let limited = extent(3, len);
         assert_eq!(names(&limited), ["cut", "stopped_at_2_gib"]);
-        // 8387 full blocks of 256 032 bytes, and what is left.
+        // 8387 full blocks of 256 032 bytes, and the rest.
         let body = len - (56 + 4 + 28);
         let (full, rest) = (body / 256_032, body % 256_032);
         assert_eq!(limited.rows, full * 64_000 + (rest - 32) / 4);
         assert_eq!(limited.missing, 750_000_000 - limited.rows);
-        // Files of other software, and files cut elsewhere, are just cut.
+        // Files of other software, and files cut elsewhere, are only cut.
         assert_eq!(names(&extent(4, len)), ["cut"]);
         assert_eq!(names(&extent(3, len - 300_001)), ["cut"]);
     }

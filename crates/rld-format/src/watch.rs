@@ -1,7 +1,8 @@
-//! What only rows show: bits of no channel, and values that known faults of the logger's software leave.
+//! Diagnostics that need the rows: set bits of no channel, and values with known faults of the
+//! logger's software.
 //!
-//! Most logs need no more than a look at their first rows. All rows are gone through only where the version and the
-//! rate are those of a fault: there, to be silent would be worse than to be slow.
+//! For most logs the first rows are enough. All rows are checked only if version and rate are those
+//! of a known fault.
 
 use std::ops::Range;
 
@@ -11,30 +12,30 @@ use crate::diagnostics as rules;
 use crate::row::{Row, Table};
 use crate::schema::Channel;
 use crate::unit::Unit;
-use crate::validate::Judged;
+use crate::validate::Validated;
 
-/// Rows whose bits are checked for ones that belong to no channel.
+/// Number of rows that are checked for set bits of no channel.
 const DIRTY_ROWS: u64 = 1024;
 
-/// The watch over the rows of a log, in their order.
+/// Checks the rows of a log, in order.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// Rows from here on need not be shown.
+    /// Number of the first row that need not be checked.
     pub(crate) until: u64,
     dirty: Option<Dirty>,
     wraps: Vec<Wrap>,
     means: Option<Means>,
 }
 
-/// Bits of no channel are looked for.
+/// The check for set bits of no channel.
 #[derive(Debug)]
 struct Dirty {
     binary: usize,
-    /// What else to say: the channels whose range bits are not to be trusted then.
+    /// Channels whose range bits are unreliable in this case.
     untrusted: Vec<String>,
 }
 
-/// A current at a rate of 32 kSPS and more.
+/// The check of a current at 32 kSPS or more.
 #[derive(Debug)]
 struct Wrap {
     channel: usize,
@@ -42,29 +43,29 @@ struct Wrap {
     /// Nine tenths of its full scale, in raw units.
     near: u64,
     last: Option<i64>,
-    /// Where the values jumped: the first row, its offset, the values before and behind.
+    /// The jump of values: the first row, its offset, the values before and after.
     run: Option<(u64, u64, i64, i64)>,
-    /// The end of the last row of the run.
+    /// Offset of the end of the last row of the run.
     end: u64,
 }
 
-/// Means of less than a thousand rows per second.
+/// The check of means at fewer than a thousand rows per second.
 #[derive(Debug)]
 struct Means {
-    /// Rows of the converter in a mean.
+    /// Converter rows per mean.
     of: u32,
-    /// Means of sums modulo 2^32 are below this.
+    /// Upper bound of means of sums modulo 2^32.
     bound: i64,
     channels: Vec<(usize, String)>,
-    /// The first value of each channel that is just below the bound: its row, its offset, the value.
+    /// The first value of each channel just below the bound: its row, its offset, the value.
     high: Vec<Option<(u64, u64, i64)>>,
 }
 
 impl Watch {
-    pub(crate) fn new(judged: &Judged, table: Option<&Table>) -> Self {
+    pub(crate) fn new(validated: &Validated, table: Option<&Table>) -> Self {
         let mut watch = Self { until: 0, dirty: None, wraps: Vec::new(), means: None };
         let Some(table) = table else { return watch };
-        let (version, rate) = (judged.version.number, judged.header.lead_in.sample_rate.get());
+        let (version, rate) = (validated.version.number, validated.header.lead_in.sample_rate.get());
         let (channels, binary) = (&table.channels, table.binary());
         if !binary.is_multiple_of(32) {
             let mixed = version == 3 && binary <= 2;
@@ -78,7 +79,7 @@ impl Watch {
                 channels.iter().enumerate().filter_map(|(i, channel)| Wrap::new(i, channel)).collect();
         }
         let slow = (1..1000).contains(&rate) && 1000 % rate == 0;
-        if slow && judged.header.lead_in.data_block_size.get() > 1 {
+        if slow && validated.header.lead_in.data_block_size.get() > 1 {
             watch.means = Some(Means::new(1000 / u32::from(rate), channels));
         }
         if !watch.wraps.is_empty() || watch.means.is_some() {
@@ -87,7 +88,7 @@ impl Watch {
         watch
     }
 
-    /// Takes a row that lies at offset `at`.
+    /// Checks the row at offset `at`.
     pub(crate) fn row(
         &mut self,
         number: u64,
@@ -127,7 +128,7 @@ impl Watch {
         }
     }
 
-    /// There are no more rows.
+    /// Reports what remains after the last row.
     pub(crate) fn end(&mut self, mut note: impl FnMut(&'static Rule, Range<u64>, String)) {
         self.wraps.iter_mut().for_each(|wrap| wrap.close(&mut note));
         for (high, (_, name)) in self.means.iter().flat_map(|means| means.high.iter().zip(&means.channels)) {
@@ -142,7 +143,7 @@ impl Watch {
 }
 
 impl Dirty {
-    /// The word with bits that belong to no channel.
+    /// Returns the word, if it has set bits that belong to no channel.
     fn word(&self, row: Row<'_>) -> Option<u32> {
         let last = row.word(self.binary / 32)?;
         (last >> (self.binary % 32) != 0).then_some(last)
@@ -150,7 +151,7 @@ impl Dirty {
 }
 
 impl Wrap {
-    /// The watch over a channel, where it is a current whose full scale is known.
+    /// Makes the check of a channel, if it is a current with a known full scale.
     fn new(index: usize, channel: &Channel) -> Option<Self> {
         let nanoamperes: i64 = match channel.name.as_bytes() {
             [b'I', .., b'H'] => 500_000_000,
@@ -158,7 +159,7 @@ impl Wrap {
             _ => return None,
         };
         let full: i64 = match channel.unit {
-            // What is stored without a calibration are the converter's own 16 bits.
+            // Without a calibration, the converter's own 16 bits are stored.
             _ if channel.is_binary => return None,
             Unit::Undefined if channel.scale == 0 => 1 << 15,
             Unit::Ampere if (-12..=-9).contains(&channel.scale) => {
@@ -177,7 +178,7 @@ impl Wrap {
         row: Row<'_>,
         note: &mut impl FnMut(&'static Rule, Range<u64>, String),
     ) {
-        // Values out of range are not used, so they may be what they like.
+        // Values out of range are not used, so they need no check.
         let value = row.raw(self.channel).filter(|_| row.is_valid(self.channel) == Some(true));
         let jumped = self.last.zip(value).is_some_and(|(last, value)| {
             let near = |value: i64| value.unsigned_abs() >= self.near;
@@ -211,7 +212,7 @@ impl Means {
         Self { of, bound: (1 << 32) / i64::from(of), channels, high }
     }
 
-    /// False where a value shows that sums do not wrap.
+    /// Checks a row; false if a value shows that sums do not wrap.
     fn row(&mut self, number: u64, at: u64, row: Row<'_>) -> bool {
         for ((channel, _), high) in self.channels.iter().zip(&mut self.high) {
             let value = row.raw(*channel).unwrap_or_default();

@@ -1,12 +1,12 @@
 //! The bytes of an RLD file, declared in the order of the specification.
 //!
-//! Section names are those of the published "RocketLogger Data (RLD) Format Specification"; it describes
-//! version 2. What the other versions changed is in [`VERSIONS`]: the bytes are the same in all of them, only
-//! meanings differ. Everything is little endian, packed and unaligned. A fixed-size struct is declared once and
-//! serves binrw and the zero-copy view alike.
+//! Section names are those of the published "RocketLogger Data (RLD) Format Specification", which
+//! describes version 2. [`VERSIONS`] lists what the other versions changed: the bytes are the same
+//! in all of them, only meanings differ. Everything is little endian, packed and unaligned. A
+//! fixed-size structure is declared once for binrw and for the zero-copy view.
 //!
-//! These declarations read *and* write; what they mean, and what to do where they contradict each other, is
-//! the matter of the layers above.
+//! These declarations read *and* write. Other modules interpret the values and resolve
+//! contradictions between them.
 
 use std::io::Cursor;
 
@@ -31,36 +31,36 @@ pub(crate) const INFO: FormatInfo = FormatInfo {
 /// The first four bytes of versions 2 to 4. "Lead-In", `0x444C5225`
 pub const MAGIC: [u8; 4] = *b"%RLD";
 
-/// The first four bytes of version 1. Not in the specification: read in the first public writer.
+/// The first four bytes of version 1. Not in the specification: taken from the first public writer.
 pub const MAGIC_V1: [u8; 4] = *b"BLR%";
 
 /// The first four bytes of a calibration file of version 2. Not in the specification.
 pub const CALIBRATION_MAGIC: [u8; 4] = *b"%RLC";
 
-/// A channel's link that points nowhere. Not in the specification: read in the writer.
+/// A channel's link to no other channel. Not in the specification: taken from the writer.
 pub const NO_LINK: u16 = 0xFFFF;
 
-/// The greatest comment that a writer can announce in a header of 16-bit length.
+/// Maximum length of a comment, in bytes, that fits the 16-bit header length.
 pub const COMMENT_MAX: u32 = 65_479;
 
-/// What differs between the file versions; everything else is the same in all.
+/// Differences between the file versions; everything else is the same in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     /// `file_version`.
     pub number: u16,
     /// The magic number.
     pub magic: [u8; 4],
-    /// The releases of the logger that wrote it.
+    /// The releases of the logger that wrote this version.
     pub software: &'static str,
-    /// The number by which links count the first channel.
+    /// The number that links use for the first channel.
     pub link_base: u16,
-    /// Whether unit 0 means "without a unit"; before, it meant "undefined".
+    /// True if unit 0 means "without a unit"; in earlier versions it means "undefined".
     pub unit_zero_is_unitless: bool,
-    /// The greatest unit code that its writer knew, 0xFFFFFFFF aside.
+    /// Maximum unit code that its writer knew, except 0xFFFFFFFF.
     pub last_unit: u32,
-    /// Whether a comment ends with at least one NUL.
+    /// True if a comment ends with at least one NUL.
     pub comment_has_nul: bool,
-    /// Whether comments are padded to a multiple of four bytes.
+    /// True if comments are padded to a multiple of four bytes.
     pub comment_is_padded: bool,
 }
 
@@ -109,7 +109,7 @@ pub const VERSIONS: [Version; 4] = [
 ];
 
 impl Version {
-    /// The version of this number.
+    /// Returns the version with this number.
     pub fn of(number: u16) -> Option<&'static Self> {
         VERSIONS.iter().find(|version| version.number == number)
     }
@@ -126,17 +126,17 @@ rovelog_core::fixed! {
         pub header_length: U16Le,
         /// Rows of a full block.
         pub data_block_size: U32Le,
-        /// Blocks in this file; the last one may not be full.
+        /// Blocks in this file; the last one can be shorter.
         pub data_block_count: U32Le,
         /// Rows in this file.
         pub sample_count: U64Le,
         /// Nominal rows per second; the true rate is 3125/3136 of it.
         pub sample_rate: U16Le,
-        /// Six octets as they are printed; never a number.
+        /// Six octets in the order in which they are printed.
         pub mac: [u8; 6],
-        /// When the measurement began, UTC seconds; the same in all parts of a split set.
+        /// Start of the measurement, UTC seconds; the same in all parts of a split set.
         pub start_sec: I64Le,
-        /// Nanoseconds to it.
+        /// Nanoseconds to add.
         pub start_nsec: I64Le,
         /// Bytes of the comment, padding included.
         pub comment_length: U32Le,
@@ -154,48 +154,50 @@ rovelog_core::fixed! {
         pub scale: I32Le,
         /// Bytes of one value. Ignored for binary channels.
         pub data_size: U16Le,
-        /// The binary channel that says whether a value is in range, or [`NO_LINK`]; see [`Version::link_base`].
+        /// The binary channel that tells whether a value is in range, or [`NO_LINK`]; see
+        /// [`Version::link_base`].
         pub valid_link: U16Le,
         /// Up to 16 characters, padded with NUL.
         pub name: [u8; 16],
     }
 
-    /// The start of a block: when its first row was sampled. "Channel Data"
-    pub struct BlockStamps[32] {
+    /// The start of a block: the times at which its first row was sampled. "Channel Data"
+    pub struct BlockTimes[32] {
         /// Unix seconds of the clock that is set from the network.
         pub realtime_sec: I64Le,
-        /// Nanoseconds to it; may be negative in version 4.
+        /// Nanoseconds to add; can be negative in version 4.
         pub realtime_nsec: I64Le,
-        /// Seconds of the clock that nobody sets.
+        /// Seconds of the monotonic clock.
         pub monotonic_sec: I64Le,
-        /// Nanoseconds to it; may be negative in version 4.
+        /// Nanoseconds to add; can be negative in version 4.
         pub monotonic_nsec: I64Le,
     }
 
-    /// A calibration file of version 2. Not in the specification: read in the writer.
-    /// Values are in the order V1 V2 V3 V4 I1L I1H I2L I2H DT.
+    /// A calibration file of version 2. Not in the specification: taken from the writer. Values are
+    /// in the order V1 V2 V3 V4 I1L I1H I2L I2H DT.
     pub struct CalibrationV2[124] {
         /// [`CALIBRATION_MAGIC`].
         pub magic: [u8; 4],
         /// 2.
         pub file_version: U16Le,
-        /// 16: where the offsets begin.
+        /// 16: the offset of `offset`.
         pub header_length: U16Le,
         /// Unix seconds of the calibration.
         pub time: U64Le,
-        /// What is added to a converter code.
+        /// Integers to add to a converter code.
         pub offset: [I32Le; 9],
-        /// What the sum is multiplied with.
+        /// Factors of the sum.
         pub scale: [F64Le; 9],
     }
 
-    /// A calibration file of version 1, told by its size. Values are in the order I1H I1L V1 V2 I2H I2L V3 V4.
+    /// A calibration file of version 1, identified by its size. Values are in the order I1H I1L V1
+    /// V2 I2H I2L V3 V4.
     pub struct CalibrationV1[104] {
         /// Unix seconds of the calibration.
         pub time: I64Le,
-        /// What is added to a converter code.
+        /// Integers to add to a converter code.
         pub offset: [I32Le; 8],
-        /// What the sum is multiplied with.
+        /// Factors of the sum.
         pub scale: [F64Le; 8],
     }
 }
@@ -206,21 +208,22 @@ pub const LEAD_IN_LEN: u64 = size_of::<LeadIn>() as u64;
 /// Bytes of a channel in the table.
 pub const CHANNEL_LEN: u64 = size_of::<ChannelRecord>() as u64;
 
-/// Bytes of a block before its rows.
-pub const STAMPS_LEN: u64 = size_of::<BlockStamps>() as u64;
+/// Bytes of the times at the start of a block.
+pub const BLOCK_TIMES_LEN: u64 = size_of::<BlockTimes>() as u64;
 
 impl LeadIn {
-    /// Channels of both kinds.
+    /// Returns the number of channels of both kinds.
     pub fn channels(&self) -> u64 {
         u64::from(self.binary_count.get()) + u64::from(self.analog_count.get())
     }
 
-    /// The bytes of a header with this lead-in: what `header_length` holds, modulo 2^16.
+    /// Returns the size of a header with this lead-in, in bytes: `header_length` has it modulo
+    /// 2^16.
     pub fn header_size(&self) -> u64 {
         LEAD_IN_LEN + u64::from(self.comment_length.get()) + CHANNEL_LEN * self.channels()
     }
 
-    /// The MAC address as it is printed: `12:34:56:78:90:ab`.
+    /// Returns the MAC address in the usual notation: `12:34:56:78:90:ab`.
     pub fn mac_text(&self) -> String {
         self.mac.map(|octet| format!("{octet:02x}")).join(":")
     }
@@ -228,8 +231,8 @@ impl LeadIn {
 
 /// The header: lead-in, comment, channels. "File Header"
 ///
-/// `left` is how many bytes there are from the start of the file on; nothing is reserved before the header is
-/// known to fit. `comment_len` stands for a comment length that the lead-in states wrongly.
+/// `left` is the number of bytes from the start of the file to its end; nothing is allocated before
+/// the header is known to fit. `comment_len` replaces a wrong comment length of the lead-in.
 #[binrw]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[brw(little)]
@@ -248,54 +251,55 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads the header that `bytes` begins with.
+    /// Reads the header at the start of `bytes`.
     ///
     /// # Errors
-    /// Where `bytes` ends inside it.
+    /// Returns an error if `bytes` ends inside the header.
     pub fn from_bytes(bytes: &[u8], comment_len: Option<u32>) -> BinResult<Self> {
         Self::read_args(&mut Cursor::new(bytes), (bytes.len() as u64, comment_len))
     }
 
-    /// Returns the bytes of this header: the offset of its first block.
+    /// Returns the size of this header in bytes: the offset of the first block.
     pub fn size(&self) -> u64 {
         LEAD_IN_LEN + self.comment.len() as u64 + CHANNEL_LEN * self.channels.len() as u64
     }
 
-    /// The bytes of the header.
+    /// Returns the bytes of the header.
     ///
     /// # Panics
-    /// Never: writing to memory does not fail.
+    /// Never panics: writing to memory does not fail.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Cursor::new(Vec::new());
         self.write(&mut out).expect("memory can be written");
         out.into_inner()
     }
 
-    /// The comment up to its first NUL; what is not UTF-8 is replaced.
+    /// Returns the comment up to its first NUL; bytes that are not UTF-8 are replaced.
     pub fn comment_text(&self) -> String {
         padded(&self.comment)
     }
 }
 
 impl ChannelRecord {
-    /// The name up to its first NUL; what is not UTF-8 is replaced.
+    /// Returns the name up to its first NUL; bytes that are not UTF-8 are replaced.
     pub fn name_text(&self) -> String {
         padded(&self.name)
     }
 }
 
-impl BlockStamps {
-    /// Nanoseconds on the Unix clock; exact for any bytes.
+impl BlockTimes {
+    /// Returns nanoseconds on the Unix clock; exact for any bytes.
     pub fn realtime(&self) -> i128 {
         i128::from(self.realtime_sec.get()) * 1_000_000_000 + i128::from(self.realtime_nsec.get())
     }
 
-    /// Nanoseconds on the monotonic clock; exact for any bytes.
+    /// Returns nanoseconds on the monotonic clock; exact for any bytes.
     pub fn monotonic(&self) -> i128 {
         i128::from(self.monotonic_sec.get()) * 1_000_000_000 + i128::from(self.monotonic_nsec.get())
     }
 
-    /// Stamps of these times, with nanoseconds from 0 to 999 999 999; `None` where seconds pass 64 bits.
+    /// Makes block times with nanoseconds from 0 to 999 999 999; `None` if the seconds exceed 64
+    /// bits.
     pub fn new(realtime: i128, monotonic: i128) -> Option<Self> {
         let split = |time: i128| {
             let sec = i64::try_from(time.div_euclid(1_000_000_000)).ok()?;

@@ -1,7 +1,7 @@
-//! Logs from scratch, and exact copies: headers that are checked before they are written, blocks, finishing.
+//! New logs and exact copies: headers are validated before they are written, then blocks follow.
 //!
-//! What a header says about counts must be right in the end: a writer that can seek puts them in place when it
-//! finishes, one that cannot is told before.
+//! The counts in a header must be right in the end: a writer that can seek corrects them when it
+//! finishes, others must know them before.
 
 use std::io::{Seek, SeekFrom, Write};
 
@@ -11,40 +11,42 @@ use zerocopy::IntoBytes;
 use crate::error::RldError;
 use crate::layout::Layout;
 use crate::unit::Unit;
-use crate::wire::{BlockStamps, COMMENT_MAX, ChannelRecord, Header, LeadIn, NO_LINK, STAMPS_LEN, Version};
+use crate::wire::{
+    BLOCK_TIMES_LEN, BlockTimes, COMMENT_MAX, ChannelRecord, Header, LeadIn, NO_LINK, Version,
+};
 
 /// A channel of a log to be written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChannelSpec {
     /// The name, at most 16 bytes.
     pub name: String,
-    /// The unit; a binary one makes the channel a binary one.
+    /// The unit; a binary one makes the channel binary.
     pub unit: Unit,
     /// The exponent of ten.
     pub scale: i32,
     /// Bytes of a raw value: 1, 2, 4 or 8; ignored for binary channels.
     pub size: u16,
-    /// The name of the binary channel that says whether values are in range.
+    /// The name of the binary channel that tells whether values are in range.
     pub valid: Option<String>,
 }
 
 impl ChannelSpec {
-    /// A binary channel.
+    /// Makes a binary channel.
     pub fn bit(name: impl Into<String>) -> Self {
         Self { name: name.into(), unit: Unit::Binary, scale: 0, size: 0, valid: None }
     }
 
-    /// A binary channel that says whether others are in range.
+    /// Makes a binary channel that tells whether others are in range.
     pub fn range(name: impl Into<String>) -> Self {
         Self { unit: Unit::RangeValid, ..Self::bit(name) }
     }
 
-    /// An analog channel of 32 bits.
+    /// Makes an analog channel of 32 bits.
     pub fn analog(name: impl Into<String>, unit: Unit, scale: i32) -> Self {
         Self { name: name.into(), unit, scale, size: 4, valid: None }
     }
 
-    /// The same channel, in range where the named one is set.
+    /// Links the channel to the binary one that tells whether it is in range.
     #[must_use]
     pub fn valid_if(mut self, name: impl Into<String>) -> Self {
         self.valid = Some(name.into());
@@ -52,7 +54,7 @@ impl ChannelSpec {
     }
 }
 
-/// What a log to be written is like.
+/// Specification of a new log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogSpec {
     /// The file version, 1 to 4.
@@ -61,18 +63,18 @@ pub struct LogSpec {
     pub rate: u16,
     /// Rows of a block.
     pub block_rows: u32,
-    /// The device.
+    /// The MAC address.
     pub mac: [u8; 6],
-    /// When the measurement began, nanoseconds of Unix time.
+    /// Start of the measurement, nanoseconds of Unix time.
     pub start: i64,
-    /// The comment; no NUL in it.
+    /// The comment, without NUL.
     pub comment: String,
     /// The channels, binary ones first.
     pub channels: Vec<ChannelSpec>,
 }
 
 impl LogSpec {
-    /// A log of version 4 without channels yet, in blocks of a second.
+    /// Makes a specification of version 4 without channels, with blocks of one second.
     pub fn new(rate: u16) -> Self {
         Self {
             version: 4,
@@ -85,10 +87,10 @@ impl LogSpec {
         }
     }
 
-    /// The header, without rows.
+    /// Makes the header, without rows.
     ///
     /// # Errors
-    /// Where the format, or its version, cannot hold it.
+    /// Returns an error if the format or the version cannot represent it.
     pub fn header(&self) -> Result<Header, RldError> {
         let version = Version::of(self.version)
             .ok_or_else(|| RldError::not_writable(format!("there is no version {}", self.version)))?;
@@ -193,7 +195,8 @@ impl LogSpec {
 /// Encodes a row: words of bits, then values in the order of the analog channels.
 ///
 /// # Errors
-/// Where there are not as many words and values as the layout has, or a value does not fit its bytes.
+/// Returns an error if the number of words or values differs from the layout, or if a value does
+/// not fit its bytes.
 pub fn encode_row(layout: &Layout, words: &[u32], values: &[i64], out: &mut Vec<u8>) -> Result<(), RldError> {
     if words.len() != layout.words || values.len() != layout.slots.len() {
         let (w, v) = (layout.words, layout.slots.len());
@@ -220,11 +223,11 @@ pub struct RldWriter<W> {
     layout: Layout,
     rows: u64,
     blocks: u64,
-    /// Behind a block that is not full there can be no other.
+    /// True after a block that is not full: no other can follow.
     closed: bool,
 }
 
-/// What was written.
+/// Counts of a written log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Written {
@@ -234,10 +237,10 @@ pub struct Written {
 }
 
 impl<W: Write> RldWriter<W> {
-    /// Writes the header as it is: its counts must be those of the blocks to come.
+    /// Writes the header as it is; its counts must match the blocks that follow.
     ///
     /// # Errors
-    /// Where the header allows no rows, or the output refuses.
+    /// Returns an error if the header allows no rows, or if writing fails.
     pub fn new(mut out: W, header: Header) -> Result<Self, RldError> {
         let layout = Layout::of(&header, header.size(), false).map_err(RldError::not_writable)?;
         if layout.row == 0 || layout.block_rows == 0 {
@@ -247,16 +250,17 @@ impl<W: Write> RldWriter<W> {
         Ok(Self { out, header, layout, rows: 0, blocks: 0, closed: false })
     }
 
-    /// Where values lie in the rows to be written.
+    /// Returns the positions of values in the rows to write.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Writes a block of whole rows; only the last block may have fewer than the header's number.
+    /// Writes a block of whole rows; only the last block can have fewer than the header's number.
     ///
     /// # Errors
-    /// Where rows are not whole, too many, or follow a block that was not full; where the output refuses.
-    pub fn block(&mut self, stamps: &BlockStamps, rows: &[u8]) -> Result<(), RldError> {
+    /// Returns an error if rows are not whole, too many, or follow a block that was not full, or if
+    /// writing fails.
+    pub fn block(&mut self, block_times: &BlockTimes, rows: &[u8]) -> Result<(), RldError> {
         let count = (rows.len() / self.layout.row) as u64;
         if !rows.len().is_multiple_of(self.layout.row) || count == 0 || count > self.layout.block_rows {
             let most = self.layout.block_rows;
@@ -265,35 +269,35 @@ impl<W: Write> RldWriter<W> {
                 rows.len()
             )));
         }
-        self.begin(stamps, count)?;
+        self.start_block(block_times, count)?;
         Ok(self.out.write_all(rows)?)
     }
 
-    /// Writes the stamps of a block; its rows follow through [`rows`](Self::rows).
-    pub(crate) fn begin(&mut self, stamps: &BlockStamps, rows: u64) -> Result<(), RldError> {
+    /// Writes the times of a block; its rows follow through [`rows`](Self::rows).
+    pub(crate) fn start_block(&mut self, block_times: &BlockTimes, rows: u64) -> Result<(), RldError> {
         if self.closed {
             return Err(RldError::not_writable("a block after one that was not full"));
         }
         self.closed = rows < self.layout.block_rows;
         self.rows += rows;
         self.blocks += 1;
-        Ok(self.out.write_all(stamps.as_bytes())?)
+        Ok(self.out.write_all(block_times.as_bytes())?)
     }
 
-    /// Writes rows of the block that was begun.
+    /// Writes rows of the current block.
     pub(crate) fn rows(&mut self, rows: &[u8]) -> Result<(), RldError> {
         Ok(self.out.write_all(rows)?)
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     pub fn bytes(&self) -> u64 {
-        self.header.size() + self.blocks * STAMPS_LEN + self.rows * self.layout.row as u64
+        self.header.size() + self.blocks * BLOCK_TIMES_LEN + self.rows * self.layout.row as u64
     }
 
-    /// Finishes a log whose header held the right counts from the start.
+    /// Finishes a log whose header had the right counts from the start.
     ///
     /// # Errors
-    /// Where it did not, or the output refuses.
+    /// Returns an error if it had not, or if writing fails.
     pub fn finish(mut self) -> Result<(W, Written), RldError> {
         let lead_in = &self.header.lead_in;
         let (rows, blocks) = (lead_in.sample_count.get(), u64::from(lead_in.data_block_count.get()));
@@ -309,10 +313,10 @@ impl<W: Write> RldWriter<W> {
 }
 
 impl<W: Write + Seek> RldWriter<W> {
-    /// Finishes a log and puts its counts in place, as the logger does.
+    /// Finishes a log and writes its counts into the header, as the logger does.
     ///
     /// # Errors
-    /// Where there are more than 2^32 blocks, or the output refuses.
+    /// Returns an error if there are more than 2^32 blocks, or if writing fails.
     pub fn finish_in_place(mut self) -> Result<(W, Written), RldError> {
         set_counts(&mut self.header, self.rows)?;
         let end = self.out.stream_position()?;
@@ -324,10 +328,10 @@ impl<W: Write + Seek> RldWriter<W> {
     }
 }
 
-/// Puts the counts of so many rows into a header.
+/// Sets the counts of a header for a number of rows.
 ///
 /// # Errors
-/// Where they make more than 2^32 blocks.
+/// Returns an error if there are more than 2^32 blocks.
 pub fn set_counts(header: &mut Header, rows: u64) -> Result<(), RldError> {
     let size = u64::from(header.lead_in.data_block_size.get()).max(1);
     let blocks = u32::try_from(rows.div_ceil(size))
@@ -337,8 +341,8 @@ pub fn set_counts(header: &mut Header, rows: u64) -> Result<(), RldError> {
     Ok(())
 }
 
-/// Writes a split recording: a new file before each block that would make the current one too large, as the
-/// logger does. Every file has a whole header and its own counts.
+/// Writes a split recording: a new file before each block that would make the current one too
+/// large, as the logger does. Every file has a complete header and its own counts.
 #[derive(Debug)]
 pub struct SplitWriter<W, F> {
     create: F,
@@ -349,7 +353,8 @@ pub struct SplitWriter<W, F> {
 }
 
 impl<W: Write + Seek, F: FnMut(usize) -> std::io::Result<W>> SplitWriter<W, F> {
-    /// Parts of at most `limit` bytes, as far as single blocks allow; `create` opens the file of a number.
+    /// Makes a writer of parts of at most `limit` bytes, if single blocks allow; `create` opens the
+    /// file with a number.
     pub fn new(header: Header, limit: u64, create: F) -> Self {
         Self { create, header, limit, current: None, parts: Vec::new() }
     }
@@ -357,9 +362,9 @@ impl<W: Write + Seek, F: FnMut(usize) -> std::io::Result<W>> SplitWriter<W, F> {
     /// Writes a block.
     ///
     /// # Errors
-    /// As [`RldWriter::block`], and where a file cannot be created.
-    pub fn block(&mut self, stamps: &BlockStamps, rows: &[u8]) -> Result<(), RldError> {
-        let size = STAMPS_LEN + rows.len() as u64;
+    /// Returns the errors of [`RldWriter::block`], and an error if a file cannot be created.
+    pub fn block(&mut self, block_times: &BlockTimes, rows: &[u8]) -> Result<(), RldError> {
+        let size = BLOCK_TIMES_LEN + rows.len() as u64;
         if let Some(full) = self.current.take_if(|part| part.blocks > 0 && part.bytes() + size > self.limit) {
             self.parts.push(full.finish_in_place()?.1);
         }
@@ -368,15 +373,15 @@ impl<W: Write + Seek, F: FnMut(usize) -> std::io::Result<W>> SplitWriter<W, F> {
             self.current = Some(RldWriter::new(out, self.header.clone())?);
         }
         match &mut self.current {
-            Some(part) => part.block(stamps, rows),
+            Some(part) => part.block(block_times, rows),
             None => Ok(()),
         }
     }
 
-    /// Finishes the last file; what each file holds.
+    /// Finishes the last file and returns the counts of each file.
     ///
     /// # Errors
-    /// Where the output refuses.
+    /// Returns an error if writing fails.
     pub fn finish(mut self) -> Result<Vec<Written>, RldError> {
         if let Some(part) = self.current.take() {
             self.parts.push(part.finish_in_place()?.1);

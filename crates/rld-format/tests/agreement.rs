@@ -1,10 +1,10 @@
-//! Everything that reads the same bytes must say the same: stream and slice, declaration and view; and the order of
-//! records is a plain sort.
+//! All readers of the same bytes must agree: stream and slice, declaration and view; and the order
+//! of records is a plain sort.
 
 mod support;
 
 use rld_format::clock::{TimeAxis, TimeBase, TimeOptions};
-use rld_format::wire::{BlockStamps, Header, LeadIn};
+use rld_format::wire::{BlockTimes, Header, LeadIn};
 use rld_format::{RldReader, RldStream};
 use rovelog_core::{LogReader, LogStream, ReadOptions, Record, Select};
 use rovelog_testing::{Dribble, Log, PIECES, assert_alike, check_order};
@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use support::{LOGS, open, picture, picture_of_stream, readable, stream, try_open};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// A picture with the times that a stream can know: at the true rate from the first stamp.
+/// Replaces the times by those that a stream can know: at the true rate from the first block time.
 fn as_a_stream_knows(log: &RldReader, mut picture: Json) -> Json {
     let times = log.times(TimeOptions::new(TimeAxis::TrueRate, TimeBase::Unix));
     let time = |row: u64| times.time(row).map_or(Json::Null, |nanos| nanos.to_string().into());
@@ -40,7 +40,7 @@ fn check_stream(log: &Log, sizes: &[usize]) {
 }
 
 #[test]
-fn the_stream_fed_in_any_pieces_equals_the_slice() {
+fn the_stream_of_any_chunks_equals_the_slice() {
     for log in LOGS.corpus() {
         for sizes in PIECES {
             check_stream(&log, sizes);
@@ -65,7 +65,7 @@ fn the_stream_equals_the_slice_on_real_logs() {
                     log.name
                 );
                 assert_eq!(got.time.map(|t| t.nanos), times.time(got.seq), "{}", log.name);
-                // The fit moves a log's rows by no more than stamps are late.
+                // The fit moves a log's rows by at most the delay of block times.
                 let apart = got.time.expect("a time").nanos - want.time.expect("a time").nanos;
                 let slack = if reader.clock_report().mismatch { 15_000_000 } else { 600_000 };
                 assert!(apart.abs() <= slack, "{}: {apart} ns", log.name);
@@ -86,17 +86,18 @@ fn declarations_and_views_agree() {
         assert_eq!(header.to_bytes(), log.bytes[..len], "{}", log.name);
         let again = Header::from_bytes(&log.bytes, Some(u32::try_from(header.comment.len()).expect("small")));
         assert_eq!(&again.expect("the same header"), header, "{}", log.name);
-        for (row, stamps) in reader.stamps() {
+        for (row, block_times) in reader.block_times() {
             let (first, copy) = reader.block_of(row).expect("a block");
-            assert_eq!((first, &copy), (row, stamps), "{}", log.name);
-            let read = <BlockStamps as binrw::BinRead>::read(&mut std::io::Cursor::new(stamps.as_bytes()));
-            assert_eq!(&read.expect("stamps"), stamps, "{}", log.name);
+            assert_eq!((first, &copy), (row, block_times), "{}", log.name);
+            let read =
+                <BlockTimes as binrw::BinRead>::read(&mut std::io::Cursor::new(block_times.as_bytes()));
+            assert_eq!(&read.expect("block times"), block_times, "{}", log.name);
         }
     }
 }
 
 #[test]
-fn records_come_in_the_order_of_time_and_offset() {
+fn records_are_ordered_by_time_and_offset() {
     for (log, reader) in readable() {
         // Rows without a time come first.
         let time = |record: &Record<'_>| record.time.map_or(i64::MIN, |time| time.nanos);
@@ -114,10 +115,10 @@ fn an_ambient_file_is_a_second_topic() {
     assert_eq!(log.info().records, 2803);
     let topics: Vec<_> = log.topics().iter().map(|topic| (topic.name.as_str(), topic.count)).collect();
     assert_eq!(topics, [("samples", 2800), ("ambient", 3)]);
-    let ambient: Vec<_> = log.records(&Select::topic("ambient")).map(|r| r.expect("sound").value()).collect();
+    let ambient: Vec<_> = log.records(&Select::topic("ambient")).map(|r| r.expect("valid").value()).collect();
     assert_eq!(ambient.len(), 3);
     let first = rovelog_testing::json_of(ambient[0].as_ref().expect("decodes"));
     assert_eq!(first["BME280_temp"], json!(23.456));
-    let all = log.records(&Select::all()).map(|record| record.expect("sound").time.expect("a time").nanos);
+    let all = log.records(&Select::all()).map(|record| record.expect("valid").time.expect("a time").nanos);
     assert!(all.collect::<Vec<_>>().is_sorted());
 }

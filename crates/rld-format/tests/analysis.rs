@@ -1,5 +1,5 @@
-//! Sums, merged currents and powers against an independent parser's; windows, events, states and levels against
-//! direct passes.
+//! Compares sums, merged currents and powers with those of an independent parser; windows, events,
+//! states and levels with direct passes.
 
 mod support;
 
@@ -92,9 +92,9 @@ fn merged_currents_and_powers_equal_those_of_an_independent_parser() {
     assert!(checked > 20 || LOGS.folder().is_none(), "only {checked} currents");
 }
 
-/// Sums over parts, merged, are the sums over the whole, wherever it is cut.
+/// Merged sums of parts are the sums of the whole, for any parts.
 #[test]
-fn any_way_through_a_log_gives_the_same_sums() {
+fn sums_do_not_depend_on_the_parts() {
     let Some(reader) = log("test_unsupported") else { return };
     let options = StatsOptions::default().with_powers(["V1*I1", "(V1-V2)*I2"]);
     let mut sums = reader.accumulator(&options).expect("rows");
@@ -113,7 +113,7 @@ fn any_way_through_a_log_gives_the_same_sums() {
 }
 
 #[test]
-fn windows_take_the_rows_that_begin_in_them() {
+fn windows_contain_the_rows_that_start_in_them() {
     let Some(reader) = log("test_full") else { return };
     let times = reader.times(TimeOptions::default());
     let mut sums = reader.accumulator(&StatsOptions::default()).expect("rows");
@@ -126,9 +126,9 @@ fn windows_take_the_rows_that_begin_in_them() {
     for window in &windows {
         assert_eq!(window.rows.start, next);
         next = window.rows.end;
-        // Row r begins at r * 1 003 520 ns.
-        let begins = |row: u64| i128::from(row) * i128::from(TRUE_SECOND) / 1000;
-        assert_eq!(begins(window.rows.start) / i128::from(second), i128::from(window.number));
+        // Row r starts at r * 1 003 520 ns.
+        let starts = |row: u64| i128::from(row) * i128::from(TRUE_SECOND) / 1000;
+        assert_eq!(starts(window.rows.start) / i128::from(second), i128::from(window.number));
         total.merge(&window.stats);
     }
     assert_eq!((next, &total), (reader.rows(), &whole));
@@ -172,7 +172,7 @@ fn states_and_events_are_those_of_a_plain_scan() {
     assert_eq!(above, (0..reader.rows()).filter(|row| value(*row) >= mean).count() as u64);
     assert!(events.windows(2).all(|pair| pair[0].end < pair[1].start));
 
-    // Joined, and long enough: fewer, and nothing above is left out but in short ones.
+    // Joined and long enough: fewer events, and only short ones are left out.
     let threshold = Threshold::new(mean, mean).joined_within(50).at_least(20);
     let joined: Vec<_> =
         Events::of_channel(&reader, &mut sums, v1, threshold).map(|event| event.rows).collect();
@@ -213,9 +213,9 @@ fn levels_equal_direct_passes_over_any_rows() {
     assert!(Levels::build(&mut sums, 10, 63).is_err());
 }
 
-/// Files of 1.1 to 1.1.2 without digital inputs, whose range bits stick at 1.
+/// Files of 1.1 to 1.1.2 without digital inputs, whose range bits stay 1.
 #[test]
-fn ranges_are_derived_where_bits_are_not_to_be_trusted() {
+fn ranges_are_derived_if_bits_are_unreliable() {
     let reader = open(&LOGS.case("validity-untrusted").bytes);
     let list = currents(reader.channels());
     let sources = |current: &Current| {
@@ -228,7 +228,7 @@ fn ranges_are_derived_where_bits_are_not_to_be_trusted() {
     assert_eq!(sources(&list[0].clone().deriving()), want);
     assert_eq!(sources(&list[1].clone().deriving()), [Source::Low; 10]);
 
-    // Sums go the same way.
+    // Sums use the same ranges.
     for margin in [0, 2] {
         let options = StatsOptions::default().with_margin(margin).deriving_ranges();
         let mut sums = reader.accumulator(&options).expect("rows");
@@ -240,10 +240,11 @@ fn ranges_are_derived_where_bits_are_not_to_be_trusted() {
     }
 }
 
-/// Where bits are to be trusted, values say the same but beside switches: 48 of 131 000 rows of one log, none of others.
+/// With reliable bits, values tell the same except near changes of range: 48 of 131 000 rows of one
+/// log, none of others.
 #[test]
-fn derived_ranges_agree_with_sound_bits() {
-    // Logs of version 4 are synthetic: their ranges have nothing to do with each other.
+fn derived_ranges_agree_with_reliable_bits() {
+    // Logs of version 4 are synthetic: their ranges are independent of each other.
     for log in LOGS.real().iter().filter(|log| log.name.starts_with("test_")) {
         let reader = open(&log.bytes);
         let both = |current: &Current| current.valid.is_some() && current.high.is_some();

@@ -1,4 +1,4 @@
-//! Columns hold what records hold, on every log.
+//! Columns equal records, on every log.
 #![cfg(feature = "arrow")]
 
 mod support;
@@ -13,12 +13,12 @@ use rovelog_core::{LogReader, Select, Value};
 use rovelog_testing::{Log, timed_rows, value_at};
 use support::{LOGS, open, try_open};
 
-/// Rows of a batch as time and JSON.
+/// Returns the rows of a batch as time and JSON.
 fn rows(batch: &RecordBatch) -> Vec<(Option<i64>, String)> {
     timed_rows(batch).into_iter().map(|(time, value)| (time, value.to_json())).collect()
 }
 
-/// The raw value of a column at a row, whatever its width.
+/// Returns the raw value of a column in a row, of any width.
 fn raw_at(column: &dyn Array, row: usize) -> Value {
     match value_at(column, row) {
         Value::Int(raw, _) => Value::Int(raw, 64),
@@ -35,7 +35,7 @@ fn check(log: &Log, limit: usize) {
     };
     let records = reader.records_in_file_order().take(limit);
     let want: Vec<_> =
-        records.map(|r| (r.time.map(|t| t.nanos), r.value().expect("a sound row").to_json())).collect();
+        records.map(|r| (r.time.map(|t| t.nanos), r.value().expect("a valid row").to_json())).collect();
     let mut got = Vec::new();
     for batch in batches {
         if got.len() < limit {
@@ -45,7 +45,7 @@ fn check(log: &Log, limit: usize) {
     got.truncate(limit);
     assert!(got == want, "{}: columns differ from records", log.name);
 
-    // Raw values are those of rows, in batches of any size.
+    // Raw values equal those of rows, in batches of any size.
     let options = ColumnOptions::raw().with_batch_rows(3);
     let mut row = 0;
     for batch in reader.columns_with(&Select::all(), &options).expect("rows").take(limit / 3) {
@@ -64,13 +64,13 @@ fn check(log: &Log, limit: usize) {
 }
 
 #[test]
-fn columns_hold_what_records_hold() {
+fn columns_equal_records() {
     LOGS.corpus().iter().for_each(|log| check(log, usize::MAX));
     LOGS.real().iter().for_each(|log| check(log, 9000));
 }
 
 #[test]
-fn channels_and_times_are_selected_inside_the_decode() {
+fn only_selected_channels_and_times_are_decoded() {
     let reader = open(&LOGS.case("v4").bytes);
     let topic = &reader.topics()[0];
     let time = |row| reader.records_in_file_order().nth(row).and_then(|r| r.time).expect("a time").nanos;
@@ -84,7 +84,7 @@ fn channels_and_times_are_selected_inside_the_decode() {
 }
 
 #[test]
-fn columns_say_what_their_channels_were() {
+fn metadata_describes_the_channels() {
     let reader = open(&LOGS.case("v4").bytes);
     let schema = arrow_array::RecordBatchReader::schema(
         &reader.columns_with(&Select::all(), &ColumnOptions::raw()).expect("rows"),
@@ -97,19 +97,20 @@ fn columns_say_what_their_channels_were() {
 }
 
 #[test]
-fn buffers_are_reused_when_a_batch_is_gone() {
+fn buffers_are_reused_after_a_batch_is_dropped() {
     let Some(log) = LOGS.real_log("test_unsupported") else { return };
     let reader = open(&log.bytes);
     let mut batches = reader.columns_with(&Select::all(), &ColumnOptions::raw()).expect("rows");
     let mut address = || {
-        let batch = batches.next().expect("a batch").expect("sound");
+        let batch = batches.next().expect("a batch").expect("valid");
         batch.column(9).to_data().buffers()[0].as_ptr()
     };
     let first = address();
     assert_eq!(first, address());
 }
 
-/// A merged current row by row, from the definition: the low value where the bit is set in all rows around.
+/// Computes a merged current from its definition, row by row: the low value if the bit is set in
+/// all rows around.
 fn merged_row(reader: &RldReader, name: &str, margin: u64, row: u64) -> (Source, i64) {
     let channel = |suffix: &str| reader.channel(&format!("{name}{suffix}")).ok();
     let (low, high, bit) = (channel("L"), channel("H"), channel("L_valid"));
@@ -124,7 +125,7 @@ fn merged_row(reader: &RldReader, name: &str, margin: u64, row: u64) -> (Source,
     }
     match (value(row, high), low) {
         (None, _) => (Source::Missing, 0),
-        // From 1 nA to 10 pA, where there is a low channel.
+        // From 1 nA to 10 pA, if there is a low channel.
         (Some(high), Some(_)) if set(row) => (Source::Transition, 100 * high),
         (Some(high), Some(_)) => (Source::High, 100 * high),
         (Some(high), None) => (Source::High, high),
@@ -140,7 +141,7 @@ fn merged_currents_are_columns_of_their_own() {
             for current in currents(reader.channels()) {
                 let name = current.name.as_str();
                 let select = Select::all().with_fields([name]);
-                // Batches end anywhere, so that margins reach over their edges.
+                // Batches end anywhere, so that margins cross their edges.
                 let raw = ColumnOptions::raw().with_merged(merging).with_batch_rows(37);
                 let physical = ColumnOptions::physical().with_merged(merging).with_times(None);
                 let mut physical = reader.columns_with(&select, &physical).expect("rows");
@@ -173,7 +174,7 @@ fn merged_currents_are_columns_of_their_own() {
                         row += 1;
                     }
                 }
-                let batch = physical.next().expect("a batch").expect("sound");
+                let batch = physical.next().expect("a batch").expect("valid");
                 for (i, (there, value)) in values.iter().take(batch.num_rows()).enumerate() {
                     let want: f64 = format!("{value}e{}", current.scale).parse().expect("a number");
                     let want = if *there { Value::F64(want) } else { Value::Null };
@@ -184,8 +185,8 @@ fn merged_currents_are_columns_of_their_own() {
         }
     }
     // The corpus alone has 50.
-    let least = if LOGS.folder().is_some() { 51 } else { 50 };
-    assert!(checked >= least, "only {checked} rows");
+    let min = if LOGS.folder().is_some() { 51 } else { 50 };
+    assert!(checked >= min, "only {checked} rows");
 }
 
 #[test]
@@ -206,11 +207,13 @@ fn a_current_of_the_low_range_alone_is_null_where_it_is_out_of_range() {
     for (word, value) in [(1, 100), (0, 200)] {
         encode_row(&layout, &[word], &[value], &mut rows).expect("a row");
     }
-    writer.block(&rld_format::wire::BlockStamps::new(0, 0).expect("stamps"), &rows).expect("memory takes it");
+    writer
+        .block(&rld_format::wire::BlockTimes::new(0, 0).expect("block times"), &rows)
+        .expect("memory takes it");
     let log = open(&writer.finish().expect("memory takes it").0.into());
     let options = ColumnOptions::physical().with_merged(Merging::instant());
     let select = Select::all().with_fields(["I2", "I2_source"]);
-    let batch = log.columns_with(&select, &options).expect("rows").next().expect("a batch").expect("sound");
+    let batch = log.columns_with(&select, &options).expect("rows").next().expect("a batch").expect("valid");
     assert_eq!(value_at(batch.column(1), 0), Value::F64(1e-9));
     assert_eq!((batch.column(1).is_null(1), batch.column(2).is_null(1)), (true, true));
     assert_eq!(batch.schema().field(1).metadata()["unit"], "A");

@@ -1,4 +1,4 @@
-//! Every corpus case against its expected result, which comes from the recipe and not from a reader.
+//! Every corpus case against its expected result, which follows from the recipe, not from a reader.
 
 mod support;
 

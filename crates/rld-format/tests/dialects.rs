@@ -1,4 +1,4 @@
-//! The logger's CSV, calibration files, and scrubbing, on what the logger itself wrote.
+//! The logger's CSV, calibration files, and scrubbing, on files that the logger itself wrote.
 
 mod support;
 
@@ -24,7 +24,7 @@ fn csv_is_the_loggers_own_byte_for_byte() {
         let want = std::fs::read(folder.join(format!("{name}.csv"))).expect("a real file");
         assert!(csv == want, "{name}: another text than the logger's");
 
-        // And back: the same channels, rows and stamps of UTC.
+        // And back: the same channels, rows and UTC block times.
         let imported = import(&want[..], 0).expect("the logger's CSV");
         let again = open(&imported.bytes.clone().into());
         assert_eq!(again.channels(), log.channels(), "{name}");
@@ -35,7 +35,7 @@ fn csv_is_the_loggers_own_byte_for_byte() {
                 .all(|row| again.row(row).expect("a row").bytes() == log.row(row).expect("a row").bytes())
         );
         let realtime =
-            |log: &rld_format::RldReader| log.stamps().map(|(_, s)| s.realtime()).collect::<Vec<_>>();
+            |log: &rld_format::RldReader| log.block_times().map(|(_, s)| s.realtime()).collect::<Vec<_>>();
         assert_eq!(realtime(&again), realtime(&log), "{name}");
         assert_eq!(again.header().comment_text(), log.header().comment_text());
         assert_eq!(again.header().lead_in.mac, log.header().lead_in.mac);
@@ -43,7 +43,8 @@ fn csv_is_the_loggers_own_byte_for_byte() {
     }
 }
 
-/// What both know, value by value: names, units, range flags, rows, stamps of UTC, the header.
+/// Returns the differences in what both have: names, units, range flags, rows, UTC block times, the
+/// header.
 fn differences(log: &RldReader, again: &RldReader) -> Vec<&'static str> {
     let told = |channel: &Channel| {
         let known = !channel.is_binary && !matches!(channel.unit, Unit::Undefined | Unit::Unitless);
@@ -54,7 +55,8 @@ fn differences(log: &RldReader, again: &RldReader) -> Vec<&'static str> {
         let row = log.row(number).expect("a row");
         (0..log.channels().len()).map(|i| (row.bit(i), row.raw(i))).collect::<Vec<_>>()
     };
-    let realtime = |log: &RldReader| log.stamps().map(|(row, s)| (row, s.realtime())).collect::<Vec<_>>();
+    let realtime =
+        |log: &RldReader| log.block_times().map(|(row, s)| (row, s.realtime())).collect::<Vec<_>>();
     let head = |log: &RldReader| {
         let lead_in = &log.header().lead_in;
         let version = lead_in.file_version.get();
@@ -70,13 +72,13 @@ fn differences(log: &RldReader, again: &RldReader) -> Vec<&'static str> {
         ("channels", log.channels().iter().map(told).eq(again.channels().iter().map(told))),
         ("number of rows", log.rows() == again.rows()),
         ("values", (0..log.rows().min(again.rows())).all(|row| values(log, row) == values(again, row))),
-        ("stamps", realtime(log) == realtime(again)),
+        ("block times", realtime(log) == realtime(again)),
         ("header", head(log) == head(again)),
     ];
     same.into_iter().filter(|(_, same)| !same).map(|(what, _)| what).collect()
 }
 
-/// Every log that opens comes back from its CSV as it was, or something was said to be lost.
+/// Every log that opens comes back from its CSV unchanged, or a loss is reported.
 #[test]
 fn csv_comes_back_as_an_equal_log() {
     let (mut equal, mut said) = (0, 0);
@@ -87,7 +89,7 @@ fn csv_comes_back_as_an_equal_log() {
             match import(&csv[..], 0) {
                 Ok(imported) => {
                     let differs = differences(&log, &open(&imported.bytes.into()));
-                    // Dates may be guessed right: blocks follow each other at the true rate.
+                    // Dates can be guessed right: blocks follow each other at the true rate.
                     let silent = written.lost.is_empty();
                     let right = differs.is_empty() == silent || style == CsvStyle::Dates && !silent;
                     assert!(right, "{}: {differs:?}, {:?}", named.name, written.lost);
@@ -101,7 +103,8 @@ fn csv_comes_back_as_an_equal_log() {
     assert!(equal >= 40 && said >= 40, "{equal} equal, {said} said");
 }
 
-/// The version of the file, and the scale of a channel without a unit, are in the text and come back.
+/// The version of the file, and the scale of a channel without a unit, are in the text and come
+/// back.
 #[test]
 fn version_and_scales_come_back_from_the_csv() {
     for name in ["test_full", "test_unsupported", "v4_split-ambient"] {
@@ -122,7 +125,7 @@ fn version_and_scales_come_back_from_the_csv() {
     }
 }
 
-/// A text of version 2 with units that came later is a log of version 4, and that is said.
+/// A text of version 2 with newer units becomes a log of version 4, and this is reported.
 #[test]
 fn a_version_that_cannot_hold_the_channels_is_not_kept_silently() {
     let text = "RocketLogger CSV File\nFile Version,2\nBlock Size,1\nSample Rate,1\nComment,a\n\n,T [mdegC]\n1.0,5\n";
@@ -137,7 +140,7 @@ fn a_version_that_cannot_hold_the_channels_is_not_kept_silently() {
     assert!(import(other.as_bytes(), 0).is_err());
 }
 
-/// Up to version 2 stamps are dates, and bits have a blank before them.
+/// Up to version 2, block times are dates, and bits have a space before them.
 #[test]
 fn csv_of_version_2_is_written() {
     let log = open(&LOGS.case("v2").bytes);
@@ -177,7 +180,7 @@ fn text_that_is_not_the_loggers_is_refused_with_its_line() {
     assert_eq!(log.row(1).and_then(|row| row.raw(1)), Some(-6));
 }
 
-/// Version 2 writes the date as `ctime` does for a stamp, and a blank before each binary value.
+/// Version 2 writes block times as dates like `ctime`, and a space before each binary value.
 #[test]
 fn csv_of_version_2_is_read() {
     let head = "RocketLogger CSV File\nFile Version,2\nBlock Size,500\nBlock Count,5                   \n\
@@ -187,9 +190,9 @@ fn csv_of_version_2_is_read() {
     let dates = ["23:13:20", "23:13:20", "23:13:21", "23:13:21", "23:14:25"];
     let mut text = head.to_owned();
     for row in 0..2500 {
-        let stamp =
+        let block_time =
             if row % 500 == 0 { format!("Tue Nov 14 {} 2023", dates[row / 500]) } else { String::new() };
-        writeln!(text, "{stamp}, {}, 1,{},{row},-{row}", row % 2, 335_338_378 - row)
+        writeln!(text, "{block_time}, {}, 1,{},{row},-{row}", row % 2, 335_338_378 - row)
             .expect("memory takes it");
     }
     let imported = import(text.as_bytes(), 3600).expect("the logger's CSV");
@@ -205,11 +208,12 @@ fn csv_of_version_2_is_read() {
         assert_eq!((row.bit(0), row.bit(1)), (Some(n % 2 == 1), Some(true)));
         assert_eq!((row.raw(2), row.raw(3), row.raw(4)), (Some(335_338_378 - n), Some(n), Some(-n)));
     }
-    // 22:13:20 of UTC, then the true rate; the gap is where the dates have it.
+    // 22:13:20 UTC, then the true rate; the gap is where the dates have it.
     let first = 1_700_000_000_000_000_000;
     assert_eq!(i128::from(log.header().lead_in.start_sec.get()) * 1_000_000_000, first);
-    let stamps: Vec<_> = log.stamps().map(|(_, stamps)| stamps.realtime() - first).collect();
-    assert_eq!(stamps, [0, 501_760_000, 1_003_520_000, 1_505_280_000, 65_000_000_000]);
+    let block_times: Vec<_> =
+        log.block_times().map(|(_, block_times)| block_times.realtime() - first).collect();
+    assert_eq!(block_times, [0, 501_760_000, 1_003_520_000, 1_505_280_000, 65_000_000_000]);
     let gaps = &log.clock_report().gaps;
     assert_eq!((gaps.len(), gaps[0].row), (1, 2000));
 }
@@ -228,7 +232,7 @@ fn calibration_files_are_read() {
         for (i, channel) in calibration.channels.iter().enumerate() {
             assert_eq!(want["positions"][i], channel.channel);
             assert_eq!(want["offset"][i], channel.offset);
-            // By its shortest digits: readers of JSON are off by a unit in the last place.
+            // With its shortest digits: JSON readers are off by a unit in the last place.
             assert!(text.contains(&format!("{:?}", channel.scale)), "{name} {}", channel.scale);
         }
         assert_eq!(want["offset"].as_array().map(Vec::len), Some(calibration.channels.len()));

@@ -1,12 +1,12 @@
-//! What rocketlogger 2.1.3 gets wrong, defect by defect: each test is named after what is right here, and says what
-//! the peer does. All run on the corpus or on logs made here; those of the field have their turn where they are.
+//! Defects of rocketlogger 2.1.3: the name of each test is the right behaviour, its comment what
+//! the peer does. All run on the corpus or on logs made here; real logs are used if present.
 
 mod support;
 
 use rld_format::analysis::{Source, currents};
 use rld_format::clock::{TimeAxis, TimeBase, TimeOptions};
 use rld_format::unit::{Scale, Unit};
-use rld_format::wire::BlockStamps;
+use rld_format::wire::BlockTimes;
 use rld_format::{ChannelSpec, LogSpec, RldReader, RldWriter};
 use rld_format::{encode_row, set_counts};
 use rovelog_core::{LogReader, State};
@@ -14,17 +14,17 @@ use rovelog_testing::Log;
 use serde_json::Value as Json;
 use support::{LOGS, open};
 
-/// A log of the corpus.
+/// Returns a log of the corpus.
 fn case(name: &str) -> RldReader {
     open(&LOGS.case(name).bytes)
 }
 
-/// A log of the field, where they are.
+/// Returns a real log, if present.
 fn field(name: &str) -> Option<Log> {
     LOGS.real_log(name)
 }
 
-/// The raw values that the recipe of a case laid down.
+/// Returns the raw values in the recipe of a case.
 fn laid(name: &str) -> Vec<Vec<i64>> {
     let expected = LOGS.expected(name);
     let number = |value: &Json| value.as_str().and_then(|text| text.parse().ok()).expect("an integer");
@@ -32,7 +32,7 @@ fn laid(name: &str) -> Vec<Vec<i64>> {
     expected["rld"]["raw"].as_array().expect("rows").iter().map(row).collect()
 }
 
-/// The raw values of a log's analog channels.
+/// Returns the raw values of a log's analog channels.
 fn raw(log: &RldReader) -> Vec<Vec<i64>> {
     let binary = log.channels().iter().filter(|channel| channel.is_binary).count();
     let row = |row| {
@@ -42,7 +42,7 @@ fn raw(log: &RldReader) -> Vec<Vec<i64>> {
     (0..log.rows()).map(row).collect()
 }
 
-/// A log of one voltage at 64 kSPS, in blocks of a second that hold `rows` rows altogether.
+/// Returns a log of one voltage at 64 kSPS, in blocks of a second, with `rows` rows in total.
 fn fast(rows: u64, first: i128) -> Vec<u8> {
     let mut spec = LogSpec::new(64_000);
     spec.block_rows = 64_000;
@@ -57,8 +57,8 @@ fn fast(rows: u64, first: i128) -> Vec<u8> {
             encode_row(&layout, &[], &[i64::try_from(row).expect("small")], &mut bytes).expect("a row");
         }
         let at = first + i128::from(block) * 1_003_520_000;
-        let stamps = BlockStamps::new(at, at).expect("stamps");
-        writer.block(&stamps, &bytes).expect("memory takes it");
+        let block_times = BlockTimes::new(at, at).expect("block times");
+        writer.block(&block_times, &bytes).expect("memory takes it");
     }
     writer.finish().expect("memory takes it").0
 }
@@ -107,8 +107,8 @@ fn a_second_of_rows_is_not_dropped_for_four_bytes() {
     assert_eq!(log.row(127_998).and_then(|row| row.raw(0)), Some(127_998));
 }
 
-/// The word that 2.0.0-beta1 to 2.0.1 wrote shifts every value: the peer refuses the size, and with `recovery=True`
-/// reads wrong numbers without a word.
+/// The word that 2.0.0-beta1 to 2.0.1 wrote shifts every value: the peer refuses the size, and with
+/// `recovery=True` returns wrong numbers silently.
 #[test]
 fn the_extra_word_of_2_0_is_left_out() {
     for name in ["extra-word", "extra-word+cut"] {
@@ -118,16 +118,17 @@ fn the_extra_word_of_2_0_is_left_out() {
     }
 }
 
-/// The comment that 1.1 and 1.1.1 state four bytes too long shifts the table: "`KeyError`: 4294967288".
+/// A comment length that is four bytes too large (1.1 and 1.1.1) shifts the table: "`KeyError`:
+/// 4294967288".
 #[test]
-fn the_long_comment_of_1_1_is_put_right() {
+fn the_comment_length_of_1_1_is_corrected() {
     let log = case("comment-excess");
     assert_eq!((log.header().comment_text().as_str(), log.header().comment.len()), ("abc", 4));
     assert_eq!(&*log.channels()[0].name, "DI1");
     assert_eq!(raw(&log), laid("comment-excess"));
 }
 
-/// The peer looks units up in a table of its own: a `KeyError` for any other code.
+/// The peer has its own table of units: a `KeyError` for any other code.
 #[test]
 fn an_unknown_unit_is_kept() {
     let log = case("unit-unknown");
@@ -137,25 +138,25 @@ fn an_unknown_unit_is_kept() {
 
 /// The peer decodes comments strictly: a `UnicodeDecodeError`.
 #[test]
-fn a_comment_that_is_no_ascii_is_no_obstacle() {
+fn a_comment_that_is_not_ascii_is_read() {
     for name in ["comment-not-ascii", "comment-utf8"] {
         assert_eq!(raw(&case(name)), laid(name), "{name}");
     }
     assert_eq!(case("comment-utf8").header().comment_text(), "5 °C x");
 }
 
-/// The peer goes by the unit, which moves every channel behind one whose unit contradicts its place.
+/// The peer uses the unit, which moves every channel after one whose unit contradicts its position.
 #[test]
-fn the_place_of_a_channel_tells_whether_it_is_binary() {
+fn the_position_of_a_channel_decides_whether_it_is_binary() {
     let log = case("kind-mismatch");
     assert!(log.channels()[0].is_binary && !log.channels()[4].is_binary);
     assert_eq!(raw(&log), laid("kind-mismatch"));
 }
 
-/// The peer removes merged channels and moves links, "no link" (65535) among them: an `IndexError` from
-/// `get_validity` behind `merge_channels`.
+/// The peer removes merged channels and moves links, including "no link" (65535): an `IndexError`
+/// from `get_validity` after `merge_channels`.
 #[test]
-fn validity_is_known_of_merged_currents_and_beside_them() {
+fn merged_and_other_channels_keep_their_validity() {
     let log = case("range-switches");
     let current = &currents(log.channels())[0];
     let merged = log.merged(current, 0, 0..log.rows());
@@ -167,7 +168,7 @@ fn validity_is_known_of_merged_currents_and_beside_them() {
     }
 }
 
-/// The peer's absolute times go through f64: in this decade they are multiples of 256 ns.
+/// The peer's absolute times are f64: multiples of 256 ns in this decade.
 #[test]
 fn absolute_times_are_exact() {
     let first = 1_700_000_000_000_000_123;
@@ -183,12 +184,12 @@ fn absolute_times_are_exact() {
             );
         }
     }
-    // As doubles, the first two rows' times are further apart or nearer.
+    // As doubles, the first two rows' times have another difference.
     let apart = (start + 15_680) as f64 - start as f64;
     assert!((apart - 15_680.0).abs() > 60.0, "{apart} ns");
 }
 
-/// The peer interpolates between blocks, so a log of one has `NaT` for times.
+/// The peer interpolates between blocks, so a log of one block has `NaT` as times.
 #[test]
 fn a_log_of_one_block_has_absolute_times() {
     let log = open(&fast(10, 1_700_000_000_000_000_000).into());
@@ -222,8 +223,8 @@ fn more_than_64_bits_are_read() {
     }
 }
 
-/// The peer multiplies with a power of ten that no double holds: every eighth voltage is off in its last place, and
-/// four currents in ten.
+/// The peer multiplies with a power of ten that no double represents: every eighth voltage and four
+/// of ten currents are off in the last place.
 #[test]
 fn physical_values_are_correctly_rounded() {
     let mut others = 0;
@@ -239,7 +240,8 @@ fn physical_values_are_correctly_rounded() {
     assert!(others > 1000, "{others} products differ");
 }
 
-/// Lost blocks leave only a jump of the stamps: the peer spreads the rows before it over the gap.
+/// Lost blocks are only visible as a jump of the block times: the peer spreads the rows before it
+/// over the gap.
 #[test]
 fn gaps_are_reported_and_rows_are_not_spread_over_them() {
     let log = case("gap");

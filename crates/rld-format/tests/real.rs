@@ -1,4 +1,4 @@
-//! Real logs against what an independent parser made of them; skipped where the logs are absent.
+//! Compares real logs with the results of an independent parser; skipped if the logs are absent.
 
 mod support;
 
@@ -51,10 +51,15 @@ fn check_header(what: &str, log: &RldReader, want: &Json) {
 
 fn check_time(what: &str, log: &RldReader, want: &Json) {
     let blocks = want["blocks"].as_array().expect("blocks");
-    assert_eq!(blocks.len(), log.stamps().count(), "{what}");
+    assert_eq!(blocks.len(), log.block_times().count(), "{what}");
     let mut row = 0;
-    for (want, (first, stamps)) in blocks.iter().zip(log.stamps()) {
-        let got = [stamps.realtime_sec, stamps.realtime_nsec, stamps.monotonic_sec, stamps.monotonic_nsec];
+    for (want, (first, block_times)) in blocks.iter().zip(log.block_times()) {
+        let got = [
+            block_times.realtime_sec,
+            block_times.realtime_nsec,
+            block_times.monotonic_sec,
+            block_times.monotonic_nsec,
+        ];
         for (want, got) in want.as_array().expect("five numbers").iter().zip(got) {
             assert_eq!(int(want), i128::from(got.get()), "{what} block at row {first}");
         }
@@ -69,9 +74,9 @@ fn check_time(what: &str, log: &RldReader, want: &Json) {
         assert!((ppm - want_ppm).abs() < 1e-3, "{what}: {ppm} ppm, wanted {want_ppm}");
         if !report.mismatch {
             let want = clock["fixed_period_offset_ns"].as_f64().expect("a number");
-            let got = report.offset.expect("stamps") as f64;
+            let got = report.offset.expect("block times") as f64;
             assert!((got - want).abs() <= 0.5, "{what}: offset {got}, wanted {want}");
-            let residuals = report.residuals.expect("stamps");
+            let residuals = report.residuals.expect("block times");
             for (got, key) in [(residuals.min, "residual_min_ns"), (residuals.max, "residual_max_ns")] {
                 let want = clock[key].as_f64().expect("a number");
                 assert!((got as f64 - want).abs() <= 1.0, "{what}: {key} {got}, wanted {want}");
@@ -80,9 +85,9 @@ fn check_time(what: &str, log: &RldReader, want: &Json) {
     }
     let drift = want["realtime_minus_monotonic_drift_ns"].as_i64();
     if let (Some(drift), Some((_, first)), Some((_, last))) =
-        (drift, log.stamps().next(), log.stamps().last())
+        (drift, log.block_times().next(), log.block_times().last())
     {
-        let apart = |s: &rld_format::wire::BlockStamps| s.realtime() - s.monotonic();
+        let apart = |s: &rld_format::wire::BlockTimes| s.realtime() - s.monotonic();
         assert_eq!(i128::from(drift), apart(last) - apart(first), "{what}");
     }
 }
@@ -135,7 +140,7 @@ fn every_real_log_equals_its_expected_result() {
     assert_eq!(checked, 19, "of 19 logs");
 }
 
-/// The peer gives 4000 rows in its recovery mode and an error without.
+/// The peer returns 4000 rows in its recovery mode and an error without.
 #[test]
 fn rows_before_a_cut_are_all_read() {
     let Some(log) = LOGS.real_log("test_truncated") else { return };
@@ -157,7 +162,7 @@ fn a_split_recording_is_one_log_without_a_gap() {
     let single = open(&file("v4_split_p1.rld"));
     assert_eq!(log.row(1400).expect("a row").bytes(), single.row(400).expect("a row").bytes());
 
-    // Leaving a part out is a gap of five blocks.
+    // Without the second part there is a gap of five blocks.
     let parts = ["v4_split.rld", "v4_split_p2.rld"].map(file).to_vec();
     let log = RldReader::join(parts, &ReadOptions::default()).expect("two parts");
     let gaps = &log.clock_report().gaps;

@@ -1,4 +1,4 @@
-//! Recovered logs open without loss and hold every row; slices and copies hold what they should.
+//! Recovered logs open without loss and have every row; slices and copies have the right content.
 
 mod support;
 
@@ -12,14 +12,14 @@ fn recovered(log: &RldReader) -> (RldReader, rovelog_core::Recovery) {
     (open(&out.into()), report)
 }
 
-/// The analog values of a row, without what stands before them.
+/// Returns the analog values of a row.
 fn values(log: &RldReader, row: u64) -> Vec<Option<i64>> {
     let row = log.row(row).expect("a row");
     (0..log.channels().len()).map(|channel| row.raw(channel)).collect()
 }
 
 #[test]
-fn recovered_logs_are_sound_and_hold_every_row() {
+fn recovered_logs_are_undamaged_and_have_every_row() {
     for log in LOGS.corpus() {
         let Some(reader) = try_open(&log.bytes) else { continue };
         let (again, report) = recovered(&reader);
@@ -27,19 +27,19 @@ fn recovered_logs_are_sound_and_hold_every_row() {
         assert_eq!(again.info().state, State::Complete, "{}: {:?}", log.name, again.diagnostics().list());
         assert_eq!(again.rows(), report.records, "{}", log.name);
         assert!(report.records >= reader.rows(), "{}", log.name);
-        // What check calls lost is what recovery leaves out.
+        // Recovery leaves out exactly what `check` reports as lost.
         assert_eq!(report.lost_bytes(), reader.info().lost.bytes, "{}", log.name);
         for row in 0..reader.rows() {
             assert_eq!(values(&again, row), values(&reader, row), "{} row {row}", log.name);
         }
-        // To recover what was recovered changes nothing.
+        // Recovering a recovered log changes nothing.
         let (_, second) = recovered(&again);
         assert!(second.unchanged, "{}", log.name);
     }
 }
 
 #[test]
-fn rows_behind_the_counts_are_recovered() {
+fn rows_after_the_counts_are_recovered() {
     let (again, report) = recovered(&open(&LOGS.case("header-behind").bytes));
     assert_eq!((again.rows(), report.lost_bytes()), (15, 0));
     let (again, report) = recovered(&open(&LOGS.case("header-behind+cut").bytes));
@@ -47,7 +47,7 @@ fn rows_behind_the_counts_are_recovered() {
 }
 
 #[test]
-fn bytes_that_follow_no_clock_are_not_taken_for_rows() {
+fn bytes_without_valid_block_times_are_not_rows() {
     let mut bytes = LOGS.case("header-behind").bytes.to_vec();
     let from = bytes.len() - 132;
     bytes[from..].iter_mut().for_each(|byte| *byte ^= 0x5a);
@@ -56,7 +56,7 @@ fn bytes_that_follow_no_clock_are_not_taken_for_rows() {
 }
 
 #[test]
-fn a_slice_holds_the_rows_of_its_window() {
+fn a_slice_has_the_rows_of_its_window() {
     for (log, reader) in readable() {
         let jumps = ["gap", "clock_backwards", "clock_step", "stamps_implausible"];
         if reader.rows() < 4 || reader.diagnostics().list().iter().any(|d| jumps.contains(&d.rule.name)) {
@@ -74,7 +74,7 @@ fn a_slice_holds_the_rows_of_its_window() {
         for row in 0..part.rows() {
             assert_eq!(values(&part, row), values(&reader, from as u64 + row), "{}", log.name);
         }
-        // Times move by no more than stamps are late.
+        // Times move by at most the delay of block times.
         let first = part.records_in_file_order().next().and_then(|r| r.time).expect("a time").nanos;
         let slack = if reader.clock_report().mismatch { 15_000_000 } else { 600_000 };
         assert!((first - start).abs() <= slack, "{}: {} ns", log.name, first - start);
@@ -89,8 +89,9 @@ fn a_split_recording_joins_to_one_file() {
     let log = RldReader::join(parts, &rovelog_core::ReadOptions::default()).expect("parts");
     let (joined, report) = recovered(&log);
     assert_eq!((joined.rows(), report.lost_bytes()), (2800, 0));
-    let stamps = |log: &RldReader| log.stamps().map(|(row, stamps)| (row, *stamps)).collect::<Vec<_>>();
-    assert_eq!(stamps(&joined), stamps(&log));
+    let block_times =
+        |log: &RldReader| log.block_times().map(|(row, block_times)| (row, *block_times)).collect::<Vec<_>>();
+    assert_eq!(block_times(&joined), block_times(&log));
     assert!(
         (0..2800).all(|row| joined.row(row).expect("a row").bytes() == log.row(row).expect("a row").bytes())
     );

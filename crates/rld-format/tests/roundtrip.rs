@@ -1,4 +1,4 @@
-//! What is read and written again is the same, byte for byte; what is written reads as it was meant.
+//! Logs are written back byte for byte; new logs read as specified.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::io::{Cursor, Seek, SeekFrom, Write};
 use std::rc::Rc;
 
 use rld_format::unit::Unit;
-use rld_format::wire::BlockStamps;
+use rld_format::wire::BlockTimes;
 use rld_format::{
     ChannelSpec, Format, LogSpec, Rld, RldReader, RldWriter, SplitWriter, encode_row, set_counts,
 };
@@ -56,9 +56,9 @@ fn spec(version: u16) -> LogSpec {
     spec
 }
 
-fn stamps(block: i128) -> BlockStamps {
+fn block_times(block: i128) -> BlockTimes {
     let at = block * 4_014_080;
-    BlockStamps::new(1_700_000_000_000_000_000 + at, 5_000_000_000 + at).expect("in range")
+    BlockTimes::new(1_700_000_000_000_000_000 + at, 5_000_000_000 + at).expect("in range")
 }
 
 fn rows(writer_layout: &rld_format::layout::Layout, from: i64, count: i64) -> Vec<u8> {
@@ -76,15 +76,15 @@ fn all_versions_are_written_as_they_are_read() {
         let mut writer =
             RldWriter::new(Cursor::new(Vec::new()), spec(version).header().expect("valid")).expect("memory");
         let layout = writer.layout().clone();
-        writer.block(&stamps(0), &rows(&layout, 0, 4)).expect("memory");
-        writer.block(&stamps(1), &rows(&layout, 4, 4)).expect("memory");
-        writer.block(&stamps(2), &rows(&layout, 8, 1)).expect("memory");
-        assert!(writer.block(&stamps(3), &rows(&layout, 9, 1)).is_err(), "behind a short block");
+        writer.block(&block_times(0), &rows(&layout, 0, 4)).expect("memory");
+        writer.block(&block_times(1), &rows(&layout, 4, 4)).expect("memory");
+        writer.block(&block_times(2), &rows(&layout, 8, 1)).expect("memory");
+        assert!(writer.block(&block_times(3), &rows(&layout, 9, 1)).is_err(), "after a short block");
         let (out, written) = writer.finish_in_place().expect("memory");
         let bytes = Bytes::from(out.into_inner());
         assert_eq!((written.rows, written.blocks, written.bytes), (9, 3, bytes.len() as u64));
         let log = open(&bytes);
-        // Version 1 leaves its comment unpadded, so its blocks may stand at odd offsets.
+        // The comment of version 1 has no padding, so blocks can have odd offsets.
         let notes: Vec<_> = log.diagnostics().list().iter().map(|d| d.rule.name).collect();
         assert!(notes.iter().all(|name| *name == "unaligned_header" && version == 1), "{notes:?}");
         assert_eq!((log.rows(), log.header().comment_text().as_str()), (9, "written here"));
@@ -98,7 +98,7 @@ fn all_versions_are_written_as_they_are_read() {
         set_counts(&mut header, 9).expect("few");
         let mut writer = RldWriter::new(Vec::new(), header).expect("memory");
         for (block, count) in [(0, 4), (1, 4), (2, 1)] {
-            writer.block(&stamps(block.into()), &rows(&layout, block * 4, count)).expect("memory");
+            writer.block(&block_times(block.into()), &rows(&layout, block * 4, count)).expect("memory");
         }
         assert_eq!(writer.finish().expect("the counts are right").0, bytes);
     }
@@ -127,7 +127,7 @@ fn what_cannot_be_represented_is_refused() {
     assert!(encode_row(layout, &[], &[0, 0, 0], &mut Vec::new()).is_err());
 }
 
-/// A file that the test can still look at when its writer is gone.
+/// A file that the test can read after its writer is gone.
 #[derive(Clone, Default)]
 struct Shared(Rc<RefCell<Cursor<Vec<u8>>>>);
 
@@ -157,7 +157,7 @@ fn a_split_log_reads_as_one() {
         Ok(files.last().expect("just pushed").clone())
     });
     for block in 0..7 {
-        writer.block(&stamps(block.into()), &rows(&layout, block * 4, 4)).expect("memory");
+        writer.block(&block_times(block.into()), &rows(&layout, block * 4, 4)).expect("memory");
     }
     let parts = writer.finish().expect("memory");
     assert_eq!(parts.iter().map(|part| part.rows).sum::<u64>(), 28);

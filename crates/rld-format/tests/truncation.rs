@@ -1,5 +1,5 @@
-//! Logs cut at every length and damaged at every byte: nothing panics, nothing before the damage is lost, every byte is
-//! accounted for.
+//! Logs cut at every length and damaged at every byte: no panic, no loss before the damage, every
+//! byte accounted for.
 
 mod support;
 
@@ -8,14 +8,14 @@ use rovelog_core::{Bytes, LogReader, LogStream, Select};
 use rovelog_testing::flips;
 use support::{LOGS, open, try_open};
 
-/// Opens what is left of a log; every byte of it must be accounted for, and every record decode.
+/// Opens the rest of a log; every byte must be accounted for, and every record must decode.
 fn reopen(bytes: &Bytes, what: &str) -> Option<RldReader> {
     let log = try_open(bytes)?;
     let mut used = log.header().size();
     if let Ok(layout) = log.layout() {
         used += u64::try_from(layout.body(log.rows())).expect("within the file");
     }
-    // Rows behind the header's counts are not lost: recovery keeps them.
+    // Rows after the header's counts are not lost: recovery keeps them.
     let behind = log.diagnostics().list().iter().filter(|d| d.rule.name == "header_behind");
     used += behind.map(|d| d.range.end - d.range.start).sum::<u64>();
     assert_eq!(used + log.info().lost.bytes, bytes.len() as u64, "{what}: bytes are not accounted for");
@@ -26,7 +26,7 @@ fn reopen(bytes: &Bytes, what: &str) -> Option<RldReader> {
     Some(log)
 }
 
-/// Rows that are whole in the first `len` bytes.
+/// Returns the number of complete rows in the first `len` bytes.
 fn whole_rows(log: &RldReader, len: usize) -> u64 {
     let layout = log.layout().expect("rows");
     let rows = layout.rows_in((len as u64).saturating_sub(layout.header));
@@ -38,7 +38,7 @@ fn a_log_cut_anywhere_is_read_up_to_the_cut() {
     let mut tried = 0;
     for log in LOGS.corpus() {
         let Some(whole) = try_open(&log.bytes) else { continue };
-        let sound = whole.info().lost.losses == 0 && whole.diagnostics().list().is_empty();
+        let intact = whole.info().lost.losses == 0 && whole.diagnostics().list().is_empty();
         for len in 0..log.bytes.len() {
             let what = format!("{} cut at {len}", log.name);
             let cut = log.bytes.slice(..len);
@@ -52,7 +52,7 @@ fn a_log_cut_anywhere_is_read_up_to_the_cut() {
                 rows += 1;
             }
             assert_eq!(rows, reader.rows(), "{what}: the stream");
-            if sound {
+            if intact {
                 assert_eq!(reader.rows(), whole_rows(&whole, len), "{what}");
                 for row in 0..reader.rows() {
                     let (a, b) = (reader.row(row).expect("a row"), whole.row(row).expect("a row"));
@@ -66,7 +66,7 @@ fn a_log_cut_anywhere_is_read_up_to_the_cut() {
 }
 
 #[test]
-fn a_flipped_byte_never_hurts() {
+fn a_flipped_byte_does_no_harm() {
     let mut tried = 0;
     for log in LOGS.corpus() {
         let step = if log.bytes.len() > 2000 { 7 } else { 1 };
@@ -78,7 +78,7 @@ fn a_flipped_byte_never_hurts() {
     assert!(tried > 40_000, "only {tried} flips were tried");
 }
 
-/// At every byte of the header, at the edges of every block and of its stamps, and in between.
+/// At every byte of the header, at the edges of every block and of its times, and in between.
 #[test]
 fn real_logs_are_read_up_to_a_cut_anywhere() {
     for log in LOGS.real() {

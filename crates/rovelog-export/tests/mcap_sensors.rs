@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use mcap::MessageStream;
 use rovelog::rld_format::unit::Unit;
-use rovelog::rld_format::wire::BlockStamps;
+use rovelog::rld_format::wire::BlockTimes;
 use rovelog::rld_format::{ChannelSpec, LogSpec, RldReader, RldWriter};
 use rovelog::rld_format::{encode_row, set_counts};
 use rovelog::{AnyLog, ReadOptions, Select};
@@ -198,14 +198,14 @@ fn fast() -> RldReader {
     let mut writer = RldWriter::new(Vec::new(), header).unwrap();
     for (first, millis) in [(0, 0i128), (6_400, 100), (12_800, 700)] {
         let at = millis * 1_003_520;
-        let stamps = BlockStamps::new(1_700_000_000_000_000_000 + at, 5_000_000_000 + at).unwrap();
+        let block_times = BlockTimes::new(1_700_000_000_000_000_000 + at, 5_000_000_000 + at).unwrap();
         let mut rows = Vec::new();
         for n in first..first + 6_400_i64 {
             let word =
                 u32::from(n % 1000 < 3) | u32::from(n % 300 < 200) << 1 | u32::from(n % 1777 == 5) << 2;
             encode_row(writer.layout(), &[word], &[n * n % 7919, n, n / 100], &mut rows).unwrap();
         }
-        writer.block(&stamps, &rows).unwrap();
+        writer.block(&block_times, &rows).unwrap();
     }
     let (bytes, _) = writer.finish().unwrap();
     RldReader::new(bytes.into(), &ReadOptions::default()).unwrap()

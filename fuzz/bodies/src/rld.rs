@@ -7,7 +7,7 @@ use binrw::BinRead;
 use rovelog::core::RecoverOptions;
 use rovelog::rld_format::analysis::StatsOptions;
 use rovelog::rld_format::unit::Unit;
-use rovelog::rld_format::wire::{BlockStamps, Header, LeadIn};
+use rovelog::rld_format::wire::{BlockTimes, Header, LeadIn};
 use rovelog::rld_format::{ChannelSpec, LogSpec, RldWriter};
 use rovelog::rld_format::{RldReader, RldStream};
 use rovelog::{Bytes, LogReader, ReadOptions, State};
@@ -19,8 +19,8 @@ fn open(data: &[u8]) -> Option<RldReader> {
     RldReader::new(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
 }
 
-/// Reads everything there is to read, and adds up the bytes: header, rows with their stamps, rows that the header does
-/// not count, and losses are the file.
+/// Reads everything there is to read, and adds up the bytes: header, rows with their block times,
+/// rows that the header does not count, and losses are the file.
 pub fn rld_read(data: &[u8]) {
     let Some(log) = open(data) else { return };
     let body = log.layout().map_or(0, |layout| layout.body(log.rows()));
@@ -57,7 +57,8 @@ pub fn rld_stream(data: &[u8]) {
     stream_is_slice(&mut stream, &log, log.records_in_file_order(), |_| None);
 }
 
-/// The declared header and stamps and the views of the same bytes agree; what is read is written back.
+/// The declared header and block times and the views of the same bytes agree; what is read is
+/// written back.
 pub fn rld_declarations(data: &[u8]) {
     if let Ok(header) = Header::from_bytes(data, None) {
         let (view, _) = LeadIn::ref_from_prefix(data).expect("a header begins with it");
@@ -66,8 +67,8 @@ pub fn rld_declarations(data: &[u8]) {
         assert_eq!(again.len() as u64, header.size());
         assert_eq!(again, data[..again.len()]);
     }
-    let declared = BlockStamps::read(&mut Cursor::new(data)).ok();
-    assert_eq!(declared.as_ref(), BlockStamps::ref_from_prefix(data).ok().map(|(view, _)| view));
+    let declared = BlockTimes::read(&mut Cursor::new(data)).ok();
+    assert_eq!(declared.as_ref(), BlockTimes::ref_from_prefix(data).ok().map(|(view, _)| view));
 }
 
 /// A log to be written.
@@ -94,7 +95,8 @@ struct ModelChannel {
     valid: Option<u8>,
 }
 
-/// What any model is written as holds the model's rows, stamps and channels; or it is refused with words.
+/// What any model is written as holds the model's rows, block times and channels; or it is refused
+/// with words.
 pub fn rld_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
     let name = |index: usize| format!("{index}{}", model.channels[index].name);
@@ -122,9 +124,9 @@ pub fn rld_write(data: &[u8]) {
         let rows = if full { model.block_rows } else { model.last_rows.clamp(1, model.block_rows) };
         let rows: Vec<u8> = model.bytes.iter().copied().cycle().take(usize::from(rows) * row).collect();
         let whole = rows.len() / row * row;
-        let Some(stamps) = BlockStamps::new((*realtime).into(), (*monotonic).into()) else { return };
-        if log.block(&stamps, &rows[..whole]).is_ok() {
-            written.extend(rows.chunks_exact(row).map(|row| (stamps, row.to_vec())));
+        let Some(block_times) = BlockTimes::new((*realtime).into(), (*monotonic).into()) else { return };
+        if log.block(&block_times, &rows[..whole]).is_ok() {
+            written.extend(rows.chunks_exact(row).map(|row| (block_times, row.to_vec())));
         }
     }
     let (bytes, report) = log.finish_in_place().expect("memory takes it");
@@ -134,9 +136,9 @@ pub fn rld_write(data: &[u8]) {
     assert_eq!(log.info().lost.bytes, 0, "what is written is sound: {:?}", log.diagnostics().list());
     assert_eq!(log.rows(), report.rows);
     assert!(log.channels().iter().map(|channel| &*channel.name).eq(spec.channels.iter().map(|c| &*c.name)));
-    for (record, (stamps, row)) in log.records_in_file_order().zip(&written) {
+    for (record, (block_times, row)) in log.records_in_file_order().zip(&written) {
         assert_eq!(record.payload, row);
         let (_, read) = log.block_of(record.seq).expect("a row is in a block");
-        assert_eq!(read, *stamps);
+        assert_eq!(read, *block_times);
     }
 }

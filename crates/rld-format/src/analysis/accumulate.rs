@@ -1,4 +1,5 @@
-//! The pass: a thousand rows at a time, gathered into columns that stay in the cache, summed exactly.
+//! Accumulation in one pass: a thousand rows at a time, copied into columns that stay in the cache,
+//! summed exactly.
 
 use std::ops::Range;
 
@@ -11,34 +12,35 @@ use crate::error::RldError;
 use crate::layout::{self, values};
 use crate::reader::RldReader;
 
-/// Rows that are summed at a time.
+/// Number of rows that are summed at a time.
 const GROUP: u64 = 1024;
 
-/// A product to be summed: a voltage, or the difference of two, times a merged current.
+/// A product to sum: a voltage, or the difference of two, times a merged current.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PowerTerm {
-    /// What it is called: `V1*I1`.
+    /// Name: `V1*I1`.
     pub name: String,
-    /// The voltage's channel.
+    /// Channel of the voltage.
     pub plus: usize,
-    /// The channel of the voltage that is taken off.
+    /// Channel of the voltage to subtract.
     pub minus: Option<usize>,
-    /// The current, by its number in [`currents`].
+    /// Number of the current in [`currents`].
     pub current: usize,
     /// The exponent of ten of the products.
     pub scale: i32,
 }
 
-/// What to sum, and how.
+/// Options of statistics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatsOptions {
-    /// Rows beside a switch of ranges whose low samples do not count.
+    /// Rows around a change of range whose low samples are not used.
     pub(crate) margin: u64,
-    /// Whether values out of range are left out of their channel's sums.
+    /// True to leave values out of range out of the sums of their channel.
     pub(crate) valid_only: bool,
-    /// Powers: `V1*I1`, `(V1-V2)*I1`. None are summed unless named, but where there is one voltage and one current.
+    /// Powers: `V1*I1`, `(V1-V2)*I1`. By default one, if the log has one voltage and one current,
+    /// else none.
     pub(crate) powers: Option<Vec<String>>,
-    /// Whether values decide which range of a current counts; see [`Current::deriving`].
+    /// True if values decide which range of a current is used; see [`Current::deriving`].
     pub(crate) derived: bool,
 }
 
@@ -49,28 +51,28 @@ impl Default for StatsOptions {
 }
 
 impl StatsOptions {
-    /// The same with another margin: 0 takes the range bit as it is.
+    /// Sets the margin: 0 uses the range bit as it is.
     #[must_use]
     pub fn with_margin(mut self, margin: u64) -> Self {
         self.margin = margin.min(10_000);
         self
     }
 
-    /// The same with these powers.
+    /// Sets the powers.
     #[must_use]
     pub fn with_powers<N: Into<String>>(mut self, powers: impl IntoIterator<Item = N>) -> Self {
         self.powers = Some(powers.into_iter().map(Into::into).collect());
         self
     }
 
-    /// The same with ranges of currents by their values, for logs whose range bits are not to be trusted.
+    /// Derives the ranges of currents from values, for logs with unreliable range bits.
     #[must_use]
     pub fn deriving_ranges(mut self) -> Self {
         self.derived = true;
         self
     }
 
-    /// The same over all raw values of a channel, in range or not.
+    /// Includes all raw values of a channel, in range or not.
     #[must_use]
     pub fn over_all(mut self) -> Self {
         self.valid_only = false;
@@ -78,14 +80,14 @@ impl StatsOptions {
     }
 }
 
-/// Values of a channel in the group at hand.
+/// Values of a channel in the current group.
 #[derive(Debug)]
 enum Column {
     Narrow(Vec<i32>),
     Wide(Vec<i64>),
 }
 
-/// Sums rows of a log. Its buffers are reused, so keep it for the next rows.
+/// Sums rows of a log. Its buffers are reused: keep it for the next rows.
 #[derive(Debug)]
 pub struct Accumulator<'a> {
     reader: &'a RldReader,
@@ -97,19 +99,19 @@ pub struct Accumulator<'a> {
     margin: u64,
     words: Vec<Vec<u32>>,
     columns: Vec<Column>,
-    /// Sums of the group at hand over all its rows.
+    /// Sums over all rows of the current group.
     sums: Vec<Sums>,
     marks: Vec<bool>,
-    /// Whether values of the group at hand say that the low one is in range.
+    /// Per row, 1 if values tell that the low one is in range.
     derived: Vec<u32>,
     kept: Vec<i32>,
 }
 
 impl RldReader {
-    /// Sums over the log as `options` say.
+    /// Makes an accumulator for the log.
     ///
     /// # Errors
-    /// Where rows cannot be found, or a power names what is not there.
+    /// Returns an error if rows cannot be located, or if a power names an unknown channel.
     pub fn accumulator(&self, options: &StatsOptions) -> Result<Accumulator<'_>, RldError> {
         let table = self.table()?;
         let binary = table.binary();
@@ -142,7 +144,7 @@ impl RldReader {
         })
     }
 
-    /// The one power that goes without saying.
+    /// Returns the power of a log with one voltage and one current.
     fn only_power(&self, list: &[Current]) -> Option<PowerTerm> {
         let volts = self.channels().iter().filter(|channel| channel.unit == crate::unit::Unit::Volt);
         let [volt] = volts.collect::<Vec<_>>()[..] else { return None };
@@ -150,7 +152,7 @@ impl RldReader {
         self.power(&format!("{}*{}", volt.name, current.name), list).ok()
     }
 
-    /// `V1*I1` or `(V1-V2)*I1`.
+    /// Parses `V1*I1` or `(V1-V2)*I1`.
     fn power(&self, name: &str, list: &[Current]) -> Result<PowerTerm, RldError> {
         let refuse = || {
             let names: Vec<_> = list.iter().map(|current| current.name.as_str()).collect();
@@ -177,29 +179,29 @@ impl RldReader {
 }
 
 impl Accumulator<'_> {
-    /// The currents that are merged.
+    /// Returns the merged currents.
     pub fn currents(&self) -> &[Current] {
         &self.currents
     }
 
-    /// The powers that are summed.
+    /// Returns the powers that are summed.
     pub fn powers(&self) -> &[PowerTerm] {
         &self.powers
     }
 
-    /// Nothing yet.
+    /// Returns empty sums.
     pub fn empty(&self) -> Stats {
         Stats::empty(self.columns.len(), self.binary, self.currents.len(), self.powers.len())
     }
 
-    /// Sums over `rows`.
+    /// Returns the sums over `rows`.
     pub fn stats(&mut self, rows: Range<u64>) -> Stats {
         let mut stats = self.empty();
         self.add(rows, &mut stats);
         stats
     }
 
-    /// Adds `rows` to what was summed before.
+    /// Adds `rows` to earlier sums.
     pub fn add(&mut self, rows: Range<u64>, stats: &mut Stats) {
         let reader = self.reader;
         for (first, bytes) in reader.runs(rows, GROUP) {
@@ -214,8 +216,8 @@ impl Accumulator<'_> {
         stats.rows += count as u64;
         for (i, words) in self.words.iter_mut().enumerate() {
             words.clear();
-            // An extra word of a writer's bug stands before those of bits only where there are none.
-            bits::gather_words(bytes, row, 4 * i, words);
+            // The extra word of a writer's bug precedes the bits only if there are none.
+            bits::copy_words(bytes, row, 4 * i, words);
             count_ones(words, i, &mut stats.ones);
         }
         self.sums.clear();
@@ -244,7 +246,7 @@ impl Accumulator<'_> {
         }
     }
 
-    /// Sums of channels, without values that are out of range.
+    /// Sums channels, without values that are out of range.
     fn channels(&mut self, stats: &mut Stats) {
         for (i, (valid, sums)) in self.valid.iter().zip(&self.sums).enumerate() {
             let Some(bit) = valid else {
@@ -272,7 +274,7 @@ impl Accumulator<'_> {
         }
     }
 
-    /// Sums of a merged current and of the powers with it: stretch by stretch of one source.
+    /// Sums a merged current and the powers with it, by segments of one source.
     fn current(&mut self, number: usize, rows: Range<u64>, stats: &mut Stats) {
         let current = &self.currents[number];
         let count = usize::try_from(rows.end - rows.start).unwrap_or_default();
@@ -299,8 +301,8 @@ impl Accumulator<'_> {
                 current.high.map(|high| (high - self.binary, current.factor))
             }
         };
-        let mut stretch = |rows: Range<usize>, from_low: bool| {
-            // Out of range, and nothing else to take: no value.
+        let mut segment = |rows: Range<usize>, from_low: bool| {
+            // Out of range and no other source: no value.
             let Some((channel, factor)) = source(from_low) else { return };
             if from_low {
                 stats.from_low[number] += (rows.end - rows.start) as u64;
@@ -315,12 +317,12 @@ impl Accumulator<'_> {
             }
         };
         match counts {
-            Usable::All => stretch(0..count, true),
-            Usable::None => stretch(0..count, false),
+            Usable::All => segment(0..count, true),
+            Usable::None => segment(0..count, false),
             Usable::Some => {
                 let mut from = 0;
                 for marks in self.marks.chunk_by(|a, b| a == b) {
-                    stretch(from..from + marks.len(), marks[0]);
+                    segment(from..from + marks.len(), marks[0]);
                     from += marks.len();
                 }
             }
@@ -344,7 +346,7 @@ impl Column {
     }
 }
 
-/// How often each bit of a word is set. Mostly none changes within a group.
+/// Counts how often each bit of a word is set. Usually none changes within a group.
 fn count_ones(words: &[u32], number: usize, ones: &mut [u64]) {
     let (all, any) = words.iter().fold((u32::MAX, 0), |(all, any), word| (all & word, any | word));
     for (bit, ones) in ones.iter_mut().skip(32 * number).take(32).enumerate() {
@@ -359,10 +361,10 @@ fn count_ones(words: &[u32], number: usize, ones: &mut [u64]) {
     }
 }
 
-/// Distances below this are summed in 32 bits, a group of them.
+/// Differences below this are summed in 32 bits within a group.
 const SMALL: u32 = 1 << 22;
 
-/// The least and the greatest of some values.
+/// Returns the minimum and the maximum of some values.
 fn bounds(values: &[i32]) -> (i32, i32) {
     let (mut min, mut max) = (i32::MAX, i32::MIN);
     for &value in values {
@@ -372,10 +374,10 @@ fn bounds(values: &[i32]) -> (i32, i32) {
     (min, max)
 }
 
-/// Exact sums of at most a group of values.
+/// Returns exact sums of at most a group of values.
 ///
-/// Distances from the least value are small where the signal is, and always fit 32 bits: unsigned, which every
-/// processor multiplies side by side.
+/// Differences from the minimum are small if the signal is, and always fit unsigned 32 bits, which
+/// SIMD instructions multiply.
 fn narrow(values: &[i32]) -> Sums {
     if values.is_empty() {
         return Sums::default();
@@ -430,7 +432,7 @@ fn product(
     }
 }
 
-/// Squares of products would pass 128 bits, and nobody asks for them.
+/// Adds a product; its square would exceed 128 bits, and is not needed.
 fn add_product(sums: &mut Sums, product: i128) {
     sums.count += 1;
     sums.sum += product;
@@ -445,7 +447,8 @@ fn narrow_product(volts: &[i32], amps: &[i32], factor: i64, sums: &mut Sums) {
     let ((v, v_max), (a, a_max)) = (bounds(volts), bounds(amps));
     let distance = |value: i32, from: i32| u64::from(value.wrapping_sub(from).cast_unsigned());
     let (mut both, mut high, mut of_volts, mut of_amps) = (0u64, 0u64, 0u64, 0u64);
-    // Products of distances, a group of which fits 64 bits where signals are quiet; else in two halves.
+    // Products of differences: a group of them fits 64 bits if signals are quiet; otherwise they
+    // are summed in two halves.
     let quiet = distance(v_max, v).saturating_mul(distance(a_max, a)) < 1 << 54;
     for (volt, amp) in volts.iter().zip(amps) {
         of_volts += distance(*volt, v);
@@ -466,17 +469,17 @@ fn narrow_product(volts: &[i32], amps: &[i32], factor: i64, sums: &mut Sums) {
     let sum = products + v * i128::from(of_amps) + a * i128::from(of_volts) + n * v * a;
     sums.count += volts.len() as u64;
     sums.sum += sum * factor;
-    // Only what may beat the extremes so far is worth looking at in whole numbers.
-    let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+    // Only candidates for a new minimum or maximum are computed exactly.
+    let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
     for (volt, amp) in volts.iter().zip(amps) {
         let product = f64::from(*volt) * f64::from(*amp);
-        least = if product < least { product } else { least };
-        most = if product > most { product } else { most };
+        min = if product < min { product } else { min };
+        max = if product > max { product } else { max };
     }
-    // Two roundings, and a little more.
+    // Two roundings, and a margin.
     let slack = |value: f64| value.abs() * 1e-14;
-    let (least, most) = (least * factor as f64, most * factor as f64);
-    if least - slack(least) <= sums.min as f64 || most + slack(most) >= sums.max as f64 {
+    let (min, max) = (min * factor as f64, max * factor as f64);
+    if min - slack(min) <= sums.min as f64 || max + slack(max) >= sums.max as f64 {
         for (volt, amp) in volts.iter().zip(amps) {
             let product = i128::from(i64::from(*volt) * i64::from(*amp)) * factor;
             sums.min = sums.min.min(product);

@@ -1,4 +1,4 @@
-//! Currents: a low and a high range as one, exact integers at the scale of the low one.
+//! Currents: low and high range as one, in exact integers at the scale of the low one.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -8,35 +8,36 @@ use crate::row::Row;
 use crate::schema::Channel;
 use crate::unit::Unit;
 
-/// Rows around a switch whose low samples have not settled: the converter's filter is that long.
+/// Rows around a change of range whose low samples have not settled: the length of the converter's
+/// filter.
 pub const MARGIN_SETTLED: u64 = 5;
 
 /// A current that was measured in up to two ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Current {
-    /// Its name without the range: `I1`.
+    /// Name without the range: `I1`.
     pub name: String,
     /// The channel of the low range.
     pub low: Option<usize>,
     /// The channel of the high range.
     pub high: Option<usize>,
-    /// The bit that says whether the low one is in range.
+    /// The bit that tells whether the low one is in range.
     pub valid: Option<usize>,
     /// The exponent of ten of merged values: that of the low channel.
     pub scale: i32,
-    /// What high values are multiplied with.
+    /// Factor of high values.
     pub factor: i64,
-    /// The voltage of the same number: `V1`.
+    /// The voltage with the same number: `V1`.
     pub voltage: Option<usize>,
-    /// Whether values decide what is in range, because the bit is not to be trusted.
+    /// True if values decide what is in range, because the bit is unreliable.
     pub derived: bool,
 }
 
 impl Current {
-    /// The same with ranges that are derived from values: for logs whose range bits are not to be trusted
-    /// (`validity_untrusted`). A low value counts where it is within 2 mA, the range of that channel, and within an
-    /// eighth of that beside the high one. Nothing changes where the channel's scale leaves no room for 2 mA.
+    /// Derives ranges from values, for logs with unreliable range bits (`validity_untrusted`). A
+    /// low value is used if it is within 2 mA, the range of that channel, and differs from the high
+    /// one by at most an eighth of that. Nothing changes if 2 mA do not fit the channel's scale.
     #[must_use]
     pub fn deriving(mut self) -> Self {
         self.derived = self.low.is_some() && self.full_scale().is_some();
@@ -48,14 +49,14 @@ impl Current {
         (-18..=-3).contains(&self.scale).then(|| 2 * 10i64.pow(self.scale.unsigned_abs() - 3))
     }
 
-    /// Whether values say that the low one is in range.
+    /// Returns whether values tell that the low one is in range.
     pub(super) fn derives(&self, low: i64, high: Option<i64>) -> bool {
         let full = self.full_scale().unwrap_or(i64::MAX).unsigned_abs();
         let high = high.map(|high| high.saturating_mul(self.factor));
         low.unsigned_abs() < full && high.is_none_or(|high| low.abs_diff(high) <= full / 8)
     }
 
-    /// Whether the low value of a row is in range: by its bit, or by values.
+    /// Returns whether the low value of a row is in range, by its bit or by values.
     fn in_range(&self, row: Row<'_>) -> bool {
         match (self.low, self.valid) {
             (None, _) => false,
@@ -68,11 +69,11 @@ impl Current {
     }
 }
 
-/// The currents of a log: `I1L` and `I1H` as `I1`, in the order of their first channel.
+/// Returns the currents of a log: `I1L` and `I1H` as `I1`, in the order of their first channel.
 ///
-/// Only channels in amperes: what is stored without a calibration has no unit, and no scale to merge by.
+/// Only channels in amperes: without a calibration there is no unit and no scale to merge by.
 pub fn currents(channels: &[Channel]) -> Vec<Current> {
-    // The first analog channel of a name and a unit.
+    // The first analog channel with a name and a unit.
     let mut places: HashMap<(&str, Unit), usize> = HashMap::new();
     for (place, channel) in channels.iter().enumerate().filter(|(_, channel)| !channel.is_binary) {
         places.entry((&channel.name, channel.unit)).or_insert(place);
@@ -91,7 +92,7 @@ pub fn currents(channels: &[Channel]) -> Vec<Current> {
         let scale = |at: Option<usize>| at.map(|at| channels[at].scale);
         let factor = match (scale(low), scale(high)) {
             (Some(low), Some(high)) => {
-                // Exponents that no merged integer can hold are left apart.
+                // Exponents that do not fit a merged integer are left separate.
                 let Some(by) =
                     high.checked_sub(low).and_then(|by| u32::try_from(by).ok()).filter(|by| *by <= 9)
                 else {
@@ -118,17 +119,18 @@ pub fn currents(channels: &[Channel]) -> Vec<Current> {
     list
 }
 
-/// Which of some rows' low samples count.
+/// The low samples of some rows that can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Usable {
     All,
     None,
-    /// As the list says.
+    /// Those in the list.
     Some,
 }
 
-/// Marks in `usable` which of `rows` have a low value in range, with `margin` rows before and behind; rows outside of
-/// the log count as such. `words` are those of `rows`, and `mask` the bit in them that says so.
+/// Marks in `usable` which of `rows` have a low value in range, with `margin` rows before and
+/// after; rows outside the log count as in range. `words` are those of `rows`; `mask` is their
+/// range bit.
 pub(super) fn usable(
     reader: &RldReader,
     current: &Current,
@@ -180,7 +182,7 @@ pub(super) fn usable(
     Usable::Some
 }
 
-/// Where a merged value comes from.
+/// The source of a merged value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The low channel.
@@ -189,7 +191,7 @@ pub enum Source {
     High,
     /// The high channel, because the low one has not settled.
     Transition,
-    /// Nothing: out of range, and there is no high channel.
+    /// None: out of range, and there is no high channel.
     Missing,
 }
 
@@ -201,7 +203,7 @@ pub(crate) struct Merger {
 }
 
 impl Merger {
-    /// Merges the rows that lie in `bytes`, the first of which is row `first`.
+    /// Merges the rows in `bytes`; `first` is the number of the first one.
     pub(crate) fn merge(
         &mut self,
         reader: &RldReader,
@@ -235,7 +237,7 @@ impl Merger {
 }
 
 impl RldReader {
-    /// A merged current over `rows`, value by value with its source.
+    /// Returns a merged current over `rows`, each value with its source.
     pub fn merged(&self, current: &Current, margin: u64, rows: Range<u64>) -> Vec<(Source, i64)> {
         let (mut values, mut merger) = (Vec::new(), Merger::default());
         for run in self.runs(rows, 4096) {

@@ -1,4 +1,5 @@
-//! Events: stretches in which a value is above a threshold, and runs in which digital channels keep a state.
+//! Events: ranges of rows in which a value is above a threshold, and runs in which digital channels
+//! keep a state.
 
 use std::ops::Range;
 
@@ -7,36 +8,36 @@ use super::currents::{Current, Source};
 use super::stats::Stats;
 use crate::reader::RldReader;
 
-/// Rows that are looked at at a time.
+/// Number of rows that are read at a time.
 const GROUP: u64 = 4096;
 
-/// When an event begins and ends.
+/// The conditions for the start and the end of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Threshold {
-    /// It begins with a value at or above this, raw.
+    /// Raw value at or above which an event starts.
     pub(crate) enter: i64,
-    /// It ends with a value below this, raw; not above `enter`.
+    /// Raw value below which an event ends; not above `enter`.
     pub(crate) leave: i64,
-    /// Shorter ones are dropped.
-    pub(crate) least_rows: u64,
-    /// Those closer than this become one.
+    /// Minimum number of rows; shorter events are dropped.
+    pub(crate) min_rows: u64,
+    /// Events with fewer rows between them are joined.
     pub(crate) join_rows: u64,
 }
 
 impl Threshold {
-    /// From `enter` on, until below `leave`.
+    /// Makes a threshold: events start at `enter` and end below `leave`.
     pub fn new(enter: i64, leave: i64) -> Self {
-        Self { enter, leave: leave.min(enter), least_rows: 1, join_rows: 0 }
+        Self { enter, leave: leave.min(enter), min_rows: 1, join_rows: 0 }
     }
 
-    /// The same without events of fewer rows.
+    /// Drops events of fewer rows.
     #[must_use]
     pub fn at_least(mut self, rows: u64) -> Self {
-        self.least_rows = rows;
+        self.min_rows = rows;
         self
     }
 
-    /// The same with events closer than so many rows joined.
+    /// Joins events with fewer rows between them.
     #[must_use]
     pub fn joined_within(mut self, rows: u64) -> Self {
         self.join_rows = rows;
@@ -44,36 +45,36 @@ impl Threshold {
     }
 }
 
-/// A stretch above a threshold.
+/// A range of rows above a threshold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Its rows.
     pub rows: Range<u64>,
-    /// The sums over them.
+    /// Its sums.
     pub stats: Stats,
 }
 
-/// What is compared with a threshold.
+/// The value that is compared with a threshold.
 #[derive(Clone, Debug)]
 enum Watched {
     Channel(usize),
     Current(Current, u64),
 }
 
-/// Events one after the other.
+/// Iterator over events.
 #[derive(Debug)]
 pub struct Events<'r, 'a> {
     reader: &'a RldReader,
     sums: &'r mut Accumulator<'a>,
     watched: Watched,
     threshold: Threshold,
-    /// The next row to look at, and values from there on.
+    /// The next row, and the values from there on.
     row: u64,
     ahead: std::vec::IntoIter<Option<i64>>,
 }
 
 impl<'r, 'a> Events<'r, 'a> {
-    /// Events of an analog channel's raw values.
+    /// Makes the events of an analog channel's raw values.
     pub fn of_channel(
         reader: &'a RldReader,
         sums: &'r mut Accumulator<'a>,
@@ -90,7 +91,7 @@ impl<'r, 'a> Events<'r, 'a> {
         }
     }
 
-    /// Events of a merged current, at the scale of its low channel.
+    /// Makes the events of a merged current, at the scale of its low channel.
     pub fn of_current(
         reader: &'a RldReader,
         sums: &'r mut Accumulator<'a>,
@@ -102,7 +103,7 @@ impl<'r, 'a> Events<'r, 'a> {
         Self { reader, sums, watched, threshold, row: 0, ahead: Vec::new().into_iter() }
     }
 
-    /// The value of the next row; a missing one is below everything.
+    /// Returns the value of the next row; a missing one is below everything.
     fn value(&mut self) -> Option<i64> {
         if self.ahead.as_slice().is_empty() {
             let rows = self.row..self.reader.rows().min(self.row + GROUP);
@@ -125,15 +126,15 @@ impl<'r, 'a> Events<'r, 'a> {
         Some(value.unwrap_or(i64::MIN))
     }
 
-    /// The next stretch above the threshold, before short ones are dropped.
-    fn stretch(&mut self) -> Option<Range<u64>> {
+    /// Returns the next range above the threshold, before short ones are dropped.
+    fn range(&mut self) -> Option<Range<u64>> {
         let enter = self.threshold.enter;
         let start = loop {
             if self.value()? >= enter {
                 break self.row - 1;
             }
         };
-        // The end so far, while it may still be joined with what follows.
+        // The end so far, which can still be joined with the next range.
         let mut end = None;
         while let Some(value) = self.value() {
             match end {
@@ -157,8 +158,8 @@ impl Iterator for Events<'_, '_> {
 
     fn next(&mut self) -> Option<Event> {
         loop {
-            let rows = self.stretch()?;
-            if rows.end - rows.start >= self.threshold.least_rows {
+            let rows = self.range()?;
+            if rows.end - rows.start >= self.threshold.min_rows {
                 return Some(Event { stats: self.sums.stats(rows.clone()), rows });
             }
         }
@@ -168,15 +169,15 @@ impl Iterator for Events<'_, '_> {
 /// A run of rows in which some binary channels keep their values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateRun {
-    /// The values: bit i is that of the i-th channel asked for.
+    /// The values: bit i is that of the i-th requested channel.
     pub state: u64,
-    /// The rows.
+    /// Its rows.
     pub rows: Range<u64>,
-    /// The sums over them.
+    /// Its sums.
     pub stats: Stats,
 }
 
-/// Runs one after the other.
+/// Iterator over runs.
 #[derive(Debug)]
 pub struct StateRuns<'r, 'a> {
     reader: &'a RldReader,
@@ -186,7 +187,7 @@ pub struct StateRuns<'r, 'a> {
 }
 
 impl<'r, 'a> StateRuns<'r, 'a> {
-    /// Runs of the states of up to 64 binary channels.
+    /// Makes the runs of states of up to 64 binary channels.
     pub fn new(reader: &'a RldReader, sums: &'r mut Accumulator<'a>, bits: &[usize]) -> Self {
         Self { reader, sums, bits: bits.iter().take(64).copied().collect(), row: 0 }
     }

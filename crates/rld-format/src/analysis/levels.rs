@@ -1,7 +1,8 @@
-//! Summaries in levels, for plots of any size: nodes over a thousand rows, then over eight nodes each.
+//! Summaries in levels, for plots of any size: nodes over a thousand rows, then over eight nodes
+//! each.
 //!
-//! Every node holds exact sums, so any range of rows, made of nodes and of single rows at its edges, gives what a
-//! direct pass gives.
+//! Every node has exact sums, so any range of rows, made of nodes and of single rows at its edges,
+//! gives the same result as a direct pass.
 
 use std::ops::Range;
 
@@ -9,7 +10,7 @@ use super::accumulate::Accumulator;
 use super::stats::Stats;
 use crate::error::RldError;
 
-/// Nodes of a level that one node of the next stands for.
+/// Number of nodes of a level in one node of the next.
 const FACTOR: u64 = 8;
 
 /// Summaries of a log in levels.
@@ -17,15 +18,15 @@ const FACTOR: u64 = 8;
 pub struct Levels {
     base: u64,
     rows: u64,
-    /// Each level's nodes; only the last of a level may be short.
+    /// Nodes of each level; only the last of a level can be short.
     nodes: Vec<Vec<Stats>>,
 }
 
 impl Levels {
-    /// Sums nodes of `base` rows, 64 to 65 536, over all `rows` of a log.
+    /// Sums all `rows` of a log in nodes of `base` rows, 64 to 65 536.
     ///
     /// # Errors
-    /// Where the base is out of range.
+    /// Returns an error if the base is out of range.
     pub fn build(sums: &mut Accumulator<'_>, rows: u64, base: u64) -> Result<Self, RldError> {
         if !(64..=65_536).contains(&base) {
             return Err(RldError::refused(format!("nodes of {base} rows; 64 to 65536 are possible")));
@@ -45,22 +46,22 @@ impl Levels {
         Ok(Self { base, rows, nodes: levels })
     }
 
-    /// Rows of a node of a level.
+    /// Returns the number of rows in a node of a level.
     fn span(&self, level: usize) -> u64 {
         FACTOR.pow(u32::try_from(level).unwrap_or(u32::MAX)).saturating_mul(self.base)
     }
 
-    /// How many levels there are.
+    /// Returns the number of levels.
     pub fn depth(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The sums over any range of rows: from nodes, and from the log at both edges.
+    /// Returns the sums over any range of rows: from nodes, and from the log at both edges.
     pub fn stats(&self, sums: &mut Accumulator<'_>, rows: Range<u64>) -> Stats {
         let mut total = sums.empty();
         let (mut at, end) = (rows.start, rows.end.min(self.rows));
         while at < end {
-            // The greatest node that begins here and ends within the range.
+            // The largest node that starts here and ends within the range.
             let fits = |level: &usize| {
                 let span = self.span(*level);
                 at.is_multiple_of(span) && (at + span <= end || end == self.rows)
@@ -81,8 +82,8 @@ impl Levels {
         total
     }
 
-    /// About `points` stretches over a range of rows, each with its sums: what a plot of that width shows. Stretches
-    /// are whole nodes where there are more rows than points.
+    /// Returns about `points` segments of a range of rows, each with its sums, for a plot of that
+    /// width. Segments are whole nodes if there are more rows than points.
     pub fn plot(
         &self,
         sums: &mut Accumulator<'_>,
@@ -93,13 +94,13 @@ impl Levels {
         let step = end.saturating_sub(rows.start).div_ceil(points.max(1)).max(1);
         // Rounded to whole nodes, so that nothing has to be read again.
         let step = if step >= self.base { step.next_multiple_of(self.base) } else { step };
-        let mut stretches = Vec::new();
+        let mut segments = Vec::new();
         let mut at = rows.start;
         while at < end {
             let to = if step >= self.base { (at / step + 1) * step } else { at + step }.min(end);
-            stretches.push((at..to, self.stats(sums, at..to)));
+            segments.push((at..to, self.stats(sums, at..to)));
             at = to;
         }
-        stretches
+        segments
     }
 }

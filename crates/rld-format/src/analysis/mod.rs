@@ -1,7 +1,8 @@
-//! What the field asks of a power log: currents of two ranges as one, statistics, charge and energy, over the
-//! whole log, windows, events or the states of digital channels, and summaries for plots of any size.
+//! Analysis of power logs: currents of two ranges as one, statistics, charge and energy, over the
+//! whole log, windows, events or the states of digital channels, and summaries for plots of any
+//! size.
 //!
-//! All sums are exact integers, so that any way through a log gives the same digits; one pass, bounded memory.
+//! All sums are exact integers, so every method gives the same digits; one pass, bounded memory.
 
 mod accumulate;
 mod currents;

@@ -1,20 +1,20 @@
-//! Exact sums, and what is computed from them.
+//! Exact sums, and the results that are computed from them.
 
 use crate::clock::TRUE_SECOND;
 use crate::unit::Scale;
 
-/// Sums over raw integers: exact, mergeable, in any order the same.
+/// Sums over raw integers: exact, mergeable, independent of order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sums {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the values.
     pub sum: i128,
-    /// The sum of their squares; `u128::MAX` where it passed that.
+    /// Sum of the squares; `u128::MAX` on overflow.
     pub sum_sq: u128,
-    /// The least value; above `max` where there is none.
+    /// Minimum; above `max` if there is no value.
     pub min: i128,
-    /// The greatest value.
+    /// Maximum.
     pub max: i128,
 }
 
@@ -34,7 +34,7 @@ impl Sums {
         self.max = self.max.max(other.max);
     }
 
-    /// The sums of the same values times `factor`, which is not negative.
+    /// Returns the sums of the same values times `factor`, which is not negative.
     pub(super) fn times(&self, factor: i64) -> Self {
         let wide = i128::from(factor);
         if self.count == 0 {
@@ -59,14 +59,15 @@ impl Sums {
         self.max = self.max.max(value);
     }
 
-    /// The mean in the unit of the scale; `None` without values.
+    /// Returns the mean in the unit of the scale; `None` without values.
     pub fn mean(&self, scale: Scale) -> Option<f64> {
         (self.count > 0).then(|| scale.apply_wide(self.sum) / self.count as f64)
     }
 
-    /// The standard deviation over all values (not of a sample), in the unit of the scale.
+    /// Returns the standard deviation over all values (population, not sample), in the unit of the
+    /// scale.
     ///
-    /// From exact sums, so nothing cancels: n * sum of squares - square of the sum.
+    /// Computed from exact sums without cancellation: n * sum of squares - square of the sum.
     pub fn std(&self, scale: Scale) -> Option<f64> {
         if self.count == 0 || self.sum_sq == u128::MAX {
             return None;
@@ -85,17 +86,18 @@ impl Sums {
         Some(unit(scale) * (about as f64 / n as f64).max(0.0).sqrt())
     }
 
-    /// The least value in the unit of the scale.
+    /// Returns the minimum in the unit of the scale.
     pub fn min(&self, scale: Scale) -> Option<f64> {
         (self.count > 0).then(|| scale.apply_wide(self.min))
     }
 
-    /// The greatest value in the unit of the scale.
+    /// Returns the maximum in the unit of the scale.
     pub fn max(&self, scale: Scale) -> Option<f64> {
         (self.count > 0).then(|| scale.apply_wide(self.max))
     }
 
-    /// The integral over time, each value holding for a true period: coulombs of amperes, joules of watts.
+    /// Returns the integral over time, each value held for a true period: coulombs of amperes,
+    /// joules of watts.
     pub fn integral(&self, scale: Scale, rate: u16) -> f64 {
         scale.apply_wide(self.sum) * (TRUE_SECOND as f64 / 1e9) / f64::from(rate.max(1))
     }
@@ -108,22 +110,22 @@ fn unit(scale: Scale) -> f64 {
 /// Exact sums over some rows of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// How many rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Of each analog channel, in their order; those out of range are left out, unless asked for.
+    /// Sums of each analog channel, in order; values out of range are left out, unless requested.
     pub channels: Vec<Sums>,
-    /// How often each binary channel is 1.
+    /// Number of ones of each binary channel.
     pub ones: Vec<u64>,
-    /// Of each merged current.
+    /// Sums of each merged current.
     pub currents: Vec<Sums>,
-    /// How many values of each merged current come from its low channel.
+    /// Number of values of each merged current that come from its low channel.
     pub from_low: Vec<u64>,
-    /// Of each power, in products of raw values.
+    /// Sums of each power, in products of raw values.
     pub powers: Vec<Sums>,
 }
 
 impl Stats {
-    /// Nothing yet, for so many of each.
+    /// Makes empty sums, for so many of each.
     pub(super) fn empty(channels: usize, bits: usize, currents: usize, powers: usize) -> Self {
         Self {
             rows: 0,
@@ -135,7 +137,7 @@ impl Stats {
         }
     }
 
-    /// Adds what was summed over other rows of the same log.
+    /// Adds the sums over other rows of the same log.
     pub fn merge(&mut self, other: &Self) {
         self.rows += other.rows;
         let add = |to: &mut Vec<Sums>, from: &[Sums]| {
@@ -151,7 +153,7 @@ impl Stats {
         }
     }
 
-    /// Nanoseconds that the rows last.
+    /// Returns the duration of the rows in nanoseconds.
     pub fn duration(&self, rate: u16) -> i128 {
         crate::clock::span(self.rows, rate)
     }

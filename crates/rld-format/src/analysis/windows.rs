@@ -6,31 +6,31 @@ use super::accumulate::Accumulator;
 use super::stats::Stats;
 use crate::clock::{TRUE_SECOND, TimeMap};
 
-/// Where windows begin.
+/// Start of the windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Phase {
-    /// With the first row.
+    /// The first row.
     #[default]
     Start,
-    /// At multiples of their length on the Unix clock.
+    /// Multiples of their length on the Unix clock.
     Clock,
 }
 
-/// A window and what was summed in it.
+/// A window and its sums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Window {
-    /// Its number from the first one.
+    /// Number of the window, from the first one.
     pub number: u64,
-    /// Its rows: those that begin in it.
+    /// Rows that start in the window.
     pub rows: Range<u64>,
-    /// Whether the log begins or ends inside it.
+    /// True if the log starts or ends inside the window.
     pub partial: bool,
     /// The sums.
     pub stats: Stats,
 }
 
-/// Windows over a log, one after the other.
+/// Iterator over the windows of a log.
 #[derive(Debug)]
 pub struct Windows<'r, 'a> {
     sums: &'r mut Accumulator<'a>,
@@ -43,7 +43,8 @@ pub struct Windows<'r, 'a> {
 }
 
 impl<'r, 'a> Windows<'r, 'a> {
-    /// Windows of `nanos` nanoseconds over `rows` rows; `times` place the first row on the clock.
+    /// Makes windows of `nanos` nanoseconds over `rows` rows; `times` gives the time of the first
+    /// row.
     pub fn new(
         sums: &'r mut Accumulator<'a>,
         nanos: i64,
@@ -59,10 +60,11 @@ impl<'r, 'a> Windows<'r, 'a> {
         Self { sums, nanos, rate: rate.max(1).into(), before, rows, number: 0 }
     }
 
-    /// The first row that begins in window `number` or later, among rows without end.
+    /// Returns the first row that starts in window `number` or later, regardless of the end of the
+    /// log.
     fn first_row(&self, number: u64) -> i128 {
         let from_start = i128::from(number) * self.nanos - self.before;
-        // Rounded up: row r begins at r * period.
+        // Rounded up: row r starts at r * period.
         (from_start * self.rate + i128::from(TRUE_SECOND) - 1).div_euclid(i128::from(TRUE_SECOND)).max(0)
     }
 }

@@ -1,36 +1,40 @@
-//! Axes: maps from rows to nanoseconds, in pieces that are straight lines with exact slopes.
+//! Time axes: maps from rows to nanoseconds, in linear pieces with exact slopes.
 
 use super::TRUE_SECOND;
 
-/// How rows are placed in time.
+/// A method to assign times to rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum TimeAxis {
-    /// The nominal rate from the first stamp on. 3520 ppm too fast; what the header's rate suggests.
+    /// The nominal rate from the first block time on. 3520 ppm too fast; follows from the header's
+    /// rate.
     Nominal,
-    /// The true rate, 3125/3136 of the nominal one, from the first stamp on. What a stream can know.
+    /// The true rate, 3125/3136 of the nominal one, from the first block time on. All that a stream
+    /// can know.
     TrueRate,
-    /// Straight lines between block stamps; the jitter of stamps bends the local rate by up to 500 ppm.
+    /// Linear interpolation between block times; their jitter changes the local rate by up to 500
+    /// ppm.
     BlockInterp,
-    /// A robust fit over all stamps of the monotonic clock at the true rate: nearest to the truth.
+    /// A robust fit at the true rate over all block times of the monotonic clock: the most accurate
+    /// axis.
     #[default]
     Fit,
 }
 
-/// Whose zero times count from.
+/// The zero of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum TimeBase {
     /// 1970-01-01T00:00:00Z: the clock that is set from the network.
     #[default]
     Unix,
-    /// The start of the logger's computer: the clock that nobody sets.
+    /// The start of the logger's computer: the monotonic clock.
     Monotonic,
     /// The first row.
     Relative,
 }
 
-/// How to place rows in time. The default is a robust fit on the Unix clock.
+/// Options for the times of rows. The default is a robust fit on the Unix clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct TimeOptions {
@@ -38,17 +42,17 @@ pub struct TimeOptions {
     pub axis: TimeAxis,
     /// The clock.
     pub base: TimeBase,
-    /// Whether to take off the constant by which stamps are late before version 4.
+    /// True to subtract the constant delay of block times before version 4.
     pub align: bool,
 }
 
 impl TimeOptions {
-    /// An axis on a clock.
+    /// Makes options with an axis and a clock.
     pub fn new(axis: TimeAxis, base: TimeBase) -> Self {
         Self { axis, base, align: false }
     }
 
-    /// The same without the latency of stamps.
+    /// Subtracts the latency of block times.
     #[must_use]
     pub fn aligned(mut self) -> Self {
         self.align = true;
@@ -71,7 +75,7 @@ impl Piece {
         Self { start, end, t0, num: TRUE_SECOND, den: rate.max(1).into() }
     }
 
-    /// The time of a row; `None` past the range of 64 bits.
+    /// Returns the time of a row; `None` beyond 64 bits.
     pub(crate) fn time(&self, row: u64) -> Option<i64> {
         let rows = i128::from(row) - i128::from(self.start);
         let (num, den) = (i128::from(self.num), i128::from(self.den));
@@ -79,7 +83,7 @@ impl Piece {
         i64::try_from(t).ok()
     }
 
-    /// The first row of the piece whose time is not before `time`.
+    /// Returns the first row of the piece whose time is not before `time`.
     fn first_from(&self, time: i64) -> u64 {
         let (mut low, mut high) = (self.start, self.end);
         while low < high {
@@ -102,12 +106,12 @@ impl TimeMap {
         self.pieces.get(at).filter(|piece| piece.start <= row)
     }
 
-    /// The time of a row, nanoseconds; `None` for rows without a time.
+    /// Returns the time of a row in nanoseconds; `None` for rows without a time.
     pub fn time(&self, row: u64) -> Option<i64> {
         self.piece(row)?.time(row)
     }
 
-    /// Whether no row's time is earlier than the one before it.
+    /// Returns whether the times of rows never decrease.
     pub fn is_ascending(&self) -> bool {
         let mut before = Some(i64::MIN);
         self.pieces.iter().filter(|piece| piece.start < piece.end).all(|piece| {
@@ -118,12 +122,12 @@ impl TimeMap {
         })
     }
 
-    /// The rows around `row` that lie on one straight line with it; `None` for rows without a time.
-    pub fn stretch(&self, row: u64) -> Option<std::ops::Range<u64>> {
+    /// Returns the rows around `row` on the same straight line; `None` for rows without a time.
+    pub fn segment(&self, row: u64) -> Option<std::ops::Range<u64>> {
         self.piece(row).map(|piece| piece.start..piece.end)
     }
 
-    /// The rows with times in `start..end`, as ascending ranges.
+    /// Returns the rows with times in `start..end`, as ascending ranges.
     pub fn rows_between(&self, start: Option<i64>, end: Option<i64>) -> Vec<std::ops::Range<u64>> {
         let mut ranges: Vec<std::ops::Range<u64>> = Vec::new();
         for piece in &self.pieces {
@@ -136,10 +140,10 @@ impl TimeMap {
         ranges
     }
 
-    /// Writes the times of `rows` to `out`, without a division for each row; false where one has none.
+    /// Writes the times of `rows` to `out` without a division per row; false if a row has no time.
     ///
     /// # Panics
-    /// Where `out` has not as many places.
+    /// Panics if `out` is shorter than `rows`.
     pub fn fill(&self, rows: std::ops::Range<u64>, out: &mut [i64]) -> bool {
         let mut row = rows.start;
         let mut out = out;
@@ -158,7 +162,8 @@ impl TimeMap {
 }
 
 impl Piece {
-    /// Times from `row` on, the first of which is known and the last of which fits.
+    /// Writes the times from `row` on; the first one is given, and the last one is known to fit 64
+    /// bits.
     fn fill(&self, row: u64, first: i64, out: &mut [i64]) {
         let (quotient, part) = (self.num.div_euclid(self.den), self.num.rem_euclid(self.den));
         let mut time = first;
@@ -169,7 +174,7 @@ impl Piece {
             }
             return;
         }
-        // What is left over of the rounded division at `row`.
+        // The remainder of the rounded division at `row`.
         let exact =
             (i128::from(row) - i128::from(self.start)) * i128::from(self.num) + i128::from(self.den / 2);
         let mut over = i64::try_from(exact.rem_euclid(i128::from(self.den))).unwrap_or_default();
@@ -188,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filling_equals_asking() {
+    fn fill_equals_time() {
         let pieces = vec![
             Piece { start: 0, end: 1000, t0: -5, num: TRUE_SECOND, den: 3 },
             Piece { start: 1000, end: 1400, t0: 400_000_000_000, num: 7, den: 16 },
@@ -203,7 +208,7 @@ mod tests {
             }
         }
         assert!(!map.fill(1499..1501, &mut [0; 2]));
-        assert_eq!((map.stretch(1399), map.stretch(1500)), (Some(1000..1400), None));
+        assert_eq!((map.segment(1399), map.segment(1500)), (Some(1000..1400), None));
         assert_eq!(map.rows_between(map.time(10), map.time(1450)), std::slice::from_ref(&(10..1450)));
     }
 }

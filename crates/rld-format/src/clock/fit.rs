@@ -1,31 +1,32 @@
-//! The robust fit over the monotonic stamps, and the maps of all axes.
+//! The robust fit over the monotonic block times, and the maps of all axes.
 //!
-//! The converter's clock derives from the processor's, so the true period is exact against the monotonic clock;
-//! stamps are late by 8 to 500 us and never much early. Hence a slope that is known, an offset that is a median,
-//! and a fitted slope only where the stamps contradict the known one beyond doubt.
+//! The converter's clock derives from the processor's, so the true period is exact against the
+//! monotonic clock. Block times are 8 to 500 us late and never much early. So the slope is known,
+//! the offset is a median, and a fitted slope is used only if the block times clearly contradict
+//! the known one.
 
 use super::axis::{Piece, TimeAxis, TimeBase, TimeMap, TimeOptions};
 use super::track::Noticed;
 use super::{TRUE_SECOND, span};
 
-/// A block of a log, as far as time is concerned.
+/// The times of a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block {
-    /// The number of its first row in the log.
+    /// Number of its first row in the log.
     pub(crate) row: u64,
     pub(crate) rows: u64,
-    /// Stamps, nanoseconds; those of an implausible block count nothing.
+    /// Block times in nanoseconds; not used in implausible blocks.
     pub(crate) realtime: i64,
     pub(crate) monotonic: i64,
     pub(crate) noticed: Noticed,
 }
 
-/// All blocks of a log, with what its header says about time.
+/// All blocks of a log, and the times in its header.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blocks {
     pub(crate) list: Vec<Block>,
     pub(crate) rate: u16,
-    /// The start time of the header, where it is one; for logs whose stamps are none.
+    /// Start time in the header, if valid; used for logs without valid block times.
     pub(crate) start: Option<i64>,
     pub(crate) latency: i64,
 }
@@ -33,15 +34,15 @@ pub(crate) struct Blocks {
 /// Rows that the logger lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// The first row behind the gap.
+    /// Number of the first row after the gap.
     pub row: u64,
-    /// By how much the clock went further than the rows.
+    /// Missing nanoseconds: how much further the clock went than the rows.
     pub nanos: i64,
-    /// The same in blocks of full size, rounded.
+    /// Missing blocks of full size, rounded.
     pub blocks: u64,
 }
 
-/// By how much stamps were late against the fit, nanoseconds.
+/// Delay of block times against the fit, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Residuals {
@@ -51,33 +52,33 @@ pub struct Residuals {
     pub max: i64,
 }
 
-/// What the stamps say about the log's clocks.
+/// What the block times tell about the log's clocks.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ClockReport {
-    /// Stretches without a gap.
+    /// Number of segments without a gap.
     pub segments: usize,
-    /// The slope of the monotonic stamps against the true rate by Theil and Sen, in millionths; `None` below two
-    /// blocks. Of the longest stretch.
+    /// Slope of the monotonic block times of the longest segment against the true rate, by Theil
+    /// and Sen, in ppm; `None` for fewer than two blocks.
     pub slope_ppm: Option<f64>,
-    /// Whether the stamps contradict the true rate, so that their own slope is used.
+    /// True if the block times contradict the true rate, so that their own slope is used.
     pub mismatch: bool,
-    /// The median of the stamps' distances from the first stamp plus the true time, nanoseconds; of the longest
-    /// stretch.
+    /// Median of the differences between block times and true time in the longest segment, counted
+    /// from its first block time, in nanoseconds.
     pub offset: Option<i64>,
-    /// How late stamps were; of the longest stretch.
+    /// Delay of the block times in the longest segment.
     pub residuals: Option<Residuals>,
-    /// How far the clock of UTC moved against the monotonic one between steps, nanoseconds.
+    /// Drift of the UTC clock against the monotonic one between steps, nanoseconds.
     pub drift: i64,
-    /// Rows before which the clock of UTC was set, and by how much.
+    /// Rows before which the UTC clock was set, with the change in nanoseconds.
     pub steps: Vec<(u64, i64)>,
-    /// What the logger lost.
+    /// Rows that the logger lost.
     pub gaps: Vec<Gap>,
     /// Rows before which the monotonic clock went back.
     pub backwards: Vec<u64>,
 }
 
-/// A straight line through the monotonic stamps of a stretch.
+/// A straight line through the monotonic block times of a segment.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     piece: Piece,
@@ -87,16 +88,16 @@ struct Line {
 }
 
 impl Blocks {
-    /// Stretches of blocks with plausible stamps without a gap, by index.
+    /// Returns the segments without a gap of blocks with plausible times, by index.
     fn segments(&self) -> Vec<std::ops::Range<usize>> {
         self.split(|noticed| matches!(noticed, Noticed::Gap { .. } | Noticed::Backwards))
     }
 
-    fn split(&self, begins: impl Fn(Noticed) -> bool) -> Vec<std::ops::Range<usize>> {
+    fn split(&self, starts: impl Fn(Noticed) -> bool) -> Vec<std::ops::Range<usize>> {
         let mut segments: Vec<std::ops::Range<usize>> = Vec::new();
         for (i, block) in self.list.iter().enumerate() {
             match segments.last_mut() {
-                Some(last) if !begins(block.noticed) => last.end = i + 1,
+                Some(last) if !starts(block.noticed) => last.end = i + 1,
                 _ => segments.push(i..i + 1),
             }
         }
@@ -111,13 +112,13 @@ impl Blocks {
         self.list.last().map_or(0, |block| block.row + block.rows)
     }
 
-    /// The rows of a stretch.
+    /// Returns the rows of a segment.
     fn rows(&self, range: &std::ops::Range<usize>) -> std::ops::Range<u64> {
         let end = self.list.get(range.end).map_or(self.end(), |block| block.row);
         self.list[range.start].row..end
     }
 
-    /// The line of a stretch; `None` without stamps.
+    /// Returns the line of a segment; `None` without valid block times.
     fn line(&self, range: &std::ops::Range<usize>) -> Option<Line> {
         let timed: Vec<&Block> = self.timed(range.clone()).collect();
         let first = timed.first()?;
@@ -138,13 +139,13 @@ impl Blocks {
         late.sort_unstable();
         let offset = median(&late);
         piece.t0 = piece.t0.checked_add(offset)?;
-        // Rows before the first stamp that is a time lie on the same line.
+        // Rows before the first valid block time are on the same line.
         let from_start = Piece { start: rows.start, ..piece };
         let t0 = piece.time(rows.start)?;
         Some(Line { piece: Piece { t0, ..from_start }, offset, slope_ppm, mismatch })
     }
 
-    /// The times of all rows.
+    /// Returns the times of all rows.
     pub(crate) fn map(&self, options: TimeOptions) -> TimeMap {
         let mut pieces = if self.rate == 0 || self.list.is_empty() {
             Vec::new()
@@ -167,7 +168,8 @@ impl Blocks {
         TimeMap { pieces }
     }
 
-    /// Times from the first row on: the monotonic axis less its start, which knows no jumps but gaps.
+    /// Returns times from the first row on: the monotonic axis minus its start. It has gaps but no
+    /// steps.
     fn relative(&self, axis: TimeAxis) -> Vec<Piece> {
         let mut pieces = match axis {
             TimeAxis::Nominal => self.anchored(true, 1_000_000_000),
@@ -182,11 +184,11 @@ impl Blocks {
         pieces
     }
 
-    fn stamp(block: &Block, monotonic: bool) -> i64 {
+    fn block_time(block: &Block, monotonic: bool) -> i64 {
         if monotonic { block.monotonic } else { block.realtime }
     }
 
-    /// One rate from the first stamp of each stretch. What a stream can do.
+    /// Returns pieces at one rate from the first block time of each segment, as in a stream.
     fn anchored(&self, monotonic: bool, second: i64) -> Vec<Piece> {
         let den = i64::from(self.rate);
         let mut pieces: Vec<Piece> = Vec::new();
@@ -206,7 +208,7 @@ impl Blocks {
                     continue;
                 }
                 Noticed::Steady if known => {}
-                _ => push(block.row, Self::stamp(block, monotonic)),
+                _ => push(block.row, Self::block_time(block, monotonic)),
             }
             known = true;
         }
@@ -214,7 +216,7 @@ impl Blocks {
         pieces
     }
 
-    /// A line from each stamp to the next.
+    /// Returns a line from each block time to the next.
     fn interpolated(&self, monotonic: bool) -> Vec<Piece> {
         let truth = self.anchored(monotonic, TRUE_SECOND);
         let mut pieces: Vec<Piece> = Vec::new();
@@ -227,11 +229,12 @@ impl Blocks {
                 }
                 continue;
             }
-            let mut piece = Piece::at_true_rate(block.row, end, Self::stamp(block, monotonic), self.rate);
+            let mut piece =
+                Piece::at_true_rate(block.row, end, Self::block_time(block, monotonic), self.rate);
             if let Some(next) = self.list.get(i + 1)
                 && (next.noticed == Noticed::Steady || monotonic && matches!(next.noticed, Noticed::Step(_)))
             {
-                let apart = Self::stamp(next, monotonic) - piece.t0;
+                let apart = Self::block_time(next, monotonic) - piece.t0;
                 if let (true, Ok(rows)) = (apart > 0, i64::try_from(block.rows)) {
                     (piece.num, piece.den) = (apart, rows);
                 }
@@ -260,7 +263,8 @@ impl Blocks {
         pieces
     }
 
-    /// The line of a stretch on the Unix clock: plus the smoothed distance of the two clocks at each block.
+    /// Returns the line of a segment on the Unix clock: `piece` plus the smoothed difference of the
+    /// clocks at each block.
     fn unix_line(&self, segment: &std::ops::Range<usize>, line: &Line, pieces: &mut Vec<Piece>) {
         let distance = self.distances(segment);
         for (i, offset) in distance.iter().enumerate() {
@@ -279,7 +283,7 @@ impl Blocks {
                 (piece.num, piece.den) = (apart, rows);
             }
             match pieces.last_mut() {
-                // As long as the clocks keep their distance it is one line.
+                // One line for as long as the difference of the clocks stays the same.
                 Some(last)
                     if (last.num, last.den, last.end) == (piece.num, piece.den, piece.start)
                         && last.time(piece.start) == Some(piece.t0)
@@ -292,7 +296,8 @@ impl Blocks {
         }
     }
 
-    /// Realtime minus monotonic for each block, the median of five neighbours that no step parts.
+    /// Returns realtime minus monotonic for each block: the median of five neighbours without a
+    /// step between them.
     fn distances(&self, segment: &std::ops::Range<usize>) -> Vec<i64> {
         let mut raw: Vec<Option<i64>> = Vec::new();
         let mut run = Vec::new();
@@ -318,7 +323,7 @@ impl Blocks {
         smooth
     }
 
-    /// What the stamps say.
+    /// Summarises the block times.
     pub(crate) fn report(&self) -> ClockReport {
         let segments = self.segments();
         let longest = segments.iter().max_by_key(|range| (range.len(), std::cmp::Reverse(range.start)));
@@ -362,7 +367,8 @@ impl Blocks {
     }
 }
 
-/// The median of sorted numbers, the mean of the two middle ones rounded down; 0 of none.
+/// Returns the median of sorted numbers: the mean of the two middle ones, rounded down; 0 for an
+/// empty list.
 fn median(sorted: &[i64]) -> i64 {
     match sorted {
         [] => 0,
@@ -373,10 +379,10 @@ fn median(sorted: &[i64]) -> i64 {
     }
 }
 
-/// Blocks up to which all pairs are looked at.
+/// Maximum number of blocks for which all pairs are compared.
 const ALL_PAIRS: usize = 500;
 
-/// The median slope over pairs of stamps, in millionths off the true rate.
+/// Returns the median slope over pairs of block times, as ppm off the true rate.
 fn theil_sen(blocks: &[&Block], rate: u16) -> Option<f64> {
     let slope = |a: &Block, b: &Block| {
         let want = span(b.row.checked_sub(a.row)?, rate);
@@ -387,7 +393,7 @@ fn theil_sen(blocks: &[&Block], rate: u16) -> Option<f64> {
         let pairs = blocks.iter().enumerate().flat_map(|(i, a)| blocks[i + 1..].iter().map(move |b| (a, b)));
         pairs.filter_map(|(a, b)| slope(a, b)).collect()
     } else {
-        // Far pairs say most: each block with the one half the log away.
+        // Distant pairs are the most accurate: each block with the one half the log away.
         let half = blocks.len() / 2;
         blocks.iter().zip(&blocks[half..]).filter_map(|(a, b)| slope(a, b)).collect()
     };

@@ -1,4 +1,4 @@
-//! Time: block stamps, the true rate, and the axes on which rows stand. All in exact integers.
+//! Time: block times, the true rate, and the time axes of rows. All in exact integers.
 
 mod axis;
 mod fit;
@@ -10,16 +10,16 @@ pub(crate) use fit::{Block, Blocks};
 pub use fit::{ClockReport, Gap, Residuals};
 pub(crate) use track::{Noticed, Tracker, follows, follows_by_both, is_plausible};
 
-/// Nanoseconds of a true second of the converter: nominal rows take 3136/3125 of their nominal time.
+/// Nanoseconds of a true second of the converter: rows take 3136/3125 of their nominal time.
 pub const TRUE_SECOND: i64 = 1_003_520_000;
 
-/// Nanoseconds that `rows` rows last at a nominal rate, rounded down.
+/// Returns the duration of `rows` rows at a nominal rate, in nanoseconds rounded down.
 pub fn span(rows: u64, rate: u16) -> i128 {
     i128::from(rows) * i128::from(TRUE_SECOND) / i128::from(rate.max(1))
 }
 
-/// By how much the stamps of a version are late: the logger stamps a block at its end and subtracts a constant,
-/// which was the block's duration only since version 4.
+/// Returns the delay of block times in a version: the logger reads the clock at the end of a block
+/// and subtracts a constant, which equals the duration of the block only since version 4.
 pub fn latency(version: u16, rate: u16, block_rows: u64) -> i128 {
     if rate == 0 || block_rows == 0 {
         return 0;

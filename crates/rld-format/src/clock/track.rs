@@ -1,5 +1,5 @@
-//! Following block stamps as they come: gaps, clocks that went back or were set, and times of rows that need
-//! nothing but what was before. The stream lives by it; the reader takes its verdicts.
+//! Tracking of block times: gaps, clocks that went back or were set, and times of rows that depend
+//! only on earlier blocks. The stream uses these times; the reader uses what was noticed.
 
 use rovelog_core::text::count;
 use std::ops::Range;
@@ -8,51 +8,51 @@ use rovelog_core::Rule;
 
 use super::span;
 use crate::diagnostics as rules;
-use crate::wire::{BlockStamps, LeadIn, STAMPS_LEN};
+use crate::wire::{BLOCK_TIMES_LEN, BlockTimes, LeadIn};
 
-/// Seconds beyond which a stamp is no time: 272 years.
+/// Seconds beyond which a block time is invalid: 272 years.
 const FAR: i64 = 1 << 33;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// A jump of a clock against the other one that is more than an adjustment.
+/// Nanoseconds by which a clock jumps against the other one if it was set, not adjusted.
 const STEP: i64 = 1_000_000;
 
-/// Whether stamps are times at all; then both fit 64 bits of nanoseconds.
-pub(crate) fn is_plausible(stamps: &BlockStamps) -> bool {
+/// Returns whether block times are valid; then both fit 64 bits of nanoseconds.
+pub(crate) fn is_plausible(block_times: &BlockTimes) -> bool {
     let sec = |sec: i64| (-FAR..FAR).contains(&sec);
     let nsec = |nsec: i64| (-SECOND..SECOND).contains(&nsec);
-    sec(stamps.realtime_sec.get())
-        && sec(stamps.monotonic_sec.get())
-        && nsec(stamps.realtime_nsec.get())
-        && nsec(stamps.monotonic_nsec.get())
+    sec(block_times.realtime_sec.get())
+        && sec(block_times.monotonic_sec.get())
+        && nsec(block_times.realtime_nsec.get())
+        && nsec(block_times.monotonic_nsec.get())
 }
 
-/// Whether `second` may be the stamps of a later block: plausible, and less than ten days on.
-pub(crate) fn follows(first: &BlockStamps, second: &BlockStamps) -> bool {
+/// Returns whether `second` can be the times of a later block: valid, and less than ten days later.
+pub(crate) fn follows(first: &BlockTimes, second: &BlockTimes) -> bool {
     let later = second.monotonic() - first.monotonic();
     is_plausible(first) && is_plausible(second) && (1..864_000 * i128::from(SECOND)).contains(&later)
 }
 
-/// The same, and the clock of UTC went on by as much, to the minute.
-pub(crate) fn follows_by_both(first: &BlockStamps, second: &BlockStamps) -> bool {
-    let went_on = |clock: fn(&BlockStamps) -> i128| clock(second) - clock(first);
-    let apart = went_on(BlockStamps::realtime) - went_on(BlockStamps::monotonic);
+/// Returns whether `second` follows `first` on both clocks, which advanced equally, to the minute.
+pub(crate) fn follows_by_both(first: &BlockTimes, second: &BlockTimes) -> bool {
+    let went_on = |clock: fn(&BlockTimes) -> i128| clock(second) - clock(first);
+    let apart = went_on(BlockTimes::realtime) - went_on(BlockTimes::monotonic);
     follows(first, second) && apart.abs() < 60 * i128::from(SECOND)
 }
 
-/// What a block's stamps say beside those of the block before.
+/// The times of a block in relation to those of the previous block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Noticed {
-    /// The first block, or the clock went on as the rows did.
+    /// The first block, or the clock advanced as the rows did.
     Steady,
-    /// So many nanoseconds, and about so many blocks, are missing before it.
+    /// About `blocks` blocks, `nanos` nanoseconds, are missing before it.
     Gap { nanos: i64, blocks: u64 },
     /// The monotonic clock went back.
     Backwards,
-    /// The clock of UTC was set by so many nanoseconds.
+    /// The UTC clock was set by this many nanoseconds.
     Step(i64),
-    /// No times.
+    /// No valid times.
     Implausible,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Anchor {
     pub(crate) realtime: i64,
 }
 
-/// Follows the blocks of a log.
+/// Tracks the blocks of a log.
 #[derive(Clone, Debug)]
 pub(crate) struct Tracker {
     rate: u16,
@@ -84,7 +84,7 @@ pub(crate) struct Tracker {
 impl Tracker {
     pub(crate) fn new(lead_in: &LeadIn) -> Self {
         let (sec, nsec) = (lead_in.start_sec.get(), lead_in.start_nsec.get());
-        // Until a stamp is found that is a time.
+        // Used until the first valid block time.
         let start = (-FAR..FAR).contains(&sec) && (-SECOND..SECOND).contains(&nsec) && sec != 0;
         let anchor = start.then(|| Anchor { row: 0, realtime: sec * SECOND + nsec });
         Self {
@@ -97,17 +97,17 @@ impl Tracker {
         }
     }
 
-    /// Takes the stamps at `at` of a block that begins with `row` and has `rows`.
+    /// Adds a block of `rows` rows that starts with `row`; its times are stored at `at`.
     pub(crate) fn block(
         &mut self,
         at: u64,
-        stamps: &BlockStamps,
+        block_times: &BlockTimes,
         row: u64,
         rows: u64,
         mut note: impl FnMut(&'static Rule, Range<u64>, String),
     ) -> Noticed {
-        let range = at..at + STAMPS_LEN;
-        if !is_plausible(stamps) {
+        let range = at..at + BLOCK_TIMES_LEN;
+        if !is_plausible(block_times) {
             if !self.implausible {
                 note(
                     &rules::STAMPS_IMPLAUSIBLE,
@@ -121,8 +121,8 @@ impl Tracker {
             }
             return Noticed::Implausible;
         }
-        if !self.negative && (stamps.realtime_nsec.get() < 0 || stamps.monotonic_nsec.get() < 0) {
-            let (real, mono) = (stamps.realtime_nsec.get(), stamps.monotonic_nsec.get());
+        if !self.negative && (block_times.realtime_nsec.get() < 0 || block_times.monotonic_nsec.get() < 0) {
+            let (real, mono) = (block_times.realtime_nsec.get(), block_times.monotonic_nsec.get());
             let text = format!(
                 "the block time at row {row} has negative nanoseconds (UTC {real}, monotonic {mono}): they are taken off \
                  its seconds, and no value changes"
@@ -131,7 +131,7 @@ impl Tracker {
             self.negative = true;
         }
         let narrow = |time: i128| i64::try_from(time).unwrap_or_default();
-        let (realtime, monotonic) = (narrow(stamps.realtime()), narrow(stamps.monotonic()));
+        let (realtime, monotonic) = (narrow(block_times.realtime()), narrow(block_times.monotonic()));
         let noticed = self.compare(realtime, monotonic);
         match noticed {
             Noticed::Gap { nanos, blocks } => {
@@ -165,7 +165,7 @@ impl Tracker {
         }
         let full = span(self.block_rows, self.rate);
         let late = i128::from(monotonic) - i128::from(before.monotonic) - span(before.rows, self.rate);
-        // Single rows are stamped no better than to half a millisecond.
+        // Times of single rows are accurate to half a millisecond at best.
         let tolerance = (full / 2).max(1_000_000);
         let step = (i128::from(realtime) - i128::from(before.realtime))
             - (i128::from(monotonic) - i128::from(before.monotonic));
@@ -184,12 +184,13 @@ impl Tracker {
         }
     }
 
-    /// The anchor of the rows that come now.
+    /// Returns the anchor of the next rows.
     pub(crate) fn anchor(&self) -> Option<Anchor> {
         self.anchor
     }
 
-    /// A row's time on the Unix clock: the anchor's, and the true period for each row since.
+    /// Returns a row's time on the Unix clock: the anchor's plus the true period for each row
+    /// since.
     pub(crate) fn time(&self, row: u64) -> Option<i64> {
         let anchor = self.anchor.filter(|_| self.rate > 0)?;
         let piece = super::Piece::at_true_rate(anchor.row, u64::MAX, anchor.realtime, self.rate);

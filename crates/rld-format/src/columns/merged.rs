@@ -1,4 +1,4 @@
-//! Merged currents as columns: the value, and where it comes from.
+//! Merged currents as columns: the values and their sources.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use crate::reader::RldReader;
 use crate::schema::Channel;
 use crate::unit::Scale;
 
-/// What [`Source`]s are called, by their keys.
+/// Names of [`Source`]s by their keys.
 const SOURCES: [&str; 3] = ["low", "high", "transition"];
 
-/// A merged current, to be filled in.
+/// A column builder of a merged current.
 #[derive(Debug)]
 pub(super) struct MergedColumn {
     current: Current,
     margin: u64,
     /// The scale of physical values; `None` for raw ones.
     scale: Option<Scale>,
-    /// Whether the values and their sources are wanted.
+    /// Whether the values and their sources are selected.
     wanted: (bool, bool),
 }
 
 impl MergedColumn {
-    /// The selected currents of a log.
+    /// Returns the selected currents of a log.
     pub(super) fn of(channels: &[Channel], select: &Select, merging: Merging, values: Values) -> Vec<Self> {
         let column = |current: Current| {
             let value = select.keeps_field(&current.name);
@@ -42,7 +42,8 @@ impl MergedColumn {
         currents(channels).into_iter().map(column).filter(|column| column.wanted.1).collect()
     }
 
-    /// Its fields: the value in amperes, or raw at the scale of the low channel; and the source.
+    /// Returns the fields: the value in amperes, or raw at the scale of the low channel; and the
+    /// source.
     pub(super) fn fields(&self) -> Vec<Field> {
         let exponent = self.current.scale;
         let (data_type, unit) = match self.scale {
@@ -63,7 +64,7 @@ impl MergedColumn {
         both.into_iter().filter_map(|(wanted, field)| wanted.then_some(field)).collect()
     }
 
-    /// Its columns over `rows`.
+    /// Returns the columns over `rows`.
     pub(super) fn arrays(&self, reader: &RldReader, merger: &mut Merger, rows: &Range<u64>) -> Vec<ArrayRef> {
         let count = usize::try_from(rows.end - rows.start).unwrap_or_default();
         let (mut values, mut sources) = (Vec::with_capacity(count), Vec::with_capacity(count));

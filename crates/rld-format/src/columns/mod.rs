@@ -1,8 +1,8 @@
-//! Rows as Arrow columns: the fast path, straight from the bytes of the log.
+//! Rows as Arrow columns, straight from the bytes of the log.
 //!
-//! A few hundred rows at a time are copied column by column while they are in the processor's cache, into buffers
-//! that are reused once the consumer has let go of the batch before. Bits go through a transposition of squares
-//! right into Arrow's bitmaps.
+//! A few hundred rows at a time are copied column by column while they are in the processor's
+//! cache, into buffers that are reused after the consumer drops the previous batch. Bits are
+//! transposed in squares straight into Arrow's bitmaps.
 
 mod merged;
 mod options;
@@ -36,7 +36,7 @@ use crate::reader::RldReader;
 use crate::schema::Channel;
 use crate::unit::Scale;
 
-/// A column to be filled.
+/// A column builder.
 #[derive(Debug)]
 enum Store {
     Bit(usize),
@@ -48,15 +48,15 @@ enum Store {
 #[derive(Debug)]
 struct Column {
     store: Store,
-    /// The bit that must be set, where nulls are wanted.
+    /// The bit that must be set, if nulls are requested.
     valid: Option<usize>,
 }
 
 impl RldReader {
-    /// The selected rows and channels as record batches in file order.
+    /// Returns the selected rows and channels as record batches in file order.
     ///
     /// # Errors
-    /// Where the header does not allow to find rows.
+    /// Returns an error if the header does not allow rows to be located.
     pub fn columns_with(&self, select: &Select, options: &ColumnOptions) -> Result<RldBatches<'_>, RldError> {
         use rovelog_core::LogReader as _;
         let name = self.topics().first().map_or(crate::state::SAMPLES, |topic| topic.name.as_str());
@@ -108,7 +108,7 @@ impl RldReader {
         bytes.dedup();
         let words = bytes.iter().map(|byte| byte / 4).max().map_or(0, |last| last + 1);
         let times = match options.times {
-            // Those of records are ready.
+            // Records have the default times.
             Some(wanted) if wanted == TimeOptions::default() => {
                 Some((self.record_times().clone(), Room::with_bytes(0)))
             }
@@ -171,19 +171,19 @@ pub struct RldBatches<'a> {
     columns: Vec<Column>,
     merged: Vec<MergedColumn>,
     merger: Merger,
-    /// Groups of eight bits that any column needs.
+    /// Groups of eight bits that a column needs.
     bytes: Vec<usize>,
-    /// The bitmaps of the batch at hand, by bit.
+    /// Bitmaps of the current batch, by bit.
     maps: HashMap<usize, Buffer>,
     words: Vec<Vec<u32>>,
     times: Option<(TimeMap, Room)>,
-    /// Rows still to come.
+    /// Rows that are not yet returned.
     ranges: VecDeque<Range<u64>>,
     batch_rows: u64,
 }
 
 impl RldBatches<'_> {
-    /// The same for `rows` only, of those that were selected: parts of a log can be read at the same time.
+    /// Restricts the batches to `rows`, so that parts of a log can be read in parallel.
     #[must_use]
     pub fn within(mut self, rows: Range<u64>) -> Self {
         for range in &mut self.ranges {
@@ -200,7 +200,7 @@ impl RldBatches<'_> {
         self.words.iter_mut().for_each(Vec::clear);
         for (_, bytes) in self.reader.runs(rows.clone(), GROUP) {
             for (i, words) in self.words.iter_mut().enumerate() {
-                bits::gather_words(bytes, row, 4 * i, words);
+                bits::copy_words(bytes, row, 4 * i, words);
             }
             for column in &mut self.columns {
                 column.store.gather(bytes, row);
@@ -253,7 +253,7 @@ impl RldBatches<'_> {
     }
 }
 
-/// The times of `rows`; null where one has none.
+/// Returns the times of `rows`; null for rows without a time.
 fn times(map: &TimeMap, room: &mut Room, rows: Range<u64>, count: usize) -> ArrayRef {
     let out = room.extend(8 * count);
     let filled = <[i64]>::mut_from_bytes(out).is_ok_and(|out| map.fill(rows.clone(), out));

@@ -1,4 +1,4 @@
-//! Reading the logger's CSV back into a log.
+//! Import of the logger's CSV.
 
 use rovelog_core::text::count;
 use std::io::{BufRead, Read};
@@ -8,49 +8,50 @@ use chrono::NaiveDateTime;
 use crate::clock::span;
 use crate::error::RldError;
 use crate::unit::{MAX_SCALE, Unit};
-use crate::wire::{BlockStamps, Version};
+use crate::wire::{BlockTimes, Version};
 use crate::writer::{ChannelSpec, LogSpec, RldWriter, encode_row, set_counts};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// What stamps of version 2 do not tell.
+/// The remark for block times of version 2.
 const WHOLE_SECONDS: &str = "block times are whole seconds: later blocks follow the first one at the true rate, unless that is off by 2 s";
 
 /// The version of the file if the text names none.
 const NEWEST: u16 = 4;
 
-/// The longest line that is read.
+/// Maximum length of a line in bytes.
 const LINE_MAX: u64 = 1 << 20;
 
-/// The most columns that a header can hold.
+/// Maximum number of columns that a header can hold.
 const COLUMNS_MAX: usize = 2339;
 
-/// A log made of CSV.
+/// A log made from CSV.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Imported {
-    /// The file, of the version that the text names, or of version 4 if that version cannot hold it.
+    /// The file, of the version that the text names, or of version 4 if that version cannot hold
+    /// it.
     pub bytes: Vec<u8>,
-    /// Its rows.
+    /// Number of rows.
     pub rows: u64,
-    /// What the text does not tell, and was chosen.
+    /// What the text does not tell and was assumed.
     pub remarks: Vec<String>,
 }
 
-/// A block while its rows are read.
+/// A block during import.
 struct Block {
     realtime: i128,
     rows: Vec<u8>,
     count: u64,
 }
 
-/// Reads the logger's CSV. `zone` is the offset of its clock from UTC in seconds, for dates:
-/// the start time, and the stamps of version 2.
+/// Reads the logger's CSV. `zone` is the offset of its clock from UTC in seconds; it applies to
+/// dates: the start time, and the block times of version 2.
 ///
-/// Stamps of the monotonic clock are not in the text: they count from the first stamp.
+/// The text has no times of the monotonic clock: they are counted from the first block.
 ///
 /// # Errors
-/// Where the text is not the logger's CSV, with the line.
+/// Returns an error with the line if the text is not the logger's CSV.
 pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     let mut lines = Lines { input: std::io::BufReader::new(input), number: 0 };
     let mut remarks = vec!["the CSV has no monotonic clock; counted from the first block".to_owned()];
@@ -78,7 +79,7 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
             return Err(refuse(format!("{} cells, but the header has {}", cells.len(), titles.len() + 1)));
         }
         if !cells[0].is_empty() {
-            let realtime = match (stamp(cells[0]), date(cells[0], zone)) {
+            let realtime = match (block_time(cells[0]), date(cells[0], zone)) {
                 (Some(realtime), _) => realtime,
                 (None, Some(seconds)) => {
                     if blocks.is_empty() {
@@ -104,7 +105,7 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
         block.count += 1;
     }
     let rows: u64 = blocks.iter().map(|block| block.count).sum();
-    // Blocks are where the stamps are; the number in the header may be that of another file.
+    // Block times start blocks; the block size in the header can be that of another file.
     let size = blocks.first().map_or(u64::from(spec.block_rows), |block| block.count);
     if size != u64::from(spec.block_rows) {
         remarks.push(format!(
@@ -118,9 +119,9 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     let mut writer = RldWriter::new(Vec::new(), blank)?;
     let zero = blocks.first().map_or(0, |block| block.realtime);
     for block in &blocks {
-        let stamps = BlockStamps::new(block.realtime, block.realtime - zero)
+        let block_times = BlockTimes::new(block.realtime, block.realtime - zero)
             .ok_or_else(|| RldError::not_writable("a block time beyond 64 bits"))?;
-        writer.block(&stamps, &block.rows)?;
+        writer.block(&block_times, &block.rows)?;
     }
     Ok(Imported { bytes: writer.finish()?.0, rows, remarks })
 }
@@ -153,7 +154,7 @@ struct CsvHeader {
     titles: Vec<String>,
 }
 
-/// The lines up to the one with the channels. The comment may go over several.
+/// Reads the lines up to the one with the channels. The comment can have several lines.
 fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, RldError> {
     let mut spec = LogSpec::new(1);
     let mut comment: Option<String> = None;
@@ -211,34 +212,35 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
                     .ok_or_else(|| refuse("a start time past 64 bits of nanoseconds"))?;
             }
             "Comment" => comment = Some(value.to_owned()),
-            // Counts come from the rows.
+            // The counts are taken from the rows.
             _ => {}
         }
     }
 }
 
-/// `Tue Nov 14 22:13:20 2023`, in the logger's zone, as seconds of UTC.
+/// Parses `Tue Nov 14 22:13:20 2023`, in the logger's time zone, to seconds of UTC.
 fn date(text: &str, zone: i32) -> Option<i64> {
     let date = NaiveDateTime::parse_from_str(text, "%a %b %e %H:%M:%S %Y").ok()?;
     Some(date.and_utc().timestamp() - i64::from(zone))
 }
 
-/// The time of a block that version 2 stamped with a whole second: that second, or where the rows of the block
-/// before end, if that is about the same. Several blocks may have been written within a second.
+/// Returns the time of a block that version 2 gives in whole seconds: that second, or the end of
+/// the previous block if it is about the same. Several blocks can be written within a second.
 fn dated(seconds: i64, before: Option<&Block>, rate: u16) -> i128 {
     let (stated, second) = (i128::from(seconds) * i128::from(SECOND), i128::from(SECOND));
     let counted = before.map(|block| block.realtime + span(block.count, rate));
     counted.filter(|counted| (stated - 2 * second..stated + 2 * second).contains(counted)).unwrap_or(stated)
 }
 
-/// `1700000000.496480000`, or with the logger's slip `1700000000.-02520000`.
-fn stamp(text: &str) -> Option<i128> {
+/// Parses `1700000000.496480000`, or with the logger's bug `1700000000.-02520000`.
+fn block_time(text: &str) -> Option<i128> {
     let (sec, nsec) = text.split_once('.')?;
     let (sec, nsec): (i64, i64) = (sec.parse().ok()?, nsec.parse().ok()?);
     Some(i128::from(sec) * 1_000_000_000 + i128::from(nsec))
 }
 
-/// The channels by their titles: bits are known by name, or stand left of the first unit and are 0 or 1.
+/// Derives the channels from their titles: bits are recognised by name, or by being left of the
+/// first unit with values 0 or 1.
 fn channels(titles: &[String], sample: &[&str]) -> Vec<ChannelSpec> {
     let with_unit = titles.iter().position(|title| title.ends_with(']')).unwrap_or(titles.len());
     let bit = |(i, title): (usize, &String)| {
@@ -269,7 +271,7 @@ fn channels(titles: &[String], sample: &[&str]) -> Vec<ChannelSpec> {
     titles.iter().zip(bits).map(channel).collect()
 }
 
-/// `10nV` as volt and -8; a scale without a symbol, `1e-6`, as integer and -6.
+/// Parses `10nV` to volt and -8; a scale without a symbol, `1e-6`, to integer and -6.
 fn unit(text: &str) -> (Unit, i32) {
     let units = [
         Unit::Volt,

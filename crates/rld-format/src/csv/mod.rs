@@ -1,5 +1,6 @@
-//! The logger's own CSV: header lines, the channels with their units in brackets, raw integers, and a stamp on the
-//! first row of each block. Both ways in which loggers wrote it are written and read.
+//! The logger's own CSV: header lines, the channels with their units in brackets, raw integers, and
+//! the block time in the first row of each block. Both variants that loggers wrote are supported
+//! for reading and writing.
 
 mod import;
 
@@ -16,46 +17,47 @@ use crate::reader::RldReader;
 use crate::schema::Channel;
 use crate::unit::{Unit, raw_unit};
 
-/// How a logger wrote its CSV.
+/// A variant of the logger's CSV.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CsvStyle {
-    /// Since version 3: stamps in seconds with nine places.
+    /// Since version 3: block times in seconds with nine decimals.
     #[default]
     Nanoseconds,
-    /// Up to version 2: stamps as dates of whole seconds, a blank before each bit.
+    /// Up to version 2: block times as dates with whole seconds, a space before each bit.
     Dates,
 }
 
-/// What became of a log as CSV.
+/// The result of writing a log as CSV.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrittenCsv {
-    /// The rows.
+    /// Number of rows.
     pub rows: u64,
-    /// What the text does not hold, or [`import`] would not find in it.
+    /// What the text does not contain, or what [`import`] would not find in it.
     pub lost: Vec<String>,
 }
 
 impl RldReader {
-    /// Writes the log as the logger writes its CSV, byte for byte; times are of UTC. The monotonic clock has no
-    /// place in it.
+    /// Writes the log as the logger writes its CSV, byte for byte; times are UTC. The monotonic
+    /// clock is not part of it.
     ///
     /// # Errors
-    /// Where the output refuses, or rows cannot be found.
+    /// Returns an error if writing fails or rows cannot be located.
     pub fn write_logger_csv(&self, style: CsvStyle, mut out: impl Write) -> Result<WrittenCsv, RldError> {
         let head = self.csv_head(style)?;
         out.write_all(&head)?;
         let mut written = WrittenCsv { rows: self.rows(), lost: self.lost_in_head(&head)? };
         let channels = self.table()?.channels.len();
         let (mut dated, mut wide) = (false, false);
-        let mut stamps = self.stamps().peekable();
+        let mut block_times = self.block_times().peekable();
         let mut line = String::new();
         for number in 0..self.rows() {
             line.clear();
-            if let Some((_, stamps)) = stamps.next_if(|(row, _)| *row == number) {
-                let (sec, nsec) = (stamps.realtime_sec.get(), stamps.realtime_nsec.get());
+            if let Some((_, block_times)) = block_times.next_if(|(row, _)| *row == number) {
+                let (sec, nsec) = (block_times.realtime_sec.get(), block_times.realtime_nsec.get());
                 line = match style {
-                    // Nine places, the sign of negative nanoseconds among them: the logger's own slip.
+                    // Nine characters including the sign of negative nanoseconds: the logger's own
+                    // bug.
                     CsvStyle::Nanoseconds => format!("{sec}.{nsec:09}"),
                     CsvStyle::Dates => date(sec),
                 };
@@ -88,11 +90,11 @@ impl RldReader {
         Ok(written)
     }
 
-    /// The lines up to the one with the channels.
+    /// Returns the lines up to the one with the channels.
     fn csv_head(&self, style: CsvStyle) -> Result<Vec<u8>, RldError> {
         let table = self.table()?;
         let lead_in = &self.header().lead_in;
-        let blocks = self.stamps().count();
+        let blocks = self.block_times().count();
         let version = match style {
             CsvStyle::Nanoseconds => lead_in.file_version.get(),
             CsvStyle::Dates => lead_in.file_version.get().min(2),
@@ -116,9 +118,9 @@ impl RldReader {
         Ok(out)
     }
 
-    /// What the header has that would not come back from its text. It is read back, which knows best.
+    /// Returns what the text loses of the header; reads the text back to find out.
     fn lost_in_head(&self, head: &[u8]) -> Result<Vec<String>, RldError> {
-        // Bits without a unit to their right are known by a row alone.
+        // Bits without a unit to their right are only recognised with a row.
         let mut text = head.to_vec();
         text.extend_from_slice(b"0.000000000");
         for channel in &self.table()?.channels {
@@ -160,13 +162,13 @@ impl RldReader {
     }
 }
 
-/// A second as `ctime` writes it: the day of the month is padded with a blank.
+/// Formats a second as `ctime` does: the day of the month is padded with a space.
 fn date(sec: i64) -> String {
     DateTime::from_timestamp(sec, 0)
         .map_or_else(|| sec.to_string(), |time| time.format("%a %b %e %H:%M:%S %Y").to_string())
 }
 
-/// The unit behind a channel's name: ` [10nV]`; nothing for bits and where there is no unit.
+/// Returns the unit after a channel's name: ` [10nV]`; empty for bits and channels without a unit.
 fn bracket(channel: &Channel) -> String {
     if channel.is_binary || matches!(channel.unit, Unit::Undefined | Unit::Unitless) {
         return String::new();

@@ -1,4 +1,4 @@
-//! Logs made of logs: slices, merged parts, [recovery](recover) and [scrubbing](scrub).
+//! New logs from logs: slices, merged parts, [recovery](recover) and [scrubbing](scrub).
 
 mod recover;
 mod scrub;
@@ -19,33 +19,34 @@ use crate::clock::{Noticed, is_plausible, span};
 use crate::error::RldError;
 use crate::reader::RldReader;
 use crate::state::AMBIENT;
-use crate::wire::{BlockStamps, Header};
+use crate::wire::{BlockTimes, Header};
 use crate::writer::{RldWriter, Written, set_counts};
 
 impl RldReader {
-    /// The number of the first row of the block of `row`, and the block's stamps as stored.
-    pub fn block_of(&self, row: u64) -> Option<(u64, BlockStamps)> {
+    /// Returns the number of the first row of the block that contains `row`, and the block's times
+    /// as stored.
+    pub fn block_of(&self, row: u64) -> Option<(u64, BlockTimes)> {
         let layout = &self.table.as_ref()?.layout;
         let part = self.part_of(row)?;
         let block = (row - part.row) / layout.block_rows;
-        Some((part.row + block * layout.block_rows, *layout.stamps(&part.bytes, block)?))
+        Some((part.row + block * layout.block_rows, *layout.block_times(&part.bytes, block)?))
     }
 
-    /// Stamps for a block that begins with `row`: the block's own, or those of the block it lies in and the true
-    /// period for each row since.
-    fn stamps_at(&self, row: u64) -> Result<BlockStamps, RldError> {
-        let (first, stamps) = self.block_of(row).ok_or_else(|| RldError::refused("no such row"))?;
-        if first == row || !is_plausible(&stamps) {
-            return Ok(stamps);
+    /// Returns the times of a block that starts with `row`: those stored, or those of the block
+    /// that contains `row` plus the true period for each row since.
+    fn block_times_at(&self, row: u64) -> Result<BlockTimes, RldError> {
+        let (first, block_times) = self.block_of(row).ok_or_else(|| RldError::refused("no such row"))?;
+        if first == row || !is_plausible(&block_times) {
+            return Ok(block_times);
         }
         let since = span(row - first, self.header().lead_in.sample_rate.get());
-        BlockStamps::new(stamps.realtime() + since, stamps.monotonic() + since)
+        BlockTimes::new(block_times.realtime() + since, block_times.monotonic() + since)
             .ok_or_else(|| RldError::not_writable("block times beyond 64 bits"))
     }
 
-    /// The header of the log with all that is wrong with it put right, for `rows` rows.
+    /// Returns the header of the log with every fault corrected, for `rows` rows.
     pub(crate) fn clean_header(&self, rows: u64) -> Result<Header, RldError> {
-        let mut header = self.judged.header.clone();
+        let mut header = self.validated.header.clone();
         let length =
             u32::try_from(header.comment.len()).map_err(|_| RldError::not_writable("a comment too long"))?;
         header.lead_in.comment_length = U32Le::new(length);
@@ -56,16 +57,16 @@ impl RldReader {
         Ok(header)
     }
 
-    /// Writes `rows` as one file. Blocks keep their stamps where they keep their rows; else new blocks get stamps
-    /// counted from those of the blocks they lie in.
+    /// Writes `rows` as one file. Blocks that keep their rows keep their times; the times of new
+    /// blocks are counted from those of the original ones.
     ///
     /// # Errors
-    /// Where a gap would come to lie inside a block, and where the output refuses.
+    /// Returns an error if a gap would be inside a block, or if writing fails.
     pub fn write_rows(&self, rows: Range<u64>, out: impl Write) -> Result<Written, RldError> {
         let table = self.table()?;
         let header = self.clean_header(rows.end.saturating_sub(rows.start))?;
         let mut writer = RldWriter::new(out, header)?;
-        // A word of bits that a writer's bug put into each row is left out.
+        // The extra word of a writer's bug is left out of each row.
         let skip = table.layout.row - writer.layout().row;
         let size = writer.layout().block_rows;
         let mut kept = Vec::new();
@@ -76,7 +77,7 @@ impl RldReader {
                 let why = format!("rows {from} to {to} would be one block with a gap before row {gap} in it");
                 return Err(RldError::not_writable(why));
             }
-            writer.begin(&self.stamps_at(from)?, to - from)?;
+            writer.start_block(&self.block_times_at(from)?, to - from)?;
             for (_, bytes) in self.runs(from..to, 4096) {
                 if skip == 0 {
                     writer.rows(bytes)?;
@@ -91,7 +92,7 @@ impl RldReader {
         Ok(writer.finish()?.1)
     }
 
-    /// The first row of `rows` before which the log has a gap.
+    /// Returns the first row of `rows` with a gap before it.
     pub(crate) fn gap_inside(&self, rows: Range<u64>) -> Option<u64> {
         let from = self.blocks.list.partition_point(|block| block.row < rows.start);
         let blocks = self.blocks.list[from..].iter().take_while(|block| block.row < rows.end);
@@ -102,7 +103,7 @@ impl RldReader {
     }
 }
 
-/// The part of `log` that `select` names.
+/// Writes the part of `log` that `select` names.
 pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Result<Sliced, RldError> {
     use rovelog_core::LogReader as _;
     let wanted = |i: usize| log.topics().get(i).is_some_and(|topic| select.keeps_topic(topic));
@@ -116,8 +117,8 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
     }
     let mut details = Vec::new();
     let mut ranges = if wanted(0) { log.rows_selected(select) } else { Vec::new() };
-    let latched = log.topics().first().filter(|topic| select.keeps_latched(topic)).and(select.start);
-    if let Some(row) = latched.and_then(|start| log.last_before(start)) {
+    let kept = log.topics().first().filter(|topic| select.keeps_latched(topic)).and(select.start);
+    if let Some(row) = kept.and_then(|start| log.last_before(start)) {
         match ranges.first_mut() {
             Some(rows) if rows.start == row + 1 => rows.start = row,
             _ => ranges.insert(0, row..row + 1),
@@ -162,17 +163,17 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
     Ok(Sliced { records, others: 0, topics: 1, bytes, details })
 }
 
-/// Joins the parts of a split recording, given in any order, to one file.
+/// Joins the parts of a split recording, given in any order, into one file.
 pub(crate) fn merge(logs: &[&RldReader], out: &mut dyn Write) -> Result<Merged, RldError> {
     let mut parts: Vec<_> = logs.iter().flat_map(|log| &log.parts).collect();
-    // The start time is the same in all; the clock that nobody sets tells the order.
+    // The start time is the same in all parts; the monotonic clock gives their order.
     let first = |part: &&crate::reader::Part| {
         let at = usize::try_from(part.header.size()).unwrap_or(usize::MAX);
-        let stamps = part.bytes.get(at..).and_then(|bytes| BlockStamps::ref_from_prefix(bytes).ok());
-        stamps.map(|(stamps, _)| stamps.monotonic())
+        let block_times = part.bytes.get(at..).and_then(|bytes| BlockTimes::ref_from_prefix(bytes).ok());
+        block_times.map(|(block_times, _)| block_times.monotonic())
     };
     parts.sort_by_key(first);
-    // A part that was named and found beside the first one too counts once.
+    // A part that was both named and found next to the first one counts once.
     parts.dedup_by(|a, b| a.bytes == b.bytes);
     let bytes = parts.into_iter().map(|part| part.bytes.clone()).collect();
     let joined = RldReader::join(bytes, &ReadOptions::default())?;

@@ -1,5 +1,5 @@
-//! The best sound log that a damaged one still holds: every complete row, counts that are right, and the
-//! known faults of writers repaired. Every byte is kept or named.
+//! Recovery of a damaged log: keeps every complete row, corrects the counts, and repairs known
+//! faults of writers. Every byte is kept or reported as lost.
 
 use std::io::Write;
 use std::ops::Range;
@@ -11,14 +11,14 @@ use crate::diagnostics as rules;
 use crate::error::RldError;
 use crate::reader::RldReader;
 
-/// Writes the best sound log that `log` still holds: one file, also of a log in parts.
+/// Writes every intact row of `log` to one file, also if the log has several.
 ///
-/// A sound log of one file is copied as it is. Otherwise the header's counts and lengths are put right; rows behind
-/// those that the header counts are kept as far as their blocks' stamps follow each other; an extra word in each row
-/// is left out.
+/// An undamaged log of one file is copied unchanged. Otherwise the counts and lengths in the header
+/// are corrected; rows after those that the header counts are kept as long as the times of their
+/// blocks follow each other; an extra word in each row is left out.
 ///
 /// # Errors
-/// Where the output refuses, or rows cannot be found.
+/// Returns an error if writing fails or rows cannot be located.
 pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, RldError> {
     let changes = |severity| severity != Severity::Note;
     let rewritten = log.diagnostics().list().iter().any(|d| {
@@ -61,8 +61,9 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
     })
 }
 
-/// The log read as if its header counted everything, where the last file goes on behind its counts; and the rows
-/// of it that are rows: whole blocks from the last counted one on whose stamps follow each other.
+/// Returns the log read regardless of the counts in its header, if the last file continues after
+/// them, and the number of its rows: whole blocks from the last counted one on whose times follow
+/// each other.
 fn all_rows(log: &RldReader) -> Result<Option<(RldReader, u64)>, RldError> {
     let Some(table) = &log.table else { return Ok(None) };
     let last = log.parts.last().map_or(0, |part| part.rows);
@@ -73,19 +74,21 @@ fn all_rows(log: &RldReader) -> Result<Option<(RldReader, u64)>, RldError> {
     }
     let all = log.reopened_whole()?;
     let (mut rows, mut before) = (log.rows(), None);
-    for (row, stamps) in all.stamps() {
+    for (row, block_times) in all.block_times() {
         if row >= log.rows() {
-            if before.is_some_and(|before| !follows(&before, stamps)) || !crate::clock::is_plausible(stamps) {
+            if before.is_some_and(|before| !follows(&before, block_times))
+                || !crate::clock::is_plausible(block_times)
+            {
                 break;
             }
             rows = all.rows().min(row + size);
         }
-        before = Some(*stamps);
+        before = Some(*block_times);
     }
     Ok(Some((all, rows)))
 }
 
-/// What is no header, no stamps and none of the first `rows` rows.
+/// Returns the bytes that are neither header, block times, nor one of the first `rows` rows.
 fn lost(log: &RldReader, rows: u64) -> Vec<Range<u64>> {
     let mut lost: Vec<Range<u64>> = Vec::new();
     for part in &log.parts {

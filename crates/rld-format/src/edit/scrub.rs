@@ -1,8 +1,8 @@
-//! Taking out of a log who recorded it: the device's address and the comment, and nothing else.
+//! Removal of what identifies the recorder: the MAC address and the comment, and nothing else.
 //!
-//! Published files were scrubbed with seven bytes where the address has six: the eighth is the lowest byte of the
-//! start time, which is wrong in them by minutes. So exactly six bytes are written here, and the comment keeps its
-//! length, so that no block moves.
+//! Published files were scrubbed with seven bytes instead of the six of the address: the seventh is
+//! the lowest byte of the start time, which is off by minutes in them. Exactly six bytes are
+//! written here, and the comment keeps its length, so that no block moves.
 
 use std::io::Write;
 
@@ -11,12 +11,12 @@ use zerocopy::IntoBytes;
 use crate::error::RldError;
 use crate::reader::RldReader;
 
-/// What to take out.
+/// What to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scrub {
-    /// The address of the device becomes zeros.
+    /// True to replace the MAC address with zeros.
     pub mac: bool,
-    /// The comment becomes zeros.
+    /// True to replace the comment with zeros.
     pub comment: bool,
 }
 
@@ -27,10 +27,10 @@ impl Default for Scrub {
 }
 
 impl RldReader {
-    /// Writes a file of the log without what `scrub` names; every other byte stays as it is.
+    /// Writes one file of the log without what `scrub` names; every other byte stays the same.
     ///
     /// # Errors
-    /// Where there is no such file, or the output refuses.
+    /// Returns an error if there is no such file, or if writing fails.
     pub fn scrub(&self, part: usize, scrub: Scrub, mut out: impl Write) -> Result<(), RldError> {
         let part = self.parts.get(part).ok_or_else(|| RldError::refused("no such part"))?;
         let mut lead_in = part.header.lead_in;

@@ -1,4 +1,4 @@
-//! What the tests share beside `rovelog-testing`: how logs are opened, and the picture of what a reader makes of one.
+//! Helpers in addition to `rovelog-testing`: opening logs, and the picture of a log by a reader.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use rld_format::{RldReader, RldStream};
@@ -8,17 +8,17 @@ use serde_json::{Value as Json, json};
 
 pub const LOGS: Logs = rovelog_testing::RLD;
 
-/// A log that may be refused.
+/// Opens a log that may be refused.
 pub fn try_open(bytes: &Bytes) -> Option<RldReader> {
     RldReader::new(bytes.clone(), &ReadOptions::default()).ok()
 }
 
-/// A log that must open.
+/// Opens a log.
 pub fn open(bytes: &Bytes) -> RldReader {
     RldReader::new(bytes.clone(), &ReadOptions::default()).expect("a log that opens")
 }
 
-/// All logs that open, those of the corpus and the real ones.
+/// Returns all logs that open, of the corpus and real ones.
 pub fn readable() -> impl Iterator<Item = (Log, RldReader)> {
     LOGS.all().into_iter().filter_map(|log| try_open(&log.bytes).map(|reader| (log, reader)))
 }
@@ -27,7 +27,7 @@ pub fn stream<'a>(bytes: &'a [u8], sizes: &[usize]) -> RldStream<Dribble<'a>> {
     RldStream::new(Dribble::new(bytes, sizes), &ReadOptions::default()).expect("a log that opens")
 }
 
-/// Everything that the random-access reader makes of a log, in the form of the expected results.
+/// Returns the result of the random-access reader in the form of the expected results.
 pub fn picture(log: &RldReader) -> Json {
     let records: Vec<_> = log.records_in_file_order().map(|record| record_json(&record)).collect();
     let overview = Overview {
@@ -54,7 +54,7 @@ pub fn picture(log: &RldReader) -> Json {
     json
 }
 
-/// Everything that the stream makes of a log, and what it does not know left out.
+/// Returns the result of the stream in the same form, without what it cannot know.
 pub fn picture_of_stream<R: std::io::Read + Send>(stream: &mut RldStream<R>) -> Json {
     let mut records = Vec::new();
     while let Some(record) = stream.next_record().expect("a readable input") {
@@ -73,7 +73,7 @@ pub fn picture_of_stream<R: std::io::Read + Send>(stream: &mut RldStream<R>) -> 
     json
 }
 
-/// An integer that is a JSON number or a text.
+/// Returns an integer that is a JSON number or a text.
 pub fn int(value: &Json) -> i128 {
     match value {
         Json::String(text) => text.parse().expect("an integer"),

@@ -174,7 +174,7 @@ pub(super) fn stretches(series: &Series<'_>, select: &Select) -> Vec<Range<u64>>
     for rows in series.reader.rows_selected(select) {
         let mut row = rows.start;
         while row < rows.end {
-            let end = series.times.stretch(row).map_or(rows.end, |stretch| stretch.end.min(rows.end));
+            let end = series.times.segment(row).map_or(rows.end, |segment| segment.end.min(rows.end));
             let grows = |before: u64| series.times.time(before) <= series.times.time(row);
             match found.last_mut() {
                 Some(last) if series.rows == 1 && last.end == row && grows(row - 1) => last.end = end,
