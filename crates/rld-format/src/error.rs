@@ -35,7 +35,7 @@ pub enum RldError {
         max: u64,
     },
     /// A header that does not allow rows to be located.
-    #[error("the rows of this log cannot be found: {why}")]
+    #[error("the rows of this log cannot be located: {why}")]
     NoLayout {
         /// Reason.
         why: String,
@@ -53,7 +53,7 @@ pub enum RldError {
         why: String,
     },
     /// Files that are not parts of the same recording.
-    #[error("part {part} is no part of this log: {why}")]
+    #[error("part {part} does not belong to this log: {why}")]
     NotAPart {
         /// Number of the part; the first file is 0.
         part: usize,

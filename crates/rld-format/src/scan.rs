@@ -201,7 +201,7 @@ impl Opening {
         } else {
             // The lead-in is valid, the table is not: releases 2.0.0-beta1 to 2.0.1.
             let at = own.header.size() - crate::wire::CHANNEL_LEN * own.header.lead_in.channels();
-            let text = "its channel table makes no sense".to_owned();
+            let text = "its channel table is invalid".to_owned();
             self.note(number, base, &rules::TABLE_FROM_FIRST, at..own.header.size(), &text);
             own.layout.clone_from(&self.validated.layout);
         }

@@ -17,7 +17,7 @@ pub const SAMPLES: &str = "samples";
 /// The topic of the ambient file that belongs to a log.
 pub const AMBIENT: &str = "ambient";
 
-/// What both readers know of a log after reading it.
+/// The results of reading a log, common to both readers.
 pub(crate) struct Known<'a> {
     pub(crate) validated: &'a Validated,
     pub(crate) size: u64,

@@ -81,7 +81,7 @@ pub(crate) fn validate(head: &[u8], len: Option<u64>) -> Result<Result<Validated
         false
     };
     if extra {
-        notes.push((&rules::EXTRA_WORD, end..end, "every row starts with a word too many".to_owned()));
+        notes.push((&rules::EXTRA_WORD, end..end, "every row starts with an extra word".to_owned()));
     }
     let layout = Layout::of(&header, end, extra);
     if lead_in.sample_rate.get() == 0 && declared != Some(0) {
@@ -193,7 +193,7 @@ fn header(
     }
     if !understood.plausible {
         let table = LEAD_IN_LEN + understood.header.comment.len() as u64;
-        let text = "names, units, scales or links make no sense".to_owned();
+        let text = "invalid names, units, scales or links".to_owned();
         understood.notes.push((&rules::TABLE_IMPLAUSIBLE, table..understood.header.size(), text));
     }
     Ok(Ok(understood))

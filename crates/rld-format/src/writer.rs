@@ -93,7 +93,7 @@ impl LogSpec {
     /// Returns an error if the format or the version cannot represent it.
     pub fn header(&self) -> Result<Header, RldError> {
         let version = Version::of(self.version)
-            .ok_or_else(|| RldError::not_writable(format!("there is no version {}", self.version)))?;
+            .ok_or_else(|| RldError::not_writable(format!("unknown file version {}", self.version)))?;
         if self.rate == 0 || self.block_rows == 0 {
             return Err(RldError::not_writable("a rate or a block of 0 rows"));
         }
@@ -154,7 +154,7 @@ impl LogSpec {
         let mut name = [0; 16];
         let bytes = channel.name.as_bytes();
         if bytes.is_empty() || bytes.len() > name.len() || bytes.contains(&0) {
-            return refuse("its name has not 1 to 16 bytes without NUL".to_owned());
+            return refuse("its name must have 1 to 16 bytes, none of them NUL".to_owned());
         }
         name[..bytes.len()].copy_from_slice(bytes);
         let unit = match channel.unit {
@@ -177,7 +177,7 @@ impl LogSpec {
                 let Some(target) =
                     target.filter(|at| self.channels[*at].unit == Unit::RangeValid && *at < index)
                 else {
-                    return refuse(format!("{valid:?} is no range-valid channel before it"));
+                    return refuse(format!("there is no range-valid channel {valid:?} before it"));
                 };
                 u16::try_from(target).unwrap_or(NO_LINK - 1) + version.link_base
             }
@@ -200,7 +200,7 @@ impl LogSpec {
 pub fn encode_row(layout: &Layout, words: &[u32], values: &[i64], out: &mut Vec<u8>) -> Result<(), RldError> {
     if words.len() != layout.words || values.len() != layout.slots.len() {
         let (w, v) = (layout.words, layout.slots.len());
-        return Err(RldError::not_writable(format!("a row that has not {w} words and {v} values")));
+        return Err(RldError::not_writable(format!("a row needs {w} words and {v} values")));
     }
     for word in words {
         out.extend(word.to_le_bytes());
@@ -208,7 +208,7 @@ pub fn encode_row(layout: &Layout, words: &[u32], values: &[i64], out: &mut Vec<
     for (slot, value) in layout.slots.iter().zip(values) {
         let unused = 64 - 8 * slot.size;
         if value << unused >> unused != *value {
-            return Err(RldError::not_writable(format!("{value} in {} bytes", slot.size)));
+            return Err(RldError::not_writable(format!("{value} does not fit {} bytes", slot.size)));
         }
         out.extend(&value.to_le_bytes()[..slot.size]);
     }

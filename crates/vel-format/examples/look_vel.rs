@@ -1,4 +1,4 @@
-//! Prints what a drive holds: `cargo run -p vel-format --example look_vel -- drive.vel`
+//! Prints the content of a log: `cargo run -p vel-format --example look_vel -- drive.vel`
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 use vel_format::velodyne::PointOptions;
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for problem in log.diagnostics().list() {
         println!("{} bytes {:?}: {}", problem.rule.code, problem.range, problem.message);
     }
-    // What only this format has: choices with their evidence, and revolutions of points.
+    // Specific to this format: inferred settings with their evidence, and revolutions of points.
     for choice in log.choices() {
         println!("{}: {} ({})", choice.what, choice.choice, choice.evidence);
     }

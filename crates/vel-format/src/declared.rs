@@ -1,7 +1,7 @@
-//! Message types: those of the specification, and those that the user declares (section 4.2). Both are read, written and
-//! printed by their layouts.
+//! Message types: those of the specification, and those that the user declares (section 4.2). Both
+//! are read, written and printed by their layouts.
 //!
-//! A declaration names a type as the program did, and its fields in the words of section 2:
+//! A declaration names a type as the program did, and its fields in the terms of section 2:
 //!
 //! ```text
 //! # comments and empty lines are free
@@ -24,7 +24,7 @@ use crate::hash::simple_hash;
 use crate::message::Kind;
 use crate::wire::{GpsData, ImageData, LaserRange, ObdData, RobotPose, VelodyneRawData};
 
-/// Bytes of a file of declarations at most.
+/// Maximum length of a file of declarations in bytes.
 const FILE_LIMIT: u64 = 1 << 20;
 
 /// The data types of section 2.
@@ -40,7 +40,7 @@ const NAMES: [(&str, Element); 9] = [
     ("string", Element::Text(Encoding::Latin1)),
 ];
 
-/// A type in the words of section 2.
+/// Returns a type in the terms of section 2.
 fn spelled(element: &Element, len: Len) -> String {
     let name = match element {
         Element::Byte => "unsigned char",
@@ -54,7 +54,7 @@ fn spelled(element: &Element, len: Len) -> String {
     }
 }
 
-/// A message type whose fields are known.
+/// A message type with known fields.
 #[derive(Debug)]
 pub struct Declared {
     type_id: u32,
@@ -64,7 +64,7 @@ pub struct Declared {
 }
 
 impl Declared {
-    /// A type of the specification.
+    /// Makes a type of the specification.
     fn of(kind: Kind) -> Self {
         let fields: &[DeclaredField] = match kind {
             Kind::Obd => ObdData::FIELDS,
@@ -79,40 +79,41 @@ impl Declared {
         Self { type_id: kind.type_id(), version: kind.version(), kind: Some(kind), layout: layout.finish() }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.layout.schema().name
     }
 
-    /// The id that `simpleHash` makes of the name.
+    /// Returns the id that `simpleHash` derives from the name.
     pub fn type_id(&self) -> u32 {
         self.type_id
     }
 
-    /// The version.
+    /// Returns the version.
     pub fn version(&self) -> i32 {
         self.version
     }
 
-    /// The kind of a type of the specification.
+    /// Returns the kind, if this is a type of the specification.
     pub(crate) fn kind(&self) -> Option<Kind> {
         self.kind
     }
 
-    /// The fields, with their places.
+    /// Returns the fields and their positions.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The fields in `data`, as a [`Value::Struct`]; `None` where it ends before they do.
+    /// Returns the fields in `data`, as a [`Value::Struct`]; `None` if it is too short.
     pub fn value(&self, data: &[u8]) -> Option<Value> {
         self.layout.value(data).ok().map(|(value, _)| value)
     }
 
-    /// The data of a message with these values.
+    /// Encodes a message with these values.
     ///
     /// # Errors
-    /// Returns an error if a field is missing, or its value is of another type or length than declared.
+    /// Returns an error if a field is missing, or its value is of another type or length than
+    /// declared.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, VelError> {
         let mut out = Vec::new();
         let bad = |why: rovelog_core::layout::Misfit| VelError::BadValue { field: why.path, why: why.why };
@@ -125,18 +126,18 @@ impl Declared {
 static BUILT_IN: LazyLock<[Arc<Declared>; 6]> =
     LazyLock::new(|| Kind::ALL.map(|kind| Arc::new(Declared::of(kind))));
 
-/// A declaration that is being read.
+/// A declaration during parsing.
 struct Open {
     line: usize,
     name: String,
     version: i32,
     layout: Builder,
-    /// Where the field of a name is.
+    /// Index of the field with a name.
     places: HashMap<String, usize>,
 }
 
 impl Open {
-    /// Takes a line: `TYPE NAME`, `TYPE NAME[4] UNIT`, `TYPE NAME[count]`.
+    /// Parses a line: `TYPE NAME`, `TYPE NAME[4] UNIT`, `TYPE NAME[count]`.
     fn field(&mut self, line: &str) -> Result<(), String> {
         let named = |(name, element): &(&str, Element)| {
             let rest = line.strip_prefix(name)?;
@@ -160,7 +161,7 @@ impl Open {
         if self.places.insert(name.to_owned(), self.places.len()).is_some() {
             return Err(format!("a second field {name}"));
         }
-        // As many bytes as another field says are bytes without fields of their own.
+        // Bytes whose number is in another field have no fields of their own.
         if element == Element::Scalar(Scalar::UInt8) && matches!(len, Len::Field(_)) {
             element = Element::Byte;
         }
@@ -172,7 +173,8 @@ impl Open {
         Ok(())
     }
 
-    /// The length of `name`, up to its bracket: a number, or an earlier field of integers.
+    /// Parses the length in the brackets after `name`: a number, or the name of an earlier integer
+    /// field.
     fn len(&self, name: &str, len: &str) -> Result<Len, String> {
         let len = len.strip_suffix(']').ok_or_else(|| format!("{name}[ is not closed"))?;
         let counts = |place: &&usize| {
@@ -200,12 +202,13 @@ impl Types {
     /// Reads declarations from a file.
     ///
     /// # Errors
-    /// Where it cannot be read or is longer than 1 MiB, and those of [`parse`](Self::parse).
+    /// Returns an error if the file cannot be read or is longer than 1 MiB, and the errors of
+    /// [`parse`](Self::parse).
     pub fn read(file: impl Read) -> Result<Self, VelError> {
         let mut text = String::new();
         file.take(FILE_LIMIT + 1).read_to_string(&mut text)?;
         if text.len() as u64 > FILE_LIMIT {
-            let why = "declarations are not longer than 1 MiB".to_owned();
+            let why = "declarations exceed 1 MiB".to_owned();
             return Err(VelError::BadDeclaration { line: text.lines().count(), why });
         }
         Self::parse(&text)
@@ -214,7 +217,7 @@ impl Types {
     /// Reads declarations.
     ///
     /// # Errors
-    /// Where a line cannot be read, a type is declared twice, or two names share an id.
+    /// Returns an error if a line is invalid, a type is declared twice, or two names share an id.
     pub fn parse(text: &str) -> Result<Self, VelError> {
         let mut types = Self { text: text.to_owned(), ..Self::default() };
         let mut open: Option<Open> = None;
@@ -238,7 +241,7 @@ impl Types {
                         let layout = Layout::builder(&name);
                         open = Some(Open { line: i + 1, name, version, layout, places: HashMap::new() });
                     }
-                    _ => return Err(bad("a message has a name and a version".to_owned())),
+                    _ => return Err(bad("a message needs a name and a version".to_owned())),
                 }
                 continue;
             }
@@ -272,17 +275,17 @@ impl Types {
         Ok(())
     }
 
-    /// The text that they were read from: what [`ReadOptions`](rovelog_core::ReadOptions) takes.
+    /// Returns the text of the declarations, as in [`ReadOptions`](rovelog_core::ReadOptions).
     pub fn declarations(&self) -> &str {
         &self.text
     }
 
-    /// The types that the user declared.
+    /// Returns the declared types.
     pub fn declared(&self) -> &[Arc<Declared>] {
         &self.declared
     }
 
-    /// A type by its id and version; `None` if its fields are not known.
+    /// Returns a type by its id and version; `None` if its fields are unknown.
     #[inline]
     pub fn find(&self, type_id: u32, version: i32) -> Option<&Arc<Declared>> {
         let is_it = |known: &&Arc<Declared>| known.type_id == type_id && known.version == version;
@@ -295,7 +298,7 @@ impl Types {
         self.by_id.get(&(type_id, version)).map(|i| &self.declared[*i])
     }
 
-    /// How `data` fits the layout of a type; `None` if that is not known.
+    /// Returns how `data` fits the layout of a type; `None` if that is unknown.
     #[inline]
     pub fn fit(&self, type_id: u32, version: i32, data: &[u8]) -> Option<Fit> {
         self.find(type_id, version).map(|declared| declared.layout.fit(data))
@@ -366,7 +369,7 @@ mod tests {
         }
     }
 
-    /// A count that would need more memory than there is asks for nothing.
+    /// A count that would need more memory than there is allocates nothing.
     #[test]
     fn hostile_counts_are_short() {
         let types = Types::parse("message A 1\nunsigned int n\ndouble x[n]\nstring s[n]").unwrap();

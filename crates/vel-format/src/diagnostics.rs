@@ -1,4 +1,4 @@
-//! Everything that can be noticed in a VEL log, in one table. Codes and names are stable.
+//! The diagnostics of VEL logs, in one table. Codes and names are stable.
 
 rovelog_core::rules! {
     GAP "E-VEL-001" "gap" DataLost

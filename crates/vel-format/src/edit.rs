@@ -1,4 +1,4 @@
-//! Recovery, slices and merges: new logs of the messages of others, whose bytes stay as they are.
+//! Recovery, slices and merges: new logs of existing messages, whose bytes stay the same.
 
 use std::io::Write;
 use std::ops::Range;
@@ -14,23 +14,24 @@ use crate::reader::{PartKind, VelReader};
 use crate::scan::view;
 use crate::writer::{NewMessage, WriteOptions, write_copies};
 
-/// Writes the best valid log that `log` still holds.
+/// Writes every intact message of `log` to a new log.
 ///
-/// Kept are, byte for byte and in order, all messages whose content can be read, those that are marked as not valid,
-/// messages behind an end mark, and what lies behind the last end mark. Header and index are made anew. A log without a
-/// loss, and with a good index or none, is copied as it is. To recover a recovered log changes nothing.
+/// Kept, byte for byte and in order, are all messages whose content can be read, those that are
+/// marked as invalid, messages after an end mark, and the bytes after the last end mark. Header and
+/// index are new. A log without a loss and with a valid index, or none, is copied unchanged.
+/// Recovering a recovered log changes nothing.
 ///
-/// What is lost are the bytes that `log`'s diagnostics call lost, neither more nor less.
+/// The lost bytes are exactly those that the diagnostics of `log` report as lost.
 ///
 /// # Errors
-/// Returns an error if the output refuses.
+/// Returns an error if writing fails.
 pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, VelError> {
     let remade = [PartKind::Lost, PartKind::Joined, PartKind::Behind];
-    let sound = !log.parts.iter().any(|part| remade.contains(&part.what))
+    let undamaged = !log.parts.iter().any(|part| remade.contains(&part.what))
         && log.entries.iter().all(|entry| log.topic_of(entry).is_some())
-        && log.walk.start.magic
+        && log.scanner.start.magic
         && !matches!(log.index(), IndexState::Rebuilt(_));
-    if sound {
+    if undamaged {
         return Ok(Recovery::copied(log.info().records, &log.bytes, out)?);
     }
     let (mut kept, mut lost) = (Vec::new(), Vec::new());
@@ -38,8 +39,9 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
         let range = entry.at..log.end_of(entry.at);
         if log.topic_of(entry).is_some() { kept.push(range) } else { lost.push(range) }
     }
-    // What frames messages and is made anew: header and index, headers of further logs, end marks between messages.
-    let mut replaced = log.walk.start.index_end;
+    // The framing that is written anew: header and index, headers of further logs, end marks
+    // between messages.
+    let mut replaced = log.scanner.start.index_end;
     let mut end = end(log);
     for part in &log.parts {
         let Range { start, end: to } = part.range;
@@ -56,14 +58,14 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
     let message = |range: &Range<u64>| view(Window::whole(&log.bytes), range.start, range.end, 0);
     let messages = kept.iter().map(|range| NewMessage::copy(&message(range)));
     if kept.is_empty() {
-        // Without a message, nobody can tell by which size rule these bytes hold none.
+        // Without a message, the size rule of these bytes is unknown.
         replaced += end.end - end.start;
         end.start = end.end;
     }
     let index = |at: u64| usize::try_from(at).expect("within the file");
     let tail = &log.bytes[index(end.start)..index(end.end)];
     let options = WriteOptions { origin: IndexOrigin::FirstMessage, ..conventions(log) };
-    let written = write_copies(messages, &options, tail, &log.walk.types, out)?;
+    let written = write_copies(messages, &options, tail, &log.scanner.types, out)?;
     let head = INDEX_AT + 8 * written.index_entries;
     let details = vec![
         Detail::hidden("messages", Value::count(written.messages)),
@@ -80,7 +82,8 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
     })
 }
 
-/// The end mark that no message follows, and what lies behind it; empty at the end of the file if there is none.
+/// Returns the range from the last end mark on, if no message follows it; empty at the end of the
+/// file if there is none.
 fn end(log: &VelReader) -> Range<u64> {
     let len = log.bytes.len() as u64;
     let mut last = log.parts.iter().rev().skip_while(|part| part.what == PartKind::Tail);
@@ -90,7 +93,7 @@ fn end(log: &VelReader) -> Range<u64> {
     }
 }
 
-/// The conventions of a log, to write another one like it.
+/// Returns the conventions of a log, for writing another one like it.
 pub(crate) fn conventions(log: &VelReader) -> WriteOptions {
     let header = log.header();
     let from_start = *log.index() == IndexState::Good(IndexOrigin::ProgramStart);
@@ -103,14 +106,15 @@ pub(crate) fn conventions(log: &VelReader) -> WriteOptions {
     }
 }
 
-/// Writes the part of `log` that `select` names, as a log of its own.
+/// Writes the part of `log` that `select` names.
 ///
-/// Kept are, byte for byte and in file order, the messages of the topics within the window, with those before
-/// it that `select.latched` asks for. Without a choice of topics, messages whose content cannot be read are kept
-/// too. Size rule, markers and version are the log's; the index is made anew from its origin.
+/// Kept, byte for byte and in file order, are the messages of the topics within the window, and
+/// those before it that `select.latched` requests. If no topics are selected, messages whose
+/// content cannot be read are kept too. Size rule, markers and version stay the same; the index is
+/// new, with the same origin.
 ///
 /// # Errors
-/// Where the output refuses.
+/// Returns an error if writing fails.
 pub(crate) fn slice(log: &VelReader, select: &Select, out: impl Write) -> Result<Sliced, VelError> {
     let mut places: Vec<usize> = log.selected(select).collect();
     let records = places.len() as u64;
@@ -121,26 +125,26 @@ pub(crate) fn slice(log: &VelReader, select: &Select, out: impl Write) -> Result
     places.sort_unstable();
     let messages = places.iter().map(|place| NewMessage::copy(&log.message_of(&log.entries[*place])));
     let options = conventions(log);
-    let written = write_copies(messages, &options, options.end(), &log.walk.types, out)?;
+    let written = write_copies(messages, &options, options.end(), &log.scanner.types, out)?;
     let topics = log.topics().iter().filter(|topic| select.keeps_topic(topic)).count();
     let others = places.len() as u64 - records;
     Ok(Sliced { records, others, topics, bytes: written.bytes, details: Vec::new() })
 }
 
-/// Clocks whose zeros are nearer to each other than this, nanoseconds, are one: receivers say whole seconds.
+/// Maximum difference of the zeros of one clock, in nanoseconds: receivers report whole seconds.
 const SAME_CLOCK: u64 = 2_000_000_000;
 
 /// Merges logs into one, by time.
 ///
-/// Messages keep their data and markers; the size rule and version are those of the first log. Without another
-/// wish the logs must show by their positions that they share a clock. By UTC, timestamps are moved to the clock
-/// that began first.
+/// Messages keep their data and markers; size rule and version are those of the first log. By
+/// default the positions in the logs must show that they share a clock. With UTC, timestamps are
+/// moved to the clock that started first.
 ///
 /// # Errors
-/// Where the output refuses, and where the clocks cannot be brought together.
+/// Returns an error if writing fails or the clocks cannot be aligned.
 pub(crate) fn merge(logs: &[&VelReader], align: Align, out: impl Write) -> Result<Merged, VelError> {
     let Some(first) = logs.first() else {
-        return Err(VelError::CannotMerge { why: "there is none".to_owned() });
+        return Err(VelError::CannotMerge { why: "no log is given".to_owned() });
     };
     let shifts = shifts(logs, align)?;
     let mut all = Vec::new();
@@ -158,7 +162,7 @@ pub(crate) fn merge(logs: &[&VelReader], align: Align, out: impl Write) -> Resul
         message
     });
     let options = WriteOptions { terminator: false, ..conventions(first) };
-    let written = write_copies(messages, &options, options.end(), &first.walk.types, out)?;
+    let written = write_copies(messages, &options, options.end(), &first.scanner.types, out)?;
     let names: std::collections::BTreeSet<&str> =
         logs.iter().flat_map(|log| log.topics()).map(|topic| topic.name.as_str()).collect();
     let records = logs.iter().map(|log| log.info().records).sum();
@@ -173,17 +177,17 @@ pub(crate) fn merge(logs: &[&VelReader], align: Align, out: impl Write) -> Resul
     Ok(merged)
 }
 
-/// What is added to the times of each log.
+/// Returns the shift of the times of each log.
 fn shifts(logs: &[&VelReader], align: Align) -> Result<Vec<i64>, VelError> {
     let cannot = |why: String| VelError::CannotMerge { why };
     let offset = |(number, log): (usize, &&VelReader)| {
         let utc = log.meaning().gps.utc.as_ref().map(|utc| utc.offset_nanos);
         utc.ok_or_else(|| cannot(format!("log {} has no UTC", number + 1)))
     };
-    let far = || cannot("their clocks began more than 292 years apart".to_owned());
+    let far = || cannot("their clocks started more than 292 years apart".to_owned());
     let apart = |most: u64| {
         i64::try_from(most)
-            .map_or_else(|_| far(), |most| cannot(format!("their clocks began {} s apart", Seconds(most))))
+            .map_or_else(|_| far(), |most| cannot(format!("their clocks started {} s apart", Seconds(most))))
     };
     let shifts = align.shifts(logs.iter().enumerate().map(offset), SAME_CLOCK, apart)?;
     shifts.into_iter().map(|shift| i64::try_from(shift).map_err(|_| far())).collect()

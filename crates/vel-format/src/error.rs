@@ -1,31 +1,31 @@
-//! Why a VEL log could not be opened, read or written. Damage is no error: it is a diagnostic.
+//! Errors of opening, reading or writing a VEL log. Damage is not an error: it is a diagnostic.
 
 use rovelog_core::ErrorKind;
 use rovelog_core::error::Meaning;
 use rovelog_core::text::count;
 
-/// The errors of this crate, each with what a user needs to act on it.
+/// The errors of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VelError {
-    /// The first bytes are not the VEL magic.
+    /// The file does not start with the VEL magic.
     #[error("not a VEL log: the file does not start with a4 56 45 4c")]
     NotVel,
     /// The file ends inside its header or index.
     #[error("the file ends at byte {len}, inside the header or index of a VEL log")]
     HeaderCut {
-        /// Its length in bytes.
+        /// Length in bytes.
         len: u64,
     },
-    /// A message whose data ends before its content does.
+    /// A message whose data is shorter than its content.
     #[error("{} of data, too few for a {what}", count(*len, "byte"))]
     BadPayload {
         /// The type.
         what: String,
-        /// The bytes there are.
+        /// Length of the data in bytes.
         len: usize,
     },
-    /// A topic without fields.
+    /// A topic whose fields are unknown.
     #[error("topic {topic} cannot be decoded: its type is not described")]
     Undescribed {
         /// The topic.
@@ -36,44 +36,44 @@ pub enum VelError {
     NotAscii {
         /// The name.
         name: String,
-        /// Where.
+        /// Index of the first character outside ASCII.
         at: usize,
     },
-    /// A declaration of a message type that cannot be read.
+    /// An invalid declaration of a message type.
     #[error("line {line} of the declarations: {why}")]
     BadDeclaration {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// A calibration that cannot be read.
+    /// An invalid calibration.
     #[error("the calibration cannot be read: {why}")]
     BadCalibration {
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// Points of an HDL-64E without a calibration.
+    /// Points requested of an HDL-64E without a calibration.
     #[error("points of an HDL-64E need its calibration, which this log does not contain")]
     NoCalibration,
-    /// Velodyne packets of a model that is not told.
+    /// Velodyne packets of an unknown model.
     #[error("the model of the Velodyne cannot be inferred from {}", count(*packets, "packet"))]
     UnknownModel {
-        /// Packets looked at.
+        /// Number of packets that were examined.
         packets: usize,
     },
-    /// Points with a calibration of fewer lasers than the sensor has.
+    /// A calibration of fewer lasers than the sensor has.
     #[error("the calibration has {}, and an HDL-64E has 64", count(*lasers, "laser"))]
     CalibrationSize {
-        /// Lasers.
+        /// Number of lasers in the calibration.
         lasers: usize,
     },
-    /// An image that cannot be turned into pixels.
+    /// An image that cannot be decoded.
     #[error("the image at byte {at} cannot be decoded: {why}")]
     BadImage {
         /// Offset of its message.
         at: u64,
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// An image larger than the limit.
@@ -81,17 +81,17 @@ pub enum VelError {
     ImageTooLarge {
         /// Offset of its message.
         at: u64,
-        /// Pixels.
+        /// Size in pixels.
         pixels: u64,
-        /// The limit.
+        /// Maximum in pixels.
         limit: u64,
     },
-    /// More than a message can hold.
+    /// Data that is too long for a message.
     #[error("a message of {len} bytes cannot be written: the limit is {max}")]
     TooLong {
-        /// Its length.
+        /// Length in bytes.
         len: u64,
-        /// The greatest length.
+        /// Maximum length in bytes.
         max: u64,
     },
     /// A value that does not fit its field.
@@ -99,24 +99,24 @@ pub enum VelError {
     BadValue {
         /// The field.
         field: String,
-        /// What does not fit.
+        /// Reason.
         why: String,
     },
     /// Logs that cannot be merged.
     #[error("these logs cannot be merged: {why}")]
     CannotMerge {
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// Messages that no reader would read as they are meant.
+    /// Messages whose sizes no reader would interpret correctly.
     #[error(
         "the sizes of these {messages} messages are ambiguous: no size convention can be inferred from them"
     )]
     SizesAmbiguous {
-        /// Messages.
+        /// Number of messages.
         messages: usize,
     },
-    /// The operating system refused to read or write.
+    /// An error of the operating system during reading or writing.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }

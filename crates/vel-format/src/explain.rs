@@ -1,4 +1,4 @@
-//! Every choice that was made from the file at hand, with its evidence: `rovelog info --explain`.
+//! Settings inferred from the file, with their evidence: `rovelog info --explain`.
 
 use rovelog_core::text::count;
 use rovelog_core::{Clock, Detail, LogInfo, Timestamp, Value};
@@ -8,21 +8,21 @@ use crate::gps::UtcFit;
 use crate::indexing::{IndexOrigin, IndexState};
 use crate::locate::Found;
 use crate::message::text;
-use crate::scan::Walk;
+use crate::scan::Scanner;
 use crate::schema::raw_topic;
 use crate::state::{Counts, Meaning, Summary};
 
-/// A point that the specification leaves open, as it was settled for one file.
+/// A setting that the specification leaves open, as inferred for one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Choice {
-    /// What was open: `size_rule`.
+    /// Name of the setting: `size_rule`.
     pub what: &'static str,
-    /// What was chosen.
+    /// Inferred value.
     pub choice: String,
-    /// What that rests on.
+    /// Evidence for it.
     pub evidence: String,
-    /// Whether it is a default that nothing in the file confirms.
+    /// True for a default that the file does not confirm.
     pub assumed: bool,
 }
 
@@ -33,9 +33,15 @@ impl Choice {
 }
 
 impl Summary {
-    /// The summary; `size` is the length of the file.
-    pub(crate) fn info(&self, walk: &Walk, state: &IndexState, meaning: &Meaning, size: u64) -> LogInfo {
-        let header = walk.start.header;
+    /// Makes the summary; `size` is the length of the file.
+    pub(crate) fn info(
+        &self,
+        scanner: &Scanner,
+        state: &IndexState,
+        meaning: &Meaning,
+        size: u64,
+    ) -> LogInfo {
+        let header = scanner.start.header;
         let version = format!("{}.{}", header.major.get(), header.minor.get());
         let mut info = LogInfo::new(version, size);
         let at = |nanos| Timestamp::new(nanos, Clock::LogStart);
@@ -43,23 +49,23 @@ impl Summary {
         info.data.clone_from(&self.data);
         info.utc = meaning.gps.utc.as_ref().map(UtcFit::offset);
         info.records = self.topics.iter().map(|topic| topic.count).sum();
-        info.judge(&walk.diagnostics, &rules::CUT);
-        info.details = self.details(walk, state, meaning, size);
+        info.judge(&scanner.diagnostics, &rules::CUT);
+        info.details = self.details(scanner, state, meaning, size);
         info
     }
 
-    /// The choices that were made from the file, each with its evidence.
-    pub(crate) fn choices(&self, walk: &Walk, state: &IndexState, meaning: &Meaning) -> Vec<Choice> {
-        choices(walk, &self.counts, state, meaning, !self.fixes.is_empty())
+    /// Returns the settings that were inferred from the file, with their evidence.
+    pub(crate) fn choices(&self, scanner: &Scanner, state: &IndexState, meaning: &Meaning) -> Vec<Choice> {
+        choices(scanner, &self.counts, state, meaning, !self.fixes.is_empty())
     }
 
-    fn details(&self, walk: &Walk, state: &IndexState, meaning: &Meaning, size: u64) -> Vec<Detail> {
-        let choices = self.choices(walk, state, meaning);
-        let mut details = vec![index_detail(walk, state), choices_detail(&choices)];
+    fn details(&self, scanner: &Scanner, state: &IndexState, meaning: &Meaning, size: u64) -> Vec<Detail> {
+        let choices = self.choices(scanner, state, meaning);
+        let mut details = vec![index_detail(scanner, state), choices_detail(&choices)];
         let counts = &self.counts;
         details.push(Detail::hidden("messages", Value::count(counts.messages)));
         if counts.invalid > 0 {
-            let text = format!("{} marked as not valid", counts.invalid);
+            let text = format!("{} marked as invalid", counts.invalid);
             details.push(Detail::new("invalid", text, Value::count(counts.invalid)));
         }
         if let Some(ended) = counts.ended {
@@ -147,13 +153,13 @@ impl Summary {
 }
 
 fn choices(
-    walk: &Walk,
+    scanner: &Scanner,
     counts: &Counts,
     state: &IndexState,
     meaning: &Meaning,
     has_positions: bool,
 ) -> Vec<Choice> {
-    let mut choices = vec![size_rule(walk), marker(counts), first(walk)];
+    let mut choices = vec![size_rule(scanner), marker(counts), first(scanner)];
     choices.extend(index(state));
     if has_positions {
         let gps = &meaning.gps;
@@ -182,18 +188,18 @@ fn choices(
     choices
 }
 
-fn size_rule(walk: &Walk) -> Choice {
-    let evidence = walk.start.evidence;
-    if evidence.walked == 0 {
-        return Choice::new("size_rule", walk.rule.name(), "there is no message".to_owned(), true);
+fn size_rule(scanner: &Scanner) -> Choice {
+    let evidence = scanner.start.evidence;
+    if evidence.scanned == 0 {
+        return Choice::new("size_rule", scanner.rule.name(), "there is no message".to_owned(), true);
     }
     let ends = if evidence.ends { ", up to the end of the log" } else { "" };
     let why = format!(
         "{} in sequence{ends}; the length fits the content of {}",
-        count(evidence.walked, "message"),
+        count(evidence.scanned, "message"),
         evidence.exact
     );
-    Choice::new("size_rule", walk.rule.name(), why, evidence.exact == 0)
+    Choice::new("size_rule", scanner.rule.name(), why, evidence.exact == 0)
 }
 
 fn marker(counts: &Counts) -> Choice {
@@ -212,8 +218,8 @@ fn marker(counts: &Counts) -> Choice {
     )
 }
 
-fn first(walk: &Walk) -> Choice {
-    let start = &walk.start;
+fn first(scanner: &Scanner) -> Choice {
+    let start = &scanner.start;
     let why = match start.found {
         Found::BehindIndex => format!("right after the index of {}", count(start.claimed, "entry")),
         Found::ByEntry => "from an index entry; no message starts right after the index".to_owned(),
@@ -232,9 +238,9 @@ fn index(state: &IndexState) -> Option<Choice> {
     Some(Choice::new("index_origin", choice, why, false))
 }
 
-/// The detail `index`.
-fn index_detail(walk: &Walk, state: &IndexState) -> Detail {
-    let entries = walk.start.claimed;
+/// Makes the detail `index`.
+fn index_detail(scanner: &Scanner, state: &IndexState) -> Detail {
+    let entries = scanner.start.claimed;
     let (text, origin, why) = match state {
         IndexState::Absent => ("absent".to_owned(), None, None),
         IndexState::Good(IndexOrigin::FirstMessage) => {
@@ -255,7 +261,7 @@ fn index_detail(walk: &Walk, state: &IndexState) -> Detail {
     Detail::new("index", text, value)
 }
 
-/// The detail `choices`.
+/// Makes the detail `choices`.
 fn choices_detail(choices: &[Choice]) -> Detail {
     let short = |choice: &Choice| {
         let assumed = if choice.assumed { " (assumed)" } else { "" };

@@ -1,5 +1,5 @@
-//! Positions: what their numbers mean, settled from the file, and UTC by fitting the log's clock to them.
-//! Section 9 of docs/formats/vel.md.
+//! Positions: the meaning of their numbers, inferred from the file, and UTC by fitting the log's
+//! clock to them. Section 9 of docs/formats/vel.md.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use rovelog_core::UtcOffset;
@@ -7,13 +7,13 @@ use rovelog_core::time::Seconds;
 
 use crate::wire::GpsData;
 
-/// How latitude and longitude are stored.
+/// The unit of latitude and longitude.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AngleUnit {
     /// Degrees.
     #[default]
     Degrees,
-    /// `ddmm.mmmm`, degrees and minutes in one number, as NMEA has them.
+    /// `ddmm.mmmm`: degrees and minutes in one number, as in NMEA.
     DegreesMinutes,
     /// Radians.
     Radians,
@@ -22,7 +22,7 @@ pub enum AngleUnit {
 impl AngleUnit {
     const ALL: [Self; 3] = [Self::Degrees, Self::DegreesMinutes, Self::Radians];
 
-    /// The word used in text and JSON.
+    /// Returns the word used in text and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Degrees => "degrees",
@@ -31,7 +31,7 @@ impl AngleUnit {
         }
     }
 
-    /// The unit of a column of stored angles.
+    /// Returns the unit of a column of stored angles.
     #[cfg(feature = "arrow")]
     pub(crate) const fn symbol(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl AngleUnit {
         }
     }
 
-    /// A stored angle in degrees.
+    /// Returns a stored angle in degrees.
     pub fn degrees(self, value: f64) -> f64 {
         match self {
             Self::Degrees => value,
@@ -53,11 +53,11 @@ impl AngleUnit {
         }
     }
 
-    /// Whether a stored position may be meant so.
+    /// Returns whether a stored position is valid in this unit.
     fn allows(self, latitude: f64, longitude: f64) -> bool {
         let minutes = |value: f64| value.abs() % 100.0 < 60.0;
-        let sound = self != Self::DegreesMinutes || (minutes(latitude) && minutes(longitude));
-        sound && self.degrees(latitude).abs() <= 90.0 && self.degrees(longitude).abs() <= 180.0
+        let plausible = self != Self::DegreesMinutes || (minutes(latitude) && minutes(longitude));
+        plausible && self.degrees(latitude).abs() <= 90.0 && self.degrees(longitude).abs() <= 180.0
     }
 }
 
@@ -68,19 +68,19 @@ pub struct Fix {
     pub nanos: i64,
     /// Offset of its message.
     pub offset: u64,
-    /// What it says.
+    /// Content of the message.
     pub data: GpsData,
 }
 
 impl Fix {
-    /// Whether it holds a position: the quality is not 0 and the numbers are finite.
+    /// Returns whether it has a position: the quality is not 0 and the numbers are finite.
     pub fn is_usable(&self) -> bool {
         let data = &self.data;
         data.quality.get() != 0 && data.latitude.get().is_finite() && data.longitude.get().is_finite()
     }
 
-    /// What the receiver said the time is; `None` without a date, or where the numbers are no time.
-    /// Years of two digits are those from 1980 on.
+    /// Returns the time of the receiver; `None` without a valid date and time. Years of two digits
+    /// count from 1980.
     pub fn utc(&self) -> Option<DateTime<Utc>> {
         let data = &self.data;
         let year = match data.year.get() {
@@ -91,7 +91,7 @@ impl Fix {
         let [month, day, hour, minute, second] =
             [data.month, data.day, data.hour, data.minute, data.second].map(|n| u32::try_from(n.get()).ok());
         let midnight = NaiveDate::from_ymd_opt(year, month?, day?)?;
-        // A leap second counts as the one after it.
+        // A leap second counts as the second after it.
         let second = second?;
         let time = midnight.and_hms_opt(hour?, minute?, second.min(59))?.and_utc();
         match second {
@@ -102,7 +102,7 @@ impl Fix {
     }
 }
 
-/// The name of a fix quality: NMEA's numbers.
+/// Returns the name of a fix quality: NMEA's numbers.
 pub fn quality_name(quality: i32) -> &'static str {
     match quality {
         0 => "invalid",
@@ -118,45 +118,46 @@ pub fn quality_name(quality: i32) -> &'static str {
     }
 }
 
-/// What positions mean in a log.
+/// The meaning of positions in a log.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct GpsMeaning {
-    /// How angles are stored.
+    /// Unit of angles.
     pub unit: AngleUnit,
-    /// What that rests on.
+    /// Evidence for it.
     pub evidence: String,
-    /// Whether nothing in the file contradicts, but nothing confirms it either.
+    /// True if the file neither contradicts nor confirms it.
     pub assumed: bool,
-    /// How the log's clock is placed on UTC.
+    /// Fit of the log's clock to UTC.
     pub utc: Option<UtcFit>,
 }
 
-/// The log's clock placed on UTC by its positions.
+/// The fit of a log's clock to UTC by positions.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct UtcFit {
     /// UTC minus log time, nanoseconds: the lower median over the fixes.
     pub offset_nanos: i64,
-    /// The greatest of them. Receivers say whole seconds, and late: the truth is not below this.
+    /// Maximum over the fixes. Receivers report whole seconds, and late: the true offset is not
+    /// below this.
     pub bound_nanos: i64,
-    /// Greatest less least, nanoseconds.
+    /// Maximum minus minimum over the fixes, nanoseconds.
     pub spread_nanos: i64,
-    /// How fast the log's clock runs behind UTC, parts per million, where the log is long enough to tell.
+    /// Drift of the log's clock behind UTC in ppm, if the log is long enough.
     pub drift_ppm: Option<f64>,
-    /// Fixes that were used.
+    /// Number of fixes that were used.
     pub fixes: usize,
     /// Fixes whose date was off by whole days, and by how many.
     pub unwrapped: Vec<(u64, i64)>,
 }
 
 impl UtcFit {
-    /// A time of the log as UTC; `None` beyond chrono's range.
+    /// Returns a time of the log as UTC; `None` beyond chrono's range.
     pub fn at(&self, nanos: i64) -> Option<DateTime<Utc>> {
         Some(DateTime::from_timestamp_nanos(nanos.checked_add(self.offset_nanos)?))
     }
 
-    /// The offset in the words of all formats.
+    /// Returns the offset as the type of all formats.
     pub fn offset(&self) -> UtcOffset {
         let drift = self.drift_ppm.map_or(String::new(), |ppm| format!(", drift {ppm:.1} ppm"));
         let late = Seconds(self.bound_nanos.saturating_sub(self.offset_nanos));
@@ -175,8 +176,8 @@ impl UtcFit {
 
 const DAY: i64 = 86_400 * 1_000_000_000;
 
-/// Settles what the positions of a log mean. `fixes` are all of them in file order.
-pub fn settle(fixes: &[Fix]) -> GpsMeaning {
+/// Infers the meaning of the positions of a log. `fixes` are all of them in file order.
+pub fn infer(fixes: &[Fix]) -> GpsMeaning {
     let usable: Vec<&Fix> = fixes.iter().filter(|fix| fix.is_usable()).collect();
     let (unit, evidence, assumed) = unit(&usable);
     GpsMeaning { unit, evidence, assumed, utc: fit(&usable) }
@@ -196,7 +197,7 @@ fn unit(usable: &[&Fix]) -> (AngleUnit, String, bool) {
     }
 }
 
-/// Several units fit: the one in which the way between fixes is that of the speed.
+/// Selects among several valid units the one in which the distance between fixes matches the speed.
 fn by_distance(usable: &[&Fix], possible: &[AngleUnit]) -> (AngleUnit, String, bool) {
     let mut way = 0.0;
     let mut errors = vec![0.0; possible.len()];
@@ -221,7 +222,7 @@ fn by_distance(usable: &[&Fix], possible: &[AngleUnit]) -> (AngleUnit, String, b
     (possible[best], why, false)
 }
 
-/// Metres between two fixes, on a sphere.
+/// Returns the metres between two fixes, on a sphere.
 fn distance(a: &Fix, b: &Fix, unit: AngleUnit) -> f64 {
     let at = |fix: &Fix| {
         let (lat, lon) = (unit.degrees(fix.data.latitude.get()), unit.degrees(fix.data.longitude.get()));
@@ -245,8 +246,8 @@ fn fit(usable: &[&Fix]) -> Option<UtcFit> {
     for (offset, _, at) in &mut offsets {
         let off = offset.saturating_sub(rough);
         let days = off.saturating_add(DAY / 2).div_euclid(DAY);
-        // Whole days, but for a minute: the date lagged, or the receiver's weeks rolled over. Days that do not
-        // fit are none: times of noise.
+        // Whole days, within a minute: the date lagged, or the receiver's week number rolled over.
+        // Other differences are noise.
         let Some(whole) = days.checked_mul(DAY).filter(|_| days != 0) else { continue };
         if off.abs_diff(whole) < 60_000_000_000
             && let Some(unwound) = offset.checked_sub(whole)
@@ -256,11 +257,11 @@ fn fit(usable: &[&Fix]) -> Option<UtcFit> {
         }
     }
     let all: Vec<i64> = offsets.iter().map(|offset| offset.0).collect();
-    let (least, greatest) = (all.iter().min().copied()?, all.iter().max().copied()?);
+    let (min, max) = (all.iter().min().copied()?, all.iter().max().copied()?);
     Some(UtcFit {
         offset_nanos: lower_median(all)?,
-        bound_nanos: greatest,
-        spread_nanos: greatest.saturating_sub(least),
+        bound_nanos: max,
+        spread_nanos: max.saturating_sub(min),
         drift_ppm: drift(&offsets),
         fixes: offsets.len(),
         unwrapped,
@@ -272,7 +273,8 @@ fn lower_median(mut values: Vec<i64>) -> Option<i64> {
     Some(*values.select_nth_unstable(middle).1)
 }
 
-/// The slope of the offsets over time, where it is more than 20 ppm over more than ten minutes.
+/// Returns the slope of the offsets over time, if it is more than 20 ppm over more than ten
+/// minutes.
 fn drift(offsets: &[(i64, i64, u64)]) -> Option<f64> {
     let (first, last) = (offsets.first()?, offsets.last()?);
     if last.1.saturating_sub(first.1) < 600_000_000_000 {
@@ -305,7 +307,7 @@ mod tests {
         (data.day, data.month, data.year) = (I32Le::new(14), I32Le::new(6), I32Le::new(10));
         data.second = I32Le::new(50 + i32::try_from(seconds).unwrap());
         if seconds >= 10 {
-            // Midnight has passed, and the date lags a second behind.
+            // After midnight, with a date that lags by a second.
             (data.hour, data.minute) = (I32Le::new(0), I32Le::new(0));
             data.second = I32Le::new(i32::try_from(seconds).unwrap() - 10);
             data.day = I32Le::new(if seconds == 10 { 14 } else { 15 });
@@ -315,9 +317,10 @@ mod tests {
 
     #[test]
     fn units_are_told_by_range_or_by_the_way() {
-        assert_eq!(settle(&[fix(0, 5021.7698, 733.5059, 0.0)]).unit, AngleUnit::DegreesMinutes);
+        assert_eq!(infer(&[fix(0, 5021.7698, 733.5059, 0.0)]).unit, AngleUnit::DegreesMinutes);
         assert!((AngleUnit::DegreesMinutes.degrees(-5021.6) + 50.36).abs() < 1e-9);
-        // 50.36 might be 0 degrees 50.36 minutes; 18 km/h north for a second are 5 m or 4.5e-5 degrees.
+        // 50.36 can be 0 degrees 50.36 minutes; 18 km/h north for a second are 5 m or 4.5e-5
+        // degrees.
         let north = |unit: f64| -> Vec<Fix> {
             (0..10).map(|i| fix(i.into(), 0.5 + f64::from(i) * unit, 0.1, 18.0)).collect()
         };
@@ -327,16 +330,16 @@ mod tests {
             (degree, AngleUnit::Radians),
             (degree.to_degrees() * 60.0, AngleUnit::DegreesMinutes),
         ] {
-            let settled = settle(&north(step));
-            assert_eq!((settled.unit, settled.assumed), (unit, false), "{}", settled.evidence);
+            let meaning = infer(&north(step));
+            assert_eq!((meaning.unit, meaning.assumed), (unit, false), "{}", meaning.evidence);
         }
-        assert!(settle(&[fix(0, 0.5, 0.1, 0.0), fix(1, 0.5, 0.1, 0.0)]).assumed);
+        assert!(infer(&[fix(0, 0.5, 0.1, 0.0), fix(1, 0.5, 0.1, 0.0)]).assumed);
     }
 
     #[test]
     fn a_date_that_lags_is_put_right() {
         let fixes: Vec<Fix> = (0..20).map(|i| fix(i, 50.0, 7.0, 0.0)).collect();
-        let fit = settle(&fixes).utc.unwrap();
+        let fit = infer(&fixes).utc.unwrap();
         assert_eq!((fit.spread_nanos, fit.unwrapped.len()), (0, 1));
         assert_eq!(fit.at(0).unwrap().to_rfc3339(), "2010-06-14T23:59:50+00:00");
         assert_eq!(fit.fixes, 20);

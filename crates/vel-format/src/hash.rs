@@ -1,11 +1,11 @@
-//! `simpleHash`: how a message type's id comes from its name (section 4.2).
+//! `simpleHash`: the ids of message types from their names (section 4.2).
 
 use crate::error::VelError;
 use crate::message::Kind;
 
-/// `BaseLib::String::simpleHash`: the sum over `byte[i] * (i + 119)`, wrapping at 32 bits.
+/// Computes `BaseLib::String::simpleHash`: the sum over `byte[i] * (i + 119)`, wrapping at 32 bits.
 ///
-/// The specification names the function and not the formula; all six published ids come out of this one.
+/// The specification names the function but not the formula; it yields all six published ids.
 ///
 /// ```
 /// assert_eq!(vel_format::simple_hash("OBDDataM").unwrap(), 0x0001_4043);
@@ -13,7 +13,8 @@ use crate::message::Kind;
 /// ```
 ///
 /// # Errors
-/// Where the name has characters outside ASCII: whether the original took them as signed is not known.
+/// Returns an error if the name has characters outside ASCII: whether the original treats them as
+/// signed is unknown.
 pub fn simple_hash(name: &str) -> Result<u32, VelError> {
     if let Some(at) = name.bytes().position(|byte| !byte.is_ascii()) {
         return Err(VelError::NotAscii { name: name.to_owned(), at });
@@ -25,7 +26,7 @@ pub fn simple_hash(name: &str) -> Result<u32, VelError> {
         .fold(0, |sum, (byte, weight)| sum.wrapping_add(u32::from(byte).wrapping_mul(weight))))
 }
 
-/// Names that programs of the same family may have used. They are suggested for an unknown id, never claimed:
+/// Names that programs of the same family may have used. They are only suggested for an unknown id:
 /// the hash is short, and different names share an id.
 const LIKELY: &[&str] = &[
     "CompassM",
@@ -48,12 +49,12 @@ const LIKELY: &[&str] = &[
     "MyDataM",
 ];
 
-/// A likely name for the id of an unknown type.
+/// Returns a likely name for the id of an unknown type.
 pub fn suggest(type_id: u32) -> Option<&'static str> {
     LIKELY.iter().copied().find(|name| simple_hash(name).ok() == Some(type_id))
 }
 
-/// The published type that already has this id, whatever its name is.
+/// Returns the published type that already has this id, regardless of its name.
 pub fn published(type_id: u32) -> Option<&'static str> {
     Kind::of_id(type_id).map(Kind::name)
 }

@@ -1,4 +1,4 @@
-//! Images: the JPEG as it lies in the log, its header, and pixels. Decisions 21 and 22 of
+//! Images: the JPEG as stored in the log, its header, and pixels. Decisions 21 and 22 of
 //! docs/formats/vel.md.
 
 use rovelog_core::Rule;
@@ -6,7 +6,7 @@ use rovelog_core::Rule;
 use crate::diagnostics as rules;
 use crate::wire::ImageData;
 
-/// What the header of a JPEG says.
+/// The header of a JPEG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JpegHeader {
@@ -19,10 +19,10 @@ pub struct JpegHeader {
 }
 
 impl JpegHeader {
-    /// Reads the header of a JPEG, without decoding anything behind it.
+    /// Reads the header of a JPEG without decoding the image.
     ///
     /// # Errors
-    /// Where there is no header that can be read; why.
+    /// Returns the reason, as text, if there is no readable header.
     pub fn read(jpeg: &[u8]) -> Result<Self, String> {
         let mut decoder = jpeg_decoder::Decoder::new(jpeg);
         decoder.read_info().map_err(|error| error.to_string())?;
@@ -36,7 +36,7 @@ impl JpegHeader {
     }
 }
 
-/// What is wrong with an image as its header shows it.
+/// Returns what is wrong with an image by its header.
 pub(crate) fn remark(image: &ImageData<'_>) -> Option<(&'static Rule, String)> {
     if !image.is_compressed.get() {
         return None;
@@ -52,23 +52,23 @@ pub(crate) fn remark(image: &ImageData<'_>) -> Option<(&'static Rule, String)> {
     }
 }
 
-/// How the bytes of an image are to be read.
+/// The encoding of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// A JPEG.
     Jpeg,
     /// One byte a pixel.
     Grey,
-    /// Two bytes a pixel: brightness, and colour for every second one.
+    /// Two bytes a pixel: brightness, and one colour component.
     Yuyv,
-    /// Three bytes a pixel; whether red or blue comes first is not known.
+    /// Three bytes a pixel; the order of red and blue is unknown.
     Rgb,
-    /// Bytes that fit none of these.
+    /// Bytes that match none of these.
     Unknown,
 }
 
 impl Encoding {
-    /// The word used in tables.
+    /// Returns the word used in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Jpeg => "jpeg",
@@ -81,7 +81,8 @@ impl Encoding {
 }
 
 impl ImageData<'_> {
-    /// How its bytes are to be read: a JPEG where it says so or begins like one, else by their number.
+    /// Returns the encoding: JPEG if the message says so or its data starts like one, else by its
+    /// length.
     pub fn encoding(&self) -> Encoding {
         if self.is_compressed.get() || self.data.starts_with(&[0xFF, 0xD8, 0xFF]) {
             return Encoding::Jpeg;
@@ -109,12 +110,12 @@ mod pixels {
     use crate::message::Message;
     use crate::wire::ImageData;
 
-    /// What decoding may cost.
+    /// Limits of decoding.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct PixelLimits {
-        /// Pixels: 64 million.
+        /// Maximum number of pixels: 64 million.
         pub pixels: u64,
-        /// Bytes that a decoder may take: 256 MiB.
+        /// Maximum memory of a decoder: 256 MiB.
         pub bytes: u64,
     }
 
@@ -125,11 +126,11 @@ mod pixels {
     }
 
     impl ImageData<'_> {
-        /// The image as pixels; its size is checked before anything is decoded. What `image` refuses gets a
-        /// second opinion of `jpeg-decoder`. `message` is where it stands, for errors.
+        /// Decodes the image; its size is checked before. If `image` fails, `jpeg-decoder` is
+        /// tried. `message` is named in errors.
         ///
         /// # Errors
-        /// Where the image cannot be decoded, or is larger than the limits.
+        /// Returns an error if the image cannot be decoded or exceeds the limits.
         pub fn pixels(&self, message: &Message<'_>, limits: PixelLimits) -> Result<DynamicImage, VelError> {
             let bad = |why: String| VelError::BadImage { at: message.offset, why };
             let (width, height) = self.size_within(message, limits)?;
@@ -149,7 +150,7 @@ mod pixels {
             }
         }
 
-        /// The size, if it is within the limits.
+        /// Returns the size, if it is within the limits.
         fn size_within(&self, message: &Message<'_>, limits: PixelLimits) -> Result<(u32, u32), VelError> {
             let at = message.offset;
             let (width, height) = self.size().map_err(|why| VelError::BadImage { at, why })?;
@@ -160,7 +161,7 @@ mod pixels {
             Ok((width, height))
         }
 
-        /// The size that counts for pixels: that of the JPEG, or else the fields.
+        /// Returns the size in pixels: that of the JPEG, or else the fields.
         fn size(&self) -> Result<(u32, u32), String> {
             if self.encoding() == Encoding::Jpeg {
                 let header = JpegHeader::read(&self.data)?;
@@ -170,11 +171,12 @@ mod pixels {
             Ok((side(self.width.get())?, side(self.height.get())?))
         }
 
-        /// A small JPEG image of at least `side` pixels, a whole fraction of the size down to an eighth; cheaper
-        /// than all of it. The limits are those of the whole image.
+        /// Decodes a small JPEG image of at least `side` pixels, an integer fraction of the size
+        /// down to an eighth, which is faster than the whole. The limits are those of the whole
+        /// image.
         ///
         /// # Errors
-        /// Returns an error if the JPEG cannot be decoded, or is larger than the limits.
+        /// Returns an error if the JPEG cannot be decoded or exceeds the limits.
         pub fn preview(
             &self,
             message: &Message<'_>,
@@ -189,10 +191,10 @@ mod pixels {
             decoded(decoder).map_err(bad)
         }
 
-        /// The image as a PNG.
+        /// Encodes the image as PNG.
         ///
         /// # Errors
-        /// As [`pixels`](Self::pixels).
+        /// Returns the errors of [`pixels`](Self::pixels).
         pub fn png(&self, message: &Message<'_>, limits: PixelLimits) -> Result<Vec<u8>, VelError> {
             let mut out = Cursor::new(Vec::new());
             let bad =
@@ -228,7 +230,7 @@ mod pixels {
         made.ok_or_else(|| "fewer pixels than its header states".to_owned())
     }
 
-    /// YUYV to RGB by ITU-R BT.601, full range, as cameras send it.
+    /// Converts YUYV to RGB by ITU-R BT.601, full range, as cameras send it.
     fn yuyv(data: &[u8]) -> Vec<u8> {
         let (pairs, _) = data.as_chunks::<4>();
         let mut out = Vec::new();

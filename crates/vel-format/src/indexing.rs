@@ -1,9 +1,9 @@
-//! The file's own index (section 3.3): a hint that is checked against the messages.
+//! The file's own index (section 3.3), which is checked against the messages.
 
 use crate::locate::Located;
 use rovelog_core::text::count;
 
-/// The second 0 of an index.
+/// The origin of the seconds of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexOrigin {
     /// The time of the first message.
@@ -12,19 +12,19 @@ pub enum IndexOrigin {
     ProgramStart,
 }
 
-/// What the file's own index is worth.
+/// The state of the file's own index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexState {
     /// It has no entries.
     Absent,
-    /// Every entry names the message that it should.
+    /// Every entry names the right message.
     Good(IndexOrigin),
-    /// It was made again by walking over the messages; why.
+    /// Rebuilt by scanning the messages, for the given reason.
     Rebuilt(String),
 }
 
 impl IndexState {
-    /// The word used in text and JSON.
+    /// Returns the word used in text and JSON.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Absent => "absent",
@@ -34,10 +34,10 @@ impl IndexState {
     }
 }
 
-/// Follows the messages and compares.
+/// Compares the index with the messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Check {
-    /// One run for each origin.
+    /// One comparison per origin.
     runs: Vec<Run>,
     claimed: u32,
     behind: bool,
@@ -49,7 +49,7 @@ struct Run {
     origin: IndexOrigin,
     start_ms: f64,
     next: usize,
-    /// The first entry that is wrong, and what it should be.
+    /// The first wrong entry, and its right value.
     wrong: Option<(usize, u64)>,
 }
 
@@ -65,14 +65,14 @@ impl Check {
         }
     }
 
-    /// Takes a message in file order.
+    /// Adds a message in file order.
     #[inline]
     pub(crate) fn message(&mut self, entries: &[i64], at: u64, millis: f64) {
         if !self.started {
             self.started = true;
             self.runs[0].start_ms = if millis.is_finite() { millis } else { 0.0 };
         }
-        // No second begins with a time that is none.
+        // A time that is not finite starts no second.
         if !millis.is_finite() {
             return;
         }
@@ -89,7 +89,7 @@ impl Check {
         }
     }
 
-    /// The verdict when the messages end at `end`.
+    /// Returns the result, if the messages end at `end`.
     pub(crate) fn finish(&self, entries: &[i64], end: u64) -> IndexState {
         if self.claimed == 0 {
             return IndexState::Absent;
@@ -98,7 +98,7 @@ impl Check {
             let claimed = count(self.claimed, "entry");
             return IndexState::Rebuilt(format!("no message starts after the {claimed} that it claims"));
         }
-        // Entries past the last message say "nothing more".
+        // Entries after the last message mean "nothing more".
         let rest = |run: &Run| {
             let found = entries[run.next..].iter().position(|entry| u64::try_from(*entry) != Ok(end));
             found.map(|i| (run.next + i, end))

@@ -1,4 +1,5 @@
-//! Laser scans: the angle of every range, and codes told from distances. Section 8 of docs/formats/vel.md.
+//! Laser scans: the angle of every range, and codes instead of distances. Section 8 of
+//! docs/formats/vel.md.
 
 use std::f64::consts::TAU;
 
@@ -14,7 +15,7 @@ pub enum Scanner {
 }
 
 impl Scanner {
-    /// The scanner of a sensor type.
+    /// Returns the scanner of a sensor type.
     pub fn by_type(sensor_type: &[u8]) -> Option<Self> {
         match sensor_type {
             b"Hokuyo_URG-04LX" => Some(Self::Urg04Lx),
@@ -23,7 +24,7 @@ impl Scanner {
         }
     }
 
-    /// Steps of a turn.
+    /// Returns the steps of a turn.
     const fn slits(self) -> u32 {
         match self {
             Self::Urg04Lx => 1024,
@@ -31,7 +32,7 @@ impl Scanner {
         }
     }
 
-    /// The step that looks to the front.
+    /// Returns the step that points ahead.
     const fn front(self) -> i64 {
         match self {
             Self::Urg04Lx => 384,
@@ -39,15 +40,15 @@ impl Scanner {
         }
     }
 
-    /// The least range that is a distance, millimetres; below are codes.
-    const fn least(self) -> u32 {
+    /// Returns the minimum range in millimetres; smaller numbers are codes.
+    const fn min_range(self) -> u32 {
         match self {
             Self::Urg04Lx => 20,
             Self::Utm30Lx => 23,
         }
     }
 
-    /// What a code says.
+    /// Returns the meaning of a code.
     pub const fn code(self, code: u32) -> &'static str {
         match (self, code) {
             (Self::Urg04Lx, 0) => "perhaps beyond the range",
@@ -62,8 +63,8 @@ impl Scanner {
         }
     }
 
-    /// The step of the first range of a scan with `count`, and whether the table says so; other counts are
-    /// centred on the front.
+    /// Returns the step of the first range of a scan with `count` ranges, and whether a table gives
+    /// it; other counts are centred straight ahead.
     #[expect(clippy::cast_possible_wrap, reason = "a scan is far shorter")]
     const fn first_step(self, count: usize) -> (i64, bool) {
         match (self, count) {
@@ -78,20 +79,20 @@ impl Scanner {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ScanPoint {
-    /// Its place in the scan.
+    /// Index in the scan.
     pub index: usize,
     /// The sensor's step.
     pub step: i64,
-    /// Radians counter-clockwise from above, 0 ahead.
+    /// Radians counter-clockwise from above, 0 straight ahead.
     pub angle: f64,
-    /// Millimetres or a code, as it was sent.
+    /// Millimetres or a code, as stored.
     pub raw: u32,
     /// Metres; `None` for a code.
     pub range: Option<f64>,
 }
 
 impl ScanPoint {
-    /// Metres ahead and to the left; `None` for a code.
+    /// Returns metres ahead and to the left; `None` for a code.
     pub fn xy(&self) -> Option<[f64; 2]> {
         let (sin, cos) = self.angle.sin_cos();
         self.range.map(|range| [range * cos, range * sin])
@@ -99,12 +100,12 @@ impl ScanPoint {
 }
 
 impl<'a> LaserRange<'a> {
-    /// The scanner, where its type is known.
+    /// Returns the scanner, if its type is known.
     pub fn scanner(&self) -> Option<Scanner> {
         Scanner::by_type(&self.sensor_type)
     }
 
-    /// The ranges with their angles; `None` for a sensor whose angles are not known.
+    /// Returns the ranges with their angles; `None` if the angles of the sensor are unknown.
     pub fn points(&self) -> Option<impl ExactSizeIterator<Item = ScanPoint> + use<'a>> {
         let scanner = self.scanner()?;
         let (first, _) = scanner.first_step(self.ranges.len());
@@ -112,7 +113,7 @@ impl<'a> LaserRange<'a> {
             let step = first + i64::try_from(index).unwrap_or(i64::MAX);
             let raw = range.get();
             let angle = (step - scanner.front()) as f64 * TAU / f64::from(scanner.slits());
-            let range = (raw >= scanner.least()).then(|| f64::from(raw) / 1000.0);
+            let range = (raw >= scanner.min_range()).then(|| f64::from(raw) / 1000.0);
             ScanPoint { index, step, angle, raw, range }
         }))
     }

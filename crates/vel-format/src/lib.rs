@@ -2,8 +2,9 @@
 //!
 //! # Open
 //!
-//! [`Vel::open`](Format::open) takes bytes that lie in memory or in a mapped file; [`Vel::stream`](Format::stream) takes a
-//! pipe and needs memory for a window only. Damage is no error: an error means that nothing can be read.
+//! [`Vel::open`](Format::open) takes bytes in memory or in a mapped file.
+//! [`Vel::stream`](Format::stream) reads a pipe and buffers only a window of it. Damage is not an
+//! error: an error means that nothing can be read.
 //!
 //! ```no_run
 //! use vel_format::{Format, LogStream, ReadOptions, Vel};
@@ -17,10 +18,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Look
+//! # Inspect
 //!
-//! [`info`](LogReader::info) is the summary, [`topics`](LogReader::topics) what was recorded, and
-//! [`diagnostics`](LogReader::diagnostics) everything that was noticed in the bytes; [`mod@diagnostics`] lists the rules.
+//! [`info`](LogReader::info) returns the summary, [`topics`](LogReader::topics) what was recorded,
+//! and [`diagnostics`](LogReader::diagnostics) every problem found in the bytes;
+//! [`mod@diagnostics`] lists the rules.
 //!
 //! ```no_run
 //! # use vel_format::{Format, LogReader, ReadOptions, Vel};
@@ -41,8 +43,9 @@
 //!
 //! # Iterate
 //!
-//! [`records`](LogReader::records) hands out records in the order of time, `records_in_file_order` as they lie in the file.
-//! [`VelReader::payloads`] hands out messages as borrowed views, `VelReader::revolutions` the points of a Velodyne.
+//! [`records`](LogReader::records) returns records in time order, `records_in_file_order` in the
+//! order of the file. [`VelReader::payloads`] returns messages as borrowed views,
+//! `VelReader::revolutions` the points of a Velodyne.
 //!
 //! ```no_run
 //! # use vel_format::{Format, LogReader, ReadOptions, Select, Vel};
@@ -50,7 +53,7 @@
 //! for record in log.records(&Select::topic("GPSDataM")) {
 //!     println!("{}", record?.value()?.to_json());
 //! }
-//! // The sensor and the calibration that the log tells; a revolution begins straight ahead.
+//! // Sensor and calibration as the log tells; a revolution starts straight ahead.
 //! let mut revolutions = log.revolutions(None, None, vel_format::velodyne::PointOptions::default(), 0)?;
 //! while let Some(revolution) = revolutions.next() {
 //!     println!("revolution {}: {} points", revolution.number, revolution.points.len());
@@ -60,8 +63,9 @@
 //!
 //! # Columns
 //!
-//! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) gives a topic as Arrow record batches: the time
-//! `t_ns`, then its fields; `VelReader::point_batches` gives points.
+//! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) returns a topic as
+//! Arrow record batches: the time `t_ns`, then its fields. `VelReader::point_batches` returns
+//! points.
 //!
 //! ```no_run
 //! # use vel_format::{Format, LogReader, ReadOptions, Select, Vel};
@@ -77,7 +81,7 @@
 //!
 //! # Write
 //!
-//! [`VelWriter`] records message by message; [`write_log`] writes messages that are all known, in one pass.
+//! [`VelWriter`] records message by message; [`write_log`] writes known messages in one pass.
 //!
 //! ```
 //! use vel_format::{LogReader, NewMessage, ReadOptions, VelReader, VelWriter, WriteOptions};
@@ -97,14 +101,15 @@
 //!
 //! # Recover
 //!
-//! [`recover`](LogReader::recover) writes the best sound log that a damaged one still holds, and accounts for every byte;
-//! [`slice`](LogReader::slice) a part by topic and time; [`Vel::merge`](Format::merge) several logs as one.
+//! [`recover`](LogReader::recover) writes every intact message of a damaged log to a new file and
+//! accounts for every byte. [`slice`](LogReader::slice) writes a part by topic and time;
+//! [`Vel::merge`](Format::merge) joins several logs.
 //!
 //! ```no_run
 //! # use vel_format::{Format, LogReader, ReadOptions, RecoverOptions, Vel};
 //! # let log = Vel::open(std::fs::read("drive.vel")?.into(), &ReadOptions::default())?;
-//! let mut sound = std::fs::File::create("sound-drive.vel")?;
-//! let recovery = log.recover(&mut sound, &RecoverOptions::default())?;
+//! let mut recovered = std::fs::File::create("drive-recovered.vel")?;
+//! let recovery = log.recover(&mut recovered, &RecoverOptions::default())?;
 //! println!("{} records kept, {} bytes lost", recovery.records, recovery.lost_bytes());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -113,19 +118,21 @@
 //!
 //! Lowest first; each is usable without those above it:
 //!
-//! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
+//! - [`wire`]: the bytes, declared in the order of the specification; used for reading and writing.
 //! - [`Message`] and [`Payload`]: messages, which borrow from the log.
-//! - [`declared`] and [`hash`]: message types of your own, and how ids come from names.
-//! - `scan`, `locate` and `validate` (private): one walk over the messages of sound and damaged logs.
-//! - [`VelReader`]: random access to a log in memory or in a mapped file; [`VelStream`]: one pass over a pipe, in
-//!   bounded memory. Both hand out [`Record`]s.
-//! - [`velodyne`], [`laser`], [`images`], [`gps`], [`pose`]: what the sensors mean: points, revolutions, scans,
-//!   pixels, UTC, orientation.
-//! - [`LogReader::recover`]: the best sound log that a damaged one still holds, with an account of every byte.
-//! - [`LogReader::slice`] and [`Vel::merge`](Format::merge): parts of a log, and several logs, as one of their own.
-//! - [`VelWriter`], [`write_log`]: logs from scratch.
-//! - [`columns`](rovelog_core::TopicRef#method.columns) and `VelReader::point_batches`: topics and points as Arrow
-//!   record batches (feature `arrow`).
+//! - [`declared`] and [`hash`]: your own message types, and the ids of names.
+//! - `scan`, `locate` and `validate` (private): one scanner of the messages of valid and damaged
+//!   logs.
+//! - [`VelReader`]: random access to a log in memory or in a mapped file; [`VelStream`]: one pass
+//!   over a pipe, in bounded memory. Both return [`Record`]s.
+//! - [`velodyne`], [`laser`], [`images`], [`gps`], [`pose`]: the meaning of sensor data: points,
+//!   revolutions, scans, pixels, UTC, orientation.
+//! - [`LogReader::recover`]: every intact message of a damaged log, with an account of every byte.
+//! - [`LogReader::slice`] and [`Vel::merge`](Format::merge): a part of a log, or several logs, as a
+//!   new log.
+//! - [`VelWriter`], [`write_log`]: new logs.
+//! - [`columns`](rovelog_core::TopicRef#method.columns) and `VelReader::point_batches`: topics and
+//!   points as Arrow record batches (feature `arrow`).
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "arrow")]
@@ -173,7 +180,7 @@ pub use state::Meaning;
 pub use stream::VelStream;
 pub use writer::{NewMessage, VelWriter, WriteOptions, Written, write_log};
 
-// Who depends on this crate alone finds here what opens a log and reads it, and the names of what that gives.
+// Users of this crate alone find here the traits that open and read a log, and core itself.
 pub use rovelog_core;
 pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, Select};
 
@@ -186,8 +193,8 @@ impl Format for Vel {
     type Reader = VelReader;
     type Stream = VelStream<Box<dyn std::io::Read + Send>>;
 
-    /// A file whose first bytes are not those of a VEL log comes here only where somebody insists; it is one
-    /// if messages are found in it.
+    /// Opens a log. A file whose first bytes are not those of a VEL log only gets here on request;
+    /// it is a VEL log if messages are found in it.
     fn open(bytes: Bytes, options: &ReadOptions) -> Result<VelReader> {
         Ok(VelReader::salvage(bytes, options)?)
     }
@@ -233,7 +240,7 @@ impl LogReader for VelReader {
     }
 
     fn diagnostics(&self) -> &Diagnostics {
-        &self.walk.diagnostics
+        &self.scanner.diagnostics
     }
 
     fn usage(&self) -> Vec<Usage> {

@@ -1,4 +1,4 @@
-//! Messages as borrowed views: nothing is copied, counts are checked against the bytes at hand.
+//! Messages as borrowed views: nothing is copied, counts are checked against the available bytes.
 
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ use crate::wire::{
     VelodyneRawData,
 };
 
-/// What the size of a message counts (decisions 1 and 3 of docs/formats/vel.md).
+/// The convention for the size of a message (decisions 1 and 3 of docs/formats/vel.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SizeRule {
-    /// 17 + data: everything but the size itself. "Message data: message size - 17".
+    /// 17 + data: everything except the size field. "Message data: message size - 17".
     #[default]
     Exclusive,
     /// 21 + data: "size of the message incl. header".
@@ -25,10 +25,10 @@ pub enum SizeRule {
 }
 
 impl SizeRule {
-    /// All of them, the likeliest first.
+    /// All rules, the most likely first.
     pub const ALL: [Self; 3] = [Self::Exclusive, Self::Inclusive, Self::DataOnly];
 
-    /// What the size counts besides the data.
+    /// Returns the bytes that the size includes in addition to the data.
     pub const fn overhead(self) -> u64 {
         match self {
             Self::Exclusive => 17,
@@ -37,13 +37,14 @@ impl SizeRule {
         }
     }
 
-    /// Bytes of the data of a message with this header; `None` where its size is smaller than it can be.
+    /// Returns the length of the data of a message with this header; `None` if its size is too
+    /// small.
     #[inline]
     pub(crate) fn data_len(self, header: &MessageHeader) -> Option<u64> {
         u64::from(header.size.get()).checked_sub(self.overhead())
     }
 
-    /// The word used in text and JSON.
+    /// Returns the word used in text and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exclusive => "exclusive",
@@ -53,7 +54,7 @@ impl SizeRule {
     }
 }
 
-/// The types of message that the specification describes.
+/// The message types that the specification describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names of the specification")]
 pub enum Kind {
@@ -66,22 +67,22 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them, in the specification's order.
+    /// All kinds, in the order of the specification.
     pub const ALL: [Self; 6] = [Self::Obd, Self::Gps, Self::Image, Self::Pose, Self::Velodyne, Self::Laser];
 
-    /// The kind of a type and version; `None` where the layout is not described.
+    /// Returns the kind of a type and version; `None` if the specification does not describe them.
     #[inline]
     pub fn of(type_id: u32, version: i32) -> Option<Self> {
         Self::of_id(type_id).filter(|kind| kind.version() == version)
     }
 
-    /// The kind with this id, whatever its version.
+    /// Returns the kind with this id, whatever its version.
     #[inline]
     pub(crate) fn of_id(type_id: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.type_id() == type_id)
     }
 
-    /// Id, version and name of the type (section 3.4).
+    /// Returns id, version and name of the type (section 3.4).
     const fn facts(self) -> (u32, i32, &'static str) {
         match self {
             Self::Obd => (0x0001_4043, 100, "OBDDataM"),
@@ -93,17 +94,17 @@ impl Kind {
         }
     }
 
-    /// The id.
+    /// Returns the id.
     pub const fn type_id(self) -> u32 {
         self.facts().0
     }
 
-    /// The version that the specification describes.
+    /// Returns the version that the specification describes.
     pub const fn version(self) -> i32 {
         self.facts().1
     }
 
-    /// The name of the type.
+    /// Returns the name of the type.
     pub const fn name(self) -> &'static str {
         self.facts().2
     }
@@ -113,48 +114,49 @@ impl Kind {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Message<'a> {
-    /// Offset of its header from the start of the file.
+    /// Offset of the header from the start of the file.
     pub offset: u64,
-    /// Its header.
+    /// Header.
     pub header: &'a MessageHeader,
-    /// Its time in nanoseconds since the recording program started; that of the message before it where
-    /// its own is no number.
+    /// Time in nanoseconds since the recording program started; that of the previous message if its
+    /// own is not a finite number.
     pub nanos: i64,
-    /// Its data.
+    /// Data.
     pub data: &'a [u8],
 }
 
 impl<'a> Message<'a> {
-    /// The kind, where the specification describes its type and version.
+    /// Returns the kind, if the specification describes its type and version.
     pub fn kind(&self) -> Option<Kind> {
         Kind::of(self.header.type_id.get(), self.header.version.get())
     }
 
-    /// Whether its writer declared it valid.
+    /// Returns whether its writer marked it as valid.
     pub fn is_valid(&self) -> bool {
         matches!(self.header.marker, MARKER_ASCII | MARKER_PRINTED)
     }
 
-    /// Its content; `None` where the specification does not describe it, or the data ends before its content does.
+    /// Returns its content; `None` if the specification does not describe it, or if the data is too
+    /// short.
     pub fn payload(&self) -> Option<Payload<'a>> {
         Payload::view(self.kind()?, self.data)
     }
 
-    /// The bytes it takes in the log.
+    /// Returns its size in the log in bytes.
     pub fn wire_len(&self) -> u64 {
         size_of::<MessageHeader>() as u64 + self.data.len() as u64
     }
 }
 
-/// The content of a message. What a later writer appended to it is not part of it.
+/// The content of a message, without bytes that a newer writer appended.
 #[derive(BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[bw(little)]
 pub enum Payload<'a> {
-    /// Data of the vehicle.
+    /// Vehicle data.
     Obd(&'a ObdData),
     /// A position.
     Gps(&'a GpsData),
-    /// A picture.
+    /// An image.
     Image(ImageData<'a>),
     /// Orientation and acceleration.
     Pose(&'a RobotPose),
@@ -165,7 +167,7 @@ pub enum Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// The content of `data`; `None` where it ends too early.
+    /// Returns the content of `data`; `None` if it is too short.
     pub fn view(kind: Kind, data: &'a [u8]) -> Option<Self> {
         Some(match kind {
             Kind::Obd => Self::Obd(fixed(data)?),
@@ -177,7 +179,7 @@ impl<'a> Payload<'a> {
         })
     }
 
-    /// What it is the content of.
+    /// Returns the kind of the content.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Obd(_) => Kind::Obd,
@@ -190,30 +192,30 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// A structure of fixed size at the start of `data`, viewed in place.
+/// Returns a structure of fixed size at the start of `data`, viewed in place.
 #[inline]
 fn fixed<T: FromBytes + KnownLayout + Immutable + Unaligned>(data: &[u8]) -> Option<&T> {
     T::ref_from_prefix(data).ok().map(|(content, _)| content)
 }
 
-/// One of variable size, which borrows from `data`.
+/// Reads a structure of variable size, which borrows from `data`.
 #[inline]
 fn variable<'a, T: BinRead<Args<'a> = (&'a [u8],)> + ReadEndian>(data: &'a [u8]) -> Option<T> {
     T::read_args(&mut std::io::Cursor::new(data), (data,)).ok()
 }
 
-/// The text of a string: UTF-8, or else Latin-1, in which every byte is a character.
+/// Returns the text of a string: UTF-8, or else Latin-1, in which every byte is a character.
 pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
     layout::text(bytes, layout::Encoding::Latin1)
 }
 
-/// Nanoseconds of a timestamp in milliseconds, correctly rounded, halves away from zero. What an `i64` cannot
-/// hold stops at its end; `None` where the timestamp is no finite number.
+/// Returns the nanoseconds of a timestamp in milliseconds, correctly rounded, halves away from
+/// zero, and clamped to an `i64`; `None` if the timestamp is not a finite number.
 pub(crate) fn nanos(millis: f64) -> Option<i64> {
     if !millis.is_finite() {
         return None;
     }
-    // Below this the whole and the broken part multiply exactly: both have at most 53 bits.
+    // Below this, whole and fraction multiply exactly: both have at most 53 bits.
     if millis.abs() >= 9.3e12 {
         return Some(if millis > 0.0 { i64::MAX } else { i64::MIN });
     }
@@ -247,7 +249,7 @@ mod tests {
         assert_eq!(text("h\u{e4}".as_bytes()), "h\u{e4}");
     }
 
-    /// Counts that would overflow anything do not.
+    /// Counts that would overflow are refused.
     #[test]
     fn hostile_counts_are_short() {
         let mut data = vec![0xFF; 64];

@@ -1,9 +1,9 @@
-//! Orientation: the order of a quaternion's components and its direction, settled from the file. Section 9
-//! of docs/formats/vel.md.
+//! Orientation: the order and direction of quaternions, inferred from the file. Section 9 of
+//! docs/formats/vel.md.
 
 use crate::wire::RobotPose;
 
-/// Where the scalar component of a quaternion stands.
+/// Position of the scalar component of a quaternion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QuaternionOrder {
     /// w, x, y, z.
@@ -14,7 +14,7 @@ pub enum QuaternionOrder {
 }
 
 impl QuaternionOrder {
-    /// The word used in text and JSON.
+    /// Returns the word used in text and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Wxyz => "wxyz",
@@ -23,18 +23,18 @@ impl QuaternionOrder {
     }
 }
 
-/// What a quaternion turns into what.
+/// The rotation that a quaternion describes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// Vectors of the body into the world.
+    /// From body to world.
     #[default]
     BodyToWorld,
-    /// Vectors of the world into the body.
+    /// From world to body.
     WorldToBody,
 }
 
 impl Direction {
-    /// The word used in text and JSON.
+    /// Returns the word used in text and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::BodyToWorld => "body_to_world",
@@ -43,7 +43,7 @@ impl Direction {
     }
 }
 
-/// What the acceleration is measured in.
+/// The unit of the acceleration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AccelerationUnit {
     /// m/s2, gravity included.
@@ -56,7 +56,7 @@ pub enum AccelerationUnit {
 }
 
 impl AccelerationUnit {
-    /// The word used in text and JSON.
+    /// Returns the word used in text and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::MetresPerSecond2 => "m/s2",
@@ -65,7 +65,7 @@ impl AccelerationUnit {
         }
     }
 
-    /// A stored acceleration in m/s2.
+    /// Returns a stored acceleration in m/s2.
     pub fn metres(self, value: f32) -> f32 {
         #[expect(clippy::cast_possible_truncation, reason = "rounded once, to the width it is stored in")]
         match self {
@@ -75,7 +75,7 @@ impl AccelerationUnit {
     }
 }
 
-/// What poses mean in a log.
+/// The meaning of poses in a log.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct PoseMeaning {
@@ -83,20 +83,20 @@ pub struct PoseMeaning {
     pub order: QuaternionOrder,
     /// Direction.
     pub direction: Direction,
-    /// What order and direction rest on.
+    /// Evidence for order and direction.
     pub evidence: String,
-    /// Whether order and direction are the default because the file does not tell.
+    /// True if order and direction are the default because the file does not tell.
     pub assumed: bool,
     /// Unit of the acceleration.
     pub unit: AccelerationUnit,
-    /// What the unit rests on; empty where no pose tells an acceleration.
+    /// Evidence for the unit; empty if no pose has an acceleration.
     pub unit_evidence: String,
-    /// Whether the unit is the default because the file does not tell.
+    /// True if the unit is the default because the file does not tell.
     pub unit_assumed: bool,
 }
 
 impl PoseMeaning {
-    /// The quaternion of a pose as w, x, y, z, body to world.
+    /// Returns the quaternion of a pose as w, x, y, z, body to world.
     pub fn quaternion(&self, pose: &RobotPose) -> [f32; 4] {
         let mut q = pose.quaternion.map(rovelog_core::wire::F32Le::get);
         if self.order == QuaternionOrder::Xyzw {
@@ -109,10 +109,10 @@ impl PoseMeaning {
     }
 }
 
-/// Samples that are looked at.
+/// Maximum number of poses that are used.
 const SAMPLES: usize = 1000;
 
-/// Poses spread over a log of any length: every n-th one, n doubled whenever there are too many.
+/// Poses spread over a log of any length: every n-th one; n doubles when there are too many.
 #[derive(Clone, Debug)]
 pub(crate) struct Samples {
     poses: Vec<RobotPose>,
@@ -144,13 +144,14 @@ impl Samples {
         self.met += 1;
     }
 
-    pub(crate) fn settle(&self) -> PoseMeaning {
-        settle(&self.poses)
+    pub(crate) fn infer(&self) -> PoseMeaning {
+        infer(&self.poses)
     }
 }
 
-/// Settles what `poses` mean: in the right reading, gravity stands still in the world, along its z axis.
-pub fn settle(poses: &[RobotPose]) -> PoseMeaning {
+/// Infers the meaning of `poses`: if it is right, gravity is constant in the world, along its z
+/// axis.
+pub fn infer(poses: &[RobotPose]) -> PoseMeaning {
     let mut meaning = PoseMeaning::default();
     unit(poses, &mut meaning);
     let mut readings = Vec::new();
@@ -204,16 +205,16 @@ fn length(v: [f64; 3]) -> f64 {
     v.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// The sum of the standard deviations of the acceleration's components in the world, and how much of its
-/// mean stands upright. `None` where fewer than two poses can be used.
+/// Returns the sum of the standard deviations of the acceleration's components in the world, and
+/// how vertical its mean is. `None` if fewer than two poses can be used.
 fn spread(poses: &[RobotPose], reading: &PoseMeaning) -> Option<(f64, f64)> {
     let turned: Vec<[f64; 3]> = poses
         .iter()
         .filter_map(|pose| {
             let q = reading.quaternion(pose).map(f64::from);
             let norm = q.iter().map(|x| x * x).sum::<f64>().sqrt();
-            let sound = (norm - 1.0).abs() <= 0.05 && acceleration(pose).iter().all(|a| a.is_finite());
-            sound.then(|| rotate(q.map(|x| x / norm), acceleration(pose)))
+            let usable = (norm - 1.0).abs() <= 0.05 && acceleration(pose).iter().all(|a| a.is_finite());
+            usable.then(|| rotate(q.map(|x| x / norm), acceleration(pose)))
         })
         .collect();
     if turned.len() < 2 {
@@ -231,7 +232,7 @@ fn spread(poses: &[RobotPose], reading: &PoseMeaning) -> Option<(f64, f64)> {
     Some(((0..3).map(deviation).sum(), mean[2].abs() / length(mean).max(f64::MIN_POSITIVE)))
 }
 
-/// `v` turned by the unit quaternion `[w, x, y, z]`.
+/// Rotates `v` by the unit quaternion `[w, x, y, z]`.
 fn rotate(q: [f64; 4], v: [f64; 3]) -> [f64; 3] {
     let cross = |a: [f64; 3], b: [f64; 3]| {
         [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
@@ -248,7 +249,7 @@ mod tests {
 
     use super::*;
 
-    /// A vehicle that rolls and pitches; `store` lays the true [w, x, y, z] down.
+    /// Returns poses of a vehicle that rolls and pitches; `store` stores the true [w, x, y, z].
     fn log(store: impl Fn([f64; 4]) -> [f64; 4], g: f64) -> Vec<RobotPose> {
         let pose = |i: i32| {
             let (roll, pitch) = ((f64::from(i) * 0.1).sin() * 0.4, (f64::from(i) * 0.07).cos() * 0.3);
@@ -275,7 +276,7 @@ mod tests {
             (log(of, 9.81), QuaternionOrder::Wxyz, Direction::WorldToBody),
             (log(|q| xyzw(of(q)), 1.0), QuaternionOrder::Xyzw, Direction::WorldToBody),
         ] {
-            let got = settle(&poses);
+            let got = infer(&poses);
             assert_eq!(
                 (got.order, got.direction, got.assumed),
                 (order, direction, false),
@@ -283,9 +284,9 @@ mod tests {
                 got.evidence
             );
         }
-        assert_eq!(settle(&log(|q| q, 1.0)).unit, AccelerationUnit::G);
-        assert_eq!(settle(&log(|q| q, 0.0)).unit, AccelerationUnit::GravityRemoved);
-        assert!(settle(&[]).assumed);
+        assert_eq!(infer(&log(|q| q, 1.0)).unit, AccelerationUnit::G);
+        assert_eq!(infer(&log(|q| q, 0.0)).unit, AccelerationUnit::GravityRemoved);
+        assert!(infer(&[]).assumed);
     }
 
     #[test]

@@ -12,16 +12,16 @@ use crate::error::VelError;
 use crate::explain::Choice;
 use crate::gps::Fix;
 use crate::indexing::IndexState;
-use crate::locate::Begin;
+use crate::locate::NoStart;
 use crate::message::{Kind, Message, Payload, SizeRule};
-use crate::scan::{Rules, Step, Walk, view};
+use crate::scan::{Rules, Scanner, Step, view};
 use crate::state::{Meaning, Reading, Summary};
 use crate::wire::{FileHeader, HEADER_LEN, MessageHeader};
 
 /// A message without a topic: its payload cannot be read.
 const NO_TOPIC: u32 = u32::MAX;
 
-/// Where a message stands.
+/// Position of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) at: u64,
@@ -30,37 +30,37 @@ pub(crate) struct Entry {
     seq: u32,
 }
 
-/// A part of the file that is no message.
+/// A part of the file that is not a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) range: Range<u64>,
     pub(crate) what: PartKind,
 }
 
-/// What such a part is.
+/// The kind of such a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PartKind {
-    /// A message that is marked as not valid.
+    /// A message that is marked as invalid.
     Invalid,
     Lost,
-    /// A message behind an end mark.
+    /// A message after an end mark.
     Behind,
     /// Header and index of another log.
     Joined,
     Terminator,
-    /// Bytes behind the last end mark.
+    /// Bytes after the last end mark.
     Tail,
 }
 
-/// A VEL log, opened. Opening walks over the message headers once; fields are decoded when asked for.
+/// An opened VEL log. Opening scans the message headers once; fields are decoded on request.
 #[derive(Debug)]
 pub struct VelReader {
     pub(crate) bytes: Bytes,
-    pub(crate) walk: Walk,
+    pub(crate) scanner: Scanner,
     pub(crate) entries: Vec<Entry>,
-    /// The entries with a topic in the order of time, where that is not the order of the file.
+    /// Entries with a topic in time order, if that differs from file order.
     by_time: Option<Vec<u32>>,
-    /// The entries of each topic, for columns.
+    /// Entries of each topic, for columns.
     #[cfg(feature = "arrow")]
     by_topic: std::sync::OnceLock<ByTopic>,
     pub(crate) parts: Vec<Part>,
@@ -71,20 +71,21 @@ pub struct VelReader {
 }
 
 impl VelReader {
-    /// Opens the log that `bytes` holds.
+    /// Opens the log in `bytes`.
     ///
     /// # Errors
-    /// Where the bytes are no VEL log or end inside its header, and where `options.declarations` cannot be
-    /// read. Damage is no error: it is in [`diagnostics`](rovelog_core::LogReader::diagnostics).
+    /// Returns an error if the bytes are not a VEL log or end inside its header, or if
+    /// `options.declarations` is invalid. Damage is not an error: it is reported by
+    /// [`diagnostics`](rovelog_core::LogReader::diagnostics).
     pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, VelError> {
         Self::with(bytes, options, false)
     }
 
-    /// The same for a file whose first bytes are damaged: it is taken for a VEL log if messages of one are
-    /// found in it.
+    /// Opens a file whose first bytes are damaged: it is read as a VEL log if messages are found in
+    /// it.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and where no message is found.
+    /// Returns the errors of [`new`](Self::new), and an error if no message is found.
     pub fn salvage(bytes: Bytes, options: &ReadOptions) -> Result<Self, VelError> {
         Self::with(bytes, options, true)
     }
@@ -93,24 +94,24 @@ impl VelReader {
         let types = Arc::new(Types::parse(&options.declarations)?);
         let rules = Rules { limits: options.limits.clone(), types, salvage };
         let window = Window::whole(&bytes);
-        let mut walk = match Walk::start(window, &rules) {
-            Ok(walk) => walk,
-            Err(Begin::Refused(error)) => return Err(error),
-            Err(Begin::Need(_)) => unreachable!("the window is the whole file"),
+        let mut scanner = match Scanner::start(window, &rules) {
+            Ok(scanner) => scanner,
+            Err(NoStart::Refused(error)) => return Err(error),
+            Err(NoStart::Need(_)) => unreachable!("the window is the whole file"),
         };
-        if !walk.start.magic && walk.start.evidence.exact == 0 {
+        if !scanner.start.magic && scanner.start.evidence.exact == 0 {
             return Err(VelError::NotVel);
         }
-        let mut summary = Summary::new(&walk);
+        let mut summary = Summary::new(&scanner);
         let (mut entries, mut parts) = (Vec::new(), Vec::new());
         let mut sorted = true;
         let mut last = i64::MIN;
         loop {
-            // The window is the whole file, so there is never more to ask for.
-            match walk.step(window).expect("the window reaches the end of the file") {
+            // The window is the whole file, so the scanner never requests more.
+            match scanner.step(window).expect("the window reaches the end of the file") {
                 Step::Message { at, end, nanos, fit } => {
                     let message = view(window, at, end, nanos);
-                    let series = summary.message(&mut walk, &message, fit);
+                    let series = summary.message(&mut scanner, &message, fit);
                     let (topic, seq) = series.unwrap_or((NO_TOPIC, 0));
                     let seq = u32::try_from(seq).unwrap_or(u32::MAX);
                     entries.push(Entry { at, nanos, topic, seq });
@@ -121,12 +122,12 @@ impl VelReader {
                 step => parts.extend(summary.part(&step)),
             }
         }
-        let (index, meaning) = summary.finish(&mut walk);
-        let info = summary.info(&walk, &index, &meaning, bytes.len() as u64);
+        let (index, meaning) = summary.finish(&mut scanner);
+        let info = summary.info(&scanner, &index, &meaning, bytes.len() as u64);
         let by_time = (!sorted).then(|| in_time_order(&entries));
         Ok(Self {
             bytes,
-            walk,
+            scanner,
             entries,
             by_time,
             #[cfg(feature = "arrow")]
@@ -139,77 +140,77 @@ impl VelReader {
         })
     }
 
-    /// The file's header.
+    /// Returns the file's header.
     pub fn header(&self) -> &FileHeader {
-        &self.walk.start.header
+        &self.scanner.start.header
     }
 
-    /// What sizes count in this file.
+    /// Returns what sizes include in this file.
     pub fn size_rule(&self) -> SizeRule {
-        self.walk.rule
+        self.scanner.rule
     }
 
-    /// What the file's own index is worth.
+    /// Returns the state of the file's own index.
     pub fn index(&self) -> &IndexState {
         &self.index
     }
 
-    /// The entries of the file's own index as they are; none where it cannot be what it claims.
+    /// Returns the stored entries of the file's own index; none if it is invalid.
     pub fn index_entries(&self) -> &[i64] {
-        &self.walk.start.entries
+        &self.scanner.start.entries
     }
 
-    /// What the numbers of this log mean, as far as it tells.
+    /// Returns the meaning of the numbers in this log, as far as it tells.
     pub fn meaning(&self) -> &Meaning {
         &self.meaning
     }
 
-    /// Every choice that was made from this file, with its evidence.
+    /// Returns every setting that was inferred from this file, with its evidence.
     pub fn choices(&self) -> Vec<Choice> {
-        self.summary.choices(&self.walk, &self.index, &self.meaning)
+        self.summary.choices(&self.scanner, &self.index, &self.meaning)
     }
 
-    /// The position messages, usable or not, in file order.
+    /// Returns the position messages, usable or not, in file order.
     pub fn fixes(&self) -> &[Fix] {
         &self.summary.fixes
     }
 
-    /// The types with a layout: those of the specification, and those declared.
+    /// Returns the types with a layout: those of the specification, and those declared.
     pub fn types(&self) -> &Types {
-        &self.walk.types
+        &self.scanner.types
     }
 
     fn window(&self) -> Window<'_> {
         Window::whole(&self.bytes)
     }
 
-    /// Where a message ends.
+    /// Returns the offset of the end of a message.
     pub(crate) fn end_of(&self, at: u64) -> u64 {
         let header = self.window().view::<MessageHeader>(at).ok().flatten().expect("a whole header");
-        at + HEADER_LEN + self.walk.rule.data_len(header).expect("a message that was walked over")
+        at + HEADER_LEN + self.scanner.rule.data_len(header).expect("a scanned message")
     }
 
     pub(crate) fn message_of(&self, entry: &Entry) -> Message<'_> {
         view(self.window(), entry.at, self.end_of(entry.at), entry.nanos)
     }
 
-    /// The name of the topic of an entry, if it has one.
+    /// Returns the name of the topic of an entry, if it has one.
     pub(crate) fn topic_of(&self, entry: &Entry) -> Option<&Topic> {
         self.summary.topics.get(entry.topic as usize)
     }
 
-    /// How the records of a topic are read.
+    /// Returns the type of the records of a topic.
     #[cfg(feature = "arrow")]
     pub(crate) fn reading(&self, topic: &Topic) -> Option<&Reading> {
         self.summary.decoder.readings.get(topic.id.index())
     }
 
-    /// All sound messages in file order, those included whose payload cannot be read.
+    /// Returns all valid messages in file order, including those whose payload cannot be read.
     pub fn messages(&self) -> impl ExactSizeIterator<Item = Message<'_>> + '_ {
         self.entries.iter().map(|entry| self.message_of(entry))
     }
 
-    /// The messages of a kind that can be read, in file order.
+    /// Returns the readable messages of a kind in file order.
     pub fn payloads(&self, kind: Kind) -> impl Iterator<Item = (Message<'_>, Payload<'_>)> + '_ {
         let is = |reading: &Reading| reading.as_ref().is_some_and(|declared| declared.kind() == Some(kind));
         let wanted: Vec<bool> = self.summary.decoder.readings.iter().map(is).collect();
@@ -220,18 +221,18 @@ impl VelReader {
         })
     }
 
-    /// The sound message whose record begins at `offset`.
+    /// Returns the valid message whose record starts at `offset`.
     pub fn message_at(&self, offset: u64) -> Option<Message<'_>> {
         let i = self.entries.binary_search_by_key(&offset, |entry| entry.at).ok()?;
         Some(self.message_of(&self.entries[i]))
     }
 
-    /// All records in file order.
+    /// Returns all records in file order.
     pub fn records_in_file_order(&self) -> impl Iterator<Item = Record<'_>> + '_ {
         self.entries.iter().filter_map(|entry| self.record(entry))
     }
 
-    /// The first message at or after `nanos`, in the order of time: a seek costs a binary search.
+    /// Returns the first message at or after `nanos` in time order, by binary search.
     pub fn seek(&self, nanos: i64) -> Option<Message<'_>> {
         let place = self.first_at(nanos);
         (place < self.entries.len()).then(|| self.message_of(&self.entries[self.place(place)]))
@@ -241,7 +242,7 @@ impl VelReader {
         self.by_time.as_ref().map_or(i, |order| order[i] as usize)
     }
 
-    /// The first place in the order of time that is not before `nanos`.
+    /// Returns the first position in time order that is not before `nanos`.
     fn first_at(&self, nanos: i64) -> usize {
         match &self.by_time {
             None => self.entries.partition_point(|entry| entry.nanos < nanos),
@@ -256,14 +257,14 @@ impl VelReader {
         Some(Record::new(topic, time, entry.at, entry.seq.into(), data, &self.summary.decoder))
     }
 
-    /// The places of the entries of a topic, in the order of the file.
+    /// Returns the positions of the entries of a topic in file order.
     #[cfg(feature = "arrow")]
     pub(crate) fn places_of(&self, topic: u32) -> &[u32] {
         self.by_topic.get_or_init(|| ByTopic::new(&self.entries, self.topics().len())).of(topic)
     }
 
-    /// Each topic's last entry before `start`, in the order of time.
-    fn latched(&self, start: i64, wanted: &[bool]) -> Vec<usize> {
+    /// Returns each topic's last entry before `start`, in time order.
+    fn last_before(&self, start: i64, wanted: &[bool]) -> Vec<usize> {
         let mut last: BTreeMap<u32, usize> = BTreeMap::new();
         for i in 0..self.first_at(start) {
             let place = self.place(i);
@@ -277,29 +278,29 @@ impl VelReader {
         places
     }
 
-    /// Places of entries that `select` keeps, in the order of time.
+    /// Returns the positions of the entries that `select` selects, in time order.
     pub(crate) fn selected(&self, select: &Select) -> impl Iterator<Item = usize> + '_ {
         let wanted: Vec<bool> = self.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
         let from = select.start.map_or(0, |start| self.first_at(start));
         let to = select.end.map_or(self.entries.len(), |end| self.first_at(end)).max(from);
-        let latched = match select.start {
+        let before = match select.start {
             Some(start) if select.latched => {
                 let topics = self.topics().iter();
-                self.latched(start, &topics.map(|topic| select.keeps_latched(topic)).collect::<Vec<_>>())
+                self.last_before(start, &topics.map(|topic| select.keeps_latched(topic)).collect::<Vec<_>>())
             }
             _ => Vec::new(),
         };
         let kept =
             move |place: &usize| wanted.get(self.entries[*place].topic as usize).copied().unwrap_or(false);
-        latched.into_iter().chain((from..to).map(|i| self.place(i)).filter(kept))
+        before.into_iter().chain((from..to).map(|i| self.place(i)).filter(kept))
     }
 }
 
-/// The places of entries by topic, each in the order of the file.
+/// Positions of entries by topic, each in file order.
 #[cfg(feature = "arrow")]
 #[derive(Debug)]
 struct ByTopic {
-    /// Where the places of each topic begin, and where the last ones end.
+    /// Start of the positions of each topic, and the end of the last.
     starts: Vec<usize>,
     places: Vec<u32>,
 }
@@ -332,7 +333,7 @@ impl ByTopic {
     }
 }
 
-/// Stable, so that equal times keep the order of the file.
+/// Sorts entries by time; stable, so that equal times keep the order of the file.
 fn in_time_order(entries: &[Entry]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..u32::try_from(entries.len()).unwrap_or(u32::MAX)).collect();
     order.sort_by_key(|i| entries[*i as usize].nanos);
@@ -340,7 +341,7 @@ fn in_time_order(entries: &[Entry]) -> Vec<u32> {
 }
 
 impl Summary {
-    /// Counts a step that is no message; the part of the file it stands for.
+    /// Counts a step that is not a message; returns its part of the file.
     pub(crate) fn part(&mut self, step: &Step) -> Option<Part> {
         let (range, what) = match *step {
             Step::Invalid { at, end } => {

@@ -1,7 +1,7 @@
-//! Framing: one walk over the messages of a log, for the reader, the stream and recovery alike.
+//! The scanner of the messages of a log, shared by reader, stream and recovery.
 //!
-//! [`Walk`] does no input or output. It looks at a [`Window`] of the file and says what comes next; where
-//! the window ends too early it asks for more. Every byte of a file is part of exactly one [`Step`].
+//! [`Scanner`] does no I/O. It looks at a [`Window`] of the file and returns the next part; if the
+//! window ends too early, it requests more. Every byte of a file is part of exactly one [`Step`].
 
 use rovelog_core::text::count;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use zerocopy::FromBytes as _;
 
 use crate::declared::Types;
 use crate::diagnostics as rules;
-use crate::locate::{Begin, INDEX_AT, Located, locate};
+use crate::locate::{INDEX_AT, Located, NoStart, locate};
 use crate::message::{Message, SizeRule, nanos};
-use crate::validate::{Judge, Look, Seen};
+use crate::validate::{Look, Seen, Validator};
 use crate::wire::{FileHeader, HEADER_LEN, MAGIC, MARKER_INVALID, MessageHeader};
 
-/// What comes next in a log.
+/// The next part of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A sound message; `fit` is `Short` where its payload is not.
+    /// A valid message; `fit` is `Short` if its payload is too short.
     Message { at: u64, end: u64, nanos: i64, fit: Option<Fit> },
-    /// A message behind an end mark, where reading ends; `short` like `Fit::Short`.
+    /// A message after an end mark, where reading ends; `short` as in `Fit::Short`.
     Behind { at: u64, end: u64, short: bool },
-    /// A message that its writer declared invalid.
+    /// A message that its writer marked as invalid.
     Invalid { at: u64, end: u64 },
     /// Bytes that cannot be read.
     Lost { at: u64, end: u64, rule: &'static Rule },
@@ -33,71 +33,71 @@ pub(crate) enum Step {
     Joined { at: u64, end: u64 },
     /// The end mark.
     Terminator { at: u64 },
-    /// Bytes behind the end mark, to the end of the file, that hold no message.
+    /// Bytes after the end mark, up to the end of the file, without a message.
     Tail { at: u64, end: u64 },
     /// The end of the file.
     End,
 }
 
-/// How to walk.
+/// Options of the scanner.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
     pub(crate) limits: Limits,
     pub(crate) types: Arc<Types>,
-    /// Take the file for a VEL log whatever its first bytes are.
+    /// True to read a file as a VEL log regardless of its first bytes.
     pub(crate) salvage: bool,
 }
 
-/// An end mark, while a message is looked for behind it.
+/// An end mark during the search for a message after it.
 #[derive(Clone, Copy, Debug)]
 struct Tail {
     mark: u64,
     next: u64,
-    /// There is none.
+    /// True if there is none.
     noise: bool,
 }
 
-/// What was found from the first end mark on.
+/// State after the first end mark.
 #[derive(Clone, Copy, Debug)]
 struct Behind {
     mark: u64,
-    /// The end of the last message.
+    /// Offset of the end of the last message.
     end: u64,
     messages: u64,
 }
 
-/// A stretch of damage whose end is being looked for.
+/// A damaged range during the search for its end.
 #[derive(Clone, Copy, Debug)]
-struct Gap {
+struct Damage {
     start: u64,
     next: u64,
-    /// Whether the message that was due passes the end of the file.
+    /// True if the expected message exceeds the end of the file.
     cut: bool,
 }
 
-/// The walk over a log: where it stands, what it learned, what it noticed.
+/// The scanner: its position, and what it has found so far.
 #[derive(Debug)]
-pub(crate) struct Walk {
+pub(crate) struct Scanner {
     pub(crate) start: Located,
     pub(crate) rule: SizeRule,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) types: Arc<Types>,
     at: u64,
     seen: Seen,
-    gap: Option<Gap>,
-    /// The time of the last message.
+    damage: Option<Damage>,
+    /// Time of the last message.
     now: i64,
-    /// At an end mark.
+    /// Set at an end mark.
     tail: Option<Tail>,
-    /// An end mark was passed.
+    /// Set after an end mark.
     behind: Option<Behind>,
     done: bool,
 }
 
-impl Scan for Walk {
+impl Scan for Scanner {
     type Step = Step;
 
-    // Every byte of the file behind the index is part of exactly one step.
+    // Every byte of the file after the index is part of exactly one step.
     fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
         if self.done {
             return Ok(Step::End);
@@ -109,15 +109,15 @@ impl Scan for Walk {
             let (at, end) = (self.at, self.start.first);
             return Ok(self.lose(at, end, &rules::GAP));
         }
-        if self.gap.is_some() {
+        if self.damage.is_some() {
             return self.search(window);
         }
         let at = self.at;
-        let judge = self.judge(window);
-        let cut = match judge.look(at)? {
+        let validator = self.validator(window);
+        let cut = match validator.look(at)? {
             Look::Whole { end, header, data } => {
-                let fit = judge.fit(header, data);
-                if judge.is_sure(header, data) || judge.follows(end, header, false)? {
+                let fit = validator.fit(header, data);
+                if validator.is_sure(header, data) || validator.follows(end, header, false)? {
                     return Ok(self.take(at, end, *header, fit));
                 }
                 false
@@ -127,14 +127,14 @@ impl Scan for Walk {
                 if !window.has(at)? {
                     return Ok(self.finish(Step::End));
                 }
-                if judge.is_terminator(at)? {
+                if validator.is_terminator(at)? {
                     return self.terminate(window, at);
                 }
-                // Not even a header: there is nothing to look for.
+                // Not even a header: there is nothing to search.
                 return Ok(self.lose(at, window.end(), &rules::CUT));
             }
             Look::No => {
-                if judge.is_terminator(at)? {
+                if validator.is_terminator(at)? {
                     return self.terminate(window, at);
                 }
                 if let Some(end) = self.joined(window, at)? {
@@ -143,35 +143,35 @@ impl Scan for Walk {
                 false
             }
         };
-        self.gap = Some(Gap { start: at, next: at + 1, cut });
+        self.damage = Some(Damage { start: at, next: at + 1, cut });
         self.search(window)
     }
 
     fn needed_from(&self) -> u64 {
-        let looked_for = self.gap.map(|gap| gap.next).or(self.tail.map(|tail| tail.next));
+        let looked_for = self.damage.map(|damage| damage.next).or(self.tail.map(|tail| tail.next));
         looked_for.unwrap_or(self.at)
     }
 }
 
-impl Walk {
-    /// Finds the start of the log; `window` begins with the file.
-    pub(crate) fn start(window: Window<'_>, rules: &Rules) -> Result<Self, Begin> {
+impl Scanner {
+    /// Finds the start of the log; `window` starts with the file.
+    pub(crate) fn start(window: Window<'_>, rules: &Rules) -> Result<Self, NoStart> {
         let start = locate(window, &rules.types, rules.salvage)?;
-        let mut walk = Self {
+        let mut scanner = Self {
             rule: start.evidence.rule,
             diagnostics: Diagnostics::new(&rules.limits),
             types: Arc::clone(&rules.types),
             at: start.index_end,
             seen: Seen::new(),
-            gap: None,
+            damage: None,
             now: 0,
             tail: None,
             behind: None,
             done: false,
             start,
         };
-        walk.note_start();
-        Ok(walk)
+        scanner.note_start();
+        Ok(scanner)
     }
 
     fn note_start(&mut self) {
@@ -187,7 +187,7 @@ impl Walk {
                 format!("file version {major}.{minor} is read as version 1.1")
             });
         }
-        if self.rule == SizeRule::DataOnly && self.start.evidence.walked > 0 {
+        if self.rule == SizeRule::DataOnly && self.start.evidence.scanned > 0 {
             let (at, exact) = (self.start.first, self.start.evidence.exact);
             self.diagnostics.push(&rules::DATA_ONLY_SIZES, at..at + 4, || {
                 format!(
@@ -198,8 +198,8 @@ impl Walk {
         }
     }
 
-    fn judge<'w>(&'w self, window: Window<'w>) -> Judge<'w> {
-        Judge { window, rule: self.rule, types: &self.types, seen: &self.seen }
+    fn validator<'w>(&'w self, window: Window<'w>) -> Validator<'w> {
+        Validator { window, rule: self.rule, types: &self.types, seen: &self.seen }
     }
 
     fn terminate(&mut self, window: Window<'_>, mark: u64) -> Result<Step, NeedMore> {
@@ -217,7 +217,7 @@ impl Walk {
         Step::Joined { at, end }
     }
 
-    /// The end of the file: says how many messages were left out.
+    /// Reports at the end of the file how many messages were left out.
     fn finish(&mut self, step: Step) -> Step {
         self.done = true;
         if let Some(Behind { mark, end, messages }) = self.behind.filter(|behind| behind.messages > 0) {
@@ -230,7 +230,7 @@ impl Walk {
         step
     }
 
-    /// Where the messages of a second log begin, if one stands at `at`.
+    /// Returns the start of the messages of a second log, if one is stored at `at`.
     fn joined(&self, window: Window<'_>, at: u64) -> Result<Option<u64>, NeedMore> {
         if window.slice(at, at + 4)? != Some(&MAGIC) {
             return Ok(None);
@@ -241,20 +241,20 @@ impl Walk {
         if count > crate::locate::MAX_ENTRIES || window.slice(at, end)?.is_none() {
             return Ok(None);
         }
-        let judge = self.judge(window);
-        Ok((!window.has(end)? || judge.is_terminator(end)? || judge.begins(end)?).then_some(end))
+        let validator = self.validator(window);
+        Ok((!window.has(end)? || validator.is_terminator(end)? || validator.starts(end)?).then_some(end))
     }
 
-    /// Looks for the end of the damage.
+    /// Searches for the end of the damage.
     fn search(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
-        let mut gap = self.gap.expect("only called with a gap");
-        let found = self.judge(window).scan(&mut gap.next, u64::MAX);
-        self.gap = Some(gap);
+        let mut damage = self.damage.expect("only called with damage");
+        let found = self.validator(window).scan(&mut damage.next, u64::MAX);
+        self.damage = Some(damage);
         let found = found?;
-        self.gap = None;
+        self.damage = None;
         Ok(match found {
-            Some(found) => self.lose(gap.start, found, &rules::GAP),
-            None => self.lose(gap.start, window.end(), if gap.cut { &rules::CUT } else { &rules::GAP }),
+            Some(found) => self.lose(damage.start, found, &rules::GAP),
+            None => self.lose(damage.start, window.end(), if damage.cut { &rules::CUT } else { &rules::GAP }),
         })
     }
 
@@ -270,8 +270,9 @@ impl Walk {
         Step::Lost { at, end, rule }
     }
 
-    /// Looks for messages behind an end mark. Where there are any, the walk goes on there, and they are left out;
-    /// where there are none, the log ends. An end mark and noise before a message are a damaged message.
+    /// Searches for messages after an end mark. If there are any, the scan continues there and
+    /// leaves them out; otherwise the log ends. An end mark and noise before a message are a
+    /// damaged message.
     fn pass_tail(&mut self, window: Window<'_>, tail: Tail) -> Result<Step, NeedMore> {
         let Tail { mark, next, noise } = tail;
         let start = mark + 4;
@@ -288,7 +289,7 @@ impl Walk {
             return Ok(Step::Terminator { at: mark });
         }
         let mut next = next.max(start + 1);
-        let found = self.judge(window).scan(&mut next, u64::MAX);
+        let found = self.validator(window).scan(&mut next, u64::MAX);
         self.tail = Some(Tail { next, ..tail });
         if let Some(found) = found? {
             self.tail = None;
@@ -298,11 +299,11 @@ impl Walk {
         Ok(Step::Terminator { at: mark })
     }
 
-    /// Whether a message, or the header of another log, stands at `at`.
+    /// Returns whether a message, or the header of another log, is stored at `at`.
     fn goes_on(&self, window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
-        let judge = self.judge(window);
-        if let Look::Whole { end, header, data } = judge.look(at)? {
-            return Ok(judge.is_sure(header, data) || judge.follows(end, header, false)?);
+        let validator = self.validator(window);
+        if let Look::Whole { end, header, data } = validator.look(at)? {
+            return Ok(validator.is_sure(header, data) || validator.follows(end, header, false)?);
         }
         Ok(self.joined(window, at)?.is_some())
     }
@@ -311,7 +312,7 @@ impl Walk {
         self.at = end;
         if header.marker == MARKER_INVALID {
             self.diagnostics.push(&rules::INVALID_MESSAGE, at..end, || {
-                "a message that is marked as not valid (0x30)".to_owned()
+                "a message that is marked as invalid (0x30)".to_owned()
             });
             return Step::Invalid { at, end };
         }
@@ -367,9 +368,9 @@ fn unknown(id: u32, version: i32) -> String {
     }
 }
 
-/// The message at `at..end`, which the walk found sound.
+/// Returns the message at `at..end`, which the scanner found valid.
 pub(crate) fn view(window: Window<'_>, at: u64, end: u64, nanos: i64) -> Message<'_> {
-    let bytes = window.slice(at, end).ok().flatten().expect("the walk has seen these bytes");
+    let bytes = window.slice(at, end).ok().flatten().expect("the scanner has read these bytes");
     let (header, data) = MessageHeader::ref_from_prefix(bytes).expect("a whole header");
     Message { offset: at, header, nanos, data }
 }

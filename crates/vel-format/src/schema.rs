@@ -1,4 +1,4 @@
-//! The names of topics, and types as text.
+//! Names of topics, and types as text.
 
 use std::fmt::Write as _;
 
@@ -6,16 +6,16 @@ use rovelog_core::{Field, FieldType, Schema};
 
 use crate::message::{Kind, text};
 
-/// Characters of a sensor's name that become part of a topic's name.
+/// Maximum number of characters of a sensor's name in the name of a topic.
 const NAME_LIMIT: usize = 120;
 
-/// The fields of a type that is not described: its bytes.
+/// Returns the fields of an undescribed type: its bytes.
 pub(crate) fn raw_schema(name: &str) -> Schema {
     let data = Field::new("data", FieldType::Bytes, "unsigned char[]");
     Schema { name: name.to_owned(), fields: vec![data] }
 }
 
-/// The name of the topic of a scan: the sensor's name as text, cut where it is very long.
+/// Returns the name of the topic of a scan: the sensor's name as text, shortened if very long.
 pub(crate) fn laser_topic(name: &[u8]) -> String {
     let name = text(name);
     if name.is_empty() {
@@ -26,7 +26,7 @@ pub(crate) fn laser_topic(name: &[u8]) -> String {
     format!("{}/{short}{cut}", Kind::Laser.name())
 }
 
-/// The name of the topic of a type that is not described.
+/// Returns the name of the topic of an undescribed type.
 pub(crate) fn raw_topic(type_id: u32, version: i32) -> String {
     match Kind::of_id(type_id) {
         Some(kind) => format!("{}@{version}", kind.name()),
@@ -34,12 +34,12 @@ pub(crate) fn raw_topic(type_id: u32, version: i32) -> String {
     }
 }
 
-/// The name of a type in messages for people.
+/// Returns the name of a type in messages for people.
 pub(crate) fn type_name(type_id: u32) -> String {
     Kind::of_id(type_id).map_or_else(|| format!("0x{type_id:08X}"), |kind| kind.name().to_owned())
 }
 
-/// The fields of a type as a declaration, in the words of section 2.
+/// Returns the fields of a type as a declaration, in the terms of section 2.
 pub(crate) fn definition(schema: &Schema) -> String {
     schema.fields.iter().fold(format!("message {}\n", schema.name), |mut text, field| {
         let unit = field.unit.as_ref().map_or(String::new(), |unit| format!(" {unit}"));

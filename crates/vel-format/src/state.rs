@@ -1,4 +1,4 @@
-//! What a walk over a log learns: topics, counts, the meaning of its numbers, and the lines of `info`.
+//! State of a scan: topics, counts, the meaning of numbers, and the lines of `info`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,22 +15,23 @@ use crate::images;
 use crate::indexing::{Check, IndexState};
 use crate::message::{Kind, Message, Payload};
 use crate::pose::{PoseMeaning, Samples};
-use crate::scan::Walk;
+use crate::scan::Scanner;
 use crate::schema::{laser_topic, raw_schema, raw_topic};
 use crate::velodyne::model::{self, Sample, Sensor};
 use crate::wire::{MARKER_ASCII, MARKER_PRINTED, VelodyneRawData};
 
-/// Topics of a log at most. A camera or a scanner beyond them shares one with others of its kind, a message type
-/// beyond them one with other types: each record says itself what it is of, and no record is lost.
+/// Maximum number of topics. A camera or scanner beyond it shares one with others of its kind, a
+/// message type beyond it one with other types: each record names its own type, and no record is
+/// lost.
 pub(crate) const MAX_TOPICS: usize = 65_536;
 
-/// The topic of message types that have none of their own.
+/// The topic shared by message types beyond the limit.
 const OTHERS: &str = "0x*";
 
-/// The type of the records of a topic; `None` where its fields are not known.
+/// The type of the records of a topic; `None` if its fields are unknown.
 pub(crate) type Reading = Option<Arc<Declared>>;
 
-/// Turns data into values.
+/// Decodes data to values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decoder {
     pub(crate) readings: Vec<Reading>,
@@ -47,7 +48,7 @@ impl Decode for Decoder {
     }
 }
 
-/// Counts, and everything that the meaning of the log is settled from.
+/// Counts, and the evidence for the meaning of the log.
 #[derive(Debug)]
 pub(crate) struct Summary {
     pub(crate) topics: Vec<Topic>,
@@ -61,17 +62,17 @@ pub(crate) struct Summary {
     pub(crate) check: Check,
     pub(crate) counts: Counts,
     pub(crate) span: Option<(i64, i64)>,
-    /// Times of each topic, and the span of all data once the log was scanned.
+    /// Times of each topic, and the range of all data after the scan.
     times: Vec<Spread>,
     pub(crate) data: Option<DataSpan>,
     pub(crate) fixes: Vec<Fix>,
     poses: Samples,
     packets: Vec<Sample>,
-    /// Where the last message ends.
+    /// Offset of the end of the last message.
     messages_end: u64,
 }
 
-/// Counts that `info` shows.
+/// Counts shown by `info`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) messages: u64,
@@ -79,14 +80,14 @@ pub(crate) struct Counts {
     pub(crate) printed: u64,
     pub(crate) invalid: u64,
     pub(crate) bad_payloads: u64,
-    /// Where the first end mark ends.
+    /// Offset of the end of the first end mark.
     pub(crate) ended: Option<u64>,
-    /// Messages behind it.
+    /// Number of messages after it.
     pub(crate) left_out: u64,
     pub(crate) packets: u64,
 }
 
-/// What the numbers of a log mean, as far as the file tells.
+/// The meaning of the numbers in a log, as far as the file tells.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Meaning {
@@ -94,7 +95,7 @@ pub struct Meaning {
     pub gps: GpsMeaning,
     /// Orientation.
     pub pose: PoseMeaning,
-    /// The Velodyne, where there are packets that tell.
+    /// The Velodyne, if packets tell it.
     pub velodyne: Option<Sensor>,
 }
 
@@ -103,17 +104,17 @@ fn slot_of(kind: Kind) -> usize {
 }
 
 impl Summary {
-    pub(crate) fn new(walk: &Walk) -> Self {
+    pub(crate) fn new(scanner: &Scanner) -> Self {
         Self {
             topics: Vec::new(),
-            decoder: Decoder { readings: Vec::new(), types: Arc::clone(&walk.types) },
+            decoder: Decoder { readings: Vec::new(), types: Arc::clone(&scanner.types) },
             plain: [None; 6],
             others: None,
             images: HashMap::new(),
             lasers: HashMap::new(),
             raws: HashMap::new(),
             names: HashMap::new(),
-            check: Check::new(&walk.start),
+            check: Check::new(&scanner.start),
             counts: Counts::default(),
             span: None,
             times: Vec::new(),
@@ -121,14 +122,15 @@ impl Summary {
             fixes: Vec::new(),
             poses: Samples::default(),
             packets: Vec::new(),
-            messages_end: walk.start.first,
+            messages_end: scanner.start.first,
         }
     }
 
-    /// Takes a sound message; its topic, and its number within it. `None` where its payload cannot be read.
+    /// Adds a valid message; returns its topic and its number within it, or `None` if its payload
+    /// cannot be read.
     pub(crate) fn message(
         &mut self,
-        walk: &mut Walk,
+        scanner: &mut Scanner,
         message: &Message<'_>,
         fit: Option<Fit>,
     ) -> Option<(u32, u64)> {
@@ -139,15 +141,15 @@ impl Summary {
             _ => {}
         }
         self.messages_end = message.offset + message.wire_len();
-        self.check.message(&walk.start.entries, message.offset, message.header.timestamp.get());
+        self.check.message(&scanner.start.entries, message.offset, message.header.timestamp.get());
         if let Some(Fit::Short(_)) = fit {
             self.counts.bad_payloads += 1;
             return None;
         }
         let payload = message.payload();
         let series = match (message.kind(), &payload) {
-            (Some(kind), Some(payload)) => self.described(walk, kind, payload, message),
-            _ => self.undescribed(walk, message),
+            (Some(kind), Some(payload)) => self.described(scanner, kind, payload, message),
+            _ => self.undescribed(scanner, message),
         };
         let topic = &mut self.topics[series as usize];
         let seq = topic.count;
@@ -169,7 +171,7 @@ impl Summary {
 
     fn described(
         &mut self,
-        walk: &mut Walk,
+        scanner: &mut Scanner,
         kind: Kind,
         payload: &Payload<'_>,
         message: &Message<'_>,
@@ -181,19 +183,19 @@ impl Summary {
             Payload::Pose(pose) => self.poses.push(pose),
             Payload::Velodyne(VelodyneRawData { packets }) => {
                 self.counts.packets += packets.len() as u64;
-                let room = model::SAMPLES.saturating_sub(self.packets.len());
-                self.packets.extend(packets.iter().take(room).map(Sample::of));
+                let free = model::SAMPLES.saturating_sub(self.packets.len());
+                self.packets.extend(packets.iter().take(free).map(Sample::of));
             }
             Payload::Image(image) => {
                 if let Some((rule, why)) = images::remark(image) {
                     let end = message.offset + message.wire_len();
-                    walk.diagnostics.push(rule, message.offset..end, || why);
+                    scanner.diagnostics.push(rule, message.offset..end, || why);
                 }
                 let source = image.source.get();
                 if let Some(series) = self.images.get(&source) {
                     return *series;
                 }
-                if self.has_room(walk, message) {
+                if self.has_free_topic(scanner, message) {
                     let series = self.add_kind(format!("ImageM/{source}"), kind);
                     self.images.insert(source, series);
                     return series;
@@ -203,7 +205,7 @@ impl Summary {
                 if let Some(series) = self.lasers.get(&*laser.sensor_name) {
                     return *series;
                 }
-                if self.has_room(walk, message) {
+                if self.has_free_topic(scanner, message) {
                     let name = laser_topic(&laser.sensor_name);
                     let series = self.add_kind(name, kind);
                     self.lasers.insert((*laser.sensor_name).into(), series);
@@ -221,25 +223,25 @@ impl Summary {
         series
     }
 
-    /// Whether there is room for another topic beside those that many share; says so where there is none.
-    fn has_room(&self, walk: &mut Walk, message: &Message<'_>) -> bool {
+    /// Returns whether another topic fits, besides the shared ones; reports if not.
+    fn has_free_topic(&self, scanner: &mut Scanner, message: &Message<'_>) -> bool {
         let shared = self.plain.len() + 1;
-        let room = self.topics.len() + shared < MAX_TOPICS;
-        if !room {
+        let free = self.topics.len() + shared < MAX_TOPICS;
+        if !free {
             let range = message.offset..message.offset + message.wire_len();
-            walk.diagnostics.push(&rules::MANY_TOPICS, range, || {
+            scanner.diagnostics.push(&rules::MANY_TOPICS, range, || {
                 "the limit of topics is reached: this record is in a shared topic".to_owned()
             });
         }
-        room
+        free
     }
 
-    fn undescribed(&mut self, walk: &mut Walk, message: &Message<'_>) -> u32 {
+    fn undescribed(&mut self, scanner: &mut Scanner, message: &Message<'_>) -> u32 {
         let key = (message.header.type_id.get(), message.header.version.get());
         if let Some(series) = self.raws.get(&key) {
             return *series;
         }
-        if !self.has_room(walk, message) {
+        if !self.has_free_topic(scanner, message) {
             if let Some(others) = self.others {
                 return others;
             }
@@ -262,7 +264,7 @@ impl Summary {
         self.add(name, reading, kind.name())
     }
 
-    /// A new topic. Names that two topics would share get a number: `name#2`.
+    /// Adds a topic. Names that two topics would share get a number: `name#2`.
     fn add(&mut self, name: String, reading: Reading, type_name: &str) -> u32 {
         let uses = self.names.entry(name.clone()).or_default();
         *uses += 1;
@@ -278,27 +280,27 @@ impl Summary {
         series
     }
 
-    /// What the file's own index is worth.
-    pub(crate) fn index_state(&self, walk: &Walk) -> IndexState {
-        self.check.finish(&walk.start.entries, self.messages_end)
+    /// Returns the state of the file's own index.
+    pub(crate) fn index_state(&self, scanner: &Scanner) -> IndexState {
+        self.check.finish(&scanner.start.entries, self.messages_end)
     }
 
-    /// Notes what can only be said at the end of the log.
-    pub(crate) fn finish(&mut self, walk: &mut Walk) -> (IndexState, Meaning) {
+    /// Infers and reports what is only known at the end of the log.
+    pub(crate) fn finish(&mut self, scanner: &mut Scanner) -> (IndexState, Meaning) {
         let times: Vec<_> = self.times.iter().map(Spread::intervals).collect();
         self.data = DataSpan::of(&times, None, Clock::LogStart);
         if let Some(data) = &self.data {
-            data.settle(&times, &mut self.topics, &mut walk.diagnostics);
+            data.settle(&times, &mut self.topics, &mut scanner.diagnostics);
         }
-        let state = self.index_state(walk);
+        let state = self.index_state(scanner);
         if let IndexState::Rebuilt(why) = &state {
-            let end = walk.start.index_end.max(12);
-            walk.diagnostics.push(&rules::INDEX_REBUILT, 8..end, || why.clone());
+            let end = scanner.start.index_end.max(12);
+            scanner.diagnostics.push(&rules::INDEX_REBUILT, 8..end, || why.clone());
         }
         let meaning = self.meaning();
         for (at, days) in meaning.gps.utc.iter().flat_map(|utc| &utc.unwrapped) {
             let at = *at;
-            walk.diagnostics.push(&rules::DATE_UNWRAPPED, at..at + 101, || {
+            scanner.diagnostics.push(&rules::DATE_UNWRAPPED, at..at + 101, || {
                 format!("the date of this position is {days} days off those of the others")
             });
         }
@@ -307,8 +309,8 @@ impl Summary {
 
     pub(crate) fn meaning(&self) -> Meaning {
         Meaning {
-            gps: gps::settle(&self.fixes),
-            pose: self.poses.settle(),
+            gps: gps::infer(&self.fixes),
+            pose: self.poses.infer(),
             velodyne: model::detect_samples(&self.packets),
         }
     }

@@ -1,4 +1,5 @@
-//! The reader of pipes: one pass over `Read`, bounded memory, the same records as the random-access reader.
+//! The reader of pipes: one pass over `Read`, bounded memory, the same records as the random-access
+//! reader.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -10,18 +11,19 @@ use rovelog_core::{
 
 use crate::declared::Types;
 use crate::error::VelError;
-use crate::locate::Begin;
-use crate::scan::{Rules, Step, Walk, view};
+use crate::locate::NoStart;
+use crate::scan::{Rules, Scanner, Step, view};
 use crate::state::Summary;
 
-/// A VEL log that comes from a pipe.
+/// A VEL log from a pipe.
 ///
-/// The buffer holds one chunk, or one message and what the walk looks at behind it. It does not grow with
-/// the log; the start of a log whose index does not say where messages begin is read ahead, up to 40 MiB.
+/// The buffer holds one chunk, or one message and what the scanner looks at after it. It does not
+/// grow with the log. If the index does not name the first message, up to 40 MiB of the start are
+/// buffered.
 pub struct VelStream<R> {
-    stream: Stream<R, Walk>,
+    stream: Stream<R, Scanner>,
     summary: Summary,
-    /// Whether the end was met and its remarks were made.
+    /// True after the end was reached and its diagnostics were reported.
     finished: bool,
 }
 
@@ -29,18 +31,18 @@ impl<R: Read> VelStream<R> {
     /// Reads the start of a log.
     ///
     /// # Errors
-    /// Where the input cannot be read, is no VEL log or ends inside its header, and where
-    /// `options.declarations` cannot be read.
+    /// Returns an error if the input cannot be read, is not a VEL log or ends inside its header, or
+    /// if `options.declarations` is invalid.
     pub fn new(input: R, options: &ReadOptions) -> Result<Self, VelError> {
         let types = Arc::new(Types::parse(&options.declarations)?);
         let rules = Rules { limits: options.limits.clone(), types, salvage: false };
-        let (source, walk) = Source::start(input, |window| match Walk::start(window, &rules) {
-            Ok(walk) => Ok(Ok(walk)),
-            Err(Begin::Refused(error)) => Ok(Err(error)),
-            Err(Begin::Need(need)) => Err(need),
+        let (source, scanner) = Source::start(input, |window| match Scanner::start(window, &rules) {
+            Ok(scanner) => Ok(Ok(scanner)),
+            Err(NoStart::Refused(error)) => Ok(Err(error)),
+            Err(NoStart::Need(need)) => Err(need),
         })?;
-        let summary = Summary::new(&walk);
-        Ok(Self { stream: Stream { source, scan: walk }, summary, finished: false })
+        let summary = Summary::new(&scanner);
+        Ok(Self { stream: Stream { source, scan: scanner }, summary, finished: false })
     }
 
     fn next_message(&mut self) -> Result<Option<Record<'_>>, VelError> {

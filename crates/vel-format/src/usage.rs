@@ -1,4 +1,4 @@
-//! Where the bytes of a log are: header, index, messages by topic.
+//! Size of a log by content: header, index, messages by topic.
 
 use rovelog_core::LogReader as _;
 use rovelog_core::usage::{Usage, UsageTally};
@@ -9,7 +9,7 @@ use crate::reader::{PartKind, VelReader};
 pub(crate) fn usage(log: &VelReader) -> Vec<Usage> {
     let mut tally = UsageTally::default();
     let size = log.info().size;
-    let (header, index) = (INDEX_AT.min(size), log.walk.start.index_end.saturating_sub(INDEX_AT));
+    let (header, index) = (INDEX_AT.min(size), log.scanner.start.index_end.saturating_sub(INDEX_AT));
     tally.add("file header", None, header);
     tally.add_all("index", None, u64::from(index > 0), index);
     for entry in &log.entries {
@@ -19,7 +19,7 @@ pub(crate) fn usage(log: &VelReader) -> Vec<Usage> {
     }
     for part in &log.parts {
         let kind = match part.what {
-            PartKind::Invalid => "message marked as not valid",
+            PartKind::Invalid => "message marked as invalid",
             PartKind::Joined => "header of a joined log",
             PartKind::Terminator => "end mark",
             PartKind::Behind => "message after the end mark",

@@ -1,5 +1,5 @@
-//! Which bytes make sense as a message, under which size rule, and where sound messages begin again after
-//! damage. Sections 3 and 4 of docs/formats/vel.md.
+//! Validation of messages under a size rule, inference of the size rule, and resynchronisation
+//! after damage. Sections 3 and 4 of docs/formats/vel.md.
 
 use std::collections::HashSet;
 
@@ -10,38 +10,38 @@ use crate::declared::Types;
 use crate::message::SizeRule;
 use crate::wire::{HEADER_LEN, MARKER_ASCII, MARKER_INVALID, MARKER_PRINTED, MessageHeader, TERMINATOR};
 
-/// The greatest message that is taken for one: 1 GiB.
+/// Maximum size of the data of a message: 1 GiB.
 pub(crate) const MAX_DATA: u64 = 1 << 30;
 
-/// Messages that are looked at to settle the size rule.
+/// Number of messages from which the size rule is inferred.
 const CHAIN: u32 = 64;
 
-/// What stands at an offset.
+/// Content at an offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Look<'a> {
-    /// A header that makes sense, and the whole message.
+    /// A plausible header and the whole message.
     Whole { end: u64, header: &'a MessageHeader, data: &'a [u8] },
-    /// A header that makes sense; the file ends before the message does.
+    /// A plausible header; the file ends before the message does.
     Cut,
     /// Fewer bytes than a header.
     Tail,
-    /// Nothing that makes sense.
+    /// Nothing plausible.
     No,
 }
 
 /// Types that are neither described nor declared, but occurred.
 pub(crate) type Seen = HashSet<(u32, i32)>;
 
-/// Judges bytes under one size rule.
+/// Validates bytes under one size rule.
 #[derive(Clone, Copy)]
-pub(crate) struct Judge<'w> {
+pub(crate) struct Validator<'w> {
     pub(crate) window: Window<'w>,
     pub(crate) rule: SizeRule,
     pub(crate) types: &'w Types,
     pub(crate) seen: &'w Seen,
 }
 
-impl<'w> Judge<'w> {
+impl<'w> Validator<'w> {
     #[inline]
     pub(crate) fn look(&self, at: u64) -> Result<Look<'w>, NeedMore> {
         let Some(header) = self.window.view::<MessageHeader>(at)? else { return Ok(Look::Tail) };
@@ -62,12 +62,13 @@ impl<'w> Judge<'w> {
         self.types.fit(header.type_id.get(), header.version.get(), data)
     }
 
-    /// Whether a message needs nothing behind it to be one: its size is that of its content.
+    /// Returns whether the message is valid regardless of the bytes after it: its size equals that
+    /// of its content.
     pub(crate) fn is_sure(&self, header: &MessageHeader, data: &[u8]) -> bool {
         self.fit(header, data) == Some(Fit::Exact) && header.marker != MARKER_INVALID
     }
 
-    /// Whether the type is described, declared, or occurred before.
+    /// Returns whether the type is described, declared, or occurred before.
     fn is_familiar(&self, header: &MessageHeader) -> bool {
         let (id, version) = (header.type_id.get(), header.version.get());
         self.types.find(id, version).is_some() || self.seen.contains(&(id, version))
@@ -77,9 +78,9 @@ impl<'w> Judge<'w> {
         Ok(self.window.u32(at)? == Some(TERMINATOR))
     }
 
-    /// Whether a message may end at `end`: with the file, at a terminator, before a plausible header or a
-    /// rest that is too short for one. With `familiar`, the header must be of a type that is; `own` is the
-    /// header of the message itself, whose type counts as such.
+    /// Returns whether a message can end at `end`: at the end of the file, before a terminator,
+    /// before a plausible header, or before fewer bytes than a header. With `familiar`, that header
+    /// must have a familiar type; the type of the message itself, in `own`, counts as such.
     pub(crate) fn follows(&self, end: u64, own: &MessageHeader, familiar: bool) -> Result<bool, NeedMore> {
         if !self.window.has(end)? {
             return Ok(true);
@@ -92,7 +93,7 @@ impl<'w> Judge<'w> {
             return Ok(false);
         }
         let sized = self.rule.data_len(header).is_some_and(|len| len <= MAX_DATA);
-        // A message of a familiar type may be cut by the end of the file.
+        // A message of a familiar type can be cut by the end of the file.
         let same = (header.type_id, header.version) == (own.type_id, own.version);
         Ok(sized
             && (same
@@ -100,29 +101,30 @@ impl<'w> Judge<'w> {
                 || (!familiar && matches!(self.look(end)?, Look::Whole { .. }))))
     }
 
-    /// Whether a sound message begins at `at` and is followed by one, or by the end.
-    pub(crate) fn begins(&self, at: u64) -> Result<bool, NeedMore> {
+    /// Returns whether a valid message starts at `at` and is followed by another or by the end.
+    pub(crate) fn starts(&self, at: u64) -> Result<bool, NeedMore> {
         let Look::Whole { end, header, data } = self.look(at)? else { return Ok(false) };
         Ok(self.fit(header, data) == Some(Fit::Exact) || self.follows(end, header, false)?)
     }
 
-    /// Whether sound messages begin again at `at`, after damage: stricter, because a payload may hold
-    /// anything.
+    /// Returns whether valid messages start again at `at`, after damage. This is stricter because a
+    /// payload can contain anything.
     fn resumes(&self, at: u64) -> Result<bool, NeedMore> {
         let Some(header) = self.window.view::<MessageHeader>(at)? else { return Ok(false) };
         if !self.is_familiar(header) {
             return Ok(false);
         }
         let Look::Whole { end, header, data } = self.look(at)? else { return Ok(false) };
-        let sound = match self.fit(header, data) {
+        let plausible = match self.fit(header, data) {
             Some(Fit::Exact) => true,
             None => header.timestamp.get().is_finite(),
             Some(_) => false,
         };
-        Ok(sound && self.follows(end, header, true)?)
+        Ok(plausible && self.follows(end, header, true)?)
     }
 
-    /// Looks for the next place from `*next` on, before `limit`, where sound messages begin. `*next` moves.
+    /// Finds the next offset from `*next` on, before `limit`, where valid messages start. Advances
+    /// `*next`.
     pub(crate) fn scan(&self, next: &mut u64, limit: u64) -> Result<Option<u64>, NeedMore> {
         loop {
             let from = *next + 4;
@@ -144,15 +146,15 @@ impl<'w> Judge<'w> {
     }
 }
 
-/// Why a size rule was chosen.
+/// The evidence for a size rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Evidence {
     pub(crate) rule: SizeRule,
-    /// Messages whose size is that of their content, of those walked over.
+    /// Scanned messages whose size equals that of their content.
     pub(crate) exact: u32,
-    /// Whether the walk came to the very end of the file, or to a terminator.
+    /// True if the scan reached the end of the file or a terminator.
     pub(crate) ends: bool,
-    pub(crate) walked: u32,
+    pub(crate) scanned: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -164,11 +166,11 @@ struct Candidate {
 
 impl Candidate {
     fn score(&self) -> (u32, bool, u32) {
-        (self.evidence.exact, self.evidence.ends, self.evidence.walked)
+        (self.evidence.exact, self.evidence.ends, self.evidence.scanned)
     }
 }
 
-/// Settles the size rule from the first message on: section 3.
+/// Infers the size rule from the first message on: section 3.
 pub(crate) fn size_rule(
     window: Window<'_>,
     first: u64,
@@ -182,20 +184,20 @@ pub(crate) fn size_rule(
     });
     for _ in 0..CHAIN {
         for candidate in all.iter_mut().filter(|candidate| candidate.alive) {
-            let judge = Judge { window, rule: candidate.evidence.rule, types, seen };
-            if !window.has(candidate.at)? || judge.is_terminator(candidate.at)? {
-                (candidate.alive, candidate.evidence.ends) = (false, candidate.evidence.walked > 0);
+            let validator = Validator { window, rule: candidate.evidence.rule, types, seen };
+            if !window.has(candidate.at)? || validator.is_terminator(candidate.at)? {
+                (candidate.alive, candidate.evidence.ends) = (false, candidate.evidence.scanned > 0);
                 continue;
             }
-            let Look::Whole { end, header, data } = judge.look(candidate.at)? else {
+            let Look::Whole { end, header, data } = validator.look(candidate.at)? else {
                 candidate.alive = false;
                 continue;
             };
-            candidate.evidence.exact += u32::from(judge.fit(header, data) == Some(Fit::Exact));
-            candidate.evidence.walked += 1;
+            candidate.evidence.exact += u32::from(validator.fit(header, data) == Some(Fit::Exact));
+            candidate.evidence.scanned += 1;
             candidate.at = end;
         }
-        // Those that have stopped cannot score any more.
+        // Stopped candidates can no longer score.
         let mut alive = all.iter().filter(|candidate| candidate.alive);
         let (last, others) = (alive.next(), alive.next());
         match (last, others) {
@@ -209,7 +211,7 @@ pub(crate) fn size_rule(
             _ => {}
         }
     }
-    // The first of equals: exclusive.
+    // The first of equal ones: exclusive.
     let best = all.iter().rev().max_by_key(|candidate| candidate.score());
     Ok(best.expect("three candidates").evidence)
 }

@@ -1,8 +1,8 @@
-//! The bytes of a VEL log, declared in the order of the specification "VEL log file format"; its sections
-//! are cited. Everything is little endian and packed.
+//! The bytes of a VEL log, declared in the order of the specification "VEL log file format", with
+//! its sections. Everything is little endian and packed.
 //!
-//! Each structure is declared once. One of fixed size is read by binrw or viewed in place; one of variable size is read by
-//! binrw from the bytes that hold it, and borrows what is in it. All of them write what they read.
+//! Each structure is declared once. One of fixed size is read by binrw or viewed in place; one of
+//! variable size is read by binrw from its bytes and borrows from them. All of them can be written.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, Read, Seek, Write};
@@ -29,11 +29,11 @@ pub const MAGIC: [u8; 4] = *b"\xa4VEL";
 /// A size that ends the log (section 4.1).
 pub const TERMINATOR: u32 = 0xFFFF_FFFF;
 
-/// The byte that marks a message as valid: hexadecimal 49 as the text prints it.
+/// The byte that marks a message as valid: hexadecimal 49, as printed in the specification.
 pub const MARKER_PRINTED: u8 = 0x49;
-/// The same byte as the character `1`, which the text names.
+/// The same mark as the character `1`, which the text of the specification names.
 pub const MARKER_ASCII: u8 = 0x31;
-/// The character `0`: a message that its writer declared invalid.
+/// The character `0`: a message that its writer marked as invalid.
 pub const MARKER_INVALID: u8 = 0x30;
 
 rovelog_core::fixed! {
@@ -49,11 +49,12 @@ rovelog_core::fixed! {
 
     /// The header of a message (section 3.4).
     pub struct MessageHeader[21] {
-        /// Size of the message; what it counts is settled per file: [`SizeRule`](crate::SizeRule).
+        /// Size of the message; what it includes is inferred per file:
+        /// [`SizeRule`](crate::SizeRule).
         pub size: U32Le,
-        /// [`MARKER_PRINTED`] or [`MARKER_ASCII`]; [`MARKER_INVALID`] for one that is not valid.
+        /// [`MARKER_PRINTED`] or [`MARKER_ASCII`]; [`MARKER_INVALID`] for an invalid message.
         pub marker: u8,
-        /// Which type of message; a hash of its name.
+        /// Type of the message: a hash of its name.
         pub type_id: U32Le,
         /// The version of the type, 100 for 1.00.
         pub version: I32Le,
@@ -73,7 +74,7 @@ rovelog_core::fixed! {
         pub unused1: I32Le,
         /// "unused".
         pub unused2: I32Le,
-        /// Position of the throttle; per cent, as the interface reports it.
+        /// Position of the throttle in percent, as the OBD interface reports it.
         pub throttle: F32Le as "%",
         /// "unused".
         pub unused3: I32Le,
@@ -89,9 +90,9 @@ rovelog_core::fixed! {
         pub second: I32Le,
         /// "0 or 1".
         pub warning: I32Le,
-        /// Degrees, unless the file says otherwise.
+        /// Degrees, unless inferred otherwise.
         pub latitude: F64Le,
-        /// Degrees, unless the file says otherwise.
+        /// Degrees, unless inferred otherwise.
         pub longitude: F64Le,
         /// km/h.
         pub speed: F32Le as "km/h",
@@ -111,25 +112,25 @@ rovelog_core::fixed! {
         pub hdop: F32Le,
         /// Metres above mean sea level.
         pub height: F32Le as "m",
-        /// Metres of the geoid above the ellipsoid.
+        /// Height of the geoid above the ellipsoid, in metres.
         pub geoid_height: F32Le as "m",
         /// Vertical dilution of precision.
         pub vdop: F32Le,
-        /// Dilution of precision of the position.
+        /// Position dilution of precision.
         pub pdop: F32Le,
     }
 
     /// `RobotPoseM`, version 100 (section 3.4.4).
     pub struct RobotPose[28] {
-        /// The order of its components is settled from the file.
+        /// Components in an order that is inferred from the file.
         pub quaternion: [F32Le; 4],
-        /// m/s2, unless the file says otherwise.
+        /// m/s2, unless inferred otherwise.
         pub acceleration: [F32Le; 3],
     }
 
     /// One return of a laser: Velodyne manuals, "Data Packet".
     pub struct LaserReturn[3] {
-        /// In units of the model: 2 or 4 mm. 0 is no return.
+        /// In units of the model, 2 or 4 mm; 0 without a return.
         pub distance: U16Le,
         /// 0 to 255.
         pub intensity: u8,
@@ -137,7 +138,7 @@ rovelog_core::fixed! {
 
     /// One data block of a Velodyne packet.
     pub struct VelodyneBlock[100] {
-        /// Which bank of lasers: `EEFF`, `DDFF`, `CCFF`, `BBFF`.
+        /// Bank of lasers: `EEFF`, `DDFF`, `CCFF`, `BBFF`.
         pub flag: U16Le,
         /// Hundredths of a degree, clockwise from above.
         pub azimuth: U16Le,
@@ -159,17 +160,17 @@ rovelog_core::fixed! {
 
     /// One laser in the [`CalibrationTable`].
     pub struct LaserStatus[28] {
-        /// The number of the laser.
+        /// Number of the laser.
         pub id: u8,
         /// Hundredths of a degree.
         pub vertical: I16Le,
         /// Hundredths of a degree.
         pub rotation: I16Le,
-        /// Millimetres added to a far distance.
+        /// Millimetres to add to a far distance.
         pub distance: I16Le,
-        /// Millimetres added to a near one, across.
+        /// Millimetres to add to a near distance, across.
         pub distance_x: I16Le,
-        /// Millimetres added to a near one, along.
+        /// Millimetres to add to a near distance, along.
         pub distance_y: I16Le,
         /// Millimetres.
         pub vertical_offset: I16Le,
@@ -187,15 +188,16 @@ rovelog_core::fixed! {
         pub rest: [u8; 7],
     }
 
-    /// The calibration that the status bytes of an HDL-64E spell, one byte a packet: manual of the S2 and S3.
+    /// The calibration in the status bytes of an HDL-64E, one byte per packet: manual of the S2 and
+    /// S3.
     pub struct CalibrationTable[1820] {
-        /// `UNIT#` and two more.
+        /// `UNIT#` and two more bytes.
         pub start: [u8; 7],
-        /// By number.
+        /// Lasers by number.
         pub lasers: [LaserStatus; 64],
         /// Not used here.
         pub rest: [u8; 19],
-        /// CRC-16 of the lasers, those of an S3.
+        /// CRC-16 of the lasers in an S3.
         pub sum: U16Le,
     }
 }
@@ -203,7 +205,7 @@ rovelog_core::fixed! {
 /// Bytes of a message's header.
 pub(crate) const HEADER_LEN: u64 = size_of::<MessageHeader>() as u64;
 
-/// Elements behind their number, which has 32 bits. They are borrowed: nothing is copied or reserved.
+/// Elements after their 32-bit count. They are borrowed: nothing is copied or allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted<'a, T>(pub &'a [T]);
 
@@ -216,7 +218,7 @@ impl<T> std::ops::Deref for Counted<'_, T> {
 }
 
 impl<'d, T: FromBytes + KnownLayout + Immutable + Unaligned> BinRead for Counted<'d, T> {
-    /// All bytes that are being read.
+    /// The complete input.
     type Args<'a> = (&'d [u8],);
 
     #[inline]
@@ -238,29 +240,29 @@ impl<T: IntoBytes + Immutable> BinWrite for Counted<'_, T> {
     }
 }
 
-/// A truth value (section 2): four bytes, any but 0 is true.
+/// A boolean (section 2): four bytes, true unless 0.
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VelBool(pub U32Le);
 
 impl VelBool {
-    /// Stores `value`.
+    /// Makes a boolean.
     pub const fn new(value: bool) -> Self {
         Self(U32Le::new(value as u32))
     }
 
-    /// The value.
+    /// Returns the value.
     pub const fn get(self) -> bool {
         self.0.get() != 0
     }
 }
 
-/// A string (section 2): its characters, no NUL at the end.
+/// A string (section 2): its characters, without NUL at the end.
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[br(import(all: &'a [u8]))]
 pub struct VelString<'a>(#[br(args(all))] pub Counted<'a, u8>);
 
 impl<'a> VelString<'a> {
-    /// The characters as text: UTF-8, or else Latin-1.
+    /// Returns the text: UTF-8, or else Latin-1.
     pub fn text(&self) -> Cow<'a, str> {
         layout::text(self.0.0, Encoding::Latin1)
     }
@@ -279,7 +281,7 @@ impl std::ops::Deref for VelString<'_> {
 #[brw(little)]
 #[br(import(all: &'a [u8]))]
 pub struct FileIndex<'a> {
-    /// Where in the file each second begins.
+    /// Offset in the file of the start of each second.
     #[br(args(all))]
     pub positions: Counted<'a, I64Le>,
 }
@@ -299,7 +301,8 @@ impl Declared for VelString<'_> {
     const LEN: Len = Len::One;
 }
 
-/// Declares messages of variable size: fields of fixed size, and behind `..` those that borrow from the message.
+/// Declares messages of variable size: fields of fixed size, and after `..` those that borrow from
+/// the message.
 macro_rules! variable {
     ($(
         $(#[$doc:meta])*
@@ -319,7 +322,7 @@ macro_rules! variable {
         }
 
         impl<$life> $name<$life> {
-            /// The fields, for a layout.
+            /// Fields, for a layout.
             pub(crate) const FIELDS: &'static [DeclaredField] = &[
                 $( DeclaredField::new::<$ty>(stringify!($field), concat!($($unit)?)), )*
                 $( DeclaredField::new::<$tail_ty>(stringify!($tail), concat!($($tail_unit)?)), )*
@@ -331,7 +334,7 @@ macro_rules! variable {
 variable! {
     /// `ImageM`, version 100 (section 3.4.3).
     pub struct ImageData<'a> {
-        /// Which camera.
+        /// Number of the camera.
         pub source: I32Le,
         /// "currently always true": JPEG.
         pub is_compressed: VelBool,
@@ -340,7 +343,7 @@ variable! {
         /// Pixels.
         pub height: I32Le as "px",
         ..
-        /// A JPEG, as a rule.
+        /// Usually a JPEG.
         pub data: Counted<'a, u8>,
     }
 
@@ -367,7 +370,7 @@ pub struct VelodyneRawData<'a> {
 }
 
 impl VelodyneRawData<'_> {
-    /// The fields, for a layout: the number of packets is one of them.
+    /// Fields, for a layout: the number of packets is one of them.
     pub(crate) const FIELDS: &'static [DeclaredField] = &[
         DeclaredField::new::<U32Le>("count", ""),
         DeclaredField::new::<VelodynePacket>("packets", "").counted_by(0),

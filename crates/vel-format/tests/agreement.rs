@@ -1,5 +1,5 @@
-//! Everything that reads the same bytes must say the same: stream and slice, and the order of
-//! records is a plain sort.
+//! All readers of the same bytes must agree: stream and slice; and the order of records is a plain
+//! sort.
 
 mod support;
 
@@ -23,7 +23,7 @@ fn check_stream(log: &Log, sizes: &[usize]) {
 }
 
 #[test]
-fn the_stream_fed_in_any_pieces_equals_the_slice() {
+fn the_stream_of_any_chunks_equals_the_slice() {
     for log in LOGS.corpus() {
         for sizes in PIECES {
             check_stream(&log, sizes);
@@ -42,9 +42,9 @@ fn the_stream_equals_the_slice_on_real_logs() {
     }
 }
 
-/// A message cut anywhere before its end has no content, and more bytes than it has are none.
+/// A message cut before the end of its content has no content; additional bytes do not change it.
 #[test]
-fn content_is_all_there_or_none() {
+fn content_is_complete_or_none() {
     for (_, reader) in readable() {
         for message in reader.messages().filter(|message| message.kind().is_some()) {
             let whole = message.payload();
@@ -54,7 +54,7 @@ fn content_is_all_there_or_none() {
                 let (id, version) = (short.header.type_id.get(), short.header.version.get());
                 match (reader.types().fit(id, version, short.data), short.payload()) {
                     (Some(Fit::Short(_)), content) => assert!(content.is_none()),
-                    // What was cut came behind the content.
+                    // The cut was after the content.
                     (_, content) => assert_eq!(content, whole),
                 }
             }
@@ -73,7 +73,7 @@ fn absurd_counts_are_refused() {
 }
 
 #[test]
-fn records_come_in_the_order_of_time_and_offset() {
+fn records_are_ordered_by_time_and_offset() {
     for (log, reader) in readable() {
         let records = reader.records_in_file_order();
         let timed = records.map(|record| (record.time.expect("messages have times").nanos, record));
@@ -81,7 +81,7 @@ fn records_come_in_the_order_of_time_and_offset() {
     }
 }
 
-/// Zero copy: a record's payload is the log's own memory.
+/// Zero copy: the payload of a record is in the log's own memory.
 #[test]
 fn records_borrow_from_the_log() {
     for log in LOGS.corpus() {

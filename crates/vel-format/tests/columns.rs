@@ -1,4 +1,4 @@
-//! Columns hold what records hold, on every log.
+//! Columns equal records, on every log.
 #![cfg(feature = "arrow")]
 
 mod support;
@@ -13,7 +13,7 @@ use support::{LOGS, open};
 use vel_format::velodyne::PointOptions;
 use vel_format::{Kind, NewMessage, VelReader, WriteOptions, write_log};
 
-/// A cell as the JSON of a record's field.
+/// Returns a cell as the JSON of a record's field.
 fn cell(column: &dyn Array, row: usize) -> Json {
     json_of(&value_at(column, row))
 }
@@ -27,7 +27,7 @@ fn batches(log: &VelReader, topic: &Topic, select: &Select) -> Vec<RecordBatch> 
 }
 
 #[test]
-fn columns_hold_what_records_hold() {
+fn columns_equal_records() {
     let mut own = 0;
     for log in LOGS.corpus() {
         let mut options = ReadOptions::default();
@@ -42,9 +42,9 @@ fn columns_hold_what_records_hold() {
     }
 }
 
-/// Each data type of section 2 that a declaration may name, alone and as an array.
+/// Each data type of section 2 that a declaration can name, alone and as an array.
 #[test]
-fn columns_of_own_types_hold_what_records_hold() {
+fn columns_of_own_types_equal_records() {
     let mut options = ReadOptions::default();
     options.declarations = "message AllM 100
   bool yes
@@ -116,7 +116,7 @@ fn check_reader(log_name: &str, reader: &VelReader) {
 }
 
 #[test]
-fn meaning_is_in_the_columns() {
+fn columns_have_the_inferred_meaning() {
     let Some(log) = LOGS.real_log("gps_nmea_units") else { return };
     let reader = open(&log.bytes);
     let gps = &batches(&reader, reader.topic("GPSDataM").unwrap().get(), &Select::all())[0];

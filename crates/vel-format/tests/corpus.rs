@@ -1,4 +1,4 @@
-//! Every corpus case against its expected result, which comes from the recipe and not from a reader.
+//! Every corpus case against its expected result, which follows from the recipe, not from a reader.
 
 mod support;
 
@@ -22,7 +22,7 @@ fn every_case_reads_as_expected() {
     });
 }
 
-/// Takes what is compared otherwise than by equality out of the truth.
+/// Removes from the truth what is not compared by equality.
 fn take_facts(own: &mut serde_json::Map<String, Json>) -> Json {
     let keys = ["declarations", "points", "revolutions", "points_refused", "scan"];
     keys.into_iter().filter_map(|key| Some((key.to_owned(), own.remove(key)?))).collect()
@@ -32,7 +32,7 @@ fn number(json: &Json) -> f64 {
     json.as_str().expect("a number as text").parse().expect("a number")
 }
 
-/// Points within a tenth of a millimetre, in the order of their shots.
+/// Compares points to within a tenth of a millimetre, in the order of their shots.
 fn points(name: &str, facts: &Json, reader: &VelReader) {
     let revolutions = reader.revolutions(None, None, PointOptions::default(), 0);
     if let Some(words) = facts["points_refused"].as_str() {

@@ -1,4 +1,4 @@
-//! Parts of logs, and logs of logs: every message keeps its bytes.
+//! Slices and merged logs: every message keeps its bytes.
 
 mod support;
 
@@ -24,7 +24,7 @@ fn slice(log: &VelReader, select: &Select) -> VelReader {
 }
 
 #[test]
-fn a_slice_holds_its_messages_and_no_other() {
+fn a_slice_has_its_messages_and_no_other() {
     for (log, reader) in readable() {
         let Some((first, last)) = reader.info().start.zip(reader.info().end) else { continue };
         let middle = first.nanos.midpoint(last.nanos);
@@ -61,7 +61,7 @@ fn an_undamaged_log_is_its_own_slice() {
 }
 
 #[test]
-fn the_latched_message_before_the_window_is_kept() {
+fn the_last_message_before_the_window_is_kept() {
     let reader = open(&LOGS.case("all-kinds").bytes);
     let start = reader.info().end.unwrap().nanos;
     let part = slice(&reader, &Select::all().between(Some(start), None).with_latched());
@@ -83,22 +83,22 @@ fn parts_are_merged_into_the_whole() {
         let merged = Vel::merge(&[&rest, &pictures], Align::AsIs, &mut out).unwrap();
         assert!(out == log.bytes, "{name}");
         assert_eq!(merged.records, whole.info().records);
-        // Pictures alone do not tell their clock.
+        // Images alone do not tell their clock.
         assert!(Vel::merge(&[&rest, &pictures], Align::Shared, &mut Vec::new()).is_err());
         assert!(Vel::merge(&[&rest, &rest], Align::Shared, &mut Vec::new()).is_ok());
     }
 }
 
-/// A recording whose program started 100 s later: the same moments come together.
+/// The program of one recording started 100 s later: equal times are merged.
 #[test]
-fn clocks_are_brought_together_by_utc() {
+fn clocks_are_aligned_by_utc() {
     let [a, b] = ["gps-late-fixes", "gps-two-digit-years"].map(|name| open(&LOGS.case(name).bytes));
     let mut out = Vec::new();
     Vel::merge(&[&a, &b], Align::Utc, &mut out).unwrap();
     let merged = open(&out.into());
     assert_eq!(merged.messages().len(), a.messages().len() + b.messages().len());
     let utc = |log: &VelReader| log.meaning().gps.utc.clone().unwrap().offset_nanos;
-    // The clock of the second began 25 ms later.
+    // The clock of the second started 25 ms later.
     assert_eq!(utc(&b) - utc(&a), 25_000_000);
     let times: Vec<i64> = merged.messages().map(|message| message.nanos).collect();
     assert!(times.is_sorted() && times.contains(&25_000_000), "{times:?}");
@@ -106,9 +106,9 @@ fn clocks_are_brought_together_by_utc() {
     assert!(Vel::merge(&[&a, &none], Align::Utc, &mut Vec::new()).is_err());
 }
 
-/// Clocks so far apart that nanoseconds cannot say how far.
+/// Clocks whose difference does not fit nanoseconds.
 #[test]
-fn clocks_of_different_ages_of_the_world_are_refused() {
+fn clocks_with_a_huge_difference_are_refused() {
     let log = open(&LOGS.case("gps-two-digit-years").bytes);
     let far = |millis: f64| {
         let mut fix = NewMessage::copy(&log.payloads(Kind::Gps).next().expect("a position").0);
@@ -124,7 +124,7 @@ fn clocks_of_different_ages_of_the_world_are_refused() {
     }
 }
 
-/// One message that is too short for its content: which rule its size follows can be told of it alone, and not of two.
+/// Messages that are too short for their content: one alone tells its size rule, two do not.
 #[test]
 fn logs_of_short_messages_keep_their_meaning_when_they_are_merged() {
     let short = |rule: SizeRule, len: usize| {
@@ -147,7 +147,7 @@ fn logs_of_short_messages_keep_their_meaning_when_they_are_merged() {
     }
 }
 
-/// A message with four bytes behind its content, alone, would be read by the other rule.
+/// A message with four bytes after its content would be read by the other rule if alone.
 #[test]
 fn a_slice_of_one_message_is_read_as_that_message() {
     let longer = NewMessage::raw(0x0001_4043, 100, 0.0, vec![5; 32]);

@@ -1,4 +1,5 @@
-//! Images as pixels and as PNG, against small pictures whose pixels are known; and headers that contradict them.
+//! Images as pixels and as PNG, compared with small pictures of known pixels; and headers that
+//! contradict them.
 #![cfg(feature = "pixels")]
 
 use image::codecs::jpeg::JpegEncoder;
@@ -7,7 +8,7 @@ use rovelog_core::{LogReader, ReadOptions};
 use vel_format::images::{Encoding, JpegHeader, PixelLimits};
 use vel_format::{Kind, Payload, VelError, VelReader};
 
-/// A log with one image.
+/// Returns a log with one image.
 fn log(compressed: u32, (width, height): (i32, i32), data: &[u8]) -> VelReader {
     let len = u32::try_from(data.len()).unwrap();
     let mut bytes = b"\xa4VEL\x01\x00\x01\x00\x00\x00\x00\x00".to_vec();
@@ -25,7 +26,7 @@ fn log(compressed: u32, (width, height): (i32, i32), data: &[u8]) -> VelReader {
     VelReader::new(bytes.into(), &ReadOptions::default()).expect("a log that opens")
 }
 
-/// How its image is read, its pixels, and its PNG.
+/// Returns the encoding of its image, its pixels, and its PNG.
 fn pixels(log: &VelReader, limits: PixelLimits) -> (Encoding, Result<(DynamicImage, Vec<u8>), VelError>) {
     let (message, payload) = log.payloads(Kind::Image).next().expect("an image");
     let Payload::Image(image) = payload else { panic!("{payload:?}") };
@@ -48,25 +49,25 @@ fn jpeg(picture: &DynamicImage) -> Vec<u8> {
     out
 }
 
-/// Two halves, each of one colour: a JPEG keeps them but for a little.
+/// Returns two halves, each of one colour, which a JPEG almost keeps.
 fn halves() -> RgbImage {
     RgbImage::from_fn(16, 8, |x, _| if x < 8 { Rgb([200, 40, 40]) } else { Rgb([30, 60, 180]) })
 }
 
-/// The words of its diagnostics.
+/// Returns the names of its diagnostics.
 fn said(log: &VelReader) -> Vec<&'static str> {
     log.diagnostics().list().iter().map(|found| found.rule.name).collect()
 }
 
 #[test]
-fn raw_layouts_are_told_by_their_length() {
+fn raw_layouts_are_recognised_by_their_length() {
     let grey = decoded(&log(0, (3, 2), &[0, 1, 2, 253, 254, 255]), Encoding::Grey);
     assert_eq!(grey, GrayImage::from_raw(3, 2, vec![0, 1, 2, 253, 254, 255]).unwrap().into());
 
     let rgb = decoded(&log(0, (2, 1), &[10, 20, 30, 40, 50, 60]), Encoding::Rgb);
     assert_eq!(rgb.to_rgb8().get_pixel(1, 0), &Rgb([40, 50, 60]));
 
-    // BT.601: without colour grey, with V = 255 red is full, and green loses 0.714 * 127.
+    // BT.601: grey without colour; with V = 255 red is full, and green loses 0.714 * 127.
     let yuyv = decoded(&log(0, (2, 2), &[0, 128, 255, 128, 100, 128, 200, 255]), Encoding::Yuyv).to_rgb8();
     let row = |y: u32| [0, 1].map(|x| yuyv.get_pixel(x, y).0);
     assert_eq!(row(0), [[0; 3], [255; 3]]);
@@ -82,7 +83,7 @@ fn raw_layouts_are_told_by_their_length() {
 #[test]
 fn a_jpeg_counts_more_than_the_fields() {
     let data = jpeg(&halves().into());
-    // A JPEG that its message calls raw is one all the same.
+    // A JPEG that its message calls raw is still a JPEG.
     let halves = halves();
     for (compressed, size, words) in
         [(1, (16, 8), &[][..]), (1, (640, 480), &["image_size"][..]), (0, (3, 3), &[][..])]
@@ -109,7 +110,7 @@ fn a_jpeg_counts_more_than_the_fields() {
 }
 
 #[test]
-fn what_is_no_jpeg_fails_alone() {
+fn data_that_is_not_a_jpeg_fails_alone() {
     let log = log(1, (16, 8), b"no picture at all");
     assert_eq!(said(&log), ["image_header"]);
     assert_eq!(log.info().records, 1, "the message stays");
@@ -117,7 +118,7 @@ fn what_is_no_jpeg_fails_alone() {
     assert!(matches!(made, Err(VelError::BadImage { at: 12, .. })), "{made:?}");
 }
 
-/// The size in the header is checked before anything is decoded.
+/// The size in the header is checked before decoding.
 #[test]
 fn a_size_beyond_the_limits_is_refused() {
     let mut data = jpeg(&halves().into());
@@ -130,7 +131,7 @@ fn a_size_beyond_the_limits_is_refused() {
     assert!(matches!(made, Err(VelError::ImageTooLarge { pixels: 128, limit: 127, .. })), "{made:?}");
 }
 
-/// A small file may ask for a large preview: what a whole image may not cost, its preview may not either.
+/// A small file can request a large preview: a preview has the limits of the whole image.
 #[test]
 fn a_preview_has_the_limits_of_the_image() {
     let mut data = jpeg(&halves().into());

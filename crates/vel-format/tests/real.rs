@@ -1,4 +1,4 @@
-//! Logs of an independent writer equal what their manifest says.
+//! Logs of an independent writer equal their manifest.
 
 mod support;
 
@@ -31,7 +31,7 @@ fn number(entry: &Json, key: &str) -> Option<u64> {
 }
 
 #[test]
-fn every_log_reads_as_its_manifest_says() {
+fn every_log_reads_as_in_its_manifest() {
     for (entry, log) in manifest().into_iter().flatten() {
         let name = &log.name;
         assert_eq!(sha256(&log.bytes), entry["sha256"], "{name}");
@@ -46,7 +46,7 @@ fn every_log_reads_as_its_manifest_says() {
         if let Some(want) = number(&entry, "messages") {
             assert_eq!(messages, want, "{name}");
         }
-        // Behind an end mark only recovery reads.
+        // Only recovery reads after an end mark.
         if let Some(want) = number(&entry, "messages_intact").filter(|_| name != "bad_terminator_mid") {
             assert_eq!(messages, want, "{name}");
         }
@@ -70,7 +70,7 @@ fn every_log_reads_as_its_manifest_says() {
     }
 }
 
-/// The size rule, the markers, the index and what was settled from the file.
+/// Compares the size rule, the markers, the index and the inferred settings.
 fn conventions(entry: &Json, reader: &VelReader, name: &str) {
     let rule = match entry["size"].as_str() {
         Some("incl") => SizeRule::Inclusive,
@@ -83,7 +83,7 @@ fn conventions(entry: &Json, reader: &VelReader, name: &str) {
     if let Some(rebuilt) = entry["index_rebuilt"].as_bool() {
         assert_eq!(matches!(reader.index(), IndexState::Rebuilt(_)), rebuilt, "{name}: {:?}", reader.index());
     } else if entry["valid"] == true && name != "bad_terminator_mid" {
-        // Behind an end mark there are no messages that entries could name.
+        // There are no messages after an end mark that entries could name.
         assert!(!matches!(reader.index(), IndexState::Rebuilt(_)), "{name}: {:?}", reader.index());
     }
     match entry["index_origin"].as_str() {
@@ -106,7 +106,7 @@ fn conventions(entry: &Json, reader: &VelReader, name: &str) {
     assert!(name != "pose_xyzw" || !meaning.pose.assumed);
 }
 
-/// Diagnostics at the places the manifest knows.
+/// Compares the diagnostics at the offsets in the manifest.
 fn remarks(entry: &Json, reader: &VelReader, name: &str) {
     let list = reader.diagnostics().list();
     let of = |word: &str| list.iter().filter(|d| d.rule.name == word).count() as u64;
@@ -115,18 +115,18 @@ fn remarks(entry: &Json, reader: &VelReader, name: &str) {
     if let Some(warnings) = number(entry, "warnings") {
         assert_eq!(list.len() as u64, warnings, "{name}: {list:?}");
     }
-    let gaps: Vec<_> = list.iter().filter(|d| d.rule.severity == Severity::DataLost).collect();
+    let losses: Vec<_> = list.iter().filter(|d| d.rule.severity == Severity::DataLost).collect();
     if let (Some(at), Some(resync)) = (number(entry, "at"), number(entry, "resync_at")) {
-        assert_eq!(gaps.len(), 1, "{name}: {gaps:?}");
-        assert_eq!(gaps[0].range, at..resync, "{name}");
+        assert_eq!(losses.len(), 1, "{name}: {losses:?}");
+        assert_eq!(losses[0].range, at..resync, "{name}");
     } else if entry["valid"] == true {
-        assert_eq!(reader.info().state, State::Complete, "{name}: {gaps:?}");
+        assert_eq!(reader.info().state, State::Complete, "{name}: {losses:?}");
     }
 }
 
-/// Every byte is in the header, the index, a message or a part that is accounted for.
+/// Every byte is in the header, the index, a message or another known part.
 #[test]
-fn what_is_read_is_written_again_byte_for_byte() {
+fn every_log_is_written_back_byte_for_byte() {
     for log in LOGS.real() {
         let Ok(reader) = VelReader::salvage(log.bytes.clone(), &ReadOptions::default()) else { continue };
         assert!(rewritten(&reader, &log.bytes) == log.bytes, "{}", log.name);
@@ -143,7 +143,7 @@ fn the_defaults_of_the_writer_are_those_of_the_literal_text() {
     assert!(out == log.bytes);
 }
 
-/// The message made anew from its fields.
+/// Returns the message encoded again from its fields.
 fn decoded<'a>(message: &vel_format::Message<'a>) -> NewMessage<'a> {
     let millis = message.header.timestamp.get();
     match message.payload().unwrap() {
@@ -152,9 +152,10 @@ fn decoded<'a>(message: &vel_format::Message<'a>) -> NewMessage<'a> {
     }
 }
 
-/// What is recovered opens, is sound but for what was kept as it is, and stays the same when recovered again.
+/// A recovered log opens, is undamaged except for what was kept unchanged, and stays the same when
+/// recovered again.
 #[test]
-fn recovery_delivers_what_the_manifest_says() {
+fn recovery_matches_the_manifest() {
     for (entry, log) in manifest().into_iter().flatten() {
         let name = &log.name;
         let Ok(reader) = VelReader::salvage(log.bytes.clone(), &ReadOptions::default()) else {
@@ -166,7 +167,8 @@ fn recovery_delivers_what_the_manifest_says() {
         assert_eq!(report.kept_bytes + report.lost_bytes(), log.bytes.len() as u64, "{name}");
         let again = open(&out.clone().into());
         if let Some(want) = number(&entry, "messages_intact").or(number(&entry, "messages")) {
-            // Whole messages whose content cannot be read are delivered by reading, and lost for recovery.
+            // Whole messages whose content cannot be read are returned when reading, but lost in
+            // recovery.
             let unreadable = number(&entry, "payload_errors").unwrap_or(0);
             assert_eq!(again.messages().len() as u64, want - unreadable, "{name}");
         }
@@ -195,7 +197,7 @@ fn every_field_of_the_base_log_is_right() {
         let fields = &want["fields"];
         let near = |key: &str, got: f64| {
             let want = fields[key].as_f64().unwrap_or_else(|| panic!("{at} {key}: {fields}"));
-            // This JSON parser may be off by the last bit.
+            // This JSON parser can be off by the last bit.
             assert!((want - got).abs() <= 1e-15 * want.abs(), "{at} {key}: {want} {got}");
         };
         match message.payload().unwrap() {
@@ -249,7 +251,7 @@ fn every_field_of_the_base_log_is_right() {
 }
 
 #[test]
-fn ids_come_out_of_names() {
+fn ids_are_derived_from_names() {
     let Some(want) = expected("simplehash.json") else { return };
     for (name, id) in want.as_object().expect("an object") {
         assert_eq!(*id, format!("0x{:08X}", simple_hash(name).unwrap()), "{name}");
@@ -257,14 +259,15 @@ fn ids_come_out_of_names() {
 }
 
 #[test]
-fn utc_comes_out_of_the_positions() {
+fn utc_is_derived_from_positions() {
     for (entry, log) in manifest().into_iter().flatten() {
         if entry["by_type"]["GPSDataM"].as_u64().is_none_or(|n| n < 2) || log.name.starts_with("image_") {
             continue;
         }
         let reader = open(&log.bytes);
         let Some(utc) = &reader.meaning().gps.utc else { panic!("{} has fixes", log.name) };
-        // 2010-06-14 and the second of the day in which the program started, fixes logged 20 ms late.
+        // 2010-06-14 and the second of the day in which the program started, fixes logged 20 ms
+        // late.
         let start = utc.at(0).unwrap().timestamp_nanos_opt().unwrap();
         let day = 1_276_473_600_000_000_000;
         assert!((start - day - 45_288_658_500_000).abs() < 5_000_000, "{}: {}", log.name, start - day);

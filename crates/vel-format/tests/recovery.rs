@@ -1,4 +1,4 @@
-//! Injected damage loses no more than the messages that were hit; every byte has its account.
+//! Injected damage loses only the messages that were hit; every byte is accounted for.
 
 mod support;
 
@@ -13,9 +13,9 @@ fn recovered(log: &VelReader) -> (Recovery, Vec<u8>) {
     (report, out)
 }
 
-/// Holds reading and recovering to one account of loss, to the byte, and what recovery writes to its own: true if the log
-/// opens.
-fn one_account(bytes: &Bytes, what: &str) -> bool {
+/// Checks that reading, recovery and the recovered log report the same loss, to the byte; true if
+/// the log opens.
+fn losses_agree(bytes: &Bytes, what: &str) -> bool {
     let Ok(reader) = VelReader::salvage(bytes.clone(), &ReadOptions::default()) else { return false };
     let (report, out) = recovered(&reader);
     let lost = &reader.info().lost;
@@ -24,7 +24,8 @@ fn one_account(bytes: &Bytes, what: &str) -> bool {
     assert_eq!(report.lost, lost.ranges, "{what}");
     assert_eq!(report.unchanged, out == *bytes, "{what}");
     if !report.unchanged {
-        // What is written is what is kept, but for header, index, further headers and end marks between messages.
+        // All kept bytes are written, except header, index, further headers and end marks between
+        // messages.
         let number = |key| match detail(&report.details, key) {
             Some(Value::UInt(number, _)) => *number,
             other => panic!("{what} {key}: {other:?}"),
@@ -49,34 +50,34 @@ fn one_account(bytes: &Bytes, what: &str) -> bool {
 }
 
 #[test]
-fn reading_and_recovering_have_one_account_of_loss() {
+fn reading_and_recovery_report_the_same_loss() {
     for log in LOGS.all() {
-        one_account(&log.bytes, &log.name);
+        losses_agree(&log.bytes, &log.name);
     }
 }
 
 #[test]
-fn every_damaged_log_has_one_account_of_loss() {
+fn reports_of_loss_agree_for_every_damaged_log() {
     let mut held = 0;
     for log in LOGS.corpus() {
         let len = log.bytes.len();
         for at in (0..len).step_by(1 + len / 150) {
             let cut = log.bytes.slice(..at);
-            held += usize::from(one_account(&cut, &format!("{} cut at {at}", log.name)));
-            // An end mark by chance.
+            held += usize::from(losses_agree(&cut, &format!("{} cut at {at}", log.name)));
+            // An accidental end mark.
             let mut marked = log.bytes.to_vec();
             marked.splice(at..at, [0xFF; 4]);
             let what = format!("{} with an end mark at {at}", log.name);
-            held += usize::from(one_account(&marked.into(), &what));
+            held += usize::from(losses_agree(&marked.into(), &what));
         }
         for (at, mask, bytes) in flips(&log.bytes, (0..len).step_by(1 + len / 150)) {
-            held += usize::from(one_account(&bytes, &format!("{} byte {at} ^ {mask:#x}", log.name)));
+            held += usize::from(losses_agree(&bytes, &format!("{} byte {at} ^ {mask:#x}", log.name)));
         }
     }
     assert!(held > 30_000, "only {held} damaged logs open");
 }
 
-/// A message whose content cannot be read is lost for both, and its bytes are named.
+/// A message whose content cannot be read is lost for both, and its bytes are reported.
 #[test]
 fn a_message_that_cannot_be_read_is_lost_for_both() {
     for name in ["bad_image_size", "bad_string_len", "bad_velodyne_count"] {
@@ -90,7 +91,7 @@ fn a_message_that_cannot_be_read_is_lost_for_both() {
 }
 
 #[test]
-fn messages_behind_an_end_mark_are_found() {
+fn messages_after_an_end_mark_are_found() {
     let reader = open(&LOGS.case("end-mark+tail").bytes);
     assert_eq!((reader.messages().len(), reader.info().lost.left_out_records), (3, 2));
     let (report, out) = recovered(&reader);
@@ -99,7 +100,7 @@ fn messages_behind_an_end_mark_are_found() {
 }
 
 #[test]
-fn a_log_with_a_bad_first_byte_is_recovered_where_that_is_asked_for() {
+fn a_log_with_a_bad_first_byte_is_recovered_on_request() {
     let log = LOGS.case("bad-magic");
     assert!(try_open(&log.bytes).is_none());
     let reader = VelReader::salvage(log.bytes, &ReadOptions::default()).unwrap();
@@ -108,9 +109,9 @@ fn a_log_with_a_bad_first_byte_is_recovered_where_that_is_asked_for() {
     assert_eq!(open(&out.into()).messages().len(), 3);
 }
 
-/// Holes of several sizes all over a real log: lost are the messages that a hole touches, and no other.
+/// Holes of several sizes all over a real log: only the messages that a hole touches are lost.
 #[test]
-fn a_hole_costs_the_messages_it_touches() {
+fn a_hole_loses_only_the_messages_it_touches() {
     let Some(log) = LOGS.real_log("all6_excl_31") else { return };
     let whole = open(&log.bytes);
     let places: Vec<_> = whole.messages().map(|m| m.offset..m.offset + m.wire_len()).collect();
@@ -120,7 +121,7 @@ fn a_hole_costs_the_messages_it_touches() {
         let first = usize::try_from(places[0].start).unwrap();
         let start = first + random.below(log.bytes.len() - len - first);
         let mut bytes = log.bytes.to_vec();
-        // Zeros are what a crash leaves.
+        // A crash leaves zeros.
         bytes[start..start + len].fill(0);
         let hole = start as u64..(start + len) as u64;
         let reader = open(&bytes.into());

@@ -1,4 +1,4 @@
-//! What is read and written again is the same, byte for byte; what is written reads as it was meant.
+//! Logs are written back byte for byte; new logs read as written.
 
 mod support;
 
@@ -95,7 +95,7 @@ fn a_recording_fills_its_index_moves_its_messages_or_has_none() {
     assert_eq!(*log.index(), IndexState::Absent);
 }
 
-/// An output that refuses leaves a writer that says so.
+/// After an output error the writer keeps reporting it.
 #[test]
 fn an_output_that_fails_cannot_be_finished() {
     let mut log = VelWriter::streaming(Full(100), &WriteOptions::default()).unwrap();
@@ -162,7 +162,7 @@ fn message() -> impl Strategy<Value = NewMessage<'static>> {
 }
 
 proptest! {
-    /// Any messages in any conventions, where the first settles the size rule.
+    /// Any messages in any conventions, if the first tells the size rule.
     #[test]
     fn what_is_written_reads_as_it_was_meant(
         mut messages in proptest::collection::vec(message(), 0..12),
@@ -170,7 +170,7 @@ proptest! {
         reserve in 0..5_u32,
     ) {
         messages.splice(0..0, drive(2, 5.0));
-        // A message of a described type must hold its content, which raw bytes need not.
+        // A message of a described type must have its content, which raw bytes need not.
         let fits = |m: &NewMessage<'_>| {
             vel_format::Kind::of(m.type_id, m.version).is_none_or(|kind| Payload::view(kind, &m.data).is_some())
         };

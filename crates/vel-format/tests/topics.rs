@@ -1,4 +1,4 @@
-//! As many topics as there are records: hostile logs, in time and memory that grow with their size.
+//! As many topics as records: hostile logs, in time and memory proportional to their size.
 
 mod support;
 
@@ -6,7 +6,7 @@ use rovelog_core::{LogReader, Select};
 use support::open;
 use vel_format::Kind;
 
-/// A log of so many messages of 1 ms each, their type, version and data by number.
+/// Returns a log of `messages` messages of 1 ms each; `of` gives their type, version and data.
 fn log(messages: u32, of: impl Fn(u32) -> (u32, i32, Vec<u8>)) -> Vec<u8> {
     let mut bytes = b"\xa4VEL\x01\0\x01\0\0\0\0\0".to_vec();
     for number in 0..messages {
@@ -21,7 +21,7 @@ fn log(messages: u32, of: impl Fn(u32) -> (u32, i32, Vec<u8>)) -> Vec<u8> {
     bytes
 }
 
-/// An image of 4 bytes by a camera of its own.
+/// Returns an image of 4 bytes by a separate camera.
 fn image(source: u32) -> (u32, i32, Vec<u8>) {
     let head = [source, 1, 1, 1, 4].map(u32::to_le_bytes).concat();
     (Kind::Image.type_id(), 100, [&head[..], b"\xff\xd8\xff\xd9"].concat())

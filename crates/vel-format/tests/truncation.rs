@@ -1,5 +1,5 @@
-//! Logs cut at every length and damaged at every byte: nothing panics, nothing before the damage is lost, every byte is
-//! accounted for.
+//! Logs cut at every length and damaged at every byte: no panic, no loss before the damage, every
+//! byte accounted for.
 
 mod support;
 
@@ -9,16 +9,16 @@ use support::{LOGS, open, rewritten, try_open};
 use vel_format::VelReader;
 use vel_format::velodyne::PointOptions;
 
-/// Offsets of the messages of a log.
+/// Returns the offsets of the messages of a log.
 fn offsets(log: &VelReader) -> Vec<(u64, u64)> {
     log.messages().map(|message| (message.offset, message.offset + message.wire_len())).collect()
 }
 
-/// Reads all there is, and rewrites it: the bytes are the same, so all of them are accounted for.
+/// Reads everything and writes it again: the bytes are the same, so all of them are accounted for.
 fn exercise(bytes: &Bytes) -> Option<VelReader> {
     let log = VelReader::salvage(bytes.clone(), &ReadOptions::default()).ok()?;
     for record in log.records(&Select::all()) {
-        record.expect("a sound record").value().expect("a sound record decodes");
+        record.expect("a valid record").value().expect("a valid record decodes");
     }
     assert!(rewritten(&log, bytes) == *bytes, "{} bytes", bytes.len());
     if let Ok(mut revolutions) = log.revolutions(None, None, PointOptions::default(), 0) {
@@ -36,10 +36,10 @@ fn a_log_cut_anywhere_is_read_up_to_the_cut() {
     for log in LOGS.corpus() {
         let Some(whole) = try_open(&log.bytes) else { continue };
         let all = offsets(&whole);
-        // Large logs at fewer places.
+        // Large logs at fewer offsets.
         for cut in (0..log.bytes.len()).step_by(1 + log.bytes.len() / 700) {
             let Some(reader) = exercise(&log.bytes.slice(..cut)) else {
-                // A log is refused without its index, or where that has not the length that it says.
+                // A log is refused if its index is missing or shorter than stated.
                 let unindexed = all.first().is_none_or(|(first, _)| cut as u64 <= *first);
                 assert!(
                     unindexed || log.name.starts_with("index+count"),
@@ -49,12 +49,12 @@ fn a_log_cut_anywhere_is_read_up_to_the_cut() {
                 continue;
             };
             let mut before = all.iter().filter(|(_, end)| *end <= cut as u64).count();
-            // A message of an unknown type is sure only by what follows it.
+            // A message of an unknown type is only certain by the bytes after it.
             let last = whole.messages().take(before).last();
             before -= usize::from(last.is_some_and(|message| message.kind().is_none()));
             let got = offsets(&reader);
             let same = got.len() >= before && got[..before] == all[..before];
-            // A rule that was settled by one message at the end can't be, without it.
+            // A rule that one message at the end has shown cannot be inferred without it.
             assert!(same || before < 3, "{} cut at {cut}", log.name);
             tried += 1;
         }
@@ -63,7 +63,7 @@ fn a_log_cut_anywhere_is_read_up_to_the_cut() {
 }
 
 #[test]
-fn a_flipped_byte_never_hurts() {
+fn a_flipped_byte_does_no_harm() {
     let mut tried = 0;
     for log in LOGS.corpus() {
         let places = (0..log.bytes.len()).step_by(1 + log.bytes.len() / 500);

@@ -1,4 +1,5 @@
-//! Points against those of an independent decoder, and against the scene they were made from.
+//! Points compared with those of an independent decoder, and with the scene that they were made
+//! from.
 
 mod support;
 
@@ -38,7 +39,7 @@ fn rows(name: &str) -> Vec<Row> {
     text.lines().skip(1).map(row).collect()
 }
 
-/// The points of the first packets, each packet's times from its own stamp.
+/// Returns the points of the first packets; the times of each packet count from its own timestamp.
 fn decode(decoder: &mut Decoder, packets: &[VelodynePacket]) -> Vec<Point> {
     let mut points = Vec::new();
     for packet in packets {
@@ -64,7 +65,7 @@ fn compare(name: &str, got: &[Point], want: &[Row], limits: [f64; 3]) {
         let xyz = [got.x, got.y, got.z].map(f64::from);
         let far = (0..3).any(|axis| (xyz[axis] - want.at[axis]).abs() > limits[axis]);
         if far {
-            // Where an interpolated azimuth lies between two hundredths, either may be chosen.
+            // An interpolated azimuth between two hundredths can be rounded either way.
             let range = xyz.iter().map(|x| x * x).sum::<f64>().sqrt();
             let by = (0..3).map(|axis| (xyz[axis] - want.at[axis]).abs()).fold(0.0, f64::max);
             assert!(by < range * 1.8e-4, "{name} {i}: {xyz:?} {:?}", want.at);
@@ -135,9 +136,10 @@ fn points_of_an_hdl64_are_those_of_another_decoder() {
     assert!(Decoder::of(&sensor, None, options).is_err());
 }
 
-/// With the perpendicular model nearly all points of the walls lie on them, with the plain one they do not.
+/// With the perpendicular model nearly all points of the walls are on them, with the plain one they
+/// are not.
 #[test]
-fn the_walls_stand_where_they_were_built() {
+fn points_are_on_the_walls() {
     let Some(log) = LOGS.real_log("hdl64_revolution") else { return };
     let reader = open(&log.bytes);
     let calibration = calibration();
@@ -162,7 +164,7 @@ fn the_walls_stand_where_they_were_built() {
     }
 }
 
-/// The calibration comes out of the status bytes, wherever the log begins in them.
+/// The calibration is recovered from the status bytes, wherever the log starts in them.
 #[test]
 fn a_calibration_is_recovered_from_status_bytes() {
     let Some(log) = LOGS.real_log("hdl64_revolution") else { return };
@@ -192,20 +194,20 @@ fn a_calibration_is_recovered_from_status_bytes() {
         assert!(!found.verified);
         check(&found);
     }
-    // The sensor goes on with the table: 4500 packets are one table and 340 packets of the next.
+    // The sensor continues the table: 4500 packets are one table and 340 packets of the next.
     let whole = &status[..4160];
     let twice: Vec<_> = whole[1000..].iter().chain(whole).chain(whole).copied().collect();
     let found = Calibration::from_status(&twice).expect("a whole table");
     assert!(found.verified);
     check(&found);
-    // A packet that is missing in the middle of every table leaves none whole.
+    // If a packet is missing in every table, none is complete.
     let torn: Vec<_> = status.iter().enumerate().filter(|(i, _)| i % 3000 != 2999).map(|(_, p)| *p).collect();
     assert_eq!(Calibration::from_status(&torn), None);
     assert_eq!(Calibration::from_status(&status[..4000]), None);
 }
 
 #[test]
-fn revolutions_hold_every_point_once() {
+fn revolutions_have_every_point_once() {
     for name in ["hdl32e", "vlp16", "vlp16_dual", "hdl64_revolution", "vls128", "good"] {
         let Some(log) = LOGS.real_log(name) else { return };
         let reader = open(&log.bytes);
@@ -236,12 +238,12 @@ fn revolutions_hold_every_point_once() {
 }
 
 #[test]
-fn packets_are_placed_by_their_stamps() {
+fn packets_are_timed_by_their_timestamps() {
     let Some(log) = LOGS.real_log("vlp16") else { return };
     let reader = open(&log.bytes);
     let sensor = reader.meaning().velodyne.clone().expect("a model");
     let clock = reader.packet_clock(&sensor);
-    assert!(matches!(clock, PacketClock::Stamps(_)), "{clock:?}");
+    assert!(matches!(clock, PacketClock::Timestamps(_)), "{clock:?}");
     let mut last = i64::MIN;
     for (message, packets) in reader.packets() {
         for i in 0..packets.len() {
@@ -252,10 +254,10 @@ fn packets_are_placed_by_their_stamps() {
     }
 }
 
-fn packet(stamp: u32, bytes: (u8, u8)) -> VelodynePacket {
+fn packet(timestamp: u32, bytes: (u8, u8)) -> VelodynePacket {
     let zero = [0; 1206];
     let mut packet: VelodynePacket = zerocopy::FromBytes::read_from_bytes(&zero[..]).unwrap();
-    packet.stamp = rovelog_core::wire::U32Le::new(stamp);
+    packet.stamp = rovelog_core::wire::U32Le::new(timestamp);
     (packet.return_mode, packet.product) = bytes;
     for block in &mut packet.blocks {
         block.flag = rovelog_core::wire::U16Le::new(0xEEFF);
@@ -264,17 +266,17 @@ fn packet(stamp: u32, bytes: (u8, u8)) -> VelodynePacket {
 }
 
 #[test]
-fn one_packet_never_decides_and_stamps_may_run_over_the_hour() {
+fn one_packet_never_decides_and_timestamps_may_pass_the_hour() {
     let one = vel_format::velodyne::detect(&[packet(0, (0x37, 0x22))]).unwrap();
     assert!(one.assumed);
     let unset: Vec<_> = (0..20).map(|i| packet(i * 553, (0, 0))).collect();
     let old: Sensor = vel_format::velodyne::detect(&unset).unwrap();
     assert_eq!((old.model, old.assumed), (Model::Hdl32, false), "{}", old.evidence);
     let hour = 3_600_000_000_u32;
-    let stamps: Vec<_> =
-        [hour - 600, hour - 47, 506, 1059].map(|stamp| packet(stamp % hour, (0x37, 0x21))).to_vec();
-    let messages = [(1_000_000_000, &stamps[..2]), (1_001_106_000, &stamps[2..])];
-    let clock = PacketClock::settle(Model::Hdl32, ReturnMode::Strongest, messages);
+    let timestamps: Vec<_> =
+        [hour - 600, hour - 47, 506, 1059].map(|timestamp| packet(timestamp % hour, (0x37, 0x21))).to_vec();
+    let messages = [(1_000_000_000, &timestamps[..2]), (1_001_106_000, &timestamps[2..])];
+    let clock = PacketClock::infer(Model::Hdl32, ReturnMode::Strongest, messages);
     let times: Vec<_> = messages
         .iter()
         .flat_map(|(nanos, packets)| (0..2).map(|i| clock.at(*nanos, packets, i)).collect::<Vec<_>>())

@@ -157,7 +157,7 @@ impl RldReader {
         let refuse = || {
             let names: Vec<_> = list.iter().map(|current| current.name.as_str()).collect();
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            RldError::refused(format!("{name:?} is no power like V1*I1 or (V1-V2)*I1; currents: {names}"))
+            RldError::refused(format!("{name:?} is not a power like V1*I1 or (V1-V2)*I1; currents: {names}"))
         };
         let (volts, amps) = name.rsplit_once('*').ok_or_else(refuse)?;
         let volts = volts.trim().trim_start_matches('(').trim_end_matches(')');

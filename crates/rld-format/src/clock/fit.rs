@@ -52,7 +52,7 @@ pub struct Residuals {
     pub max: i64,
 }
 
-/// What the block times tell about the log's clocks.
+/// Summary of the block times: gaps, steps, drift and delay of the log's clocks.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ClockReport {
@@ -263,8 +263,8 @@ impl Blocks {
         pieces
     }
 
-    /// Returns the line of a segment on the Unix clock: `piece` plus the smoothed difference of the
-    /// clocks at each block.
+    /// Appends the line of a segment on the Unix clock to `pieces`: `line` plus the smoothed
+    /// difference of the clocks at each block.
     fn unix_line(&self, segment: &std::ops::Range<usize>, line: &Line, pieces: &mut Vec<Piece>) {
         let distance = self.distances(segment);
         for (i, offset) in distance.iter().enumerate() {

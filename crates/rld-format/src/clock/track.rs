@@ -124,8 +124,8 @@ impl Tracker {
         if !self.negative && (block_times.realtime_nsec.get() < 0 || block_times.monotonic_nsec.get() < 0) {
             let (real, mono) = (block_times.realtime_nsec.get(), block_times.monotonic_nsec.get());
             let text = format!(
-                "the block time at row {row} has negative nanoseconds (UTC {real}, monotonic {mono}): they are taken off \
-                 its seconds, and no value changes"
+                "the block time at row {row} has negative nanoseconds (UTC {real}, monotonic {mono}): normalised, \
+                 no value changes"
             );
             note(&rules::NEGATIVE_NANOSECONDS, range.clone(), text);
             self.negative = true;

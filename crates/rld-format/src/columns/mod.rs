@@ -203,13 +203,13 @@ impl RldBatches<'_> {
                 bits::copy_words(bytes, row, 4 * i, words);
             }
             for column in &mut self.columns {
-                column.store.gather(bytes, row);
+                column.store.copy(bytes, row);
             }
         }
         self.turn_bits();
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len() + 1);
-        if let Some((map, room)) = &mut self.times {
-            arrays.push(times(map, room, rows.clone(), count));
+        if let Some((map, buffer)) = &mut self.times {
+            arrays.push(times(map, buffer, rows.clone(), count));
         }
         for column in &mut self.columns {
             let bits = |bit: usize| self.maps.get(&bit).map(|map| BooleanBuffer::new(map.clone(), 0, count));
@@ -219,14 +219,14 @@ impl RldBatches<'_> {
                     let bits = bits(*bit).unwrap_or_else(|| BooleanBuffer::new_unset(count));
                     Arc::new(BooleanArray::new(bits, nulls))
                 }
-                Store::Int32(_, room) => {
-                    Arc::new(PrimitiveArray::<Int32Type>::new(ScalarBuffer::from(room.lend()), nulls))
+                Store::Int32(_, buffer) => {
+                    Arc::new(PrimitiveArray::<Int32Type>::new(ScalarBuffer::from(buffer.lend()), nulls))
                 }
-                Store::Int64(_, room) => {
-                    Arc::new(PrimitiveArray::<Int64Type>::new(ScalarBuffer::from(room.lend()), nulls))
+                Store::Int64(_, buffer) => {
+                    Arc::new(PrimitiveArray::<Int64Type>::new(ScalarBuffer::from(buffer.lend()), nulls))
                 }
-                Store::Physical(_, _, room) => {
-                    Arc::new(PrimitiveArray::<Float64Type>::new(ScalarBuffer::from(room.lend()), nulls))
+                Store::Physical(_, _, buffer) => {
+                    Arc::new(PrimitiveArray::<Float64Type>::new(ScalarBuffer::from(buffer.lend()), nulls))
                 }
             });
         }
@@ -254,10 +254,10 @@ impl RldBatches<'_> {
 }
 
 /// Returns the times of `rows`; null for rows without a time.
-fn times(map: &TimeMap, room: &mut Room, rows: Range<u64>, count: usize) -> ArrayRef {
-    let out = room.extend(8 * count);
+fn times(map: &TimeMap, buffer: &mut Room, rows: Range<u64>, count: usize) -> ArrayRef {
+    let out = buffer.extend(8 * count);
     let filled = <[i64]>::mut_from_bytes(out).is_ok_and(|out| map.fill(rows.clone(), out));
-    let values = ScalarBuffer::<i64>::from(room.lend());
+    let values = ScalarBuffer::<i64>::from(buffer.lend());
     if filled {
         return Arc::new(PrimitiveArray::<Int64Type>::new(values, None));
     }
@@ -265,12 +265,12 @@ fn times(map: &TimeMap, room: &mut Room, rows: Range<u64>, count: usize) -> Arra
 }
 
 impl Store {
-    fn gather(&mut self, bytes: &[u8], row: usize) {
+    fn copy(&mut self, bytes: &[u8], row: usize) {
         let rows = bytes.len() / row;
         match self {
             Self::Bit(_) => {}
-            Self::Int32(slot, room) => {
-                let (out, _) = room.extend(4 * rows).as_chunks_mut::<4>();
+            Self::Int32(slot, buffer) => {
+                let (out, _) = buffer.extend(4 * rows).as_chunks_mut::<4>();
                 if slot.size == 4 {
                     for (out, value) in out.iter_mut().zip(column(bytes, row, slot.offset)) {
                         *out = I32Le::get(*value).to_ne_bytes();
@@ -281,14 +281,14 @@ impl Store {
                     }
                 }
             }
-            Self::Int64(slot, room) => {
-                let (out, _) = room.extend(8 * rows).as_chunks_mut::<8>();
+            Self::Int64(slot, buffer) => {
+                let (out, _) = buffer.extend(8 * rows).as_chunks_mut::<8>();
                 for (out, value) in out.iter_mut().zip(values(bytes, row, *slot)) {
                     *out = value.to_ne_bytes();
                 }
             }
-            Self::Physical(slot, scale, room) => {
-                let (out, _) = room.extend(8 * rows).as_chunks_mut::<8>();
+            Self::Physical(slot, scale, buffer) => {
+                let (out, _) = buffer.extend(8 * rows).as_chunks_mut::<8>();
                 match scale.divisor().filter(|_| slot.size == 4) {
                     Some(divisor) => {
                         for (out, raw) in out.iter_mut().zip(column(bytes, row, slot.offset)) {

@@ -34,7 +34,7 @@ pub struct Imported {
     pub bytes: Vec<u8>,
     /// Number of rows.
     pub rows: u64,
-    /// What the text does not tell and was assumed.
+    /// Descriptions of assumptions, made because the text does not tell.
     pub remarks: Vec<String>,
 }
 

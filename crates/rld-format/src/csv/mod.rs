@@ -33,7 +33,7 @@ pub enum CsvStyle {
 pub struct WrittenCsv {
     /// Number of rows.
     pub rows: u64,
-    /// What the text does not contain, or what [`import`] would not find in it.
+    /// Descriptions of content that is not in the text, or that [`import`] would not find in it.
     pub lost: Vec<String>,
 }
 

@@ -11,7 +11,7 @@ use zerocopy::IntoBytes;
 use crate::error::RldError;
 use crate::reader::RldReader;
 
-/// What to remove.
+/// Options of scrubbing: the parts of the header to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scrub {
     /// True to replace the MAC address with zeros.

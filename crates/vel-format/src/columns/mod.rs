@@ -1,7 +1,7 @@
 //! Topics and points as Arrow columns. Section 10 of docs/formats/vel.md lists them.
 //!
-//! A batch is gathered column by column from the views of its messages: fields go from the log to their column
-//! once, and nothing is kept in between.
+//! A batch is built column by column from the views of its messages: fields are copied once, from
+//! the log to their column.
 
 mod points;
 mod table;
@@ -21,16 +21,16 @@ use crate::error::VelError;
 use crate::message::{Kind, Message};
 use crate::reader::VelReader;
 
-/// Rows of a batch.
+/// Number of rows in a batch.
 const BATCH_ROWS: usize = 1024;
 
-/// Bytes of data of a batch: images and packets are large.
+/// Bytes of data in a batch: images and packets are large.
 const BATCH_BYTES: u64 = 16 << 20;
 
 impl VelReader {
-    /// One topic as record batches in file order: the time, how the log stores it, the fields as records have them, and
-    /// what they mean: positions in degrees, quaternions in the settled order, accelerations in m/s2. A row is a message,
-    /// or one packet of it.
+    /// Returns one topic as record batches in file order: the time, the time as stored, the fields
+    /// as in records, and their meaning: positions in degrees, quaternions in the inferred order,
+    /// accelerations in m/s2. A row is a message, or one packet of it.
     pub(crate) fn topic_batches(
         &self,
         topic: TopicId,
@@ -61,9 +61,9 @@ pub(crate) struct TopicBatches<'a> {
     reader: &'a VelReader,
     topic: String,
     type_name: String,
-    /// The entries of the topic that are still to be read.
+    /// The entries of the topic that are not yet read.
     places: &'a [u32],
-    /// The kind of its messages, and their fields under the names of their columns.
+    /// The kind of its messages, and their fields with the names of their columns.
     declared: Option<(Option<Kind>, Layout)>,
     select: Select,
     schema: SchemaRef,
@@ -79,8 +79,8 @@ impl TopicBatches<'_> {
 }
 
 impl<'a> TopicBatches<'a> {
-    /// The messages of the next batch.
-    fn gather(&mut self) -> Vec<Message<'a>> {
+    /// Returns the messages of the next batch.
+    fn next_messages(&mut self) -> Vec<Message<'a>> {
         let reader = self.reader;
         let (mut messages, mut bytes) = (Vec::new(), 0);
         while let Some((place, rest)) = self.places.split_first() {
@@ -103,7 +103,7 @@ impl Iterator for TopicBatches<'_> {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let messages = self.gather();
+        let messages = self.next_messages();
         (!messages.is_empty()).then(|| self.table(&messages))
     }
 }

@@ -13,16 +13,16 @@ use crate::error::VelError;
 use crate::reader::VelReader;
 use crate::velodyne::{Calibration, Point, PointOptions, Revolutions, Sensor};
 
-/// The name under which points are selected and found in metadata.
+/// The name of points in selections and metadata.
 const TOPIC: &str = "VelodyneRawDataM/points";
 
 impl VelReader {
-    /// The points as record batches, one for each revolution that begins in the window of `select`: `t_ns` of
-    /// each shot, x, y, z in metres, intensity, ring, time from the start of the revolution, and what else is
-    /// known of a shot.
+    /// Returns the points as record batches, one for each revolution that starts in the window of
+    /// `select`: `t_ns` of each shot, x, y, z in metres, intensity, ring, time from the start of
+    /// the revolution, and further fields of a shot.
     ///
     /// # Errors
-    /// Where the model is not told, or is an HDL-64E without a calibration.
+    /// Returns an error if the model is unknown, or is an HDL-64E without a calibration.
     pub fn point_batches(
         &self,
         sensor: Option<&Sensor>,

@@ -1,4 +1,4 @@
-//! A batch that is being made, column by column.
+//! A batch under construction, column by column.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, Field, Schema};
 use rovelog_core::Select;
 
-/// Columns that may hold nulls.
+/// Columns that can have nulls.
 const MAY_BE_NULL: &[&str] = &["jpeg_width", "jpeg_height"];
 
-/// Columns that are being made: name, unit, array.
+/// Columns under construction: name, unit, array.
 pub(super) struct Table {
     pub(super) select: Select,
     pub(super) fields: Vec<Arc<Field>>,
@@ -29,7 +29,7 @@ impl Table {
         }
     }
 
-    /// Adds a column whatever is selected.
+    /// Adds a column regardless of the selection.
     pub(super) fn always(&mut self, name: &str, unit: &str, array: ArrayRef) {
         let mut metadata = HashMap::new();
         if !unit.is_empty() {
@@ -40,13 +40,13 @@ impl Table {
         self.arrays.push(array);
     }
 
-    /// Adds the columns of a batch but the first, its time.
+    /// Adds the columns of a batch except the first, its time.
     pub(super) fn extend(&mut self, batch: &RecordBatch) {
         self.fields.extend(batch.schema_ref().fields().iter().skip(1).cloned());
         self.arrays.extend(batch.columns().iter().skip(1).cloned());
     }
 
-    /// Sets the unit of a column, where the type of its messages does not say it.
+    /// Sets the unit of a column, if the type of its messages does not.
     pub(super) fn unit(&mut self, name: &str, unit: &str) {
         if let Some(field) = self.fields.iter_mut().find(|field| field.name() == name) {
             let mut metadata = field.metadata().clone();
@@ -72,7 +72,7 @@ impl Table {
     }
 }
 
-/// What a schema says of its topic.
+/// Returns the metadata of a topic's schema.
 pub(super) fn metadata(topic: &str, type_name: &str) -> HashMap<String, String> {
     let pairs =
         [("rovelog.format", crate::wire::INFO.id), ("rovelog.topic", topic), ("rovelog.type", type_name)];

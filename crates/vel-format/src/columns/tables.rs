@@ -1,4 +1,4 @@
-//! The columns of messages: what every topic has, the fields of the type, and what they mean.
+//! The columns of messages: those of every topic, the fields of the type, and their meaning.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::wire::{GpsData, ImageData, RobotPose, VelodynePacket};
 /// The columns that every topic has.
 const COMMON: [&str; 4] = [rovelog_core::columns::TIME_COLUMN, "ts_ms", "version", "offset"];
 
-/// Fields under the names of their columns: one that is named like a column of every topic has `_` behind its name.
+/// Returns the fields with the names of their columns: names of common columns get a trailing `_`.
 pub(super) fn renamed(layout: &Layout) -> Layout {
     let mut columns = Layout::builder(layout.schema().name.clone());
     for (field, slot) in layout.fields() {
@@ -40,7 +40,8 @@ pub(super) fn renamed(layout: &Layout) -> Layout {
     columns.finish()
 }
 
-/// Fills in the columns of messages of one topic, whose fields may be known; the number of rows.
+/// Adds the columns of messages of one topic, whose fields can be known; returns the number of
+/// rows.
 pub(super) fn fill(
     table: &mut Table,
     meaning: &Meaning,
@@ -61,7 +62,7 @@ pub(super) fn fill(
         });
         return Ok(messages.len());
     };
-    // A message that ends before its content does is of no topic.
+    // A message that is too short for its content has no topic.
     let mut own = Appended::new(layout, &table.select, HashMap::new());
     for message in messages {
         own.push(layout, message.data, message.nanos);
@@ -85,7 +86,7 @@ pub(super) fn fill(
     Ok(messages.len())
 }
 
-/// What every topic has: the time, and how the log stores it.
+/// Adds the columns of every topic: the time, and the time as stored.
 fn common<'m, I: Iterator<Item = &'m Message<'m>>>(
     table: &mut Table,
     messages: &'m [Message<'m>],
@@ -145,7 +146,7 @@ fn image(table: &mut Table, rows: &[ImageData<'_>]) {
     });
 }
 
-/// One row for each packet.
+/// Adds one row for each packet.
 fn packets(table: &mut Table, messages: &[Message<'_>]) -> usize {
     let packets_of = |message: &Message<'_>| -> usize {
         match message.payload() {

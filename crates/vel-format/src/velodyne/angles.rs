@@ -1,5 +1,5 @@
-//! Vertical angles and azimuth offsets in degrees, in firing order: the manuals' tables, section 7 of
-//! docs/formats/vel.md.
+//! Vertical angles and azimuth offsets in degrees, in firing order: the manuals' tables, section 7
+//! of docs/formats/vel.md.
 #![expect(clippy::approx_constant, reason = "an angle of 6.28 degrees is no circle")]
 
 use super::model::Model;
@@ -38,7 +38,7 @@ pub(super) const VLP32C_OFFSETS: [f64; 32] = [
     1.4, -1.4, 1.4, -4.2, 4.2, -1.4, 1.4, -1.4,
 ];
 
-/// VLP-32A; its azimuth offsets come with each unit.
+/// VLP-32A; the azimuth offsets differ between units.
 #[rustfmt::skip]
 pub(super) const VLP32A: [f64; 32] = [
     -14.3, 0.834, 12.5, -0.5, -10.7, 2.167, 8.9, -1.834,
@@ -74,13 +74,13 @@ pub(super) const VLS128_OFFSETS: [f64; 8] = [
     6.354, 4.548, 2.732, 0.911, -0.911, -2.732, -4.548, -6.354,
 ];
 
-/// The vertical angle of each laser; empty where every unit has its own.
+/// Returns the vertical angle of each laser; empty if it differs between units.
 pub(super) fn vertical(model: Model) -> Vec<f64> {
     match model {
         Model::Hdl64S1 | Model::Hdl64S2 | Model::Hdl64S3 => Vec::new(),
         Model::Hdl32 => HDL32.to_vec(),
         Model::Vlp16 => VLP16.to_vec(),
-        // To the thousandth of a degree, as its manual has them.
+        // To the thousandth of a degree, as in its manual.
         Model::PuckHiRes => VLP16.iter().map(|angle| (angle * 2000.0 / 3.0).round() / 1000.0).collect(),
         Model::Vlp32A => VLP32A.to_vec(),
         Model::Vlp32C => VLP32C.to_vec(),
@@ -88,7 +88,7 @@ pub(super) fn vertical(model: Model) -> Vec<f64> {
     }
 }
 
-/// What is added to the azimuth of each laser.
+/// Returns the offset to add to the azimuth of a laser.
 pub(super) fn azimuth_offset(model: Model, laser: usize) -> f64 {
     match model {
         Model::Vlp32C => VLP32C_OFFSETS[laser],
@@ -97,7 +97,7 @@ pub(super) fn azimuth_offset(model: Model, laser: usize) -> f64 {
     }
 }
 
-/// Metres from the axis to where the lasers' beams cross it.
+/// Returns the metres from the axis to the crossing of the lasers' beams.
 pub(super) fn focal_offset(model: Model) -> f64 {
     match model {
         Model::Hdl64S1 | Model::Hdl64S2 | Model::Hdl64S3 => 0.0,
@@ -108,7 +108,7 @@ pub(super) fn focal_offset(model: Model) -> f64 {
     }
 }
 
-/// The rank of each laser by its angle, 0 the lowest.
+/// Returns the rank of each laser by its angle, 0 the lowest.
 pub(super) fn rings(vertical: &[f64]) -> Vec<u8> {
     let mut order: Vec<usize> = (0..vertical.len()).collect();
     order.sort_by(|a, b| vertical[*a].total_cmp(&vertical[*b]));

@@ -1,5 +1,5 @@
-//! The calibration of an HDL-64E: from its own status bytes in the log, from the db.xml that came with the
-//! sensor, or from the YAML or JSON made of it. Section 7 of docs/formats/vel.md.
+//! The calibration of an HDL-64E: from its own status bytes in the log, from the db.xml of the
+//! sensor, or from YAML or JSON made of it. Section 7 of docs/formats/vel.md.
 
 use std::collections::BTreeMap;
 
@@ -10,43 +10,43 @@ use super::model::Model;
 use crate::error::VelError;
 use crate::wire::{CalibrationTable, LaserStatus, VelodynePacket};
 
-/// Bytes of a calibration file at most.
+/// Maximum length of a calibration file in bytes.
 const FILE_LIMIT: usize = 1 << 20;
 
-/// Metres between sensor and the far end of its scale: 65535 units of 2 mm.
+/// Metres at the far end of the sensor's scale: 65535 units of 2 mm.
 pub(super) const FAR: f64 = 131.0;
 
-/// One laser. Angles in degrees, lengths in metres.
+/// Calibration of one laser. Angles in degrees, lengths in metres.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct LaserCalibration {
-    /// Its number.
+    /// Number.
     pub id: u8,
     /// Vertical angle.
     pub vertical: f64,
-    /// Taken from the azimuth.
+    /// Angle to subtract from the azimuth.
     pub rotation: f64,
-    /// Added to the distance.
+    /// Length to add to the distance.
     pub distance: f64,
-    /// The same near by, across; 0 where it is not given.
+    /// The same for near distances, across; 0 if not given.
     pub distance_x: f64,
-    /// The same near by, along; 0 where it is not given.
+    /// The same for near distances, along; 0 if not given.
     pub distance_y: f64,
     /// Offset upwards.
     pub vertical_offset: f64,
     /// Offset sideways.
     pub horizontal_offset: f64,
-    /// Where it is focused.
+    /// Distance of the focus.
     pub focal_distance: f64,
-    /// How its intensity depends on the focus.
+    /// Dependence of its intensity on the focus.
     pub focal_slope: f64,
-    /// Least intensity.
+    /// Minimum intensity.
     pub min_intensity: u8,
-    /// Greatest intensity.
+    /// Maximum intensity.
     pub max_intensity: u8,
 }
 
-/// How the vertical offset of an HDL-64E's laser is understood.
+/// The meaning of the vertical offset of an HDL-64E's laser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OffsetModel {
     /// Perpendicular to the beam: the ROS driver, `VeloView`.
@@ -57,7 +57,7 @@ pub enum OffsetModel {
 }
 
 impl LaserCalibration {
-    /// Whether near distances are corrected otherwise than far ones.
+    /// Returns whether near distances are corrected differently from far ones.
     pub(super) fn corrects_near(&self) -> bool {
         let given = self.distance_x != 0.0 && self.distance_y != 0.0;
         #[expect(
@@ -73,19 +73,20 @@ impl LaserCalibration {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Calibration {
-    /// The lasers, as they came.
+    /// The lasers in the order of the source.
     pub lasers: Vec<LaserCalibration>,
-    /// Where it came from, in words.
+    /// Description of the source.
     pub source: String,
-    /// Whether it occurred twice alike, or has a sum that fits. Files count as such.
+    /// True if it occurred twice identically, or has a matching checksum. Files count as verified.
     pub verified: bool,
 }
 
 impl Calibration {
-    /// Reads a calibration file: db.xml (feature `calibration`), or the YAML or JSON of the ROS driver.
+    /// Parses a calibration file: db.xml (feature `calibration`), or the YAML or JSON of the ROS
+    /// driver.
     ///
     /// # Errors
-    /// Where the file is larger than 1 MiB, is neither, or holds no laser.
+    /// Returns an error if the file is larger than 1 MiB, is neither, or has no laser.
     pub fn parse(text: &str) -> Result<Self, VelError> {
         if text.len() > FILE_LIMIT {
             return Err(bad(format!("{} bytes, too large for a calibration", text.len())));
@@ -99,7 +100,8 @@ impl Calibration {
         Ok(Self { lasers, source: source.to_owned(), verified: true })
     }
 
-    /// Recovers it from the status bytes of packets in file order; `None` where no whole table is in them.
+    /// Recovers the calibration from the status bytes of packets in file order; `None` without a
+    /// complete table.
     pub fn from_status<'a>(packets: impl IntoIterator<Item = &'a VelodynePacket>) -> Option<Self> {
         let mut status = Status::default();
         for packet in packets {
@@ -110,7 +112,7 @@ impl Calibration {
         status.unverified
     }
 
-    /// The lasers by number.
+    /// Returns the lasers by number.
     pub(super) fn by_laser(&self) -> Result<[LaserCalibration; 64], VelError> {
         let mut all = [None; 64];
         for laser in &self.lasers {
@@ -125,7 +127,7 @@ impl Calibration {
         Ok(all.map(Option::unwrap_or_default))
     }
 
-    /// Whether this many lasers are those of a model.
+    /// Returns whether the number of lasers is that of a model.
     pub fn fits(&self, model: Model) -> bool {
         model.is_hdl64() && self.by_laser().is_ok()
     }
@@ -135,7 +137,7 @@ fn bad(why: String) -> VelError {
     VelError::BadCalibration { why }
 }
 
-/// Fields of a laser by the names that files use; scales to metres and degrees are the caller's.
+/// Makes a laser from the field names in files; the caller gives the scales to metres and degrees.
 fn laser(get: impl Fn(&str) -> Option<f64>, length: f64, angle: f64) -> Option<LaserCalibration> {
     let id = get("id")?;
     if !(0.0..128.0).contains(&id) || id.fract() != 0.0 {
@@ -165,7 +167,7 @@ fn xml(_: &str) -> Result<Vec<LaserCalibration>, VelError> {
     Err(bad("built without the feature `calibration`, which reads db.xml".to_owned()))
 }
 
-/// db.xml: degrees and centimetres. Entities are not expanded: a document type is refused.
+/// Parses db.xml: degrees and centimetres. Entities are not expanded: a document type is refused.
 #[cfg(feature = "calibration")]
 fn xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
     const NAMES: &[(&str, &str)] = &[
@@ -180,7 +182,7 @@ fn xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
         ("focal_distance", "focalDistance_"),
         ("focal_slope", "focalSlope_"),
     ];
-    // boost writes a document type without entities; it says nothing.
+    // boost writes a document type without entities, which can be ignored.
     let body = match text.split_once("<!DOCTYPE") {
         Some((_, rest)) => rest.split_once('>').map_or("", |(_, body)| body),
         None => text,
@@ -192,7 +194,7 @@ fn xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
             list.into_iter().flat_map(|list| list.children().filter(|node| node.has_tag_name("item")));
         items.filter_map(|item| item.text()?.trim().parse().ok()).collect()
     };
-    let (least, greatest) = (limits("minIntensity_"), limits("maxIntensity_"));
+    let (min, max) = (limits("minIntensity_"), limits("maxIntensity_"));
     let mut lasers = Vec::new();
     for px in document.descendants().filter(|node| node.has_tag_name("px")) {
         let own = |name: &str| -> Option<f64> {
@@ -207,8 +209,8 @@ fn xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
         )]
         let of = |list: &[f64]| id.and_then(|id| list.get(id as usize).copied());
         let get = |name: &str| match name {
-            "min_intensity" => of(&least),
-            "max_intensity" => of(&greatest),
+            "min_intensity" => of(&min),
+            "max_intensity" => of(&max),
             name => own(NAMES.iter().find(|known| known.0 == name)?.1),
         };
         lasers.extend(laser(get, 0.01, 1.0));
@@ -216,8 +218,8 @@ fn xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
     Ok(lasers)
 }
 
-/// YAML and JSON of the ROS driver: radians and metres. Both are lists of `name: number`; a name that comes
-/// again begins the next laser.
+/// Parses YAML and JSON of the ROS driver: radians and metres. Both are lists of `name: number`; a
+/// repeated name starts the next laser.
 fn pairs(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
     const NAMES: &[(&str, &str)] = &[
         ("laser_id", "id"),
@@ -255,13 +257,13 @@ fn pairs(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
     Ok(lasers)
 }
 
-/// Bytes of the table that the status bytes spell.
+/// Bytes of the table in the status bytes.
 const TABLE: usize = size_of::<CalibrationTable>();
 
 /// Status bytes in cycles of 16 packets: nine of the sensor's state, seven of the table.
 #[derive(Default)]
 struct Status {
-    /// Where in a cycle the next packet stands; `None` before the first.
+    /// Position of the next packet in a cycle; `None` before the first.
     phase: Option<usize>,
     /// The seven bytes of the cycle.
     cycle: Vec<u8>,
@@ -270,7 +272,7 @@ struct Status {
 }
 
 impl Status {
-    /// Takes a packet's type and value; a calibration once it is sure.
+    /// Adds a packet's type and value; returns a calibration when it is certain.
     fn push(&mut self, kind: u8, value: u8) -> Option<Calibration> {
         const STATE: &[u8] = b"HMSDNYGTV";
         let fits = |phase: usize| match STATE.get(phase) {
@@ -285,7 +287,7 @@ impl Status {
                 self.phase = Some((phase + 1) % 16);
             }
             _ => {
-                // A packet is missing: what was collected cannot be joined with what comes.
+                // A packet is missing: the bytes before it cannot be joined with those after it.
                 self.table.clear();
                 self.cycle.clear();
                 self.phase = (kind == STATE[0]).then_some(1);
@@ -314,7 +316,7 @@ impl Status {
     }
 }
 
-/// The table, wherever in it the collection began.
+/// Returns the table from a collection that starts anywhere in it.
 fn decode(bytes: &[u8]) -> Option<Calibration> {
     let twice = [bytes, bytes].concat();
     let start = twice.windows(5).position(|window| window == b"UNIT#")?;
@@ -347,7 +349,7 @@ fn of_status(laser: &LaserStatus) -> LaserCalibration {
     }
 }
 
-/// CRC-16 with the polynomial 0x8005, not reflected, from 0: the S3's.
+/// Computes the CRC-16 of the S3: polynomial 0x8005, not reflected, initial value 0.
 fn crc16<'a>(bytes: impl Iterator<Item = &'a u8>) -> u16 {
     bytes.fold(0, |sum, byte| {
         (0..8).fold(sum ^ (u16::from(*byte) << 8), |sum, _| {

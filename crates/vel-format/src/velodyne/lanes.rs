@@ -1,5 +1,5 @@
-//! The 32 shots of a block at once, number by number in arrays, so that the compiler takes several with one
-//! instruction. Section 7 of docs/formats/vel.md.
+//! The 32 shots of a block at once, in one array per number, so that the compiler can use SIMD
+//! instructions. Section 7 of docs/formats/vel.md.
 
 use rovelog_core::wire::U32Le;
 use zerocopy::{FromBytes as _, IntoBytes as _};
@@ -12,66 +12,68 @@ use crate::wire::{LaserReturn, VelodyneBlock};
 /// Hundredths of a degree in a turn.
 pub(super) const TURN: u32 = 36_000;
 
-/// Shots of a block.
+/// Number of shots in a block.
 pub(super) const LANES: usize = 32;
 
-/// Below this distance, metres, the second point of an HDL-64E's calibration counts.
+/// Distance in metres below which the near calibration of an HDL-64E is used.
 const NEAR: f64 = 25.04;
 
 type Row = [f32; LANES];
 
-/// Everything that is known of the lasers of a block, in the order of its shots.
+/// Constants of the lasers of a block, in the order of its shots.
 #[derive(Clone, Debug)]
 pub(super) struct Bank {
     /// Ring and laser.
     pub(super) names: [[u8; 2]; LANES],
-    /// Taken from the azimuth, radians.
+    /// Radians to subtract from the azimuth.
     rotation: [f64; LANES],
-    /// Metres a unit.
+    /// Metres per unit.
     unit: f32,
-    /// Distances below this, metres, are near; 0 where nothing is corrected.
+    /// Distances below this, in metres, are near; 0 without a correction.
     below: Row,
     sin: Row,
     cos: Row,
-    /// Added to a far distance.
+    /// Offset of a far distance.
     far: Row,
-    /// Added to a near one, across and along: a constant, and what grows with how far it is to the side or ahead.
+    /// Offset of a near distance, across and along: a constant, and a factor of the position to the
+    /// side or ahead.
     across: [Row; 2],
     along: [Row; 2],
-    /// What the vertical offset takes from the distance over ground, and adds to the height.
+    /// Effect of the vertical offset on the distance over ground, and on the height.
     back: Row,
     up: Row,
     aside: Row,
-    /// Of the intensity: focus, slope, least, greatest.
+    /// Intensity: focus, slope, minimum, maximum.
     intensity: [Row; 4],
 }
 
-/// How far shots have turned when they are fired, from the azimuth of their block.
+/// Rotation from the azimuth of a block to the firing of its shots.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
     /// Hundredths of a degree, within a turn.
     whole: [u16; LANES],
-    /// Of the step less the laser's rotation.
+    /// Cosine and sine of the step minus the laser's rotation.
     cos: Row,
     sin: Row,
 }
 
-/// The shots of a block, and where they lie.
+/// The shots of a block and their positions.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Shots {
     pub(super) raw: [u16; LANES],
     intensity: Row,
-    /// x, y, z and intensity, side by side as in a point: they are copied with one instruction.
+    /// x, y, z and intensity as in a point: copied with one instruction.
     pub(super) at: [[f32; 4]; LANES],
-    /// Azimuth and distance, likewise.
+    /// Azimuth and distance, in the same way.
     pub(super) polar: [[u16; 2]; LANES],
 }
 
 impl Shots {
-    /// Takes what a block says.
+    /// Adds the distances and intensities of a block.
     #[inline]
     pub(super) fn take(&mut self, block: &VelodyneBlock) {
-        // A return and the byte before it are one number of 32 bits: half the time of three bytes.
+        // A return and the byte before it are read as one 32-bit number: half the time of three
+        // bytes.
         const BEFORE: usize = std::mem::offset_of!(VelodyneBlock, returns) - 1;
         let bytes = block.as_bytes();
         let mut words = [0; LANES];
@@ -93,7 +95,7 @@ fn row(of: impl Fn(usize) -> f64) -> Row {
 }
 
 impl Bank {
-    /// Lasers by the manual: x = d cos v cos r, y = -d cos v sin r, z = d sin v - F tan v.
+    /// Makes lasers from the manual: x = d cos v cos r, y = -d cos v sin r, z = d sin v - F tan v.
     pub(super) fn manual(model: Model) -> Vec<Self> {
         let vertical = angles::vertical(model);
         let focal = angles::focal_offset(model);
@@ -108,7 +110,7 @@ impl Bank {
         Self::calibrated(&lasers, model.unit(), OffsetModel::Plain)
     }
 
-    /// Lasers by a calibration; 16 of them fire twice in a block.
+    /// Makes lasers from a calibration; 16 of them fire twice in a block.
     pub(super) fn calibrated(lasers: &[LaserCalibration], unit: f64, offsets: OffsetModel) -> Vec<Self> {
         let vertical: Vec<f64> = lasers.iter().map(|laser| laser.vertical).collect();
         let rings = angles::rings(&vertical);
@@ -124,9 +126,9 @@ impl Bank {
                 }
             };
             // k = (side - 2.40) / 22.64 and (ahead - 1.93) / 23.11; near + k (far - near).
-            let second = |near: fn(&LaserCalibration) -> f64, least: f64, scale: f64| {
+            let second = |near: fn(&LaserCalibration) -> f64, start: f64, scale: f64| {
                 let span = move |j: usize| of(j).distance - near(of(j));
-                [row(|j| near(of(j)) - span(j) * least / scale), row(|j| span(j) / scale)]
+                [row(|j| near(of(j)) - span(j) * start / scale), row(|j| span(j) / scale)]
             };
             Self {
                 names: std::array::from_fn(|j| {
@@ -155,12 +157,12 @@ impl Bank {
         (0..lasers.len()).step_by(LANES).map(bank).collect()
     }
 
-    /// Whether a laser of it corrects near distances otherwise than far ones.
+    /// Returns whether a laser corrects near distances differently from far ones.
     pub(super) fn corrects_near(&self) -> bool {
         self.below.iter().any(|below| *below > 0.0)
     }
 
-    /// What its shots turn; `steps` are hundredths of a degree.
+    /// Returns the rotation during its shots; `steps` are hundredths of a degree.
     pub(super) fn turn(&self, steps: &[f64; LANES], exact: bool) -> Turn {
         let mut turn = Turn { whole: [0; LANES], cos: [0.0; LANES], sin: [0.0; LANES] };
         for (j, step) in steps.iter().enumerate() {
@@ -180,8 +182,9 @@ impl Bank {
         turn
     }
 
-    /// Places the shots of a block whose azimuth has this cosine and sine. A = (d + dist) cos v - V sin v over ground;
-    /// x = A cos r + h sin r, y = h cos r - A sin r with r = azimuth - rot; `SECOND` for near distances.
+    /// Computes the positions of the shots of a block whose azimuth has this cosine and sine. A =
+    /// (d + dist) cos v - V sin v over ground; x = A cos r + h sin r, y = h cos r - A sin r with r
+    /// = azimuth - rot; `SECOND` for near distances.
     #[inline]
     pub(super) fn place<const SECOND: bool>(&self, turn: &Turn, [cos, sin]: [f32; 2], shots: &mut Shots) {
         for j in 0..LANES {
@@ -212,22 +215,22 @@ impl Bank {
 
     /// Corrects the intensities of an HDL-64E by distance.
     pub(super) fn correct(&self, shots: &mut Shots) {
-        let [focus, slope, least, greatest] = &self.intensity;
+        let [focus, slope, min, max] = &self.intensity;
         for j in 0..LANES {
             let far = 1.0 - f32::from(shots.raw[j]) * (1.0 / 65_535.0);
             let corrected = shots.intensity[j] + slope[j] * (focus[j] - far * far).abs();
-            shots.intensity[j] = corrected.max(least[j]).min(greatest[j]);
+            shots.intensity[j] = corrected.max(min[j]).min(max[j]);
         }
     }
 }
 
 impl Turn {
-    /// The azimuths of shots in a block of this azimuth, beside their distances.
+    /// Computes the azimuths of the shots in a block of this azimuth.
     #[inline]
     pub(super) fn azimuths(&self, azimuth: u16, shots: &mut Shots) {
         const WHOLE: u16 = 36_000;
         for j in 0..LANES {
-            // No sum of the two fits 16 bits.
+            // No sum of the two exceeds 16 bits.
             let left = WHOLE - self.whole[j];
             let (behind, ahead) = (azimuth.wrapping_sub(left), azimuth.wrapping_add(self.whole[j]));
             shots.polar[j] = [if azimuth >= left { behind } else { ahead }, shots.raw[j]];

@@ -1,10 +1,10 @@
-//! Which Velodyne sent the packets: told over many of them, never from one. Section 7 of
+//! Detection of the Velodyne model from many packets, never from one. Section 7 of
 //! docs/formats/vel.md.
 
 use crate::wire::VelodynePacket;
 use rovelog_core::text;
 
-/// A family of sensors whose packets are read alike.
+/// A family of sensors with the same packet format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names of the products")]
 pub enum Model {
@@ -20,7 +20,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// All of them.
+    /// All models.
     pub const ALL: [Self; 9] = [
         Self::Hdl64S1,
         Self::Hdl64S2,
@@ -33,7 +33,7 @@ impl Model {
         Self::Vls128,
     ];
 
-    /// The product's name.
+    /// Returns the product's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hdl64S1 => "HDL-64E S1",
@@ -48,7 +48,7 @@ impl Model {
         }
     }
 
-    /// The model of this name; case, spaces and dashes do not count.
+    /// Returns the model with this name; case, spaces and dashes are ignored.
     pub fn by_name(name: &str) -> Option<Self> {
         let plain = |name: &str| -> String {
             name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
@@ -56,7 +56,7 @@ impl Model {
         Self::ALL.into_iter().find(|model| plain(model.name()) == plain(name))
     }
 
-    /// The model with this product id (byte 1205).
+    /// Returns the model with this product id (byte 1205).
     const fn by_product(product: u8) -> Option<Self> {
         Some(match product {
             0x21 => Self::Hdl32,
@@ -69,12 +69,12 @@ impl Model {
         })
     }
 
-    /// Whether it is of the HDL-64E series.
+    /// Returns whether the model belongs to the HDL-64E series.
     pub const fn is_hdl64(self) -> bool {
         matches!(self, Self::Hdl64S1 | Self::Hdl64S2 | Self::Hdl64S3)
     }
 
-    /// Lasers.
+    /// Returns the number of lasers.
     pub const fn lasers(self) -> usize {
         match self {
             Self::Hdl64S1 | Self::Hdl64S2 | Self::Hdl64S3 => 64,
@@ -84,7 +84,7 @@ impl Model {
         }
     }
 
-    /// Metres per unit of distance.
+    /// Returns the metres per unit of distance.
     pub const fn unit(self) -> f64 {
         match self {
             Self::Vlp32A | Self::Vlp32C | Self::Vls128 => 0.004,
@@ -92,7 +92,8 @@ impl Model {
         }
     }
 
-    /// Nominal microseconds from one packet to the next; half of that in dual return mode.
+    /// Returns the nominal microseconds from one packet to the next; half of that in dual return
+    /// mode.
     pub(super) const fn packet_micros(self) -> f64 {
         match self {
             Self::Hdl64S1 => 297.7,
@@ -106,7 +107,7 @@ impl Model {
     }
 }
 
-/// Which returns a sensor sends.
+/// The returns that a sensor sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ReturnMode {
     /// The strongest.
@@ -119,7 +120,7 @@ pub enum ReturnMode {
 }
 
 impl ReturnMode {
-    /// The word used in text and JSON.
+    /// Returns the word used in text and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Strongest => "strongest",
@@ -128,7 +129,7 @@ impl ReturnMode {
         }
     }
 
-    /// The mode of this byte (1204).
+    /// Returns the mode of this byte (1204).
     const fn by_byte(byte: u8) -> Option<Self> {
         Some(match byte {
             0x37 => Self::Strongest,
@@ -139,7 +140,7 @@ impl ReturnMode {
     }
 }
 
-/// What packets told about their sensor.
+/// A sensor as detected from packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sensor {
@@ -147,33 +148,33 @@ pub struct Sensor {
     pub model: Model,
     /// The return mode.
     pub mode: ReturnMode,
-    /// What that rests on.
+    /// Evidence for model and mode.
     pub evidence: String,
-    /// Whether there were too few packets to be sure.
+    /// True if there were too few packets to be certain.
     pub assumed: bool,
 }
 
 impl Sensor {
-    /// A sensor that the user knows.
+    /// Makes a sensor that the user named.
     pub fn named(model: Model, mode: ReturnMode) -> Self {
         Self { model, mode, evidence: "named by the user".to_owned(), assumed: false }
     }
 }
 
-/// Packets that are looked at when a log is opened.
+/// Number of packets that are examined when a log is opened.
 pub(crate) const SAMPLES: usize = 256;
 
-/// Packets below which nothing is sure.
+/// Minimum number of packets for certainty.
 const SURE: usize = 16;
 
-/// What is kept of a packet to tell the model.
+/// The properties of a packet that tell the model.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
-    stamp: u32,
+    timestamp: u32,
     bytes: (u8, u8),
-    /// Whether all blocks are of the lower bank of lasers.
+    /// True if all blocks belong to the lower bank of lasers.
     one_bank: bool,
-    /// Whether blocks come in pairs of the same azimuth, upper bank first.
+    /// True if blocks come in pairs of the same azimuth, upper bank first.
     pairs: bool,
     dual: bool,
 }
@@ -183,7 +184,7 @@ impl Sample {
         let flags = packet.blocks.each_ref().map(|block| block.flag.get());
         let azimuths = packet.blocks.each_ref().map(|block| block.azimuth.get());
         Self {
-            stamp: packet.stamp.get(),
+            timestamp: packet.stamp.get(),
             bytes: (packet.return_mode, packet.product),
             one_bank: flags.iter().all(|flag| *flag == 0xEEFF),
             pairs: (0..6).all(|i| {
@@ -194,7 +195,7 @@ impl Sample {
     }
 }
 
-/// Tells the sensor from packets in file order; `None` where they fit no model.
+/// Detects the sensor from packets in file order; `None` if they fit no model.
 pub fn detect<'a>(packets: impl IntoIterator<Item = &'a VelodynePacket>) -> Option<Sensor> {
     detect_samples(&packets.into_iter().map(Sample::of).collect::<Vec<_>>())
 }
@@ -213,12 +214,12 @@ pub(crate) fn detect_samples(samples: &[Sample]) -> Option<Sensor> {
         return Some(Sensor { model, mode, evidence, assumed });
     }
     let step = step(samples);
-    let stamp = step.map_or("no stamps".to_owned(), |step| format!("{step} us a packet"));
+    let clock = step.map_or("timestamps do not change".to_owned(), |step| format!("{step} us a packet"));
     let told = |model, mode, why: &str| {
-        Some(Sensor { model, mode, evidence: format!("{packets}: {why}, {stamp}"), assumed })
+        Some(Sensor { model, mode, evidence: format!("{packets}: {why}, {clock}"), assumed })
     };
     if first.one_bank && samples.iter().all(|sample| sample.one_bank) {
-        // Firmware of before 2016 leaves the last two bytes unset.
+        // Firmware before 2016 leaves the last two bytes unset.
         return match step {
             Some(500..=600) => told(Model::Hdl32, ReturnMode::Strongest, "one bank of lasers"),
             Some(1250..=1400) => told(Model::Vlp16, ReturnMode::Strongest, "one bank of lasers"),
@@ -241,10 +242,11 @@ pub(crate) fn detect_samples(samples: &[Sample]) -> Option<Sensor> {
     }
 }
 
-/// The median of what the stamps grow by, microseconds; `None` where they stand still.
+/// Returns the median increase of the packet timestamps in microseconds; `None` if they do not
+/// change.
 fn step(samples: &[Sample]) -> Option<u32> {
     let mut steps: Vec<u32> =
-        samples.windows(2).map(|pair| pair[1].stamp.wrapping_sub(pair[0].stamp)).collect();
+        samples.windows(2).map(|pair| pair[1].timestamp.wrapping_sub(pair[0].timestamp)).collect();
     steps.sort_unstable();
     steps.get(steps.len() / 2).copied().filter(|step| *step > 0)
 }

@@ -1,5 +1,6 @@
-//! Packets to points, table-driven: a table of sines and cosines for every hundredth of a degree, constants per
-//! laser, the 32 shots of a block at once, a buffer that the caller keeps. Section 7 of docs/formats/vel.md.
+//! Points from packets by tables: sines and cosines for every hundredth of a degree, constants per
+//! laser, the 32 shots of a block at once, and a buffer of the caller. Section 7 of
+//! docs/formats/vel.md.
 
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
@@ -11,7 +12,7 @@ use super::timing::Firing;
 use crate::error::VelError;
 use crate::wire::VelodynePacket;
 
-/// Which return a point is.
+/// The return that a point comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Return {
@@ -20,7 +21,7 @@ pub enum Return {
     Strongest = 1,
     /// The last.
     Last = 2,
-    /// The strongest and the last are the same.
+    /// The strongest, which is also the last.
     Both = 3,
 }
 
@@ -36,48 +37,48 @@ pub struct Point {
     pub z: f32,
     /// 0 to 255.
     pub intensity: f32,
-    /// Nanoseconds from the time that the decoder was given.
+    /// Nanoseconds from the time that the caller gave to the decoder.
     pub nanos: i32,
-    /// Hundredths of a degree, clockwise from above, at the moment of the shot.
+    /// Hundredths of a degree, clockwise from above, at the time of the shot.
     pub azimuth: u16,
     /// Distance in units of the model.
     pub distance: u16,
     /// The laser's rank by its vertical angle, 0 the lowest.
     pub ring: u8,
-    /// The laser's number.
+    /// Number of the laser.
     pub laser: u8,
-    /// Which return.
+    /// The return.
     pub returned: Return,
 }
 
-/// How points are made.
+/// Options for points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PointOptions {
-    /// Vertical offsets of an HDL-64E.
+    /// Meaning of the vertical offsets of an HDL-64E.
     pub offsets: OffsetModel,
-    /// Corrects the intensities of an HDL-64E by distance, as its manual says.
+    /// True to correct the intensities of an HDL-64E by distance, as in its manual.
     pub correct_intensity: bool,
-    /// Uses the azimuth of each shot to the last digit instead of hundredths of a degree.
+    /// True to use the exact azimuth of each shot instead of hundredths of a degree.
     pub exact_azimuth: bool,
 }
 
 impl PointOptions {
-    /// The same with vertical offsets straight up.
+    /// Uses vertical offsets straight up.
     #[must_use]
     pub fn plain(mut self) -> Self {
         self.offsets = OffsetModel::Plain;
         self
     }
 
-    /// The same with corrected intensities.
+    /// Corrects intensities.
     #[must_use]
     pub fn with_corrected_intensity(mut self) -> Self {
         self.correct_intensity = true;
         self
     }
 
-    /// The same with exact azimuths.
+    /// Uses exact azimuths.
     #[must_use]
     pub fn with_exact_azimuth(mut self) -> Self {
         self.exact_azimuth = true;
@@ -85,7 +86,7 @@ impl PointOptions {
     }
 }
 
-/// Points that a packet has at most.
+/// Maximum number of points in a packet.
 pub(super) const POINTS_OF_PACKET: usize = 12 * LANES;
 
 type Table = Box<[[f32; 2]]>;
@@ -100,39 +101,39 @@ static TABLE: LazyLock<Arc<Table>> = LazyLock::new(|| {
     Arc::new((0..TURN).map(entry).collect())
 });
 
-/// Rates of turning whose turns are kept. A sensor that turns evenly has two or three.
+/// Number of rotation rates that are cached. A sensor with a steady rate has two or three.
 const RATES: usize = 8;
 
-/// What the shots of a packet turn while it is measured, by bank of lasers.
+/// Rotation during the shots of a packet, by bank of lasers.
 #[derive(Clone, Debug, Default)]
 struct Turns {
-    /// Hundredths of a degree between the blocks that tell the rate; `None` before the first use.
+    /// Hundredths of a degree between the blocks that give the rate; `None` before the first use.
     turned: Option<u32>,
     banks: Vec<Turn>,
 }
 
-/// Turns packets of one sensor into points.
+/// Decodes packets of one sensor to points.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     model: Model,
     mode: ReturnMode,
     options: PointOptions,
     banks: Vec<Bank>,
-    /// Whether distances near by are corrected otherwise.
+    /// True if near distances are corrected differently.
     near: bool,
     firing: Firing,
     shots: Vec<[i32; LANES]>,
     table: Arc<Table>,
     turns: Vec<Turns>,
-    /// The azimuth of the packet before: a VLS-128 needs it for the rate.
+    /// The azimuth of the previous packet: a VLS-128 needs it for the rate.
     before: Option<u16>,
 }
 
 impl Decoder {
-    /// A decoder for a sensor; an HDL-64E needs its calibration.
+    /// Makes a decoder for a sensor; an HDL-64E needs its calibration.
     ///
     /// # Errors
-    /// Where the calibration is missing, or does not have 64 lasers.
+    /// Returns an error if the calibration is missing or does not have 64 lasers.
     pub fn new(
         model: Model,
         mode: ReturnMode,
@@ -154,10 +155,10 @@ impl Decoder {
         Ok(Self { model, mode, options, banks, near, firing, shots, table, turns, before: None })
     }
 
-    /// A decoder for what packets told about their sensor.
+    /// Makes a decoder for a detected sensor.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Returns the errors of [`new`](Self::new).
     pub fn of(
         sensor: &Sensor,
         calibration: Option<&Calibration>,
@@ -166,22 +167,24 @@ impl Decoder {
         Self::new(sensor.model, sensor.mode, calibration, options)
     }
 
-    /// The model.
+    /// Returns the model.
     pub fn model(&self) -> Model {
         self.model
     }
 
-    /// The return mode.
+    /// Returns the return mode.
     pub fn mode(&self) -> ReturnMode {
         self.mode
     }
 
-    /// When the first shot of a block is fired, nanoseconds from the first of its packet.
+    /// Returns the time of the first shot of a block, in nanoseconds from the first shot of its
+    /// packet.
     pub(super) fn block_nanos(&self, block: usize) -> i64 {
         self.shots[block][0].into()
     }
 
-    /// Adds the points of a packet to `out`; their times count from `offset` nanoseconds before its first shot.
+    /// Adds the points of a packet to `out`; their times count from `offset` nanoseconds before its
+    /// first shot.
     pub fn packet(&mut self, packet: &VelodynePacket, offset: i32, out: &mut Vec<Point>) {
         let start = out.len();
         out.resize(start + POINTS_OF_PACKET, Point::default());
@@ -190,8 +193,8 @@ impl Decoder {
         self.end_packet(packet);
     }
 
-    /// Puts the points of some blocks of a packet, in the order of the packet, at the start of `out`, which has
-    /// room for those of a whole one; how many they are.
+    /// Writes the points of some blocks of a packet, in the order of the packet, to the start of
+    /// `out`, which has space for a whole packet; returns their number.
     pub(super) fn blocks(
         &mut self,
         packet: &VelodynePacket,
@@ -200,7 +203,7 @@ impl Decoder {
         out: &mut [Point],
     ) -> usize {
         let turns = self.turns(packet);
-        // So that adding the time of a shot cannot overflow.
+        // Adding the time of a shot cannot overflow.
         let offset = offset.clamp(i32::MIN + (1 << 20), i32::MAX - (1 << 20));
         let mut shots = [Shots::default(); 2];
         let mut added = 0;
@@ -219,12 +222,12 @@ impl Decoder {
         added
     }
 
-    /// To be called once a packet is done.
+    /// Must be called after each packet.
     pub(super) fn end_packet(&mut self, packet: &VelodynePacket) {
         self.before = Some(packet.blocks[0].azimuth.get());
     }
 
-    /// The block after one; the partner of a dual return is done with it.
+    /// Returns the next block; both blocks of a dual return are done together.
     fn next(&self, block: usize) -> usize {
         match (self.mode, self.model) {
             (ReturnMode::Dual, Model::Hdl64S1 | Model::Hdl64S2 | Model::Hdl64S3) => {
@@ -239,7 +242,7 @@ impl Decoder {
         }
     }
 
-    /// In dual return mode, the blocks of the strongest and the last return.
+    /// Returns the blocks of the strongest and the last return in dual return mode.
     fn partner(&self, block: usize) -> Option<(usize, usize)> {
         match (self.mode, self.model) {
             (ReturnMode::Dual, Model::Hdl64S1 | Model::Hdl64S2 | Model::Hdl64S3) => Some((block, block + 2)),
@@ -248,7 +251,7 @@ impl Decoder {
         }
     }
 
-    /// The bank of lasers of a block; `None` for flags that no bank of this model has.
+    /// Returns the bank of lasers of a block; `None` for flags that this model does not have.
     fn bank(&self, packet: &VelodynePacket, block: usize) -> Option<usize> {
         let bank = match packet.blocks[block].flag.get() {
             0xEEFF => 0,
@@ -260,7 +263,7 @@ impl Decoder {
         (bank < self.banks.len()).then_some(bank)
     }
 
-    /// Where the turns of this packet's rate are kept.
+    /// Returns the index of the cached turns for this packet's rate.
     fn turns(&mut self, packet: &VelodynePacket) -> usize {
         let between = |from: u16, to: u16| (TURN + u32::from(to) % TURN - u32::from(from) % TURN) % TURN;
         let azimuth = |block: usize| packet.blocks[block].azimuth.get();
@@ -286,7 +289,7 @@ impl Decoder {
         if self.mode == ReturnMode::Dual { 57.8 } else { 3.0 * 57.8 }
     }
 
-    /// Takes the shots of a block and places them.
+    /// Reads the shots of a block and computes their positions.
     #[inline]
     fn place(&self, here: &Here<'_>, number: usize, azimuth: u16, shots: &mut Shots) {
         shots.take(&here.packet.blocks[number]);
@@ -308,7 +311,8 @@ impl Decoder {
         let returned = if self.mode == ReturnMode::Last { Return::Last } else { Return::Strongest };
         let mut added = 0;
         for (j, time) in self.shots[number].iter().enumerate() {
-            // Written in any case, and kept where there was a return: cheaper than a branch that is taken at random.
+            // Always written, but only kept if there was a return: faster than an unpredictable
+            // branch.
             out[added % LANES] = here.point(shots, j, here.offset + time, returned);
             added += usize::from(shots.raw[j] != 0);
         }
@@ -322,7 +326,7 @@ impl Decoder {
         [near, far]: &mut [Shots; 2],
         out: &mut [Point],
     ) -> usize {
-        // Both are of the same firing: the azimuth of the strongest counts.
+        // Both belong to the same firing: the azimuth of the strongest is used.
         let azimuth = here.azimuth(strongest);
         self.place(here, strongest, azimuth, near);
         self.place(here, last, azimuth, far);
@@ -344,7 +348,7 @@ impl Decoder {
     }
 }
 
-/// What the blocks of a bank are placed with.
+/// Parameters for the blocks of a bank.
 struct Here<'a> {
     packet: &'a VelodynePacket,
     bank: &'a Bank,

@@ -1,4 +1,4 @@
-//! Revolutions: points between two passes of the azimuth through its zero, across messages.
+//! Revolutions: points between two crossings of the zero azimuth, across messages.
 
 use super::calibration::Calibration;
 use super::lanes::TURN;
@@ -10,29 +10,30 @@ use crate::message::{Kind, Message, Payload};
 use crate::reader::VelReader;
 use crate::wire::VelodynePacket;
 
-/// A fall of the azimuth by more than this is a new revolution.
+/// A decrease of the azimuth by more than this starts a new revolution.
 const FALL: i32 = 18_000;
 
-/// A pause this long, nanoseconds, ends a revolution: the slowest sensors turn five times a second.
+/// A pause of this many nanoseconds ends a revolution: the slowest sensors have five revolutions
+/// per second.
 const PAUSE: i64 = 400_000_000;
 
 /// One revolution of a Velodyne.
 #[derive(Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Revolution<'a> {
-    /// From 0.
+    /// Number, from 0.
     pub number: u32,
-    /// The log time of its first shot, nanoseconds.
+    /// Log time of its first shot in nanoseconds.
     pub nanos: i64,
-    /// The message in which it begins.
+    /// Offset of the message in which it starts.
     pub offset: u64,
-    /// Whether it is cut by an end of the log or by a pause.
+    /// True if it is cut by an end of the log or by a pause.
     pub partial: bool,
-    /// Its points; their times count from `nanos`.
+    /// Points; their times count from `nanos`.
     pub points: &'a [Point],
 }
 
-/// The revolutions of a log, one after the other, into one buffer.
+/// Iterator over the revolutions of a log, with one buffer.
 pub struct Revolutions<'a> {
     reader: &'a VelReader,
     decoder: Decoder,
@@ -40,24 +41,25 @@ pub struct Revolutions<'a> {
     cut: u16,
     entry: usize,
     packets: &'a [VelodynePacket],
-    /// The message's time and offset.
+    /// Time and offset of the message.
     message: (i64, u64),
     packet: usize,
     block: usize,
     last_azimuth: Option<u16>,
     last_time: i64,
-    /// Room that is kept; the first `filled` are of the revolution.
+    /// Reused buffer; the first `filled` points belong to the revolution.
     points: Vec<Point>,
     filled: usize,
     handed_out: bool,
     number: u32,
-    /// Time and offset of the revolution that is being filled.
-    begun: Option<(i64, u64)>,
+    /// Time and offset of the current revolution.
+    started: Option<(i64, u64)>,
     whole_start: bool,
 }
 
 impl VelReader {
-    /// The calibration of an HDL-64E that the status bytes of its packets hold; `None` for models that need none.
+    /// Returns the calibration of an HDL-64E in the status bytes of its packets; `None` for models
+    /// that need none.
     pub fn velodyne_calibration(&self) -> Option<Calibration> {
         let sensor = self.meaning().velodyne.as_ref()?;
         if !sensor.model.is_hdl64() {
@@ -66,13 +68,13 @@ impl VelReader {
         Calibration::from_status(self.packets().flat_map(|(_, packets)| packets))
     }
 
-    /// The sensor that the user named, with the return mode that the packets tell.
+    /// Returns the sensor that the user named, with the return mode of the packets.
     pub fn sensor_named(&self, model: Model) -> Sensor {
         let mode = self.meaning().velodyne.as_ref().map_or(ReturnMode::Strongest, |sensor| sensor.mode);
         Sensor::named(model, mode)
     }
 
-    /// The messages with packets of a Velodyne, and their packets, in file order.
+    /// Returns the messages with Velodyne packets, and their packets, in file order.
     pub fn packets(&self) -> impl Iterator<Item = (Message<'_>, &[VelodynePacket])> + '_ {
         self.payloads(Kind::Velodyne).filter_map(|(message, payload)| match payload {
             Payload::Velodyne(data) => Some((message, data.packets.0)),
@@ -80,22 +82,22 @@ impl VelReader {
         })
     }
 
-    /// Whether the log holds any packet of a Velodyne.
+    /// Returns whether the log has Velodyne packets.
     pub fn has_packets(&self) -> bool {
         self.packets().any(|(_, packets)| !packets.is_empty())
     }
 
-    /// How packets are placed on the log's clock.
+    /// Returns the mapping of packets to the log's clock.
     pub fn packet_clock(&self, sensor: &Sensor) -> PacketClock {
         let messages = self.packets().map(|(message, packets)| (message.nanos, packets));
-        PacketClock::settle(sensor.model, sensor.mode, messages)
+        PacketClock::infer(sensor.model, sensor.mode, messages)
     }
 
-    /// The log's points by revolutions, cut where the azimuth passes `cut`, hundredths of a degree: 0 is
-    /// straight ahead.
+    /// Returns the points of the log by revolution, separated where the azimuth passes `cut`, in
+    /// hundredths of a degree: 0 is straight ahead.
     ///
     /// # Errors
-    /// Where the model is not told, or is an HDL-64E without a calibration.
+    /// Returns an error if the model is unknown, or is an HDL-64E without a calibration.
     pub fn revolutions(
         &self,
         sensor: Option<&Sensor>,
@@ -125,19 +127,19 @@ impl VelReader {
             filled: 0,
             handed_out: false,
             number: 0,
-            begun: None,
+            started: None,
             whole_start: false,
         })
     }
 }
 
 impl Revolutions<'_> {
-    /// The decoder.
+    /// Returns the decoder.
     pub fn decoder(&self) -> &Decoder {
         &self.decoder
     }
 
-    /// The next revolution; `None` at the end. The points stay until the next call.
+    /// Returns the next revolution; `None` at the end. The points are valid until the next call.
     #[expect(clippy::should_implement_trait, reason = "what is handed out borrows from the buffer")]
     pub fn next(&mut self) -> Option<Revolution<'_>> {
         if self.handed_out {
@@ -147,13 +149,13 @@ impl Revolutions<'_> {
         loop {
             if self.packet >= self.packets.len() {
                 if !self.next_message() {
-                    let begun = self.begun.take()?;
-                    return Some(self.hand_out(begun, true));
+                    let started = self.started.take()?;
+                    return Some(self.hand_out(started, true));
                 }
                 continue;
             }
-            if let Some((begun, partial)) = self.take_packet() {
-                return Some(self.hand_out(begun, partial));
+            if let Some((started, partial)) = self.take_packet() {
+                return Some(self.hand_out(started, partial));
             }
         }
     }
@@ -174,27 +176,29 @@ impl Revolutions<'_> {
         false
     }
 
-    /// Takes the rest of a packet, up to the end of the revolution if it is in it; the one that has ended.
+    /// Adds the rest of a packet, up to the end of the revolution; returns the revolution if it has
+    /// ended.
     fn take_packet(&mut self) -> Option<((i64, u64), bool)> {
         let packet = &self.packets[self.packet];
         let time = self.clock.at(self.message.0, self.packets, self.packet);
         if self.block == 0 {
-            let paused = self.begun.is_some() && time.saturating_sub(self.last_time).abs() > PAUSE;
+            let paused = self.started.is_some() && time.saturating_sub(self.last_time).abs() > PAUSE;
             if paused {
-                // What comes is no part of what was before, and has no whole start.
+                // The next points do not belong to the previous revolution, and their start is
+                // missing.
                 self.last_azimuth = None;
                 self.last_time = time;
                 self.whole_start = false;
-                return self.begun.take().map(|begun| (begun, true));
+                return self.started.take().map(|started| (started, true));
             }
             self.last_time = time;
         }
         let end = self.cut_in(packet);
-        let begun = *self.begun.get_or_insert((time, self.message.1));
-        let offset = i32::try_from(time.saturating_sub(begun.0)).unwrap_or(i32::MAX);
+        let started = *self.started.get_or_insert((time, self.message.1));
+        let offset = i32::try_from(time.saturating_sub(started.0)).unwrap_or(i32::MAX);
         if self.points.len() < self.filled + POINTS_OF_PACKET {
-            let room = (2 * self.points.len()).max(64 * POINTS_OF_PACKET);
-            self.points.resize(room, Point::default());
+            let len = (2 * self.points.len()).max(64 * POINTS_OF_PACKET);
+            self.points.resize(len, Point::default());
         }
         let free = &mut self.points[self.filled..];
         self.filled += self.decoder.blocks(packet, self.block..end.unwrap_or(12), offset, free);
@@ -206,18 +210,18 @@ impl Revolutions<'_> {
             }
             Some(end) => {
                 self.block = end;
-                // The first azimuth of what is left belongs to the next revolution.
+                // The first azimuth of the rest belongs to the next revolution.
                 self.last_azimuth = None;
                 let partial = !std::mem::replace(&mut self.whole_start, true);
                 let start = time.saturating_add(self.decoder.block_nanos(end));
-                let ended = self.begun.replace((start, self.message.1));
-                // A log that begins at the cut has nothing before it.
-                if self.filled == 0 { None } else { ended.map(|begun| (begun, partial)) }
+                let ended = self.started.replace((start, self.message.1));
+                // A log that starts at the cut has no revolution before it.
+                if self.filled == 0 { None } else { ended.map(|started| (started, partial)) }
             }
         }
     }
 
-    /// The block at which the revolution ends, if it does in this packet.
+    /// Returns the block at which the revolution ends, if it ends in this packet.
     fn cut_in(&mut self, packet: &VelodynePacket) -> Option<usize> {
         let step = if self.decoder.mode() == ReturnMode::Dual { 2 } else { 1 };
         for block in (self.block..12).step_by(step) {

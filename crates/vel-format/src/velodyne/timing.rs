@@ -1,10 +1,10 @@
-//! When each shot of a packet was fired, and when each packet, on the log's clock. Section 7 of
+//! Times of the shots of a packet, and of the packets, on the log's clock. Section 7 of
 //! docs/formats/vel.md.
 
 use super::model::{Model, ReturnMode};
 use crate::wire::VelodynePacket;
 
-/// The firing times of a packet, microseconds from its first shot, and of the blocks they belong to.
+/// The firing times of a packet, and of its blocks, in microseconds from its first shot.
 #[derive(Clone, Debug)]
 pub(super) struct Firing {
     /// By block, then shot.
@@ -21,7 +21,7 @@ impl Firing {
         let mut blocks = [0.0; 12];
         let mut shots = vec![[0.0; 32]; 12];
         for (block, time) in blocks.iter_mut().enumerate() {
-            // In dual mode two blocks are of one firing.
+            // In dual mode two blocks belong to one firing.
             let firing = if dual { block / 2 } else { block };
             *time = match model {
                 Model::Hdl64S1 => 24.81 * block as f64,
@@ -33,7 +33,7 @@ impl Firing {
                 Model::Vls128 => 57.8 * (firing / 4) as f64,
             };
             for (j, shot) in shots[block].iter_mut().enumerate() {
-                // The stamp of a VLS-128 is that of its fourth group, 7 us behind the first.
+                // The timestamp of a VLS-128 is that of its fourth group, 7 us after the first.
                 let early = if model == Model::Vls128 { 7.0 } else { 0.0 };
                 *shot = *time + within(model, firing % 4, j) - early;
             }
@@ -45,14 +45,14 @@ impl Firing {
         Self { shots, model, rate_micros: blocks[rate_block], rate_block }
     }
 
-    /// When the shots of a bank are fired, microseconds from the moment of the azimuth of their block.
+    /// Returns the times of the shots of a bank, in microseconds from the azimuth of their block.
     pub(super) fn within(&self, bank: usize) -> [f64; 32] {
         std::array::from_fn(|j| within(self.model, bank, j))
     }
 }
 
-/// When a shot of a bank is fired, microseconds from the first group of its firing; only those of a VLS-128
-/// differ between banks.
+/// Returns the time of a shot of a bank, in microseconds from the first group of its firing; only
+/// the banks of a VLS-128 differ.
 fn within(model: Model, bank: usize, j: usize) -> f64 {
     match model {
         Model::Hdl64S1 => 0.0,
@@ -68,21 +68,22 @@ fn within(model: Model, bank: usize, j: usize) -> f64 {
     }
 }
 
-/// An hour: what a stamp counts up to.
+/// An hour in nanoseconds: packet timestamps restart after it.
 const HOUR: i64 = 3_600_000_000_000;
 
-/// Places packets on the log's clock.
+/// The mapping of packets to the log's clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PacketClock {
-    /// The stamps run: log time less stamp, nanoseconds, the median over the messages.
-    Stamps(i64),
-    /// They do not: packets are spread back from the time of their message, so many nanoseconds apart.
+    /// By packet timestamps: log time minus timestamp in nanoseconds, the median over the messages.
+    Timestamps(i64),
+    /// By message times, if packet timestamps do not change: nanoseconds between packets, which end
+    /// at the time of their message.
     Nominal(i64),
 }
 
 impl PacketClock {
-    /// Settles it from the messages: their times and packets.
-    pub fn settle<'a>(
+    /// Infers the mapping from the messages: their times and packets.
+    pub fn infer<'a>(
         model: Model,
         mode: ReturnMode,
         messages: impl IntoIterator<Item = (i64, &'a [VelodynePacket])>,
@@ -94,12 +95,12 @@ impl PacketClock {
             return nominal;
         }
         let mut offsets: Vec<i64> = Vec::new();
-        let (mut stamp, mut moves) = (None, false);
+        let (mut timestamp, mut moves) = (None, false);
         for (nanos, packets) in messages {
             let Some(last) = packets.last() else { continue };
             let first = packets.first().map(|packet| packet.stamp.get());
-            moves |= first != Some(last.stamp.get()) || stamp.is_some_and(|s| s != last.stamp.get());
-            stamp = Some(last.stamp.get());
+            moves |= first != Some(last.stamp.get()) || timestamp.is_some_and(|s| s != last.stamp.get());
+            timestamp = Some(last.stamp.get());
             let offset = nanos.saturating_sub(micros(last));
             let base = offsets.first().copied().unwrap_or(offset);
             offsets.push(offset.saturating_sub(nearest_hours(offset.saturating_sub(base))));
@@ -109,13 +110,13 @@ impl PacketClock {
         }
         let middle = offsets.len() / 2;
         offsets.sort_unstable();
-        offsets.get(middle).map_or(nominal, |offset| Self::Stamps(*offset))
+        offsets.get(middle).map_or(nominal, |offset| Self::Timestamps(*offset))
     }
 
-    /// The log time of the first shot of packet `i` of a message.
+    /// Returns the log time of the first shot of packet `i` of a message.
     pub fn at(&self, nanos: i64, packets: &[VelodynePacket], i: usize) -> i64 {
         match self {
-            Self::Stamps(offset) => {
+            Self::Timestamps(offset) => {
                 let time = offset.saturating_add(micros(&packets[i]));
                 time.saturating_add(nearest_hours(nanos.saturating_sub(time)))
             }
@@ -131,7 +132,7 @@ fn micros(packet: &VelodynePacket) -> i64 {
     i64::from(packet.stamp.get()) * 1000
 }
 
-/// The whole hours nearest to `nanos`.
+/// Returns the whole hours nearest to `nanos`.
 fn nearest_hours(nanos: i64) -> i64 {
     nanos.saturating_add(HOUR / 2).div_euclid(HOUR) * HOUR
 }

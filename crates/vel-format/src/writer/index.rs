@@ -1,18 +1,18 @@
-//! The index of a log that is written: one entry a second, each the first message at or after it.
+//! The index of a new log: one entry a second, each the first message at or after it.
 
 use crate::indexing::IndexOrigin;
 
-/// Entries at most: eleven and a half days.
+/// Maximum number of entries: eleven and a half days.
 const MOST: f64 = 1_000_000.0;
 
-/// Up to so many entries need no justification.
+/// Number of entries that need no justification.
 const FREE: f64 = 4096.0;
 
-/// Entries per message beyond that.
+/// Further entries per message.
 const PER_MESSAGE: f64 = 64.0;
 
-/// The entries for messages that stand at these places, and whether they stop before the log does because a
-/// timestamp jumps so far that no index can be meant.
+/// Returns the entries for messages at these offsets and times, and whether they end before the log
+/// does because a timestamp jumps too far for an index.
 pub(crate) fn entries(places: &[(u64, f64)], origin: IndexOrigin) -> (Vec<u64>, bool) {
     let start = match (origin, places.first()) {
         (IndexOrigin::FirstMessage, Some((_, first))) if first.is_finite() => *first,
@@ -27,7 +27,8 @@ pub(crate) fn entries(places: &[(u64, f64)], origin: IndexOrigin) -> (Vec<u64>, 
         if (millis - start) / 1000.0 >= allowed {
             return (entries, true);
         }
-        // Where the start is so large that a second does not move it, the seconds themselves must end this.
+        // If the start is so large that adding a second does not change it, the number of seconds
+        // must end the loop.
         let seconds = (millis - start) / 1000.0;
         while *millis >= start + 1000.0 * entries.len() as f64 && (entries.len() as f64) < seconds + 1.0 {
             entries.push(*at);

@@ -1,4 +1,4 @@
-//! Messages that are to be written.
+//! Messages to write.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::message::{Message, Payload};
 use crate::validate::MAX_DATA;
 use crate::wire::{Counted, ImageData, VelBool};
 
-/// A message that is to be written.
+/// A message to write.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct NewMessage<'a> {
@@ -23,19 +23,19 @@ pub struct NewMessage<'a> {
     pub version: i32,
     /// Milliseconds since the recording program started.
     pub millis: f64,
-    /// The byte that marks it; `None` takes the one of the log.
+    /// The marker; `None` uses that of the log.
     pub marker: Option<u8>,
-    /// Its data.
+    /// Data.
     pub data: Cow<'a, [u8]>,
 }
 
 impl<'a> NewMessage<'a> {
-    /// A message of any type.
+    /// Makes a message of any type.
     pub fn raw(type_id: u32, version: i32, millis: f64, data: impl Into<Cow<'a, [u8]>>) -> Self {
         Self { type_id, version, millis, marker: None, data: data.into() }
     }
 
-    /// A message of another log, with its own marker.
+    /// Copies a message of another log, with its own marker.
     pub fn copy(message: &Message<'a>) -> Self {
         let header = message.header;
         let marker = Some(header.marker);
@@ -44,7 +44,7 @@ impl<'a> NewMessage<'a> {
         Self { marker, ..copy }
     }
 
-    /// A message of a type of the specification.
+    /// Makes a message of a type of the specification.
     ///
     /// # Panics
     /// Panics if a string, an image or an array has more than 4 billion elements.
@@ -54,10 +54,10 @@ impl<'a> NewMessage<'a> {
         Self::raw(content.kind().type_id(), content.kind().version(), millis, data.into_inner())
     }
 
-    /// A JPEG; its size comes from its own header.
+    /// Makes a JPEG message; its size is taken from the JPEG header.
     ///
     /// # Errors
-    /// Returns an error if the JPEG has no header that can be read, or more bytes than a message can hold.
+    /// Returns an error if the JPEG has no readable header, or is too long for a message.
     pub fn jpeg(millis: f64, source: i32, jpeg: &[u8]) -> Result<Self, VelError> {
         let bad = |why: String| VelError::BadValue { field: "data".to_owned(), why };
         let header = JpegHeader::read(jpeg).map_err(|why| bad(format!("no JPEG header: {why}")))?;
@@ -74,10 +74,10 @@ impl<'a> NewMessage<'a> {
         Ok(Self::new(millis, &Payload::Image(image)))
     }
 
-    /// A message of a declared type.
+    /// Makes a message of a declared type.
     ///
     /// # Errors
-    /// Where a value does not fit its field.
+    /// Returns an error if a value does not fit its field.
     pub fn declared(millis: f64, declared: &Declared, value: &Value) -> Result<Self, VelError> {
         Ok(Self::raw(declared.type_id(), declared.version(), millis, declared.encode(value)?))
     }

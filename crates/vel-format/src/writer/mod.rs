@@ -1,5 +1,5 @@
-//! Writing logs: messages as they come, or all at once with an exact index.
-//! Sections 2 and 5 of docs/formats/vel.md.
+//! New logs: messages as they come, or all at once with an exact index. Sections 2 and 5 of
+//! docs/formats/vel.md.
 
 mod index;
 mod message;
@@ -27,21 +27,21 @@ use crate::wire::{
     TERMINATOR,
 };
 
-/// The conventions of a log that is written. The default is the literal text of the specification.
+/// The conventions of a new log. The default follows the specification literally.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// What sizes count: everything but themselves.
+    /// Size convention; by default a size includes everything but itself.
     pub size_rule: SizeRule,
-    /// The byte that marks a valid message: 0x49.
+    /// Marker of valid messages; 0x49 by default.
     pub marker: u8,
-    /// Major and minor version of the file: 1, 1.
+    /// Major and minor version of the file; 1, 1 by default.
     pub version: (u16, u16),
-    /// The second 0 of the index: the first message.
+    /// Origin of the index; the first message by default.
     pub origin: IndexOrigin,
-    /// Whether the log ends with an end mark: no.
+    /// True to end the log with an end mark; false by default.
     pub terminator: bool,
-    /// Index entries that a recording keeps room for: one hour.
+    /// Index entries that a recording reserves; one hour by default.
     pub reserve: u32,
 }
 
@@ -59,33 +59,33 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// The same with this size rule.
+    /// Sets the size rule.
     #[must_use]
     pub fn with_size_rule(mut self, rule: SizeRule) -> Self {
         self.size_rule = rule;
         self
     }
 
-    /// The same with this marker.
+    /// Sets the marker.
     #[must_use]
     pub fn with_marker(mut self, marker: u8) -> Self {
         self.marker = marker;
         self
     }
 
-    /// The same with an end mark.
+    /// Ends the log with an end mark.
     #[must_use]
     pub fn with_terminator(mut self) -> Self {
         self.terminator = true;
         self
     }
 
-    /// The bytes behind the last message.
+    /// Returns the bytes after the last message.
     pub(crate) fn end(&self) -> &'static [u8] {
         if self.terminator { &const { TERMINATOR.to_le_bytes() } } else { &[] }
     }
 
-    /// The same with room for so many seconds.
+    /// Reserves index entries for so many seconds.
     #[must_use]
     pub fn with_reserve(mut self, entries: u32) -> Self {
         self.reserve = entries;
@@ -93,27 +93,27 @@ impl WriteOptions {
     }
 }
 
-/// What was written.
+/// Counts of a written log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Written {
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
     /// Bytes of the whole log.
     pub bytes: u64,
-    /// Entries of the index; 0 where the output could not be gone back in.
+    /// Index entries; 0 if the output cannot seek.
     pub index_entries: u64,
-    /// Whether the index ends before the log does, because a timestamp jumps absurdly far.
+    /// True if the index ends before the log does, because a timestamp jumps too far.
     pub index_cut: bool,
 }
 
-/// The file header of `options`.
+/// Returns the file header of `options`.
 pub(crate) fn file_header(options: &WriteOptions) -> FileHeader {
     let (major, minor) = options.version;
     FileHeader { magic: MAGIC, major: U16Le::new(major), minor: U16Le::new(minor) }
 }
 
-/// The header of a message with `len` bytes of data.
+/// Returns the header of a message with `len` bytes of data.
 fn message_header(message: &NewMessage<'_>, options: &WriteOptions) -> Result<MessageHeader, VelError> {
     let len = message.data.len() as u64;
     if len > MAX_DATA {
@@ -129,7 +129,7 @@ fn message_header(message: &NewMessage<'_>, options: &WriteOptions) -> Result<Me
     })
 }
 
-/// Header and index, as bytes.
+/// Returns header and index as bytes.
 pub(crate) fn head(header: FileHeader, entries: &[u64]) -> Result<Vec<u8>, VelError> {
     let positions: Vec<_> =
         entries.iter().map(|at| I64Le::new(i64::try_from(*at).unwrap_or(i64::MAX))).collect();
@@ -140,10 +140,10 @@ pub(crate) fn head(header: FileHeader, entries: &[u64]) -> Result<Vec<u8>, VelEr
     Ok(out.into_inner())
 }
 
-/// Writes a log of messages that are all known: header, an exact index, messages, in one pass.
+/// Writes a log of known messages in one pass: header, an exact index, messages.
 ///
 /// # Errors
-/// Where the output refuses, and where a message is longer than a reader takes.
+/// Returns an error if writing fails or a message is longer than readers accept.
 pub fn write_log(
     messages: &[NewMessage<'_>],
     options: &WriteOptions,
@@ -152,8 +152,8 @@ pub fn write_log(
     write_all(messages.iter(), options, options.end(), out)
 }
 
-/// Writes messages of other logs, and `end` behind them. Sizes follow another rule than that of `options` if, by that, they
-/// would be read by another one: section 3 of docs/formats/vel.md.
+/// Writes messages of other logs, and then `end`. If a reader would infer another size rule than
+/// that of `options`, a rule that is inferred correctly is used: section 3 of docs/formats/vel.md.
 pub(crate) fn write_copies<'a>(
     messages: impl ExactSizeIterator<Item = NewMessage<'a>> + Clone,
     options: &WriteOptions,
@@ -165,14 +165,14 @@ pub(crate) fn write_copies<'a>(
     write_all(messages, &WriteOptions { size_rule, ..options.clone() }, end, out)
 }
 
-/// Messages that settle the size rule, and one more.
-const SETTLING: usize = 65;
+/// Number of messages from which the size rule is inferred, and one more.
+const RULE_MESSAGES: usize = 65;
 
-/// Bytes of messages that are laid down to see which size rule a reader would settle on.
-const SETTLING_BYTES: u64 = 32 << 20;
+/// Bytes of messages that are encoded to find out which size rule a reader would infer.
+const RULE_BYTES: u64 = 32 << 20;
 
-/// Returns the size rule of `options` if a reader settles on it for these messages with `tail` behind them, else the first
-/// one for which that holds.
+/// Returns the size rule of `options` if a reader infers it for these messages followed by `tail`,
+/// else the first rule that is inferred correctly.
 fn rule_that_is_read<'a>(
     messages: impl ExactSizeIterator<Item = NewMessage<'a>>,
     tail: &[u8],
@@ -181,8 +181,8 @@ fn rule_that_is_read<'a>(
 ) -> Result<SizeRule, VelError> {
     let wanted = options.size_rule;
     let (mut bytes, count) = (0, messages.len());
-    let first = messages.take(SETTLING).take_while(|message| {
-        let fits = bytes < SETTLING_BYTES;
+    let first = messages.take(RULE_MESSAGES).take_while(|message| {
+        let fits = bytes < RULE_BYTES;
         bytes += HEADER_LEN + message.data.len() as u64;
         fits
     });
@@ -208,7 +208,7 @@ fn rule_that_is_read<'a>(
     Err(VelError::SizesAmbiguous { messages: count })
 }
 
-/// Writes header, index and messages, and `end` behind them.
+/// Writes header, index and messages, and then `end`.
 fn write_all<'a, M: Borrow<NewMessage<'a>>>(
     messages: impl ExactSizeIterator<Item = M> + Clone,
     options: &WriteOptions,
@@ -220,7 +220,7 @@ fn write_all<'a, M: Borrow<NewMessage<'a>>>(
     let mut places: Vec<(u64, f64)> = Vec::with_capacity(messages.len());
     for message in messages.clone() {
         let message = message.borrow();
-        // The index does not name messages that are marked as not valid.
+        // The index does not name messages that are marked as invalid.
         if message.marker != Some(MARKER_INVALID) {
             places.push((at, message.millis));
         }
@@ -267,23 +267,23 @@ pub struct VelWriter<W> {
 }
 
 impl<W: Write> VelWriter<W> {
-    /// Begins a log with room for an index, which [`finish`](Self::finish) fills.
+    /// Starts a log with space for an index, which [`finish`](Self::finish) fills in.
     ///
     /// # Errors
-    /// Where the output refuses.
+    /// Returns an error if writing fails.
     pub fn new(out: W, options: WriteOptions) -> Result<Self, VelError> {
         let at = INDEX_AT + 8 * u64::from(options.reserve);
         let mut writer = Self { out: FailFast::new(out), options, places: Vec::new(), at };
-        let room = vec![0; writer.options.reserve as usize];
-        let head = head(file_header(&writer.options), &room)?;
+        let index = vec![0; writer.options.reserve as usize];
+        let head = head(file_header(&writer.options), &index)?;
         writer.put(&head)?;
         Ok(writer)
     }
 
-    /// Begins a log on an output that cannot be gone back in: its index stays empty.
+    /// Starts a log on an output that cannot seek: its index stays empty.
     ///
     /// # Errors
-    /// Where the output refuses.
+    /// Returns an error if writing fails.
     pub fn streaming(out: W, options: &WriteOptions) -> Result<Self, VelError> {
         Self::new(out, WriteOptions { reserve: 0, ..options.clone() })
     }
@@ -295,7 +295,7 @@ impl<W: Write> VelWriter<W> {
     /// Writes a message.
     ///
     /// # Errors
-    /// Where the output refuses, and where the message is longer than a reader takes.
+    /// Returns an error if writing fails or the message is longer than readers accept.
     pub fn write(&mut self, message: &NewMessage<'_>) -> Result<(), VelError> {
         let header = message_header(message, &self.options)?;
         self.put(header.as_bytes())?;
@@ -305,10 +305,10 @@ impl<W: Write> VelWriter<W> {
         Ok(())
     }
 
-    /// Ends a log whose output cannot be gone back in.
+    /// Finishes a log on an output that cannot seek.
     ///
     /// # Errors
-    /// Where the output refuses.
+    /// Returns an error if writing fails.
     pub fn finish_streaming(mut self) -> Result<(W, Written), VelError> {
         self.end()?;
         let entries = u64::from(self.options.reserve);
@@ -317,7 +317,7 @@ impl<W: Write> VelWriter<W> {
     }
 
     fn end(&mut self) -> Result<(), VelError> {
-        // Nothing to put is a question too: whether an earlier write has failed.
+        // Writing nothing still reports whether an earlier write failed.
         self.put(self.options.end())?;
         self.out.flush()?;
         Ok(())
@@ -329,22 +329,22 @@ impl<W: Write> VelWriter<W> {
     }
 }
 
-/// Bytes moved at once.
+/// Number of bytes moved at once.
 const MOVED: u64 = 1 << 20;
 
 impl<W: Read + Write + Seek> VelWriter<W> {
-    /// Ends the log and fills its index. Entries to spare name the end of the messages; where there are too
-    /// few, the messages are moved once.
+    /// Finishes the log and fills in its index. Surplus entries name the end of the messages; if
+    /// there are too few, the messages are moved once.
     ///
     /// # Errors
-    /// Where the output refuses.
+    /// Returns an error if writing fails.
     pub fn finish(mut self) -> Result<(W, Written), VelError> {
         self.end()?;
         let (mut entries, cut) = index_entries(&self.places, self.options.origin);
         let reserve = self.options.reserve as usize;
         if entries.len() > reserve {
             let by = 8 * (entries.len() - reserve) as u64;
-            self.make_room(by)?;
+            self.grow_index(by)?;
             for entry in &mut entries {
                 *entry += by;
             }
@@ -359,8 +359,8 @@ impl<W: Read + Write + Seek> VelWriter<W> {
         Ok((self.out.into_inner()?, written))
     }
 
-    /// Moves everything behind the index by so many bytes, from the end backwards.
-    fn make_room(&mut self, by: u64) -> Result<(), VelError> {
+    /// Moves everything after the index by `by` bytes, from the end backwards.
+    fn grow_index(&mut self, by: u64) -> Result<(), VelError> {
         let from = INDEX_AT + 8 * u64::from(self.options.reserve);
         let mut end = self.out.seek(SeekFrom::End(0))?;
         let mut buffer = Vec::new();

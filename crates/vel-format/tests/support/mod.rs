@@ -1,4 +1,4 @@
-//! What the tests share beside `rovelog-testing`: how logs are opened, and the picture of what a reader makes of one.
+//! Helpers in addition to `rovelog-testing`: opening logs, and the picture of a log by a reader.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use std::io::Cursor;
@@ -13,18 +13,18 @@ use zerocopy::IntoBytes as _;
 
 pub const LOGS: Logs = rovelog_testing::VEL;
 
-/// A log that may be refused.
+/// Opens a log that may be refused.
 pub fn try_open(bytes: &Bytes) -> Option<VelReader> {
     VelReader::new(bytes.clone(), &ReadOptions::default()).ok()
 }
 
-/// A log that must open.
+/// Opens a log.
 pub fn open(bytes: &Bytes) -> VelReader {
     VelReader::new(bytes.clone(), &ReadOptions::default()).expect("a log that opens")
 }
 
-/// A log whose header, index and messages were read and written by their declarations; what is none of these, and no
-/// part of the content of a message, is as it was.
+/// Reads and writes header, index and messages of a log by their declarations; all other bytes stay
+/// the same.
 pub fn rewritten(log: &VelReader, bytes: &Bytes) -> Vec<u8> {
     assert_eq!(log.usage().iter().map(|usage| usage.bytes).sum::<u64>(), bytes.len() as u64);
     let mut out = bytes.to_vec();
@@ -47,12 +47,12 @@ pub fn rewritten(log: &VelReader, bytes: &Bytes) -> Vec<u8> {
     out
 }
 
-/// All logs that open, those of the corpus and the real ones.
+/// Returns all logs that open, of the corpus and real ones.
 pub fn readable() -> impl Iterator<Item = (Log, VelReader)> {
     LOGS.all().into_iter().filter_map(|log| try_open(&log.bytes).map(|reader| (log, reader)))
 }
 
-/// Everything that the random-access reader makes of a log, in the form of the expected results.
+/// Returns the result of the random-access reader in the form of the expected results.
 pub fn picture(log: &VelReader) -> Json {
     let records: Vec<_> = log.records_in_file_order().map(|record| record_json(&record)).collect();
     let (info, diagnostics) = (log.info(), log.diagnostics());
@@ -60,7 +60,7 @@ pub fn picture(log: &VelReader) -> Json {
     with_own(overview.picture(&records), info)
 }
 
-/// The same from the stream over `input`.
+/// Returns the same from the stream over `input`.
 pub fn picture_of_stream(input: impl std::io::Read + Send) -> Json {
     let mut stream = VelStream::new(input, &ReadOptions::default()).expect("a log that opens");
     let mut records = Vec::new();
@@ -73,7 +73,7 @@ pub fn picture_of_stream(input: impl std::io::Read + Send) -> Json {
     with_own(overview.picture(&records), &info)
 }
 
-/// What only this format has: details by key, choices by what they are about.
+/// Adds what is specific to this format: details by key, choices by name.
 fn with_own(mut picture: Json, info: &rovelog_core::LogInfo) -> Json {
     let detail = |key: &str| detail(&info.details, key).map(json_of);
     let choices = detail("choices").unwrap_or_default();
