@@ -110,7 +110,8 @@
 //! [`Rld::merge`](Format::merge) joins several logs.
 //!
 //! ```no_run
-//! # use rld_format::{Format, LogReader, ReadOptions, RecoverOptions, Rld};
+//! # use rld_format::{Format, LogReader, ReadOptions, Rld};
+//! # use rld_format::rovelog_core::RecoverOptions;
 //! # let log = Rld::open(std::fs::read("power.rld")?.into(), &ReadOptions::default())?;
 //! let mut recovered = std::fs::File::create("power-recovered.rld")?;
 //! let recovery = log.recover(&mut recovered, &RecoverOptions::default())?;

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use rovelog_core::columns::{Appended, OneTopic, metadata};
+use rovelog_core::columns::{OneTopic, VariableBuilder, metadata};
 use rovelog_core::{LogReader, Select, Topic, TopicId};
 
 use crate::definitions::Definition;
@@ -54,7 +54,12 @@ fn definition_of<'a>(topic: &Topic, connection: &'a Connection) -> Result<&'a De
 }
 
 /// The columns of a topic.
-fn builder(topic: &Topic, connection: &Connection, definition: &Definition, select: &Select) -> Appended {
+fn builder(
+    topic: &Topic,
+    connection: &Connection,
+    definition: &Definition,
+    select: &Select,
+) -> VariableBuilder {
     let constants = definition.types.constants().iter();
     let constants: Vec<_> = constants.map(|c| format!("{} {}={}", c.ty, c.name, c.value)).collect();
     let md5 = text_of(&connection.md5);
@@ -66,14 +71,14 @@ fn builder(topic: &Topic, connection: &Connection, definition: &Definition, sele
         ("rovelog.definition", definition.source.name()),
         ("rovelog.constants", &constants.join("\n")),
     ];
-    Appended::new(&definition.layout, select, metadata(pairs))
+    VariableBuilder::new(&definition.layout, select, metadata(pairs))
 }
 
 /// What is being collected of one topic.
 struct Filling<'a> {
     topic: TopicId,
     definition: &'a Definition,
-    rows: Appended,
+    rows: VariableBuilder,
     bytes: usize,
 }
 

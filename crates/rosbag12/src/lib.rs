@@ -100,7 +100,8 @@
 //! [`slice`](LogReader::slice) a part by topic and time; [`Rosbag::merge`](Format::merge) several logs as one.
 //!
 //! ```no_run
-//! # use rosbag12::{Format, LogReader, ReadOptions, RecoverOptions, Rosbag};
+//! # use rosbag12::{Format, LogReader, ReadOptions, Rosbag};
+//! # use rosbag12::rovelog_core::RecoverOptions;
 //! # let log = Rosbag::open(std::fs::read("2010-05-29.bag")?.into(), &ReadOptions::default())?;
 //! let mut sound = std::fs::File::create("sound-2010-05-29.bag")?;
 //! let recovery = log.recover(&mut sound, &RecoverOptions::default())?;

@@ -21,7 +21,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The word used in JSON: `note`, `repaired`, `left_out` or `data_lost`.
+    /// Returns the word used in JSON: `note`, `repaired`, `left_out` or `data_lost`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -45,8 +45,8 @@ pub struct Rule {
     pub meaning: &'static str,
 }
 
-/// Declares the rules of a format, one after the other: name of the static, code, name, severity, meaning. `ALL` lists
-/// them by code.
+/// Declares the rules of a format, one after the other: name of the static, code, name, severity,
+/// meaning. `ALL` lists them by code.
 ///
 /// ```
 /// rovelog_core::rules! {
@@ -112,7 +112,8 @@ pub struct Diagnostic {
 pub struct Ledger {
     /// Bytes lost.
     pub bytes: u64,
-    /// Losses, each one range of bytes. The range is empty if records are missing and no byte is left of them.
+    /// Losses, each one range of bytes. The range is empty if records are missing and no byte is
+    /// left of them.
     pub losses: u64,
     /// The ranges in file order; neighbours joined.
     pub ranges: Vec<Range<u64>>,
@@ -139,7 +140,7 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// An empty list that keeps as many of a kind as `limits` says.
+    /// Returns an empty list that keeps as many of a kind as `limits` says.
     pub fn new(limits: &Limits) -> Self {
         Self { per_kind: limits.diagnostics_per_kind, ..Self::default() }
     }
@@ -174,7 +175,8 @@ impl Diagnostics {
         self.ledger.left_out_records += records;
     }
 
-    /// Adds the diagnostics of a further file of the log, which begins at byte `base`. `name` says which one in messages.
+    /// Adds the diagnostics of a further file of the log, which starts at byte `base`. `name` says
+    /// which one in messages.
     pub fn append(&mut self, name: &str, base: u64, other: &Self) {
         for (code, count) in &other.counts {
             *self.counts.entry(code).or_default() += count;
@@ -193,22 +195,22 @@ impl Diagnostics {
         }));
     }
 
-    /// The diagnostics that were kept, in file order.
+    /// Returns the diagnostics that were kept, in file order.
     pub fn list(&self) -> &[Diagnostic] {
         &self.list
     }
 
-    /// The bytes lost.
+    /// Returns the bytes lost.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// How many there were of each code, those not kept included.
+    /// Returns how many there were of each code, those not kept included.
     pub fn counts(&self) -> &BTreeMap<&'static str, u64> {
         &self.counts
     }
 
-    /// How many there were in all.
+    /// Returns how many there were in all.
     pub fn total(&self) -> u64 {
         self.counts.values().sum()
     }

@@ -18,7 +18,7 @@ pub enum ErrorKind {
     Malformed,
     /// The input ends before anything can be read.
     Truncated,
-    /// The log is sound, but uses what this reader does not support.
+    /// The log is valid, but uses what this reader does not support.
     Unsupported,
     /// A limit against hostile input was passed.
     LimitExceeded,
@@ -27,7 +27,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The word used in JSON and in tests.
+    /// Returns the word used in JSON and in tests.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Io => "io",
@@ -41,14 +41,14 @@ impl ErrorKind {
     }
 }
 
-/// What an error of a format crate means to whoever has no use for its details: the coarse kind, the offset of the byte
-/// that is to blame, and what the user can do next.
+/// What an error of a format crate means to callers that have no use for its details: the coarse
+/// kind, the offset of the byte that is to blame, and what the user can do next.
 pub type Meaning = (ErrorKind, Option<u64>, Option<&'static str>);
 
 /// An error with the format it came from, the byte where it arose and what to do next.
 #[derive(Debug)]
 pub struct Error {
-    /// The format's id, or `rovelog` where none is settled.
+    /// The format's id, or `rovelog` where none is resolved.
     pub format: &'static str,
     /// The coarse kind.
     pub kind: ErrorKind,
@@ -60,7 +60,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error whose message is `source`.
+    /// Returns an error whose message is `source`.
     pub fn new(
         format: &'static str,
         kind: ErrorKind,
@@ -70,7 +70,7 @@ impl Error {
         Self { format, kind, offset, next: None, source: source.into() }
     }
 
-    /// The error `source` of a format crate with what it means.
+    /// Returns the error `source` of a format crate with what it means.
     pub fn explained(
         format: &'static str,
         (kind, offset, next): Meaning,
@@ -79,25 +79,27 @@ impl Error {
         Self { next: next.map(Cow::Borrowed), ..Self::new(format, kind, offset, source) }
     }
 
-    /// An operating-system error while reading `format`. It is the source itself, so that its kind can be asked for.
+    /// Returns an operating-system error while reading `format`. It is the source itself, so that
+    /// its kind can be asked for.
     pub fn io(format: &'static str, error: std::io::Error) -> Self {
         Self::new(format, ErrorKind::Io, None, error)
     }
 
-    /// The same error with the next step.
+    /// Returns the same error with the next step.
     #[must_use]
     pub fn with_next(mut self, next: impl Into<Cow<'static, str>>) -> Self {
         self.next = Some(next.into());
         self
     }
 
-    /// The format's own error.
+    /// Returns the format's own error.
     pub fn get_ref(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
         &*self.source
     }
 }
 
-/// Makes an [`Error`] of a format crate's own error, which has `fn meaning(&self) -> Meaning` and a variant `Io`.
+/// Makes an [`Error`] of a format crate's own error, which has `fn meaning(&self) -> Meaning` and a
+/// variant `Io`.
 #[macro_export]
 macro_rules! explained {
     ($error:ident, $format:expr) => {

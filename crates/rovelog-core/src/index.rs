@@ -1,5 +1,5 @@
-//! The index that the first scan of a log leaves: enough to read any part of the log again without validating it, and no
-//! more than a thousandth of its size.
+//! The index that the first scan of a log leaves: enough to read any part of the log again without
+//! validating it, and no more than a thousandth of its size.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -47,7 +47,8 @@ pub struct Index<M> {
 pub struct Block<M> {
     /// The offset of its first record.
     pub start: u64,
-    /// What the format notes of it: the span of its times, and what a reader must know to begin there.
+    /// What the format notes of it: the span of its times, and what a reader must know to begin
+    /// there.
     pub mark: M,
     /// The topics with records in it, and how many records each has before it.
     before: Vec<(u32, u64)>,
@@ -100,8 +101,9 @@ impl<M: Default> Default for Index<M> {
 }
 
 impl<M: Copy> Index<M> {
-    /// Takes a record in file order, and returns the mark of its block, which begins as `mark`. `seen` is the last block
-    /// in which its topic has records, 0 for none, and how many records of the topic come before this one.
+    /// Takes a record in file order, and returns the mark of its block, which starts as `mark`.
+    /// `seen` is the last block in which its topic has records, 0 for none, and how many records of
+    /// the topic come before this one.
     #[inline]
     pub fn record(
         &mut self,
@@ -138,8 +140,8 @@ impl<M: Copy> Index<M> {
         }
     }
 
-    /// Makes one block of all there are and of all that come, for a log of which no part can be read without what is
-    /// before it.
+    /// Makes one block of all there are and of all that come, for a log of which no part can be
+    /// read without what is before it.
     pub fn join(&mut self, join: impl Fn(M, M) -> M) {
         if std::mem::replace(&mut self.whole, true) {
             return;
@@ -194,8 +196,8 @@ impl<M> Index<M> {
         self.whole || self.blocks[block].before.iter().any(|(topic, _)| wanted[*topic as usize])
     }
 
-    /// Returns how many records of each topic are before a block, for those with records in it. Where all of the file is
-    /// one block, there are none before it.
+    /// Returns how many records of each topic are before a block, for those with records in it.
+    /// Where all of the file is one block, there are none before it.
     pub fn before(&self, block: usize) -> &[(u32, u64)] {
         if self.whole { &[] } else { &self.blocks[block].before }
     }
@@ -222,7 +224,8 @@ pub struct Gaps<'a> {
 }
 
 impl Gaps<'_> {
-    /// Moves `at` behind the gaps that begin there or before, and returns where the next one begins, or `end`.
+    /// Moves `at` behind the gaps that begin there or before, and returns where the next one
+    /// starts, or `end`.
     #[inline]
     pub fn step_over(&mut self, at: &mut u64, end: u64) -> u64 {
         while let [gap, left @ ..] = self.left {

@@ -14,7 +14,7 @@ pub enum State {
 }
 
 impl State {
-    /// The word used in text and JSON.
+    /// Returns the word used in text and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -24,7 +24,8 @@ impl State {
     }
 }
 
-/// The summary of a log, the same for every format. What only one format has is in [`details`](Self::details).
+/// The summary of a log, the same for every format. What only one format has is in
+/// [`details`](Self::details).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LogInfo {
@@ -36,12 +37,12 @@ pub struct LogInfo {
     pub size: u64,
     /// Whether all of it could be read.
     pub state: State,
-    /// Where the recording begins, on the log's clock.
+    /// Where the recording starts, on the log's clock.
     pub start: Option<Timestamp>,
-    /// The last time in it, on the log's clock, even if it lies far outside of all others.
+    /// The last time in it, on the log's clock, even if it is far outside of all others.
     pub end: Option<Timestamp>,
-    /// The span of time that the data fills, and the records far outside of it; `None` before the end of a stream, and
-    /// where it is `start` to `end`.
+    /// The span of time that the data fills, and the records far outside of it; `None` before the
+    /// end of a stream, and where it is `start` to `end`.
     pub data: Option<DataSpan>,
     /// How the log's clock is placed on the Unix clock; `None` where nothing in the log tells.
     pub utc: Option<UtcOffset>,
@@ -56,7 +57,7 @@ pub struct LogInfo {
 }
 
 impl LogInfo {
-    /// The summary of an empty log.
+    /// Returns the summary of an empty log.
     pub fn new(version: impl Into<String>, size: u64) -> Self {
         Self {
             version: version.into(),
@@ -74,8 +75,8 @@ impl LogInfo {
         }
     }
 
-    /// Takes over what was noticed: state, problems and the bytes lost. `cut` is the rule of a recording that breaks
-    /// off: where all losses are of it, the log is truncated, else damaged.
+    /// Takes over what was noticed: state, problems and the bytes lost. `cut` is the rule of a
+    /// recording that breaks off: where all losses are of it, the log is truncated, else damaged.
     pub fn judge(&mut self, diagnostics: &Diagnostics, cut: &Rule) {
         self.lost = diagnostics.ledger().clone();
         self.problems = diagnostics.total();
@@ -91,7 +92,8 @@ impl LogInfo {
         self.end?.nanos.checked_sub(self.start?.nanos)
     }
 
-    /// The start and the end of the data, without the records that lie far outside of all others.
+    /// Returns the start and the end of the data, without the records that lie far outside of all
+    /// others.
     pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
         match &self.data {
             Some(data) => Some((data.start, data.end)),
@@ -99,13 +101,13 @@ impl LogInfo {
         }
     }
 
-    /// The length of the data, nanoseconds.
+    /// Returns the length of the data, nanoseconds.
     pub fn data_duration(&self) -> Option<i64> {
         let (start, end) = self.span()?;
         end.nanos.checked_sub(start.nanos)
     }
 
-    /// The records that lie far outside of all others, by topic.
+    /// Returns the records that lie far outside of all others, by topic.
     pub fn outside(&self) -> &[Outside] {
         self.data.as_ref().map_or(&[], |data| &data.outside)
     }
@@ -123,12 +125,12 @@ pub struct Detail {
 }
 
 impl Detail {
-    /// A fact with a line of text.
+    /// Returns a fact with a line of text.
     pub fn new(key: &'static str, text: impl Into<String>, value: Value) -> Self {
         Self { key, text: Some(text.into()), value }
     }
 
-    /// A fact for machines only.
+    /// Returns a fact for machines only.
     pub fn hidden(key: &'static str, value: Value) -> Self {
         Self { key, text: None, value }
     }

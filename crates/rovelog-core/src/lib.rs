@@ -3,13 +3,16 @@
 //! # Words
 //!
 //! A **log** is a file; a **topic** one named stream in it; a **schema** the fields of a topic; a
-//! **record** one timestamped entry. Every **timestamp** is an integer number of nanoseconds with its
-//! **clock**. A **diagnostic** says what was noticed in the bytes, with its range and severity.
+//! **record** one timestamped entry. Every **timestamp** is an integer number of nanoseconds with
+//! its **clock**. A **diagnostic** says what was noticed in the bytes, with its range and severity.
 //!
-//! The format crates (`ulog-format` and its siblings) implement [`LogReader`] and [`LogStream`] over these words; the facade
-//! `rovelog` opens any of them.
+//! The format crates (`ulog-format` and its siblings) implement [`LogReader`] and [`LogStream`]
+//! over these words; the facade `rovelog` opens any of them.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "arrow")]
+#[doc(hidden)]
+pub mod buffer;
 #[cfg(feature = "arrow")]
 #[doc(hidden)]
 pub mod columns;
@@ -30,9 +33,6 @@ pub mod ranges;
 pub mod reader;
 pub mod record;
 pub mod rewrite;
-#[cfg(feature = "arrow")]
-#[doc(hidden)]
-pub mod room;
 #[doc(hidden)]
 pub mod scan;
 pub mod schema;
@@ -62,7 +62,7 @@ pub use reader::{
     Format, FormatInfo, LogReader, LogStream, Probe, ReadOptions, Records, Signature, TopicRef,
 };
 pub use record::{Decode, Record, Text};
-pub use rewrite::{Align, Merged, RecoverOptions, Recovery, Sliced, Stretch};
+pub use rewrite::{Align, Merged, RecoverOptions, Recovery, Segment, Sliced};
 pub use schema::{Field, FieldType, Scalar, Schema};
 pub use select::Select;
 pub use span::{DataSpan, Outside};

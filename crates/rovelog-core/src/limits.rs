@@ -2,7 +2,8 @@
 
 /// Caps that keep memory and time within a small multiple of the input.
 ///
-/// The defaults fit every log seen in the field; what passes a limit is reported, not dropped silently.
+/// The defaults fit every log seen in the field; what passes a limit is reported, not dropped
+/// silently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -12,8 +13,8 @@ pub struct Limits {
     pub leaves: usize,
     /// Diagnostics of one kind that are kept one by one; further ones are only counted: 1 000.
     pub diagnostics_per_kind: usize,
-    /// Bytes of memory that a compressed file may be unpacked into: 1 GiB. A pipe is unpacked piece by piece and needs
-    /// no limit.
+    /// Bytes of memory that a compressed file may be unpacked into: 1 GiB. A pipe is unpacked piece
+    /// by piece and needs no limit.
     pub unpacked: u64,
 }
 

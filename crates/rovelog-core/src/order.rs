@@ -1,8 +1,9 @@
-//! Records in the order of time, in bounded memory, whatever their order in the file.
+//! Records in time order, in bounded memory, whatever their order in the file.
 //!
-//! A reader notes for each block of its file the span of times in it. [`InOrder`] then takes, again and
-//! again, the next hundred thousand places in the order of (time, offset) from those blocks alone that
-//! can hold them: nearly one pass over a log that is nearly in order, and no more memory for any other.
+//! A reader notes for each block of its file the span of times in it. [`InOrder`] then takes, again
+//! and again, the next hundred thousand places in the order of (time, offset) from those blocks
+//! alone that can hold them: nearly one pass over a log that is nearly in order, and no more memory
+//! for any other.
 
 use std::collections::BTreeMap;
 use std::iter::Chain;
@@ -11,10 +12,10 @@ use std::vec::IntoIter;
 
 use crate::{Select, Topic};
 
-/// Places kept at once: 4 MiB of them, twice that while they are gathered.
+/// Places kept at once: 4 MiB of them, twice that while they are collected.
 const KEPT: usize = 1 << 17;
 
-/// Where a record stands in the order and in the file. Ordered by time, then offset.
+/// Where a record is in the order and in the file. Ordered by time, then offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The time by which it is ordered, nanoseconds of the log's clock.
@@ -27,24 +28,25 @@ pub struct Place {
     pub seq: u64,
 }
 
-/// A log that can be walked block by block.
+/// A log that can be scanned block by block.
 pub trait Blocks {
-    /// The times within each block, by which its records are ordered; `None` for a block without any.
+    /// Returns the times within each block, by which its records are ordered; `None` for a block
+    /// without any.
     fn span(&self, block: usize) -> Option<RangeInclusive<i64>>;
 
-    /// The bytes of the file that a block is made of.
+    /// Returns the bytes of the file that a block is made of.
     fn offsets(&self, _block: usize) -> Range<u64> {
         0..u64::MAX
     }
 
-    /// The number of blocks.
+    /// Returns the number of blocks.
     fn count(&self) -> usize;
 
     /// Visits the records of a block in file order.
     fn visit(&self, block: usize, visit: impl FnMut(Place));
 }
 
-/// Of some blocks what lies in the window of a selection.
+/// Of some blocks what is in the window of a selection.
 #[derive(Debug)]
 pub struct Within<B> {
     blocks: B,
@@ -76,9 +78,9 @@ impl<B: Blocks> Blocks for Within<B> {
 /// What [`selected`] gives: latched places, then those in the window.
 pub type Selected<B> = Chain<IntoIter<Place>, InOrder<Within<B>>>;
 
-/// The places that `select` keeps of a log with `topics`: of each topic that is latched the last one before the window,
-/// then all within it, both in the order of time. `of` gives the blocks that hold the places of the topics that are
-/// marked, and no other.
+/// Returns the places that `select` keeps of a log with `topics`: of each topic that is latched the
+/// last one before the window, then all within it, both in time order. `of` gives the blocks that
+/// hold the places of the topics that are marked, and no other.
 pub fn selected<B: Blocks>(topics: &[Topic], select: &Select, of: impl Fn(Vec<bool>) -> B) -> Selected<B> {
     let latched = match select.start {
         Some(start) if select.latched => {
@@ -92,7 +94,7 @@ pub fn selected<B: Blocks>(topics: &[Topic], select: &Select, of: impl Fn(Vec<bo
     latched.into_iter().chain(InOrder::new(within))
 }
 
-/// The last place of each topic before `start`, in the order of time.
+/// Returns the last place of each topic before `start`, in time order.
 fn last_before(blocks: &impl Blocks, start: i64) -> Vec<Place> {
     let mut last: BTreeMap<u32, Place> = BTreeMap::new();
     for block in 0..blocks.count() {
@@ -117,7 +119,8 @@ type Moment = (i64, u64);
 #[derive(Debug)]
 pub struct InOrder<B> {
     blocks: B,
-    /// Blocks that hold anything, by the first time and offset: these, the last ones, and the block.
+    /// Blocks that hold anything, by the first time and offset: these, the last ones, and the
+    /// block.
     order: Vec<(Moment, Moment, usize)>,
     ready: IntoIter<Place>,
     last: Option<Place>,
@@ -126,7 +129,7 @@ pub struct InOrder<B> {
 }
 
 impl<B: Blocks> InOrder<B> {
-    /// All places of `blocks`.
+    /// Returns all places of `blocks`.
     pub fn new(blocks: B) -> Self {
         Self::keeping(blocks, KEPT)
     }
@@ -145,7 +148,7 @@ impl<B: Blocks> InOrder<B> {
     fn refill(&mut self) {
         let (after, kept) = (self.last, self.kept);
         let mut found: Vec<Place> = Vec::new();
-        // The greatest place worth keeping, once there are enough.
+        // The largest place worth keeping, once there are enough.
         let mut bound: Option<Place> = None;
         for &(first, last, block) in &self.order {
             if after.is_some_and(|after| last < (after.time, after.offset)) {

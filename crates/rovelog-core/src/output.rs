@@ -2,16 +2,16 @@
 
 use std::io::{Error, Read, Result, Seek, SeekFrom, Write};
 
-/// An output that refuses everything behind a failure: until all of a write has succeeded, nobody knows how much of it was
-/// written, and what follows would come at a wrong place.
+/// An output that refuses everything behind a failure: until all of a write has succeeded, it is
+/// unknown how much of it was written, and what follows would come at a wrong place.
 ///
 /// ```
 /// use std::io::Write;
 ///
 /// use rovelog_core::output::FailFast;
 ///
-/// let mut room = [0; 4];
-/// let mut out = FailFast::new(&mut room[..]);
+/// let mut buffer = [0; 4];
+/// let mut out = FailFast::new(&mut buffer[..]);
 /// out.write_all(b"abc")?;
 /// assert!(out.write_all(b"defg").is_err());
 /// let error = out.write_all(b"").unwrap_err();
@@ -26,7 +26,7 @@ pub struct FailFast<W> {
 }
 
 impl<W> FailFast<W> {
-    /// An output that has not failed yet.
+    /// Returns an output that has not failed yet.
     pub fn new(out: W) -> Self {
         Self { out, failed: false }
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Adds a range behind the others; where it begins at the end of the last one, both become one.
+/// Adds a range behind the others; where it starts at the end of the last one, both become one.
 pub fn push(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => last.end = range.end,
@@ -10,7 +10,7 @@ pub fn push(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
     }
 }
 
-/// The ranges in ascending order, neighbours as one.
+/// Returns the ranges in ascending order, neighbours as one.
 pub fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut joined = Vec::new();
@@ -20,7 +20,7 @@ pub fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     joined
 }
 
-/// The bytes of all of them.
+/// Returns the bytes of all of them.
 pub fn total(ranges: &[Range<u64>]) -> u64 {
     ranges.iter().map(|range| range.end - range.start).sum()
 }

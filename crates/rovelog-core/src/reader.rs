@@ -38,7 +38,8 @@ impl PartialEq for FormatInfo {
 
 impl Eq for FormatInfo {}
 
-/// Returns the names of the other files of the log whose first file has this name, out of those that exist.
+/// Returns the names of the other files of the log whose first file has this name, out of those
+/// that exist.
 pub type OtherFiles = fn(&str, &dyn Fn(&str) -> bool) -> Vec<String>;
 
 /// How the files of one log are named, all of them in one folder.
@@ -50,7 +51,7 @@ pub struct Files {
     pub part: fn(&str, usize) -> String,
 }
 
-/// Bytes that stand at offset 0 of every file of a format.
+/// Bytes that are at offset 0 of every file of a format.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Signature(pub &'static [u8]);
 
@@ -66,7 +67,8 @@ pub enum Probe {
 }
 
 impl FormatInfo {
-    /// Compares `head`, the first [`PROBE_LEN`] bytes or all of a shorter file, with the signatures.
+    /// Compares `head`, the first [`PROBE_LEN`] bytes or all of a shorter file, with the
+    /// signatures.
     pub fn probe(&self, head: &[u8]) -> Probe {
         let probe = |Signature(magic): &Signature| {
             if head.starts_with(magic) {
@@ -106,14 +108,15 @@ pub trait Format {
     /// The reader of pipes.
     type Stream: LogStream + 'static;
 
-    /// Opens a log that lies in memory or in a mapped file.
+    /// Opens a log that is in memory or in a mapped file.
     ///
     /// # Errors
-    /// Where the bytes are not of this format, end inside the header, or use what is not supported.
-    /// Damage is no error: it is in [`LogReader::diagnostics`].
+    /// Returns an error if the bytes are not of this format, end inside the header, or use what is
+    /// not supported. Damage is no error: it is in [`LogReader::diagnostics`].
     fn open(bytes: Bytes, options: &ReadOptions) -> Result<Self::Reader>;
 
-    /// Opens a log with its other files. One that does not belong to the log is a diagnostic, not an error.
+    /// Opens a log with its other files. One that does not belong to the log is a diagnostic, not
+    /// an error.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -127,10 +130,11 @@ pub trait Format {
     /// As [`open`](Self::open), and where the input cannot be read.
     fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream>;
 
-    /// Writes one log that holds the records of all `logs` in the order of time.
+    /// Writes one log that holds the records of all `logs` in time order.
     ///
     /// # Errors
-    /// Where the output refuses, the clocks cannot be brought together, or the format cannot hold them all.
+    /// Returns an error if the output refuses, the clocks cannot be brought together, or the format
+    /// cannot hold them all.
     fn merge(logs: &[&Self::Reader], align: Align, out: &mut dyn Write) -> Result<Merged>;
 }
 
@@ -152,19 +156,19 @@ pub type TopicBatches<'a> = Box<
 
 /// Random access to one log. Object-safe; the reader owns its bytes, records borrow from it.
 pub trait LogReader: Send + Sync {
-    /// The format's constants.
+    /// Returns the format's constants.
     fn format(&self) -> &'static FormatInfo;
 
-    /// The summary, made when the log was opened.
+    /// Returns the summary, made when the log was opened.
     fn info(&self) -> &LogInfo;
 
-    /// The topics in the order in which the log declares them.
+    /// Returns the topics in the order in which the log declares them.
     fn topics(&self) -> &[Topic];
 
-    /// The log without its type.
+    /// Returns the log without its type.
     fn as_log(&self) -> &dyn LogReader;
 
-    /// A topic by name; the instance `/0` may be left out.
+    /// Returns a topic by name; the instance `/0` may be left out.
     fn topic(&self, name: &str) -> Option<TopicRef<'_>> {
         let topics = self.topics();
         let found = topics.iter().find(|t| t.name == name);
@@ -172,10 +176,10 @@ pub trait LogReader: Send + Sync {
         Some(TopicRef { log: self.as_log(), topic })
     }
 
-    /// The handle of one of the log's own topics.
+    /// Returns the handle of one of the log's own topics.
     ///
     /// # Errors
-    /// Where the topic is one of another log, or a copy.
+    /// Returns an error if the topic is one of another log, or a copy.
     fn own(&self, topic: &Topic) -> Result<TopicRef<'_>> {
         match self.topics().get(topic.id.index()) {
             Some(own) if std::ptr::eq(own, topic) => Ok(TopicRef { log: self.as_log(), topic: own }),
@@ -186,8 +190,8 @@ pub trait LogReader: Send + Sync {
         }
     }
 
-    /// The selected records, in the order of (time, file offset). A record without a time takes the
-    /// log's time at its place.
+    /// Returns the selected records, in the order of (time, file offset). A record without a time
+    /// takes the log's time at its place.
     ///
     /// # For implementations
     /// Memory must not grow with the file.
@@ -196,8 +200,9 @@ pub trait LogReader: Send + Sync {
     /// For implementations: what [`TopicRef::columns`] gives of the topic with this index.
     ///
     /// # Errors
-    /// Where there is no such topic, it cannot be decoded, or the format has no columns.
-    // A default body keeps the feature additive: whoever turns it on breaks no other format.
+    /// Returns an error if there is no such topic, it cannot be decoded, or the format has no
+    /// columns.
+    // A default body keeps the feature additive: callers that turns it on breaks no other format.
     #[cfg(feature = "arrow")]
     #[doc(hidden)]
     fn topic_columns<'a>(&'a self, _: TopicId, _: &Select) -> Result<Batches<'a>> {
@@ -205,8 +210,8 @@ pub trait LogReader: Send + Sync {
         Err(Error::new(self.format().id, ErrorKind::Unsupported, None, why))
     }
 
-    /// All selected topics that can be decoded as record batches, those of each topic in file order. The
-    /// schemas are those of [`TopicRef::columns`].
+    /// Returns all selected topics that can be decoded as record batches, those of each topic in
+    /// file order. The schemas are those of [`TopicRef::columns`].
     ///
     /// # For implementations
     /// One topic after the other, unless the format does better: in one pass over the log.
@@ -222,7 +227,7 @@ pub trait LogReader: Send + Sync {
         Box::new(topics.into_iter().flat_map(batches))
     }
 
-    /// The console lines in file order; `None` where the format has no such thing.
+    /// Returns the console lines in file order; `None` where the format has no such thing.
     fn texts(&self) -> Option<Texts<'_>> {
         None
     }
@@ -236,26 +241,26 @@ pub trait LogReader: Send + Sync {
     /// Everything noticed while the log was read.
     fn diagnostics(&self) -> &Diagnostics;
 
-    /// Where the bytes of the log are: their sum is its size.
+    /// Returns where the bytes of the log are: their sum is its size.
     fn usage(&self) -> Vec<Usage>;
 
-    /// Writes the best sound log that this one still holds, and accounts for every byte. A sound log is
-    /// copied as it is.
+    /// Writes the best valid log that this one still holds, and accounts for every byte. A valid
+    /// log is copied as it is.
     ///
     /// # Errors
-    /// Where the output refuses.
+    /// Returns an error if the output refuses.
     fn recover(&self, out: &mut dyn Write, options: &RecoverOptions) -> Result<Recovery>;
 
-    /// Writes the part of the log that `select` names, as a log of its own: all that its records need stays.
-    /// Fields are not cut: `select.fields` means nothing here.
+    /// Writes the part of the log that `select` names, as a log of its own: all that its records
+    /// need stays. Fields are not cut: `select.fields` means nothing here.
     ///
     /// # Errors
-    /// Where the output refuses, and where the format cannot hold the part.
+    /// Returns an error if the output refuses, and where the format cannot hold the part.
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced>;
 }
 
-/// A topic of a log: what is known of it, and the way to its records and columns. It is borrowed from its log, so that it
-/// cannot be used with another.
+/// A topic of a log: what is known of it, and the way to its records and columns. It is borrowed
+/// from its log, so that it cannot be used with another.
 #[derive(Clone, Copy)]
 pub struct TopicRef<'a> {
     log: &'a dyn LogReader,
@@ -263,12 +268,13 @@ pub struct TopicRef<'a> {
 }
 
 impl<'a> TopicRef<'a> {
-    /// What is known of the topic.
+    /// Returns what is known of the topic.
     pub fn get(self) -> &'a Topic {
         self.topic
     }
 
-    /// Its records in the order of time, those within the span of `select`, which need not name the topic.
+    /// Returns its records in time order, those within the span of `select`, which need not name
+    /// the topic.
     pub fn records(self, select: &Select) -> Records<'a> {
         let select = Select { topics: Some([&*self.topic.name].into_iter().collect()), ..select.clone() };
         let id = self.topic.id;
@@ -277,16 +283,16 @@ impl<'a> TopicRef<'a> {
         Box::new(self.log.records(&select).filter(is_own))
     }
 
-    /// Its records as Arrow record batches in file order: `t_ns`, then the selected fields.
+    /// Returns its records as Arrow record batches in file order: `t_ns`, then the selected fields.
     ///
     /// # Errors
-    /// Where the topic cannot be decoded, or the format has no columns.
+    /// Returns an error if the topic cannot be decoded, or the format has no columns.
     #[cfg(feature = "arrow")]
     pub fn columns(self, select: &Select) -> Result<Batches<'a>> {
         self.log.topic_columns(self.topic.id, select)
     }
 
-    /// The definition text of its type as the log holds it, where it holds one.
+    /// Returns the definition text of its type as the log holds it, where it holds one.
     pub fn definition(self) -> Option<String> {
         self.log.topic_definition(self.topic.id)
     }
@@ -308,19 +314,20 @@ impl fmt::Debug for TopicRef<'_> {
 
 /// One pass over a log that comes from a pipe. Memory is bounded; topics appear as they are met.
 pub trait LogStream: Send {
-    /// The format's constants.
+    /// Returns the format's constants.
     fn format(&self) -> &'static FormatInfo;
 
-    /// The next record, in file order; `None` at the end.
+    /// Returns the next record, in file order; `None` at the end.
     ///
     /// # Errors
-    /// Where the input cannot be read, or turns out to use what is not supported.
+    /// Returns an error if the input cannot be read, or turns out to use what is not supported.
     fn next_record(&mut self) -> Result<Option<Record<'_>>>;
 
-    /// The topics met so far.
+    /// Returns the topics met so far.
     fn topics(&self) -> &[Topic];
 
-    /// The summary of what was read so far; complete once [`next_record`](Self::next_record) gave `None`.
+    /// Returns the summary of what was read so far; complete once
+    /// [`next_record`](Self::next_record) gave `None`.
     fn info(&self) -> LogInfo;
 
     /// Everything noticed so far.

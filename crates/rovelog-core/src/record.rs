@@ -6,10 +6,11 @@ use crate::{Result, Timestamp, Topic, Value};
 
 /// Turns a payload into values; each format's tables of definitions implement it.
 pub trait Decode: Send + Sync {
-    /// The fields of one record of `topic`, as a [`Value::Struct`].
+    /// Returns the fields of one record of `topic`, as a [`Value::Struct`].
     ///
     /// # Errors
-    /// Where the payload does not have the size or the content that the schema asks for.
+    /// Returns an error if the payload does not have the size or the content that the schema asks
+    /// for.
     fn value(&self, topic: &Topic, payload: &[u8]) -> Result<Value>;
 }
 
@@ -31,7 +32,7 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// A record over its parts; for implementations of readers.
+    /// Returns a record over its parts; for implementations of readers.
     pub fn new(
         topic: &'a Topic,
         time: Option<Timestamp>,
@@ -43,10 +44,11 @@ impl<'a> Record<'a> {
         Self { topic, time, offset, seq, payload, decode }
     }
 
-    /// The record's fields as an owned [`Value::Struct`].
+    /// Returns the record's fields as an owned [`Value::Struct`].
     ///
     /// # Errors
-    /// Where the payload does not have the size or the content that the schema asks for.
+    /// Returns an error if the payload does not have the size or the content that the schema asks
+    /// for.
     pub fn value(&self) -> Result<Value> {
         self.decode.value(self.topic, self.payload)
     }
@@ -85,19 +87,19 @@ pub const LEVELS: [&str; 8] =
     ["emergency", "alert", "critical", "error", "warning", "notice", "info", "debug"];
 
 impl Text {
-    /// A line without a source.
+    /// Returns a line without a source.
     pub fn new(time: Option<Timestamp>, offset: u64, level: u8, text: String) -> Self {
         Self { time, offset, level, source: None, text }
     }
 
-    /// The same line with its source.
+    /// Returns the same line with its source.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<String>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// The level's name: `warning`.
+    /// Returns the level's name: `warning`.
     pub fn level_name(&self) -> &'static str {
         LEVELS[usize::from(self.level.min(7))]
     }

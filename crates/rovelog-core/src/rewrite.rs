@@ -9,13 +9,13 @@ use crate::{Detail, Timestamp, ranges};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RecoverOptions {
-    /// Leave out what stands in stretches of another time; see [`Stretch`]. Definitions in them stay, because
-    /// later records may need them. Formats that know no such stretches leave out nothing.
+    /// Leave out what is in segments of another time; see [`Segment`]. Definitions in them stay,
+    /// because later records may need them. Formats that know no such segments leave out nothing.
     pub drop_stale: bool,
 }
 
 impl RecoverOptions {
-    /// The same options with [`drop_stale`](Self::drop_stale).
+    /// Returns the same options with [`drop_stale`](Self::drop_stale).
     #[must_use]
     pub fn dropping_stale(mut self) -> Self {
         self.drop_stale = true;
@@ -34,63 +34,65 @@ pub struct Recovery {
     pub lost: Vec<Range<u64>>,
     /// Records that the damaged log counts and that are not in it, as far as the log counts any.
     pub missing_records: u64,
-    /// Sound bytes left out because they are of another time.
+    /// Valid bytes left out because they are of another time.
     pub stale_bytes: u64,
     /// The records among them.
     pub stale_records: u64,
-    /// The parts of the damaged log by time; empty where nothing is damaged, or the format does not tell.
-    pub stretches: Vec<Stretch>,
-    /// Whether the log was sound, so that the recovered one is a plain copy.
+    /// The parts of the damaged log by time; empty where nothing is damaged, or the format does not
+    /// tell.
+    pub segments: Vec<Segment>,
+    /// Whether the log was valid, so that the recovered one is a plain copy.
     pub unchanged: bool,
     /// What only this format has to say.
     pub details: Vec<Detail>,
 }
 
 impl Recovery {
-    /// What became of a log of `size` bytes of which these ranges are lost and these stale, and all others kept.
+    /// Returns what became of a log of `size` bytes of which these ranges are lost and these stale,
+    /// and all others kept.
     pub fn of(size: u64, lost: Vec<Range<u64>>, stale: &[Range<u64>]) -> Self {
         let (lost, stale_bytes) = (ranges::joined(lost), ranges::total(stale));
         let kept_bytes = size - ranges::total(&lost) - stale_bytes;
         Self { kept_bytes, lost, stale_bytes, ..Self::default() }
     }
 
-    /// Writes a sound log of so many records as it is.
+    /// Writes a valid log of so many records as it is.
     ///
     /// # Errors
-    /// Where the output refuses.
+    /// Returns an error if the output refuses.
     pub fn copied(records: u64, log: &[u8], out: &mut dyn Write) -> std::io::Result<Self> {
         out.write_all(log)?;
         out.flush()?;
         Ok(Self { records, kept_bytes: log.len() as u64, unchanged: true, ..Self::default() })
     }
 
-    /// Bytes that no reader can use.
+    /// Returns bytes that no reader can use.
     pub fn lost_bytes(&self) -> u64 {
         ranges::total(&self.lost)
     }
 
-    /// Whether all of the log is in the recovered one.
+    /// Returns whether all of the log is in the recovered one.
     pub fn is_complete(&self) -> bool {
         self.lost.is_empty() && self.missing_records == 0 && self.stale_bytes == 0
     }
 }
 
-/// A part of a damaged log whose records follow each other in time. A cluster of a card that was never
-/// written keeps what it held before: sound records of another time.
+/// A part of a damaged log whose records follow each other in time. A cluster of a card that was
+/// never written keeps what it held before: valid records of another time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct Segment {
     /// Its bytes, lost ones included.
     pub range: Range<u64>,
     /// Its records.
     pub records: u64,
-    /// Those of them that were judged: with a time, and not the first of their topic, which often was
-    /// latched long before.
+    /// Those of them that were validated: with a time, and not the first of their topic, which
+    /// often was latched long before.
     pub timed_records: u64,
-    /// When it begins: the median of the first of these, because single records may be far off.
+    /// When it starts: the median of the first of these, because single records may be far off.
     pub first: Option<Timestamp>,
     /// When it ends: the median of the last of these.
     pub last: Option<Timestamp>,
-    /// Whether it belongs to the log: `false` is a stale stretch.
+    /// Whether it belongs to the log: `false` is a stale segment.
     pub in_time_order: bool,
 }
 
@@ -110,7 +112,7 @@ pub struct Sliced {
 }
 
 impl Sliced {
-    /// Whether it holds definitions and initial values only.
+    /// Returns whether it holds definitions and initial values only.
     pub fn is_empty(&self) -> bool {
         self.records + self.others == 0
     }
@@ -124,18 +126,18 @@ pub enum Align {
     Shared,
     /// The caller knows that they share a clock.
     AsIs,
-    /// By the Unix time of each; the merged log has the clock of the one whose clock began first.
+    /// By the Unix time of each; the merged log has the clock of the one whose clock started first.
     Utc,
 }
 
 impl Align {
-    /// What is added to the times of each log, nanoseconds, to bring them to the clock that began first: nothing, unless
-    /// times are aligned by UTC. `offsets` are the Unix times, nanoseconds, at which the clock of each log began; they are
-    /// asked for only if they matter.
+    /// Returns what is added to the times of each log, nanoseconds, to bring them to the clock that
+    /// started first: nothing, unless times are aligned by UTC. `offsets` are the Unix times,
+    /// nanoseconds, at which the clock of each log started; they are asked for only if they matter.
     ///
     /// # Errors
-    /// Returns what `offsets` returns, and `apart` of the greatest distance if clocks that must be shared began farther apart
-    /// than `within` nanoseconds.
+    /// Returns what `offsets` returns, and `apart` of the largest distance if clocks that must be
+    /// shared started farther apart than `within` nanoseconds.
     pub fn shifts<E>(
         self,
         offsets: impl ExactSizeIterator<Item = Result<i64, E>>,
@@ -184,7 +186,7 @@ mod tests {
         assert_eq!(shifts(Align::Shared, &[12, 10, 15]), Ok(vec![0; 3]));
         assert_eq!(shifts(Align::Shared, &[12, 10, 16]), Err(6));
         assert_eq!(shifts(Align::Shared, &[]), Ok(vec![]));
-        // Nobody asks for what does not matter.
+        // No reader asks for what does not matter.
         let unknown = |align: Align, logs: usize| align.shifts((0..logs).map(|_| Err(1)), 0, |_| 2);
         assert_eq!((unknown(Align::AsIs, 2), unknown(Align::Utc, 1)), (Ok(vec![0; 2]), Ok(vec![0])));
         assert_eq!(unknown(Align::Shared, 2), Err(1));

@@ -1,7 +1,9 @@
-//! How a log is scanned: the bytes that are at hand, what comes next in them, and how a pipe reads on.
+//! How a log is scanned: the bytes that are at hand, what comes next in them, and how a pipe reads
+//! on.
 //!
-//! A [`Window`] is all of a log in memory, or what was read of a pipe so far. A [`Scan`] says what comes next in it, or that
-//! it [needs more](NeedMore). A [`Stream`] is a scan with the [`Source`] that then reads on.
+//! A [`Window`] is all of a log in memory, or what was read of a pipe so far. A [`Scan`] says what
+//! comes next in it, or that it [needs more](NeedMore). A [`Stream`] is a scan with the [`Source`]
+//! that then reads on.
 
 use std::io::{ErrorKind, Read, Result as IoResult};
 
@@ -28,21 +30,21 @@ pub struct Window<'a> {
 pub struct NeedMore(pub u64);
 
 impl<'a> Window<'a> {
-    /// All of a file.
+    /// Returns all of a file.
     pub const fn whole(data: &'a [u8]) -> Self {
         Self { data, base: 0, eof: true }
     }
 
-    /// The offset behind the last byte.
+    /// Returns the offset behind the last byte.
     #[inline]
     pub fn end(&self) -> u64 {
         self.base + self.data.len() as u64
     }
 
-    /// Whether the file goes on behind `at`.
+    /// Returns whether the file goes on behind `at`.
     ///
     /// # Errors
-    /// Where that is not known yet.
+    /// Returns an error if that is not known yet.
     #[inline]
     pub fn has(&self, at: u64) -> Result<bool, NeedMore> {
         if at < self.end() {
@@ -51,10 +53,10 @@ impl<'a> Window<'a> {
         if self.eof { Ok(false) } else { Err(NeedMore(at + 1)) }
     }
 
-    /// The bytes `from..to`; `None` where the file ends before `to`.
+    /// Returns the bytes `from..to`; `None` where the file ends before `to`.
     ///
     /// # Errors
-    /// Where the window ends before `to`, and the file may go on.
+    /// Returns an error if the window ends before `to`, and the file may go on.
     #[inline]
     pub fn slice(&self, from: u64, to: u64) -> Result<Option<&'a [u8]>, NeedMore> {
         debug_assert!(from >= self.base, "bytes before the window were let go");
@@ -65,7 +67,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// The bytes from `from` on, at most `len`: fewer only where the file ends.
+    /// Returns the bytes from `from` on, at most `len`: fewer only where the file ends.
     ///
     /// # Errors
     /// As [`slice`](Self::slice).
@@ -75,7 +77,7 @@ impl<'a> Window<'a> {
         Ok(self.slice(from.min(to), to)?.unwrap_or_default())
     }
 
-    /// The byte at `at`; `None` where the file ends before.
+    /// Returns the byte at `at`; `None` where the file ends before.
     ///
     /// # Errors
     /// As [`slice`](Self::slice).
@@ -84,7 +86,7 @@ impl<'a> Window<'a> {
         Ok(self.slice(at, at + 1)?.map(|bytes| bytes[0]))
     }
 
-    /// The little-endian number of 32 bits at `at`; `None` where the file ends before.
+    /// Returns the little-endian number of 32 bits at `at`; `None` where the file ends before.
     ///
     /// # Errors
     /// As [`slice`](Self::slice).
@@ -93,8 +95,9 @@ impl<'a> Window<'a> {
         Ok(self.view::<U32Le>(at)?.map(|number| number.get()))
     }
 
-    /// Where the zeros that begin at `from` end: the first other byte, or the end of the window. Nothing begins in a run
-    /// of zeros, which may be most of a file, so a search for sound bytes leaves it out at once.
+    /// Returns where the zeros that begin at `from` end: the first other byte, or the end of the
+    /// window. Nothing starts in a run of zeros, which may be most of a file, so a search for valid
+    /// bytes leaves it out at once.
     pub fn zeros_end(&self, from: u64) -> u64 {
         const AT_ONCE: usize = 64;
         let rest = usize::try_from(from - self.base).ok().and_then(|from| self.data.get(from..));
@@ -105,7 +108,7 @@ impl<'a> Window<'a> {
         from + (whole + last) as u64
     }
 
-    /// The bytes at `at` as a declared struct, in place; `None` where the file ends before.
+    /// Returns the bytes at `at` as a declared struct, in place; `None` where the file ends before.
     ///
     /// # Errors
     /// As [`slice`](Self::slice).
@@ -121,11 +124,12 @@ impl<'a> Window<'a> {
 
 /// A pipe, with the bytes of it that are at hand.
 ///
-/// The buffer grows with what is read, not with what is asked for, and never shrinks, so that nothing is zeroed twice.
+/// The buffer grows with what is read, not with what is asked for, and never shrinks, so that
+/// nothing is zeroed twice.
 #[derive(Debug)]
 pub struct Source<R> {
     input: R,
-    /// Room for bytes, the first `filled` of them read.
+    /// Space for bytes, the first `filled` of them read.
     buffer: Vec<u8>,
     filled: usize,
     /// Offset of the first byte of the buffer.
@@ -134,26 +138,27 @@ pub struct Source<R> {
 }
 
 impl<R: Read> Source<R> {
-    /// A pipe of which nothing is read yet.
+    /// Returns a pipe of which nothing is read yet.
     pub fn new(input: R) -> Self {
         Self { input, buffer: vec![0; CHUNK], filled: 0, base: 0, eof: false }
     }
 
-    /// The input that is read.
+    /// Returns the input that is read.
     pub fn input(&self) -> &R {
         &self.input
     }
 
-    /// The bytes at hand.
+    /// Returns the bytes at hand.
     #[inline]
     pub fn window(&self) -> Window<'_> {
         Window { data: &self.buffer[..self.filled], base: self.base, eof: self.eof }
     }
 
-    /// Lets go of what is before `keep_from` and reads until the window reaches `until`, or the input ends.
+    /// Lets go of what is before `keep_from` and reads until the window reaches `until`, or the
+    /// input ends.
     ///
     /// # Errors
-    /// Where the input cannot be read.
+    /// Returns an error if the input cannot be read.
     pub fn fill(&mut self, keep_from: u64, until: u64) -> IoResult<()> {
         let keep_from = keep_from.clamp(self.base, self.window().end());
         let gone = usize::try_from(keep_from - self.base).expect("within the buffer");
@@ -174,13 +179,13 @@ impl<R: Read> Source<R> {
         Ok(())
     }
 
-    /// Bytes that a walk over the window has seen.
+    /// Returns bytes that a scan of the window has seen.
     ///
     /// # Panics
-    /// Where they are not at hand.
+    /// Panics if they are not at hand.
     #[inline]
     pub fn bytes(&self, from: u64, to: u64) -> &[u8] {
-        self.window().slice(from, to).ok().flatten().expect("the walk has seen these bytes")
+        self.window().slice(from, to).ok().flatten().expect("the scanner has seen these bytes")
     }
 }
 
@@ -203,7 +208,8 @@ impl<R: Read> Source<R> {
     }
 }
 
-/// Says step by step what the bytes of a log are. It does no input or output: reader, stream and recovery use the same one.
+/// Says step by step what the bytes of a log are. It does no input or output: reader, stream and
+/// recovery use the same one.
 pub trait Scan {
     /// What comes next: a record, lost bytes, the end.
     type Step;
@@ -228,7 +234,8 @@ pub struct Stream<R, S> {
 }
 
 impl<R: Read, S: Scan> Stream<R, S> {
-    /// Says what comes next. `fill` reads on if that takes more bytes: [`Source::fill`], or what limits it.
+    /// Says what comes next. `fill` reads on if that takes more bytes: [`Source::fill`], or what
+    /// limits it.
     ///
     /// # Errors
     /// Returns the errors of `fill`.
@@ -265,7 +272,8 @@ mod tests {
         );
     }
 
-    /// Whatever is kept and however the input comes, the window holds the bytes of the file at its offsets.
+    /// Whatever is kept and however the input comes, the window holds the bytes of the file at its
+    /// offsets.
     #[test]
     fn a_source_keeps_what_it_is_told_to() -> IoResult<()> {
         struct Slow<'a>(&'a [u8]);

@@ -13,7 +13,8 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Whether every record has the same number of leaves: no field is a list of any length.
+    /// Returns whether every record has the same number of leaves: no field is a list of any
+    /// length.
     pub fn is_fixed(&self) -> bool {
         self.fields.iter().all(|field| field.ty.is_fixed())
     }
@@ -34,12 +35,12 @@ pub struct Field {
 }
 
 impl Field {
-    /// A field without a unit.
+    /// Returns a field without a unit.
     pub fn new(name: impl Into<Arc<str>>, ty: FieldType, source_type: impl Into<String>) -> Self {
         Self { name: name.into(), ty, source_type: source_type.into(), unit: None }
     }
 
-    /// The same field with its unit.
+    /// Returns the same field with its unit.
     #[must_use]
     pub fn with_unit(mut self, unit: impl Into<String>) -> Self {
         self.unit = Some(unit.into());
@@ -65,7 +66,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// Bytes on the wire.
+    /// Returns bytes on the wire.
     pub const fn size(self) -> usize {
         match self {
             Self::Bool | Self::Int8 | Self::UInt8 => 1,
@@ -75,7 +76,7 @@ impl Scalar {
         }
     }
 
-    /// The word used in text and JSON, Arrow's spelling: `uint64`, `float32`.
+    /// Returns the word used in text and JSON, Arrow's spelling: `uint64`, `float32`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bool => "bool",
@@ -105,7 +106,8 @@ pub enum FieldType {
     Struct(Arc<Schema>),
     /// Bytes without fields of their own: a picture, a packet.
     Bytes,
-    /// A point in time: unsigned seconds and nanoseconds of the Unix clock, `{sec, nsec}` as a value.
+    /// A point in time: unsigned seconds and nanoseconds of the Unix clock, `{sec, nsec}` as a
+    /// value.
     Time,
     /// A span of time: signed seconds and nanoseconds, `{sec, nsec}` as a value.
     Duration,
@@ -116,7 +118,7 @@ pub enum FieldType {
 }
 
 impl FieldType {
-    /// The fields inside: those of a struct, or of an array's struct.
+    /// Returns the fields inside: those of a struct, or of an array's struct.
     pub fn nested(&self) -> Option<&Arc<Schema>> {
         match self {
             Self::Struct(schema) => Some(schema),
@@ -125,7 +127,7 @@ impl FieldType {
         }
     }
 
-    /// Whether every record has the same number of leaves below a field of this type.
+    /// Returns whether every record has the same number of leaves below a field of this type.
     pub fn is_fixed(&self) -> bool {
         match self {
             Self::Struct(schema) => schema.is_fixed(),

@@ -6,23 +6,24 @@ use std::sync::Arc;
 
 use crate::Topic;
 
-/// Names that are looked up, not searched. Clones share them: a selection is cloned for each topic of a log.
+/// Names that are looked up, not searched. Clones share them: a selection is cloned for each topic
+/// of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names(Arc<BTreeSet<String>>);
 
 impl Names {
-    /// The names, sorted.
+    /// Returns the names, sorted.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
-    /// Whether one of them means `topic`, as [`Topic::answers_to`] says.
+    /// Returns whether one of them means `topic`, as [`Topic::answers_to`] says.
     pub fn topic(&self, topic: &Topic) -> bool {
         let with = |name: &str| self.0.contains(name);
         with(&topic.name) || topic.name.strip_suffix("/0").is_some_and(with)
     }
 
-    /// Whether one of them is the field at `path`, lies around it or inside it.
+    /// Returns whether one of them is the field at `path`, is around it or inside it.
     pub fn field(&self, path: &str) -> bool {
         let around = path.match_indices('.').any(|(end, _)| self.0.contains(&path[..end]));
         let within = format!("{path}.");
@@ -43,17 +44,20 @@ impl<N: Into<String>> FromIterator<N> for Names {
 pub struct Select {
     /// Names of topics to keep; `None` keeps all.
     pub topics: Option<Names>,
-    /// Names of fields to keep: `q`, `pos.x`, or `pos` for all of it; `None` keeps all. Columns only.
+    /// Names of fields to keep: `q`, `pos.x`, or `pos` for all of it; `None` keeps all. Columns
+    /// only.
     pub fields: Option<Names>,
     /// First time to keep, nanoseconds of the log's clock, inclusive.
     pub start: Option<i64>,
     /// First time to leave out again, nanoseconds of the log's clock.
     pub end: Option<i64>,
-    /// Also keep each topic's last record before `start`: the state that held when the window opens.
+    /// Also keep each topic's last record before `start`: the state that held when the window
+    /// opens.
     pub latched: bool,
     /// Of which topics `latched` keeps it, by name; `None`: of all that are kept.
     pub latched_topics: Option<Names>,
-    /// Truth values of a ULog as their bytes, signed as in pyulog: some writers store others than 0 and 1. Columns only.
+    /// Truth values of a ULog as their bytes, signed as in pyulog: some writers store others than 0
+    /// and 1. Columns only.
     pub bool_bytes: bool,
 }
 
@@ -63,7 +67,7 @@ impl Select {
         Self::default()
     }
 
-    /// One topic, by its name; the instance `/0` may be left out.
+    /// Returns one topic, by its name; the instance `/0` may be left out.
     pub fn topic(name: impl Into<String>) -> Self {
         Self::topics([name])
     }
@@ -73,21 +77,22 @@ impl Select {
         Self { topics: Some(Names::from_iter(names)), ..Self::default() }
     }
 
-    /// The same topics within `start..end`, nanoseconds of the log's clock; `None` leaves a side open.
+    /// Returns the same topics within `start..end`, nanoseconds of the log's clock; `None` leaves a
+    /// side open.
     #[must_use]
     pub fn between(mut self, start: Option<i64>, end: Option<i64>) -> Self {
         (self.start, self.end) = (start, end);
         self
     }
 
-    /// The same selection with the last record before its start, for each topic.
+    /// Returns the same selection with the last record before its start, for each topic.
     #[must_use]
     pub fn with_latched(mut self) -> Self {
         self.latched = true;
         self
     }
 
-    /// The same selection with the last record before its start, for these topics.
+    /// Returns the same selection with the last record before its start, for these topics.
     #[must_use]
     pub fn with_latched_topics<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.latched = true;
@@ -95,49 +100,50 @@ impl Select {
         self
     }
 
-    /// Whether the last record of `topic` before the start is kept.
+    /// Returns whether the last record of `topic` before the start is kept.
     pub fn keeps_latched(&self, topic: &Topic) -> bool {
         self.latched
             && self.keeps_topic(topic)
             && self.latched_topics.as_ref().is_none_or(|names| names.topic(topic))
     }
 
-    /// The same selection with only these fields in columns.
+    /// Returns the same selection with only these fields in columns.
     #[must_use]
     pub fn with_fields<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.fields = Some(Names::from_iter(names));
         self
     }
 
-    /// The same selection with the bytes of truth values in columns.
+    /// Returns the same selection with the bytes of truth values in columns.
     #[must_use]
     pub fn with_bool_bytes(mut self) -> Self {
         self.bool_bytes = true;
         self
     }
 
-    /// Whether the selection wants the field at `path`, or something inside it.
+    /// Returns whether the selection wants the field at `path`, or something inside it.
     pub fn keeps_field(&self, path: &str) -> bool {
         self.fields.as_ref().is_none_or(|names| names.field(path))
     }
 
-    /// Whether the selection names `topic`.
+    /// Returns whether the selection names `topic`.
     pub fn keeps_topic(&self, topic: &Topic) -> bool {
         self.topics.as_ref().is_none_or(|names| names.topic(topic))
     }
 
-    /// Whether something between these times may lie in the window.
+    /// Returns whether something between these times may lie in the window.
     pub fn keeps_span(&self, first: i64, last: i64) -> bool {
         self.start.is_none_or(|start| last >= start) && self.end.is_none_or(|end| first < end)
     }
 
-    /// Whether `nanos` lies in the window.
+    /// Returns whether `nanos` is in the window.
     pub fn keeps_time(&self, nanos: i64) -> bool {
         self.start.is_none_or(|start| nanos >= start) && self.end.is_none_or(|end| nanos < end)
     }
 }
 
-/// The path by which columns are selected of a field's flat name: `esc.rpm` of `esc[3].rpm`.
+/// Returns the path by which columns are selected of a field's flat name: `esc.rpm` of
+/// `esc[3].rpm`.
 pub fn field_path(flat_name: &str) -> String {
     let mut parts = flat_name.split('[');
     let mut path = parts.next().unwrap_or_default().to_owned();

@@ -1,8 +1,9 @@
 //! The span of time that a log's data fills, and the records that lie far outside of it.
 //!
-//! One record with a stale timestamp can lie minutes or years away from all others. It must not stretch a log: plots,
-//! windows and rates work on the span that the data fills. A scan feeds the time of each record to the [`Spread`] of
-//! its topic, and at its end [`DataSpan::of`] finds the main body of all times and what lies outside of it.
+//! One record with a stale timestamp can lie minutes or years away from all others. It must not
+//! segment a log: plots, windows and rates work on the span that the data fills. A scan feeds the
+//! time of each record to the [`Spread`] of its topic, and at its end [`DataSpan::of`] finds the
+//! main body of all times and what is outside of it.
 
 use std::mem;
 use std::ops::Range;
@@ -13,10 +14,10 @@ use crate::{Clock, Diagnostics, Rule, Severity, Timestamp, Topic, TopicId};
 /// Times of one topic that are no further apart than this are one interval.
 const NEAR: i64 = 1_000_000_000;
 
-/// Nothing nearer to the data than this lies outside of it.
+/// Nothing nearer to the data than this is outside of it.
 const FAR: i64 = 10_000_000_000;
 
-/// No recording pauses for a year: what lies further away was timed by another clock.
+/// No recording pauses for a year: what is further away was timed by another clock.
 const YEAR: i64 = 365 * 86_400 * 1_000_000_000;
 
 /// The most intervals that are kept of a topic.
@@ -49,7 +50,8 @@ impl Interval {
     }
 }
 
-/// How the times of one topic spread: up to 16 intervals, whatever the number and the order of the records.
+/// How the times of one topic spread: up to 16 intervals, whatever the number and the order of the
+/// records.
 #[derive(Clone, Debug)]
 pub struct Spread {
     current: Interval,
@@ -111,12 +113,12 @@ impl Spread {
         self.others = all;
     }
 
-    /// Whether no time was earlier than the one before it.
+    /// Returns whether no time was earlier than the one before it.
     pub fn is_ascending(&self) -> bool {
         !self.falls
     }
 
-    /// The disjoint intervals, by time.
+    /// Returns the disjoint intervals, by time.
     pub fn intervals(&self) -> Vec<Interval> {
         let mut all = self.others.clone();
         if self.current.count > 0 {
@@ -137,11 +139,11 @@ impl Spread {
 /// The span of time that the data of a log fills.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataSpan {
-    /// Where the data begins.
+    /// Where the data starts.
     pub start: Timestamp,
     /// The time of its last record.
     pub end: Timestamp,
-    /// What lies far outside, by topic.
+    /// What is far outside, by topic.
     pub outside: Vec<Outside>,
 }
 
@@ -173,7 +175,7 @@ impl Outside {
     }
 }
 
-/// A length of time in three or four digits, for people.
+/// Returns a length of time in three or four digits, for people.
 fn rough(nanos: u64) -> String {
     let seconds = nanos / 1_000_000_000;
     match seconds {
@@ -194,8 +196,9 @@ struct Cluster {
 }
 
 impl DataSpan {
-    /// Finds the main body of the times of all topics, in the order of their ids. `start` is where the log itself says
-    /// that it begins: what is before that is older values, and only a topic that is stuck there lies outside.
+    /// Finds the main body of the times of all topics, in the order of their ids. `start` is where
+    /// the log itself says that it starts: what is before that is older values, and only a topic
+    /// that is stuck there is outside.
     pub fn of(spreads: &[Vec<Interval>], start: Option<i64>, clock: Clock) -> Option<Self> {
         let records = |spread: &[Interval]| spread.iter().map(|interval| interval.count).sum::<u64>();
         let total: u64 = spreads.iter().map(|spread| records(spread)).sum();
@@ -247,12 +250,13 @@ impl DataSpan {
         Some(Self { start: at(begin), end: at(last), outside })
     }
 
-    /// Whether a time lies in the span.
+    /// Returns whether a time is in the span.
     pub fn holds(&self, nanos: i64) -> bool {
         (self.start.nanos..=self.end.nanos).contains(&nanos)
     }
 
-    /// Completes what is known of each topic with its records within the span, and takes note of those outside.
+    /// Completes what is known of each topic with its records within the span, and takes note of
+    /// those outside.
     pub fn settle(&self, spreads: &[Vec<Interval>], topics: &mut [Topic], diagnostics: &mut Diagnostics) {
         for (topic, spread) in topics.iter_mut().zip(spreads) {
             let inside =
@@ -272,7 +276,7 @@ fn joined(mut one: Interval, other: Interval) -> Interval {
     one
 }
 
-/// The intervals of all topics as clusters with more than [`FAR`] between them, by time.
+/// Returns the intervals of all topics as clusters with more than [`FAR`] between them, by time.
 fn clusters<'a>(intervals: impl Iterator<Item = &'a Interval>) -> Vec<Cluster> {
     let mut all: Vec<_> = intervals.collect();
     all.sort_unstable_by_key(|interval| interval.first);
@@ -296,9 +300,9 @@ fn clusters<'a>(intervals: impl Iterator<Item = &'a Interval>) -> Vec<Cluster> {
     clusters
 }
 
-/// The first and the last cluster of the main body. It grows from the heaviest cluster over its neighbours, as long as
-/// what is beyond a pause is not stale: 1 % of all records at most, further away than the body is long, and either
-/// single times or another clock.
+/// Returns the first and the last cluster of the main body. It grows from the heaviest cluster over
+/// its neighbours, as long as what is beyond a pause is not stale: 1 % of all records at most,
+/// further away than the body is long, and either single times or another clock.
 fn body(clusters: &[Cluster]) -> Option<(usize, usize)> {
     let heaviest = (0..clusters.len()).rev().max_by_key(|i| clusters[*i].count)?;
     // Before each cluster: the records, and the clusters that are not single times.

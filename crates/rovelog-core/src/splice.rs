@@ -3,8 +3,8 @@
 use std::io::{Read, Result, Write};
 use std::ops::Range;
 
-/// What a log is made of, in its order. It holds no bytes of its sources, only which of them it is made of: 24 bytes for
-/// each range that does not begin where the one before it ends.
+/// What a log is made of, in its order. It holds no bytes of its sources, only which of them it is
+/// made of: 24 bytes for each range that does not begin where the one before it ends.
 ///
 /// ```
 /// use rovelog_core::splice::Splice;
@@ -37,14 +37,14 @@ struct Piece {
     end: u64,
 }
 
-/// Pieces that [`Splice::write_on`] lets gather: a few hundred kilobytes.
-const GATHERED: usize = 1 << 14;
+/// Pieces that [`Splice::write_on`] lets collect: a few hundred kilobytes.
+const PENDING: usize = 1 << 14;
 
-/// Made bytes that it lets gather.
-const GATHERED_BYTES: usize = 1 << 18;
+/// Made bytes that it lets collect.
+const PENDING_BYTES: usize = 1 << 18;
 
 impl<'a> Splice<'a> {
-    /// Begins a log that is made of these.
+    /// Starts a log that is made of these.
     pub fn new(sources: impl IntoIterator<Item = &'a [u8]>) -> Self {
         Self { sources: sources.into_iter().collect(), pieces: Vec::new(), made: Vec::new(), len: 0 }
     }
@@ -84,7 +84,7 @@ impl<'a> Splice<'a> {
         self.len
     }
 
-    /// The bytes that were added and not [written on](Self::write_on) yet, in order.
+    /// Returns the bytes that were added and not [written on](Self::write_on) yet, in order.
     pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
         self.pieces.iter().map(|piece| {
             let source = self.sources.get(piece.source as usize).copied().unwrap_or(&self.made);
@@ -106,14 +106,14 @@ impl<'a> Splice<'a> {
         self.parts().try_for_each(|bytes| out.write_all(bytes))
     }
 
-    /// Writes what was added so far and forgets it, once there is enough of it: for a log that is written while it is put
-    /// together. What is left is for [`write`](Self::write).
+    /// Writes what was added so far and forgets it, once there is enough of it: for a log that is
+    /// written while it is put together. What is left is for [`write`](Self::write).
     ///
     /// # Errors
     /// Returns an error if the output refuses.
     #[inline]
     pub fn write_on(&mut self, out: &mut dyn Write) -> Result<()> {
-        if self.pieces.len() < GATHERED && self.made.len() < GATHERED_BYTES {
+        if self.pieces.len() < PENDING && self.made.len() < PENDING_BYTES {
             return Ok(());
         }
         self.write(out)?;
@@ -161,7 +161,7 @@ mod tests {
             want.extend_from_slice(&i.to_le_bytes());
             parts.write_on(&mut out)?;
         }
-        assert!(out.len() > want.len() / 2 && parts.pieces.len() < GATHERED);
+        assert!(out.len() > want.len() / 2 && parts.pieces.len() < PENDING);
         parts.write(&mut out)?;
         assert!(out == want);
         assert_eq!((whole.len(), parts.len()), (want.len() as u64, want.len() as u64));

@@ -17,7 +17,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// The word used in text and JSON: `unix`, `boot` or `log_start`.
+    /// Returns the word used in text and JSON: `unix`, `boot` or `log_start`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unix => "unix",
@@ -35,8 +35,8 @@ impl fmt::Display for Clock {
 
 /// A point in time: nanoseconds since the zero of a [`Clock`].
 ///
-/// Timestamps of different clocks have no order, so the type has none; compare [`nanos`](Self::nanos)
-/// where one clock is certain.
+/// Timestamps of different clocks have no order, so the type has none; compare
+/// [`nanos`](Self::nanos) where one clock is certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Timestamp {
     /// Nanoseconds since the clock's zero.
@@ -46,18 +46,19 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
-    /// A timestamp of `nanos` nanoseconds on `clock`.
+    /// Returns a timestamp of `nanos` nanoseconds on `clock`.
     pub const fn new(nanos: i64, clock: Clock) -> Self {
         Self { nanos, clock }
     }
 
-    /// A timestamp of `micros` microseconds; `None` where nanoseconds would pass an `i64` (year 2262).
+    /// Returns a timestamp of `micros` microseconds; `None` where nanoseconds would pass an `i64`
+    /// (year 2262).
     pub fn from_micros(micros: u64, clock: Clock) -> Option<Self> {
         let nanos = i64::try_from(micros).ok()?.checked_mul(1000)?;
         Some(Self { nanos, clock })
     }
 
-    /// The same moment on the Unix clock: itself where it is Unix time, else by `offset`.
+    /// Returns the same moment on the Unix clock: itself where it is Unix time, else by `offset`.
     pub fn to_unix(self, offset: Option<&UtcOffset>) -> Option<Self> {
         match (self.clock, offset) {
             (Clock::Unix, _) => Some(self),
@@ -72,7 +73,7 @@ impl Timestamp {
         Some(utc.to_rfc3339_opts(SecondsFormat::AutoSi, true))
     }
 
-    /// The time as chrono's type; `None` off the Unix clock.
+    /// Returns the time as chrono's type; `None` off the Unix clock.
     pub fn to_utc(self) -> Option<DateTime<Utc>> {
         (self.clock == Clock::Unix).then(|| DateTime::from_timestamp_nanos(self.nanos))
     }

@@ -9,7 +9,7 @@ use crate::{Schema, Timestamp};
 pub struct TopicId(pub u32);
 
 impl TopicId {
-    /// The index into [`LogReader::topics`](crate::LogReader::topics).
+    /// Returns the index into [`LogReader::topics`](crate::LogReader::topics).
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -28,7 +28,7 @@ pub struct Interval {
     pub offset: u64,
 }
 
-/// One named stream of records, with what a walk over the log learned about it.
+/// One named stream of records, with what a scan of the log learned about it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Topic {
@@ -52,13 +52,13 @@ pub struct Topic {
     pub last: Option<Timestamp>,
     /// Whether no record's time is earlier than the one before it in the file.
     pub in_order: bool,
-    /// The records within the span of the log's data; `None` where that was not looked at, as before the end of a
-    /// stream.
+    /// The records within the span of the log's data; `None` where that was not looked at, as
+    /// before the end of a stream.
     pub in_data: Option<Interval>,
 }
 
 impl Topic {
-    /// A topic without records yet.
+    /// Returns a topic without records yet.
     pub fn new(id: TopicId, name: String, type_name: String, schema: Option<Arc<Schema>>) -> Self {
         Self {
             id,
@@ -75,13 +75,14 @@ impl Topic {
         }
     }
 
-    /// Whether it is one of these very topics, those of a log, and not one of another log, nor a copy.
+    /// Returns whether it is one of these very topics, those of a log, and not one of another log,
+    /// nor a copy.
     pub fn is_of(&self, topics: &[Self]) -> bool {
         topics.get(self.id.index()).is_some_and(|own| std::ptr::eq(own, self))
     }
 
-    /// Mean rate in Hz: `(n - 1) / d` over the records with a time within the log's data; `None` below two or without
-    /// duration.
+    /// Mean rate in Hz: `(n - 1) / d` over the records with a time within the log's data; `None`
+    /// below two or without duration.
     pub fn rate_hz(&self) -> Option<f64> {
         let (count, first, last) = match &self.in_data {
             Some(within) => (within.count, within.first, within.last),
@@ -91,7 +92,7 @@ impl Topic {
         (count > 1).then(|| (count - 1) as f64 / (nanos as f64 / 1e9))
     }
 
-    /// Whether `name` means this topic: its whole name, or the name without the instance 0.
+    /// Returns whether `name` means this topic: its whole name, or the name without the instance 0.
     pub fn answers_to(&self, name: &str) -> bool {
         self.name == name || self.name.strip_suffix("/0") == Some(name)
     }

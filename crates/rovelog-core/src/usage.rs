@@ -8,7 +8,7 @@ use crate::TopicId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
-    /// What stands in these bytes, in the format's own words: `data`, `parameter`, `index`.
+    /// What is in these bytes, in the format's own words: `data`, `parameter`, `index`.
     pub kind: &'static str,
     /// The topic they belong to.
     pub topic: Option<TopicId>,
@@ -27,7 +27,7 @@ impl Usage {
 #[derive(Debug, Default)]
 pub struct UsageTally {
     list: Vec<Usage>,
-    /// Where in the list a kind of a topic stands: a hostile log has as many topics as records.
+    /// Where in the list a kind of a topic is: a hostile log has as many topics as records.
     places: HashMap<(&'static str, Option<TopicId>), usize>,
     total: u64,
 }
@@ -54,7 +54,7 @@ impl UsageTally {
         }
     }
 
-    /// The list for a log of `size` bytes: what was not counted could not be read.
+    /// Returns the list for a log of `size` bytes: what was not counted could not be read.
     pub fn finish(mut self, size: u64) -> Vec<Usage> {
         let rest = size.saturating_sub(self.total);
         self.add_all(Usage::UNREADABLE, None, u64::from(rest > 0), rest);

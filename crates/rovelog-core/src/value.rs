@@ -36,7 +36,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The value under `name` in a struct.
+    /// Returns the value under `name` in a struct.
     pub fn get(&self, name: &str) -> Option<&Value> {
         match self {
             Self::Struct(fields) => fields.iter().find(|(field, _)| &**field == name).map(|(_, value)| value),
@@ -44,12 +44,13 @@ impl Value {
         }
     }
 
-    /// A struct from pairs.
+    /// Returns a struct from pairs.
     pub fn record<N: Into<Arc<str>>>(fields: impl IntoIterator<Item = (N, Value)>) -> Self {
         Self::Struct(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
     }
 
-    /// A count or an offset: 64 bits whatever its size, so that its JSON type does not change with the log.
+    /// Returns a count or an offset: 64 bits whatever its size, so that its JSON type does not
+    /// change with the log.
     pub const fn count(n: u64) -> Self {
         Self::UInt(n, 64)
     }
@@ -65,7 +66,7 @@ impl Value {
         }
     }
 
-    /// The text of a text value.
+    /// Returns the text of a text value.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -73,7 +74,7 @@ impl Value {
         }
     }
 
-    /// One line of compact JSON.
+    /// Returns one line of compact JSON.
     #[expect(clippy::missing_panics_doc, reason = "map keys are strings, so a value is always JSON")]
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("map keys are strings")
@@ -109,7 +110,7 @@ impl Value {
     }
 }
 
-/// A float as JSON: a number, or the string `"NaN"`, `"inf"`, `"-inf"`.
+/// Returns a float as JSON: a number, or the string `"NaN"`, `"inf"`, `"-inf"`.
 fn float<S: Serializer>(
     value: f64,
     finite: impl FnOnce(S) -> Result<S::Ok, S::Error>,

@@ -1,7 +1,7 @@
 //! Little-endian numbers that serve declarative parsing (binrw) and zero-copy views alike.
 //!
-//! A fixed-size wire struct built of them is declared once, with [`fixed!`](crate::fixed): the same declaration reads,
-//! writes, and is viewed in place at any alignment.
+//! A fixed-size wire struct built of them is declared once, with [`fixed!`](crate::fixed): the same
+//! declaration reads, writes, and is viewed in place at any alignment.
 
 use std::fmt;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -9,9 +9,9 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use binrw::{BinRead, BinResult, BinWrite, Endian};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Declares structs of fixed size, once for binrw and for zero-copy views: little endian, packed, at any alignment. The
-/// number of bytes in brackets is checked. `FIELDS` lists the fields for a [`Layout`](crate::layout::Layout). The crate
-/// that uses it depends on `binrw` and `zerocopy`.
+/// Declares structs of fixed size, once for binrw and for zero-copy views: little endian, packed,
+/// at any alignment. The number of bytes in brackets is checked. `FIELDS` lists the fields for a
+/// [`Layout`](crate::layout::Layout). The crate that uses it depends on `binrw` and `zerocopy`.
 ///
 /// ```
 /// use rovelog_core::wire::{U16Le, U32Le};
@@ -64,8 +64,8 @@ macro_rules! fixed {
     )* };
 }
 
-/// What is left of `all`, the bytes that are being read: for the last field of a structure. Borrowed, so a declaration
-/// with tails reads without a copy, and writes what it has read.
+/// Returns what is left of `all`, the bytes that are being read: for the last field of a structure.
+/// Borrowed, so a declaration with tails reads without a copy, and writes what it has read.
 ///
 /// ```
 /// use binrw::{BinRead, BinWrite, binrw};
@@ -94,7 +94,7 @@ macro_rules! fixed {
 /// ```
 ///
 /// # Errors
-/// Where the reader cannot be moved.
+/// Returns an error if the reader cannot be moved.
 #[inline]
 pub fn rest<'a, R: Read + Seek>(reader: &mut R, _: Endian, (all,): (&'a [u8],)) -> BinResult<&'a [u8]> {
     let at = usize::try_from(reader.stream_position()?).unwrap_or(usize::MAX);
@@ -103,10 +103,10 @@ pub fn rest<'a, R: Read + Seek>(reader: &mut R, _: Endian, (all,): (&'a [u8],)) 
     Ok(left)
 }
 
-/// The next `len` of `all`, the bytes that are being read; see [`rest`].
+/// Returns the next `len` of `all`, the bytes that are being read; see [`rest`].
 ///
 /// # Errors
-/// Where fewer are left: nothing is reserved for them before.
+/// Returns an error if fewer are left: nothing is reserved for them before.
 #[inline]
 pub fn counted<'a, R: Read + Seek>(
     reader: &mut R,
@@ -134,13 +134,13 @@ macro_rules! le_ints {
                 Self(value.to_le_bytes())
             }
 
-            /// The number at the start of `bytes`; `None` where they are too few.
+            /// Returns the number at the start of `bytes`; `None` where they are too few.
             #[inline]
             pub fn first(bytes: &[u8]) -> Option<Self> {
                 bytes.first_chunk().map(|bytes| Self(*bytes))
             }
 
-            /// The value.
+            /// Returns the value.
             #[inline]
             pub const fn get(self) -> $int {
                 <$int>::from_le_bytes(self.0)

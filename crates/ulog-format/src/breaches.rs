@@ -1,4 +1,5 @@
-//! Breaches of the specification that cost nothing to read past: noticed on the way, said once at the end.
+//! Breaches of the specification that cost nothing to read past: noticed on the way, said once at
+//! the end.
 
 use std::collections::HashSet;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! The log's clock: microseconds since boot, the running log time, and timestamps of fewer than 64 bits.
+//! The log's clock: microseconds since boot, the running log time, and timestamps of fewer than 64
+//! bits.
 //!
 //! Section 3 of docs/formats/ulog.md.
 
@@ -12,7 +13,7 @@ use crate::layout::TimeWidth;
 use crate::utc::YEAR_2000;
 use crate::wire::number;
 
-/// The greatest time that nanoseconds in an `i64` can hold, in microseconds.
+/// The largest time that nanoseconds in an `i64` can hold, in microseconds.
 pub(crate) const MAX_MICROS: u64 = i64::MAX as u64 / 1000;
 
 /// Follows the time of a log from row to row.
@@ -20,8 +21,8 @@ pub(crate) const MAX_MICROS: u64 = i64::MAX as u64 / 1000;
 pub(crate) struct LogClock {
     /// Boot time, or Unix time where the header's start time can be nothing else (U1).
     pub(crate) clock: Clock,
-    /// Log time: the running maximum of the 64-bit timestamps, from the header's start time. Times past the end of the
-    /// data, where that is known, do not count.
+    /// Log time: the running maximum of the 64-bit timestamps, from the header's start time. Times
+    /// past the end of the data, where that is known, do not count.
     pub(crate) now: u64,
     /// The end of the log's data, microseconds.
     pub(crate) data_end: u64,
@@ -49,7 +50,7 @@ pub(crate) enum RowMicros {
 }
 
 impl RowMicros {
-    /// The time in microseconds; `None` where there is none.
+    /// Returns the time in microseconds; `None` where there is none.
     #[inline]
     pub(crate) fn micros(self) -> Option<u64> {
         match self {
@@ -58,13 +59,14 @@ impl RowMicros {
         }
     }
 
-    /// The time by which the row is ordered, microseconds: its own, or the log time at its place where it has none.
+    /// Returns the time by which the row is ordered, microseconds: its own, or the log time at its
+    /// place where it has none.
     #[inline]
     pub(crate) fn in_order_micros(self, now: u64) -> u64 {
         self.micros().unwrap_or(now)
     }
 
-    /// The same in nanoseconds.
+    /// Returns the same in nanoseconds.
     #[inline]
     pub(crate) fn in_order(self, now: u64) -> i64 {
         i64::try_from(self.in_order_micros(now)).unwrap_or(i64::MAX).saturating_mul(1000)
@@ -72,7 +74,7 @@ impl RowMicros {
 }
 
 impl RowMicros {
-    /// The time in nanoseconds; `None` where there is none.
+    /// Returns the time in nanoseconds; `None` where there is none.
     #[inline]
     pub(crate) fn nanos(self) -> Option<i64> {
         match self {
@@ -88,7 +90,7 @@ impl LogClock {
         Self { clock, now: start.min(MAX_MICROS), data_end: MAX_MICROS, dropped: 0, narrow: HashMap::new() }
     }
 
-    /// The same clock for a log whose data ends at `data_end`.
+    /// Returns the same clock for a log whose data ends at `data_end`.
     pub(crate) fn until(self, data_end: u64) -> Self {
         Self { data_end, now: self.now.min(data_end), ..self }
     }
@@ -98,7 +100,7 @@ impl LogClock {
         Timestamp::from_micros(self.now, self.clock)
     }
 
-    /// The time of a row as a timestamp.
+    /// Returns the time of a row as a timestamp.
     pub(crate) fn timestamp(&self, time: RowMicros) -> Option<Timestamp> {
         match time {
             RowMicros::At(micros) => Timestamp::from_micros(micros, self.clock),
@@ -131,7 +133,8 @@ impl LogClock {
         }
     }
 
-    /// D16: the value congruent to the stored one that lies nearest to where the topic should be by now.
+    /// D16: the value congruent to the stored one that is nearest to where the topic should be by
+    /// now.
     #[cold]
     fn narrow(&mut self, shape: RowShape, width: TimeWidth, row: &[u8]) -> RowMicros {
         let at = usize::from(shape.time_at);

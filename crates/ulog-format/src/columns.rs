@@ -1,9 +1,10 @@
 //! Topics as Arrow columns: the fast path, straight from the bytes of the log.
 //!
-//! A log that was only opened is judged and gathered in one pass. Where the index is there already, or
-//! helps because only a span of time is wanted, the pass goes by the index. Both walk half a mebibyte at a
-//! time and copy its rows while they are still in the processor's cache. Rows come in file order; the first
-//! column, `t_ns`, is the row's time, unwrapped where the log stores fewer than 64 bits.
+//! A log that was only opened is validated and collected in one pass. Where the index is there
+//! already, or helps because only a span of time is wanted, the pass goes by the index. Both scan
+//! half a mebibyte at a time and copy its rows while they are still in the processor's cache. Rows
+//! come in file order; the first column, `t_ns`, is the row's time, unwrapped where the log stores
+//! fewer than 64 bits.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use rovelog_core::columns::{Gathered, OneTopic, Plan, Times, metadata};
+use rovelog_core::columns::{FixedBuilder, OneTopic, Plan, Times, metadata};
 use rovelog_core::scan::{Scan as _, Stream, Window};
 use rovelog_core::{LogReader, Select, Topic, TopicId};
 
@@ -20,20 +21,20 @@ use crate::error::{ID, UlogError};
 use crate::index::Cursor;
 use crate::layout::{Layout, TimeWidth};
 use crate::reader::UlogReader;
-use crate::scan::{MetRow, ROW_AT, Step, Walk};
+use crate::scan::{MetRow, ROW_AT, Scanner, Step};
 use crate::stream::UlogStream;
 
 /// Rows from which a batch is handed out.
 const BATCH_ROWS: usize = 1024;
 
-/// Bytes of the log that are walked before their rows are copied.
+/// Bytes of the log that are scanned before their rows are copied.
 const STRIDE: u64 = 512 << 10;
 
-/// Room for columns that keep all rows is made after one of so many parts of the log.
+/// Space for columns that keep all rows is made after one of so many parts of the log.
 const PARTS: usize = 32;
 
 impl UlogReader {
-    /// One topic as record batches of about a thousand rows.
+    /// Returns one topic as record batches of about a thousand rows.
     pub(crate) fn topic_batches(
         &self,
         topic: TopicId,
@@ -46,15 +47,16 @@ impl UlogReader {
         Ok(OneTopic::new(schema, ColumnBatches::new(self, builders)))
     }
 
-    /// All selected topics that can be decoded as record batches, in one pass over the log.
+    /// Returns all selected topics that can be decoded as record batches, in one pass over the log.
     pub fn batches(&self, select: &Select) -> ColumnBatches<'_> {
         ColumnBatches::new(self, Builders::new(select, None, BATCH_ROWS))
     }
 
-    /// All selected topics that can be decoded and have rows, each as one batch with all of its rows.
+    /// Returns all selected topics that can be decoded and have rows, each as one batch with all of
+    /// its rows.
     ///
     /// # Errors
-    /// Where one column would hold more than 2 GiB of text.
+    /// Returns an error if one column would hold more than 2 GiB of text.
     pub fn tables(&self, select: &Select) -> Result<Vec<(TopicId, RecordBatch)>, ArrowError> {
         let mut builders = Builders::new(select, None, usize::MAX);
         let unbounded = select.start.is_none() && select.end.is_none();
@@ -69,7 +71,7 @@ impl UlogReader {
         }
         let mut batches = ColumnBatches::new(self, builders);
         if unbounded && !self.is_indexed() {
-            batches.walk_first_part();
+            batches.scan_first_part();
         }
         batches.collect()
     }
@@ -85,7 +87,7 @@ pub struct ColumnBatches<'a> {
 /// What is still to be read.
 enum Pass<'a> {
     /// The validating scan, and where its window ends.
-    Validating(Box<Walk>, u64),
+    Validating(Box<Scanner>, u64),
     Indexed(Box<Indexed<'a>>),
     Done,
 }
@@ -112,12 +114,12 @@ impl<'a> ColumnBatches<'a> {
         Self { data: &reader.bytes, pass, builders }
     }
 
-    /// Gathers the first part of the log, and makes room for the others.
-    fn walk_first_part(&mut self) {
+    /// Collects the first part of the log, and makes space for the others.
+    fn scan_first_part(&mut self) {
         let part = (self.data.len() / PARTS) as u64;
-        while let Pass::Validating(walk, until) = &mut self.pass
+        while let Pass::Validating(scanner, until) = &mut self.pass
             && *until < part
-            && validated(walk, self.data, until, &mut self.builders)
+            && validated(scanner, self.data, until, &mut self.builders)
         {
             self.builders.copy(self.data);
         }
@@ -134,7 +136,7 @@ impl Iterator for ColumnBatches<'_> {
                 return Some(batch);
             }
             let more = match &mut self.pass {
-                Pass::Validating(walk, until) => validated(walk, self.data, until, &mut self.builders),
+                Pass::Validating(scanner, until) => validated(scanner, self.data, until, &mut self.builders),
                 Pass::Indexed(pass) => pass.advance(self.data, &mut self.builders),
                 Pass::Done => return None,
             };
@@ -147,22 +149,22 @@ impl Iterator for ColumnBatches<'_> {
     }
 }
 
-/// Walks up to `until`, which it moves on; false at the end of the log.
-fn validated(walk: &mut Walk, data: &[u8], until: &mut u64, builders: &mut Builders) -> bool {
+/// Scans up to `until`, which it moves on; false at the end of the log.
+fn validated(scanner: &mut Scanner, data: &[u8], until: &mut u64, builders: &mut Builders) -> bool {
     let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
     let end = index(*until).min(data.len());
     let window = Window { data: &data[..end], base: 0, eof: end == data.len() };
     loop {
-        walk.rows(window, |definitions, row| builders.row(definitions, data, index(row.at), row.met()));
-        match walk.step(window) {
+        scanner.rows(window, |definitions, row| builders.row(definitions, data, index(row.at), row.met()));
+        match scanner.step(window) {
             Ok(Step::Row { at, shape, time, .. }) => {
-                let row = MetRow { series: shape.series, time, now: walk.clock.now };
-                builders.row(&walk.definitions, data, index(at), row);
+                let row = MetRow { series: shape.series, time, now: scanner.clock.now };
+                builders.row(&scanner.definitions, data, index(at), row);
             }
             Ok(Step::Message { .. } | Step::Lost { .. }) => {}
             Ok(Step::End) => return false,
             Err(need) => {
-                *until = need.0.max(walk.needed_from() + STRIDE);
+                *until = need.0.max(scanner.needed_from() + STRIDE);
                 return true;
             }
         }
@@ -170,7 +172,7 @@ fn validated(walk: &mut Walk, data: &[u8], until: &mut u64, builders: &mut Build
 }
 
 impl Indexed<'_> {
-    /// Walks one stride further; false at the end of the log.
+    /// Scans one stride further; false at the end of the log.
     fn advance(&mut self, data: &[u8], builders: &mut Builders) -> bool {
         let reader = self.reader;
         if self.wanted.is_empty() {
@@ -205,14 +207,14 @@ impl Indexed<'_> {
 }
 
 impl<R: Read> UlogStream<R> {
-    /// All selected topics that can be decoded as record batches, in one pass over the input; what was
-    /// read from the stream before is not in them.
+    /// Returns all selected topics that can be decoded as record batches, in one pass over the
+    /// input; what was read from the stream before is not in them.
     pub fn batches(self, select: &Select) -> StreamBatches<R> {
         StreamBatches { stream: self, builders: Builders::new(select, None, BATCH_ROWS), done: false }
     }
 
-    /// Gathers the rows of the bytes at hand and reads on; false at the end.
-    fn gather(&mut self, builders: &mut Builders) -> Result<bool, UlogError> {
+    /// Collects the rows of the bytes at hand and reads on; false at the end.
+    fn fill(&mut self, builders: &mut Builders) -> Result<bool, UlogError> {
         loop {
             let Stream { source, scan } = &mut self.stream;
             let (window, summary) = (source.window(), &mut self.summary);
@@ -252,8 +254,8 @@ pub struct StreamBatches<R> {
 }
 
 impl<R> StreamBatches<R> {
-    /// The stream: its topics and definitions are those met so far, its summary and its diagnostics are
-    /// complete when there are no more batches.
+    /// Returns the stream: its topics and definitions are those met so far, its summary and its
+    /// diagnostics are complete when there are no more batches.
     pub fn stream(&self) -> &UlogStream<R> {
         &self.stream
     }
@@ -270,7 +272,7 @@ impl<R: Read> Iterator for StreamBatches<R> {
             if self.done {
                 return None;
             }
-            match self.stream.gather(&mut self.builders) {
+            match self.stream.fill(&mut self.builders) {
                 Ok(true) => {}
                 Ok(false) => {
                     self.done = true;
@@ -310,10 +312,10 @@ enum Slot {
     Kept(Box<Builder>),
 }
 
-/// What is being gathered of one topic.
+/// What is being collected of one topic.
 pub(crate) struct Builder {
     topic: TopicId,
-    columns: Gathered,
+    columns: FixedBuilder,
     /// Where the rows noted since the last copy begin.
     starts: Vec<usize>,
     /// Offset of a 64-bit timestamp; without one, the times of the rows noted.
@@ -332,12 +334,12 @@ impl Builders {
         &self.select
     }
 
-    /// Whether the selection names a topic.
+    /// Returns whether the selection names a topic.
     pub(crate) fn wants(&self, topic: &Topic) -> bool {
         self.only.map_or_else(|| self.select.keeps_topic(topic), |only| only == topic.id)
     }
 
-    /// Notes the row whose message begins at `at` in `data`, if it is wanted.
+    /// Notes the row whose message starts at `at` in `data`, if it is wanted.
     #[inline]
     pub(crate) fn row(&mut self, definitions: &Definitions, data: &[u8], at: usize, row: MetRow) {
         if self.windowed && !self.select.keeps_time(row.time.in_order(row.now)) {
@@ -360,7 +362,7 @@ impl Builders {
         }
     }
 
-    /// Makes the columns of a topic, with room for so many rows; `None` where it is left out.
+    /// Makes the columns of a topic, with space for so many rows; `None` where it is left out.
     #[cold]
     pub(crate) fn column_for(
         &mut self,
@@ -394,7 +396,8 @@ impl Builders {
         })
     }
 
-    /// Copies the rows noted, which lie in `data`, and makes batches of the columns that are long enough.
+    /// Copies the rows noted, which lie in `data`, and makes batches of the columns that are long
+    /// enough.
     pub(crate) fn copy(&mut self, data: &[u8]) {
         let mut ready = std::mem::take(&mut self.ready);
         let batch_rows = self.batch_rows;
@@ -409,7 +412,7 @@ impl Builders {
         self.ready = ready;
     }
 
-    /// Makes room for what is to come, where so many parts like the one gathered make up the log.
+    /// Makes space for what is to come, where so many parts like the one collected make up the log.
     pub(crate) fn reserve_for_parts(&mut self, parts: usize) {
         for builder in self.kept() {
             // And a quarter, as no part is quite like the others: memory that is not touched costs nothing.
@@ -425,7 +428,7 @@ impl Builders {
         self.ready = ready;
     }
 
-    /// The next batch, if one is ready.
+    /// Returns the next batch, if one is ready.
     pub(crate) fn pop(&mut self) -> Option<Batch> {
         self.ready.pop_front()
     }
@@ -433,7 +436,7 @@ impl Builders {
 
 impl Builder {
     fn new(topic: &Topic, layout: &Layout, select: &Select, rows: usize) -> Self {
-        let columns = Gathered::with_rows(Arc::new(plan(topic, layout, select)), rows);
+        let columns = FixedBuilder::with_rows(Arc::new(plan(topic, layout, select)), rows);
         let wide = layout.timestamp.filter(|field| field.width == TimeWidth::U64Micros);
         let time_at = wide.map(|field| field.offset);
         Self { topic: topic.id, columns, starts: Vec::new(), time_at, times: Vec::new() }
@@ -445,13 +448,13 @@ impl Builder {
 
     fn copy(&mut self, data: &[u8]) {
         let times = self.time_at.map_or(Times::Given(&self.times), Times::MicrosAt);
-        self.columns.gather(data, &self.starts, times);
+        self.columns.append(data, &self.starts, times);
         self.starts.clear();
         self.times.clear();
     }
 }
 
-/// The decode plan of a topic for the selected fields.
+/// Returns the decode plan of a topic for the selected fields.
 pub(crate) fn plan(topic: &Topic, layout: &Layout, select: &Select) -> Plan {
     let pairs = [("rovelog.format", ID), ("rovelog.topic", &topic.name), ("rovelog.type", &topic.type_name)];
     Plan::new(&layout.record, select, metadata(pairs)).expect("all rows of a format have one size")

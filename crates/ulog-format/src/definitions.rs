@@ -1,4 +1,5 @@
-//! The tables that a log builds up as it is read: formats, subscriptions, and the topics made of them.
+//! The tables that a log builds up as it is read: formats, subscriptions, and the topics made of
+//! them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::schema::FormatText;
 use crate::utc;
 use crate::wire::{self, Message};
 
-/// One subscription: a topic of the log, with the definition that was in force when it was made.
+/// One subscription: a topic of the log, with the definition that was active when it was made.
 #[derive(Debug)]
 pub struct Subscription {
     /// The offset of its 'A' message.
@@ -30,7 +31,7 @@ pub struct Subscription {
     pub(crate) announced: u64,
     /// Rows before this offset cannot be decoded: the format was defined late.
     pub(crate) decodable_from: u64,
-    /// The definition text in force.
+    /// The active definition text.
     pub format: Option<Arc<str>>,
     /// Whether it has ended.
     pub unsubscribed: bool,
@@ -38,7 +39,8 @@ pub struct Subscription {
     range_noted: bool,
 }
 
-/// What the walk must know of a message id to judge and time a row, and nothing more: 12 bytes.
+/// What the scanner must know of a message id to validate and time a row, and nothing more: 12
+/// bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowShape {
     /// Index of the subscription and of its topic.
@@ -96,17 +98,17 @@ impl RowShape {
         Self { series, full, trimmed, time_at, time, flags }
     }
 
-    /// Whether a row can be decoded at all.
+    /// Returns whether a row can be decoded at all.
     pub(crate) fn usable(self) -> bool {
         self.flags & (Self::UNKNOWN | Self::UNDECODABLE) == 0
     }
 
-    /// Whether the timestamp has fewer than 64 bits.
+    /// Returns whether the timestamp has fewer than 64 bits.
     pub(crate) fn is_narrow(self) -> bool {
         matches!(self.time, RowTime::Field(width) if width != TimeWidth::U64Micros)
     }
 
-    /// The 64-bit timestamp of a row, microseconds.
+    /// Returns the 64-bit timestamp of a row, microseconds.
     pub(crate) fn plain_time(self, row: &[u8]) -> Option<u64> {
         if self.time != RowTime::Field(TimeWidth::U64Micros) {
             return None;
@@ -120,7 +122,7 @@ impl RowShape {
     }
 }
 
-/// The shapes in force at one place of the log, by message id.
+/// The active shapes at one place of the log, by message id.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shapes(Vec<RowShape>);
 
@@ -147,14 +149,14 @@ impl Shapes {
         *self.slot(msg_id) = shape;
     }
 
-    /// Puts a subscription in force.
+    /// Makes a subscription active.
     pub(crate) fn set(&mut self, series: u32, type_name: &str, subscription: &Subscription) {
         *self.slot(subscription.msg_id) = RowShape::of(series, type_name, subscription);
     }
 }
 
-/// Subscriptions of a log at most: "The same `msg_id` must not be used twice", and there are 65 536 ids. Twice as many
-/// are kept all the same; a hostile log could use one id again and again.
+/// Subscriptions of a log at most: "The same `msg_id` must not be used twice", and there are 65 536
+/// ids. Twice as many are kept all the same; a hostile log could use one id again and again.
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 1 << 17;
 
 /// Formats, subscriptions and topics, as far as the log has been read.
@@ -169,9 +171,10 @@ pub struct Definitions {
     names: HashMap<String, u32>,
     /// Subscriptions that wait for the definition of a type.
     waiting: HashMap<String, Vec<u32>>,
-    /// Where ids lost their meaning because there were too many subscriptions, and the topics that they meant.
+    /// Where ids lost their meaning because there were too many subscriptions, and the topics that
+    /// they meant.
     pub(crate) vacated: Vec<(u64, u32)>,
-    /// Whether the data section has begun.
+    /// Whether the data section has started.
     pub(crate) in_data: bool,
 }
 
@@ -192,20 +195,20 @@ impl Definitions {
         }
     }
 
-    /// The subscriptions in file order, parallel to the topics.
+    /// Returns the subscriptions in file order, parallel to the topics.
     pub fn subscriptions(&self) -> &[Subscription] {
         &self.subscriptions
     }
 
-    /// Where the fields of a topic lie.
+    /// Returns where the fields of a topic lie.
     ///
     /// # Errors
-    /// Where the topic cannot be decoded, or is one of another log.
+    /// Returns an error if the topic cannot be decoded, or is one of another log.
     pub fn layout(&self, topic: &Topic) -> Result<&Record, UlogError> {
         Ok(&self.row_layout(topic)?.record)
     }
 
-    /// The same with what only ULog knows of it.
+    /// Returns the same with what only ULog knows of it.
     pub(crate) fn row_layout(&self, topic: &Topic) -> Result<&Layout, UlogError> {
         if !topic.is_of(&self.topics) {
             return Err(UlogError::NoSuchTopic { topic: topic.name.clone() });
@@ -215,10 +218,11 @@ impl Definitions {
         self.subscriptions[topic.id.index()].layout.as_deref().map_err(undecodable)
     }
 
-    /// A row of `topic`, for access to its fields.
+    /// Returns a row of `topic`, for access to its fields.
     ///
     /// # Errors
-    /// Where the topic cannot be decoded or is one of another log, or the payload has neither of the sizes of its format.
+    /// Returns an error if the topic cannot be decoded or is one of another log, or the payload has
+    /// neither of the sizes of its format.
     pub fn row<'a>(&'a self, topic: &Topic, payload: &'a [u8]) -> Result<Row<'a>, UlogError> {
         let layout = self.row_layout(topic)?;
         if payload.len() != layout.trimmed && payload.len() != layout.full {
@@ -228,7 +232,7 @@ impl Definitions {
         Ok(Row::new(&layout.record, payload))
     }
 
-    /// Takes a message that was judged sound, where it changes the tables.
+    /// Takes a message that was validated valid, where it changes the tables.
     pub(crate) fn apply(&mut self, at: u64, end: u64, message: &Message<'_>, notes: &mut Diagnostics) {
         match *message {
             Message::Format(wire::Format { format }) => self.define(at, end, format, notes),
@@ -295,7 +299,8 @@ impl Definitions {
         }
     }
 
-    /// The layout for a subscription; remembers it where a type is missing that may still come.
+    /// Returns the layout for a subscription; remembers it where a type is missing that may still
+    /// come.
     fn lay_out(&mut self, series: u32, name: &str) -> Result<Arc<Layout>, Undecodable> {
         let layout = self.formats.layout(name, &self.limits);
         if let Err(Undecodable::Missing(missing)) = &layout {
@@ -310,7 +315,7 @@ impl Definitions {
         wire::Subscription { multi_id, msg_id, message_name }: wire::Subscription<'_>,
         notes: &mut Diagnostics,
     ) {
-        // Judged before: a name is UTF-8.
+        // Validated before: a name is UTF-8.
         let Ok(type_name) = std::str::from_utf8(message_name) else { return };
         let shape = self.shapes.get(msg_id);
         if shape.flags & RowShape::UNKNOWN == 0 {

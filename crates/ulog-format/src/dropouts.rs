@@ -1,7 +1,8 @@
 //! Dropouts, and what the topics lost by them.
 //!
-//! A dropout says how long the logger could not write, not what it did not write. A topic with a steady rate tells:
-//! between its last row before the message and its first behind it lies a gap, and so many periods fit into it.
+//! A dropout says how long the logger could not write, not what it did not write. A topic with a
+//! steady rate tells: between its last row before the message and its first behind it is a gap, and
+//! so many periods fit into it.
 
 use rovelog_core::{LogReader, Timestamp, TopicId};
 
@@ -9,7 +10,7 @@ use crate::reader::UlogReader;
 use crate::scan::MetRow;
 use crate::wire::{self, Message, kind};
 
-/// A stretch of time from which messages are missing, as the logger itself reports it.
+/// A segment of time from which messages are missing, as the logger itself reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dropout {
@@ -41,7 +42,7 @@ pub struct DropoutLoss {
 const SAMPLE: usize = 1024;
 
 /// Fewer intervals than this tell no rate.
-const LEAST: usize = 8;
+const MIN_INTERVALS: usize = 8;
 
 /// The rate of a topic, in the making.
 #[derive(Default)]
@@ -60,17 +61,17 @@ impl Rate {
         }
     }
 
-    /// The median interval, where nine of ten lie within a half of it: a steady topic.
+    /// Returns the median interval, where nine of ten lie within a half of it: a steady topic.
     fn period(mut self) -> Option<u64> {
         self.intervals.sort_unstable();
         let median = *self.intervals.get(self.intervals.len() / 2).filter(|median| **median > 0)?;
         let near = self.intervals.iter().filter(|interval| interval.abs_diff(median) * 2 <= median).count();
-        (self.intervals.len() >= LEAST && near * 10 >= self.intervals.len() * 9).then_some(median)
+        (self.intervals.len() >= MIN_INTERVALS && near * 10 >= self.intervals.len() * 9).then_some(median)
     }
 }
 
 impl UlogReader {
-    /// The dropouts that the logger reported, in file order.
+    /// Returns the dropouts that the logger reported, in file order.
     pub fn dropouts(&self) -> Vec<Dropout> {
         let mut cursor = self.cursor();
         let mut dropouts = Vec::new();
@@ -84,8 +85,8 @@ impl UlogReader {
         dropouts
     }
 
-    /// What topics of a steady rate lost by the dropouts, by dropout and then by topic. A topic whose rows come
-    /// as something happens tells nothing, and is not among them.
+    /// Returns what topics of a steady rate lost by the dropouts, by dropout and then by topic. A
+    /// topic whose rows come as something happens tells nothing, and is not among them.
     pub fn dropout_losses(&self) -> Vec<DropoutLoss> {
         let mut rates: Vec<_> = self.topics().iter().map(|_| Rate::default()).collect();
         // A stale time tells nothing about a gap.

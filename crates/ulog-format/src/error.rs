@@ -119,10 +119,10 @@ pub enum UlogError {
         what: String,
         /// Its length.
         len: usize,
-        /// The greatest length.
+        /// The largest length.
         max: usize,
     },
-    /// A message that contradicts its type, or stands where it must not.
+    /// A message that contradicts its type, or is where it must not.
     #[error("a '{letter}' message cannot be written here: {why}")]
     BadMessage {
         /// The letter of its type.
@@ -142,13 +142,13 @@ pub enum UlogError {
         /// The topic.
         topic: String,
     },
-    /// A log to be merged that does not tell how its clock stands to the others'.
+    /// A log to be merged that does not tell how its clock is to the others'.
     #[error("log {number} has no UTC, so it cannot be aligned with the others")]
     ClockUnknown {
         /// Which log, from 1.
         number: usize,
     },
-    /// Logs to be merged whose clocks began at different times.
+    /// Logs to be merged whose clocks started at different times.
     #[error("the clocks of the logs started up to {seconds} s apart")]
     ClocksDiffer {
         /// How far apart.

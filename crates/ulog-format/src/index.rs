@@ -1,4 +1,5 @@
-//! The index that the first scan of a log leaves, and the cursor that goes through the log again by it.
+//! The index that the first scan of a log leaves, and the cursor that goes through the log again by
+//! it.
 
 use std::ops::Range;
 
@@ -37,8 +38,8 @@ fn nanos(micros: Span) -> Option<(i64, i64)> {
     Some((range.start().saturating_mul(1000), range.end().saturating_mul(1000)))
 }
 
-/// Rows whose times say that they are older than the log are ordered by themselves: a log often has some in each block,
-/// and a block would seem to reach from them to its own time.
+/// Rows whose times say that they are older than the log are ordered by themselves: a log often has
+/// some in each block, and a block would seem to reach from them to its own time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Era {
     /// Time 0, which devices write before they have one.
@@ -52,7 +53,7 @@ pub(crate) enum Era {
 impl Era {
     pub(crate) const ALL: [Self; 3] = [Self::Zero, Self::Old, Self::Log];
 
-    /// The era of a time in a log that starts at `start`, both in microseconds.
+    /// Returns the era of a time in a log that starts at `start`, both in microseconds.
     #[inline]
     pub(crate) fn of(micros: u64, start: u64) -> Self {
         match micros {
@@ -79,18 +80,20 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// An index of a log that starts at `log_start` and whose data ends at `data_end`, microseconds.
+    /// Returns an index of a log that starts at `log_start` and whose data ends at `data_end`,
+    /// microseconds.
     pub(crate) fn new(log_start: u64, data_end: u64) -> Self {
         Self { log_start, data_end, ..Self::default() }
     }
 
-    /// The era of a time, nanoseconds.
+    /// Returns the era of a time, nanoseconds.
     pub(crate) fn era(&self, nanos: i64) -> Era {
         Era::of(u64::try_from(nanos / 1000).unwrap_or(0), self.log_start)
     }
 
-    /// Takes a row in file order. `order` is the time by which it is ordered, in microseconds; `now` the log time before
-    /// it; `seen` the last block with rows of its topic and how many rows of it there are before this one.
+    /// Takes a row in file order. `order` is the time by which it is ordered, in microseconds;
+    /// `now` the log time before it; `seen` the last block with rows of its topic and how many rows
+    /// of it there are before this one.
     #[inline]
     pub(crate) fn row(&mut self, at: u64, series: u32, order: u64, now: u64, seen: (&mut u32, u64)) {
         let mark = self.blocks.record(at, series, seen, || Mark { now, eras: Default::default() });
@@ -98,8 +101,8 @@ impl Index {
         mark.eras[Era::of(order, self.log_start) as usize].add(time);
     }
 
-    /// Makes one block of all there are and of all that come: times of fewer than 64 bits depend on all that is before
-    /// them.
+    /// Makes one block of all there are and of all that come: times of fewer than 64 bits depend on
+    /// all that is before them.
     pub(crate) fn join(&mut self) {
         self.blocks.join(|one, next| {
             let eras = Era::ALL.map(|era| one.eras[era as usize].joined(next.eras[era as usize]));
@@ -107,7 +110,7 @@ impl Index {
         });
     }
 
-    /// The shape of a topic's rows.
+    /// Returns the shape of a topic's rows.
     pub(crate) fn shape(&self, series: u32) -> RowShape {
         self.shapes[series as usize]
     }
@@ -156,33 +159,33 @@ pub(crate) struct Met<'a> {
 }
 
 impl<'a> Met<'a> {
-    /// Where it ends.
+    /// Returns where it ends.
     #[inline]
     pub(crate) fn end(&self) -> u64 {
         self.at + HEADER_LEN + self.payload.len() as u64
     }
 
-    /// The message, its payload read.
+    /// Returns the message, its payload read.
     #[inline]
     pub(crate) fn message(&self) -> Option<Message<'a>> {
         Message::parse(self.msg_type, self.payload)
     }
 
-    /// The fields of a row.
+    /// Returns the fields of a row.
     #[inline]
     pub(crate) fn row_bytes(&self) -> &'a [u8] {
         &self.payload[size_of::<DataHead>()..]
     }
 }
 
-/// What a [`Cursor`] walks over: a row with its offset, or another message.
-pub(crate) enum Walked<'a> {
+/// What a [`Cursor`] goes over: a row with its offset, or another message.
+pub(crate) enum Passed<'a> {
     Row(u64, MetRow),
     Other(Met<'a>),
 }
 
 impl<'a> Cursor<'a> {
-    /// A walk over everything behind the header.
+    /// Returns a pass over everything behind the header.
     pub(crate) fn all(
         data: &'a [u8],
         index: &'a Index,
@@ -199,7 +202,7 @@ impl<'a> Cursor<'a> {
         )
     }
 
-    /// A walk over some blocks.
+    /// Returns a pass over some blocks.
     pub(crate) fn blocks(
         data: &'a [u8],
         index: &'a Index,
@@ -213,7 +216,8 @@ impl<'a> Cursor<'a> {
         Self::from(data, index, definitions, first.start, end, clock)
     }
 
-    /// The same walk, begun where the first message stands; for one that begins with the first block.
+    /// Returns the same pass, started where the first message is; for one that starts with the
+    /// first block.
     pub(crate) fn after_the_header(self) -> Self {
         let gaps = self.index.blocks.gaps_from(FLAG_BITS_AT);
         Self { at: FLAG_BITS_AT, gaps, ..self }
@@ -233,7 +237,8 @@ impl<'a> Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Steps over gaps and makes the subscriptions active that are at the place; where the next gap or subscription is.
+    /// Steps over gaps and makes the subscriptions active that are at the place; where the next gap
+    /// or subscription is.
     fn settle(&mut self) -> u64 {
         let gap = self.gaps.step_over(&mut self.at, self.end);
         while let Some((at, series, shape)) =
@@ -249,11 +254,12 @@ impl<'a> Cursor<'a> {
         self.index.active.get(self.active).map_or(gap, |(at, ..)| gap.min(*at))
     }
 
-    /// The message at the place, which [`settle`](Self::settle) found to be one; steps behind it.
+    /// Returns the message at the place, which [`settle`](Self::settle) found to be one; steps
+    /// behind it.
     #[inline]
     fn message(&mut self) -> Option<Met<'a>> {
         let at = self.at;
-        // The first walk found whole messages everywhere outside the gaps.
+        // The first scan found whole messages everywhere outside the gaps.
         let (header, payload) = message_at(self.data, at)?;
         let mut met = Met { at, msg_type: header.msg_type, payload, row: None };
         self.at = met.end();
@@ -300,19 +306,19 @@ impl<'a> Cursor<'a> {
         self.at = at as u64;
     }
 
-    /// Hands all rows that begin before `until` to `sink`; false at the end of the walk.
+    /// Hands all rows that begin before `until` to `sink`; false at the end of the pass.
     #[inline]
     pub(crate) fn rows(&mut self, until: u64, mut sink: impl FnMut(u64, MetRow)) -> bool {
-        self.walk(until, |met| {
-            if let Walked::Row(at, row) = met {
+        self.messages(until, |met| {
+            if let Passed::Row(at, row) = met {
                 sink(at, row);
             }
         })
     }
 
-    /// Hands all messages that begin before `until` to `visit`; false at the end of the walk.
+    /// Hands all messages that begin before `until` to `visit`; false at the end of the pass.
     #[inline]
-    pub(crate) fn walk(&mut self, until: u64, mut visit: impl FnMut(Walked<'a>)) -> bool {
+    pub(crate) fn messages(&mut self, until: u64, mut visit: impl FnMut(Passed<'a>)) -> bool {
         let until = until.min(self.end);
         loop {
             let stop = self.settle().min(until);
@@ -320,14 +326,14 @@ impl<'a> Cursor<'a> {
                 return self.at < self.end;
             }
             while self.at < stop {
-                self.plain_rows(stop, &mut |at, row| visit(Walked::Row(at, row)));
+                self.plain_rows(stop, &mut |at, row| visit(Passed::Row(at, row)));
                 if self.at >= stop {
                     break;
                 }
                 let Some(met) = self.message() else { return false };
                 match met.row {
-                    Some(row) => visit(Walked::Row(met.at, row)),
-                    None => visit(Walked::Other(met)),
+                    Some(row) => visit(Passed::Row(met.at, row)),
+                    None => visit(Passed::Other(met)),
                 }
             }
         }
@@ -343,13 +349,13 @@ impl<'a> Iterator for Cursor<'a> {
     }
 }
 
-/// The message at `at`, which lies in `data`: its header and its payload.
+/// Returns the message at `at`, which is in `data`: its header and its payload.
 #[inline]
 pub(crate) fn message_at(data: &[u8], at: u64) -> Option<(&MessageHeader, &[u8])> {
     MessageHeader::split(data.get(usize::try_from(at).ok()?..)?)
 }
 
-/// The fields of the row at `at`, whose whole message lies in `data`.
+/// Returns the fields of the row at `at`, whose whole message is in `data`.
 #[inline]
 pub(crate) fn row_bytes(data: &[u8], at: u64) -> Option<&[u8]> {
     message_at(data, at)?.1.get(size_of::<DataHead>()..)

@@ -1,4 +1,5 @@
-//! Layouts: where the fields of a format lie in a row. Resolved once per format, shared by its topics.
+//! Layouts: where the fields of a format lie in a row. Resolved once per format, shared by its
+//! topics.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,7 +20,8 @@ pub(crate) struct Layout {
     pub(crate) record: Arc<Record>,
     /// Bytes of all fields.
     pub(crate) full: usize,
-    /// Bytes without the run of padding at the end: what is logged when this is a topic's own format.
+    /// Bytes without the run of padding at the end: what is logged when this is a topic's own
+    /// format.
     pub(crate) trimmed: usize,
     /// The field `timestamp`, if it is one.
     pub(crate) timestamp: Option<TimeField>,
@@ -74,8 +76,8 @@ pub(crate) struct Formats {
     layouts: HashMap<String, Arc<Layout>>,
     /// What could not be laid out, until another definition may have changed that.
     failed: HashMap<String, Undecodable>,
-    /// Steps of work that resolving may still take. Grows with the bytes read, so that definitions which
-    /// are redefined and resolved again and again cannot cost more than the file is worth.
+    /// Steps of work that resolving may still take. Grows with the bytes read, so that definitions
+    /// which are redefined and resolved again and again cannot cost more than the file is worth.
     credit: u64,
 }
 
@@ -100,7 +102,7 @@ impl Formats {
     /// Takes a definition, `payload` of an 'F' message that [`FormatText`] accepts.
     ///
     /// # Panics
-    /// Where `payload` is not the text of `format`.
+    /// Panics if `payload` is not the text of `format`.
     pub(crate) fn define(&mut self, format: &FormatText<'_>, payload: &[u8]) -> Defined {
         self.credit += 4 * payload.len() as u64;
         let text = std::str::from_utf8(payload).expect("FormatText accepts only UTF-8");
@@ -121,15 +123,15 @@ impl Formats {
         }
     }
 
-    /// The definition text of a format.
+    /// Returns the definition text of a format.
     pub(crate) fn text(&self, name: &str) -> Option<&Arc<str>> {
         self.texts.get(name)
     }
 
-    /// The layout of format `name` as it is defined now.
+    /// Returns the layout of format `name` as it is defined now.
     ///
     /// # Errors
-    /// Where a type is missing or circular, or a limit is passed.
+    /// Returns an error if a type is missing or circular, or a limit is passed.
     pub(crate) fn layout(&mut self, name: &str, limits: &Limits) -> Result<Arc<Layout>, Undecodable> {
         if let Some(known) = self.known(name) {
             return known;
@@ -142,13 +144,15 @@ impl Formats {
         layout
     }
 
-    /// The layout of format `name`, where it was asked for before and nothing has changed since.
+    /// Returns the layout of format `name`, where it was asked for before and nothing has changed
+    /// since.
     pub(crate) fn known(&self, name: &str) -> Option<Result<Arc<Layout>, Undecodable>> {
         let layout = self.layouts.get(name).map(|layout| Ok(Arc::clone(layout)));
         layout.or_else(|| self.failed.get(name).map(|why| Err(why.clone())))
     }
 
-    /// Depth is bounded by `limits.nesting`, so recursion is safe; what was resolved is never resolved twice.
+    /// Depth is bounded by `limits.nesting`, so recursion is safe; what was resolved is never
+    /// resolved twice.
     fn resolve(
         &mut self,
         name: &str,
@@ -166,7 +170,7 @@ impl Formats {
         }
         let text = self.texts.get(name).ok_or_else(|| Undecodable::Missing(name.to_owned()))?;
         let text = Arc::clone(text);
-        let format = FormatText::parse(text.as_bytes()).expect("only sound texts are defined");
+        let format = FormatText::parse(text.as_bytes()).expect("only valid texts are defined");
 
         path.push(name.to_owned());
         let mut builder = Builder::new(name);

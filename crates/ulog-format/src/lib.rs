@@ -2,8 +2,9 @@
 //!
 //! # Open
 //!
-//! [`Ulog::open`](Format::open) takes bytes that lie in memory or in a mapped file; [`Ulog::stream`](Format::stream) takes a
-//! pipe and needs memory for a window only. Damage is no error: an error means that nothing can be read.
+//! [`Ulog::open`](Format::open) takes bytes in memory or in a mapped file;
+//! [`Ulog::stream`](Format::stream) takes a pipe and needs memory for a window only. Damage is not
+//! an error: an error means that nothing can be read.
 //!
 //! ```no_run
 //! use ulog_format::{Format, LogStream, ReadOptions, Ulog};
@@ -17,10 +18,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Look
+//! # Inspect
 //!
 //! [`info`](LogReader::info) is the summary, [`topics`](LogReader::topics) what was recorded, and
-//! [`diagnostics`](LogReader::diagnostics) everything that was noticed in the bytes; [`mod@diagnostics`] lists the rules.
+//! [`diagnostics`](LogReader::diagnostics) every problem found in the file;
+//! [`mod@diagnostics`] lists the rules.
 //!
 //! ```no_run
 //! # use ulog_format::{Format, LogReader, ReadOptions, Ulog};
@@ -39,8 +41,9 @@
 //!
 //! # Iterate
 //!
-//! [`records`](LogReader::records) hands out records in the order of time, `records_in_file_order` as they lie in the file.
-//! [`UlogReader::row`] reads single fields in place; [`typed`] reads rows as structs of your own.
+//! [`records`](LogReader::records) hands out records in time order, `records_in_file_order` in file
+//! order. [`UlogReader::row`] reads single fields in place; [`typed`] reads rows as
+//! structs of your own.
 //!
 //! ```no_run
 //! # use ulog_format::{Format, LogReader, ReadOptions, Select, Ulog};
@@ -56,8 +59,9 @@
 //!
 //! # Columns
 //!
-//! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) gives a topic as Arrow record batches: the time
-//! `t_ns`, then its fields. [`UlogReader::batches`] gives all topics in one pass.
+//! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) gives a topic as
+//! Arrow record batches: the time `t_ns`, then its fields. [`UlogReader::batches`] gives all topics
+//! in one pass.
 //!
 //! ```no_run
 //! # use ulog_format::{Format, LogReader, ReadOptions, Select, Ulog};
@@ -73,7 +77,8 @@
 //!
 //! # Write
 //!
-//! [`UlogWriter`] writes from scratch, or copies message by message; [`append`](append()) adds to a finished log.
+//! [`UlogWriter`] writes from scratch, or copies message by message; [`append`](append()) adds to a
+//! finished log.
 //!
 //! ```
 //! use ulog_format::{FormatBuilder, LogReader, ReadOptions, UlogReader, UlogWriter};
@@ -95,14 +100,16 @@
 //!
 //! # Recover
 //!
-//! [`recover`](LogReader::recover) writes the best sound log that a damaged one still holds, and accounts for every byte;
-//! [`slice`](LogReader::slice) a part by topic and time; [`Ulog::merge`](Format::merge) several logs as one.
+//! [`recover`](LogReader::recover) repairs a damaged log: it writes every intact message to a new
+//! log and reports what was lost. [`slice`](LogReader::slice) writes a part by topic and time;
+//! [`Ulog::merge`](Format::merge) writes several logs as one.
 //!
 //! ```no_run
-//! # use ulog_format::{Format, LogReader, ReadOptions, RecoverOptions, Ulog};
+//! # use ulog_format::{Format, LogReader, ReadOptions, Ulog};
+//! # use ulog_format::rovelog_core::RecoverOptions;
 //! # let log = Ulog::open(std::fs::read("flight.ulg")?.into(), &ReadOptions::default())?;
-//! let mut sound = std::fs::File::create("sound-flight.ulg")?;
-//! let recovery = log.recover(&mut sound, &RecoverOptions::default())?;
+//! let mut valid = std::fs::File::create("valid-flight.ulg")?;
+//! let recovery = log.recover(&mut valid, &RecoverOptions::default())?;
 //! println!("{} records kept, {} bytes lost", recovery.records, recovery.lost_bytes());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -112,13 +119,13 @@
 //! Lowest first; each is usable without those above it:
 //!
 //! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
-//! - `scan` and `validate` (private): one walk over the messages of sound and damaged logs.
-//! - [`rovelog_core::layout`]: where the fields of a definition lie in a row, and what is made of them.
+//! - `scan` and `validate` (private): the one scanner of intact and damaged logs.
+//! - [`rovelog_core::layout`]: where the fields of a definition are in a row, and how they are decoded.
 //! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass over
 //!   a pipe, in bounded memory. Both hand out [`Record`]s, and [`Row`] for their fields.
 //! - [`typed`]: rows as structs of your own, declared with [`rows!`].
-//! - [`LogReader::recover`]: the best sound log that a damaged one still holds, with an account of every byte.
-//! - [`LogReader::slice`] and [`Ulog::merge`](Format::merge): parts of a log, and several logs, as a log of their own.
+//! - [`LogReader::recover`]: repairs a damaged log, with an account of every byte.
+//! - [`LogReader::slice`] and [`Ulog::merge`](Format::merge): parts of a log, or several logs, as a new log.
 //! - [`UlogWriter`]: logs from scratch, copies message by message, and appending to finished logs.
 //! - [`UlogReader::batches`] and its siblings: topics as Arrow record batches (feature `arrow`).
 #![forbid(unsafe_code)]
@@ -223,7 +230,7 @@ impl LogReader for UlogReader {
     }
 
     fn topics(&self) -> &[Topic] {
-        &self.walk().definitions.topics
+        &self.scanner().definitions.topics
     }
 
     fn as_log(&self) -> &dyn LogReader {
@@ -249,11 +256,11 @@ impl LogReader for UlogReader {
     }
 
     fn topic_definition(&self, topic: TopicId) -> Option<String> {
-        Some(self.walk().definitions.subscriptions.get(topic.index())?.format.as_ref()?.to_string())
+        Some(self.scanner().definitions.subscriptions.get(topic.index())?.format.as_ref()?.to_string())
     }
 
     fn diagnostics(&self) -> &Diagnostics {
-        &self.walk().diagnostics
+        &self.scanner().diagnostics
     }
 
     fn usage(&self) -> Vec<Usage> {
@@ -279,7 +286,7 @@ impl<R: Read + Send> LogStream for UlogStream<R> {
     }
 
     fn topics(&self) -> &[Topic] {
-        &self.walk().definitions.topics
+        &self.scanner().definitions.topics
     }
 
     fn info(&self) -> LogInfo {
@@ -287,6 +294,6 @@ impl<R: Read + Send> LogStream for UlogStream<R> {
     }
 
     fn diagnostics(&self) -> &Diagnostics {
-        &self.walk().diagnostics
+        &self.scanner().diagnostics
     }
 }

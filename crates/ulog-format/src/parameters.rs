@@ -1,4 +1,4 @@
-//! Information and parameters: what a log says about the vehicle beside its data.
+//! Information and parameters: what a log says about the vehicle next to its data.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,12 @@ use crate::wire::{DefaultParameter, Info, Message, MultiInfo};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Parameters {
-    /// In force when the data section began.
+    /// Values when the data section started.
     pub initial: BTreeMap<String, Value>,
     /// Set during the log, in file order.
     pub changed: Vec<ParameterChange>,
-    /// System-wide defaults, where they differ from the value. Absent: the default equals the value.
+    /// System-wide defaults, where they differ from the value. Absent: the default equals the
+    /// value.
     pub system_defaults: BTreeMap<String, Value>,
     /// Defaults of the current setup (airframe), where they differ from the value.
     pub setup_defaults: BTreeMap<String, Value>,
@@ -37,7 +38,7 @@ pub struct ParameterChange {
     pub offset: u64,
 }
 
-/// Where in a log a message stands.
+/// Where in a log a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Section {
     Definitions,
@@ -62,7 +63,7 @@ fn info(part: Info<'_>, formats: &Formats) -> Option<(String, Value)> {
 }
 
 impl Parameters {
-    /// The values in force at `time`: the initial ones with all changes up to it.
+    /// Returns the active values at `time`: the initial ones with all changes up to it.
     pub fn at(&self, time: Timestamp) -> BTreeMap<String, Value> {
         let mut values = self.initial.clone();
         let until = self.changed.iter().take_while(|c| c.time.is_none_or(|t| t.nanos <= time.nanos));

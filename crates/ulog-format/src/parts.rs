@@ -1,10 +1,10 @@
-//! A log in parts that several threads can walk at the same time.
+//! A log in parts that several threads can scan at the same time.
 
 use std::ops::Range;
 
 use rovelog_core::{LogReader as _, Topic};
 
-use crate::index::{Cursor, Walked, row_bytes};
+use crate::index::{Cursor, Passed, row_bytes};
 use crate::reader::UlogReader;
 use crate::wire::Message;
 
@@ -26,8 +26,9 @@ pub enum Scanned<'a> {
 }
 
 impl UlogReader {
-    /// The log in at most `parts` parts, one behind the other in the file, that can be walked at the same time. The
-    /// first begins behind the header, the others at a record; there is none where there are no records.
+    /// Returns the log in at most `parts` parts, one behind the other in the file, that can be
+    /// scanned at the same time. The first starts behind the header, the others at a record; there
+    /// is none where there are no records.
     #[doc(hidden)]
     pub fn parts(&self, parts: usize) -> Vec<Part<'_>> {
         let index = &self.index().blocks;
@@ -45,28 +46,28 @@ impl UlogReader {
 }
 
 impl<'a> Part<'a> {
-    /// The offset where it begins.
+    /// Returns the offset where it starts.
     pub fn start(&self) -> u64 {
         self.cursor().at
     }
 
-    /// How many records of each topic are before this part: the number ([`Record::seq`](rovelog_core::Record::seq)) of
-    /// its first one.
+    /// Returns how many records of each topic are before this part: the number
+    /// ([`Record::seq`](rovelog_core::Record::seq)) of its first one.
     pub fn first_rows(&self) -> &[u64] {
         &self.first_rows
     }
 
-    /// Hands all sound messages of this part in file order to `visit`, each with its offset. The fastest way through a
-    /// log.
+    /// Hands all valid messages of this part in file order to `visit`, each with its offset. The
+    /// fastest way through a log.
     pub fn scan(&self, mut visit: impl FnMut(u64, Scanned<'a>)) {
         let (data, topics) = (self.reader.bytes(), self.reader.topics());
-        self.cursor().walk(u64::MAX, |met| match met {
-            Walked::Row(at, row) => {
+        self.cursor().messages(u64::MAX, |met| match met {
+            Passed::Row(at, row) => {
                 if let Some(payload) = row_bytes(data, at) {
                     visit(at, Scanned::Record(&topics[row.series as usize], payload));
                 }
             }
-            Walked::Other(met) => {
+            Passed::Other(met) => {
                 if let Some(message) = met.message() {
                     visit(met.at, Scanned::Message(message));
                 }
@@ -76,7 +77,7 @@ impl<'a> Part<'a> {
 
     fn cursor(&self) -> Cursor<'a> {
         let (data, index) = (self.reader.bytes(), self.reader.index());
-        let cursor = Cursor::blocks(data, index, &self.reader.walk().definitions, self.blocks.clone());
+        let cursor = Cursor::blocks(data, index, &self.reader.scanner().definitions, self.blocks.clone());
         if self.blocks.start == 0 { cursor.after_the_header() } else { cursor }
     }
 }

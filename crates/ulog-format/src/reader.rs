@@ -16,11 +16,11 @@ use crate::error::UlogError;
 use crate::index::{Cursor, Era, Index, Met, message_at, row_bytes};
 use crate::parameters::{Parameters, Section, infos, multi_infos};
 use crate::row::Row;
-use crate::scan::{Step, Walk};
+use crate::scan::{Scanner, Step};
 use crate::state::Summary;
 use crate::wire::{self, FileHeader, FlagBits, Message, MessageHeader, kind, level_number};
 
-/// A ULog, opened. What stands behind its header is walked over once, when something of it is first asked
+/// A ULog, opened. What is behind its header is scanned once, when something of it is first asked
 /// for; rows are decoded when asked for.
 #[derive(Debug)]
 pub struct UlogReader {
@@ -28,22 +28,23 @@ pub struct UlogReader {
     header: FileHeader,
     flags: Option<FlagBits>,
     limits: Limits,
-    walked: OnceLock<Walked>,
+    scanned: OnceLock<Scanned>,
 }
 
-/// What a walk over all of a log leaves.
+/// The result of a scan of the whole log.
 #[derive(Debug)]
-struct Walked {
-    walk: Walk,
+struct Scanned {
+    scanner: Scanner,
     index: Index,
     info: LogInfo,
-    /// Where 'I', 'M', 'P' and 'Q' messages stand.
+    /// Where 'I', 'M', 'P' and 'Q' messages are.
     described: Vec<(u64, Section)>,
 }
 
-impl Walked {
-    /// Scans the log; once more where times far behind its data have moved the log time, without them.
-    fn new(bytes: &[u8], start: impl Fn() -> Walk) -> Self {
+impl Scanned {
+    /// Scans the log; once more where times far behind its data have moved the log time, without
+    /// them.
+    fn new(bytes: &[u8], start: impl Fn() -> Scanner) -> Self {
         let first = Self::scan(bytes, start(), None);
         let Some(data) = first.info.data.clone() else { return first };
         if first.info.end.is_none_or(|end| end.nanos <= data.end.nanos) {
@@ -57,62 +58,62 @@ impl Walked {
     }
 
     /// Scans the log. `data` is the span of its data, where it is known from a scan before.
-    fn scan(bytes: &[u8], mut walk: Walk, data: Option<DataSpan>) -> Self {
+    fn scan(bytes: &[u8], mut scanner: Scanner, data: Option<DataSpan>) -> Self {
         if let Some(end) = data.as_ref().and_then(|data| u64::try_from(data.end.nanos / 1000).ok()) {
-            walk.clock = walk.clock.until(end);
+            scanner.clock = scanner.clock.until(end);
         }
         let mut summary = Summary::new();
         // The first log time: that of rows without a time at the start.
-        let start = walk.clock.now;
-        let mut index = Index::new(start, walk.clock.data_end);
+        let start = scanner.clock.now;
+        let mut index = Index::new(start, scanner.clock.data_end);
         let mut described = Vec::new();
         let window = Window::whole(bytes);
         loop {
-            walk.rows(window, |_, row| {
+            scanner.rows(window, |_, row| {
                 let stats = summary.stats(row.series);
                 index.row(row.at, row.series, row.micros, row.before, stats.seen());
                 stats.row(row.at, row.len, Some(row.micros));
             });
             // The window is the whole file, so there is never more to ask for.
-            match walk.step(window).expect("the window reaches the end of the file") {
+            match scanner.step(window).expect("the window reaches the end of the file") {
                 Step::Row { at, shape, time, before, .. } => {
-                    let row = row_bytes(bytes, at).expect("a sound row is whole");
+                    let row = row_bytes(bytes, at).expect("a valid row is whole");
                     if shape.is_narrow() {
                         index.join();
                     }
                     let stats = summary.stats(shape.series);
-                    let order = time.in_order_micros(walk.clock.now);
+                    let order = time.in_order_micros(scanner.clock.now);
                     index.row(at, shape.series, order, before, stats.seen());
                     stats.row(at, row.len(), time.micros());
                     if shape.flags & RowShape::UTC != 0 {
-                        summary.gps_row(&walk.definitions, shape, row);
+                        summary.gps_row(&scanner.definitions, shape, row);
                     }
                 }
                 Step::Message { at, msg_type, .. } => {
                     let message =
-                        sound_message(&bytes[usize::try_from(at).expect("within the bytes at hand")..]);
-                    let in_data = walk.definitions.in_data;
+                        valid_message(&bytes[usize::try_from(at).expect("within the bytes at hand")..]);
+                    let in_data = scanner.definitions.in_data;
                     summary.message(msg_type, &message, in_data);
                     if matches!(
                         msg_type,
                         kind::INFO | kind::MULTI_INFO | kind::PARAMETER | kind::DEFAULT_PARAMETER
                     ) {
                         let section =
-                            if in_data { Section::Data(walk.clock.now()) } else { Section::Definitions };
+                            if in_data { Section::Data(scanner.clock.now()) } else { Section::Definitions };
                         described.push((at, section));
                     }
                 }
-                // Data without a usable subscription is framed soundly: a second walk passes it by itself.
+                // Data without a usable subscription is framed correctly: a second pass passes it by itself.
                 Step::Lost { rule, .. } if rule.name == "unknown_id" || rule.name == "undecodable" => {}
                 Step::Lost { at, end, .. } => index.blocks.gap(at..end),
                 Step::End => break,
             }
         }
-        index.finish(&walk.definitions, bytes.len() as u64);
-        index.topic_eras = summary.eras(start, walk.definitions.topics.len());
-        summary.finish(&mut walk, data);
-        let info = summary.info(&walk, bytes.len() as u64);
-        Self { walk, index, info, described }
+        index.finish(&scanner.definitions, bytes.len() as u64);
+        index.topic_eras = summary.eras(start, scanner.definitions.topics.len());
+        summary.finish(&mut scanner, data);
+        let info = summary.info(&scanner, bytes.len() as u64);
+        Self { scanner, index, info, described }
     }
 }
 
@@ -120,80 +121,80 @@ impl UlogReader {
     /// Opens the log that `bytes` holds.
     ///
     /// # Errors
-    /// Where the bytes are no ULog, end inside its header, or use incompatible features. Damage is no
-    /// error: it is in [`diagnostics`](LogReader::diagnostics).
+    /// Returns an error if the bytes are no ULog, end inside its header, or use incompatible
+    /// features. Damage is no error: it is in [`diagnostics`](LogReader::diagnostics).
     pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, UlogError> {
-        let walk = Walk::start(&bytes, &options.limits)?;
-        let (header, flags, limits) = (walk.header, walk.flags, options.limits.clone());
-        Ok(Self { bytes, header, flags, limits, walked: OnceLock::new() })
+        let scanner = Scanner::start(&bytes, &options.limits)?;
+        let (header, flags, limits) = (scanner.header, scanner.flags, options.limits.clone());
+        Ok(Self { bytes, header, flags, limits, scanned: OnceLock::new() })
     }
 
-    /// A walk that stands behind the header.
-    pub(crate) fn start(&self) -> Walk {
-        Walk::start(&self.bytes, &self.limits).expect("the header was accepted when the log was opened")
+    /// Returns a scan that is behind the header.
+    pub(crate) fn start(&self) -> Scanner {
+        Scanner::start(&self.bytes, &self.limits).expect("the header was accepted when the log was opened")
     }
 
-    fn walked(&self) -> &Walked {
-        self.walked.get_or_init(|| Walked::new(&self.bytes, || self.start()))
+    fn scanned(&self) -> &Scanned {
+        self.scanned.get_or_init(|| Scanned::new(&self.bytes, || self.start()))
     }
 
     pub(crate) fn summary(&self) -> &LogInfo {
-        &self.walked().info
+        &self.scanned().info
     }
 
-    pub(crate) fn walk(&self) -> &Walk {
-        &self.walked().walk
+    pub(crate) fn scanner(&self) -> &Scanner {
+        &self.scanned().scanner
     }
 
     pub(crate) fn index(&self) -> &Index {
-        &self.walked().index
+        &self.scanned().index
     }
 
-    /// Whether the index is there already.
+    /// Returns whether the index is there already.
     #[cfg(feature = "arrow")]
     pub(crate) fn is_indexed(&self) -> bool {
-        self.walked.get().is_some()
+        self.scanned.get().is_some()
     }
 
-    /// The file's header.
+    /// Returns the file's header.
     pub fn header(&self) -> &FileHeader {
         &self.header
     }
 
-    /// The flag bits, where the log has them.
+    /// Returns the flag bits, where the log has them.
     pub fn flag_bits(&self) -> Option<&FlagBits> {
         self.flags.as_ref()
     }
 
-    /// Where appended data begins; at most three offsets.
+    /// Returns where appended data starts; at most three offsets.
     pub fn appended_offsets(&self) -> &[u64] {
-        &self.walk().appended
+        &self.scanner().appended
     }
 
     /// Formats, subscriptions, and the layouts of topics.
     pub fn definitions(&self) -> &Definitions {
-        &self.walk().definitions
+        &self.scanner().definitions
     }
 
-    /// A record as a row, for access to single fields.
+    /// Returns a record as a row, for access to single fields.
     ///
     /// # Errors
-    /// Where the record is not one of this log.
+    /// Returns an error if the record is not one of this log.
     pub fn row<'a>(&'a self, record: &Record<'a>) -> Result<Row<'a>, UlogError> {
-        self.walk().definitions.row(record.topic, record.payload)
+        self.scanner().definitions.row(record.topic, record.payload)
     }
 
-    /// All sound messages in file order, with the offset of each.
+    /// Returns all valid messages in file order, with the offset of each.
     pub fn messages(&self) -> impl Iterator<Item = (u64, Message<'_>)> + '_ {
         self.cursor().filter_map(|met| Some((met.at, met.message()?)))
     }
 
-    /// All rows in file order, as records.
+    /// Returns all rows in file order, as records.
     pub fn records_in_file_order(&self) -> impl Iterator<Item = Record<'_>> + '_ {
         self.records_of(self.cursor(), vec![0; self.topics().len()])
     }
 
-    /// The rows that `cursor` meets; `rows` says how many of each topic are before them.
+    /// Returns the rows that `cursor` meets; `rows` says how many of each topic are before them.
     pub(crate) fn records_of<'a>(
         &'a self,
         cursor: Cursor<'a>,
@@ -201,14 +202,14 @@ impl UlogReader {
     ) -> impl Iterator<Item = Record<'a>> + use<'a> {
         cursor.filter_map(move |met| {
             let row = met.row?;
-            let time = self.walk().clock.timestamp(row.time);
+            let time = self.scanner().clock.timestamp(row.time);
             let seq = rows[row.series as usize];
             rows[row.series as usize] += 1;
             Some(self.record(row.series, time, met.at, seq, met.row_bytes()))
         })
     }
 
-    /// The parameters, with their changes and defaults.
+    /// Returns the parameters, with their changes and defaults.
     pub fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::default();
         for (at, message, section) in self.described() {
@@ -217,35 +218,35 @@ impl UlogReader {
         parameters
     }
 
-    /// The information messages: the last value of each key.
+    /// Returns the information messages: the last value of each key.
     pub fn infos(&self) -> BTreeMap<String, Value> {
         infos(self.described().map(|(_, message, _)| message), &self.definitions().formats)
     }
 
-    /// The information messages with several values: key, lists, parts, in file order.
+    /// Returns the information messages with several values: key, lists, parts, in file order.
     pub fn multi_infos(&self) -> BTreeMap<String, Vec<Vec<Value>>> {
         multi_infos(self.described().map(|(_, message, _)| message), &self.definitions().formats)
     }
 
     pub(crate) fn described(&self) -> impl Iterator<Item = (u64, Message<'_>, Section)> + '_ {
-        self.walked().described.iter().filter_map(|(at, section)| {
+        self.scanned().described.iter().filter_map(|(at, section)| {
             let (header, payload) = message_at(&self.bytes, *at)?;
             Some((*at, Message::parse(header.msg_type, payload)?, *section))
         })
     }
 
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     pub(crate) fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    /// A time of this log, from microseconds.
+    /// Returns a time of this log, from microseconds.
     pub(crate) fn timestamp(&self, micros: u64) -> Option<Timestamp> {
-        Timestamp::from_micros(micros, self.walk().clock.clock)
+        Timestamp::from_micros(micros, self.scanner().clock.clock)
     }
 
-    /// Bytes without sound framing, ascending.
-    pub(crate) fn gaps(&self) -> &[std::ops::Range<u64>] {
+    /// Returns bytes without valid framing, ascending.
+    pub(crate) fn lost(&self) -> &[std::ops::Range<u64>] {
         self.index().blocks.gaps()
     }
 
@@ -257,7 +258,7 @@ impl UlogReader {
     }
 
     pub(crate) fn cursor(&self) -> Cursor<'_> {
-        Cursor::all(&self.bytes, self.index(), &self.walk().definitions, self.header.timestamp.get())
+        Cursor::all(&self.bytes, self.index(), &self.scanner().definitions, self.header.timestamp.get())
     }
 
     fn record<'a>(
@@ -268,23 +269,23 @@ impl UlogReader {
         seq: u64,
         payload: &'a [u8],
     ) -> Record<'a> {
-        let topic = &self.walk().definitions.topics[TopicId(series).index()];
-        Record::new(topic, time, at, seq, payload, &self.walk().definitions)
+        let topic = &self.scanner().definitions.topics[TopicId(series).index()];
+        Record::new(topic, time, at, seq, payload, &self.scanner().definitions)
     }
 
-    /// The record at a place in the order of time.
+    /// Returns the record at a place in time order.
     fn record_at(&self, place: Place) -> Record<'_> {
         let payload = row_bytes(&self.bytes, place.offset).expect("the index points at whole rows");
-        let (shape, clock) = (self.index().shape(place.topic), self.walk().clock.clock);
+        let (shape, clock) = (self.index().shape(place.topic), self.scanner().clock.clock);
         let time = match shape.plain_time(payload) {
-            // A narrow time stands in the order by itself, unless it could not be held.
+            // A narrow time is in the order by itself, unless it could not be held.
             None if shape.is_narrow() => Some(Timestamp::new(place.time, clock)),
             time => time.and_then(|micros| Timestamp::from_micros(micros, clock)),
         };
         self.record(place.topic, time, place.offset, place.seq, payload)
     }
 
-    /// The records that `select` keeps, in the order of time.
+    /// Returns the records that `select` keeps, in time order.
     pub(crate) fn records_in_order<'a>(
         &'a self,
         select: &Select,
@@ -293,7 +294,7 @@ impl UlogReader {
         places.map(|place| self.record_at(place))
     }
 
-    /// The logged strings in file order.
+    /// Returns the logged strings in file order.
     pub(crate) fn logged_strings(&self) -> impl Iterator<Item = Text> + '_ {
         self.cursor().filter_map(|met| self.text(&met))
     }
@@ -303,7 +304,7 @@ impl UlogReader {
             return None;
         }
         let line = |level, timestamp, text| {
-            let time = Timestamp::from_micros(timestamp, self.walk().clock.clock);
+            let time = Timestamp::from_micros(timestamp, self.scanner().clock.clock);
             let text = String::from_utf8_lossy(text).into_owned();
             Some(Text::new(time, met.at, level_number(level)?, text))
         };
@@ -319,10 +320,10 @@ impl UlogReader {
     }
 }
 
-/// The message that `bytes` begin with, which the walk found sound.
-pub(crate) fn sound_message(bytes: &[u8]) -> Message<'_> {
+/// Returns the message that `bytes` start with, which the scan found valid.
+pub(crate) fn valid_message(bytes: &[u8]) -> Message<'_> {
     let whole = MessageHeader::split(bytes);
-    whole.and_then(|(header, payload)| Message::parse(header.msg_type, payload)).expect("judged sound")
+    whole.and_then(|(header, payload)| Message::parse(header.msg_type, payload)).expect("validated")
 }
 
 /// The rows of some topics, block by block, and those of each era by themselves.
@@ -340,7 +341,7 @@ impl<'a> RowsOf<'a> {
         Self { reader, wanted, eras }
     }
 
-    /// The era and the block of the index that a number stands for.
+    /// Returns the era and the block of the index that a number means.
     fn part(&self, number: usize) -> (Era, usize) {
         let blocks = self.reader.index().blocks.blocks().len();
         (Era::ALL[number / blocks], number % blocks)
@@ -375,7 +376,7 @@ impl Blocks for RowsOf<'_> {
         for (series, before) in reader.index().blocks.before(block) {
             rows[*series as usize] = *before;
         }
-        let definitions = &reader.walk().definitions;
+        let definitions = &reader.scanner().definitions;
         let mut cursor = Cursor::blocks(&reader.bytes, reader.index(), definitions, block..block + 1);
         cursor.rows(u64::MAX, |offset, row| {
             let series = row.series as usize;

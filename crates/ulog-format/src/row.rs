@@ -7,7 +7,8 @@ pub use rovelog_core::layout::{Number, Place, Row};
 use crate::layout::Layout;
 use crate::schema::{Basic, TypeName};
 
-/// The value of an information message whose type is a format, or an array of one; `None` where the size disagrees.
+/// Returns the value of an information message whose type is a format, or an array of one; `None`
+/// where the size disagrees.
 pub(crate) fn nested_value(layout: &Layout, len: Option<u64>, bytes: &[u8]) -> Option<Value> {
     let value = |bytes| Row::new(&layout.record, bytes).value();
     let Some(len) = len else {
@@ -18,8 +19,8 @@ pub(crate) fn nested_value(layout: &Layout, len: Option<u64>, bytes: &[u8]) -> O
     fits.then(|| Value::List(bytes.chunks(layout.full).map(value).collect()))
 }
 
-/// The value of an information message of the given type: a number, a text, or a list of numbers.
-/// Where type and size disagree, or the type is not basic, its bytes.
+/// Returns the value of an information message of the given type: a number, a text, or a list of
+/// numbers. Where type and size disagree, or the type is not basic, its bytes.
 pub(crate) fn info_value(ty: &str, bytes: &[u8]) -> Value {
     let parsed = TypeName::parse(ty);
     match parsed.and_then(|ty| Some((Basic::parse(ty.base)?, ty))) {

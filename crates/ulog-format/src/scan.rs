@@ -1,7 +1,8 @@
-//! Framing: one walk over the messages of a log, for the reader, the stream and recovery alike.
+//! Framing: one scan of the messages of a log, for the reader, the stream and recovery alike.
 //!
-//! [`Walk`] does no input or output. It looks at a [`Window`] of the file and says what comes next; where
-//! the window ends too early it asks for more. Every byte of a file is part of exactly one [`Step`].
+//! [`Scanner`] does no input or output. It looks at a [`Window`] of the file and says what comes
+//! next; where the window ends too early it asks for more. Every byte of a file is part of exactly
+//! one [`Step`].
 
 use rovelog_core::text::count;
 use std::collections::HashSet;
@@ -18,7 +19,7 @@ use crate::definitions::{Definitions, RowShape, Shapes};
 use crate::diagnostics as rules;
 use crate::error::UlogError;
 use crate::schema::Key;
-use crate::validate::{Judge, Scan, Verdict};
+use crate::validate::{Scan, Validator, Verdict};
 use crate::wire::{
     DataHead, DefaultParameter, FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, HEADER_SIZE, LoggedString,
     MAGIC, Message, MessageHeader, MultiInfo, RowHead, Subscription, TaggedString, kind, number,
@@ -27,9 +28,9 @@ use crate::wire::{
 /// What comes next in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A sound message that is not a row.
+    /// A valid message that is not a row.
     Message { at: u64, end: u64, msg_type: u8 },
-    /// A sound row of data, with the shape in force and its time.
+    /// A valid row of data, with its active shape and its time.
     Row { at: u64, end: u64, shape: RowShape, time: RowMicros, before: u64 },
     /// Bytes that cannot be read.
     Lost { at: u64, end: u64, rule: &'static Rule },
@@ -46,7 +47,7 @@ pub(crate) struct MetRow {
     pub(crate) now: u64,
 }
 
-/// A row as [`Walk::rows`] hands it out: one with a 64-bit timestamp and nothing to note.
+/// A row as [`Scanner::rows`] hands it out: one with a 64-bit timestamp and nothing to note.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlainRow {
     pub(crate) at: u64,
@@ -62,52 +63,52 @@ pub(crate) struct PlainRow {
 
 #[cfg(feature = "arrow")]
 impl PlainRow {
-    /// The same row as a second walk meets it.
+    /// Returns the same row as a second pass meets it.
     #[inline]
     pub(crate) fn met(&self) -> MetRow {
         MetRow { series: self.series, time: RowMicros::At(self.micros), now: self.now }
     }
 }
 
-/// How far ahead of the walk its bytes are asked for. Each hop waits for the one before it, so without this
-/// it also waits for memory at most rows.
+/// How far ahead of the scan its bytes are asked for. Each hop waits for the one before it, so
+/// without this it also waits for memory at most rows.
 pub(crate) const AHEAD: usize = 4096;
 
-/// A stretch of damage whose end is being looked for.
+/// A segment of damage whose end is being looked for.
 #[derive(Clone, Copy, Debug)]
-struct Gap {
+struct Damage {
     start: u64,
     /// The type letter and the end of the message that was due, where its header is whole.
     due: Option<(u8, u64)>,
     scan: Scan,
 }
 
-/// The walk over a log: where it stands, what it learned, what it noticed.
+/// Scans a log: where it is, what it learned, what it noticed.
 #[derive(Debug)]
-pub(crate) struct Walk {
+pub(crate) struct Scanner {
     pub(crate) header: FileHeader,
     pub(crate) flags: Option<FlagBits>,
     pub(crate) definitions: Definitions,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) clock: LogClock,
-    /// Where appended data began, as far as met.
+    /// Where appended data started, as far as met.
     pub(crate) appended: Vec<u64>,
     at: u64,
     /// Offsets of appended data still to be met, ascending.
     candidates: Vec<u64>,
-    gap: Option<Gap>,
-    /// The last row taken: a gap right behind it may have eaten into it.
+    damage: Option<Damage>,
+    /// The last row taken: damage right behind it may have eaten into it.
     last_row: Option<(u64, u64, u32)>,
-    /// Unjudgeable messages up to here were found to lead on to what can be judged.
+    /// Unverifiable messages up to here were found to lead on to what can be validated.
     passable: u64,
     /// Names of multi information messages met.
     multi_names: HashSet<Box<str>>,
     breaches: Breaches,
     /// Bytes of definitions parsed only to look ahead.
-    spent: u64,
+    used: u64,
 }
 
-impl Walk {
+impl Scanner {
     /// How much of the file [`start`](Self::start) must see, if the file has that much.
     pub(crate) const START: usize =
         size_of::<FileHeader>() + size_of::<MessageHeader>() + size_of::<FlagBits>();
@@ -128,7 +129,7 @@ impl Walk {
         let Ok((header, rest)) = FileHeader::ref_from_prefix(head) else {
             return Err(UlogError::HeaderCut { len: head.len() as u64 });
         };
-        let mut walk = Self {
+        let mut scanner = Self {
             header: *header,
             flags: None,
             definitions: Definitions::new(limits),
@@ -137,15 +138,15 @@ impl Walk {
             appended: Vec::new(),
             at: FLAG_BITS_AT,
             candidates: Vec::new(),
-            gap: None,
+            damage: None,
             last_row: None,
             passable: 0,
             multi_names: HashSet::new(),
             breaches: Breaches::default(),
-            spent: 0,
+            used: 0,
         };
         if header.version > 1 {
-            walk.diagnostics.push(&rules::UNKNOWN_VERSION, 7..8, || {
+            scanner.diagnostics.push(&rules::UNKNOWN_VERSION, 7..8, || {
                 format!("file version {} is read as version 1", header.version)
             });
         }
@@ -154,10 +155,10 @@ impl Walk {
             if let (kind::FLAG_BITS, true, Ok((flags, _))) =
                 (message.msg_type, long_enough, FlagBits::ref_from_prefix(rest))
             {
-                walk.take_flags(flags)?;
+                scanner.take_flags(flags)?;
             }
         }
-        Ok(walk)
+        Ok(scanner)
     }
 
     /// "Must refuse to parse a log which contains unknown incompatibility bits set".
@@ -206,17 +207,17 @@ impl Walk {
         });
     }
 
-    /// Where no message may pass: the next appended data, or the end of the file.
+    /// Returns where no message may pass: the next appended data, or the end of the file.
     fn limit(&self, window: &Window<'_>) -> u64 {
         let end = if window.eof { window.end() } else { u64::MAX };
         self.candidates.first().map_or(end, |candidate| end.min(*candidate))
     }
 
-    fn judge<'w>(&'w self, window: Window<'w>, limit: u64) -> Judge<'w> {
-        Judge::new(window, &self.definitions, limit, ((1 << 22) + 16 * self.at).saturating_sub(self.spent))
+    fn validator<'w>(&'w self, window: Window<'w>, limit: u64) -> Validator<'w> {
+        Validator::new(window, &self.definitions, limit, ((1 << 22) + 16 * self.at).saturating_sub(self.used))
     }
 
-    /// Whether data is appended at `candidate`, the next limit.
+    /// Returns whether data is appended at `candidate`, the next limit.
     fn appended_at(&self, window: Window<'_>, candidate: u64) -> Result<bool, NeedMore> {
         let end = if window.eof { window.end() } else { u64::MAX };
         if candidate > end {
@@ -224,14 +225,14 @@ impl Walk {
         }
         let next = self.candidates.get(1).map_or(end, |next| end.min(*next));
         // Appended data may be nothing yet.
-        Ok(candidate == end || self.judge(window, next).begins(candidate)?)
+        Ok(candidate == end || self.validator(window, next).starts(candidate)?)
     }
 
-    /// Hands plain rows to `sink` as long as nothing needs a closer look: each fits, and so does the next.
-    /// What is left is for [`step`](Self::step).
+    /// Hands plain rows to `sink` as long as nothing needs a closer look: each fits, and so does
+    /// the next. What is left is for [`step`](Self::step).
     #[inline]
     pub(crate) fn rows(&mut self, window: Window<'_>, mut sink: impl FnMut(&Definitions, PlainRow)) {
-        if self.gap.is_some() {
+        if self.damage.is_some() {
             return;
         }
         let limit = self.limit(&window).min(window.end());
@@ -275,7 +276,8 @@ impl Walk {
         self.at = window.base + at as u64;
     }
 
-    /// The row at the place, where it and the next one need no closer look: most steps of most logs.
+    /// Returns the row at the place, where it and the next one need no closer look: most steps of
+    /// most logs.
     #[inline]
     fn plain_step(&mut self, window: Window<'_>) -> Option<Step> {
         if !self.candidates.is_empty() {
@@ -295,28 +297,30 @@ impl Walk {
         Some(Step::Row { at, end: self.at, shape, time: RowMicros::At(micros), before })
     }
 
-    /// The message at `at`, which was judged whole.
+    /// Returns the message at `at`, which was validated whole.
     fn view(window: Window<'_>, at: u64, end: u64) -> (u8, Message<'_>) {
-        let bytes = window.slice(at, end).ok().flatten().expect("judged whole");
-        let (header, payload) = MessageHeader::split(bytes).expect("judged whole");
-        (header.msg_type, Message::parse(header.msg_type, payload).expect("judged sound"))
+        let bytes = window.slice(at, end).ok().flatten().expect("validated as whole");
+        let (header, payload) = MessageHeader::split(bytes).expect("validated as whole");
+        (header.msg_type, Message::parse(header.msg_type, payload).expect("validated"))
     }
 
     /// Rule 4 of section 5: looks for the end of the damage.
     fn search(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
-        let mut gap = self.gap.expect("only called with a gap");
+        let mut damage = self.damage.expect("only called with damage");
         loop {
             let limit = self.limit(&window);
-            let judge = self.judge(window, limit);
-            let found = judge.scan(&mut gap.scan, limit);
-            let spent = judge.spent();
+            let validator = self.validator(window, limit);
+            let found = validator.scan(&mut damage.scan, limit);
+            let used = validator.used();
             // What was searched is searched, whatever is missing now.
-            self.gap = Some(gap);
+            self.damage = Some(damage);
             let found = found?;
-            self.spent += spent;
-            let passes = |limit: u64| gap.due.is_none_or(|(_, end)| end > limit);
+            self.used += used;
+            let passes = |limit: u64| damage.due.is_none_or(|(_, end)| end > limit);
             let (end, rule) = match found {
-                Some(end) if gap.due.is_some_and(|(_, claimed)| claimed == end) => (end, &rules::BAD_MESSAGE),
+                Some(end) if damage.due.is_some_and(|(_, claimed)| claimed == end) => {
+                    (end, &rules::BAD_MESSAGE)
+                }
                 Some(end) => (end, &rules::GAP),
                 None => {
                     if self.candidates.first() == Some(&limit) && !self.appended_at(window, limit)? {
@@ -327,8 +331,8 @@ impl Walk {
                     (limit, if passes(limit) { &rules::CUT } else { &rules::GAP })
                 }
             };
-            self.gap = None;
-            return Ok(self.lose_due(gap.start, end, rule, gap.due));
+            self.damage = None;
+            return Ok(self.lose_due(damage.start, end, rule, damage.due));
         }
     }
 
@@ -364,7 +368,7 @@ impl Walk {
         Step::Lost { at, end, rule }
     }
 
-    /// Takes a sound message.
+    /// Takes a valid message.
     fn take(&mut self, at: u64, end: u64, msg_type: u8, message: &Message<'_>) -> Step {
         self.at = end;
         self.definitions.apply(at, end, message, &mut self.diagnostics);
@@ -469,16 +473,16 @@ impl Walk {
     }
 }
 
-impl scan::Scan for Walk {
+impl scan::Scan for Scanner {
     type Step = Step;
 
-    /// What comes next. Every byte of the file from 16 on is part of exactly one step.
+    /// Returns what comes next. Every byte of the file from 16 on is part of exactly one step.
     ///
     /// # Errors
-    /// Where the window ends before that can be said; the walk has not moved then.
+    /// Returns an error if the window ends before that can be said; the scan has not moved then.
     fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
         loop {
-            if self.gap.is_some() {
+            if self.damage.is_some() {
                 return self.search(window);
             }
             if let Some(row) = self.plain_step(window) {
@@ -497,7 +501,7 @@ impl scan::Scan for Walk {
                 return Ok(Step::End);
             }
             let limit = self.limit(&window);
-            let verdict = self.judge(window, limit).due(at)?;
+            let verdict = self.validator(window, limit).due(at)?;
             if let Verdict::No { claimed } = verdict
                 && self.candidates.first() == Some(&limit)
                 && claimed.is_none_or(|end| end > limit)
@@ -513,32 +517,32 @@ impl scan::Scan for Walk {
                     if let Message::Subscription(Subscription { message_name, .. }) = message {
                         self.definitions.prepare(message_name);
                     }
-                    let judge = self.judge(window, limit);
-                    if !judge.followed(end, &message)?
-                        && let Some(found) = judge.scan(&mut Scan::from(at + 1), end)?
+                    let validator = self.validator(window, limit);
+                    if !validator.followed(end, &message)?
+                        && let Some(found) = validator.scan(&mut Scan::from(at + 1), end)?
                     {
-                        let spent = judge.spent();
-                        self.spent += spent;
+                        let used = validator.used();
+                        self.used += used;
                         return Ok(self.lose(at, found, &rules::GAP));
                     }
-                    let spent = judge.spent();
-                    self.spent += spent;
+                    let used = validator.used();
+                    self.used += used;
                     return Ok(self.take(at, end, msg_type, &message));
                 }
-                Verdict::Unjudgeable { end } => {
+                Verdict::Unverifiable { end } => {
                     let (msg_type, message) = Self::view(window, at, end);
-                    let judge = self.judge(window, limit);
+                    let validator = self.validator(window, limit);
                     let passable =
-                        if end <= self.passable { Some(self.passable) } else { judge.passable(end)? };
+                        if end <= self.passable { Some(self.passable) } else { validator.passable(end)? };
                     // An unknown message with messages in it is a damaged header that has swallowed them.
                     let swallowed = match message {
                         Message::Unknown { .. } if passable.is_some() => {
-                            judge.scan(&mut Scan::from(at + 1), end)?
+                            validator.scan(&mut Scan::from(at + 1), end)?
                         }
                         _ => None,
                     };
-                    let spent = judge.spent();
-                    self.spent += spent;
+                    let used = validator.used();
+                    self.used += used;
                     if let Some(found) = swallowed {
                         return Ok(self.lose(at, found, &rules::GAP));
                     }
@@ -546,26 +550,27 @@ impl scan::Scan for Walk {
                         self.passable = until;
                         return Ok(self.pass(at, end, msg_type, &message));
                     }
-                    self.gap = Some(Gap { start: at, due: Some((msg_type, end)), scan: Scan::from(at + 1) });
+                    self.damage =
+                        Some(Damage { start: at, due: Some((msg_type, end)), scan: Scan::from(at + 1) });
                 }
                 Verdict::No { claimed } => {
                     let msg_type = window.byte(at + 2).ok().flatten();
                     let due = msg_type.zip(claimed);
-                    self.gap = Some(Gap { start: at, due, scan: Scan::from(at + 1) });
+                    self.damage = Some(Damage { start: at, due, scan: Scan::from(at + 1) });
                 }
             }
         }
     }
 
     fn needed_from(&self) -> u64 {
-        self.gap.map_or(self.at, |gap| gap.scan.next)
+        self.damage.map_or(self.at, |damage| damage.scan.next)
     }
 }
 
 /// Bytes before the fields of a row: message header and id.
 pub(crate) const ROW_AT: usize = size_of::<RowHead>();
 
-/// A row at `at` that needs no closer look, and its end.
+/// Returns a row at `at` that needs no closer look, and its end.
 #[inline]
 pub(crate) fn plain_row<'s>(shapes: &'s Shapes, data: &[u8], at: usize) -> Option<(&'s RowShape, usize)> {
     let RowHead { header, data: row } = RowHead::ref_from_prefix(data.get(at..)?).ok()?.0;
@@ -579,14 +584,15 @@ pub(crate) fn plain_row<'s>(shapes: &'s Shapes, data: &[u8], at: usize) -> Optio
     plain.then_some((shape, end))
 }
 
-/// The time of a plain row at `at`; `None` where nanoseconds cannot hold it.
+/// Returns the time of a plain row at `at`; `None` where nanoseconds cannot hold it.
 #[inline]
 pub(crate) fn plain_time(shape: &RowShape, data: &[u8], at: usize) -> Option<u64> {
     let micros = number::<U64Le>(data, at + ROW_AT + usize::from(shape.time_at))?.get();
     (micros <= MAX_MICROS).then_some(micros)
 }
 
-/// Which part of an encrypted log begins with `head`, if any. Section 6 of docs/formats/ulog.md.
+/// Returns which part of an encrypted log starts with `head`, if any. Section 6 of
+/// docs/formats/ulog.md.
 fn encrypted(head: &[u8]) -> Option<&'static str> {
     match head {
         [b'U', b'L', b'o', b'g', b'E', b'n', b'c', ..] => Some("log"),

@@ -14,7 +14,7 @@ pub(crate) enum Basic {
 }
 
 impl Basic {
-    /// The basic type of a name: `uint64_t`, `float`, `char`.
+    /// Returns the basic type of a name: `uint64_t`, `float`, `char`.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         Some(Self::Scalar(match name {
             "int8_t" => Scalar::Int8,
@@ -33,7 +33,7 @@ impl Basic {
         }))
     }
 
-    /// The name in definitions: the inverse of [`parse`](Self::parse).
+    /// Returns the name in definitions: the inverse of [`parse`](Self::parse).
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Scalar(Scalar::Int8) => "int8_t",
@@ -51,7 +51,7 @@ impl Basic {
         }
     }
 
-    /// Bytes on the wire.
+    /// Returns bytes on the wire.
     pub(crate) const fn size(self) -> usize {
         match self {
             Self::Scalar(scalar) => scalar.size(),
@@ -85,7 +85,8 @@ impl<'a> TypeName<'a> {
         can_name_format(base).then_some(Self { base, len })
     }
 
-    /// Whether a value of `bytes` bytes can be of this type; `None` where the type is not basic.
+    /// Returns whether a value of `bytes` bytes can be of this type; `None` where the type is not
+    /// basic.
     pub(crate) fn fits_value(&self, bytes: usize) -> Option<bool> {
         let element = Basic::parse(self.base)?.size() as u64;
         Some(self.len.unwrap_or(1).checked_mul(element) == Some(bytes as u64))
@@ -111,17 +112,17 @@ pub(crate) struct Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// The type, where it has the form of one.
+    /// Returns the type, where it has the form of one.
     pub(crate) fn type_name(&self) -> Option<TypeName<'a>> {
         TypeName::parse(self.ty)
     }
 
-    /// Whether type and name are of ASCII letters, digits and signs, as PX4 writes them.
+    /// Returns whether type and name are of ASCII letters, digits and signs, as PX4 writes them.
     pub(crate) fn is_usual(&self) -> bool {
         self.ty.bytes().chain(self.name.bytes()).all(|b| b.is_ascii_graphic())
     }
 
-    /// The basic type, where it is one and no array.
+    /// Returns the basic type, where it is one and no array.
     pub(crate) fn scalar(&self) -> Option<Scalar> {
         match (self.type_name()?.len, Basic::parse(self.ty)?) {
             (None, Basic::Scalar(scalar)) => Some(scalar),
@@ -136,37 +137,38 @@ impl<'a> Info<'a> {
         split_key(self.key)
     }
 
-    /// Whether the value is as long as the type in the key says.
+    /// Returns whether the value is as long as the type in the key says.
     pub(crate) fn confirms_length(&self) -> bool {
         let ty = self.parse_key().and_then(|key| key.type_name());
         ty.and_then(|ty| ty.fits_value(self.value.len())) == Some(true)
     }
 }
 
-/// Splits `type name` at the first space: everything behind it is the name, further spaces too. "`key` is a plain
-/// string": UTF-8 without control characters.
+/// Splits `type name` at the first space: everything behind it is the name, further spaces too.
+/// "`key` is a plain string": UTF-8 without control characters.
 pub(crate) fn split_key(key: &[u8]) -> Option<Key<'_>> {
     let text = std::str::from_utf8(key).ok()?;
     let (ty, name) = text.split_once(' ')?;
     (is_printable(ty) && is_printable(name) && !name.trim().is_empty()).then_some(Key { ty, name })
 }
 
-/// Whether `name` is a format's name as PX4 writes them: letters, digits, `_`, `/`, `-`.
+/// Returns whether `name` is a format's name as PX4 writes them: letters, digits, `_`, `/`, `-`.
 pub(crate) fn is_type_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_/-".contains(&b))
 }
 
-/// Whether `name` is a field's name as PX4 writes them: letters, digits, `_`.
+/// Returns whether `name` is a field's name as PX4 writes them: letters, digits, `_`.
 pub(crate) fn is_field_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// Whether `name` can name a format at all: the specification sets no limit, the grammar does.
+/// Returns whether `name` can name a format at all: the specification sets no limit, the grammar
+/// does.
 pub(crate) fn can_name_format(name: &str) -> bool {
     is_type_name(name) || (is_printable(name) && name.trim() == name && !name.contains([':', ';', '[', ']']))
 }
 
-/// Whether `name` can name a field at all.
+/// Returns whether `name` can name a field at all.
 pub(crate) fn can_name_field(name: &str) -> bool {
     is_field_name(name) || (is_printable(name) && !name.contains([' ', ':', ';']))
 }
@@ -176,7 +178,7 @@ fn is_printable(text: &str) -> bool {
     !text.is_empty() && (text.bytes().all(printable) || !text.contains(char::is_control))
 }
 
-/// Whether a field is padding: hidden everywhere, but on the wire.
+/// Returns whether a field is padding: hidden everywhere, but on the wire.
 pub(crate) fn is_padding(field: &str) -> bool {
     field.starts_with("_padding")
 }
@@ -198,11 +200,11 @@ impl<'a> FormatText<'a> {
         let (name, fields) = text.split_once(':')?;
         // The last semicolon may be missing.
         let format = Self { name, fields: fields.strip_suffix(';').unwrap_or(fields) };
-        let sound = can_name_format(name) && Basic::parse(name).is_none();
-        (sound && format.fields_checked().all(|field| field.is_some())).then_some(format)
+        let valid = can_name_format(name) && Basic::parse(name).is_none();
+        (valid && format.fields_checked().all(|field| field.is_some())).then_some(format)
     }
 
-    /// The fields in order: type and name.
+    /// Returns the fields in order: type and name.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (TypeName<'a>, &'a str)> + use<'a> {
         self.fields_checked().flatten()
     }

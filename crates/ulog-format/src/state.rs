@@ -1,4 +1,4 @@
-//! What a walk over a log adds up to: counts, clocks, and the lines of `rovelog info`.
+//! What a scan of a log adds up to: counts, clocks, and the lines of `rovelog info`.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::diagnostics as rules;
 use crate::index::Era;
 use crate::px4::words;
 use crate::row::info_value;
-use crate::scan::Walk;
+use crate::scan::Scanner;
 use crate::utc::{self, GpsClock};
 use crate::wire::{self, HEADER_LEN, Info, Message, kind, level_number};
 
@@ -57,7 +57,7 @@ pub(crate) struct Stats {
 }
 
 impl Stats {
-    /// What the index asks of a topic before each of its rows.
+    /// Returns what the index asks of a topic before each of its rows.
     #[inline]
     pub(crate) fn seen(&mut self) -> (&mut u32, u64) {
         (&mut self.block, self.count)
@@ -91,7 +91,7 @@ impl Stats {
     }
 }
 
-/// Counts over everything that a walk has passed.
+/// Counts over everything that a scan has passed.
 #[derive(Debug)]
 pub(crate) struct Summary {
     stats: Vec<Stats>,
@@ -126,13 +126,13 @@ impl Summary {
         }
     }
 
-    /// The number of rows of a topic so far.
+    /// Returns the number of rows of a topic so far.
     #[inline]
     pub(crate) fn rows(&self, series: u32) -> u64 {
         self.stats.get(series as usize).map_or(0, |stats| stats.count)
     }
 
-    /// What is counted of a topic.
+    /// Returns what is counted of a topic.
     #[inline]
     pub(crate) fn stats(&mut self, series: u32) -> &mut Stats {
         let series = series as usize;
@@ -185,17 +185,18 @@ impl Summary {
     }
 
     /// Copies the counts of one topic to where users see them.
-    pub(crate) fn publish(&self, walk: &mut Walk, series: u32) {
+    pub(crate) fn publish(&self, scanner: &mut Scanner, series: u32) {
         let Some(stats) = self.stats.get(series as usize) else { return };
-        let topic = &mut walk.definitions.topics[series as usize];
+        let topic = &mut scanner.definitions.topics[series as usize];
         (topic.count, topic.bytes, topic.timed) = (stats.count, stats.bytes, stats.timed);
         let time =
-            |micros| (stats.timed > 0).then(|| Timestamp::from_micros(micros, walk.clock.clock)).flatten();
+            |micros| (stats.timed > 0).then(|| Timestamp::from_micros(micros, scanner.clock.clock)).flatten();
         (topic.first, topic.last) = (time(stats.first), time(stats.last));
         topic.in_order = stats.times.is_ascending();
     }
 
-    /// In which eras each of so many topics has rows, in a log that starts at `start`, microseconds.
+    /// In which eras each of so many topics has rows, in a log that starts at `start`,
+    /// microseconds.
     pub(crate) fn eras(&self, start: u64, topics: usize) -> Vec<[bool; 3]> {
         let start = i64::try_from(start).unwrap_or(i64::MAX).saturating_mul(1000);
         let of = |stats: &Stats| {
@@ -212,33 +213,33 @@ impl Summary {
         (0..topics).map(|series| self.stats.get(series).map_or([false; 3], of)).collect()
     }
 
-    /// Completes the topics when all of the log was scanned, and notes what lies outside of the data: `data`, where a
-    /// scan before has told.
-    pub(crate) fn finish(&mut self, walk: &mut Walk, data: Option<DataSpan>) {
+    /// Completes the topics when all of the log was scanned, and notes what is outside of the data:
+    /// `data`, where a scan before has told.
+    pub(crate) fn finish(&mut self, scanner: &mut Scanner, data: Option<DataSpan>) {
         if self.data.is_some() {
             return;
         }
-        for series in 0..walk.definitions.topics.len() {
-            self.publish(walk, u32::try_from(series).expect("ids are u32"));
+        for series in 0..scanner.definitions.topics.len() {
+            self.publish(scanner, u32::try_from(series).expect("ids are u32"));
         }
         let mut times: Vec<_> = self.stats.iter().map(|stats| stats.times.intervals()).collect();
-        times.resize(walk.definitions.topics.len(), Vec::new());
-        let start = i64::try_from(self.start(walk)).unwrap_or(i64::MAX).saturating_mul(1000);
-        let data = data.or_else(|| DataSpan::of(&times, Some(start), walk.clock.clock));
+        times.resize(scanner.definitions.topics.len(), Vec::new());
+        let start = i64::try_from(self.start(scanner)).unwrap_or(i64::MAX).saturating_mul(1000);
+        let data = data.or_else(|| DataSpan::of(&times, Some(start), scanner.clock.clock));
         if let Some(data) = &data {
-            data.settle(&times, &mut walk.definitions.topics, &mut walk.diagnostics);
+            data.settle(&times, &mut scanner.definitions.topics, &mut scanner.diagnostics);
         }
         self.data = data;
-        self.note_falls(walk);
+        self.note_falls(scanner);
     }
 
-    /// Notes the rows that are earlier than the one before. "The timestamp must always be monotonic increasing for
-    /// a message serie."
-    fn note_falls(&mut self, walk: &mut Walk) {
-        for (stats, topic) in self.stats.iter_mut().zip(&walk.definitions.topics) {
+    /// Notes the rows that are earlier than the one before. "The timestamp must always be monotonic
+    /// increasing for a message serie."
+    fn note_falls(&mut self, scanner: &mut Scanner) {
+        for (stats, topic) in self.stats.iter_mut().zip(&scanner.definitions.topics) {
             let (at, falls) = (stats.falls_at, std::mem::take(&mut stats.falls));
             if falls > 0 {
-                walk.diagnostics.push(&rules::TIMESTAMPS_FALL, at..at + HEADER_LEN, || {
+                scanner.diagnostics.push(&rules::TIMESTAMPS_FALL, at..at + HEADER_LEN, || {
                     let rows = if falls == 1 { "row" } else { "rows" };
                     format!(
                         "{falls} {rows} of {} are earlier than the previous row; this is the first",
@@ -261,37 +262,39 @@ impl Summary {
         }
     }
 
-    /// The release in one of the information messages of these names.
+    /// Returns the release in one of the information messages of these names.
     fn release(&self, names: &[&str]) -> Option<String> {
         let packed = names.iter().find_map(|name| self.number(name))?;
         Some(words::release(u32::try_from(packed).ok()?))
     }
 
-    /// The place of the log's clock on the Unix clock.
-    pub(crate) fn utc(&self, walk: &Walk) -> Option<UtcOffset> {
+    /// Returns the place of the log's clock on the Unix clock.
+    pub(crate) fn utc(&self, scanner: &Scanner) -> Option<UtcOffset> {
         let gps = self.gps.offset();
-        let gps = gps.as_ref().map(|gps| (gps, walk.definitions.topics[gps.series as usize].name.as_str()));
-        utc::offset(walk.header.timestamp.get(), self.number("boot_time_utc_us"), gps)
+        let gps =
+            gps.as_ref().map(|gps| (gps, scanner.definitions.topics[gps.series as usize].name.as_str()));
+        utc::offset(scanner.header.timestamp.get(), self.number("boot_time_utc_us"), gps)
     }
 
-    /// The summary of what `walk` has passed of a file of `size` bytes.
-    pub(crate) fn info(&self, walk: &Walk, size: u64) -> LogInfo {
-        let mut info = LogInfo::new(walk.header.version.to_string(), size);
+    /// Returns the summary of what `scanner` has passed of a file of `size` bytes.
+    pub(crate) fn info(&self, scanner: &Scanner, size: u64) -> LogInfo {
+        let mut info = LogInfo::new(scanner.header.version.to_string(), size);
         info.dialect = (self.text("sys_name") == Some("PX4")).then_some("px4");
-        info.judge(&walk.diagnostics, &rules::CUT);
-        info.start = Timestamp::from_micros(self.start(walk), walk.clock.clock);
-        info.end = walk.clock.now();
+        info.judge(&scanner.diagnostics, &rules::CUT);
+        info.start = Timestamp::from_micros(self.start(scanner), scanner.clock.clock);
+        info.end = scanner.clock.now();
         info.data.clone_from(&self.data);
-        info.utc = self.utc(walk);
+        info.utc = self.utc(scanner);
         info.records = self.stats.iter().map(|stats| stats.count).sum();
-        info.details = self.details(walk, info.records);
+        info.details = self.details(scanner, info.records);
         info
     }
 
-    /// When logging began, microseconds. Some writers leave the header's time 0: then the median of the
-    /// topics' first times, because a topic's first row may be a value latched long before the log.
-    fn start(&self, walk: &Walk) -> u64 {
-        let start = walk.header.timestamp.get();
+    /// When logging started, microseconds. Some writers leave the header's time 0: then the median
+    /// of the topics' first times, because a topic's first row may be a value latched long before
+    /// the log.
+    fn start(&self, scanner: &Scanner) -> u64 {
+        let start = scanner.header.timestamp.get();
         let mut firsts: Vec<_> = self.stats.iter().filter(|s| s.timed > 0).map(|s| s.first).collect();
         firsts.sort_unstable();
         match firsts.get(firsts.len() / 2) {
@@ -300,7 +303,7 @@ impl Summary {
         }
     }
 
-    fn details(&self, walk: &Walk, rows: u64) -> Vec<Detail> {
+    fn details(&self, scanner: &Scanner, rows: u64) -> Vec<Detail> {
         let mut details = Vec::new();
         details.extend(self.vehicle());
         details.extend(self.hardware());
@@ -321,9 +324,9 @@ impl Summary {
             Value::record([("initial", Value::count(initial)), ("changed", Value::count(changed))]),
         ));
         details.push(self.console());
-        if !walk.appended.is_empty() {
-            let offsets = walk.appended.iter().map(|offset| Value::count(*offset)).collect();
-            let text = match walk.appended.len() {
+        if !scanner.appended.is_empty() {
+            let offsets = scanner.appended.iter().map(|offset| Value::count(*offset)).collect();
+            let text = match scanner.appended.len() {
                 1 => "1 section".to_owned(),
                 n => format!("{n} sections"),
             };
@@ -435,7 +438,7 @@ impl Summary {
     }
 }
 
-/// A line of several texts, each under its name in JSON; `None` without any.
+/// Returns a line of several texts, each under its name in JSON; `None` without any.
 fn joined(key: &'static str, parts: &[(&'static str, &str)]) -> Option<Detail> {
     let text = parts.iter().map(|(_, text)| *text).collect::<Vec<_>>().join(", ");
     let value = parts.iter().map(|(name, text)| (*name, Value::Text((*text).to_owned())));

@@ -1,4 +1,5 @@
-//! The reader of pipes: one pass over `Read`, bounded memory, the same records as the random-access reader.
+//! The reader of pipes: one pass over `Read`, bounded memory, the same records as the random-access
+//! reader.
 
 use std::io::Read;
 use std::ops::Range;
@@ -8,17 +9,17 @@ use rovelog_core::{LogInfo, ReadOptions, Record};
 
 use crate::definitions::{Definitions, RowShape};
 use crate::error::UlogError;
-use crate::reader::sound_message;
-use crate::scan::{ROW_AT, Step, Walk};
+use crate::reader::valid_message;
+use crate::scan::{ROW_AT, Scanner, Step};
 use crate::state::Summary;
 use crate::wire::Message;
 
 /// A ULog that comes from a pipe.
 ///
-/// The buffer holds one chunk and what the walk still looks at: a message and, where something is wrong,
-/// the few behind it that settle what. It does not grow with the log.
+/// The buffer holds one chunk and what the scan still looks at: a message and, where something is
+/// wrong, the few behind it that settle what. It does not grow with the log.
 pub struct UlogStream<R> {
-    pub(crate) stream: Stream<R, Walk>,
+    pub(crate) stream: Stream<R, Scanner>,
     pub(crate) summary: Summary,
 }
 
@@ -28,7 +29,7 @@ pub struct UlogStream<R> {
 pub enum StreamItem<'a> {
     /// A row of data.
     Record(Record<'a>),
-    /// Any other sound message, with its offset.
+    /// Any other valid message, with its offset.
     Message(u64, Message<'a>),
 }
 
@@ -36,25 +37,26 @@ impl<R: Read> UlogStream<R> {
     /// Reads the header of a log.
     ///
     /// # Errors
-    /// Where the input cannot be read, is no ULog, ends inside its header, or uses incompatible features.
+    /// Returns an error if the input cannot be read, is no ULog, ends inside its header, or uses
+    /// incompatible features.
     pub fn new(input: R, options: &ReadOptions) -> Result<Self, UlogError> {
         let (source, scan) = Source::start(input, |window| {
-            let head = window.upto(0, Walk::START as u64)?;
-            Ok(Walk::start(head, &options.limits))
+            let head = window.upto(0, Scanner::START as u64)?;
+            Ok(Scanner::start(head, &options.limits))
         })?;
         Ok(Self { stream: Stream { source, scan }, summary: Summary::new() })
     }
 
-    /// The next row or message in file order; `None` at the end.
+    /// Returns the next row or message in file order; `None` at the end.
     ///
     /// # Errors
-    /// Where the input cannot be read.
+    /// Returns an error if the input cannot be read.
     pub fn next_item(&mut self) -> Result<Option<StreamItem<'_>>, UlogError> {
         let step = self.step()?;
         Ok(self.item(step))
     }
 
-    /// Counts a step and hands out what it stands for.
+    /// Counts a step and hands out what it is.
     pub(crate) fn item(&mut self, step: Step) -> Option<StreamItem<'_>> {
         match step {
             Step::Row { at, end, shape, time, .. } => {
@@ -77,7 +79,7 @@ impl<R: Read> UlogStream<R> {
                 Some(StreamItem::Record(record))
             }
             Step::Message { at, end, msg_type } => {
-                let message = sound_message(self.stream.source.bytes(at, end));
+                let message = valid_message(self.stream.source.bytes(at, end));
                 self.summary.message(msg_type, &message, self.stream.scan.definitions.in_data);
                 Some(StreamItem::Message(at, message))
             }
@@ -89,7 +91,7 @@ impl<R: Read> UlogStream<R> {
         }
     }
 
-    /// The next step that is not a loss; losses are in the diagnostics.
+    /// Returns the next step that is not a loss; losses are in the diagnostics.
     fn step(&mut self) -> Result<Step, UlogError> {
         loop {
             match self.stream.step(Source::fill)? {
@@ -104,7 +106,7 @@ impl<R: Read> UlogStream<R> {
         self.stream.scan.clock.now
     }
 
-    /// Walks to the end and gives every loss on the way, none left out.
+    /// Scans to the end and gives every loss on the way, none left out.
     pub(crate) fn losses(mut self) -> Result<Vec<Range<u64>>, UlogError> {
         let mut losses = Vec::new();
         loop {
@@ -118,7 +120,7 @@ impl<R: Read> UlogStream<R> {
         }
     }
 
-    /// The next row in file order; `None` at the end.
+    /// Returns the next row in file order; `None` at the end.
     pub(crate) fn next_row(&mut self) -> Result<Option<Record<'_>>, UlogError> {
         let step = loop {
             match self.step()? {
@@ -132,12 +134,12 @@ impl<R: Read> UlogStream<R> {
         })
     }
 
-    /// The walk so far.
-    pub(crate) fn walk(&self) -> &Walk {
+    /// Returns the scan so far.
+    pub(crate) fn scanner(&self) -> &Scanner {
         &self.stream.scan
     }
 
-    /// The summary of what was read so far.
+    /// Returns the summary of what was read so far.
     pub(crate) fn summary(&self) -> LogInfo {
         self.summary.info(&self.stream.scan, self.stream.source.window().end())
     }

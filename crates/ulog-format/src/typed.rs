@@ -1,4 +1,5 @@
-//! Rows as structs of the user's own: [`rows!`](crate::rows) declares one, fields are looked up once per topic.
+//! Rows as structs of the user's own: [`rows!`](crate::rows) declares one, fields are looked up
+//! once per topic.
 //!
 //! ```
 //! use std::borrow::Cow;
@@ -68,17 +69,17 @@ pub trait FromRow<'a>: Sized {
     fn from_row(row: &Row<'a>, places: &Self::Places) -> Self;
 }
 
-/// What a field of such a struct can be: a number or `bool`, an array of them, text as `Cow<str>` or as
-/// bytes, and an `Option` of these for a field that a log may lack.
+/// What a field of such a struct can be: a number or `bool`, an array of them, text as `Cow<str>`
+/// or as bytes, and an `Option` of these for a field that a log may lack.
 pub trait FromField<'a>: Sized {
-    /// Where the field lies in a row.
+    /// Where the field is in a row.
     type Place: Copy;
 
     /// Looks the field up; `None` where it is missing or of another type.
     #[doc(hidden)]
     fn find(layout: &Layout, path: &str) -> Option<Self::Place>;
 
-    /// What the type is called in a log.
+    /// Returns what the type is called in a log.
     #[doc(hidden)]
     fn type_name() -> String;
 
@@ -186,7 +187,7 @@ impl<'a, T: FromField<'a>> FromField<'a> for Option<T> {
 /// Looks a field up for [`rows!`](crate::rows).
 ///
 /// # Errors
-/// Where the format lacks it, or has it with another type.
+/// Returns an error if the format lacks it, or has it with another type.
 #[doc(hidden)]
 pub fn place<'a, T: FromField<'a>>(layout: &Layout, path: &str) -> Result<T::Place, UlogError> {
     T::find(layout, path).ok_or_else(|| UlogError::NoSuchField {
@@ -197,10 +198,11 @@ pub fn place<'a, T: FromField<'a>>(layout: &Layout, path: &str) -> Result<T::Pla
 }
 
 impl UlogReader {
-    /// The selected rows of a topic as structs, in the order of time. See [`rows!`](crate::rows).
+    /// Returns the selected rows of a topic as structs, in time order. See [`rows!`](crate::rows).
     ///
     /// # Errors
-    /// Where the log has no such topic, the topic cannot be decoded, or a field is missing or of another type.
+    /// Returns an error if the log has no such topic, the topic cannot be decoded, or a field is
+    /// missing or of another type.
     pub fn rows<'a, R: FromRow<'a>>(
         &'a self,
         topic: &str,
@@ -217,8 +219,8 @@ impl UlogReader {
 /// Declares a struct that rows can be read as.
 ///
 /// Each field is named as in the log, or has the log's flat name behind `=`: `x: f32 = "pos.x"`,
-/// `rpm: i32 = "esc[3].esc_rpm"`. See [`FromField`] for the types. A struct that borrows from the log has
-/// one lifetime.
+/// `rpm: i32 = "esc[3].esc_rpm"`. See [`FromField`] for the types. A struct that borrows from the
+/// log has one lifetime.
 #[macro_export]
 macro_rules! rows {
     ($( #[$meta:meta] )* $vis:vis struct $name:ident { $($fields:tt)* }) => {

@@ -1,4 +1,4 @@
-//! Where the log's clock stands on the Unix clock. Rules U1 to U4 of docs/formats/ulog.md, section 3.
+//! Where the log's clock is on the Unix clock. Rules U1 to U4 of docs/formats/ulog.md, section 3.
 
 use rovelog_core::layout::Layout;
 use rovelog_core::{Scalar, UtcOffset};
@@ -21,7 +21,8 @@ pub(crate) struct GpsFields {
 }
 
 impl GpsFields {
-    /// The fields of a topic of type `type_name`; `None` where it is no GPS topic or lacks one.
+    /// Returns the fields of a topic of type `type_name`; `None` where it is no GPS topic or lacks
+    /// one.
     pub(crate) fn of(type_name: &str, layout: &Layout) -> Option<Self> {
         let rank = GPS_TOPICS.iter().position(|name| *name == type_name)?;
         let scalar = |path: &str, scalar| layout.place(path).filter(|place| place.is_scalar(scalar));
@@ -62,7 +63,7 @@ pub(crate) struct GpsOffset {
     pub(crate) fixes: usize,
     /// Lower median of UTC minus log time, microseconds.
     pub(crate) micros: i64,
-    /// Greatest minus smallest offset, microseconds.
+    /// Largest minus smallest offset, microseconds.
     pub(crate) spread: i64,
 }
 
@@ -77,7 +78,7 @@ impl GpsClock {
         }
     }
 
-    /// The offset by the best topic that has any fix.
+    /// Returns the offset by the best topic that has any fix.
     pub(crate) fn offset(&self) -> Option<GpsOffset> {
         let (_, _, series, offsets) =
             self.series.iter().min_by_key(|(rank, multi_id, series, _)| (rank, multi_id, series))?;
@@ -93,7 +94,8 @@ impl GpsClock {
     }
 }
 
-/// Applies the rules in order. `start` is the header's time, `boot_time` the information of that name.
+/// Applies the rules in order. `start` is the header's time, `boot_time` the information of that
+/// name.
 pub(crate) fn offset(
     start: u64,
     boot_time: Option<u64>,

@@ -1,8 +1,9 @@
-//! Plausibility: which bytes are a sound message, and where sound messages begin again after damage.
+//! Plausibility: which bytes are a valid message, and where valid messages begin again after
+//! damage.
 //!
-//! A ULog has no checksums, so all there is to go by is whether bytes make sense. The rules are those of
-//! section 5 of docs/formats/ulog.md: **fits**, **unjudgeable**, **chain** and **scan**. Nothing here
-//! changes anything; [`scan`](crate::scan) walks by these answers.
+//! A ULog has no checksums, so all there is to go by is whether bytes make sense. The rules are
+//! those of section 5 of docs/formats/ulog.md: **fits**, **unverifiable**, **chain** and **scan**.
+//! Nothing here changes anything; [`scan`](crate::scan) goes by these answers.
 
 use std::cell::Cell;
 
@@ -16,7 +17,8 @@ use crate::wire::{
     kind, level_number,
 };
 
-/// Unjudgeable messages in a row that are as good as a chain: no damage leads from header to header so often.
+/// Unverifiable messages in a row that are as good as a chain: no damage leads from header to
+/// header so often.
 const LONG_RUN: usize = 128;
 
 /// Fitting messages that make a chain.
@@ -35,7 +37,7 @@ pub(crate) enum Verdict {
         confirmed: bool,
     },
     /// A whole message of which nothing more can be said.
-    Unjudgeable { end: u64 },
+    Unverifiable { end: u64 },
     /// No message.
     No {
         /// Where it would end by its own claim; `None` where even the header is cut.
@@ -43,18 +45,18 @@ pub(crate) enum Verdict {
     },
 }
 
-/// How strictly to judge.
+/// How strictly to validate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Strictness {
     /// At a place where a message is due.
     Due,
     /// At a place where one is being looked for.
     Searched,
-    /// The same when the work allowed is used up: only what costs nothing to judge.
+    /// The same when the work allowed is used up: only what costs nothing to validate.
     Cheap,
 }
 
-/// Definitions met on the way of a chain, over those in force.
+/// Definitions met on the way of a chain, over those active.
 #[derive(Default)]
 struct Overlay {
     formats: Vec<(String, Vec<u8>)>,
@@ -62,8 +64,8 @@ struct Overlay {
     subscriptions: Vec<(u16, Option<(usize, usize)>)>,
 }
 
-/// Judges the bytes of a window by the definitions in force.
-pub(crate) struct Judge<'a> {
+/// Validates the bytes of a window by the active definitions.
+pub(crate) struct Validator<'a> {
     pub(crate) window: Window<'a>,
     pub(crate) definitions: &'a Definitions,
     /// No message may pass this offset: the start of appended data, or the end of the file.
@@ -72,10 +74,11 @@ pub(crate) struct Judge<'a> {
     work: Cell<u64>,
     /// Bytes of definitions that looking ahead may still parse, and has parsed.
     credit: u64,
-    spent: Cell<u64>,
+    used: Cell<u64>,
 }
 
-/// A search for the next chain, kept between calls so that a stream can let go of bytes already searched.
+/// A search for the next chain, kept between calls so that a stream can let go of bytes already
+/// searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scan {
     start: u64,
@@ -89,23 +92,23 @@ impl Scan {
     }
 }
 
-impl<'a> Judge<'a> {
+impl<'a> Validator<'a> {
     pub(crate) fn new(window: Window<'a>, definitions: &'a Definitions, limit: u64, credit: u64) -> Self {
-        Self { window, definitions, limit, work: Cell::new(0), credit, spent: Cell::new(0) }
+        Self { window, definitions, limit, work: Cell::new(0), credit, used: Cell::new(0) }
     }
 
-    /// Bytes of definitions parsed so far.
-    pub(crate) fn spent(&self) -> u64 {
-        self.spent.get()
+    /// Returns the number of bytes of definitions parsed so far.
+    pub(crate) fn used(&self) -> u64 {
+        self.used.get()
     }
 
-    /// Judges the message that is due at `at`.
+    /// Validates the message that is due at `at`.
     pub(crate) fn due(&self, at: u64) -> Result<Verdict, NeedMore> {
         self.verdict(at, Strictness::Due, &Overlay::default())
     }
 
-    /// Whether a message that ends at `end` is followed by one that makes sense. `before` is that message,
-    /// not yet part of the definitions.
+    /// Returns whether a message that ends at `end` is followed by one that makes sense. `before`
+    /// is that message, not yet part of the definitions.
     pub(crate) fn followed(&self, end: u64, before: &Message<'_>) -> Result<bool, NeedMore> {
         if end == self.limit {
             return Ok(true);
@@ -114,13 +117,14 @@ impl<'a> Judge<'a> {
         self.learn(before, &mut overlay);
         match self.verdict(end, Strictness::Due, &overlay)? {
             Verdict::Fits { .. } => Ok(true),
-            Verdict::Unjudgeable { end } => Ok(self.passable(end)?.is_some()),
+            Verdict::Unverifiable { end } => Ok(self.passable(end)?.is_some()),
             Verdict::No { .. } => Ok(false),
         }
     }
 
-    /// Whether an unjudgeable message that ends at `end` may be passed, and all others up to which offset: the
-    /// limit or a chain follows, at most after further unjudgeable ones, or a long run of these.
+    /// Returns whether an unverifiable message that ends at `end` may be passed, and all others up
+    /// to which offset: the limit or a chain follows, at most after further unverifiable ones, or a
+    /// long run of these.
     pub(crate) fn passable(&self, mut end: u64) -> Result<Option<u64>, NeedMore> {
         for _ in 0..LONG_RUN {
             if end == self.limit {
@@ -128,25 +132,25 @@ impl<'a> Judge<'a> {
             }
             match self.due(end)? {
                 Verdict::Fits { .. } => return Ok(self.chain(end, Strictness::Due)?.then_some(end)),
-                Verdict::Unjudgeable { end: next } => end = next,
+                Verdict::Unverifiable { end: next } => end = next,
                 Verdict::No { .. } => return Ok(None),
             }
         }
         Ok(Some(end))
     }
 
-    /// Whether messages begin at `at`: a chain, judged as where one is being looked for.
-    pub(crate) fn begins(&self, at: u64) -> Result<bool, NeedMore> {
+    /// Returns whether messages begin at `at`: a chain, validated as where one is being looked for.
+    pub(crate) fn starts(&self, at: u64) -> Result<bool, NeedMore> {
         self.chain(at, Strictness::Searched)
     }
 
-    /// The first offset before `until` at which a chain begins.
+    /// Returns the first offset before `until` at which a chain starts.
     pub(crate) fn scan(&self, scan: &mut Scan, until: u64) -> Result<Option<u64>, NeedMore> {
         while scan.next < until {
             let at = scan.next;
             let letter = self.window.byte(at + 2)?;
             if letter == Some(0) {
-                // The letter of the next message is the first byte that is not zero, or stands behind it.
+                // The letter of the next message is the first byte that is not zero, or is behind it.
                 scan.next = (self.window.zeros_end(at + 2) - 2).min(until);
                 continue;
             }
@@ -185,7 +189,7 @@ impl<'a> Judge<'a> {
                     self.learn_at(at, end, &mut overlay);
                     at = end;
                 }
-                Verdict::Unjudgeable { end } if fitting > 0 && strictness != Strictness::Cheap => {
+                Verdict::Unverifiable { end } if fitting > 0 && strictness != Strictness::Cheap => {
                     passed += 1;
                     if passed == LONG_RUN {
                         return Ok(true);
@@ -222,22 +226,28 @@ impl<'a> Judge<'a> {
         }
         let Some(payload) = self.window.slice(at + HEADER_LEN, end)? else { return Ok(no) };
         let Some(message) = Message::parse(msg_type, payload) else { return Ok(no) };
-        Ok(match self.judge(at, &message, strictness, overlay) {
-            Judged::Fits { confirmed } => Verdict::Fits { end, confirmed },
-            Judged::Unjudgeable => Verdict::Unjudgeable { end },
-            Judged::No => no,
+        Ok(match self.validate(at, &message, strictness, overlay) {
+            Validity::Fits { confirmed } => Verdict::Fits { end, confirmed },
+            Validity::Unverifiable => Verdict::Unverifiable { end },
+            Validity::No => no,
         })
     }
 
-    fn judge(&self, at: u64, message: &Message<'_>, strictness: Strictness, overlay: &Overlay) -> Judged {
-        const FITS: Judged = Judged::Fits { confirmed: true };
-        let fits = |fits: bool| if fits { FITS } else { Judged::No };
+    fn validate(
+        &self,
+        at: u64,
+        message: &Message<'_>,
+        strictness: Strictness,
+        overlay: &Overlay,
+    ) -> Validity {
+        const FITS: Validity = Validity::Fits { confirmed: true };
+        let fits = |fits: bool| if fits { FITS } else { Validity::No };
         let searched = strictness != Strictness::Due;
         match *message {
-            Message::Data(data) => return self.judge_row(data, overlay),
+            Message::Data(data) => return self.validate_row(data, overlay),
             Message::Sync(sync) => return fits(sync.sync_magic == SYNC_MAGIC),
             Message::Unsubscription(_) | Message::Dropout(_) => return FITS,
-            _ if strictness == Strictness::Cheap => return Judged::No,
+            _ if strictness == Strictness::Cheap => return Validity::No,
             _ => {}
         }
         match *message {
@@ -247,56 +257,58 @@ impl<'a> Judge<'a> {
                 let usual = |format: FormatText<'_>| !searched || format.unusual_names().next().is_none();
                 fits(FormatText::parse(text).is_some_and(usual))
             }
-            Message::Info(info) => self.judge_info(info, searched),
-            Message::MultiInfo(multi) if multi.is_continued <= 1 => self.judge_info(multi.info, searched),
-            Message::MultiInfo(_) => Judged::No,
+            Message::Info(info) => self.validate_info(info, searched),
+            Message::MultiInfo(multi) if multi.is_continued <= 1 => self.validate_info(multi.info, searched),
+            Message::MultiInfo(_) => Validity::No,
             Message::Parameter(parameter) => fits(fits_parameter(parameter, searched)),
             Message::DefaultParameter(default) => {
                 fits((1..=3).contains(&default.default_types) && fits_parameter(default.info, searched))
             }
             Message::Subscription(subscription) => match std::str::from_utf8(subscription.message_name) {
                 Ok(name) if self.defines(name, overlay) => FITS,
-                Ok(name) if is_type_name(name) || (!searched && can_name_format(name)) => Judged::Unjudgeable,
-                _ => Judged::No,
+                Ok(name) if is_type_name(name) || (!searched && can_name_format(name)) => {
+                    Validity::Unverifiable
+                }
+                _ => Validity::No,
             },
             Message::LoggedString(LoggedString { log_level: level, message: text, .. })
             | Message::TaggedString(TaggedString { log_level: level, message: text, .. }) => {
-                let sound = if searched {
+                let valid = if searched {
                     self.cost(text);
                     let printable = |b: &u8| *b >= 32 || [9, 10, 13, 27].contains(b);
                     level.is_ascii_digit() && text.len() <= 2048 && text.iter().all(printable)
                 } else {
                     true
                 };
-                if sound && level_number(level).is_some() {
-                    Judged::Fits { confirmed: false }
+                if valid && level_number(level).is_some() {
+                    Validity::Fits { confirmed: false }
                 } else {
-                    Judged::No
+                    Validity::No
                 }
             }
             // The others returned above.
-            _ => Judged::Unjudgeable,
+            _ => Validity::Unverifiable,
         }
     }
 
-    fn judge_row(&self, wire::Data { head, row }: wire::Data<'_>, overlay: &Overlay) -> Judged {
+    fn validate_row(&self, wire::Data { head, row }: wire::Data<'_>, overlay: &Overlay) -> Validity {
         let msg_id = head.msg_id.get();
-        let fits = |fits: bool| if fits { Judged::Fits { confirmed: true } } else { Judged::No };
+        let fits = |fits: bool| if fits { Validity::Fits { confirmed: true } } else { Validity::No };
         if let Some((_, size)) = overlay.subscriptions.iter().rev().find(|(id, _)| *id == msg_id) {
             return match size {
                 Some((trimmed, full)) => fits(row.len() == *trimmed || row.len() == *full),
-                None => Judged::Unjudgeable,
+                None => Validity::Unverifiable,
             };
         }
         let shape = self.definitions.shapes.get(msg_id);
-        if shape.usable() { fits(shape.fits(row.len())) } else { Judged::Unjudgeable }
+        if shape.usable() { fits(shape.fits(row.len())) } else { Validity::Unverifiable }
     }
 
-    fn judge_info(&self, part: Info<'_>, searched: bool) -> Judged {
+    fn validate_info(&self, part: Info<'_>, searched: bool) -> Validity {
         self.cost(part.key);
         match part.parse_key() {
-            Some(key) if !searched || key.is_usual() => Judged::Fits { confirmed: part.confirms_length() },
-            _ => Judged::No,
+            Some(key) if !searched || key.is_usual() => Validity::Fits { confirmed: part.confirms_length() },
+            _ => Validity::No,
         }
     }
 
@@ -335,7 +347,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The trimmed and full size of a format's rows, by the definitions in force and those on the way.
+    /// Returns the trimmed and full size of a format's rows, by the active definitions and those on
+    /// the way.
     fn row_size(&self, name: &str, overlay: &Overlay) -> Option<(usize, usize)> {
         if overlay.formats.is_empty()
             && let Some(known) = self.definitions.formats.known(name)
@@ -355,8 +368,8 @@ impl<'a> Judge<'a> {
                 None => self.definitions.formats.text(&name)?.as_bytes(),
             };
             self.cost(text);
-            self.spent.set(self.spent.get() + text.len() as u64);
-            if self.spent.get() > self.credit {
+            self.used.set(self.used.get() + text.len() as u64);
+            if self.used.get() > self.credit {
                 return None;
             }
             let format = FormatText::parse(text)?;
@@ -369,13 +382,13 @@ impl<'a> Judge<'a> {
     }
 }
 
-enum Judged {
+enum Validity {
     Fits { confirmed: bool },
-    Unjudgeable,
+    Unverifiable,
     No,
 }
 
-/// Whether a message of this type can begin a chain.
+/// Returns whether a message of this type can begin a chain.
 fn begins_chain(letter: u8, strictness: Strictness) -> bool {
     match strictness {
         Strictness::Cheap => matches!(letter, kind::DATA | kind::SYNC),

@@ -1,8 +1,10 @@
-//! The bytes of a ULog, declared in the order of the specification: these declarations read and write everywhere.
+//! The bytes of a ULog, declared in the order of the specification: these declarations read and
+//! write everywhere.
 //!
 //! Section names are those of the published "ULog File Format"; **newer** marks what later editions
-//! added. Everything is little endian, packed and unaligned. A structure of fixed size that is met with each row is
-//! viewed in place; a message borrows its texts and values from the payload it is read from.
+//! added. Everything is little endian, packed and unaligned. A structure of fixed size that is met
+//! with each row is viewed in place; a message borrows its texts and values from the payload it is
+//! read from.
 //!
 //! They say nothing about damage: whether a message makes sense is for the scan to tell.
 
@@ -16,7 +18,8 @@ use zerocopy::FromBytes;
 #[doc(hidden)]
 pub const MAGIC: [u8; 7] = [0x55, 0x4c, 0x6f, 0x67, 0x01, 0x12, 0x35];
 
-/// The payload of a synchronization message. The text says "to be defined"; **newer** editions define it.
+/// The payload of a synchronization message. The text says "to be defined"; **newer** editions
+/// define it.
 #[doc(hidden)]
 pub const SYNC_MAGIC: [u8; 8] = [0x2f, 0x73, 0x13, 0x20, 0x25, 0x0c, 0xbb, 0x12];
 
@@ -27,7 +30,7 @@ rovelog_core::fixed! {
         pub magic: [u8; 7],
         /// The version of the format, currently 1; unknown ones are read all the same.
         pub version: u8,
-        /// When logging began, microseconds.
+        /// When logging started, microseconds.
         pub timestamp: U64Le,
     }
 
@@ -45,7 +48,7 @@ rovelog_core::fixed! {
         pub compat_flags: [u8; 8],
         /// Bits that a reader must know. Bit 0 of byte 0: data is appended.
         pub incompat_flags: [u8; 8],
-        /// Where appended data begins, from the start of the file; 0 is unused.
+        /// Where appended data starts, from the start of the file; 0 is unused.
         pub appended_offsets: [U64Le; 3],
     }
 
@@ -74,7 +77,8 @@ pub(crate) const HEADER_LEN: u64 = HEADER_SIZE as u64;
 pub(crate) const FLAG_BITS_AT: u64 = size_of::<FileHeader>() as u64;
 
 impl MessageHeader {
-    /// The message that `bytes` begin with: its header and its payload; `None` if they end before it does.
+    /// Returns the message that `bytes` start with: its header and its payload; `None` if they end
+    /// before it does.
     #[inline]
     pub(crate) fn split(bytes: &[u8]) -> Option<(&Self, &[u8])> {
         let (header, rest) = Self::ref_from_prefix(bytes).ok()?;
@@ -82,14 +86,15 @@ impl MessageHeader {
     }
 }
 
-/// The number or structure at `at`; `None` if `bytes` end before it does.
+/// Returns the number or structure at `at`; `None` if `bytes` end before it does.
 #[inline]
 pub(crate) fn number<T: FromBytes>(bytes: &[u8], at: usize) -> Option<T> {
     Some(T::read_from_prefix(bytes.get(at..)?).ok()?.0)
 }
 
 impl FlagBits {
-    /// The same flags for a log in which appended data is ordinary data: for copies whose messages move.
+    /// Returns the same flags for a log in which appended data is ordinary data: for copies whose
+    /// messages move.
     #[must_use]
     pub(crate) fn merged(mut self) -> Self {
         self.incompat_flags[0] &= !1;
@@ -208,7 +213,8 @@ pub struct Data<'a> {
 #[br(import(all: &'a [u8]))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggedString<'a> {
-    /// `'0'` (emergency) to `'7'` (debug), as in the Linux kernel; some writers store the bare number.
+    /// `'0'` (emergency) to `'7'` (debug), as in the Linux kernel; some writers store the bare
+    /// number.
     pub log_level: u8,
     /// Microseconds.
     pub timestamp: u64,
@@ -287,8 +293,8 @@ macro_rules! messages {
         }
 
         impl<'a> Message<'a> {
-            /// Reads the payload of a message of type `msg_type`, all of it; `None` if it is too short for that, or
-            /// longer than a type of fixed size.
+            /// Reads the payload of a message of type `msg_type`, all of it; `None` if it is too
+            /// short for that, or longer than a type of fixed size.
             #[inline]
             pub fn parse(msg_type: u8, payload: &'a [u8]) -> Option<Self> {
                 // Rows are most of a log: viewed in place.
@@ -361,8 +367,8 @@ messages! {
     b'O' DROPOUT Dropout(Dropout),
 }
 
-/// The level of a logged text as a number 0 to 7: the ASCII digit of the specification, or the bare
-/// number that some writers store; `None` for anything else.
+/// Returns the level of a logged text as a number 0 to 7: the ASCII digit of the specification, or
+/// the bare number that some writers store; `None` for anything else.
 pub(crate) fn level_number(log_level: u8) -> Option<u8> {
     match log_level {
         b'0'..=b'7' => Some(log_level - b'0'),

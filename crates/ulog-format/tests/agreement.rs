@@ -58,7 +58,7 @@ fn the_stream_equals_the_slice_on_real_logs() {
     }
 }
 
-/// What a declaration reads it writes back; whether it does.
+/// Returns what a declaration reads it writes back; whether it does.
 fn reads_and_writes(msg_type: u8, payload: &[u8]) -> bool {
     let message = Message::parse(msg_type, payload);
     if let Some(message) = message {
@@ -155,7 +155,7 @@ fn latched_records_are_each_topics_last_before_the_window() {
     assert_eq!(BTreeSet::from_iter(got), BTreeSet::from_iter(want));
 }
 
-/// A log of several blocks of the index, with a topic that begins late and one that ends early.
+/// Returns a log of several blocks of the index, with a topic that starts late and one that ends early.
 fn long_log() -> Vec<u8> {
     let mut log = UlogWriter::new(Vec::new(), 0).unwrap();
     for name in ["early", "always", "late"] {

@@ -12,7 +12,7 @@ use rovelog_testing::{Dribble, Log, timed_rows};
 use support::{LOGS, open, try_open};
 use ulog_format::{FormatBuilder, UlogStream, UlogWriter};
 
-/// Rows of a batch as time and JSON; JSON because NaN equals NaN there.
+/// Returns rows of a batch as time and JSON; JSON because NaN equals NaN there.
 fn rows(batch: &RecordBatch) -> Vec<(Option<i64>, String)> {
     timed_rows(batch).into_iter().map(|(time, value)| (time, value.to_json())).collect()
 }
@@ -28,7 +28,7 @@ fn check(log: &Log) {
     for (topic, table) in reader.tables(&Select::all()).expect("small") {
         kept[topic.index()] = rows(&table);
     }
-    // Nothing was asked of this one before: it is judged and gathered in one pass.
+    // Nothing was asked of this one before: it is validated and collected in one pass.
     let unasked = open(&log.bytes).tables(&Select::all()).expect("small");
     assert!(unasked.iter().all(|(topic, table)| rows(table) == kept[topic.index()]), "{}: kept", log.name);
     assert_eq!(unasked.len(), kept.iter().filter(|rows| !rows.is_empty()).count(), "{}: kept", log.name);
@@ -67,7 +67,7 @@ fn columns_hold_what_records_hold() {
     LOGS.all().iter().for_each(check);
 }
 
-/// A log so long that room for all rows is foreseen after its first part, which is not like the others.
+/// A log so long that space for all rows is foreseen after its first part, which is not like the others.
 #[test]
 fn kept_columns_outgrow_the_room_that_was_foreseen() {
     let mut writer = UlogWriter::new(Vec::new(), 0).expect("memory can be written");

@@ -107,7 +107,7 @@ fn every_sound_corpus_log_merged_alone_keeps_its_records() {
     assert!(seen >= 60, "{seen} logs");
 }
 
-/// A log with rows of `t` at these microseconds, with the text `who` and the parameter `P` of `value`.
+/// Returns a log with rows of `t` at these microseconds, with the text `who` and the parameter `P` of `value`.
 fn small(who: &str, times: &[u64], value: i32, format: &FormatBuilder) -> UlogReader {
     let mut log = UlogWriter::new(Vec::new(), times[0]).unwrap();
     log.define(format).unwrap();
@@ -136,7 +136,7 @@ fn rows_of_one_vehicle_interleave_and_of_two_stay_apart() {
     let times: Vec<_> = log.records_in_file_order().map(|r| r.time.unwrap().nanos / 1000).collect();
     assert_eq!(times, [10, 15, 20, 25, 30]);
     assert_eq!(report.left_out, Vec::<String>::new());
-    // What the second log began with came into force before its first row: at the log time there.
+    // What the second log started with came into force before its first row: at the log time there.
     let changed: Vec<_> =
         log.parameters().changed.iter().map(|c| (c.name.clone(), c.time.unwrap().nanos)).collect();
     assert_eq!(changed, [("P".to_owned(), 10_000)]);

@@ -139,7 +139,7 @@ fn events_read_as_pyulog_prints_them() {
     assert_eq!(messages, want);
 }
 
-/// The packed definitions of a real log.
+/// Returns the packed definitions of a real log.
 fn packed() -> Option<Vec<u8>> {
     let log = LOGS.real_log("sample_px4_events")?;
     let reader = open(&log.bytes);

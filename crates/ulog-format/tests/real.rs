@@ -16,7 +16,7 @@ use ulog_format::wire::Message;
 /// The expected results name the notes up to this one; later rules are of corpus cases.
 const LAST_KNOWN_NOTE: &str = "W-ULOG-118";
 
-/// A column of one leaf, gathered from all rows of a topic.
+/// A column of one leaf, collected from all rows of a topic.
 #[derive(Default)]
 struct Column {
     source_type: String,
@@ -24,7 +24,7 @@ struct Column {
     wire: Vec<u8>,
 }
 
-/// The bytes of a value as they stand in the file.
+/// The bytes of a value as they are in the file.
 fn to_wire(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::F32(v) => out.extend(v.to_le_bytes()),
@@ -57,7 +57,7 @@ fn flat(value: &Value) -> Vec<&Value> {
     }
 }
 
-/// The correctly rounded sum of floats, by Shewchuk's exact partials.
+/// Returns the correctly rounded sum of floats, by Shewchuk's exact partials.
 fn exact_sum(values: impl Iterator<Item = f64>) -> f64 {
     let mut partials: Vec<f64> = Vec::new();
     for mut x in values {
@@ -78,7 +78,7 @@ fn exact_sum(values: impl Iterator<Item = f64>) -> f64 {
         partials.truncate(kept);
         partials.push(x);
     }
-    // From the greatest down; half-way cases look at the next partial's sign, as Python's fsum does.
+    // From the largest down; half-way cases look at the next partial's sign, as Python's fsum does.
     let mut rest = partials.into_iter().rev();
     let Some(mut high) = rest.next() else { return 0.0 };
     let mut low = 0.0;
@@ -184,7 +184,7 @@ fn check_topics(log: &Log, reader: &UlogReader, expected: &Json) {
     }
 }
 
-/// The type of a leaf as the log spells it.
+/// Returns the type of a leaf as the log spells it.
 fn source_type(schema: &rovelog_core::Schema, path: &str) -> String {
     let (step, rest) = path.split_once('.').map_or((path, None), |(step, rest)| (step, Some(rest)));
     let name = step.split('[').next().expect("a name");
@@ -280,7 +280,7 @@ fn check_rest(log: &Log, reader: &UlogReader, expected: &Json) {
     assert_eq!(expected["utc"]["offset_us"].as_i64(), utc.map(|utc| utc.nanos / 1000), "{what}");
 }
 
-/// A number, or the text of one: floats are written as text.
+/// Returns a number, or the text of one: floats are written as text.
 fn number(json: &Json) -> Option<f64> {
     json.as_f64().or_else(|| json.as_str()?.parse().ok())
 }
@@ -430,7 +430,7 @@ fn check_quirk(file: &str, want: &Json, reader: &UlogReader) {
                             .as_array()
                             .map_or_else(|| vec![number(want)], |a| a.iter().map(number).collect());
                         let got: Vec<_> = flat(got).iter().map(|v| v.as_f64()).collect();
-                        // "all 1" stands for a large array.
+                        // "all 1" replaces a large array.
                         let same =
                             if want.len() == 1 { got.iter().all(|v| *v == want[0]) } else { want == got };
                         assert!(same, "{what}: {want:?} {got:?}");

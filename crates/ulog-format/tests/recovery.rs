@@ -1,4 +1,4 @@
-//! Recovered logs are sound; of the damage plan of the real logs at least what must survive, and hardly anything false.
+//! Recovered logs are valid; of the damage plan of the real logs at least what must survive, and hardly anything false.
 
 mod support;
 
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use rovelog_core::wire::U64Le;
-use rovelog_core::{Diagnostic, LogReader, RecoverOptions, Recovery, Severity, Stretch, Value};
+use rovelog_core::{Diagnostic, LogReader, RecoverOptions, Recovery, Segment, Severity, Value};
 use rovelog_testing::{Random, detail, read_json, sha256};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
@@ -55,7 +55,7 @@ fn rows(log: &UlogReader) -> Rows {
     rows
 }
 
-/// How many rows both have.
+/// Returns how many rows both have.
 fn common(got: &Rows, truth: &Rows) -> u64 {
     got.iter().map(|(row, n)| (*n).min(truth.get(row).copied().unwrap_or(0))).sum()
 }
@@ -94,7 +94,7 @@ fn merged_sections(report: &Recovery) -> u64 {
     }
 }
 
-/// All sound messages but the flag bits, in order.
+/// Returns all valid messages but the flag bits, in order.
 fn messages(log: &UlogReader) -> Vec<String> {
     let kept = log.messages().filter(|(_, message)| !matches!(message, Message::FlagBits(_)));
     kept.map(|(_, message)| format!("{message:?}")).collect()
@@ -125,12 +125,12 @@ fn recovered(what: &str, log: &UlogReader, options: &RecoverOptions) -> (UlogRea
     (again, report)
 }
 
-/// Whether a loss is what was left of a message when data was appended: recovery keeps it, so that offsets stay right.
+/// Returns whether a loss is what was left of a message when data was appended: recovery keeps it, so that offsets stay right.
 fn cut_before_appended(log: &UlogReader, loss: &Diagnostic) -> bool {
     loss.rule.name == "cut" && log.appended_offsets().contains(&loss.range.end)
 }
 
-/// Recovers a log with everything that is sound in it.
+/// Recovers a log with everything that is valid in it.
 fn check_recovery(what: &str, log: &UlogReader) -> (UlogReader, Recovery) {
     let (again, report) = recovered(what, log, &RecoverOptions::default());
     let sound = |log: &UlogReader| -> Vec<_> {
@@ -139,11 +139,11 @@ fn check_recovery(what: &str, log: &UlogReader) -> (UlogReader, Recovery) {
     assert!(sound(&again) == sound(log), "{what}: the rows differ");
     let mut lost = log.diagnostics().list().iter().filter(|d| d.rule.severity == Severity::DataLost);
     assert_eq!(report.unchanged, lost.all(|d| cut_before_appended(log, d)) && same_flags(log), "{what}");
-    assert_eq!(report.stretches.is_empty(), log.stretches().is_empty(), "{what}");
+    assert_eq!(report.segments.is_empty(), log.segments().is_empty(), "{what}");
     (again, report)
 }
 
-/// Whether no offset of appended data was ignored.
+/// Returns whether no offset of appended data was ignored.
 fn same_flags(log: &UlogReader) -> bool {
     log.diagnostics().list().iter().all(|note| !note.rule.name.starts_with("appended_"))
 }
@@ -184,22 +184,22 @@ fn appended_sections_become_ordinary_data_where_something_is_lost() {
     assert_eq!((merged_sections(&report), report.lost.len(), report.unchanged), (1, 2, false));
     let flags = again.flag_bits().expect("kept");
     assert_eq!((flags.incompat_flags[0], flags.appended_offsets.map(U64Le::get)), (0, [0; 3]));
-    // A sound log stays as it is, its sections too.
+    // A valid log stays as it is, its sections too.
     let sound = LOGS.case("appended");
     let mut bytes = Vec::new();
     let report = open(&sound.bytes).recover(&mut bytes, &RecoverOptions::default()).expect("memory takes it");
     assert!(report.unchanged && merged_sections(&report) == 0 && bytes == sound.bytes);
 }
 
-fn stretch_json(stretch: &Stretch) -> Json {
+fn segment_json(segment: &Segment) -> Json {
     let micros = |time: Option<rovelog_core::Timestamp>| time.map(|time| time.nanos / 1000);
     serde_json::json!({
-        "start": stretch.range.start,
-        "end": stretch.range.end,
-        "timed_rows": stretch.timed_records,
-        "first_us": micros(stretch.first),
-        "last_us": micros(stretch.last),
-        "in_time_order": stretch.in_time_order,
+        "start": segment.range.start,
+        "end": segment.range.end,
+        "timed_rows": segment.timed_records,
+        "first_us": micros(segment.first),
+        "last_us": micros(segment.last),
+        "in_time_order": segment.in_time_order,
     })
 }
 
@@ -245,7 +245,7 @@ fn whatever_happens_to_a_log_what_is_recovered_is_sound() {
 }
 
 #[test]
-fn real_logs_recover_and_their_stretches_are_the_expected_ones() {
+fn real_logs_recover_and_their_segments_are_the_expected_ones() {
     let Some(folder) = LOGS.folder() else { return };
     for file in LOGS.real() {
         let log = open(&file.bytes);
@@ -255,7 +255,7 @@ fn real_logs_recover_and_their_stretches_are_the_expected_ones() {
             kept_messages(&report).values().sum::<u64>() - u64::from(again.flag_bits().is_some())
         );
         let expected = read_json(&folder.join(format!("expected/{}.ulg.json", file.name)));
-        let got: Vec<_> = log.stretches().iter().map(stretch_json).collect();
+        let got: Vec<_> = log.segments().iter().map(segment_json).collect();
         let want = expected["stretches"].as_array().cloned().unwrap_or_default();
         assert_eq!(got, want, "{}", file.name);
     }
@@ -318,11 +318,11 @@ fn stale_blocks_are_found_by_their_times() {
         let log = open(&damage(&base, file["edits"].as_array().expect("edits")).into());
         let (_, report) = recovered(name, &log, &RecoverOptions::default());
         let (without, dropped) = recovered(name, &log, &RecoverOptions::default().dropping_stale());
-        let stretches = &report.stretches;
-        assert_eq!(stretches.first().map_or(0, |s| s.range.start), 0, "{name}");
-        assert_eq!(stretches.last().map_or(log.info().size, |s| s.range.end), log.info().size, "{name}");
-        assert!(stretches.windows(2).all(|pair| pair[0].range.end == pair[1].range.start), "{name}");
-        let out_of_order: u64 = stretches.iter().filter(|s| !s.in_time_order).map(|s| s.records).sum();
+        let segments = &report.segments;
+        assert_eq!(segments.first().map_or(0, |s| s.range.start), 0, "{name}");
+        assert_eq!(segments.last().map_or(log.info().size, |s| s.range.end), log.info().size, "{name}");
+        assert!(segments.windows(2).all(|pair| pair[0].range.end == pair[1].range.start), "{name}");
+        let out_of_order: u64 = segments.iter().filter(|s| !s.in_time_order).map(|s| s.records).sum();
         assert_eq!(dropped.stale_records, out_of_order, "{name}");
         // Rows that are not in the undamaged log, and rows that are: before and after.
         let count = |log: &UlogReader| {

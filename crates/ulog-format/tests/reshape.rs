@@ -11,7 +11,7 @@ use ulog_format::DefaultOf;
 use ulog_format::wire::{FlagBitsMessage, Message};
 use ulog_format::{Format as _, FormatBuilder, Ulog, UlogError, UlogReader, UlogWriter};
 
-/// Whether everything that is lost is what was left of a message when data was appended.
+/// Returns whether everything that is lost is what was left of a message when data was appended.
 fn is_whole(log: &UlogReader) -> bool {
     let lost = log.diagnostics().list().iter().filter(|d| d.rule.severity == Severity::DataLost);
     lost.fold(true, |whole, d| whole && d.rule.name == "cut" && log.appended_offsets().contains(&d.range.end))
@@ -35,7 +35,7 @@ fn all_of_a_log_is_the_log() {
     assert!(appended >= 5, "only {appended} logs with appended data");
 }
 
-/// The end of a subscription that nobody began is a message like others.
+/// The end of a subscription that no reader started is a message like others.
 #[test]
 fn an_unsubscription_of_an_unknown_id_stays() {
     let mut log = UlogWriter::new(Vec::new(), 0).unwrap();
@@ -61,7 +61,7 @@ fn sound() -> Vec<(String, UlogReader)> {
     sound.map(|(log, reader)| (log.name, reader)).collect()
 }
 
-/// The topic whose times a slice would move, where that is why it is refused.
+/// Returns the topic whose times a slice would move, where that is why it is refused.
 fn moved(error: &Error) -> Option<&str> {
     match error.get_ref().downcast_ref()? {
         UlogError::TimesWouldMove { topic } => Some(topic),
@@ -90,7 +90,7 @@ fn texts(log: &UlogReader) -> Vec<(Option<Timestamp>, String)> {
     log.texts().unwrap().map(|text| (text.time, text.text)).collect()
 }
 
-/// The middle third of a log.
+/// Returns the middle third of a log.
 fn middle(log: &UlogReader) -> Option<(i64, i64)> {
     let times = log.topics().iter().flat_map(|topic| [topic.first, topic.last]).flatten();
     let times: Vec<_> = times.map(|time| time.nanos).filter(|nanos| *nanos > 0).collect();
@@ -200,7 +200,7 @@ fn latched_rows_come_along() {
     }
 }
 
-/// A parameter that began with its default has no default in the log until it changes.
+/// A parameter that started with its default has no default in the log until it changes.
 #[test]
 fn a_default_that_went_without_saying_is_said() {
     let mut log = UlogWriter::new(Vec::new(), 0).unwrap();
@@ -230,7 +230,7 @@ fn a_default_that_went_without_saying_is_said() {
     assert!(found.changed.is_empty());
 }
 
-/// A reader passes what it does not know because of what follows; where that is left out, something stands in for it.
+/// A reader passes what it does not know because of what follows; where that is left out, something is in for it.
 #[test]
 fn unknown_messages_stay_believable() {
     let count = |log: &UlogReader| {

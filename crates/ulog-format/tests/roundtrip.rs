@@ -34,7 +34,7 @@ fn part() -> impl Strategy<Value = Part> {
     ]
 }
 
-/// A format whose nested types are among those before it; the first one has none.
+/// Returns a format whose nested types are among those before it; the first one has none.
 fn format(number: usize, parts: &[Part]) -> FormatBuilder {
     const NUMBERS: [&str; 11] = [
         "bool", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t",
@@ -337,7 +337,7 @@ fn what_must_not_be_written_is_refused() {
     for name in ["no_time", "late_time", "short_time", "big", "a", "missing"] {
         assert!(log.subscribe(name, 0).is_err(), "{name}");
     }
-    // Types that stay undefined, or circular ones, are found when the data section begins.
+    // Types that stay undefined, or circular ones, are found when the data section starts.
     assert!(matches!(log.text(6, 1, "x"), Err(UlogError::BadFormat { .. })));
     log.define(&FormatBuilder::new("b").nested("a", "a")).unwrap();
     assert!(log.subscribe("a", 0).unwrap_err().to_string().contains("contains itself"));

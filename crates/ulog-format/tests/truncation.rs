@@ -7,7 +7,7 @@ use rovelog_testing::{Content, content, flips};
 use support::{LOGS, open, try_open};
 use ulog_format::UlogReader;
 
-/// A record and where it lies.
+/// A record and where it is.
 type Seen = (u64, Content);
 
 fn records(log: &UlogReader) -> Vec<Seen> {
@@ -18,8 +18,8 @@ fn end_of(record: &Seen) -> usize {
     usize::try_from(record.0).expect("small") + 5 + record.1.2.len()
 }
 
-/// Whether every message was recognised. Damage, and what may be damage, is judged by what follows it, so a
-/// cut right behind it may be judged otherwise than the whole file.
+/// Returns whether every message was recognised. Damage, and what may be damage, is validated by what follows it, so a
+/// cut right behind it may be validated otherwise than the whole file.
 fn is_undamaged(log: &UlogReader) -> bool {
     let notes = log.diagnostics().list();
     log.info().lost.losses == 0 && notes.iter().all(|note| note.rule.name != "unknown_message")
@@ -39,7 +39,7 @@ fn reopen(bytes: &Bytes, what: &str) -> Option<UlogReader> {
     Some(log)
 }
 
-/// Every length of a small log, some lengths of a large one.
+/// Returns every length of a small log, some lengths of a large one.
 fn steps(len: usize) -> impl Iterator<Item = usize> {
     let step = if len <= 4096 { 1 } else { len / 509 };
     (0..len).step_by(step)

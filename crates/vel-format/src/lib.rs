@@ -106,7 +106,8 @@
 //! [`Vel::merge`](Format::merge) joins several logs.
 //!
 //! ```no_run
-//! # use vel_format::{Format, LogReader, ReadOptions, RecoverOptions, Vel};
+//! # use vel_format::{Format, LogReader, ReadOptions, Vel};
+//! # use vel_format::rovelog_core::RecoverOptions;
 //! # let log = Vel::open(std::fs::read("drive.vel")?.into(), &ReadOptions::default())?;
 //! let mut recovered = std::fs::File::create("drive-recovered.vel")?;
 //! let recovery = log.recover(&mut recovered, &RecoverOptions::default())?;

@@ -18,8 +18,8 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use rovelog_core::Select;
+use rovelog_core::buffer::ReusableBuffer;
 use rovelog_core::columns::{TIME_COLUMN, metadata};
-use rovelog_core::room::Room;
 use rovelog_core::wire::I32Le;
 use zerocopy::FromBytes;
 
@@ -40,9 +40,9 @@ use crate::unit::Scale;
 #[derive(Debug)]
 enum Store {
     Bit(usize),
-    Int32(Slot, Room),
-    Int64(Slot, Room),
-    Physical(Slot, Scale, Room),
+    Int32(Slot, ReusableBuffer),
+    Int64(Slot, ReusableBuffer),
+    Physical(Slot, Scale, ReusableBuffer),
 }
 
 #[derive(Debug)]
@@ -82,12 +82,12 @@ impl RldReader {
             let (data_type, store) = match (slot, physical) {
                 (None, _) => (DataType::Boolean, Store::Bit(i)),
                 (Some(slot), Some(scale)) => {
-                    (DataType::Float64, Store::Physical(slot, scale, Room::with_bytes(0)))
+                    (DataType::Float64, Store::Physical(slot, scale, ReusableBuffer::with_bytes(0)))
                 }
                 (Some(slot), None) if slot.size <= 4 && options.values == Values::Raw => {
-                    (DataType::Int32, Store::Int32(slot, Room::with_bytes(0)))
+                    (DataType::Int32, Store::Int32(slot, ReusableBuffer::with_bytes(0)))
                 }
-                (Some(slot), None) => (DataType::Int64, Store::Int64(slot, Room::with_bytes(0))),
+                (Some(slot), None) => (DataType::Int64, Store::Int64(slot, ReusableBuffer::with_bytes(0))),
             };
             let valid = channel.valid.filter(|_| options.nulls);
             let metadata = metadata_of(i, channel, &table.channels, physical.is_some());
@@ -110,9 +110,9 @@ impl RldReader {
         let times = match options.times {
             // Records have the default times.
             Some(wanted) if wanted == TimeOptions::default() => {
-                Some((self.record_times().clone(), Room::with_bytes(0)))
+                Some((self.record_times().clone(), ReusableBuffer::with_bytes(0)))
             }
-            wanted => wanted.map(|wanted| (self.times(wanted), Room::with_bytes(0))),
+            wanted => wanted.map(|wanted| (self.times(wanted), ReusableBuffer::with_bytes(0))),
         };
         Ok(RldBatches {
             reader: self,
@@ -176,7 +176,7 @@ pub struct RldBatches<'a> {
     /// Bitmaps of the current batch, by bit.
     maps: HashMap<usize, Buffer>,
     words: Vec<Vec<u32>>,
-    times: Option<(TimeMap, Room)>,
+    times: Option<(TimeMap, ReusableBuffer)>,
     /// Rows that are not yet returned.
     ranges: VecDeque<Range<u64>>,
     batch_rows: u64,
@@ -254,7 +254,7 @@ impl RldBatches<'_> {
 }
 
 /// Returns the times of `rows`; null for rows without a time.
-fn times(map: &TimeMap, buffer: &mut Room, rows: Range<u64>, count: usize) -> ArrayRef {
+fn times(map: &TimeMap, buffer: &mut ReusableBuffer, rows: Range<u64>, count: usize) -> ArrayRef {
     let out = buffer.extend(8 * count);
     let filled = <[i64]>::mut_from_bytes(out).is_ok_and(|out| map.fill(rows.clone(), out));
     let values = ScalarBuffer::<i64>::from(buffer.lend());

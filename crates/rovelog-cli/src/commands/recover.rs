@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use rovelog::{RecoverOptions, Recovery, Stretch};
+use rovelog::{RecoverOptions, Recovery, Segment};
 use serde::Serialize;
 
 use crate::context::{Context, Format};
@@ -51,7 +51,7 @@ struct Document<'a> {
     kept_bytes: String,
     lost: LostDoc,
     stale: StaleDoc,
-    stretches: Vec<StretchDoc>,
+    stretches: Vec<SegmentDoc>,
     /// What only this format has.
     #[serde(flatten)]
     details: DetailsDoc<'a>,
@@ -73,7 +73,7 @@ struct StaleDoc {
 
 /// A part of the damaged log by time.
 #[derive(Serialize)]
-struct StretchDoc {
+struct SegmentDoc {
     range: [String; 2],
     records: String,
     first: Option<String>,
@@ -115,8 +115,8 @@ fn say(report: &Recovery, written: Option<&Path>, notices: &Notices) {
         let (records, bytes) = (count(report.stale_records, "record"), count(report.stale_bytes, "byte"));
         notices.note(&format!("dropped {records} out of time order ({bytes})"));
     } else {
-        let stale = report.stretches.iter().filter(|stretch| !stretch.in_time_order && stretch.records > 0);
-        let (places, records) = stale.fold((0, 0), |(n, rows), stretch| (n + 1, rows + stretch.records));
+        let stale = report.segments.iter().filter(|segment| !segment.in_time_order && segment.records > 0);
+        let (places, records) = stale.fold((0, 0), |(n, rows), segment| (n + 1, rows + segment.records));
         if places > 0 {
             let (records, places) = (count(records, "record"), count(places, "place"));
             notices.note(&format!("{records} in {places} are out of time order; to drop them: --drop-stale"));
@@ -142,14 +142,14 @@ fn say(report: &Recovery, written: Option<&Path>, notices: &Notices) {
 
 fn document<'a>(report: &'a Recovery, file: String, output: String, times: &Times) -> Document<'a> {
     let ranges = report.lost.iter().map(|range| [range.start.to_string(), range.end.to_string()]);
-    let stretch = |stretch: &Stretch| StretchDoc {
-        range: [stretch.range.start.to_string(), stretch.range.end.to_string()],
-        records: stretch.records.to_string(),
-        first: times.machine(stretch.first),
-        first_ns: times.t_ns(stretch.first).map(|nanos| nanos.to_string()),
-        last: times.machine(stretch.last),
-        last_ns: times.t_ns(stretch.last).map(|nanos| nanos.to_string()),
-        in_time_order: stretch.in_time_order,
+    let segment = |segment: &Segment| SegmentDoc {
+        range: [segment.range.start.to_string(), segment.range.end.to_string()],
+        records: segment.records.to_string(),
+        first: times.machine(segment.first),
+        first_ns: times.t_ns(segment.first).map(|nanos| nanos.to_string()),
+        last: times.machine(segment.last),
+        last_ns: times.t_ns(segment.last).map(|nanos| nanos.to_string()),
+        in_time_order: segment.in_time_order,
     };
     Document {
         schema: "rovelog.recover/1",
@@ -164,7 +164,7 @@ fn document<'a>(report: &'a Recovery, file: String, output: String, times: &Time
             missing_records: report.missing_records.to_string(),
         },
         stale: StaleDoc { bytes: report.stale_bytes.to_string(), records: report.stale_records.to_string() },
-        stretches: report.stretches.iter().map(stretch).collect(),
+        stretches: report.segments.iter().map(segment).collect(),
         details: DetailsDoc(&report.details),
     }
 }

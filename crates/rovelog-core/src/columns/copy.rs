@@ -1,4 +1,4 @@
-//! The copies that gathering is made of: a piece of each row, one behind the other.
+//! The copies that collecting is made of: a piece of each row, one behind the other.
 
 /// Rows that are copied column by column at a time: few enough to stay in the first-level cache.
 pub(super) const GROUP: usize = 128;
@@ -12,8 +12,8 @@ pub(super) fn fixed<const N: usize>(data: &[u8], starts: &[usize], piece: usize,
     }
 }
 
-/// Copies `K` neighbours of four bytes each, from `piece` of each row on, to as many columns: one look at
-/// the row for all of them.
+/// Copies `K` neighbours of four bytes each, from `piece` of each row on, to as many columns: one
+/// look at the row for all of them.
 pub(super) fn neighbours<const K: usize>(
     data: &[u8],
     starts: &[usize],
@@ -30,7 +30,7 @@ pub(super) fn neighbours<const K: usize>(
     }
 }
 
-/// The truth values at `piece` of each row of one group, a bit each.
+/// Returns the truth values at `piece` of each row of one group, a bit each.
 pub(super) fn truths(data: &[u8], starts: &[usize], piece: usize) -> [u8; GROUP / 8] {
     let mut packed = [0; GROUP / 8];
     for (packed, starts) in packed.iter_mut().zip(starts.chunks(8)) {

@@ -1,11 +1,12 @@
 //! Records as Arrow columns, by their [`Layout`](crate::layout::Layout).
 //!
-//! [`Gathered`] columns are for records of one size: they are copied column by column. [`Appended`] columns are for records
-//! of any size, which come one by one. Both have the same schema for the same layout.
+//! [`FixedBuilder`] is for records of one size: they are copied column by column.
+//! [`VariableBuilder`] is for records of any size, which come one by one. Both give the same schema
+//! for the same layout.
 
-mod append;
 mod copy;
-mod gather;
+mod fixed;
+mod variable;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,15 +19,15 @@ use arrow_array::{ArrayRef, PrimitiveArray, RecordBatch, RecordBatchReader};
 use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 
-pub use append::Appended;
-pub use gather::{Gathered, Plan, Times};
+pub use fixed::{FixedBuilder, Plan, Times};
+pub use variable::VariableBuilder;
 
 use crate::{Scalar, TopicId};
 
 /// The name of the column of times: nanoseconds of the log's clock, exact.
 pub const TIME_COLUMN: &str = "t_ns";
 
-/// The Arrow type of a scalar.
+/// Returns the Arrow type of a scalar.
 pub fn arrow_type(scalar: Scalar) -> DataType {
     match scalar {
         Scalar::Bool => DataType::Boolean,
@@ -78,19 +79,19 @@ impl<I: Iterator<Item = Result<(TopicId, RecordBatch), ArrowError>>> RecordBatch
     }
 }
 
-/// A field as a column: how the log spells its type, and its unit, are kept as metadata.
+/// Returns a field as a column: how the log spells its type, and its unit, are kept as metadata.
 fn column(field: &crate::Field, data_type: DataType) -> Arc<Field> {
     let mut pairs = metadata([("source_type", field.source_type.as_str())]);
     pairs.extend(field.unit.iter().map(|unit| ("unit".to_owned(), unit.clone())));
     Arc::new(Field::new(&*field.name, data_type, false).with_metadata(pairs))
 }
 
-/// The path of a field under `path`, by which it is selected.
+/// Returns the path of a field under `path`, by which it is selected.
 fn path_of(path: &str, field: &crate::Field) -> String {
     if path.is_empty() { field.name.to_string() } else { format!("{path}.{}", field.name) }
 }
 
-/// The array of the little-endian numbers in `buffer`.
+/// Returns the array of the little-endian numbers in `buffer`.
 pub fn numbers(scalar: Scalar, buffer: Buffer) -> ArrayRef {
     macro_rules! array {
         ($ty:ty) => {

@@ -21,7 +21,7 @@ impl Misfit {
         Self { path: String::new(), why: why.into() }
     }
 
-    /// The same under `outer`: the path grows on the way out.
+    /// Returns the same under `outer`: the path grows on the way out.
     fn within(mut self, outer: &str) -> Self {
         let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         self.path = format!("{outer}{dot}{}", self.path);
@@ -30,10 +30,11 @@ impl Misfit {
 }
 
 impl Layout {
-    /// Adds the bytes of a record with these values to `out`; padding is zeros, and none behind the last field.
+    /// Adds the bytes of a record with these values to `out`; padding is zeros, and none behind the
+    /// last field.
     ///
     /// # Errors
-    /// Where a field has no value, or one of another type or length.
+    /// Returns an error if a field has no value, or one of another type or length.
     pub fn encode(&self, record: &Value, out: &mut Vec<u8>) -> Result<(), Misfit> {
         let named = |why: &str| Misfit { path: self.schema.name.clone(), why: why.to_owned() };
         let Value::Struct(values) = record else {
@@ -72,7 +73,7 @@ impl Layout {
     }
 }
 
-/// The elements of a list, or of bytes.
+/// Returns the elements of a list, or of bytes.
 fn elements(element: &Element, value: &Value) -> u64 {
     match value {
         Value::List(values) => values.len() as u64,
@@ -114,13 +115,13 @@ fn encode_field(
 
 fn encode_chars(len: u64, value: &Value, out: &mut Vec<u8>) -> Result<(), Misfit> {
     let Some(bytes) = text_bytes(value) else { return Err(misfit(value, "text")) };
-    let room = usize::try_from(len).ok().and_then(|len| len.checked_sub(bytes.len()));
-    let Some(room) = room else {
+    let space = usize::try_from(len).ok().and_then(|len| len.checked_sub(bytes.len()));
+    let Some(space) = space else {
         let bytes = count(bytes.len(), "byte");
         return Err(Misfit::new(format!("char[{len}] is too short for {bytes} of text")));
     };
     out.extend_from_slice(bytes);
-    out.resize(out.len() + room, 0);
+    out.resize(out.len() + space, 0);
     Ok(())
 }
 

@@ -17,7 +17,7 @@ pub enum Fit {
     Exact,
     /// So many bytes are left over.
     Surplus(u64),
-    /// The record ends inside a field that begins at this byte of it.
+    /// The record ends inside a field that starts at this byte of it.
     Short(u64),
 }
 
@@ -36,8 +36,9 @@ impl Layout {
         }
     }
 
-    /// Whether a record has the bytes of all fields, and, unless it may have a surplus, none behind them. A decoder
-    /// of such a record runs against no end, and its lists have not more elements than the record has room for.
+    /// Returns whether a record has the bytes of all fields, and, unless it may have a surplus,
+    /// none behind them. A decoder of such a record runs against no end, and its lists have not
+    /// more elements than the record has space for.
     pub fn decodes(&self, record: &[u8], may_have_surplus: bool) -> bool {
         let fits = match self.fit(record) {
             Fit::Exact => true,
@@ -84,7 +85,7 @@ impl Layout {
             Len::One => (element.min_size(), element.values(), size.is_some()),
             Len::Fixed(len) => {
                 let n = u64::from(len);
-                // Elements with bytes are as many as the record has room for; others count here.
+                // Elements with bytes are as many as the record has space for; others count here.
                 let values = match element {
                     Element::Struct(_) => element.values().saturating_mul(n),
                     _ => 0,
@@ -112,7 +113,8 @@ impl Layout {
         }
     }
 
-    /// Where the value that begins at `at` ends; the offset of what is cut where the record ends before.
+    /// Returns where the value that starts at `at` ends; the offset of what is cut where the record
+    /// ends before.
     fn end(&self, record: &[u8], mut at: u64) -> Result<u64, u64> {
         if self.is_linked {
             return self.linked_end(record, at);
@@ -141,7 +143,7 @@ impl Layout {
         Ok(at)
     }
 
-    /// The same for layouts with lengths in other fields.
+    /// Returns the same for layouts with lengths in other fields.
     #[cold]
     fn linked_end(&self, record: &[u8], mut at: u64) -> Result<u64, u64> {
         let len = record.len() as u64;
@@ -173,8 +175,8 @@ impl Layout {
 }
 
 impl Slot {
-    /// What the field at `at` says as the length of others; more than there can be where it is negative, 0 where it is
-    /// none or cut.
+    /// Returns what the field at `at` says as the length of others; more than there can be where it
+    /// is negative, 0 where it is none or cut.
     pub(crate) fn integer(&self, record: &[u8], at: u64) -> u64 {
         let (Element::Scalar(scalar), Len::One) = (&self.element, self.len) else { return 0 };
         let bytes = usize::try_from(at).ok().and_then(|at| record.get(at..)?.get(..scalar.size()));
@@ -189,7 +191,7 @@ fn pass(at: u64, bytes: u64, len: u64) -> Result<u64, u64> {
     if bytes > len - at { Err(at) } else { Ok(at + bytes) }
 }
 
-/// The count at `at`, and where the elements begin.
+/// Returns the count at `at`, and where the elements begin.
 #[inline]
 fn count(record: &[u8], at: u64) -> Result<(u32, u64), u64> {
     let start = usize::try_from(at).map_err(|_| at)?;
@@ -201,7 +203,7 @@ fn counted(fixed: Option<u32>, record: &[u8], at: u64) -> Result<(u32, u64), u64
     fixed.map_or_else(|| count(record, at), |fixed| Ok((fixed, at)))
 }
 
-/// Where `texts` texts end that begin at `at`.
+/// Returns where `texts` texts end that begin at `at`.
 fn texts_end(record: &[u8], mut at: u64, texts: u64) -> Result<u64, u64> {
     for _ in 0..texts {
         let (chars, behind) = count(record, at)?;

@@ -1,8 +1,9 @@
-//! What a record looks like, as data: one description from which its schema, its values, single fields, its length, its
-//! bytes and its Arrow columns are made.
+//! What a record looks like, as data: one description from which its schema, its values, single
+//! fields, its length, its bytes and its Arrow columns are made.
 //!
-//! A format describes a type with a [`Builder`]: ULog out of its format definitions, bags out of message definitions, VEL out
-//! of its declarations. Nothing else knows how the bytes of a record become values.
+//! A format describes a type with a [`Builder`]: ULog out of its format definitions, bags out of
+//! message definitions, VEL out of its declarations. Nothing else knows how the bytes of a record
+//! become values.
 
 mod encode;
 mod measure;

@@ -22,30 +22,31 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whether the field is one value of type `scalar`.
+    /// Returns whether the field is one value of type `scalar`.
     pub fn is_scalar(&self, scalar: Scalar) -> bool {
         self.scalar == Some(scalar) && self.len.is_none()
     }
 
-    /// The offset of its first byte in a record.
+    /// Returns the offset of its first byte in a record.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The type of one element; `None` for text.
+    /// Returns the type of one element; `None` for text.
     pub fn scalar(&self) -> Option<Scalar> {
         self.scalar
     }
 
-    /// How many elements it has, or bytes of text; `None` for one.
+    /// Returns how many elements it has, or bytes of text; `None` for one.
     pub fn elements(&self) -> Option<usize> {
         self.len
     }
 }
 
 impl Layout {
-    /// Finds a field by its flat name: `x`, `q` (the whole array), `q[2]`, `esc[3].esc_rpm`, `pos.x`.
-    /// A struct as a whole has no place, its fields do; nor has what is behind a field of variable length.
+    /// Finds a field by its flat name: `x`, `q` (the whole array), `q[2]`, `esc[3].esc_rpm`,
+    /// `pos.x`. A struct as a whole has no place, its fields do; nor has what is behind a field of
+    /// variable length.
     pub fn place(&self, path: &str) -> Option<Place> {
         let (mut layout, mut base, mut rest) = (self, 0, path);
         // Bounded by the nesting of the layout.
@@ -92,17 +93,17 @@ impl Layout {
 }
 
 impl<'a> Row<'a> {
-    /// A record, which has the bytes that the layout asks for.
+    /// Returns a record, which has the bytes that the layout asks for.
     pub fn new(layout: &'a Layout, bytes: &'a [u8]) -> Self {
         Self { layout, bytes }
     }
 
-    /// The layout of the record.
+    /// Returns the layout of the record.
     pub fn layout(&self) -> &'a Layout {
         self.layout
     }
 
-    /// The bytes of the record, padding included.
+    /// Returns the bytes of the record, padding included.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -130,7 +131,7 @@ impl<'a> Row<'a> {
         Some(bytes.chunks_exact(size).map(|chunk| T::from_wire(chunk).expect("a chunk is one element")))
     }
 
-    /// The bytes of a text field up to the first NUL; `None` where it is not text.
+    /// Returns the bytes of a text field up to the first NUL; `None` where it is not text.
     pub fn text_bytes(&self, place: Place) -> Option<&'a [u8]> {
         if place.scalar.is_some() {
             return None;
@@ -141,7 +142,8 @@ impl<'a> Row<'a> {
 
     /// Looks a field up by its flat name and gives its value; structs and arrays included.
     ///
-    /// For many records, look the field up once with [`Layout::place`] and use [`read`](Self::read).
+    /// For many records, look the field up once with [`Layout::place`] and use
+    /// [`read`](Self::read).
     pub fn get(&self, name: &str) -> Option<Value> {
         if let Some(place) = self.layout.place(name) {
             let at = self.bytes.get(place.offset..)?;
@@ -162,12 +164,13 @@ impl<'a> Row<'a> {
         self.layout.field_value(field, self.bytes).ok()
     }
 
-    /// All fields, as a [`Value::Struct`]; [`Value::Null`] where the record ends before its fields do.
+    /// Returns all fields, as a [`Value::Struct`]; [`Value::Null`] where the record ends before its
+    /// fields do.
     pub fn value(&self) -> Value {
         self.layout.value(self.bytes).map_or(Value::Null, |(value, _)| value)
     }
 
-    /// One line of JSON: 64-bit integers as strings, NaN and infinities as strings.
+    /// Returns one line of JSON: 64-bit integers as strings, NaN and infinities as strings.
     pub fn to_json(&self) -> String {
         self.value().to_json()
     }

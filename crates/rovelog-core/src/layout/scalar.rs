@@ -4,7 +4,7 @@ use crate::{Scalar, Value};
 
 /// A Rust type that a field of the same width can be read as.
 pub trait Number: Copy {
-    /// The field type that it stands for.
+    /// The field type that it is.
     const SCALAR: Scalar;
     /// Reads a value from the first bytes of `bytes`.
     fn from_wire(bytes: &[u8]) -> Option<Self>;
@@ -46,16 +46,16 @@ impl Number for bool {
     }
 }
 
-/// The value of a scalar at the start of `bytes`.
+/// Returns the value of a scalar at the start of `bytes`.
 ///
 /// # Panics
-/// Where there are fewer bytes than it has.
+/// Panics if there are fewer bytes than it has.
 #[inline]
 pub fn scalar_value(scalar: Scalar, bytes: &[u8]) -> Value {
     with_scalar(scalar, bytes, |value| value)
 }
 
-/// The same, handed to `take`, which is compiled for each kind of scalar by itself.
+/// Hands the value to `take`, which is compiled for each kind of scalar by itself.
 #[inline(always)]
 pub(super) fn with_scalar<T>(scalar: Scalar, bytes: &[u8], take: impl FnOnce(Value) -> T) -> T {
     macro_rules! read {
@@ -78,7 +78,7 @@ pub(super) fn with_scalar<T>(scalar: Scalar, bytes: &[u8], take: impl FnOnce(Val
     }
 }
 
-/// The scalar that a value is by its own width.
+/// Returns the scalar that a value is by its own width.
 pub fn scalar_of(value: &Value) -> Option<Scalar> {
     Some(match value {
         Value::Bool(_) => Scalar::Bool,
@@ -96,8 +96,8 @@ pub fn scalar_of(value: &Value) -> Option<Scalar> {
     })
 }
 
-/// Adds the bytes of a number to `out` without losing anything of it: integers of any width that fit, floats as they are, a
-/// truth value as its byte. `None` for what is no value of `scalar`.
+/// Adds the bytes of a number to `out` without losing anything of it: integers of any width that
+/// fit, floats as they are, a truth value as its byte. `None` for what is no value of `scalar`.
 pub fn encode_scalar(scalar: Scalar, value: &Value, out: &mut Vec<u8>) -> Option<()> {
     let integer = match *value {
         Value::Int(v, _) => Some(i128::from(v)),

@@ -19,9 +19,10 @@ pub struct Layout {
     pub(super) tail: u64,
     /// Values in a record whose lists are empty.
     pub(super) values: u64,
-    /// Whether there are lists of values without bytes: their counts are bounded by nothing in the record.
+    /// Whether there are lists of values without bytes: their counts are bounded by nothing in the
+    /// record.
     pub(super) is_hollow: bool,
-    /// Whether the number of elements of some field stands in another field.
+    /// Whether the number of elements of some field is in another field.
     pub(super) is_linked: bool,
 }
 
@@ -63,7 +64,8 @@ pub enum Element {
     Byte,
     /// So many bytes that are not taken apart; all of the field are bytes.
     Packed(u32),
-    /// A byte of text; all of the field are one text, which ends at the first NUL. What is not UTF-8 is replaced.
+    /// A byte of text; all of the field are one text, which ends at the first NUL. What is not
+    /// UTF-8 is replaced.
     Char,
     /// Seconds and nanoseconds of the Unix clock, each 32 bits without sign.
     Time,
@@ -84,7 +86,8 @@ pub enum Encoding {
     Latin1,
 }
 
-/// What a type of the wire is as a field of a layout; every type that [`fixed!`](crate::fixed) may name has it.
+/// What a type of the wire is as a field of a layout; every type that [`fixed!`](crate::fixed) may
+/// name has it.
 pub trait Declared {
     /// One element.
     const ELEMENT: Element;
@@ -102,12 +105,12 @@ pub struct DeclaredField {
 }
 
 impl DeclaredField {
-    /// A field of type `T`; its unit may be empty.
+    /// Returns a field of type `T`; its unit may be empty.
     pub const fn new<T: Declared>(name: &'static str, unit: &'static str) -> Self {
         Self { name, element: T::ELEMENT, len: T::LEN, unit }
     }
 
-    /// The same with as many elements as an earlier field says, by its number.
+    /// Returns the same with as many elements as an earlier field says, by its number.
     #[must_use]
     pub const fn counted_by(mut self, field: usize) -> Self {
         self.len = Len::Field(field);
@@ -140,7 +143,7 @@ pub(super) enum Step {
 }
 
 impl Element {
-    /// Bytes of one element; `None` where they differ.
+    /// Returns the number of bytes of one element; `None` where they differ.
     pub fn size(&self) -> Option<u64> {
         match self {
             Self::Scalar(scalar) => Some(scalar.size() as u64),
@@ -153,7 +156,7 @@ impl Element {
         }
     }
 
-    /// Bytes of the smallest element.
+    /// Returns the number of bytes of the smallest element.
     pub(super) fn min_size(&self) -> u64 {
         match self {
             Self::Text(_) => 4,
@@ -167,7 +170,7 @@ impl Element {
         if let Self::Struct(layout) = self { layout.values.saturating_add(1) } else { 1 }
     }
 
-    /// The type of a field of so many elements.
+    /// Returns the type of a field of so many elements.
     fn field_type(&self, len: Len) -> FieldType {
         let one = match self {
             Self::Char => return FieldType::Text,
@@ -190,7 +193,7 @@ impl Element {
 }
 
 impl Layout {
-    /// A layout whose type has this name, without fields yet.
+    /// Returns a layout whose type has this name, without fields yet.
     pub fn builder(name: impl Into<String>) -> Builder {
         let schema = Schema { name: name.into(), fields: Vec::new() };
         Builder {
@@ -209,44 +212,46 @@ impl Layout {
         }
     }
 
-    /// The fields, in the words of all formats.
+    /// Returns the fields, in the words of all formats.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
 
-    /// The fields with their places, in the order of their bytes: that of the schema.
+    /// Returns the fields with their places, in the order of their bytes: that of the schema.
     pub fn slots(&self) -> &[Slot] {
         &self.slots
     }
 
-    /// The fields of the schema, each with its place.
+    /// Returns the fields of the schema, each with its place.
     pub fn fields(&self) -> impl Iterator<Item = (&Field, &Slot)> {
         self.schema.fields.iter().zip(&self.slots)
     }
 
-    /// Bytes of every record, padding behind the last field left out; `None` where they differ.
+    /// Returns the number of bytes of every record, padding behind the last field left out; `None`
+    /// where they differ.
     pub fn size(&self) -> Option<u64> {
         self.is_fixed.then_some(self.min_size)
     }
 
-    /// Bytes of a struct that is a field, all padding included; `None` where they differ.
+    /// Returns the number of bytes of a struct that is a field, all padding included; `None` where
+    /// they differ.
     pub fn full_size(&self) -> Option<u64> {
         self.size().map(|size| size.saturating_add(self.tail))
     }
 
-    /// Bytes of padding behind the last field of a struct that is a field.
+    /// Returns the number of bytes of padding behind the last field of a struct that is a field.
     #[cfg(feature = "arrow")]
     pub(crate) fn tail(&self) -> usize {
         usize::try_from(self.tail).unwrap_or(usize::MAX)
     }
 
-    /// Whether the number of elements of some field stands in another field.
+    /// Returns whether the number of elements of some field is in another field.
     #[cfg(feature = "arrow")]
     pub(crate) fn is_linked(&self) -> bool {
         self.is_linked
     }
 
-    /// Bytes of the smallest record.
+    /// Returns the number of bytes of the smallest record.
     pub fn min_size(&self) -> u64 {
         self.min_size
     }
@@ -280,7 +285,8 @@ impl Builder {
         }
     }
 
-    /// Adds a field; `source_type` is its type as the log spells it. A length in an earlier field is the number of that field.
+    /// Adds a field; `source_type` is its type as the log spells it. A length in an earlier field
+    /// is the number of that field.
     pub fn field(&mut self, name: impl Into<Arc<str>>, element: Element, len: Len, source_type: String) {
         self.fields.push(Field::new(name, element.field_type(len), source_type));
         let layout = &mut self.layout;
@@ -299,17 +305,17 @@ impl Builder {
         }
     }
 
-    /// The fields so far, with their places.
+    /// Returns the fields so far, with their places.
     pub fn slots(&self) -> &[Slot] {
         &self.layout.slots
     }
 
-    /// The number of a field by its name.
+    /// Returns the number of a field by its name.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| *field.name == *name)
     }
 
-    /// The layout.
+    /// Returns the layout.
     pub fn finish(self) -> Layout {
         let Self { fields, mut layout } = self;
         layout.schema = Arc::new(Schema { name: layout.schema.name.clone(), fields });

@@ -36,20 +36,22 @@ struct Cursor<'a> {
 }
 
 impl Layout {
-    /// The fields of a record, and how many of its bytes they are.
+    /// Returns the fields of a record, and how many of its bytes they are.
     ///
     /// # Errors
-    /// Where it ends before they do, or has lists of more empty elements than are sensible.
+    /// Returns an error if it ends before they do, or has lists of more empty elements than are
+    /// sensible.
     pub fn value(&self, record: &[u8]) -> Result<(Value, usize), DecodeError> {
         let budget = MAX_VALUES + 2 * record.len() as u64;
         let mut cursor = Cursor { record, at: 0, budget };
         Ok((cursor.fields(self)?, cursor.at))
     }
 
-    /// The value of field number `field` of a record.
+    /// Returns the value of field number `field` of a record.
     ///
     /// # Errors
-    /// As [`value`](Self::value). Where fields of variable length are before it, all of them are decoded.
+    /// As [`value`](Self::value). Where fields of variable length are before it, all of them are
+    /// decoded.
     pub fn field_value(&self, field: usize, record: &[u8]) -> Result<Value, DecodeError> {
         let slot = &self.slots[field];
         if let (Some(at), Len::One | Len::Fixed(_) | Len::Counted) = (slot.offset, slot.len) {
@@ -191,7 +193,8 @@ pub fn text(bytes: &[u8], encoding: Encoding) -> Cow<'_, str> {
     }
 }
 
-/// A length as a field has it: more than there can be where it is negative, 0 where it is none.
+/// Returns a length as a field has it: more than there can be where it is negative, 0 where it is
+/// none.
 pub(super) fn length(value: &Value) -> u64 {
     match value {
         Value::UInt(n, _) => *n,

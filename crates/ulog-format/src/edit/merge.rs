@@ -1,4 +1,4 @@
-//! Several logs as one, in the order of time.
+//! Several logs as one, in time order.
 //!
 //! Rules M1 to M7 in docs/formats/ulog.md, "Logs made of logs".
 
@@ -31,15 +31,17 @@ const SAME_CLOCK_NANOS: u64 = 1_000_000_000;
 
 /// Writes one log that holds the rows, texts, dropouts and changes of parameters of all `logs`.
 ///
-/// Each log stays in the order of its file; between logs, the one whose log time is less comes first. Topics of
-/// the same name, instance and format become one where the logs have one clock and one vehicle, or the times
-/// of the topic do not overlap; else the later log's topic becomes the next free instance. Formats, information
-/// and parameters are written once; parameters that a later log began with become changes where it begins.
-/// With [`Align::Utc`] the fields `timestamp` and `timestamp_sample` and the times of texts move, no other field.
+/// Each log stays in the order of its file; between logs, the one whose log time is less comes
+/// first. Topics of the same name, instance and format become one where the logs have one clock and
+/// one vehicle, or the times of the topic do not overlap; else the later log's topic becomes the
+/// next free instance. Formats, information and parameters are written once; parameters that a
+/// later log started with become changes where it starts. With [`Align::Utc`] the fields
+/// `timestamp` and `timestamp_sample` and the times of texts move, no other field.
 ///
 /// # Errors
-/// Where the clocks cannot be brought together, a format is defined in two ways, a topic finds no free instance,
-/// timestamps of fewer than 64 bits would be read differently, or the output refuses.
+/// Returns an error if the clocks cannot be brought together, a format is defined in two ways, a
+/// topic finds no free instance, timestamps of fewer than 64 bits would be read differently, or the
+/// output refuses.
 pub(crate) fn merge(logs: &[&UlogReader], align: Align, out: impl Write) -> Result<Merged, UlogError> {
     let shifts = shifts(logs, align)?;
     let topics = plan_topics(logs, &shifts, align)?;
@@ -53,7 +55,7 @@ pub(crate) fn merge(logs: &[&UlogReader], align: Align, out: impl Write) -> Resu
 /// Microseconds to add to the times of each log.
 fn shifts(logs: &[&UlogReader], align: Align) -> Result<Vec<u64>, UlogError> {
     let offsets = logs.iter().enumerate().map(|(number, log)| {
-        let unix = log.walk().clock.clock == rovelog_core::Clock::Unix;
+        let unix = log.scanner().clock.clock == rovelog_core::Clock::Unix;
         let utc = log.info().utc.as_ref().map(|utc| utc.nanos).or(unix.then_some(0));
         utc.ok_or(UlogError::ClockUnknown { number: number + 1 })
     });
@@ -71,11 +73,11 @@ struct Source<'a> {
     next: Option<(Met<'a>, u64)>,
     /// How the rows of each topic are changed.
     rows: Vec<RowEdit>,
-    /// Parameters that this log begins with, in the order of its file.
+    /// Parameters that this log starts with, in the order of its file.
     initial: Vec<Info<'a>>,
-    /// Whether its data section has begun, and whether the parameters above are in force.
+    /// Whether its data section has started, and whether the parameters above are active.
     in_data: bool,
-    begun: bool,
+    started: bool,
 }
 
 /// What a row of a topic becomes.
@@ -130,7 +132,7 @@ impl<'a, W: Write> Merge<'a, W> {
                 rows: rows.collect(),
                 initial: Vec::new(),
                 in_data: false,
-                begun: false,
+                started: false,
             };
             source.step();
             sources.push(source);
@@ -141,7 +143,7 @@ impl<'a, W: Write> Merge<'a, W> {
         Ok(Self { sources, topics, out, trust, clock, in_force, row, records: 0, left_out })
     }
 
-    /// Each format once. Where logs differ, the one counts whose topics use it.
+    /// Returns each format once. Where logs differ, the one counts whose topics use it.
     fn formats(&mut self) -> Result<(), UlogError> {
         let (mut chosen, mut order) = (HashMap::<&str, (&[u8], bool)>::new(), Vec::new());
         let mut unused = Vec::new();
@@ -265,7 +267,7 @@ impl<'a, W: Write> Merge<'a, W> {
         Ok(())
     }
 
-    /// What stands behind the definitions, from whichever log is first at the place.
+    /// Returns what is behind the definitions, from whichever log is first at the place.
     fn data(&mut self) -> Result<(), UlogError> {
         loop {
             let waiting = self.sources.iter().enumerate();
@@ -328,10 +330,10 @@ impl<'a, W: Write> Merge<'a, W> {
         }
     }
 
-    /// The data of a log begins: what it began with is in force from here.
+    /// Starts the data of a log: what it started with is active from here.
     fn enter(&mut self, number: usize) -> Result<(), UlogError> {
         self.sources[number].in_data = true;
-        if std::mem::replace(&mut self.sources[number].begun, true) {
+        if std::mem::replace(&mut self.sources[number].started, true) {
             return Ok(());
         }
         for part in std::mem::take(&mut self.sources[number].initial) {
@@ -388,7 +390,8 @@ impl<'a, W: Write> Merge<'a, W> {
     }
 }
 
-/// The names of a format and of those inside it. The recursion follows the layout, whose depth is limited.
+/// The names of a format and of those inside it. The recursion follows the layout, whose depth is
+/// limited.
 fn collect<'a>(layout: &'a rovelog_core::layout::Layout, names: &mut HashSet<&'a str>) {
     if names.insert(&layout.schema().name) {
         for slot in layout.slots() {
@@ -404,7 +407,7 @@ fn moved(time: u64, shift: u64) -> u64 {
     if time == 0 { 0 } else { time.saturating_add(shift) }
 }
 
-/// The flags of all logs, with no data appended; `None` where no log has any.
+/// Returns the flags of all logs, with no data appended; `None` where no log has any.
 fn flag_bits(logs: &[&UlogReader]) -> Option<FlagBits> {
     let or = |mut a: FlagBits, b: &FlagBits| {
         a.compat_flags.iter_mut().zip(b.compat_flags).for_each(|(a, b)| *a |= b);
@@ -429,7 +432,8 @@ fn row_edit(log: &UlogReader, series: u32, topic: usize, shift: u64) -> RowEdit 
 }
 
 impl Layout {
-    /// Where `timestamp_sample` lies: PX4's time of measurement, on the same clock as `timestamp`.
+    /// Returns where `timestamp_sample` is: PX4's time of measurement, on the same clock as
+    /// `timestamp`.
     fn sample_time(&self) -> Option<usize> {
         let place = self.record.place("timestamp_sample")?;
         place.is_scalar(rovelog_core::Scalar::UInt64).then_some(place.offset())

@@ -2,8 +2,8 @@
 
 mod merge;
 mod recover;
+mod segments;
 mod slice;
-mod stretches;
 mod topics;
 mod trust;
 

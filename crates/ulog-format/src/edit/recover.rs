@@ -1,7 +1,7 @@
-//! Recovery: the best sound log that a damaged one still holds.
+//! Recovery: the best valid log that a damaged one still holds.
 //!
-//! [`UlogReader`] already finds every sound message of a damaged log. [`recover`] writes them out as a log
-//! that any reader can take, and accounts for every byte that it leaves out.
+//! [`UlogReader`] already finds every valid message of a damaged log. [`recover`] writes them out
+//! as a log that any reader can take, and accounts for every byte that it leaves out.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use rovelog_core::ranges::{self, total};
 use rovelog_core::splice::Splice;
-use rovelog_core::{Detail, LogReader, ReadOptions, RecoverOptions, Recovery, Stretch, Value};
+use rovelog_core::{Detail, LogReader, ReadOptions, RecoverOptions, Recovery, Segment, Value};
 use zerocopy::IntoBytes;
 
 use crate::diagnostics as rules;
@@ -56,23 +56,25 @@ fn subtract(from: &[Range<u64>], gone: &[Range<u64>]) -> Vec<Range<u64>> {
     left
 }
 
-/// Writes the best sound log that `log` still holds.
+/// Writes the best valid log that `log` still holds.
 ///
-/// Every sound message is kept byte for byte and in order. Left out are damaged bytes, and rows that no
-/// reader can decode because their subscription or format is missing, with subscriptions to such formats. In a log with damage, appended data
-/// becomes ordinary data where it stands, and the flag and offsets that announced it are cleared, because
-/// what is before it may have moved. A sound log is copied as it is, and so is one whose only flaw is that it was cut
-/// before data was appended: that is what offsets of appended data are for. To recover a recovered log changes nothing.
+/// Every valid message is kept byte for byte and in order. Left out are damaged bytes, and rows
+/// that no reader can decode because their subscription or format is missing, with subscriptions to
+/// such formats. In a log with damage, appended data becomes ordinary data where it is, and the
+/// flag and offsets that announced it are cleared, because what is before it may have moved. A
+/// valid log is copied as it is, and so is one whose only flaw is that it was cut before data was
+/// appended: that is what offsets of appended data are for. To recover a recovered log changes
+/// nothing.
 ///
 /// # Errors
-/// Where the output refuses.
+/// Returns an error if the output refuses.
 pub(crate) fn recover(
     log: &UlogReader,
     mut out: impl Write,
     options: &RecoverOptions,
 ) -> Result<Recovery, UlogError> {
-    let stretches = log.stretches();
-    let stale: &[Stretch] = if options.drop_stale { &stretches } else { &[] };
+    let segments = log.segments();
+    let stale: &[Segment] = if options.drop_stale { &segments } else { &[] };
     let mut plan = plan(log, stale);
     let flags_agree = log.diagnostics().list().iter().all(|note| {
         note.rule != &rules::APPENDED_FLAG_MISMATCH && note.rule != &rules::APPENDED_OFFSET_IGNORED
@@ -108,7 +110,7 @@ pub(crate) fn recover(
         missing_records: 0,
         stale_bytes: total(&plan.stale),
         stale_records,
-        stretches,
+        segments,
         unchanged,
         details: vec![
             Detail::hidden("merged_sections", Value::UInt(merged_sections, 32)),
@@ -117,16 +119,16 @@ pub(crate) fn recover(
     })
 }
 
-/// What to keep, as far as the log itself tells.
-fn plan(log: &UlogReader, stretches: &[Stretch]) -> Plan {
+/// Returns what to keep, as far as the log itself tells.
+fn plan(log: &UlogReader, segments: &[Segment]) -> Plan {
     let mut plan = Plan::default();
     let mut at = FLAG_BITS_AT;
     let mut known = Known::default();
-    let mut stretches = stretches.iter().peekable();
+    let mut segments = segments.iter().peekable();
     for met in log.cursor() {
         let end = met.end();
-        while stretches.next_if(|stretch| stretch.range.end <= met.at).is_some() {}
-        let stale = stretches.peek().is_some_and(|stretch| !stretch.in_time_order);
+        while segments.next_if(|segment| segment.range.end <= met.at).is_some() {}
+        let stale = segments.peek().is_some_and(|segment| !segment.in_time_order);
         if at < met.at {
             ranges::push(&mut plan.lost, at..met.at);
         }
@@ -150,7 +152,8 @@ fn plan(log: &UlogReader, stretches: &[Stretch]) -> Plan {
     plan
 }
 
-/// The recovered log: the header, the flag bits with no data appended unless it is unchanged, and what is kept.
+/// Returns the recovered log: the header, the flag bits with no data appended unless it is
+/// unchanged, and what is kept.
 fn copy<'a>(log: &'a UlogReader, kept: &[Range<u64>], unchanged: bool) -> Splice<'a> {
     let mut copy = Splice::new([&**log.bytes()]);
     copy.copy(0, 0..FLAG_BITS_AT);
@@ -160,15 +163,15 @@ fn copy<'a>(log: &'a UlogReader, kept: &[Range<u64>], unchanged: bool) -> Splice
         copy.copy(0, FLAG_BITS_AT..FLAG_BITS_AT + HEADER_LEN);
         copy.make(flags.merged().as_bytes());
     }
-    // What was made stands for as many bytes of the file.
-    let begun = copy.len();
+    // What was made replaces as many bytes of the file.
+    let head = copy.len();
     for range in kept {
-        copy.copy(0, range.start.max(begun)..range.end);
+        copy.copy(0, range.start.max(head)..range.end);
     }
     copy
 }
 
-/// Definitions met, to tell new ones in stale stretches.
+/// Definitions met, to tell new ones in stale segments.
 #[derive(Default)]
 struct Known<'a> {
     formats: HashSet<&'a str>,
@@ -191,8 +194,8 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Subscriptions that none of the log's formats fits: "Must match one of the `message_format_s` definitions".
-/// Their rows are lost anyway, and strict readers stumble over them.
+/// Subscriptions that none of the log's formats fits: "Must match one of the `message_format_s`
+/// definitions". Their rows are lost anyway, and strict readers stumble over them.
 fn unusable(log: &UlogReader, kept: &[Range<u64>]) -> Vec<Range<u64>> {
     let (definitions, mut usable) = (log.definitions(), HashSet::new());
     for (subscription, topic) in definitions.subscriptions().iter().zip(log.topics()) {
@@ -213,12 +216,12 @@ fn unusable(log: &UlogReader, kept: &[Range<u64>]) -> Vec<Range<u64>> {
     gone
 }
 
-/// Walks over the copy until it is sound: something of which nothing can be said but that sound messages
-/// follow is no longer sound where these followed only in another section.
+/// Scans the copy until it is valid: something of which nothing can be said but that valid messages
+/// follow is no longer valid where these followed only in another section.
 fn settle(log: &UlogReader, plan: &mut Plan) -> Result<(), UlogError> {
     for pass in 0.. {
         if pass == PASSES {
-            drop_unjudgeable(log, plan);
+            drop_unverifiable(log, plan);
         }
         let copy = copy(log, &plan.kept, false);
         let losses = UlogStream::new(copy.reader(), &ReadOptions::default())?.losses()?;
@@ -231,19 +234,19 @@ fn settle(log: &UlogReader, plan: &mut Plan) -> Result<(), UlogError> {
     Ok(())
 }
 
-/// Walks over the copy before everything goes that can be the reason for another one. Real logs take one
+/// Scans the copy before everything goes that can be the reason for another one. Real logs take one
 /// or two; a hostile one could ask for as many as it has messages.
 const PASSES: usize = 8;
 
 /// Takes out unknown messages, and subscriptions whose format is not defined before them.
-fn drop_unjudgeable(log: &UlogReader, plan: &mut Plan) {
+fn drop_unverifiable(log: &UlogReader, plan: &mut Plan) {
     let (mut known, mut gone) = (Known::default(), Vec::new());
     let mut kept = Inside::of(&plan.kept);
     for met in log.cursor() {
         if met.msg_type == kind::DATA || !kept.has(met.at) {
             continue;
         }
-        let unjudgeable = match met.message() {
+        let unverifiable = match met.message() {
             Some(Message::Subscription(Subscription { message_name, .. })) => {
                 std::str::from_utf8(message_name).map_or(true, |name| !known.formats.contains(name))
             }
@@ -254,14 +257,14 @@ fn drop_unjudgeable(log: &UlogReader, plan: &mut Plan) {
             }
             None => false,
         };
-        if unjudgeable {
+        if unverifiable {
             ranges::push(&mut gone, met.at..met.end());
         }
     }
     plan.lose(gone);
 }
 
-/// Ranges of the copy that keeps `kept` behind its header, as ranges of the source.
+/// Returns ranges of the copy that keeps `kept` behind its header, as ranges of the source.
 fn in_source(losses: &[Range<u64>], kept: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut found = Vec::new();
     let mut losses = losses.iter().peekable();
@@ -297,7 +300,7 @@ impl<'a> Inside<'a> {
     }
 }
 
-/// The head replaces flag bits where they stand in the file.
+/// The head replaces flag bits where they are in the file.
 const _: () = assert!(size_of::<FileHeader>() as u64 == FLAG_BITS_AT && size_of::<FlagBits>() == 40);
 
 #[cfg(test)]
@@ -319,9 +322,9 @@ mod tests {
         assert_eq!(in_source(&[17..18, 25..27, 36..36], &kept), [21..22, 29..30, 40..41]);
     }
 
-    /// What nobody can judge goes at last, and what is left is sound.
+    /// What cannot be validated goes at last, and what is left is valid.
     #[test]
-    fn unjudgeable_messages_go_when_walking_does_not_end() -> Result<(), UlogError> {
+    fn unverifiable_messages_go_when_scanning_does_not_end() -> Result<(), UlogError> {
         let mut log = UlogWriter::new(Vec::new(), 0)?;
         log.define(&FormatBuilder::new("t").field::<u64>("timestamp"))?;
         let t = log.subscribe("t", 0)?;
@@ -332,7 +335,7 @@ mod tests {
         }
         let log = UlogReader::new(log.finish()?.into(), &ReadOptions::default())?;
         let mut plan = plan(&log, &[]);
-        drop_unjudgeable(&log, &mut plan);
+        drop_unverifiable(&log, &mut plan);
         assert_eq!((total(&plan.lost), plan.lost.len()), (10 * (10 + 11), 10));
         settle(&log, &mut plan)?;
         assert_eq!(total(&plan.lost), 10 * (10 + 11));

@@ -75,20 +75,21 @@ impl Report {
 
 /// Writes the part of `log` that `select` names, as a log of its own.
 ///
-/// Kept are, byte for byte and in file order: all formats and information messages; the subscriptions of the
-/// topics; their rows within the window, with those before it that `select.latched` asks for; and of the
-/// window the texts, dropouts, synchronization messages, changes of parameters and unknown messages. Rows and
-/// texts are placed by their own time, everything else by the log time at its place. The values that changes
-/// before the window gave to parameters become their initial ones; where such a parameter began with its
-/// default, which a log then leaves out, the default is written too. A log that is cut at its start begins at
-/// that time; appended data becomes ordinary data. Damaged bytes, and rows that nothing can decode, are left
-/// out. All of a log in which nothing is damaged is the log itself, byte for byte, with its appended data and what was
-/// cut before that. Fields are not cut: `select.fields` means nothing here. To slice a slice in the same way changes
-/// nothing.
+/// Kept are, byte for byte and in file order: all formats and information messages; the
+/// subscriptions of the topics; their rows within the window, with those before it that
+/// `select.latched` asks for; and of the window the texts, dropouts, synchronization messages,
+/// changes of parameters and unknown messages. Rows and texts are placed by their own time,
+/// everything else by the log time at its place. The values that changes before the window gave to
+/// parameters become their initial ones; where such a parameter started with its default, which a
+/// log then leaves out, the default is written too. A log that is cut at its start starts at that
+/// time; appended data becomes ordinary data. Damaged bytes, and rows that nothing can decode, are
+/// left out. All of a log in which nothing is damaged is the log itself, byte for byte, with its
+/// appended data and what was cut before that. Fields are not cut: `select.fields` means nothing
+/// here. To slice a slice in the same way changes nothing.
 ///
 /// # Errors
-/// Where the output refuses, and where timestamps of fewer than 64 bits would be read differently without
-/// the rows that are left out.
+/// Returns an error if the output refuses, and where timestamps of fewer than 64 bits would be read
+/// differently without the rows that are left out.
 pub(crate) fn slice(log: &UlogReader, select: &Select, mut out: impl Write) -> Result<Sliced, UlogError> {
     let all = select.topics.is_none() && select.start.is_none() && select.end.is_none();
     if all && log.diagnostics().ledger().losses == log.cut_before_appended().len() as u64 {
@@ -157,7 +158,7 @@ struct Slice<'a, W> {
     set: HashMap<&'a str, Range<u64>>,
     /// Defaults that went without saying, because they were the initial values.
     defaults: Vec<DefaultParameter<'a>>,
-    /// Where those stand that are written.
+    /// Where those are that are written.
     written: HashSet<u64>,
     in_data: bool,
     /// Follows the slice as a reader will, where a kept topic has narrow timestamps.
@@ -193,7 +194,7 @@ impl<'a, W: Write> Slice<'a, W> {
         slice
     }
 
-    /// Finds what is in force when the window opens.
+    /// Finds what is active when the window opens.
     fn look_before(&mut self, start: i64) {
         let (mut last, mut initial, mut defaults) = (HashMap::new(), HashMap::new(), HashMap::new());
         for (at, message, section) in self.log.described() {
@@ -262,7 +263,7 @@ impl<'a, W: Write> Slice<'a, W> {
         Ok(())
     }
 
-    /// Whether a message is part of the slice; `place` is the log time there.
+    /// Returns whether a message is part of the slice; `place` is the log time there.
     fn keeps(&mut self, met: &Met<'a>, place: i64, ids: &mut Ids) -> Result<bool, UlogError> {
         if let Some(row) = met.row {
             self.begin_data()?;
@@ -335,7 +336,7 @@ impl<'a, W: Write> Slice<'a, W> {
         })
     }
 
-    /// The data section begins: the parameters in force that had no initial value come before it.
+    /// Starts the data section: the active parameters that had no initial value come before it.
     fn begin_data(&mut self) -> Result<(), UlogError> {
         if std::mem::replace(&mut self.in_data, true) {
             return Ok(());

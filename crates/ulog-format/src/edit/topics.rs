@@ -99,12 +99,12 @@ pub(super) fn plan_topics(logs: &[&UlogReader], shifts: &[u64], align: Align) ->
     }
 }
 
-/// The vehicle that wrote a log, where it says so.
+/// Returns the vehicle that wrote a log, where it says so.
 fn vehicle(log: &UlogReader) -> Option<Value> {
     log.infos().remove("sys_uuid")
 }
 
-/// The first instance of a type that no log has.
+/// Returns the first instance of a type that no log has.
 fn free<'a>(taken: &mut HashSet<(&'a str, u8)>, type_name: &'a str) -> Option<u8> {
     (0..=u8::MAX).find(|id| taken.insert((type_name, *id)))
 }

@@ -1,6 +1,6 @@
-//! What makes messages of unknown kinds believable: those that follow (section 5 of docs/formats/ulog.md,
-//! **passable**). A log made of logs may lack what followed there, so a synchronization message stands in for it.
-//! A sound log has all that is needed, and gets none.
+//! What makes messages of unknown kinds believable: those that follow (section 5 of
+//! docs/formats/ulog.md, **passable**). A log made of logs may lack what followed there, so a
+//! synchronization message is in for it. A valid log has all that is needed, and gets none.
 
 use crate::validate::CHAIN;
 use crate::wire::{Message, MultiInfo};
@@ -8,8 +8,8 @@ use crate::wire::{Message, MultiInfo};
 /// Follows the messages of a log that is being written.
 #[derive(Default)]
 pub(super) struct Trust {
-    /// Whether the last unknown message does not have its chain yet, the judgeable messages behind it, and
-    /// whether the last of those confirms its length.
+    /// Whether the last unknown message does not have its chain yet, the verifiable messages behind
+    /// it, and whether the last of those confirms its length.
     open: bool,
     behind: usize,
     sure: bool,
@@ -23,22 +23,22 @@ impl Trust {
                 self.sure |= !self.open;
                 (self.open, self.behind) = (true, 0);
             }
-            // Whether a subscription can be judged depends on definitions that may be missing.
+            // Whether a subscription can be validated depends on definitions that may be missing.
             Message::Subscription(_) | Message::FlagBits(_) => {}
             Message::Info(info) | Message::MultiInfo(MultiInfo { info, .. }) => {
-                self.judgeable(info.confirms_length());
+                self.verifiable(info.confirms_length());
             }
-            Message::LoggedString(_) | Message::TaggedString(_) => self.judgeable(false),
-            _ => self.judgeable(true),
+            Message::LoggedString(_) | Message::TaggedString(_) => self.verifiable(false),
+            _ => self.verifiable(true),
         }
     }
 
-    /// Whether a synchronization message has to end the log.
+    /// Returns whether a synchronization message has to end the log.
     pub(super) fn needs_sync(&self) -> bool {
         self.open && !self.sure
     }
 
-    fn judgeable(&mut self, confirmed: bool) {
+    fn verifiable(&mut self, confirmed: bool) {
         (self.behind, self.sure) = (self.behind + 1, confirmed);
         self.open &= self.behind < CHAIN;
     }

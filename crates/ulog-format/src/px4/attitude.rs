@@ -1,7 +1,8 @@
 //! Attitude in angles.
 
-/// Roll, pitch and yaw in radians of a Hamilton quaternion with w first, as PX4 logs it in `q`: from the body
-/// (forward, right, down) to the local frame (north, east, down), turned about down, then right, then forward.
+/// Roll, pitch and yaw in radians of a Hamilton quaternion with w first, as PX4 logs it in `q`:
+/// from the body (forward, right, down) to the local frame (north, east, down), turned about down,
+/// then right, then forward.
 ///
 /// ```
 /// let [roll, pitch, yaw] = ulog_format::px4::roll_pitch_yaw([0.5_f32.sqrt(), 0.0, 0.0, 0.5_f32.sqrt()]);

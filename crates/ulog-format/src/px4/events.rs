@@ -1,8 +1,9 @@
-//! PX4 events: what the autopilot told its users, put into words by the definitions that the log carries.
+//! PX4 events: what the autopilot told its users, put into words by the definitions that the log
+//! carries.
 //!
-//! Sources: PX4 `msg/versioned/Event.msg`; the events interface of MAVLink (libevents). A log holds the
-//! topic `event` and, from v1.13, the definitions as information messages `metadata_events`. Without
-//! definitions an event is its id and its arguments.
+//! Sources: PX4 `msg/versioned/Event.msg`; the events interface of MAVLink (libevents). A log holds
+//! the topic `event` and, from v1.13, the definitions as information messages `metadata_events`.
+//! Without definitions an event is its id and its arguments.
 
 use std::fmt::Write as _;
 
@@ -25,19 +26,19 @@ pub struct Event {
     pub id: u32,
     /// Its number in the sequence of all events; gaps are events that were not logged.
     pub sequence: u16,
-    /// Its level for the log: 0 emergency to 7 debug as in syslog, 8 protocol, 9 disabled. The upper half of
-    /// `log_levels`.
+    /// Its level for the log: 0 emergency to 7 debug as in syslog, 8 protocol, 9 disabled. The
+    /// upper half of `log_levels`.
     pub level: u8,
     /// Its level for others on the link. The lower half of `log_levels`.
     pub external_level: u8,
-    /// Its arguments as they stand in the row, behind each other, little endian.
+    /// Its arguments as they are in the row, behind each other, little endian.
     pub arguments: Vec<u8>,
     /// Its words; `None` where the log's definitions do not have it.
     pub text: Option<EventText>,
 }
 
 impl Event {
-    /// The level's name: those of syslog, `protocol` and `disabled`.
+    /// Returns the level's name: those of syslog, `protocol` and `disabled`.
     pub fn level_name(&self) -> &'static str {
         match self.level {
             8 => "protocol",
@@ -46,12 +47,14 @@ impl Event {
         }
     }
 
-    /// Whether it is a message for people: not internal by its level, and not part of a report.
+    /// Returns whether it is a message for people: not internal by its level, and not part of a
+    /// report.
     pub fn is_message(&self) -> bool {
         self.level < 8 && self.text.as_ref().is_none_or(|text| text.group == "default")
     }
 
-    /// The message; without definitions the id and the arguments that are not just zeros at the end.
+    /// Returns the message; without definitions the id and the arguments that are not just zeros at
+    /// the end.
     pub fn message(&self) -> String {
         if let Some(text) = &self.text {
             return text.message.clone();
@@ -77,7 +80,7 @@ pub struct Events {
     pub problem: Option<String>,
 }
 
-/// All events of a log, of all instances of the topic.
+/// Returns all events of a log, of all instances of the topic.
 pub fn events(reader: &UlogReader) -> Events {
     let mut events = Events::default();
     for (time, record, row) in timed_rows(reader, &instances(reader, "event")) {

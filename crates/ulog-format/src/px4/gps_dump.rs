@@ -20,7 +20,8 @@ pub struct GpsDump {
 /// The bit of `len` that says that PX4 sent the bytes.
 const TO_DEVICE: u8 = 0x80;
 
-/// All pieces in the order of time; none where the log has no such topic, or not of the form that PX4 gives it.
+/// Returns all pieces in time order; none where the log has no such topic, or not of the form that
+/// PX4 gives it.
 pub fn gps_dump(reader: &UlogReader) -> impl Iterator<Item = GpsDump> + '_ {
     let topics = instances(reader, "gps_dump");
     let none = topics.is_empty();

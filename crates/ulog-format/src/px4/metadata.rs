@@ -1,7 +1,8 @@
 //! The definitions of events that a log carries, and messages with their arguments filled in.
 //!
-//! Sources: the events interface of MAVLink (libevents, `validation/schema.json` and its README on texts);
-//! PX4 compresses the JSON with xz and splits it over information messages `metadata_events`.
+//! Sources: the events interface of MAVLink (libevents, `validation/schema.json` and its README on
+//! texts); PX4 compresses the JSON with xz and splits it over information messages
+//! `metadata_events`.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -17,8 +18,8 @@ use crate::wire::{Message, MultiInfo};
 /// What definitions may take when they are unpacked: a hundred times what PX4 has (160 kB in 2026).
 const MAX_JSON: u64 = 16 << 20;
 
-/// What a decoder of xz may ask for, KiB: PX4's files name a window of 64 MiB, of which only what is really
-/// unpacked is allocated.
+/// What a decoder of xz may ask for, KiB: PX4's files name a window of 64 MiB, of which only what
+/// is really unpacked is allocated.
 const MAX_XZ_KIB: u32 = 66 << 10;
 
 /// The longest message and the longest text of it that is read; longer ones end there.
@@ -28,7 +29,7 @@ pub(super) const MAX_TEXT: usize = 4096;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MetadataError {
-    /// The parts in the log do not make a sound xz file.
+    /// The parts in the log do not make a valid xz file.
     #[error("the definitions of events cannot be unpacked: {0}")]
     Xz(#[from] std::io::Error),
     /// They unpack to more than definitions ever are.
@@ -105,10 +106,11 @@ pub struct EventDefinition<'a> {
 }
 
 impl EventDefinitions {
-    /// The definitions that a log carries; `None` where it carries none.
+    /// Returns the definitions that a log carries; `None` where it carries none.
     ///
     /// # Errors
-    /// Where what it carries cannot be read, for example because parts of it were lost.
+    /// Returns an error if what it carries cannot be read, for example because parts of it were
+    /// lost.
     pub fn of(reader: &UlogReader) -> Result<Option<Self>, MetadataError> {
         let mut lists: Vec<Vec<u8>> = Vec::new();
         for (_, message, _) in reader.described() {
@@ -121,7 +123,7 @@ impl EventDefinitions {
                 _ => lists.push(part.value.to_vec()),
             }
         }
-        // Several lists are copies of one firmware's definitions: the first sound one will do.
+        // Several lists are copies of one firmware's definitions: the first valid one will do.
         let mut failure = None;
         for list in lists {
             match Self::from_xz(&list) {
@@ -135,7 +137,8 @@ impl EventDefinitions {
     /// Definitions as a firmware's build makes them: JSON, packed with xz.
     ///
     /// # Errors
-    /// Where the bytes are no xz file, unpack to more than 16 MB, or hold no definitions.
+    /// Returns an error if the bytes are no xz file, unpack to more than 16 MB, or hold no
+    /// definitions.
     pub fn from_xz(bytes: &[u8]) -> Result<Self, MetadataError> {
         let mut json = Vec::new();
         let xz = lzma_rust2::XzReader::new_mem_limit(bytes, true, MAX_XZ_KIB);
@@ -149,7 +152,7 @@ impl EventDefinitions {
     /// Definitions as JSON.
     ///
     /// # Errors
-    /// Where the text is no JSON of this kind.
+    /// Returns an error if the text is no JSON of this kind.
     pub fn from_json(json: &[u8]) -> Result<Self, MetadataError> {
         let definitions: Self = serde_json::from_slice(json)?;
         // 1 and 2 differ in what this crate does not read.
@@ -159,7 +162,7 @@ impl EventDefinitions {
         Ok(definitions)
     }
 
-    /// The definition of the event with this id.
+    /// Returns the definition of the event with this id.
     pub fn get(&self, id: u32) -> Option<EventDefinition<'_>> {
         let component = self.components.get(&(id >> 24))?;
         let (group, event) = component
@@ -170,7 +173,8 @@ impl EventDefinitions {
         Some(EventDefinition { all: self, component, group, event, message })
     }
 
-    /// The enumeration of an argument: `name` of the component's own namespace, or `namespace::name`.
+    /// Returns the enumeration of an argument: `name` of the component's own namespace, or
+    /// `namespace::name`.
     fn enumeration(&self, name: &str, here: &Component) -> Option<&Enumeration> {
         let (namespace, name) = name.rsplit_once("::").unwrap_or((&here.namespace, name));
         let of = |component: &'_ &Component| component.namespace == namespace;
@@ -179,7 +183,7 @@ impl EventDefinitions {
 }
 
 impl EventDefinition<'_> {
-    /// The event in words, with the arguments that stand in `bytes`.
+    /// Returns the event in words, with the arguments that are in `bytes`.
     pub fn text(&self, bytes: &[u8]) -> EventText {
         let values = self.values(bytes);
         let mut message = String::new();
@@ -197,7 +201,7 @@ impl EventDefinition<'_> {
                             message.push_str(unit);
                         }
                     }
-                    // An argument that the event does not have stays as it stands in the definition.
+                    // An argument that the event does not have stays as it is in the definition.
                     None => message.push_str(source),
                 },
             }
@@ -214,7 +218,7 @@ impl EventDefinition<'_> {
         }
     }
 
-    /// The arguments in order, up to the first that cannot be read.
+    /// Returns the arguments in order, up to the first that cannot be read.
     fn values(&self, mut bytes: &[u8]) -> Vec<(Value, Option<&Enumeration>)> {
         let value = |argument: &Argument| {
             let enumeration = self.all.enumeration(&argument.ty, self.component);

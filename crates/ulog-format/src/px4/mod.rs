@@ -29,7 +29,7 @@ pub use position::POSITION_TOPICS;
 pub use position::{NoPosition, Position, PositionFields};
 pub use words::{EventText, release};
 
-/// The topics of the type `type_name` that hold rows, in the order of their instances.
+/// Returns the topics of the type `type_name` that hold rows, in the order of their instances.
 #[doc(hidden)]
 pub fn instances<'a>(reader: &'a UlogReader, type_name: &str) -> Vec<&'a Topic> {
     let multi_id = |topic: &Topic| reader.definitions().subscriptions[topic.id.index()].multi_id;
@@ -39,8 +39,8 @@ pub fn instances<'a>(reader: &'a UlogReader, type_name: &str) -> Vec<&'a Topic> 
     topics
 }
 
-/// The topics of the lowest instance of `type_name` that has rows; a subscription that was renewed makes
-/// several topics of one instance.
+/// Returns the topics of the lowest instance of `type_name` that has rows; a subscription that was
+/// renewed makes several topics of one instance.
 fn first_instance<'a>(reader: &'a UlogReader, type_name: &str) -> Vec<&'a Topic> {
     let multi_id = |topic: &Topic| reader.definitions().subscriptions[topic.id.index()].multi_id;
     let mut topics = instances(reader, type_name);
@@ -50,8 +50,8 @@ fn first_instance<'a>(reader: &'a UlogReader, type_name: &str) -> Vec<&'a Topic>
     topics
 }
 
-/// The rows of `topics` by time, each with a time on the log's clock: a row that carries none takes that of
-/// the row before it.
+/// Returns the rows of `topics` by time, each with a time on the log's clock: a row that carries
+/// none takes that of the row before it.
 fn timed_rows<'a>(
     reader: &'a UlogReader,
     topics: &[&Topic],
@@ -69,7 +69,7 @@ fn timed_rows<'a>(
     })
 }
 
-/// A field that is a whole number of any width, or a truth value.
+/// Returns a field that is a whole number of any width, or a truth value.
 fn integer(row: &Row<'_>, name: &str) -> Option<i64> {
     let place = row.layout().place(name)?;
     macro_rules! first {

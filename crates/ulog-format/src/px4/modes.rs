@@ -1,7 +1,7 @@
 //! Flight modes, arming and failsafe, as lists of changes.
 //!
-//! Sources: PX4 `msg/versioned/VehicleStatus.msg` (`NAVIGATION_STATE_*`, `ARMING_STATE_*`) and its older
-//! editions, `msg/ActuatorArmed.msg`; section 8 of docs/formats/ulog.md.
+//! Sources: PX4 `msg/versioned/VehicleStatus.msg` (`NAVIGATION_STATE_*`, `ARMING_STATE_*`) and its
+//! older editions, `msg/ActuatorArmed.msg`; section 8 of docs/formats/ulog.md.
 
 use std::fmt;
 
@@ -24,7 +24,8 @@ pub struct Change<T> {
 
 /// A flight mode: the number that PX4 logs as `nav_state`.
 ///
-/// Displays the name with the number, because a few numbers have changed their meaning: `Mission (3)`.
+/// Displays the name with the number, because a few numbers have changed their meaning: `Mission
+/// (3)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mode {
     /// The value of `vehicle_status.nav_state`.
@@ -34,7 +35,8 @@ pub struct Mode {
 }
 
 impl Mode {
-    /// The name that QGroundControl and the documentation of PX4 use; `None` for a number without one.
+    /// Returns the name that QGroundControl and the documentation of PX4 use; `None` for a number
+    /// without one.
     pub fn name(self) -> Option<&'static str> {
         Some(match (self.nav_state, self.old) {
             (0, _) => "Manual",
@@ -80,7 +82,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// The flight modes in the order of time; the first is the one in which the log begins.
+/// Returns the flight modes in time order; the first is the one in which the log starts.
 pub fn mode_changes(reader: &UlogReader) -> Vec<Change<Mode>> {
     changes(reader, "vehicle_status", |row| {
         let nav_state = u8::try_from(integer(row, "nav_state")?).ok()?;
@@ -90,7 +92,8 @@ pub fn mode_changes(reader: &UlogReader) -> Vec<Change<Mode>> {
     })
 }
 
-/// When the vehicle was armed (`true`) and disarmed; the first is the state in which the log begins.
+/// When the vehicle was armed (`true`) and disarmed; the first is the state in which the log
+/// starts.
 pub fn arming_changes(reader: &UlogReader) -> Vec<Change<bool>> {
     // ARMING_STATE_ARMED is 2 in all editions.
     let by_status =
@@ -101,7 +104,7 @@ pub fn arming_changes(reader: &UlogReader) -> Vec<Change<bool>> {
     changes(reader, "actuator_armed", |row| integer(row, "armed").map(|armed| armed != 0))
 }
 
-/// When a failsafe began (`true`) and ended; the first is the state in which the log begins.
+/// When a failsafe started (`true`) and ended; the first is the state in which the log starts.
 pub fn failsafe_changes(reader: &UlogReader) -> Vec<Change<bool>> {
     changes(reader, "vehicle_status", |row| integer(row, "failsafe").map(|failsafe| failsafe != 0))
 }

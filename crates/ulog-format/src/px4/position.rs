@@ -8,15 +8,16 @@ use rovelog_core::layout::Layout;
 
 use crate::row::{Place, Row};
 
-/// The topics that hold the vehicle's position, the best first: the receiver that PX4 chose, the receivers
-/// themselves, the estimate.
+/// The topics that hold the vehicle's position, the best first: the receiver that PX4 chose, the
+/// receivers themselves, the estimate.
 pub const POSITION_TOPICS: [&str; 5] =
     ["vehicle_gps_position", "vehicle_gnss", "sensor_gps", "sensor_gnss", "vehicle_global_position"];
 
-/// The least `fix_type` that is a position at all: a fix in two dimensions.
+/// The smallest `fix_type` that is a position at all: a fix in two dimensions.
 pub(super) const MIN_FIX: u8 = 2;
 
-/// Mean sea level lies within 107 m of the ellipsoid (EGM96); what is further apart is no pair of heights.
+/// Mean sea level is within 107 m of the ellipsoid (EGM96); what is further apart is no pair of
+/// heights.
 const MAX_GEOID: f64 = 120.0;
 
 /// A position.
@@ -63,7 +64,8 @@ struct Quantity {
 }
 
 impl Quantity {
-    /// The first of `names` that is a number. Whole numbers count `scale` to the unit; floats are in units.
+    /// Returns the first of `names` that is a number. Whole numbers count `scale` to the unit;
+    /// floats are in units.
     fn find(layout: &Layout, prefix: &str, names: &[&str], scale: f64) -> Option<Self> {
         names.iter().find_map(|name| {
             let place = layout.place(&format!("{prefix}{name}"))?;
@@ -105,7 +107,7 @@ pub struct PositionFields {
 }
 
 impl PositionFields {
-    /// The fields of a topic with this layout; `None` where it holds no position.
+    /// Returns the fields of a topic with this layout; `None` where it holds no position.
     pub fn of(layout: &Layout) -> Option<Self> {
         // `vehicle_gnss` holds the receiver's message as a whole.
         ["", "receiver."].iter().find_map(|prefix| Self::under(layout, prefix))
@@ -137,11 +139,12 @@ impl PositionFields {
         })
     }
 
-    /// The position in a row of the topic, where its `fix_type` is at least `min_fix`; below 2 (2D)
-    /// there is none to give.
+    /// Returns the position in a row of the topic, where its `fix_type` is at least `min_fix`;
+    /// below 2 (2D) there is none to give.
     ///
     /// # Errors
-    /// Where there is no fix, or the coordinates are none. Before the first fix PX4 logs 0, 0 at -17 m.
+    /// Returns an error if there is no fix, or the coordinates are none. Before the first fix PX4
+    /// logs 0, 0 at -17 m.
     pub fn position(&self, row: &Row<'_>, min_fix: u8) -> Result<Position, NoPosition> {
         let fix = self.fix.and_then(|place| row.read::<u8>(place));
         if fix.is_some_and(|fix| fix < min_fix.max(MIN_FIX)) {

@@ -1,7 +1,7 @@
 //! The texts of event definitions: mark-up taken off, arguments found, values printed.
 //!
-//! A text may hold `{2:.1m/s}` (argument 2 with one decimal and a unit), `<a href="..">`, `<param>`,
-//! `<profile name="..">`, and a backslash before any character that is meant as it is.
+//! A text may hold `{2:.1m/s}` (argument 2 with one decimal and a unit), `<a href="..">`,
+//! `<param>`, `<profile name="..">`, and a backslash before any character that is meant as it is.
 
 use std::fmt::Write as _;
 
@@ -25,17 +25,17 @@ pub(super) enum Piece<'a> {
         number: usize,
         decimals: Option<usize>,
         unit: Option<&'static str>,
-        /// What stands in the definition.
+        /// What is in the definition.
         source: &'a str,
     },
 }
 
-/// The longest beginning of `text` of at most `len` bytes.
+/// Returns the longest beginning of `text` of at most `len` bytes.
 pub(super) fn head(text: &str, len: usize) -> &str {
     &text[..text.floor_char_boundary(len)]
 }
 
-/// The parts of a text.
+/// Returns the parts of a text.
 pub(super) fn parse(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     // The closing tags of what is kept, to be passed by.
@@ -49,7 +49,7 @@ pub(super) fn parse(text: &str) -> Vec<Piece<'_>> {
         } else {
             match byte {
                 b'\\' => {
-                    // The character behind it begins the next words, whatever it is.
+                    // The character behind it starts the next words, whatever it is.
                     let width = text[at + 1..].chars().next().map_or(0, char::len_utf8);
                     push(&mut pieces, &text[words..at]);
                     words = at + 1;
@@ -95,7 +95,7 @@ fn push<'a>(pieces: &mut Vec<Piece<'a>>, words: &'a str) {
     }
 }
 
-/// Whether the words of a profile are for us; `!name` is for all others.
+/// Returns whether the words of a profile are for us; `!name` is for all others.
 fn keeps(profile: Option<&str>) -> bool {
     match profile.unwrap_or_default().strip_prefix('!') {
         Some(others) => others != PROFILE,
@@ -110,7 +110,7 @@ struct Tag<'a> {
     end: usize,
 }
 
-/// The tag that opens at `at`, with its content: `<name>`, or `<name key="value">`.
+/// Returns the tag that opens at `at`, with its content: `<name>`, or `<name key="value">`.
 fn tag(text: &str, at: usize) -> Option<Tag<'_>> {
     let word = |from: usize| {
         let len = text[from..].bytes().take_while(u8::is_ascii_lowercase).count();
@@ -132,7 +132,7 @@ fn tag(text: &str, at: usize) -> Option<Tag<'_>> {
     Some(Tag { name, attribute, content: start..end, end: end + close.len() })
 }
 
-/// The argument that opens at `at`: `{NUMBER[:[.DECIMALS]][UNIT]}`, counted from 1.
+/// Returns the argument that opens at `at`: `{NUMBER[:[.DECIMALS]][UNIT]}`, counted from 1.
 fn argument(text: &str, at: usize) -> Option<(Piece<'_>, usize)> {
     let inner = text[at + 1..].split_once('}')?.0;
     let end = at + 1 + inner.len() + 1;
@@ -164,7 +164,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// The value of type `ty` at the start of `bytes`, and what is behind it.
+    /// Returns the value of type `ty` at the start of `bytes`, and what is behind it.
     pub(super) fn split<'a>(ty: &str, bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         macro_rules! read {
             ($ty:ty, $variant:ident) => {{
@@ -186,7 +186,7 @@ impl Value {
         })
     }
 
-    /// The bits of a whole number.
+    /// Returns the bits of a whole number.
     pub(super) fn bits(self) -> Option<u64> {
         match self {
             Self::Int(value) => Some(value.cast_unsigned()),
@@ -213,7 +213,7 @@ impl Value {
 mod tests {
     use super::*;
 
-    /// The text with its arguments shown as they were understood.
+    /// Returns the text with its arguments shown as they were understood.
     fn shown(text: &str) -> String {
         let mut shown = String::new();
         for piece in parse(text) {

@@ -3,16 +3,18 @@
 /// An event in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventText {
-    /// The name by which the firmware's source calls it, with its namespace: `px4::commander_armed_by`.
+    /// The name by which the firmware's source calls it, with its namespace:
+    /// `px4::commander_armed_by`.
     pub name: String,
-    /// What kind it is: `default` is for people; `health` and `arming_check` are reports that ground stations
-    /// gather; `calibration` drives a dialogue.
+    /// What kind it is: `default` is for people; `health` and `arming_check` are reports that
+    /// ground stations collect; `calibration` drives a dialogue.
     pub group: String,
     /// The message, arguments filled in. In one line, without the definitions' mark-up.
     pub message: String,
 }
 
-/// A release as information messages store it, 0xAABBCCTT: `v1.11.2 dev`. "Predefined information messages"
+/// Returns a release as information messages store it, 0xAABBCCTT: `v1.11.2 dev`. "Predefined
+/// information messages"
 pub fn release(packed: u32) -> String {
     let [major, minor, patch, kind] = packed.to_be_bytes();
     let kind = match kind {

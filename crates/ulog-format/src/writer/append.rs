@@ -15,16 +15,18 @@ use crate::wire::{FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, Message};
 
 /// Appends messages to the log in `file`, as is done with crash data after a flight.
 ///
-/// "Set the relevant `incompat_flags` bit, set the first `appended_offsets` that is 0 to the length of the
-/// log file, then append any type of messages that are valid for the Data section": the log may be cut
-/// anywhere before that, and three times is all. `add` writes to memory; the file is only touched when it
-/// has succeeded and written something. It knows the log's formats and topics:
-/// [`topic`](UlogWriter::topic) finds a topic to add rows to, [`subscribe`](UlogWriter::subscribe) adds an
-/// instance of a format the log has; new formats are refused. Some readers, pyulog 1.3 among them, forget
-/// the earlier subscriptions at the offset: rows of an instance that is subscribed here reach them too.
+/// "Set the relevant `incompat_flags` bit, set the first `appended_offsets` that is 0 to the length
+/// of the log file, then append any type of messages that are valid for the Data section": the log
+/// may be cut anywhere before that, and three times is all. `add` writes to memory; the file is
+/// only touched when it has succeeded and written something. It knows the log's formats and topics:
+/// [`topic`](UlogWriter::topic) finds a topic to add rows to, [`subscribe`](UlogWriter::subscribe)
+/// adds an instance of a format the log has; new formats are refused. Some readers, pyulog 1.3
+/// among them, forget the earlier subscriptions at the offset: rows of an instance that is
+/// subscribed here reach them too.
 ///
 /// # Errors
-/// Where the file is no ULog, has no flag bits or no offset left, and whatever `add` returns.
+/// Returns an error if the file is no ULog, has no flag bits or no offset left, and whatever `add`
+/// returns.
 pub fn append<F: Read + Write + Seek>(
     file: &mut F,
     add: impl FnOnce(&mut UlogWriter<Vec<u8>>) -> Result<(), UlogError>,
@@ -58,7 +60,7 @@ pub fn append<F: Read + Write + Seek>(
     if bytes.is_empty() {
         return Ok(());
     }
-    // In this order: whenever it is interrupted, the log is sound, and cut at worst.
+    // In this order: whenever it is interrupted, the log is valid, and cut at worst.
     file.seek(SeekFrom::Start(FLAG_BITS_AT + HEADER_LEN))?;
     file.write_all(flags.as_bytes())?;
     file.seek(SeekFrom::Start(end))?;
@@ -78,13 +80,13 @@ pub fn append_to_file(
     append(&mut OpenOptions::new().read(true).write(true).open(path)?, add)
 }
 
-/// Notes that data begins at `end`.
+/// Notes that data starts at `end`.
 fn announce(flags: &mut FlagBits, end: u64) -> Result<(), UlogError> {
     let first = size_of::<FileHeader>() as u64 + HEADER_LEN + size_of::<FlagBits>() as u64;
     let used = flags.appended_offsets.map(U64Le::get);
     let free = used.iter().position(|offset| *offset == 0);
     let last = free.unwrap_or(used.len());
-    // A reader takes ascending offsets only, and gaps between them are nobody's doing but damage's.
+    // A reader takes ascending offsets only, and no reader leaves holes between them, only damage does.
     let ascending =
         used[..last].is_sorted_by(|a, b| a < b) && used[..last].iter().all(|offset| *offset >= first);
     let inside = used[..last].last().is_none_or(|offset| *offset <= end);

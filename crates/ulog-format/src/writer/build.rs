@@ -16,8 +16,9 @@ pub(super) fn bad_format(name: &str, why: impl Into<String>) -> UlogError {
 
 /// A format definition in the making: a name, and fields in the order of their bytes.
 ///
-/// Nothing is checked until [`UlogWriter::define`](super::UlogWriter::define) takes it. A format that is
-/// subscribed begins with `field::<u64>("timestamp")`; one that is only used inside others need not.
+/// Nothing is checked until [`UlogWriter::define`](super::UlogWriter::define) takes it. A format
+/// that is subscribed starts with `field::<u64>("timestamp")`; one that is only used inside others
+/// need not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatBuilder {
     name: String,
@@ -27,15 +28,15 @@ pub struct FormatBuilder {
 }
 
 impl FormatBuilder {
-    /// A format without fields.
+    /// Returns a format without fields.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), fields: Vec::new(), paddings: 0 }
     }
 
-    /// The format of a definition's text: `name:type field;type[n] field;`.
+    /// Returns the format of a definition's text: `name:type field;type[n] field;`.
     ///
     /// # Errors
-    /// Where the text breaks the grammar.
+    /// Returns an error if the text breaks the grammar.
     pub fn parse(text: &str) -> Result<Self, UlogError> {
         let format = FormatText::parse(text.as_bytes())
             .ok_or_else(|| bad_format(text, "it is not `name:type field;type[n] field;`"))?;
@@ -50,7 +51,7 @@ impl FormatBuilder {
         Ok(Self { name: format.name.to_owned(), fields, paddings })
     }
 
-    /// The format's name.
+    /// Returns the format's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -90,7 +91,8 @@ impl FormatBuilder {
         self.with(format, Some(len), name)
     }
 
-    /// Adds bytes that mean nothing, to keep what follows aligned. At the end of a row they are not written.
+    /// Adds bytes that mean nothing, to keep what follows aligned. At the end of a row they are not
+    /// written.
     #[must_use]
     pub fn padding(mut self, bytes: usize) -> Self {
         let name = format!("_padding{}", self.paddings);
@@ -98,7 +100,7 @@ impl FormatBuilder {
         self.with("uint8_t", Some(bytes), &name)
     }
 
-    /// The definition's text, checked as far as it can be without the other formats.
+    /// Returns the definition's text, checked as far as it can be without the other formats.
     pub(super) fn definition(&self) -> Result<String, UlogError> {
         let refuse = |why: String| Err(bad_format(&self.name, why));
         if !is_type_name(&self.name) || Basic::parse(&self.name).is_some() {
@@ -127,7 +129,7 @@ impl FormatBuilder {
             let ty = TypeName { base: ty, len: len.map(|len| len as u64) };
             let _ = write!(text, "{ty} {name};");
         }
-        encode::room(&format!("the definition of {}", self.name), text.len(), MAX_PAYLOAD)?;
+        encode::fits(&format!("the definition of {}", self.name), text.len(), MAX_PAYLOAD)?;
         Ok(text)
     }
 }
@@ -139,19 +141,20 @@ pub struct TopicHandle {
 }
 
 impl TopicHandle {
-    /// The id under which the topic's rows are written.
+    /// Returns the id under which the topic's rows are written.
     pub fn msg_id(self) -> u16 {
         self.msg_id
     }
 }
 
-/// One row of a topic, filled field by field and written as often as wanted. It begins as all zeros.
+/// One row of a topic, filled field by field and written as often as wanted. It starts as all
+/// zeros.
 #[derive(Clone, Debug)]
 pub struct RowBuffer {
     topic: TopicHandle,
     layout: Arc<Layout>,
     bytes: Vec<u8>,
-    /// Bytes of the value at hand, kept for their room.
+    /// Bytes of the value at hand, kept for their memory.
     value: Vec<u8>,
 }
 
@@ -161,12 +164,12 @@ impl RowBuffer {
         Self { topic, layout, bytes, value: Vec::new() }
     }
 
-    /// The topic whose row this is.
+    /// Returns the topic whose row this is.
     pub(crate) fn topic(&self) -> TopicHandle {
         self.topic
     }
 
-    /// The bytes as they will be written.
+    /// Returns the bytes as they will be written.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -176,10 +179,11 @@ impl RowBuffer {
         self.bytes.fill(0);
     }
 
-    /// Finds a field by its flat name, as [`Layout::place`](rovelog_core::layout::Layout::place) does; valid for all rows of the topic.
+    /// Finds a field by its flat name, as [`Layout::place`](rovelog_core::layout::Layout::place)
+    /// does; valid for all rows of the topic.
     ///
     /// # Errors
-    /// Where there is no such field.
+    /// Returns an error if there is no such field.
     pub fn place(&self, path: &str) -> Result<Place, UlogError> {
         let missing =
             || encode::bad_value(path, format!("{} has no such field", self.layout.record.schema().name));
@@ -189,7 +193,7 @@ impl RowBuffer {
     /// Sets a number or truth value.
     ///
     /// # Errors
-    /// Where the field is of another type, or an array.
+    /// Returns an error if the field is of another type, or an array.
     pub fn set<T: Number>(&mut self, place: Place, value: T) -> Result<(), UlogError> {
         self.set_values(place, None, &[value])
     }
@@ -197,7 +201,7 @@ impl RowBuffer {
     /// Sets all elements of an array.
     ///
     /// # Errors
-    /// Where the field is not an array of this type and length.
+    /// Returns an error if the field is not an array of this type and length.
     pub fn set_array<T: Number>(&mut self, place: Place, values: &[T]) -> Result<(), UlogError> {
         self.set_values(place, Some(values.len()), values)
     }
@@ -228,7 +232,7 @@ impl RowBuffer {
     /// Sets a text; what is left of the field becomes NUL.
     ///
     /// # Errors
-    /// Where the field is not text, or the text is longer than it.
+    /// Returns an error if the field is not text, or the text is longer than it.
     pub fn set_text(&mut self, place: Place, text: &str) -> Result<(), UlogError> {
         let len = place.elements().unwrap_or(1);
         let fits = place.scalar().is_none() && text.len() <= len;

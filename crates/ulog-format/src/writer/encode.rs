@@ -24,18 +24,18 @@ pub(super) fn bad_value(field: &str, why: impl Into<String>) -> UlogError {
     UlogError::BadValue { field: field.to_owned(), why: why.into() }
 }
 
-/// Refuses what is longer than its room.
-pub(super) fn room(what: &str, len: usize, max: usize) -> Result<(), UlogError> {
+/// Refuses what is longer than `max`.
+pub(super) fn fits(what: &str, len: usize, max: usize) -> Result<(), UlogError> {
     if len <= max { Ok(()) } else { Err(UlogError::TooLong { what: what.to_owned(), len, max }) }
 }
 
-/// The key `type name`.
+/// Returns the key `type name`.
 pub(super) fn key(ty: &str, name: &str) -> Result<String, UlogError> {
     let key = format!("{ty} {name}");
     if split_key(key.as_bytes()).is_none_or(|key| !key.is_usual()) {
         return Err(bad_key(name, "a name consists of printable characters without spaces"));
     }
-    room(&format!("the key of {name}"), key.len(), MAX_KEY)?;
+    fits(&format!("the key of {name}"), key.len(), MAX_KEY)?;
     Ok(key)
 }
 
@@ -43,7 +43,8 @@ pub(super) fn part<'a>(key: &'a str, value: &'a [u8]) -> Info<'a> {
     Info { key: key.as_bytes(), value }
 }
 
-/// A value of an information message: its bytes, and what they are. Only the implementations here make one.
+/// A value of an information message: its bytes, and what they are. Only the implementations here
+/// make one.
 #[derive(Clone, Debug)]
 pub struct Encoded<'a> {
     ty: Basic,
@@ -58,12 +59,12 @@ impl<'a> Encoded<'a> {
         TypeName { base: self.ty.name(), len }.to_string()
     }
 
-    /// The value in parts of at most `room` bytes, at least one.
-    pub(super) fn split(&'a self, room: usize) -> impl Iterator<Item = Encoded<'a>> {
+    /// Returns the value in parts of at most `max` bytes, at least one.
+    pub(super) fn split(&'a self, max: usize) -> impl Iterator<Item = Encoded<'a>> {
         let mut rest = Some(&*self.bytes);
         std::iter::from_fn(move || {
             let bytes = rest?;
-            let mut len = bytes.len().min(room / self.ty.size() * self.ty.size());
+            let mut len = bytes.len().min(max / self.ty.size() * self.ty.size());
             if self.ty == Basic::Char && len < bytes.len() {
                 // Between characters of UTF-8, if it is that.
                 len = (len.saturating_sub(3)..=len).rev().find(|at| bytes[*at] & 0xc0 != 0x80).unwrap_or(len);
@@ -75,13 +76,13 @@ impl<'a> Encoded<'a> {
     }
 }
 
-/// What can be the value of an information message: text, numbers, slices and arrays of numbers, and
-/// [`Value`]s of these.
+/// What can be the value of an information message: text, numbers, slices and arrays of numbers,
+/// and [`Value`]s of these.
 pub trait InfoValue {
-    /// The value's bytes and type.
+    /// Returns the value's bytes and type.
     ///
     /// # Errors
-    /// Where the value has no type in ULog; `name` is for the message.
+    /// Returns an error if the value has no type in ULog; `name` is for the message.
     #[doc(hidden)]
     fn encode(&self, name: &str) -> Result<Encoded<'_>, UlogError>;
 }

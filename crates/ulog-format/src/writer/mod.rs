@@ -20,7 +20,7 @@
 //!         .padding(4),
 //! )?;
 //!
-//! // A subscription begins the data section.
+//! // A subscription starts the data section.
 //! let motors = log.subscribe("motors", 0)?;
 //! let esc = |rpm| Value::record([("rpm", Value::Int(rpm, 32)), ("current", Value::F32(1.5))]);
 //! log.write_row(
@@ -79,7 +79,7 @@ use crate::wire::{
 use encode::MAX_PAYLOAD;
 use tables::Tables;
 
-/// Bytes gathered before they are handed to the output.
+/// Bytes collected before they are handed to the output.
 const CHUNK: usize = 64 << 10;
 
 /// Log time between two synchronization messages, microseconds: what PX4 does.
@@ -97,7 +97,8 @@ pub enum DefaultOf {
 /// What may still be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// A log from scratch: its definitions are held back, because the flag bits before them depend on them.
+    /// A log from scratch: its definitions are held back, because the flag bits before them depend
+    /// on them.
     Held,
     /// A copy: everything goes out as it comes.
     Definitions,
@@ -106,10 +107,10 @@ enum Stage {
 
 /// Writes a ULog.
 ///
-/// The typed calls write only what the specification allows and say what is wrong with anything else;
-/// [`write_message`](Self::write_message) takes the sound messages of another log as they are. Small writes
-/// are gathered, so the output needs no buffer of its own; the definitions of a log from scratch are held
-/// in memory until the data section begins.
+/// The typed calls write only what the specification allows and say what is wrong with anything
+/// else; [`write_message`](Self::write_message) takes the valid messages of another log as they
+/// are. Small writes are collected, so the output needs no buffer of its own; the definitions of a
+/// log from scratch are held in memory until the data section starts.
 ///
 /// Only [`finish`](Self::finish) makes a complete log: a writer that is dropped leaves a cut one.
 #[derive(Debug)]
@@ -123,17 +124,17 @@ pub struct UlogWriter<W> {
     tables: Tables,
     /// Whether synchronization messages are written, and the log time of the last one.
     sync: Option<u64>,
-    /// Log time: the greatest timestamp so far.
+    /// Log time: the largest timestamp so far.
     now: u64,
-    /// Bytes of the row at hand, kept for their room.
+    /// Bytes of the row at hand, kept for their memory.
     row: Vec<u8>,
 }
 
 impl<W: Write> UlogWriter<W> {
-    /// Begins a log that started `start` microseconds after boot.
+    /// Starts a log that started `start` microseconds after boot.
     ///
     /// # Errors
-    /// None so far: nothing is written before the data section begins.
+    /// None so far: nothing is written before the data section starts.
     pub fn new(out: W, start: u64) -> Result<Self, UlogError> {
         let mut log = Self::at_stage(out, Stage::Held);
         let header = FileHeader { magic: MAGIC, version: 1, timestamp: U64Le::new(start) };
@@ -145,11 +146,11 @@ impl<W: Write> UlogWriter<W> {
         Ok(log)
     }
 
-    /// Begins a log whose messages come from another one, with that log's header. Flag bits are written only
-    /// if the first message has them.
+    /// Starts a log whose messages come from another one, with that log's header. Flag bits are
+    /// written only if the first message has them.
     ///
     /// # Errors
-    /// Where the header's magic is not that of a ULog.
+    /// Returns an error if the header's magic is not that of a ULog.
     pub fn copying(out: W, header: &FileHeader) -> Result<Self, UlogError> {
         if header.magic != MAGIC {
             return Err(UlogError::NotUlog);
@@ -173,15 +174,15 @@ impl<W: Write> UlogWriter<W> {
         }
     }
 
-    /// The same writer, with a synchronization message after each half second of log time, so that readers
-    /// find their way after damage.
+    /// Returns the same writer, with a synchronization message after each half second of log time,
+    /// so that readers find their way after damage.
     #[must_use]
     pub fn with_sync(mut self) -> Self {
         self.sync = Some(self.now);
         self
     }
 
-    /// The length of the log so far.
+    /// Returns the length of the log so far.
     #[doc(hidden)]
     pub fn position(&self) -> u64 {
         self.written + self.buffer.len() as u64
@@ -189,10 +190,11 @@ impl<W: Write> UlogWriter<W> {
 
     // --- definitions -------------------------------------------------------------------------------------
 
-    /// Defines a format. Types inside it may be defined later, but before the data section begins.
+    /// Defines a format. Types inside it may be defined later, but before the data section starts.
     ///
     /// # Errors
-    /// Where a name breaks its pattern or is taken, there is no field, or the data section has begun.
+    /// Returns an error if a name breaks its pattern or is taken, there is no field, or the data
+    /// section has started.
     pub fn define(&mut self, format: &FormatBuilder) -> Result<(), UlogError> {
         self.still_defining(|| format!("format {}", format.name()))?;
         let text = format.definition()?;
@@ -202,34 +204,35 @@ impl<W: Write> UlogWriter<W> {
         self.put_new(&Message::Format(Format { format: text.as_bytes() }))
     }
 
-    /// Writes an information message, once per name. Its place is before the data section, if possible.
+    /// Writes an information message, once per name. Its place is before the data section, if
+    /// possible.
     ///
     /// # Errors
-    /// Where the name is taken or not printable, the value has no type, or it is too long for a message:
-    /// then use [`multi_info`](Self::multi_info).
+    /// Returns an error if the name is taken or not printable, the value has no type, or it is too
+    /// long for a message: then use [`multi_info`](Self::multi_info).
     pub fn info(&mut self, name: &str, value: impl InfoValue) -> Result<(), UlogError> {
         if self.tables.infos.contains(name) {
             return Err(encode::bad_key(name, "there is an information message of this name already"));
         }
         let value = value.encode(name)?;
         let key = encode::key(&value.type_name(), name)?;
-        encode::room(&format!("the value of {name}"), value.bytes.len(), MAX_PAYLOAD - 1 - key.len())?;
+        encode::fits(&format!("the value of {name}"), value.bytes.len(), MAX_PAYLOAD - 1 - key.len())?;
         self.put_new(&Message::Info(encode::part(&key, &value.bytes)))
     }
 
-    /// Begins a list of an information message that may occur several times. What is too long for one
-    /// message is split into several, texts between characters.
+    /// Starts a list of an information message that may occur several times. What is too long for
+    /// one message is split into several, texts between characters.
     ///
     /// # Errors
-    /// Where the name is not printable or the value has no type.
+    /// Returns an error if the name is not printable or the value has no type.
     pub fn multi_info(&mut self, name: &str, value: impl InfoValue) -> Result<(), UlogError> {
         self.multi_parts(name, &value.encode(name)?, false)
     }
 
-    /// Adds a part to the list that the last [`multi_info`](Self::multi_info) of this name began.
+    /// Adds a part to the list that the last [`multi_info`](Self::multi_info) of this name started.
     ///
     /// # Errors
-    /// As for `multi_info`, and where no list of this name was begun.
+    /// As for `multi_info`, and where no list of this name was started.
     pub fn multi_info_continued(&mut self, name: &str, value: impl InfoValue) -> Result<(), UlogError> {
         if !self.tables.multi_infos.contains(name) {
             return Err(encode::bad_key(name, "there is no list of this name to continue"));
@@ -255,7 +258,7 @@ impl<W: Write> UlogWriter<W> {
     /// Writes a parameter: its initial value, or in the data section a change.
     ///
     /// # Errors
-    /// Where the name is not printable, or the parameter was of another type.
+    /// Returns an error if the name is not printable, or the parameter was of another type.
     pub fn parameter(&mut self, name: &str, value: impl Into<ParameterValue>) -> Result<(), UlogError> {
         let value = value.into();
         if self.tables.parameters.get(name).is_some_and(|ty| **ty != *value.type_name()) {
@@ -268,7 +271,8 @@ impl<W: Write> UlogWriter<W> {
     /// Writes the default of a parameter, where it differs from the value.
     ///
     /// # Errors
-    /// Where the parameter was not written before with the same type, or the data section has begun.
+    /// Returns an error if the parameter was not written before with the same type, or the data
+    /// section has started.
     pub fn default_parameter(
         &mut self,
         name: &str,
@@ -300,12 +304,12 @@ impl<W: Write> UlogWriter<W> {
 
     // --- data --------------------------------------------------------------------------------------------
 
-    /// Subscribes instance `multi_id` of a topic. This begins the data section.
+    /// Subscribes instance `multi_id` of a topic. This starts the data section.
     ///
     /// # Errors
-    /// Where the format is missing, circular, too large or does not begin with `uint64_t timestamp`, or the
-    /// instance is subscribed already. When it begins the data section: where any format uses a type that
-    /// is not defined.
+    /// Returns an error if the format is missing, circular, too large or does not start with
+    /// `uint64_t timestamp`, or the instance is subscribed already. When it starts the data
+    /// section: where any format uses a type that is not defined.
     pub fn subscribe(&mut self, format: &str, multi_id: u8) -> Result<TopicHandle, UlogError> {
         let msg_id = self.tables.may_subscribe(format, multi_id)?;
         let message_name = format.as_bytes();
@@ -313,15 +317,16 @@ impl<W: Write> UlogWriter<W> {
         Ok(TopicHandle { msg_id })
     }
 
-    /// The topic that is subscribed under this name and instance, here or in the log that is copied.
+    /// Returns the topic that is subscribed under this name and instance, here or in the log that
+    /// is copied.
     pub fn topic(&self, format: &str, multi_id: u8) -> Option<TopicHandle> {
         self.tables.names.get(&(format.to_owned(), multi_id)).map(|msg_id| TopicHandle { msg_id: *msg_id })
     }
 
-    /// Where the fields of a topic's rows lie.
+    /// Returns where the fields of a topic's rows lie.
     ///
     /// # Errors
-    /// Where the topic is not subscribed, or cannot be decoded.
+    /// Returns an error if the topic is not subscribed, or cannot be decoded.
     #[doc(hidden)]
     pub fn layout(&self, topic: TopicHandle) -> Result<&rovelog_core::layout::Layout, UlogError> {
         Ok(&self.tables.layout(topic.msg_id)?.record)
@@ -330,7 +335,7 @@ impl<W: Write> UlogWriter<W> {
     /// Ends a subscription; its rows are refused from here on.
     ///
     /// # Errors
-    /// Where the topic is not subscribed.
+    /// Returns an error if the topic is not subscribed.
     pub fn unsubscribe(&mut self, topic: TopicHandle) -> Result<(), UlogError> {
         self.layout(topic)?;
         self.put_new(&Message::Unsubscription(Unsubscription { msg_id: topic.msg_id }))
@@ -338,10 +343,11 @@ impl<W: Write> UlogWriter<W> {
 
     /// Writes a row from the values of its fields, a [`Value::Struct`] as the reader gives it.
     ///
-    /// Integers may be of any width that holds them; padding is filled with zeros, and left out at the end.
+    /// Integers may be of any width that holds them; padding is filled with zeros, and left out at
+    /// the end.
     ///
     /// # Errors
-    /// Where a field is missing, unknown, or of another type.
+    /// Returns an error if a field is missing, unknown, or of another type.
     pub fn write_row(&mut self, topic: TopicHandle, row: &Value) -> Result<(), UlogError> {
         let mut bytes = std::mem::take(&mut self.row);
         let layout = self.tables.layout(topic.msg_id)?;
@@ -359,7 +365,7 @@ impl<W: Write> UlogWriter<W> {
     /// Writes a row from its bytes, with or without the padding at the end, which is left out.
     ///
     /// # Errors
-    /// Where their number is neither of the two that the format allows.
+    /// Returns an error if their number is neither of the two that the format allows.
     pub fn write_row_bytes(&mut self, topic: TopicHandle, row: &[u8]) -> Result<(), UlogError> {
         let layout = self.tables.layout(topic.msg_id)?;
         if row.len() != layout.trimmed && row.len() != layout.full {
@@ -372,18 +378,18 @@ impl<W: Write> UlogWriter<W> {
         self.put_row(topic.msg_id, row, time)
     }
 
-    /// An empty row of a topic, to be filled and written again and again.
+    /// Returns an empty row of a topic, to be filled and written again and again.
     ///
     /// # Errors
-    /// Where the topic is not subscribed.
+    /// Returns an error if the topic is not subscribed.
     pub fn row_buffer(&self, topic: TopicHandle) -> Result<RowBuffer, UlogError> {
         Ok(RowBuffer::new(topic, Arc::clone(self.tables.layout(topic.msg_id)?)))
     }
 
-    /// Writes a row as it stands in its buffer.
+    /// Writes a row as it is in its buffer.
     ///
     /// # Errors
-    /// Where the topic is not subscribed in this log.
+    /// Returns an error if the topic is not subscribed in this log.
     pub fn write(&mut self, row: &RowBuffer) -> Result<(), UlogError> {
         self.write_row_bytes(row.topic(), row.bytes())
     }
@@ -391,7 +397,7 @@ impl<W: Write> UlogWriter<W> {
     /// Writes a line of text; `level` is 0 (emergency) to 7 (debug), `time` microseconds.
     ///
     /// # Errors
-    /// Where the level is another number, or the text too long for a message.
+    /// Returns an error if the level is another number, or the text too long for a message.
     pub fn text(&mut self, level: u8, time: u64, text: &str) -> Result<(), UlogError> {
         let log_level = b'0' + checked_level(level)?;
         let message = text.as_bytes();
@@ -411,7 +417,7 @@ impl<W: Write> UlogWriter<W> {
     /// Marks that messages of `millis` milliseconds were lost.
     ///
     /// # Errors
-    /// Where the output refuses.
+    /// Returns an error if the output refuses.
     pub fn dropout(&mut self, millis: u16) -> Result<(), UlogError> {
         self.put_new(&Message::Dropout(Dropout { duration: millis }))
     }
@@ -419,20 +425,22 @@ impl<W: Write> UlogWriter<W> {
     /// Writes a synchronization message; see [`with_sync`](Self::with_sync).
     ///
     /// # Errors
-    /// Where the output refuses.
+    /// Returns an error if the output refuses.
     pub fn sync(&mut self) -> Result<(), UlogError> {
         self.put_new(&Message::Sync(Sync { sync_magic: SYNC_MAGIC }))
     }
 
     // --- messages of other logs --------------------------------------------------------------------------
 
-    /// Writes a message of another log, byte for byte: padding, bool bytes, levels and value lengths stay.
+    /// Writes a message of another log, byte for byte: padding, bool bytes, levels and value
+    /// lengths stay.
     ///
-    /// It is learned, so that typed calls may follow, and otherwise not checked: to leave some messages of
-    /// a log out is the caller's business.
+    /// It is learned, so that typed calls may follow, and otherwise not checked: to leave some
+    /// messages of a log out is the caller's business.
     ///
     /// # Errors
-    /// Where flag bits are not the first message, or a payload has more than 65 535 bytes.
+    /// Returns an error if flag bits are not the first message, or a payload has more than 65 535
+    /// bytes.
     pub fn write_message(&mut self, message: &Message<'_>) -> Result<(), UlogError> {
         match *message {
             // Rows are many: without a detour.
@@ -449,7 +457,8 @@ impl<W: Write> UlogWriter<W> {
         }
     }
 
-    /// Writes a message of type `msg_type` with these bytes, as [`write_message`](Self::write_message) does.
+    /// Writes a message of type `msg_type` with these bytes, as
+    /// [`write_message`](Self::write_message) does.
     ///
     /// # Errors
     /// As there, and where the bytes are too few or too many for the type.
@@ -464,7 +473,7 @@ impl<W: Write> UlogWriter<W> {
     /// Completes the log and gives the output back.
     ///
     /// # Errors
-    /// Where a format uses a type that is not defined, or the output refuses.
+    /// Returns an error if a format uses a type that is not defined, or the output refuses.
     pub fn finish(mut self) -> Result<W, UlogError> {
         self.begin_data()?;
         self.flush()?;
@@ -472,7 +481,7 @@ impl<W: Write> UlogWriter<W> {
         Ok(self.out.into_inner()?)
     }
 
-    /// Begins the data section, if it has not begun.
+    /// Starts the data section, if it has not started.
     fn begin_data(&mut self) -> Result<(), UlogError> {
         if self.stage == Stage::Held {
             self.tables.check_formats()?;
@@ -541,7 +550,7 @@ impl<W: Write> UlogWriter<W> {
     }
 }
 
-/// The header of a message with a payload of `len` bytes.
+/// Returns the header of a message with a payload of `len` bytes.
 #[inline]
 fn header(msg_type: u8, len: usize) -> Result<MessageHeader, UlogError> {
     let Ok(msg_size) = u16::try_from(len) else {
@@ -551,7 +560,7 @@ fn header(msg_type: u8, len: usize) -> Result<MessageHeader, UlogError> {
     Ok(MessageHeader { msg_size: U16Le::new(msg_size), msg_type })
 }
 
-/// A message as it is written: header and payload.
+/// Returns a message as it is written: header and payload.
 pub(crate) fn encoded(message: &Message<'_>) -> Result<Vec<u8>, UlogError> {
     let msg_type = message.msg_type();
     let why = "its key is longer than 255 bytes";
@@ -559,7 +568,7 @@ pub(crate) fn encoded(message: &Message<'_>) -> Result<Vec<u8>, UlogError> {
     Ok([header(msg_type, payload.len())?.as_bytes(), &payload].concat())
 }
 
-/// A level that a text may have.
+/// Returns a level that a text may have.
 fn checked_level(level: u8) -> Result<u8, UlogError> {
     if level > 7 {
         let why = format!("level {level} is not 0 (emergency) to 7 (debug)");
@@ -568,7 +577,7 @@ fn checked_level(level: u8) -> Result<u8, UlogError> {
     Ok(level)
 }
 
-/// The 64-bit timestamp of a row.
+/// Returns the 64-bit timestamp of a row.
 #[inline]
 fn timestamp(layout: &Layout, row: &[u8]) -> Option<u64> {
     let field = layout.timestamp.filter(|field| field.width == crate::layout::TimeWidth::U64Micros)?;

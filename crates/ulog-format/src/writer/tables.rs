@@ -73,7 +73,7 @@ impl Tables {
         }
     }
 
-    /// The layout of a topic's rows.
+    /// Returns the layout of a topic's rows.
     #[inline]
     pub(super) fn layout(&self, msg_id: u16) -> Result<&Arc<Layout>, UlogError> {
         match self.topics.get(usize::from(msg_id)) {
@@ -85,7 +85,7 @@ impl Tables {
         }
     }
 
-    /// The id for a new subscription, if it may be written.
+    /// Returns the id for a new subscription, if it may be written.
     pub(super) fn may_subscribe(&mut self, format: &str, multi_id: u8) -> Result<u16, UlogError> {
         const FIRST: Option<TimeField> = Some(TimeField { offset: 0, width: TimeWidth::U64Micros });
         let refuse = |why| Err(UlogError::BadSubscription { topic: format!("{format}/{multi_id}"), why });

@@ -1,4 +1,4 @@
-//! What the tests share beside `rovelog-testing`: how logs are opened, and the picture of what a reader makes of one.
+//! What the tests share next to `rovelog-testing`: how logs are opened, and the picture of what a reader makes of one.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use rovelog_core::wire::U16Le;
@@ -11,27 +11,27 @@ use zerocopy::IntoBytes as _;
 
 pub const LOGS: Logs = rovelog_testing::ULOG;
 
-/// Logs beside the real ones with what no real one has; none where there are no real logs.
+/// Logs next to the real ones with what no real one has; none where there are no real logs.
 pub fn quirks() -> Vec<Log> {
     LOGS.folder().map(|folder| rovelog_testing::logs_in(&folder.join("quirks"), "ulg")).unwrap_or_default()
 }
 
-/// A log that may be refused.
+/// Returns a log that may be refused.
 pub fn try_open(bytes: &Bytes) -> Option<UlogReader> {
     UlogReader::new(bytes.clone(), &ReadOptions::default()).ok()
 }
 
-/// A log that must open.
+/// Returns a log that must open.
 pub fn open(bytes: &Bytes) -> UlogReader {
     UlogReader::new(bytes.clone(), &ReadOptions::default()).expect("a log that opens")
 }
 
-/// All logs that open, those of the corpus and the real ones.
+/// Returns all logs that open, those of the corpus and the real ones.
 pub fn readable() -> impl Iterator<Item = (Log, UlogReader)> {
     LOGS.all().into_iter().filter_map(|log| try_open(&log.bytes).map(|reader| (log, reader)))
 }
 
-/// A log again, each of its messages read and written by its declaration; and the bytes between them, copied.
+/// Returns a log again, each of its messages read and written by its declaration; and the bytes between them, copied.
 pub fn rewritten(bytes: &Bytes, log: &UlogReader) -> (Vec<u8>, Vec<std::ops::Range<u64>>) {
     let (mut out, mut between) = (log.header().as_bytes().to_vec(), Vec::new());
     let mut copy = |out: &mut Vec<u8>, until: usize| {
@@ -62,7 +62,7 @@ pub fn laid(messages: &[(u8, Vec<u8>)]) -> Bytes {
     bytes.into()
 }
 
-/// What both readers say alike.
+/// Returns what both readers say alike.
 fn common(info: &LogInfo, all_topics: &[Topic], diagnostics: &Diagnostics, records: &[Json]) -> Json {
     let overview = Overview { format: "ulog", clock: "boot", info, topics: all_topics, diagnostics };
     let mut json = overview.picture(records);
@@ -123,7 +123,7 @@ fn info_json(value: &Value) -> Json {
     }
 }
 
-/// What both readers must agree on, from the random-access reader.
+/// Returns what both readers must agree on, from the random-access reader.
 pub fn common_of_reader(log: &UlogReader) -> (Json, Vec<(u64, String)>) {
     let records: Vec<_> = log.records_in_file_order().map(|record| record_json(&record)).collect();
     let messages = log.messages().filter(|(_, m)| !matches!(m, Message::Data(_)));
@@ -131,7 +131,7 @@ pub fn common_of_reader(log: &UlogReader) -> (Json, Vec<(u64, String)>) {
     (common(log.info(), log.topics(), log.diagnostics(), &records), messages)
 }
 
-/// The same from the stream over `input`.
+/// Returns the same from the stream over `input`.
 pub fn common_of_stream(input: impl std::io::Read + Send) -> (Json, Vec<(u64, String)>) {
     let mut stream = UlogStream::new(input, &ReadOptions::default()).expect("a log that opens");
     let (mut records, mut messages) = (Vec::new(), Vec::new());

@@ -9,7 +9,7 @@ use arrow_array::{
     UInt64Array,
 };
 use arrow_schema::ArrowError;
-use rovelog_core::columns::Appended;
+use rovelog_core::columns::VariableBuilder;
 use rovelog_core::layout::Layout;
 use zerocopy::IntoBytes;
 
@@ -63,7 +63,7 @@ pub(super) fn fill(
         return Ok(messages.len());
     };
     // A message that is too short for its content has no topic.
-    let mut own = Appended::new(layout, &table.select, HashMap::new());
+    let mut own = VariableBuilder::new(layout, &table.select, HashMap::new());
     for message in messages {
         own.push(layout, message.data, message.nanos);
     }

@@ -17,7 +17,7 @@ use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer, Offs
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
 /// Columns that records are appended to one by one.
-pub struct Appended {
+pub struct VariableBuilder {
     schema: SchemaRef,
     times: Vec<i64>,
     columns: Vec<Column>,
@@ -50,7 +50,8 @@ impl Offsets {
         Self(vec![0])
     }
 
-    /// A batch ends long before its offsets do; a single message of more is refused when the batch is made.
+    /// A batch ends long before its offsets do; a single message of more is refused when the batch
+    /// is made.
     fn push(&mut self, end: usize) {
         self.0.push(i32::try_from(end).unwrap_or(-1));
     }
@@ -64,20 +65,21 @@ impl Offsets {
     }
 }
 
-impl Appended {
-    /// Columns for records with this layout, the fields that are selected; `metadata` goes into the Arrow schema.
+impl VariableBuilder {
+    /// Columns for records with this layout, the fields that are selected; `metadata` goes into the
+    /// Arrow schema.
     pub fn new(layout: &Layout, select: &Select, metadata: HashMap<String, String>) -> Self {
         let mut fields = vec![Arc::new(Field::new(TIME_COLUMN, DataType::Int64, true))];
         let columns = columns(layout, "", select, &mut fields);
         Self { schema: Arc::new(Schema::new_with_metadata(fields, metadata)), times: Vec::new(), columns }
     }
 
-    /// The schema of the batches.
+    /// Returns the schema of the batches.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 
-    /// The records taken so far.
+    /// Returns the records taken so far.
     pub fn rows(&self) -> usize {
         self.times.len()
     }
@@ -85,17 +87,18 @@ impl Appended {
     /// Adds a record of the layout that the columns were made for.
     ///
     /// # Panics
-    /// Where the record ends before its fields do: records are [measured](Layout::decodes) before.
+    /// Panics if the record ends before its fields do: records are [measured](Layout::decodes)
+    /// before.
     pub fn push(&mut self, layout: &Layout, record: &[u8], time: i64) {
         self.times.push(time);
         let mut at = 0;
         take_fields(layout, &mut self.columns, record, &mut at);
     }
 
-    /// The records as a batch; the columns are empty again.
+    /// Returns the records as a batch; the columns are empty again.
     ///
     /// # Errors
-    /// Where one column would hold more than 2 GiB.
+    /// Returns an error if one column would hold more than 2 GiB.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let times = std::mem::take(&mut self.times);
         let rows = times.len();
@@ -123,7 +126,7 @@ fn columns(layout: &Layout, path: &str, select: &Select, fields: &mut Vec<Arc<Fi
     layout.fields().map(kept).collect()
 }
 
-/// The Arrow type of a field, and its empty store.
+/// Returns the Arrow type of a field, and its empty store.
 fn store(slot: &Slot, path: &str, select: &Select) -> (DataType, Store) {
     let (data_type, one) = match &slot.element {
         Element::Char => return (DataType::Utf8, Store::Text(Offsets::new(), Vec::new())),
@@ -162,7 +165,7 @@ fn store(slot: &Slot, path: &str, select: &Select) -> (DataType, Store) {
     }
 }
 
-/// The next `len` bytes; the record was measured.
+/// Returns the next `len` bytes; the record was measured.
 #[inline]
 fn take<'a>(record: &'a [u8], at: &mut usize, len: usize) -> &'a [u8] {
     let bytes = &record[*at..*at + len];
@@ -175,7 +178,7 @@ fn count(record: &[u8], at: &mut usize) -> usize {
     U32Le::first(take(record, at, 4)).map_or(0, |count| count.get() as usize)
 }
 
-/// How many elements the field at `at` has; `integers` are those of the fields before it.
+/// Returns how many elements the field at `at` has; `integers` are those of the fields before it.
 #[inline]
 fn elements(slot: &Slot, integers: &[u64], record: &[u8], at: &mut usize) -> usize {
     match slot.len {

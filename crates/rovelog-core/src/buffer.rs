@@ -1,17 +1,18 @@
-//! Memory for columns: lent to batches and taken back, or mapped in huge pages where a column is large.
+//! Memory for columns: lent to batches and taken back, or mapped in huge pages where a column is
+//! large.
 
 use arrow_buffer::{Buffer, MutableBuffer};
 use bytes::Bytes;
 use memmap2::MmapMut;
 
-/// Columns of at least this size get huge pages where the system has them: touching new memory page by page
-/// costs more than decoding into it.
+/// Columns of at least this size get huge pages where the system has them: touching new memory page
+/// by page costs more than decoding into it.
 const HUGE: usize = 2 << 20;
 
-/// Where a column's numbers are written. It is zeroed once and never again: a buffer that was lent to a batch
-/// is taken back when the batch is gone.
+/// Growable memory for the numbers of a column. It is zeroed once and never again: a buffer that
+/// was lent to a batch is taken back when the batch is gone.
 #[derive(Debug)]
-pub struct Room {
+pub struct ReusableBuffer {
     memory: Memory,
     used: usize,
     lent: Option<Buffer>,
@@ -46,13 +47,13 @@ fn mapped(bytes: usize) -> Option<MmapMut> {
     Some(map)
 }
 
-impl Room {
-    /// Room for so many bytes.
+impl ReusableBuffer {
+    /// Space for so many bytes.
     pub fn with_bytes(bytes: usize) -> Self {
         Self { memory: Memory::zeroed(bytes), used: 0, lent: None }
     }
 
-    /// Moves what was written to room for so many bytes altogether, where that is more.
+    /// Moves what was written to a memory of `bytes` bytes, if that is larger.
     pub fn reserve(&mut self, bytes: usize) {
         if self.memory.bytes().len() < bytes {
             let mut larger = Memory::zeroed(bytes);
@@ -61,7 +62,7 @@ impl Room {
         }
     }
 
-    /// Room for `bytes` more.
+    /// Space for `bytes` more.
     pub fn extend(&mut self, bytes: usize) -> &mut [u8] {
         if let Some(lent) = self.lent.take()
             && let Ok(buffer) = lent.into_mutable()
@@ -84,7 +85,7 @@ impl Room {
         &mut self.memory.bytes()[from..to]
     }
 
-    /// What was written; the room is empty again.
+    /// Returns what was written; the buffer is empty again.
     pub fn lend(&mut self) -> Buffer {
         self.extend(0);
         let used = std::mem::take(&mut self.used);
@@ -105,19 +106,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_and_large_rooms_keep_what_is_written() {
+    fn small_and_large_buffers_keep_what_is_written() {
         for size in [16, HUGE + 8] {
-            let mut room = Room::with_bytes(size);
-            room.extend(8).copy_from_slice(&[7; 8]);
+            let mut buffer = ReusableBuffer::with_bytes(size);
+            buffer.extend(8).copy_from_slice(&[7; 8]);
             let last = size - 8;
-            room.extend(last)[last - 8..].copy_from_slice(&[9; 8]);
+            buffer.extend(last)[last - 8..].copy_from_slice(&[9; 8]);
             // More than was asked for at first.
-            room.extend(8).copy_from_slice(&[1; 8]);
-            let buffer = room.lend();
-            assert_eq!(buffer.len(), size + 8);
-            assert_eq!((&buffer[..8], &buffer[size..]), (&[7; 8][..], &[1; 8][..]));
-            assert_eq!(buffer[size - 8..size], [9; 8]);
-            assert_eq!(room.lend().len(), 0);
+            buffer.extend(8).copy_from_slice(&[1; 8]);
+            let lent = buffer.lend();
+            assert_eq!(lent.len(), size + 8);
+            assert_eq!((&lent[..8], &lent[size..]), (&[7; 8][..], &[1; 8][..]));
+            assert_eq!(lent[size - 8..size], [9; 8]);
+            assert_eq!(buffer.lend().len(), 0);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Records of one size, gathered column by column: the fast path.
+//! Columns of records that all have one size, copied column by column: the fast path.
 //!
-//! A [`Plan`] is compiled once from the layout. [`Gathered`] then copies records column by column: a few hundred at a time,
-//! while they are still in the processor's cache, into buffers that are reused once the consumer has let go of the last
-//! batch.
+//! A [`Plan`] is compiled once from the layout. [`FixedBuilder`] then copies records column by
+//! column: a few hundred at a time, while they are still in the processor's cache, into buffers
+//! that are reused once the consumer has let go of the last batch.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 
 use super::copy::{self, GROUP};
 use super::{TIME_COLUMN, arrow_type, column, numbers, path_of};
+use crate::buffer::ReusableBuffer;
 use crate::layout::{Element, Layout, Len, Slot};
-use crate::room::Room;
 use crate::text::up_to_nul;
 use crate::wire::U64Le;
 use crate::{Scalar, Select};
@@ -63,8 +63,8 @@ enum LeafKind {
 }
 
 impl Plan {
-    /// The plan for records with this layout, the fields that are selected; `metadata` goes into the Arrow schema. `None`
-    /// where records differ in size.
+    /// Returns the plan for records with this layout, the fields that are selected; `metadata` goes
+    /// into the Arrow schema. `None` where records differ in size.
     pub fn new(layout: &Layout, select: &Select, metadata: HashMap<String, String>) -> Option<Self> {
         layout.size()?;
         let mut leaves = Vec::new();
@@ -77,7 +77,7 @@ impl Plan {
         Some(Self { schema: Arc::new(Schema::new_with_metadata(fields, metadata)), parts, leaves })
     }
 
-    /// The schema of the batches.
+    /// Returns the schema of the batches.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -103,7 +103,7 @@ fn compile_fields(
     Some((fields, parts))
 }
 
-/// Compiles a field; `None` for what [`Appended`](super::Appended) alone can hold.
+/// Compiles a field; `None` for what [`VariableBuilder`](super::VariableBuilder) alone can hold.
 fn compile(
     slot: &Slot,
     path: &str,
@@ -155,17 +155,18 @@ fn listed(data_type: DataType, part: Part, len: Option<usize>) -> Option<(DataTy
 /// Where the times of rows come from.
 #[derive(Clone, Copy, Debug)]
 pub enum Times<'a> {
-    /// Each row holds unsigned microseconds of 64 bits at this offset; what nanoseconds cannot hold is null.
+    /// Each row holds unsigned microseconds of 64 bits at this offset; what nanoseconds cannot hold
+    /// is null.
     MicrosAt(usize),
     /// Nanoseconds, one per row; `None` is null.
     Given(&'a [Option<i64>]),
 }
 
-/// Gathered that are being filled.
+/// Columns that are being filled.
 #[derive(Debug)]
-pub struct Gathered {
+pub struct FixedBuilder {
     plan: Arc<Plan>,
-    times: Room,
+    times: ReusableBuffer,
     /// Which rows have a time; empty as long as all have.
     timed: Vec<bool>,
     stores: Vec<Store>,
@@ -174,49 +175,52 @@ pub struct Gathered {
 
 #[derive(Debug)]
 enum Store {
-    Number(Room),
+    Number(ReusableBuffer),
     Bool(BooleanBufferBuilder),
     Text { offsets: Vec<i32>, bytes: Vec<u8> },
 }
 
-impl Gathered {
+impl FixedBuilder {
     /// Empty columns.
     pub fn new(plan: Arc<Plan>) -> Self {
         Self::with_rows(plan, 0)
     }
 
-    /// Empty columns with room for `rows` rows, so that columns that keep all of them are allocated once.
+    /// Empty columns with space for `rows` rows, so that columns that keep all of them are
+    /// allocated once.
     pub fn with_rows(plan: Arc<Plan>, rows: usize) -> Self {
         let store = |leaf: &Leaf| match leaf.kind {
-            LeafKind::Number(_) => Store::Number(Room::with_bytes(rows * leaf.pieces.len() * leaf.run)),
+            LeafKind::Number(_) => {
+                Store::Number(ReusableBuffer::with_bytes(rows * leaf.pieces.len() * leaf.run))
+            }
             LeafKind::Bool => Store::Bool(BooleanBufferBuilder::new(rows * leaf.pieces.len() * leaf.run)),
             LeafKind::Text => Store::Text { offsets: vec![0], bytes: Vec::new() },
         };
         let stores = plan.leaves.iter().map(store).collect();
-        let times = Room::with_bytes(rows * size_of::<i64>());
+        let times = ReusableBuffer::with_bytes(rows * size_of::<i64>());
         Self { plan, times, timed: Vec::new(), stores, rows: 0 }
     }
 
-    /// Makes room for so many rows altogether.
+    /// Makes space for so many rows altogether.
     pub fn reserve(&mut self, rows: usize) {
         for (leaf, store) in self.plan.leaves.iter().zip(&mut self.stores) {
-            if let Store::Number(room) = store {
-                room.reserve(rows * leaf.pieces.len() * leaf.run);
+            if let Store::Number(buffer) = store {
+                buffer.reserve(rows * leaf.pieces.len() * leaf.run);
             }
         }
         self.times.reserve(rows * size_of::<i64>());
     }
 
-    /// The rows gathered so far.
+    /// Returns the rows collected so far.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Gathers rows that begin at `starts` within `data`.
+    /// Collects rows that begin at `starts` within `data`.
     ///
     /// # Panics
-    /// Where a row passes the end of `data`: rows are checked against their layout before.
-    pub fn gather(&mut self, data: &[u8], starts: &[usize], times: Times<'_>) {
+    /// Panics if a row passes the end of `data`: rows are checked against their layout before.
+    pub fn append(&mut self, data: &[u8], starts: &[usize], times: Times<'_>) {
         for (group, starts) in starts.chunks(GROUP).enumerate() {
             match times {
                 Times::MicrosAt(offset) => self.gather_micros(data, starts, offset),
@@ -228,7 +232,7 @@ impl Gathered {
                     4 => leaf.neighbours::<4>(data, starts, stores),
                     3 => leaf.neighbours::<3>(data, starts, stores),
                     2 => leaf.neighbours::<2>(data, starts, stores),
-                    _ => leaf.gather(data, starts, &mut stores[0]),
+                    _ => leaf.append(data, starts, &mut stores[0]),
                 }
                 leaves = &leaves[leaf.together..];
                 stores = &mut stores[leaf.together..];
@@ -264,10 +268,10 @@ impl Gathered {
         }
     }
 
-    /// The rows gathered so far as a batch; the columns are empty again.
+    /// Returns the rows collected so far as a batch; the columns are empty again.
     ///
     /// # Errors
-    /// Where texts of more than 2 GiB were gathered.
+    /// Returns an error if texts of more than 2 GiB were collected.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let rows = std::mem::take(&mut self.rows);
         let valid = std::mem::take(&mut self.timed);
@@ -288,34 +292,34 @@ impl Gathered {
 }
 
 impl Store {
-    /// Room for `bytes` more of numbers.
+    /// Space for `bytes` more of numbers.
     fn extend(&mut self, bytes: usize) -> &mut [u8] {
         match self {
-            Self::Number(room) => room.extend(bytes),
+            Self::Number(buffer) => buffer.extend(bytes),
             _ => unreachable!("stores follow the leaves"),
         }
     }
 }
 
 impl Leaf {
-    /// Whether `next` is the next number of four bytes of the same struct.
+    /// Returns whether `next` is the next number of four bytes of the same struct.
     fn is_beside(&self, next: &Self) -> bool {
         let cell = |leaf: &Self| matches!(leaf.kind, LeafKind::Number(_)) && leaf.run == 4;
-        let beside = |at: &[usize], next: &[usize]| matches!((at, next), ([a], [b]) if a + 4 == *b);
-        cell(self) && cell(next) && beside(&self.pieces, &next.pieces)
+        let adjacent = |at: &[usize], next: &[usize]| matches!((at, next), ([a], [b]) if a + 4 == *b);
+        cell(self) && cell(next) && adjacent(&self.pieces, &next.pieces)
     }
 
-    /// Gathers this leaf and those beside it.
+    /// Collects this leaf and those next to it.
     fn neighbours<const K: usize>(&self, data: &[u8], starts: &[usize], stores: &mut [Store]) {
         let stores = stores.first_chunk_mut::<K>().expect("there are as many leaves");
         let columns = stores.each_mut().map(|store| store.extend(4 * starts.len()));
         copy::neighbours(data, starts, self.pieces[0], columns);
     }
 
-    fn gather(&self, data: &[u8], starts: &[usize], store: &mut Store) {
+    fn append(&self, data: &[u8], starts: &[usize], store: &mut Store) {
         match store {
-            Store::Number(room) => {
-                self.copy(data, starts, room.extend(starts.len() * self.pieces.len() * self.run));
+            Store::Number(buffer) => {
+                self.copy(data, starts, buffer.extend(starts.len() * self.pieces.len() * self.run));
             }
             Store::Bool(bits) => {
                 if let ([piece], 1) = (&self.pieces[..], self.run) {
@@ -367,9 +371,9 @@ impl Leaf {
 
     fn finish(&self, store: &mut Store) -> Result<ArrayRef, ArrowError> {
         Ok(match store {
-            Store::Number(room) => {
+            Store::Number(buffer) => {
                 let LeafKind::Number(scalar) = self.kind else { unreachable!("stores follow the leaves") };
-                numbers(scalar, room.lend())
+                numbers(scalar, buffer.lend())
             }
             Store::Bool(bits) => Arc::new(BooleanArray::new(bits.finish(), None)),
             Store::Text { offsets, bytes } => {
@@ -389,7 +393,7 @@ fn push_text(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(String::from_utf8_lossy(up_to_nul(bytes)).as_bytes());
 }
 
-/// The array of a part with `len` elements.
+/// Returns the array of a part with `len` elements.
 fn assemble(part: &Part, len: usize, leaves: &[ArrayRef]) -> Result<ArrayRef, ArrowError> {
     Ok(match part {
         Part::Leaf(leaf) => Arc::clone(&leaves[*leaf]),
@@ -439,8 +443,8 @@ mod tests {
 
     #[test]
     fn rows_become_columns() {
-        let mut columns = Gathered::new(plan());
-        columns.gather(ROWS, &[0, 9], Times::Given(&[Some(10), None]));
+        let mut columns = FixedBuilder::new(plan());
+        columns.append(ROWS, &[0, 9], Times::Given(&[Some(10), None]));
         let batch = columns.finish().unwrap();
         assert_eq!(batch.num_rows(), 2);
         let times = batch.column(0).as_primitive::<Int64Type>();
@@ -468,8 +472,8 @@ mod tests {
             let (size, rows) = (4 * fields + 1, GROUP + 13);
             let data: Vec<u8> = (0..size * rows).map(|i| (i % 3 * i).to_le_bytes()[0]).collect();
             let starts: Vec<_> = (0..rows).map(|row| row * size).collect();
-            let mut columns = Gathered::new(Arc::new(plan));
-            columns.gather(&data, &starts, Times::Given(&vec![Some(0); rows]));
+            let mut columns = FixedBuilder::new(Arc::new(plan));
+            columns.append(&data, &starts, Times::Given(&vec![Some(0); rows]));
             let batch = columns.finish().unwrap();
             for (row, start) in starts.iter().enumerate() {
                 for i in 0..fields {
@@ -484,9 +488,9 @@ mod tests {
 
     #[test]
     fn a_buffer_is_reused_when_its_batch_is_gone_and_never_before() {
-        let mut columns = Gathered::new(plan());
+        let mut columns = FixedBuilder::new(plan());
         let mut address = |rows: &[usize]| {
-            columns.gather(ROWS, rows, Times::Given(&vec![Some(0); rows.len()]));
+            columns.append(ROWS, rows, Times::Given(&vec![Some(0); rows.len()]));
             let batch = columns.finish().unwrap();
             (batch.column(1).to_data().buffers()[0].as_ptr(), batch)
         };

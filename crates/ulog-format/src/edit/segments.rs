@@ -1,12 +1,13 @@
-//! Stale stretches: what a damaged storage has mixed into a log from another time.
+//! Stale segments: rows that a damaged storage has mixed into a log from another time.
 //!
-//! A cluster that was never written keeps what it held before, often a piece of an older log with the same
-//! ids: sound rows of the wrong time. Only their order gives them away. Section 5 of docs/formats/ulog.md.
+//! A cluster that was never written keeps what it held before, often a piece of an older log with
+//! the same ids: valid rows of the wrong time. Only their order gives them away. Section 5 of
+//! docs/formats/ulog.md.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
-use rovelog_core::Stretch;
+use rovelog_core::Segment;
 
 use crate::clock::RowMicros;
 use crate::reader::UlogReader;
@@ -17,10 +18,11 @@ const WINDOW: usize = 8;
 /// A jump, microseconds.
 const JUMP: u64 = 1_000_000;
 
-/// Pairs of stretches that are compared at most, so that a hostile log with a jump at each row ends too.
+/// Pairs of segments that are compared at most, so that a hostile log with a jump at each row ends
+/// too.
 const COMPARISONS: usize = 1 << 18;
 
-/// Stretches looked back through for a topic's last time.
+/// Segments looked back through for a topic's last time.
 const LOOK_BACK: usize = 16;
 
 /// A row with a time that counts.
@@ -41,7 +43,7 @@ struct Span {
     last: u64,
 }
 
-/// A stretch in the making.
+/// A segment in the making.
 #[derive(Default)]
 struct Part {
     start: u64,
@@ -112,7 +114,7 @@ impl Cutter {
         }
     }
 
-    /// Begins a part at the best place of a run.
+    /// Starts a part at the best place of a run.
     fn cut(&mut self) {
         for _ in 0..self.best.0 {
             let Some(row) = self.rows.pop_front() else { return };
@@ -158,7 +160,7 @@ impl Cutter {
     }
 }
 
-/// A part as the end of a chain that begins with the first one.
+/// A part as the end of a chain that starts with the first one.
 struct Link {
     part: usize,
     /// The link before it.
@@ -167,7 +169,8 @@ struct Link {
     rows: u64,
 }
 
-/// Whether most of the topics that `part` shares with the chain ending at `link` go on in it.
+/// Returns whether most of the topics that `part` shares with the chain ending at `link` go on in
+/// it.
 fn goes_on(part: &Part, parts: &[Part], links: &[Link], link: usize) -> bool {
     let (mut common, mut behind) = (0, 0);
     let mut open: Vec<Span> = part.topics.clone();
@@ -190,7 +193,7 @@ fn goes_on(part: &Part, parts: &[Part], links: &[Link], link: usize) -> bool {
     2 * behind <= common
 }
 
-/// Which parts are in order: the heaviest chain from the first part on.
+/// Returns which parts are in order: the heaviest chain from the first part on.
 fn in_order(parts: &[Part]) -> Vec<bool> {
     let mut links = vec![Link { part: 0, before: None, rows: parts[0].rows }];
     // The links by weight, the earlier of two alike the heavier: the heaviest that a part can follow is
@@ -215,14 +218,14 @@ fn in_order(parts: &[Part]) -> Vec<bool> {
     kept
 }
 
-/// The first and the last times of a stretch.
+/// The first and the last times of a segment.
 #[derive(Default)]
 struct Ends {
     first: Vec<u64>,
     last: VecDeque<u64>,
 }
 
-/// Rows whose median says when a stretch begins and ends.
+/// Rows whose median says when a segment starts and ends.
 const ENDS: usize = 16;
 
 impl Ends {
@@ -250,39 +253,40 @@ fn median(mut times: Vec<u64>) -> Option<u64> {
 }
 
 impl UlogReader {
-    /// The parts of a damaged log by whether their rows follow each other in time; empty where nothing is
-    /// damaged. Rows of a stretch that is not in order come from another time, as from a storage cluster
-    /// that was never written: they are sound and stand in the log's records like all others.
+    /// Returns the parts of a damaged log by whether their rows follow each other in time; empty
+    /// where nothing is damaged. Rows of a segment that is not in order come from another time, as
+    /// from a storage cluster that was never written: they are valid and are in the log's records
+    /// like all others.
     #[doc(hidden)]
-    pub fn stretches(&self) -> Vec<Stretch> {
-        let mut gaps = self.gaps().iter().map(|gap| gap.end).peekable();
-        if gaps.peek().is_none() {
+    pub fn segments(&self) -> Vec<Segment> {
+        let mut lost = self.lost().iter().map(|range| range.end).peekable();
+        if lost.peek().is_none() {
             return Vec::new();
         }
         let len = self.bytes().len() as u64;
         let mut cutter = Cutter::default();
-        for (at, series, time) in self.judged() {
-            while let Some(end) = gaps.next_if(|end| *end <= at) {
+        for (at, series, time) in self.timed_rows() {
+            while let Some(end) = lost.next_if(|end| *end <= at) {
                 cutter.end(end);
             }
             cutter.row(at, series, time);
         }
         // Gaps behind the last row; the last part ends with the file.
-        gaps.filter(|end| *end < len).for_each(|end| cutter.end(end));
+        lost.filter(|end| *end < len).for_each(|end| cutter.end(end));
         cutter.end(len);
         let parts = cutter.parts;
         let kept = in_order(&parts);
         let ends = parts.iter().skip(1).map(|part| part.start).chain([len]);
-        let mut stretches: Vec<Stretch> = Vec::new();
+        let mut segments: Vec<Segment> = Vec::new();
         for ((part, end), in_time_order) in parts.iter().zip(ends).zip(kept) {
-            match stretches.last_mut() {
+            match segments.last_mut() {
                 // Nothing says whether a part without times belongs to the log: it goes with the one before.
                 Some(before) if before.in_time_order == in_time_order || part.timed_rows == 0 => {
                     before.range.end = end;
                     before.records += part.rows;
                     before.timed_records += part.timed_rows;
                 }
-                _ => stretches.push(Stretch {
+                _ => segments.push(Segment {
                     range: part.start..end,
                     records: part.rows,
                     timed_records: part.timed_rows,
@@ -292,31 +296,31 @@ impl UlogReader {
                 }),
             }
         }
-        self.date(&mut stretches);
-        stretches
+        self.date(&mut segments);
+        segments
     }
 
-    /// Says when each stretch begins and ends.
-    fn date(&self, stretches: &mut [Stretch]) {
-        let mut rows = self.judged().filter_map(|(at, _, time)| Some((at, time?))).peekable();
-        for stretch in stretches {
+    /// Says when each segment starts and ends.
+    fn date(&self, segments: &mut [Segment]) {
+        let mut rows = self.timed_rows().filter_map(|(at, _, time)| Some((at, time?))).peekable();
+        for segment in segments {
             let mut ends = Ends::default();
-            while let Some((_, time)) = rows.next_if(|(at, _)| *at < stretch.range.end) {
+            while let Some((_, time)) = rows.next_if(|(at, _)| *at < segment.range.end) {
                 ends.take(time);
             }
             if let Some((first, last)) = ends.medians() {
-                (stretch.first, stretch.last) = (self.timestamp(first), self.timestamp(last));
+                (segment.first, segment.last) = (self.timestamp(first), self.timestamp(last));
             }
         }
     }
 
-    /// All rows: offset, topic, and the time if it counts.
-    fn judged(&self) -> impl Iterator<Item = (u64, u32, Option<u64>)> + '_ {
-        let mut begun = vec![false; self.definitions().subscriptions().len()];
+    /// Returns all rows: offset, topic, and the time if it counts.
+    fn timed_rows(&self) -> impl Iterator<Item = (u64, u32, Option<u64>)> + '_ {
+        let mut started = vec![false; self.definitions().subscriptions().len()];
         self.cursor().filter_map(move |met| {
             let row = met.row?;
             // A topic's first row often is a value latched long before.
-            let first = !std::mem::replace(&mut begun[row.series as usize], true);
+            let first = !std::mem::replace(&mut started[row.series as usize], true);
             let time = match row.time {
                 RowMicros::At(micros @ 1..) if !first => Some(micros),
                 _ => None,
