@@ -125,7 +125,7 @@
 //! - `scan`, `locate` and `validate` (private): one scanner of the messages of valid and damaged
 //!   logs.
 //! - [`VelReader`]: random access to a log in memory or in a mapped file; [`VelStream`]: one pass
-//!   over a pipe, in bounded memory. Both return [`Record`]s.
+//!   over a pipe, in bounded memory. Both return [`Record`](rovelog_core::Record)s.
 //! - [`velodyne`], [`laser`], [`images`], [`gps`], [`pose`]: the meaning of sensor data: points,
 //!   revolutions, scans, pixels, UTC, orientation.
 //! - [`LogReader::recover`]: every intact message of a damaged log, with an account of every byte.
