@@ -55,27 +55,27 @@ const LATCHED: &[&str] = &[
 ];
 
 const WORDS: &[Word] = &[
-    word(&["walk", "walks", "walked", "walking", "walker"], "scan, scanner", 287, &[]),
-    word(&["gap", "gaps"], "lost range (gap: missing time or samples only)", 153, GAPS),
-    word(&["judge", "judges", "judged", "judging", "unjudgeable"], "validate, check, unverifiable", 96, &[]),
-    word(&["sound"], "valid, intact, undamaged", 152, &[]),
+    word(&["walk", "walks", "walked", "walking", "walker"], "scan, scanner", 107, &[]),
+    word(&["gap", "gaps"], "lost range (gap: missing time or samples only)", 119, GAPS),
+    word(&["judge", "judges", "judged", "judging", "unjudgeable"], "validate, check, unverifiable", 8, &[]),
+    word(&["sound"], "valid, intact, undamaged", 103, &[]),
     word(&["stamp", "stamps"], "timestamp; block time (RLD)", 38, STAMPS),
-    word(&["stand", "stands", "lies"], "is, is stored, appears", 149, &[]),
-    word(&["stretch", "stretches", "stretched"], "segment, range", 106, &[]),
-    word(&["beside"], "next to, in addition to", 66, &[]),
-    word(&["room", "rooms", "house"], "module; buffer, space", 86, &[]),
-    word(&["gather", "gathers", "gathered", "gathering", "filling"], "column builder", 83, &[]),
+    word(&["stand", "stands", "lies"], "is, is stored, appears", 97, &[]),
+    word(&["stretch", "stretches", "stretched"], "segment, range", 31, &[]),
+    word(&["beside"], "next to, in addition to", 62, &[]),
+    word(&["room", "rooms", "house"], "module; buffer, space", 20, &[]),
+    word(&["gather", "gathers", "gathered", "gathering", "filling"], "column builder", 39, &[]),
     word(
         &["settled"],
         "inferred, resolved",
-        12,
+        11,
         &["crates/rld-format/", "crates/rovelog-python/python/rovelog/_rld.py", "docs/"],
     ),
     word(&["latched"], "last value before the start (latched: ROS publishers only)", 53, LATCHED),
-    word(&["least", "greatest"], "min, max, smallest, largest, at least", 51, &[]),
-    word(&["begun", "begins"], "start, starts", 133, &[]),
-    word(&["whoever", "nobody", "somebody", "anybody"], "the caller, the user", 35, &[]),
-    word(&["spent"], "used up", 35, &[]),
+    word(&["least", "greatest"], "min, max, smallest, largest, at least", 42, &[]),
+    word(&["begun", "begins"], "start, starts", 71, &[]),
+    word(&["whoever", "nobody", "somebody", "anybody"], "the caller, the user", 29, &[]),
+    word(&["spent"], "used up", 9, &[]),
     word(
         &["reshape", "reshaped", "reshaping"],
         "edit; slice, merge",
@@ -88,7 +88,7 @@ const WORDS: &[Word] = &[
 
 /// Phrases, counted where they are on one line.
 const PHRASES: &[(&str, &str, usize)] =
-    &[("in the order of time", "in time order", 36), ("in force", "active", 15)];
+    &[("in the order of time", "in time order", 24), ("in force", "active", 1)];
 
 /// A use of a word: the file, the line and the index in [`WORDS`], or behind it in [`PHRASES`].
 struct Use<'a> {
