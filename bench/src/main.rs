@@ -1,4 +1,4 @@
-//! One measured piece of work per run: `bench WORK LOG`. Prints what it counted, its CPU time and its peak memory.
+//! Runs one benchmark: `bench WORK LOG`. Prints what was counted, the CPU time and the peak memory.
 
 #[cfg(feature = "rld")]
 mod rld;
@@ -12,13 +12,13 @@ mod vel;
 use std::any::Any;
 use std::fs;
 
-/// What was counted, and what must stay in memory until that is measured.
+/// The printed result, and the data that must stay in memory until the measurement.
 type Outcome = Result<(String, Box<dyn Any>), Box<dyn std::error::Error>>;
 
-/// A piece of work on the log at a path.
+/// A benchmark on the log at a path.
 type Work = fn(&str) -> Outcome;
 
-/// The works of all formats.
+/// The benchmarks of all formats.
 const WORKS: &[&[(&str, Work)]] = &[
     #[cfg(feature = "ulog")]
     ulog::WORKS,
@@ -47,20 +47,20 @@ fn main() {
     }
 }
 
-/// Opening and its summary, for every format.
+/// Opens a log of any format and reads its summary.
 fn info(log: &str) -> Outcome {
     let log = rovelog::open(log)?;
     Ok((format!("{} records", log.info().records), Box::new(log)))
 }
 
-/// CPU time of this process, user and system.
+/// Returns the CPU time of this process in seconds, user and system.
 fn cpu_seconds() -> f64 {
     let stat = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let nanos = stat.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
     nanos.unwrap_or(0) as f64 / 1e9
 }
 
-/// Peak resident memory; pages of the mapped log are the file's, so what is mapped now is taken off.
+/// Returns the peak resident memory in megabytes, without the pages of the mapped log.
 fn peak_megabytes() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kilobytes = |key: &str| -> f64 {

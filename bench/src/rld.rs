@@ -1,4 +1,4 @@
-//! RLD: our reader; the peer is a Python package, so its works are in `rld_work.py`.
+//! RLD: our reader. The peer is a Python package; its benchmarks are in `rld_work.py`.
 
 use std::any::Any;
 
@@ -36,7 +36,7 @@ fn columns(log: &str, select: &Select, options: &ColumnOptions) -> Outcome {
         rows += batch.num_rows();
         columns += batch.num_columns();
     }
-    // The log is kept, so that its mapped pages can be told from memory of our own.
+    // Kept, so that its mapped pages can be subtracted from the memory.
     Ok((format!("{rows} rows in {columns} column batches"), Box::new(log)))
 }
 
@@ -48,7 +48,7 @@ fn energy(log: &str) -> Outcome {
     Ok((format!("{} rows, power sums {}", stats.rows, powers.join(" ")), Box::new(log)))
 }
 
-/// What any work on all of a file is held against: copying it, part by part, into memory that was used before.
+/// Baseline for all work on a whole file: copies it part by part into memory that was used before.
 fn memcpy(log: &str) -> Outcome {
     let log = open(log)?;
     let mut buffer = vec![1u8; 64 << 20];

@@ -1,4 +1,5 @@
-//! ROS bags: our reader; the peers are a Python package, whose works are in `rosbag_work.py`, and `rosbag_view.cpp`.
+//! ROS bags: our reader. The peers are a Python package (`rosbag_work.py`) and a C++ library
+//! (`rosbag_view.cpp`).
 
 use rovelog::rosbag12::BagReader;
 use rovelog::{AnyLog, LogReader, Select};
@@ -18,7 +19,7 @@ fn open(log: &str) -> Result<BagReader, Box<dyn std::error::Error>> {
     Ok(bag)
 }
 
-/// All bytes of a payload, as a checksum would read them.
+/// Adds up all bytes of a payload, as a checksum would.
 fn sum(payload: &[u8]) -> u64 {
     let (words, rest) = payload.as_chunks::<8>();
     let words = words.iter().fold(0u64, |sum, word| sum.wrapping_add(u64::from_le_bytes(*word)));

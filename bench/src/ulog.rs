@@ -10,7 +10,7 @@ use rovelog::{AnyLog, Select};
 
 use crate::{Outcome, Work, info};
 
-/// The topic of the one-topic works: the largest of PX4's own sample log.
+/// Topic of the one-topic benchmarks: the largest of PX4's own sample log.
 const ONE: &str = "sensor_combined";
 
 pub(crate) const WORKS: &[(&str, Work)] = &[
@@ -75,7 +75,7 @@ fn px4_kept(log: &str) -> Outcome {
     Ok((format!("{rows} rows"), Box::new(parsed)))
 }
 
-/// The caller filters: a callback that keeps the typed columns of one topic.
+/// px4-ulog with a callback that keeps the typed columns of one topic.
 fn px4_one(log: &str) -> Outcome {
     enum Column {
         U64(Vec<u64>),
@@ -128,7 +128,7 @@ fn px4_one(log: &str) -> Outcome {
     Ok((format!("{} rows", rows.unwrap_or(0)), Box::new(())))
 }
 
-/// Typed values of every row; no columns, which favours it.
+/// Typed values of every row; no columns, which favours yule_log.
 fn yule_values(log: &str) -> Outcome {
     use yule_log::builder::ULogParserBuilder;
     use yule_log::model::msg::UlogMessage;

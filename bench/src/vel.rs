@@ -1,4 +1,4 @@
-//! VEL: opening beside a bare walk, packets to points, images as they are and as pixels.
+//! VEL: opening, compared with a bare scan; packets to points; images unchanged and as pixels.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use rovelog::AnyLog;
 use crate::{Outcome, Work, info};
 
 pub(crate) const WORKS: &[(&str, Work)] = &[
-    ("bare-walk", bare_walk),
+    ("bare-walk", bare_scan),
     ("rovelog-info", info),
     ("rovelog-points", |log| points(log, PointOptions::default())),
     ("rovelog-points-exact", |log| points(log, PointOptions::default().with_exact_azimuth().with_corrected_intensity())),
@@ -25,8 +25,9 @@ fn open(log: &str) -> Result<VelReader, Box<dyn std::error::Error>> {
     Ok(log)
 }
 
-/// From header to header by the size alone, over a fresh map: what nobody can do without.
-fn bare_walk(log: &str) -> Outcome {
+/// Scans from header to header by the size alone, over a new mapping: the lower bound for any
+/// reader.
+fn bare_scan(log: &str) -> Outcome {
     let map = unsafe { Mmap::map(&File::open(log)?)? };
     let entries = u32::from_le_bytes(map[8..12].try_into()?);
     let mut at = 12 + 8 * usize::try_from(entries)?;
@@ -54,7 +55,7 @@ fn points(log: &str, options: PointOptions) -> Outcome {
     Ok((format!("{count} points in {turns} revolutions, {sum:.1}"), Box::new(log)))
 }
 
-/// Removes its folder, but only after the work was measured.
+/// A folder that is removed after the measurement.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -63,8 +64,8 @@ impl Drop for Folder {
     }
 }
 
-/// Into files in memory where there is a place for such: ext4 searches long for an inode that was not deleted in
-/// the last seconds, and each run deletes what it wrote.
+/// Writes to files in memory, where the system has such a place. On ext4, finding a free inode is
+/// slow after many files were deleted, and each run deletes its files.
 fn jpeg_extracted(log: &str) -> Outcome {
     let log = open(log)?;
     let memory = PathBuf::from("/dev/shm");

@@ -1,4 +1,5 @@
-//! `cargo xtask damage`: what becomes of damaged logs, and whether `docs/internals/reliability.md` says so.
+//! `cargo xtask damage`: results of reading damaged logs, compared with
+//! `docs/internals/reliability.md`.
 
 use std::fs;
 use std::path::Path;
@@ -9,32 +10,35 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::process::{blessing, cargo};
 use crate::{oracle, root};
 
-/// Where a table ends in the document.
+/// End of a table in the document.
 const END: &str = "<!-- end -->\n";
 
-/// Each log is damaged so often in each way.
+/// Number of runs for each log and kind of damage.
 const SEEDS: &str = "5";
 
-/// The subcommand.
+/// Runs the subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     match args {
         [what] if what == "ulog" => {
-            told("ulog", beside_others()?, "a peer finds more, or the plan could not be replayed")
+            told("ulog", next_to_others()?, "a peer finds more, or the plan could not be replayed")
         }
         [what] if what == "all" => told("all", campaign(SEEDS, None), "something that must hold does not"),
-        _ => bail!("usage: damage ulog (beside other readers) or damage all (the campaign over all logs)"),
+        _ => bail!(
+            "usage: damage ulog (compared with other readers) or damage all (the campaign over all logs)"
+        ),
     }
 }
 
-/// The plan of damage to one real log, and what other readers find.
-fn beside_others() -> Result<Command> {
+/// Returns the command that damages one real log and runs other readers on it.
+fn next_to_others() -> Result<Command> {
     let Some(real) = oracle::real() else { bail!("the plan of damage is among the real logs") };
     let mut script = oracle::ulog::script("ulog_damage.py")?;
     script.arg(oracle::binary()?).arg(real);
     Ok(script)
 }
 
-/// All damage to all logs of the corpus, and the real ones where they are; with a folder for what is recovered.
+/// Returns the command that damages all logs of the corpus, and the real ones if present, in all
+/// ways; recovered logs go to the folder `keep`.
 pub(crate) fn campaign(seeds: &str, keep: Option<&Path>) -> Command {
     let mut cargo =
         cargo(&["run", "--release", "--quiet", "-p", "fuzz-bodies", "--bin", "campaign", "--", seeds]);
@@ -52,7 +56,7 @@ pub(crate) fn campaign(seeds: &str, keep: Option<&Path>) -> Command {
     cargo
 }
 
-/// Runs what prints a table, and holds the document to it.
+/// Runs a command that prints a table, and compares the table with the document.
 fn told(name: &str, mut made: Command, failed: &str) -> Result<()> {
     let output = made.stderr(Stdio::inherit()).output().context("starting what makes the table")?;
     let table = String::from_utf8(output.stdout).context("the table is not text")?;
@@ -74,12 +78,12 @@ fn told(name: &str, mut made: Command, failed: &str) -> Result<()> {
     Ok(())
 }
 
-/// The document with this table.
+/// Returns the document with this table.
 fn replaced(text: &str, name: &str, table: &str) -> Option<String> {
-    let begin = format!("<!-- written by `BLESS=1 cargo xtask damage {name}` -->\n");
-    let (head, rest) = text.split_once(&begin)?;
+    let start = format!("<!-- written by `BLESS=1 cargo xtask damage {name}` -->\n");
+    let (head, rest) = text.split_once(&start)?;
     let (_, tail) = rest.split_once(END)?;
-    Some(format!("{head}{begin}\n{}\n\n{END}{tail}", table.trim_end()))
+    Some(format!("{head}{start}\n{}\n\n{END}{tail}", table.trim_end()))
 }
 
 #[cfg(test)]

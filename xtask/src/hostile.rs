@@ -1,4 +1,5 @@
-//! `cargo xtask hostile`: every command over hostile logs; the table of `docs/internals/reliability.md`.
+//! `cargo xtask hostile`: runs every command on hostile logs, and checks the table of
+//! `docs/internals/reliability.md`.
 
 use std::process::Command;
 
@@ -7,10 +8,10 @@ use anyhow::{Result, bail};
 use crate::process::run_or;
 use crate::{oracle, root, size};
 
-/// Bytes of each log.
+/// Size of each log in bytes.
 const SIZE: u64 = 20_000_000;
 
-/// The subcommand: `[--size SIZE] [--only TEXT]`.
+/// Runs the subcommand: `[--size SIZE] [--only TEXT]`.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     let mut script = Command::new("python3");
     script.arg("-B").arg(root().join("oracle/hostile.py")).arg(oracle::binary()?);

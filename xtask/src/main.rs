@@ -1,4 +1,4 @@
-//! Everything a maintainer of Rovelog does has a name here: `cargo xtask` lists the names.
+//! Maintenance tasks of Rovelog: `cargo xtask` lists them.
 
 #![forbid(unsafe_code)]
 // This is a terminal tool: printing is its job.
@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-/// A subcommand: its name, what runs it, one line of help.
+/// A subcommand: its name, its function, one line of help.
 type Task = (&'static str, fn(&[String]) -> Result<()>, &'static str);
 
 const TASKS: &[Task] = &[
@@ -35,7 +35,7 @@ const TASKS: &[Task] = &[
     (
         "bench",
         bench::command,
-        "measure beside other readers, in one run: bench ulog|rld|rosbag|vel|export|python [LOG]",
+        "compare the speed with other readers, in one run: bench ulog|rld|rosbag|vel|export|python [LOG]",
     ),
     ("test", stages::command, "run every check, cheapest first [BLESS=1: rewrite snapshots and corpus]"),
     (
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the table.
+/// Prints the list of subcommands.
 #[expect(clippy::unnecessary_wraps, reason = "all tasks have one signature")]
 fn help(_: &[String]) -> Result<()> {
     println!("usage: cargo xtask NAME [OPTIONS]\n");
@@ -94,7 +94,7 @@ fn help(_: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The workspace's folder, wherever cargo was started.
+/// Returns the workspace's folder, independent of the current folder.
 fn root() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_owned()

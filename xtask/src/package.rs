@@ -1,4 +1,5 @@
-//! The Python package: its wheel, its checks, and that the wheel works where nothing else is installed.
+//! The Python package: builds its wheel, tests it, and tests the wheel in an environment without
+//! other packages.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use crate::process::run;
 use crate::{oracle, python, root};
 
-/// What the tests need; the versions are those that the documents speak of.
+/// Packages that the tests need, in the versions that the documents name.
 const PACKAGES: &[&str] = &[
     "maturin>=1.16,<2",
     "pytest",
@@ -28,7 +29,8 @@ const PACKAGES: &[&str] = &[
     python::ROCKETLOGGER,
 ];
 
-/// What a fresh installation must be able to do: open, look, decode without any other package, run the command line.
+/// Requirements on a fresh installation: open, read facts, decode without any other package, run
+/// the command line.
 const SMOKE: &str = "\
 import sys, rovelog
 log = rovelog.open(sys.argv[1])
@@ -37,20 +39,20 @@ assert len(topic.table()) == topic.count == len(list(topic.messages())) > 0
 print(log)
 ";
 
-/// The subcommand.
+/// Runs the subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     ensure!(args.is_empty(), "python takes no options");
     check()
 }
 
-/// The stage of `cargo xtask test`.
+/// Runs the stage of `cargo xtask test`.
 pub(crate) fn check() -> Result<()> {
     let python = python::with("package", PACKAGES)?;
     let wheel = wheel(&python, "dev")?;
     install(&python, &wheel)?;
     let folder = folder();
     run(Command::new(&python).args(["-m", "mypy", "python"]).current_dir(&folder))?;
-    // In the tests' folder, so that the installed package is looked at, not its sources.
+    // In the folder of the tests, so that the installed package is used, not its sources.
     let tests = folder.join("tests");
     run(Command::new(&python).args(["-m", "mypy.stubtest", "rovelog._core"]).current_dir(&tests))?;
     run(Command::new(&python)
@@ -59,7 +61,7 @@ pub(crate) fn check() -> Result<()> {
     in_an_empty_environment(&wheel)
 }
 
-/// An environment with the package as users have it: optimised, with `packages` beside it.
+/// Returns an environment with the optimised package as users have it, and with `packages`.
 pub(crate) fn release(name: &str, packages: &[&str]) -> Result<PathBuf> {
     let builder = python::with("build", &PACKAGES[..1])?;
     let wheel = wheel(&builder, "release")?;
@@ -72,7 +74,7 @@ fn folder() -> PathBuf {
     root().join("crates/rovelog-python")
 }
 
-/// Builds the wheel; what a former run left is gone.
+/// Builds the wheel after removing that of the previous run.
 fn wheel(python: &Path, profile: &str) -> Result<PathBuf> {
     let out = root().join(format!("target/wheels-{profile}"));
     if out.exists() {
@@ -80,7 +82,8 @@ fn wheel(python: &Path, profile: &str) -> Result<PathBuf> {
     }
     let mut build = Command::new(python);
     build.args(["-m", "maturin", "build", "--quiet", "--profile", profile, "--out"]).arg(&out);
-    // In a folder of its own: maturin tells pyo3 things that cargo alone does not, and each would undo the other's work.
+    // In a separate folder: maturin configures pyo3 differently from cargo alone, and each would
+    // rebuild the other's work.
     build.env("CARGO_TARGET_DIR", oracle::target().join("python"));
     run(build.current_dir(folder()))?;
     let wheels = fs::read_dir(&out)?.collect::<std::io::Result<Vec<_>>>()?;

@@ -11,7 +11,7 @@ use crate::root;
 /// The distribution's interpreter.
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
-/// The distribution's interpreter, if it has this module.
+/// Returns the distribution's interpreter, if it has this module.
 pub(crate) fn distribution_python(module: &str) -> Option<PathBuf> {
     let python = PathBuf::from(PYTHON);
     let import = format!("import {module}");
@@ -19,7 +19,8 @@ pub(crate) fn distribution_python(module: &str) -> Option<PathBuf> {
     status.is_ok_and(|status| status.success()).then_some(python)
 }
 
-/// The program of `bench/rosbag_view.cpp`, built now; none where librosbag-storage is not installed.
+/// Builds `bench/rosbag_view.cpp`. Returns the program, or `None` if librosbag-storage is not
+/// installed.
 pub(crate) fn rosbag_view() -> Result<Option<PathBuf>> {
     if !PathBuf::from("/usr/include/rosbag/view.h").is_file() {
         println!("SKIPPED: librosbag-storage is not installed (librosbag-storage-dev)");

@@ -1,4 +1,4 @@
-//! A Python of our own under target/, with the packages that a task asks for.
+//! A Python environment under target/ with the packages that a task needs.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::process::run;
 use crate::root;
 
-// Others' packages in the versions that the documents speak of.
+// Packages of other projects, in the versions that the documents name.
 pub(crate) const MCAP: &str = "mcap==1.6.0";
 pub(crate) const NUMPY: &str = "numpy==2.4.6";
 pub(crate) const PYARROW: &str = "pyarrow==26.0.1";
@@ -16,19 +16,20 @@ pub(crate) const PYULOG: &str = "pyulog==1.3.0";
 pub(crate) const ROCKETLOGGER: &str = "rocketlogger==2.1.3";
 pub(crate) const VELODYNE_DECODER: &str = "velodyne-decoder==3.1.0";
 
-/// The interpreter of the environment `target/python-<name>`, with these packages in these versions.
+/// Returns the interpreter of the environment `target/python-<name>`, with these packages in these
+/// versions.
 pub(crate) fn with(name: &str, packages: &[&str]) -> Result<PathBuf> {
     let folder = root().join(format!("target/python-{name}"));
     let python = folder.join("bin/python");
-    let stamp = folder.join("packages");
+    let list = folder.join("packages");
     let wanted = packages.join("\n");
-    if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+    if std::fs::read_to_string(&list).is_ok_and(|installed| installed == wanted) {
         return Ok(python);
     }
     run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
     if !packages.is_empty() {
         run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(packages))?;
     }
-    std::fs::write(&stamp, wanted)?;
+    std::fs::write(&list, wanted)?;
     Ok(python)
 }

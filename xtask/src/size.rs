@@ -1,8 +1,8 @@
-//! Sizes as people write them.
+//! Sizes with units.
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Bytes of `400MB`, `64KiB`, `1.5 GB` or a plain number.
+/// Parses `400MB`, `64KiB`, `1.5 GB` or a plain number of bytes.
 pub(crate) fn parse(text: &str) -> Result<u64> {
     let text = text.trim();
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that must hold, cheapest information first.
+//! `cargo xtask test`: all checks, the fastest first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,10 +12,10 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::process::{self, blessing, run, shown};
 use crate::{corpus, oracle, package, tidy};
 
-/// A name, and what runs.
+/// A name and a function.
 type Stage = (&'static str, fn() -> Result<()>);
 
-/// Tests come last, so that their own result lines are the last things printed.
+/// The stages. Tests come last, so that their result lines are printed last.
 const STAGES: &[Stage] = &[
     ("format", || cargo(&["fmt", "--all", "--", "--check"])),
     ("tidy", tidy::check),
@@ -29,16 +29,16 @@ const STAGES: &[Stage] = &[
     ("python", package::check),
 ];
 
-/// Each compiles by itself with its default features, and with all.
+/// Crates that must compile alone, with default features and with all.
 const FORMATS: [&str; 4] = ["ulog-format", "rld-format", "vel-format", "rosbag12"];
 
-/// Formats with which the facade must compile when they are its only one.
+/// Formats for which the facade must compile alone.
 const ALONE: [&str; 2] = ["ulog", "rld"];
 
-/// Tested without overflow checks too, as users run them.
+/// Crates that are also tested without overflow checks, as users run them.
 const RELEASE: &[&str] = &["ulog-format", "rld-format"];
 
-/// The subcommand.
+/// Runs the subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     ensure!(args.is_empty(), "test takes no options; BLESS=1 is a variable");
     let mut times: Vec<(&str, Duration)> = Vec::new();
@@ -58,13 +58,13 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     if let Some(folder) = oracle::real() {
         println!("with the real logs of {}", folder.display());
     }
-    // Tests say when they skip, but a runner hides what a passing test prints.
+    // Tests print when they skip, but a runner hides the output of a passing test.
     let list = oracle::target().join("skipped-tests.txt");
     let _ = fs::remove_file(&list);
     tests(&list).context("stage `tests` failed")
 }
 
-/// Prints the tests that were skipped, by what they lack: lines of a reason, a tab and a test.
+/// Prints the skipped tests by reason, from lines of a reason, a tab and a test.
 fn print_skipped(list: &str) {
     let mut skipped: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (why, test) in list.lines().filter_map(|line| line.split_once('\t')) {
@@ -103,7 +103,8 @@ fn features() -> Result<()> {
         .try_for_each(|format| check(&["-p", "rovelog", "--no-default-features", "--features", format]))
 }
 
-/// Makes the crates as they would be published. It warns of each test that stays out, so it is heard only when it fails.
+/// Packages the crates as for publishing. Cargo warns of each test that is left out, so its output
+/// is shown only when it fails.
 fn packages() -> Result<()> {
     let mut package = cargo_command(&["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"]);
     let output = package.output().with_context(|| format!("starting {}", shown(&package)))?;
@@ -131,7 +132,7 @@ fn tests(skipped: &Path) -> Result<()> {
     }
     let mut tests = cargo_command(&["nextest", "run", "--workspace", "--no-fail-fast"]);
     let mut runner = tests.env("ROVELOG_SKIPPED", skipped).stderr(Stdio::piped()).spawn()?;
-    // The runner's own result lines come last: they wait until those that it hides are printed.
+    // The runner's own result lines come last: they are held back until hidden output is printed.
     let mut result = Vec::new();
     let lines = runner.stderr.take().context("the runner's output is piped")?;
     for line in BufReader::new(lines).lines() {
@@ -156,7 +157,7 @@ fn cargo(args: &[&str]) -> Result<()> {
 
 fn cargo_command(args: &[&str]) -> Command {
     let mut command = process::cargo(args);
-    // Snapshots are only ever rewritten when asked.
+    // Snapshots are rewritten only on request.
     let update = if blessing() { "always" } else { "no" };
     command.env("INSTA_UPDATE", update);
     if std::env::var_os("CARGO_TERM_PROGRESS_WHEN").is_none() {

@@ -34,8 +34,8 @@ pub use commands::diff::{Ignored, diff};
 ///
 /// Help, the version, bad arguments and the questions of a shell's completion end the process here.
 pub fn run(args: Vec<OsString>) -> u8 {
-    rovelog::end_on_shortened_log();
-    rovelog::end_without_memory();
+    rovelog::install_sigbus_handler();
+    rovelog::install_abort_handler();
     commands::completion::answer(args::Cli::command);
     let cli = args::parse(args);
     let (progress, watcher) = progress::Progress::watch(cli.global.quiet);

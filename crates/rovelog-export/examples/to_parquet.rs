@@ -1,4 +1,5 @@
-//! Writes every topic of a log as Parquet: `cargo run -p rovelog-export --example to_parquet -- LOG FOLDER`
+//! Writes every topic of a log as Parquet: `cargo run -p rovelog-export --example to_parquet -- LOG
+//! FOLDER`
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 use std::path::PathBuf;
@@ -26,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (topic, table) in topics.iter().zip(&written) {
         println!("{}: {} rows", topic.name, table.rows);
     }
-    // What Parquet could not carry.
+    // Values that Parquet could not carry.
     for loss in losses {
         println!("{} {}: {}", loss.topic, loss.column, loss.why);
     }

@@ -1,4 +1,4 @@
-//! What can go wrong while a log is handed on.
+//! Errors of exports.
 
 use std::io;
 
@@ -12,10 +12,10 @@ pub enum ExportError {
     /// The log could not be read.
     #[error(transparent)]
     Log(#[from] rovelog::Error),
-    /// The output refused.
+    /// Writing to the output failed.
     #[error(transparent)]
     Io(io::Error),
-    /// The data do not fit the format that is written.
+    /// The data do not fit the output format.
     #[error("the data cannot be written: {0}")]
     Format(String),
 }

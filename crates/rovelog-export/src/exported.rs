@@ -1,24 +1,24 @@
-//! What an export came to, and what it could not carry.
+//! The result of an export, with the values that it could not carry.
 
 use rovelog::Topic;
 use rovelog::core::text::count;
 
-/// A file of messages that was written.
+/// Result of an export that writes messages to one file.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Exported<W> {
-    /// Where it was written.
+    /// The output, complete.
     pub out: W,
-    /// Its messages.
+    /// Number of messages written.
     pub messages: u64,
-    /// What could not be carried.
+    /// Values that could not be carried.
     pub losses: Vec<Loss>,
-    /// What is different by design, and costs nothing that the other side has a place for.
+    /// Intended differences from the log that lose no data the output format could hold.
     pub notes: Vec<String>,
 }
 
 impl Exported<()> {
-    /// The same with where it was written.
+    /// Returns the same result with another output.
     pub(crate) fn with_out<W>(self, out: W) -> Exported<W> {
         let Self { messages, losses, notes, .. } = self;
         Exported { out, messages, losses, notes }
@@ -29,16 +29,16 @@ impl Exported<()> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loss {
-    /// The topic.
+    /// Name of the topic.
     pub topic: String,
-    /// The column; empty where it is about all of the topic.
+    /// Name of the column; empty if the loss concerns the whole topic.
     pub column: String,
     /// Reason, with the number of values: `raw bytes, which CSV cannot represent`.
     pub why: String,
 }
 
 impl Loss {
-    /// All records of a topic that cannot be decoded.
+    /// Returns the loss of all records of a topic that cannot be decoded.
     pub fn undecodable(topic: &Topic) -> Self {
         Self::new(&topic.name, "", format!("{} cannot be decoded", count(topic.count, "record")))
     }

@@ -1,4 +1,4 @@
-//! The kinds of files that a log is handed on as, and how files of topics are called.
+//! The output formats of `export`, and file names for topics.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use rovelog::Topic;
 
 use crate::table;
 
-/// What is written.
+/// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A table: one topic per file.
@@ -15,12 +15,12 @@ pub enum Kind {
     Ndjson,
     /// MCAP, all topics in one file.
     Mcap,
-    /// A ROS bag of V2.0, all topics of an older bag in one file.
+    /// ROS bag V2.0: all topics of an older bag in one file.
     Bag2,
 }
 
 impl Kind {
-    /// The kind of an option or of a file's extension.
+    /// Returns the kind with this option name or file extension.
     pub fn by_name(name: &str) -> Option<Self> {
         match name.to_ascii_lowercase().as_str() {
             "ndjson" | "jsonl" => Some(Self::Ndjson),
@@ -30,7 +30,7 @@ impl Kind {
         }
     }
 
-    /// The name in options.
+    /// Returns the name in options.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Table(table) => table.name(),
@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// The extension of its files.
+    /// Returns the file extension.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Bag2 => "bag",
@@ -48,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// Whether the output has a place for where the data come from.
+    /// Returns whether the output has a place for metadata about the source file.
     pub const fn tells_source(self) -> bool {
         match self {
             Self::Table(table) => !matches!(table, table::Kind::Csv),
@@ -58,12 +58,12 @@ impl Kind {
     }
 }
 
-/// The longest part of a file name for a topic. File systems take 255 bytes, of which the name of the log, a number, the
-/// extension and `.partial` need some.
+/// Maximum length of a topic's part of a file name. File systems allow 255 bytes, of which the name
+/// of the log, a number, the extension and `.partial` need some.
 const LONGEST: usize = 120;
 
-/// A part of a file name for each of `topics`, all different. Names that are too long for a file are cut, and end with
-/// a hash of the whole name.
+/// Returns a distinct file name part for each of `topics`. Names that are too long are cut and end
+/// with a hash of the whole name.
 pub fn topic_names(topics: &[&Topic]) -> Vec<String> {
     let mut taken = HashSet::new();
     let name = |topic: &&Topic| {
@@ -75,7 +75,8 @@ pub fn topic_names(topics: &[&Topic]) -> Vec<String> {
             base = format!("{base}-{hash:08x}");
         }
         let mut name = base.clone();
-        // Names that differ only where a file name cannot, in the case of letters, or in what they start with.
+        // Names may differ only in characters that a file name cannot hold, in case, or after the
+        // cut.
         for number in 2.. {
             if taken.insert(name.trim_start_matches('_').to_lowercase()) {
                 break;

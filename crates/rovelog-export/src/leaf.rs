@@ -1,4 +1,5 @@
-//! The leaves of a batch: every number and text of a row under its flat name, `pos.x`, `q[0]`, without copies.
+//! The leaves of a batch: every number and text of a row under its flat name (`pos.x`, `q[0]`),
+//! without copies.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema};
 
-/// How elements of arrays are named.
+/// Naming scheme for array elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Names {
     /// `q[0]`, as pyulog and PlotJuggler do.
@@ -27,28 +28,29 @@ impl Names {
     }
 }
 
-/// A step from a column towards a leaf.
+/// A step from a column to a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Child(usize),
-    /// The number of elements, and which one.
+    /// The number of elements, and the index of the selected one.
     Element(usize, usize),
 }
 
 /// One leaf of the rows with a schema.
 #[derive(Clone, Debug)]
 pub(crate) struct Leaf {
-    /// Its flat name.
+    /// Flat name.
     pub(crate) name: String,
-    /// The field it lies in, with its metadata.
+    /// Field that contains the leaf, with its metadata.
     pub(crate) field: Arc<Field>,
-    /// Its type.
+    /// Data type of the leaf.
     pub(crate) data_type: DataType,
     column: usize,
     steps: Vec<Step>,
 }
 
-/// All leaves of rows with `schema`, in the order of the fields. A list without a fixed length is one leaf.
+/// Returns all leaves of rows with `schema`, in field order. A list without a fixed length is one
+/// leaf.
 pub(crate) fn leaves(schema: &Schema, names: Names) -> Vec<Leaf> {
     let mut found = Vec::new();
     for (column, field) in schema.fields().iter().enumerate() {
@@ -100,24 +102,25 @@ fn children(leaf: &Leaf, fields: &Fields, names: Names, found: &mut Vec<Leaf>) {
     }
 }
 
-/// Where the values of a leaf lie in one batch: that of row `r` at `r * stride + offset`.
+/// Position of a leaf's values in one batch: the value of row `r` is at index `r * stride +
+/// offset`.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     pub(crate) array: ArrayRef,
     stride: usize,
     offset: usize,
-    /// What may be null, the leaf itself and what contains it: its nulls, stride and offset.
+    /// Nulls of the leaf and of each of its parents, with the stride and offset of each.
     masks: Vec<(NullBuffer, usize, usize)>,
 }
 
 impl Leaf {
-    /// The same leaf where its column stands at another place.
+    /// Returns the same leaf for a schema in which its column has another index.
     pub(crate) fn in_column(mut self, column: usize) -> Self {
         self.column = column;
         self
     }
 
-    /// Finds the leaf in `batch`, which has the schema that the leaf was made of.
+    /// Finds the leaf in `batch`, which has the schema that the leaf was made from.
     pub(crate) fn bind(&self, batch: &RecordBatch) -> Bound {
         let mut array = Arc::clone(batch.column(self.column));
         let (mut stride, mut offset) = (1, 0);
@@ -143,7 +146,7 @@ impl Leaf {
 }
 
 impl Bound {
-    /// Where the value of a row lies in the array; `None` where there is none.
+    /// Returns the index of a row's value in the array; `None` if it is null.
     #[inline]
     pub(crate) fn at(&self, row: usize) -> Option<usize> {
         let there = self.masks.iter().all(|(nulls, stride, offset)| nulls.is_valid(row * stride + offset));
@@ -151,7 +154,7 @@ impl Bound {
     }
 }
 
-/// Returns `name`, with a `_` behind it for each column that has it already.
+/// Returns `name` with a `_` appended for each column that already has the name.
 pub fn free_name(taken: &mut BTreeSet<String>, name: &str) -> String {
     let mut name = name.to_owned();
     while !taken.insert(name.clone()) {

@@ -1,19 +1,20 @@
 #![doc = include_str!("../README.md")]
 //!
-//! # Rooms
+//! # Modules
 //!
-//! - [`table`]: topics as Parquet, Arrow IPC and CSV, for pandas, polars, DuckDB, Spark and spreadsheets;
+//! - [`table`]: topics as Parquet, Arrow IPC and CSV, for pandas, polars, DuckDB, Spark and
+//!   spreadsheets;
 //! - [`mcap`]: everything in one file, for Foxglove, Lichtblick, Rerun and PlotJuggler;
-//! - [`bag2`]: ROS bags of V1.2 and before as V2.0, for every reader of today;
+//! - [`bag2`]: ROS bags of V1.2 and before as V2.0, which current readers open;
 //! - [`ndjson`]: records one by one, for scripts;
 //! - [`logger_csv`]: logs of the RocketLogger as the logger's own CSV;
 //! - [`track`]: where the vehicle went, as KML, GPX and GeoJSON;
 //! - [`plot`]: signals over time, for a terminal, as SVG and PNG;
-//! - [`report`]: a log as one page of HTML;
-//! - [`cloud`]: point clouds as PLY, PCD, LAS, NPZ and KITTI's;
-//! - [`pcap`]: packets of a Velodyne as a capture of the network.
+//! - [`report`]: a log as one HTML page;
+//! - [`cloud`]: point clouds as PLY, PCD, LAS, NPZ and KITTI `.bin`;
+//! - [`pcap`]: Velodyne packets as a network capture.
 //!
-//! Tables and records work through [`rovelog::LogReader`] alone, so they take a log of any format.
+//! Tables and records use only [`rovelog::LogReader`], so they accept logs of any format.
 #![forbid(unsafe_code)]
 
 pub mod bag2;

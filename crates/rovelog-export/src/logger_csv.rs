@@ -1,4 +1,5 @@
-//! A log of the RocketLogger as the logger's own CSV: all rows in one file, which `rovelog rld import` reads again.
+//! RocketLogger logs as the logger's own CSV: all rows in one file, which `rovelog rld import`
+//! reads again.
 
 use rovelog::core::text::count;
 use std::io::Write;
@@ -9,13 +10,13 @@ use rovelog::{Error, LogReader as _};
 
 use crate::{ExportError, Exported, Loss};
 
-/// Writes all rows. What the logger's sensors measured beside has no place in it.
+/// Writes all rows. The CSV has no place for the ambient sensors.
 ///
 /// # Errors
-/// Where the output refuses, or the log's rows cannot be found.
+/// Returns an error if writing to the output fails, or the log's rows cannot be found.
 pub fn write<W: Write>(log: &RldReader, style: CsvStyle, mut out: W) -> Result<Exported<W>, ExportError> {
     let written = log.write_logger_csv(style, &mut out).map_err(Error::from)?;
-    // The file of the ambient sensors may itself be the log.
+    // The log may itself be the file of the ambient sensors.
     let topic = log.topics().first().map_or(SAMPLES, |topic| topic.name.as_str());
     let mut losses: Vec<_> = written.lost.into_iter().map(|why| Loss::new(topic, "", why)).collect();
     if let Some(ambient) = log.ambient() {

@@ -1,5 +1,5 @@
-//! Records as NDJSON: one object per line, in the order of time, all topics in one stream. The lines are those of
-//! `rovelog cat -f ndjson`.
+//! Records as NDJSON: one object per line, in time order, all topics in one stream. The lines are
+//! those of `rovelog cat -f ndjson`.
 
 use rovelog::core::text;
 use std::io::{self, Write};
@@ -8,10 +8,10 @@ use rovelog::{LogReader, Record, Select, Timestamp};
 
 use crate::{ExportError, Loss};
 
-/// Writes the selected records; how many there were, and what could not be carried.
+/// Writes the selected records. Returns their number and the values that could not be carried.
 ///
 /// # Errors
-/// Where the output refuses, or the log cannot be read.
+/// Returns an error if writing to the output fails, or the log cannot be read.
 pub fn write(
     log: &dyn LogReader,
     select: &Select,
@@ -44,10 +44,10 @@ pub fn write(
     Ok((lines, losses.collect()))
 }
 
-/// Writes what stands in an object before its data, up to the colon; `topic` is the name as JSON.
+/// Writes the part of an object before its data, up to the colon; `topic` is the name as JSON.
 ///
 /// # Errors
-/// Where the output refuses.
+/// Returns an error if writing to the output fails.
 pub fn head(
     time: Option<&str>,
     t_ns: Option<i64>,

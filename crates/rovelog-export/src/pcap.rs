@@ -1,17 +1,18 @@
-//! Packets of a Velodyne as a capture of the network: what the sensor's own tools and other decoders read.
+//! Velodyne packets as a network capture, which the sensor's own tools and other decoders read.
 
 use std::io::{self, Write};
 
 use rovelog::vel_format::wire::VelodynePacket;
 use zerocopy::IntoBytes as _;
 
-/// Ethernet, IPv4 and UDP before the data.
+/// Bytes of the Ethernet, IPv4 and UDP headers.
 const HEAD: usize = 42;
 
-/// Data of a packet.
+/// Data bytes of a packet.
 const DATA: usize = size_of::<VelodynePacket>();
 
-/// Writes a capture: microseconds, little endian, Ethernet; each packet from the sensor's usual address to all, port 2368.
+/// Writer for captures with microseconds, little endian, Ethernet frames. Each packet goes from the
+/// sensor's usual address to broadcast, port 2368.
 #[derive(Debug)]
 pub struct PcapWriter<W> {
     out: W,
@@ -19,22 +20,23 @@ pub struct PcapWriter<W> {
 }
 
 impl<W: Write> PcapWriter<W> {
-    /// Begins a capture.
+    /// Starts a capture.
     ///
     /// # Errors
-    /// Where the output refuses.
+    /// Returns an error if writing to the output fails.
     pub fn new(mut out: W) -> io::Result<Self> {
-        // Version 2.4, no shift of time, whole packets, Ethernet.
+        // Version 2.4, no time offset, whole packets, Ethernet.
         for word in [0xA1B2_C3D4_u32, 4 << 16 | 2, 0, 0, 0xFFFF, 1] {
             out.write_all(&word.to_le_bytes())?;
         }
         Ok(Self { out, packets: 0 })
     }
 
-    /// Adds a packet; false where a capture cannot hold its time, so that it stands at the nearest one: from 1970 to 2106.
+    /// Adds a packet. Returns false if a capture cannot hold its time (1970 to 2106): the packet
+    /// then gets the nearest time that it can hold.
     ///
     /// # Errors
-    /// Where the output refuses.
+    /// Returns an error if writing to the output fails.
     pub fn packet(&mut self, nanos: i64, packet: &VelodynePacket) -> io::Result<bool> {
         let seconds = nanos.div_euclid(1_000_000_000);
         let held = u32::try_from(seconds);
@@ -50,20 +52,20 @@ impl<W: Write> PcapWriter<W> {
         Ok(held.is_ok())
     }
 
-    /// The output, complete.
+    /// Returns the complete output.
     ///
     /// # Errors
-    /// Where the output refuses.
+    /// Returns an error if writing to the output fails.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
     }
 }
 
-/// The headers of the packet with this number.
+/// Returns the headers of the packet with this number.
 fn head(number: u16) -> [u8; HEAD] {
     let mut head = [0; HEAD];
-    // To all, from a Velodyne; IPv4.
+    // To broadcast, from a Velodyne; IPv4.
     head[..6].fill(0xFF);
     head[6..14].copy_from_slice(&[0x60, 0x76, 0x88, 0, 0, 0, 8, 0]);
     let udp = u16::try_from(8 + DATA).unwrap_or(u16::MAX);
@@ -71,7 +73,7 @@ fn head(number: u16) -> [u8; HEAD] {
     ip[0] = 0x45;
     ip[2..4].copy_from_slice(&(20 + udp).to_be_bytes());
     ip[4..6].copy_from_slice(&number.to_be_bytes());
-    // Passed on 64 times at most; UDP.
+    // Time to live 64; UDP.
     ip[8..10].copy_from_slice(&[64, 17]);
     ip[12..20].copy_from_slice(&[192, 168, 3, 43, 192, 168, 3, 255]);
     let (words, _) = ip.as_chunks::<2>();
@@ -79,7 +81,7 @@ fn head(number: u16) -> [u8; HEAD] {
     let folded = (sum & 0xFFFF) + (sum >> 16);
     let folded = u16::try_from((folded & 0xFFFF) + (folded >> 16)).unwrap_or_default();
     ip[10..12].copy_from_slice(&(!folded).to_be_bytes());
-    // Ports 443 and 2368, no sum.
+    // Ports 443 and 2368, no checksum.
     head[34..36].copy_from_slice(&443_u16.to_be_bytes());
     head[36..38].copy_from_slice(&2368_u16.to_be_bytes());
     head[38..40].copy_from_slice(&udp.to_be_bytes());

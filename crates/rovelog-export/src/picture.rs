@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// How the pixels of a raw image lie, as `sensor_msgs/image_encodings` names it.
+/// Pixel layout of a raw image, as named in `sensor_msgs/image_encodings`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Layout {
@@ -21,7 +21,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// The layout of a name; `None` where it is not known here.
+    /// Returns the layout with this name; `None` if the name is unknown.
     pub fn by_name(name: &str) -> Option<Self> {
         Some(match name {
             "mono8" | "8UC1" => Self::Grey8,
@@ -35,7 +35,7 @@ impl Layout {
         })
     }
 
-    /// Bytes of a pixel.
+    /// Returns the size of a pixel in bytes.
     pub const fn pixel(self) -> usize {
         match self {
             Self::Grey8 => 1,
@@ -46,11 +46,11 @@ impl Layout {
     }
 }
 
-/// A raw image as PNG: rows of `step` bytes, of which the first hold `width` pixels; `None` where the bytes are
-/// too few for it, or it has no pixels.
+/// Returns a raw image as PNG. The image has rows of `step` bytes, which start with `width` pixels.
+/// Returns `None` if there are too few bytes, or no pixels.
 ///
 /// # Errors
-/// Where the encoder refuses.
+/// Returns an error if the encoder fails.
 pub fn png(
     (width, height): (u32, u32),
     layout: Layout,
@@ -72,7 +72,7 @@ pub fn png(
         Layout::Bgr8 | Layout::Bgra8 => {
             pixels.chunks_exact_mut(layout.pixel()).for_each(|pixel| pixel.swap(0, 2));
         }
-        // PNG has the greater byte first.
+        // PNG stores the most significant byte first.
         Layout::Grey16 if !big_endian => pixels.chunks_exact_mut(2).for_each(|pixel| pixel.swap(0, 1)),
         _ => {}
     }

@@ -1,4 +1,4 @@
-//! Where exported data come from: facts that travel in the output's metadata.
+//! Provenance of exported data: facts for the output's metadata.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,33 +7,33 @@ use std::io::{self, Read};
 use rovelog::{Clock, LogReader, Topic, Value};
 use sha2::{Digest as _, Sha256};
 
-/// Bytes of what only the format knows of a log, as JSON, that each of its tables holds.
+/// Maximum bytes of format-specific information, as JSON, in each table.
 const INFO_BYTES: usize = 64 << 10;
 
-/// The file that the data come from.
+/// The source file of the data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Provenance {
-    /// Its name, without the folder.
+    /// File name without the folder.
     pub source_name: String,
-    /// The SHA-256 of its bytes, in hexadecimal digits.
+    /// SHA-256 of the file, in hexadecimal digits.
     pub source_sha256: Option<String>,
 }
 
 impl Provenance {
-    /// A source of which only the name is known.
+    /// Returns a source of which only the name is known.
     pub fn new(source_name: impl Into<String>) -> Self {
         Self { source_name: source_name.into(), source_sha256: None }
     }
 
-    /// The same source with the SHA-256 of its bytes.
+    /// Returns the same source with the SHA-256 of its bytes.
     #[must_use]
     pub fn with_sha256(mut self, digits: impl Into<String>) -> Self {
         self.source_sha256 = Some(digits.into());
         self
     }
 
-    /// The facts about all data of `log`, by key.
+    /// Returns the facts about all data of `log`, by key.
     pub fn facts(&self, log: &dyn LogReader) -> BTreeMap<&'static str, String> {
         let info = log.info();
         let mut facts = BTreeMap::from([
@@ -52,24 +52,24 @@ impl Provenance {
         facts
     }
 
-    /// The metadata of a table that holds `topic`: the facts, the topic, and what only this format knows of
-    /// the log, as JSON. The keys begin with `rovelog.`.
+    /// Returns the metadata of a table that holds `topic`: the facts, the topic, and
+    /// format-specific information about the log, as JSON. The keys start with `rovelog.`.
     pub fn metadata(&self, log: &dyn LogReader, topic: &Topic) -> BTreeMap<String, String> {
         let mut metadata = self.of_all_tables(log);
         metadata.extend(of_table(topic));
         metadata
     }
 
-    /// The metadata that all tables of a log have. Each of them holds a copy, so what is long stays out of it and is
-    /// only named.
+    /// Returns the metadata that all tables of a log share. Each table holds a copy, so long values
+    /// are left out and only named.
     pub(crate) fn of_all_tables(&self, log: &dyn LogReader) -> BTreeMap<String, String> {
         let mut metadata: BTreeMap<_, _> =
             self.facts(log).into_iter().map(|(key, value)| (format!("rovelog.{key}"), value)).collect();
-        let (mut details, mut left_out, mut room) = (Vec::new(), Vec::new(), INFO_BYTES);
+        let (mut details, mut left_out, mut free) = (Vec::new(), Vec::new(), INFO_BYTES);
         for detail in &log.info().details {
-            match room.checked_sub(detail.value.to_json().len()) {
+            match free.checked_sub(detail.value.to_json().len()) {
                 Some(rest) => {
-                    room = rest;
+                    free = rest;
                     details.push((detail.key, detail.value.clone()));
                 }
                 None => left_out.push(Value::Text(detail.key.to_owned())),
@@ -83,7 +83,7 @@ impl Provenance {
     }
 }
 
-/// The metadata that only the table of `topic` has.
+/// Returns the metadata that only the table of `topic` has.
 pub(crate) fn of_table(topic: &Topic) -> impl Iterator<Item = (String, String)> {
     let (name, instance) = name_and_instance(&topic.name);
     let pairs = [
@@ -94,7 +94,7 @@ pub(crate) fn of_table(topic: &Topic) -> impl Iterator<Item = (String, String)> 
     pairs.map(|(key, value)| Some((key.to_owned(), value?.to_owned()))).into_iter().flatten()
 }
 
-/// `t/1` as its name and its instance; a second series `t/1#2` keeps its mark.
+/// Splits `t/1` into the topic's name and its instance; a second series `t/1#2` keeps its mark.
 pub(crate) fn name_and_instance(topic: &str) -> (&str, Option<&str>) {
     match topic.rsplit_once('/') {
         Some((name, instance)) if !name.is_empty() && instance.starts_with(|c: char| c.is_ascii_digit()) => {
@@ -104,7 +104,7 @@ pub(crate) fn name_and_instance(topic: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// What the column `time` and MCAP's log times count from.
+/// Zero of the column `time` and of MCAP's log times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimeBase {
@@ -115,7 +115,7 @@ pub enum TimeBase {
 }
 
 impl TimeBase {
-    /// UTC where the log has it, else its own clock.
+    /// Returns UTC if the log has it, otherwise the log's own clock.
     pub fn of(log: &dyn LogReader) -> Self {
         let info = log.info();
         let clock = info.start.or(info.end).map_or(Clock::Boot, |time| time.clock);
@@ -126,7 +126,7 @@ impl TimeBase {
         }
     }
 
-    /// The word in metadata: `utc`, `boot` or `log_start`.
+    /// Returns the name in metadata: `utc`, `boot` or `log_start`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Utc(_) => "utc",
@@ -134,7 +134,8 @@ impl TimeBase {
         }
     }
 
-    /// Where a time of the log's clock stands; `None` past the range of nanoseconds.
+    /// Converts a time of the log's clock to this base; `None` if it exceeds the range of
+    /// nanoseconds.
     pub fn place(self, nanos: i64) -> Option<i64> {
         match self {
             Self::Utc(offset) => nanos.checked_add(offset),
@@ -143,10 +144,10 @@ impl TimeBase {
     }
 }
 
-/// The SHA-256 of what `input` gives, in hexadecimal digits.
+/// Returns the SHA-256 of `input` in hexadecimal digits.
 ///
 /// # Errors
-/// Where the input cannot be read.
+/// Returns an error if the input cannot be read.
 pub fn sha256(mut input: impl Read) -> io::Result<String> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 18];

@@ -1,8 +1,9 @@
-//! Text in XML.
+//! XML text.
 
 use std::borrow::Cow;
 
-/// `text` as content or attribute of XML 1.0: marks escaped, characters that XML cannot hold left out.
+/// Escapes `text` for content or attributes of XML 1.0. Characters that XML cannot hold are left
+/// out.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     let plain = |c: char| !matches!(c, '&' | '<' | '>' | '"' | '\'' | '\t' | '\n' | '\r') && valid(c);
     if text.chars().all(plain) {
@@ -24,7 +25,7 @@ pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// The production `Char` of XML 1.0, less the control characters that it only tolerates.
+/// Returns whether `c` is a `Char` of XML 1.0, without the discouraged control characters.
 fn valid(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}')
 }

@@ -1,5 +1,6 @@
-//! What is written of ROS bags is read again: V2.0 by a walk of its own over the published layout, MCAP by the crate
-//! `mcap`, CDR by a decoder that knows nothing but a schema; and compared with the bag.
+//! Files written from ROS bags are read again and compared with the bag: V2.0 by an independent
+//! parser of the published layout, MCAP with the crate `mcap`, CDR by a decoder that knows only a
+//! schema.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -31,12 +32,12 @@ fn reader(log: &AnyLog) -> &BagReader {
     bag
 }
 
-/// The topics' own names, and the messages of those with a definition that is no guess.
+/// Returns the topics' own names, and the messages of those with a definition that is not inferred.
 fn messages(log: &AnyLog) -> Vec<Message> {
     messages_and(log, false)
 }
 
-/// The same, `undefined` with those of topics without a definition.
+/// Returns the messages; with `undefined`, those of topics without a definition too.
 fn messages_and(log: &AnyLog, undefined: bool) -> Vec<Message> {
     let bag = reader(log);
     let records = log.records(&Select::all()).map(Result::unwrap);
@@ -70,7 +71,7 @@ fn u32_at(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(bytes[..4].try_into().unwrap())
 }
 
-/// Length and bytes, and what follows.
+/// Splits bytes with a length prefix from the rest.
 fn part(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes[4..].split_at(u32_at(bytes) as usize)
 }
@@ -90,7 +91,7 @@ fn nanos(time: &[u8]) -> i64 {
     i64::from(u32_at(time)) * 1_000_000_000 + i64::from(u32_at(&time[4..]))
 }
 
-/// A V2.0 bag, read through its index; every statement of it is checked.
+/// Reads a V2.0 bag through its index and checks every value in it.
 fn read_bag2(bytes: &[u8]) -> Vec<Message> {
     let body = bytes.strip_prefix(b"#ROSBAG V2.0\n").unwrap();
     let record = |at: u64| {
@@ -98,8 +99,8 @@ fn read_bag2(bytes: &[u8]) -> Vec<Message> {
         let (data, rest) = part(rest);
         (fields(header), data, (bytes.len() - rest.len()) as u64)
     };
-    let (first, padding, begin) = record((bytes.len() - body.len()) as u64);
-    assert_eq!((first["op"][0], begin), (3, 13 + 8 + 4096));
+    let (first, padding, start) = record((bytes.len() - body.len()) as u64);
+    assert_eq!((first["op"][0], start), (3, 13 + 8 + 4096));
     assert!(padding.iter().all(|byte| *byte == b' '));
     let mut at = u64::from_le_bytes(first["index_pos"].clone().try_into().unwrap());
     let (mut topics, mut chunks) = (Vec::new(), Vec::new());
@@ -121,7 +122,7 @@ fn read_bag2(bytes: &[u8]) -> Vec<Message> {
     assert_eq!(u32_at(&first["conn_count"]) as usize, topics.len());
     assert_eq!(u32_at(&first["chunk_count"]) as usize, chunks.len());
     let mut found = Vec::new();
-    let mut at = begin;
+    let mut at = start;
     for (info, counts) in chunks {
         assert_eq!(u64::from_le_bytes(info["chunk_pos"].clone().try_into().unwrap()), at);
         let (header, data, end) = record(at);
@@ -178,7 +179,7 @@ fn a_bag_of_v2_holds_every_message_byte_for_byte() {
     }
 }
 
-/// The same bags by a reader that others wrote.
+/// The same bags, read by an independent crate.
 #[test]
 fn the_crate_rosbag_reads_every_message() {
     let folder = tempfile::tempdir().unwrap();
@@ -224,7 +225,7 @@ fn mcap_keeps_the_bytes_and_says_who_published() {
             if let Some(schema) = &message.channel.schema {
                 assert_eq!((&*schema.encoding, metadata["md5sum"].len()), ("ros1msg", 32));
             } else {
-                // What nothing defines is said.
+                // Topics without a definition are noted.
                 let of_topic = |note: &String| note.starts_with(&format!("{}: ", message.channel.topic));
                 assert!(done.notes.iter().any(of_topic) && metadata.contains_key("type"), "{name}");
                 undefined += 1;
@@ -233,7 +234,7 @@ fn mcap_keeps_the_bytes_and_says_who_published() {
             let time = i64::try_from(message.log_time).unwrap();
             found.push((message.channel.topic.clone(), time, message.data.into_owned()));
         }
-        // A time of 0 stands in MCAP where it was written.
+        // In MCAP, a time of 0 becomes the time at which the record was written.
         let same = messages_and(&log, true).into_iter().filter(|message| message.1 != 0);
         found.retain(|message| message.1 != 0);
         if name != "stamp-zero" {
@@ -243,7 +244,7 @@ fn mcap_keeps_the_bytes_and_says_who_published() {
     assert!(undefined > 0, "no bag with a topic without definition");
 }
 
-/// CDR by a schema of ROS 1, as ROS 2 reads it: times are there, the number of a header is not.
+/// Decoder for CDR by a ROS 1 schema, as ROS 2 reads it: with times, but without `seq` in headers.
 struct Cdr<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -314,7 +315,7 @@ impl Cdr<'_> {
     }
 }
 
-/// Our value as CDR can hold it: no numbers in headers.
+/// Returns the value without `seq` in headers, as CDR holds it.
 fn without_seq(value: Value) -> Value {
     match value {
         Value::List(items) => Value::List(items.into_iter().map(without_seq).collect()),
@@ -329,7 +330,8 @@ fn without_seq(value: Value) -> Value {
     }
 }
 
-/// Whether a schema has no bytes, whose length it does not say, and no durations, which ROS 2 counts otherwise.
+/// Returns whether a schema has no bytes (whose length it does not tell) and no durations (which
+/// ROS 2 counts differently).
 fn is_plain(fields: &[Field]) -> bool {
     fn plain(ty: &FieldType) -> bool {
         match ty {
@@ -375,7 +377,7 @@ fn cdr_holds_the_values_of_the_bag() {
     assert!(compared > 100, "{compared}");
 }
 
-/// A message that ends early, anywhere, is one that neither the decoder nor the converter takes.
+/// Both the decoder and the converter refuse a message that is cut anywhere.
 #[test]
 fn every_cut_of_a_message_is_refused() {
     let log = rovelog::open(rovelog_testing::root().join("corpus/rosbag/types-nested.bag")).unwrap();

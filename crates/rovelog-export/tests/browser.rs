@@ -1,5 +1,5 @@
-//! Reports in a browser without a window, offline: they draw, they zoom, and they complain about nothing. Skipped, and
-//! said so, where neither `ROVELOG_BROWSER` nor the path has a Chromium.
+//! Reports in a headless browser, offline: they draw, zoom, and report no errors. Skipped with a
+//! message if neither `ROVELOG_BROWSER` nor `PATH` has a Chromium.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,10 +12,10 @@ use rovelog_export::Provenance;
 use rovelog_export::report::{self, ReportOptions};
 use serde_json::Value;
 
-/// What a log is called that wants to be more than text.
+/// A log name that tries to inject HTML.
 const NAME: &str = "<script>document.title = 'run'</script> & \"more\" <img src=x onerror=alert(1)>";
 
-/// A browser that starts, if there is one.
+/// Returns a browser that starts, if there is one.
 fn browser() -> Option<OsString> {
     let named = env::var_os("ROVELOG_BROWSER");
     let usual = ["chromium", "chromium-browser", "google-chrome", "chrome"].map(OsString::from);
@@ -29,7 +29,8 @@ fn browser() -> Option<OsString> {
     found
 }
 
-/// Opens the report of a log with `browser.js` in it; what that saw, and what the browser complained about.
+/// Opens the report of a log with `browser.js` added. Returns the result of the script, and the
+/// errors of the browser.
 fn seen(browser: &OsString, folder: &Path, log: &AnyLog) -> (Value, String) {
     let mut page = Vec::new();
     report::write(log, &Provenance::new(NAME), &ReportOptions::default(), &mut page).unwrap();
@@ -54,20 +55,20 @@ fn seen(browser: &OsString, folder: &Path, log: &AnyLog) -> (Value, String) {
     (serde_json::from_str(&seen).unwrap_or_else(|error| panic!("{error}: {seen}")), complaints)
 }
 
-/// What must be so of a page with at least this many plots.
+/// Checks a page with at least this many plots.
 fn look_at(name: &str, log: &AnyLog, browser: &OsString, plots: usize) {
     let folder = tempfile::tempdir().unwrap();
     let (seen, complaints) = seen(browser, folder.path(), log);
     assert_eq!(seen["errors"], Value::Array(Vec::new()), "{name}");
     assert_eq!(complaints, "", "{name}");
-    // The data, what draws them, and `browser.js`.
+    // The data, the plotting script, and `browser.js`.
     assert_eq!((&seen["title"], &seen["scripts"]), (&NAME.into(), &3.into()), "{name}: names are text");
     assert_eq!(seen["missing"], 0, "{name}: links lead somewhere");
     let lines: Vec<_> = seen["lines"].as_array().unwrap().iter().map(|dots| dots.as_u64().unwrap()).collect();
     assert!(lines.len() >= plots, "{name}: {seen}");
     assert!(lines.iter().all(|dots| *dots > 10), "{name}: lines are drawn: {seen}");
     let all = Value::from(lines.len());
-    assert!(seen["values"].as_u64() >= Some(1), "{name}: values stand where the pointer is: {seen}");
+    assert!(seen["values"].as_u64() >= Some(1), "{name}: values appear at the pointer: {seen}");
     assert_eq!((&seen["zoomed"], &seen["back"]), (&all, &all), "{name}: all plots zoom in, and out again");
     let utc = log.info().utc.is_some() || log.info().start.is_some_and(|start| start.clock.name() == "unix");
     assert_eq!(seen["utc"], if utc { all } else { Value::Null }, "{name}: UTC on the axis");

@@ -1,4 +1,4 @@
-//! Clouds as files, read again: LAS and LAZ with the `las` crate, the others and captures byte by byte.
+//! Cloud files, read again: LAS and LAZ with the `las` crate, the others and captures byte by byte.
 
 use rovelog::AnyLog;
 use rovelog::vel_format::velodyne::Point;
@@ -72,7 +72,7 @@ fn kitti_is_four_floats_a_point() {
     assert_eq!(bytes, fields.flat_map(f32::to_le_bytes).collect::<Vec<_>>());
 }
 
-/// The archive lists what is in it, and each array begins at a multiple of 64 of its own.
+/// The archive lists its entries, and each array starts at a multiple of 64.
 #[test]
 fn npz_is_an_archive_of_arrays() {
     let points = points();
@@ -124,7 +124,7 @@ fn a_capture_holds_the_packets() {
     for (number, (record, packet)) in bytes[24..].chunks(16 + 42 + 1206).zip(&packets).enumerate() {
         let word = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().unwrap());
         assert_eq!(([word(0) as usize, word(4) as usize], [word(8), word(12)]), ([number, 7], [1248, 1248]));
-        // Whoever sums the header of IPv4 with its sum gets all ones.
+        // The sum over an IPv4 header with its checksum is all ones.
         let halves = record[30..50].chunks(2).map(|half| u32::from(half[0]) << 8 | u32::from(half[1]));
         let sum: u32 = halves.sum();
         assert_eq!((sum >> 16) + (sum & 0xFFFF), 0xFFFF);

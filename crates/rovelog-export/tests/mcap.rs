@@ -1,5 +1,5 @@
-//! MCAP is read again with the `mcap` crate: counts, times, schemas; a sound summary. The values are judged by
-//! `cargo xtask oracle export`, with Python's readers.
+//! MCAP is read again with the `mcap` crate: counts, times, schemas, and a valid summary. `cargo
+//! xtask oracle export` checks the values with Python readers.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ fn every_record_is_a_message_in_the_order_of_time() {
 }
 
 #[test]
-fn typed_topics_stand_beside_unless_they_are_not_wanted() {
+fn typed_topics_are_added_unless_they_are_not_wanted() {
     let path = rovelog_testing::root().join("corpus/ulog/utc-gps-int32.ulg");
     let log = rovelog::open(path).unwrap();
     let topics = |options: &McapOptions| {

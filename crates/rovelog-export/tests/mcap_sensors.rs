@@ -1,5 +1,5 @@
-//! MCAP of RLD and VEL logs, read again with the `mcap` crate and a protobuf reader of ten lines, beside what the
-//! readers of the logs say. Foxglove's own types are judged by `cargo xtask oracle export`.
+//! MCAP of RLD and VEL logs, read again with the `mcap` crate and a small protobuf reader, and
+//! compared with the log readers. `cargo xtask oracle export` checks Foxglove's own types.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use rovelog::{AnyLog, ReadOptions, Select};
 use rovelog_export::mcap::{McapOptions, write};
 use rovelog_export::{Loss, Provenance};
 
-/// Topic -> the name of its schema, and log times with messages.
+/// By topic: the name of its schema, and its messages with log times.
 type Topics = BTreeMap<String, (Option<String>, Vec<(u64, Vec<u8>)>)>;
 
 fn written(log: &AnyLog, change: impl FnOnce(&mut McapOptions)) -> (Topics, Vec<Loss>, Vec<String>) {
@@ -60,7 +60,7 @@ fn varint(bytes: &[u8], at: &mut usize) -> u64 {
     value
 }
 
-/// The numbers of a message by field; what is not there is 0.
+/// Returns the numbers of a message by field; a missing field is 0.
 fn numbers(bytes: &[u8]) -> BTreeMap<u64, f64> {
     let (mut found, mut at) = (BTreeMap::new(), 0);
     while at < bytes.len() {
@@ -87,7 +87,7 @@ fn rld(log: &AnyLog) -> &RldReader {
     reader
 }
 
-/// With all samples: message n of a log whose clock never went back is row n.
+/// With all samples, message n is row n in a log whose clock never went back.
 #[test]
 fn samples_are_the_rows() {
     let mut compared = 0;
@@ -124,11 +124,11 @@ fn samples_are_the_rows() {
         }
     }
     // The corpus alone has 2265.
-    let least = if rovelog_testing::real("rld").is_some() { 10_001 } else { 2_265 };
-    assert!(compared >= least, "{compared}");
+    let min = if rovelog_testing::real("rld").is_some() { 10_001 } else { 2_265 };
+    assert!(compared >= min, "{compared}");
 }
 
-/// The packed lists of a message by field.
+/// Returns the packed lists of a message by field.
 fn lists(message: &[u8]) -> BTreeMap<u64, &[u8]> {
     let (mut found, mut at) = (BTreeMap::new(), 0);
     while at < message.len() {
@@ -165,7 +165,7 @@ fn batches_hold_the_same_samples() {
                 assert_eq!(start + offset, *time, "{name}");
                 let message = numbers(message);
                 for (number, list) in &columns {
-                    // Truth values take a byte, numbers eight.
+                    // Booleans take a byte, numbers eight.
                     let got = list.as_chunks::<8>().0.get(row).map(|bytes| f64::from_le_bytes(*bytes));
                     let got = if list.len() < 8 { Some(f64::from(list[row])) } else { got };
                     let want = message.get(number).copied().unwrap_or(0.0);
@@ -181,7 +181,7 @@ fn batches_hold_the_same_samples() {
     assert!(compared > 2_000, "{compared}");
 }
 
-/// A log of 64 kSPS: 300 ms, and half a second of it missing behind the first 200.
+/// Returns a log of 64 kSPS: 300 ms, with half a second missing after the first 200 ms.
 fn fast() -> RldReader {
     let mut spec = LogSpec::new(64_000);
     spec.block_rows = 6_400;
@@ -211,8 +211,8 @@ fn fast() -> RldReader {
     RldReader::new(bytes.into(), &ReadOptions::default()).unwrap()
 }
 
-/// Above 1000 samples in a second: every row is in one message, between its least and its greatest value, and no
-/// message reaches over the gap.
+/// Above 1000 samples/s, every row is in one message, between its minimum and maximum, and no
+/// message spans the gap.
 #[test]
 fn an_envelope_holds_every_row() {
     let log = AnyLog::Rld(fast());
@@ -238,10 +238,10 @@ fn an_envelope_holds_every_row() {
                 assert!((0..3).all(|i| number(field + i).is_nan()));
                 continue;
             }
-            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let min = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let mean = values.iter().sum::<f64>() / values.len() as f64;
-            assert!(same(number(field), least) && same(number(field + 2), most), "row {row}");
+            assert!(same(number(field), min) && same(number(field + 2), max), "row {row}");
             assert!((number(field + 1) - mean).abs() <= 1e-12 * mean.abs(), "row {row}");
         }
         let valid = rows.iter().filter(|row| row.bit(1) == Some(true)).count();
@@ -250,7 +250,7 @@ fn an_envelope_holds_every_row() {
     assert_eq!(row, reader.rows());
 }
 
-/// Digital inputs of an envelope: between two messages nothing changed.
+/// In an envelope, digital inputs do not change between two messages.
 #[test]
 fn every_edge_of_a_digital_input_is_there() {
     let log = AnyLog::Rld(fast());
@@ -284,12 +284,13 @@ fn gaps_and_comments_are_events() {
     let gap = events("gap.rld", true);
     let text = |(_, bytes): &(u64, Vec<u8>)| String::from_utf8_lossy(bytes).into_owned();
     assert!(gap.iter().any(|event| text(event).contains("gap")), "{gap:?}");
-    // In the middle of the log, where it is.
+    // In the middle of the log, where the gap is.
     assert!(gap.last().unwrap().0 > gap[0].0 || gap.len() == 1);
     assert!(events("gap.rld", false).is_empty());
 }
 
-/// With `raw` every record is there by itself; without, bulky ones are there as what viewers draw, or are losses.
+/// With `raw`, every record is written unchanged. Without it, large records are converted for
+/// viewers or counted as losses.
 #[test]
 fn records_of_vel_are_there_or_losses() {
     let bulky = ["VelodyneRawDataM", "LaserRange2DDataM", "ImageM"];
@@ -330,7 +331,7 @@ fn records_of_vel_are_there_or_losses() {
             drawn += if drawn_as { messages.len() as u64 } else { 0 };
         }
         assert_eq!(drawn + lost, left_out, "{name}: {losses:?}");
-        // Nothing but the log's own topics is all of them.
+        // Without typed messages, all of the log's own topics are written.
         let (plain, ..) = written(&log, |options| options.typed = false);
         assert!(
             plain
@@ -356,7 +357,8 @@ fn clouds_are_the_revolutions() {
         let (_, message) = clouds.next().unwrap();
         let points = revolution.points;
         let last = [points.last().unwrap()].map(|point| [point.x, point.y, point.z, point.intensity])[0];
-        // The points end the message: 22 bytes each, the first 16 of them place and intensity.
+        // The points end the message: 22 bytes each, of which the first 16 are position and
+        // intensity.
         let tail = &message[message.len() - 22..message.len() - 6];
         assert_eq!(tail, last.map(f32::to_le_bytes).concat());
         assert!(message.len() > 22 * points.len());

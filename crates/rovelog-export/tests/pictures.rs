@@ -1,4 +1,5 @@
-//! Plots and reports: of every log of the corpus and of real ones, the same bytes each time, and what they must hold.
+//! Plots and reports of every log of the corpus and of real ones: deterministic bytes and required
+//! content.
 
 use rovelog::{AnyLog, ReadOptions};
 use rovelog_export::Provenance;
@@ -36,7 +37,7 @@ fn reports_ask_for_nothing_from_outside() {
             "{name}"
         );
         assert!(page.len() < 5_000_000, "{name}: {} bytes", page.len());
-        // As many places to draw as there are data for.
+        // As many plots as there are data for.
         let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
         let data: serde_json::Value = serde_json::from_str(data).unwrap();
         assert_eq!(data["panels"].as_array().unwrap().len(), page.matches("<canvas").count(), "{name}");
@@ -97,7 +98,7 @@ fn pictures_are_what_they_say() {
     assert!(blue > 1000, "{blue} dots of the line");
 }
 
-/// Every numeric field of every log can be read, and its extremes stay.
+/// Every numeric field of every log can be read, and its extremes are kept.
 #[test]
 fn thin_series_keep_their_extremes() {
     let mut drawn = 0;

@@ -1,4 +1,4 @@
-//! Tables are read again, and hold what the log's records hold: over every log of the corpus, and real ones.
+//! Tables are read again and hold the log's records, for every log of the corpus and real ones.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn written(log: &AnyLog, kind: Kind, options: &TableOptions, select: &Select) ->
     (tables.into_iter().map(|table| table.out).collect(), losses)
 }
 
-/// Tables rely on what the first scan says of the order of rows: in every format.
+/// In every format, the first scan tells the right order of rows.
 #[test]
 fn topics_are_in_order_as_their_columns_are() {
     let mut met = [0, 0];
@@ -66,7 +66,7 @@ fn topics_are_in_order_as_their_columns_are() {
 
 fn read_parquet(bytes: Vec<u8>) -> RecordBatch {
     let builder = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).unwrap();
-    // The reader's own schema has lost the metadata of the file.
+    // The reader's own schema lacks the metadata of the file.
     let schema = Arc::clone(builder.schema());
     let reader = builder.build().unwrap();
     let batches = reader.map(|batch| batch.unwrap().with_schema(Arc::clone(&schema)).unwrap());
@@ -79,7 +79,8 @@ fn read_arrow(bytes: Vec<u8>) -> RecordBatch {
     concat_batches(&schema, &reader.collect::<Result<Vec<_>, _>>().unwrap()).unwrap()
 }
 
-/// A value as text, in one form for both sides. Texts of Arrow are cut at the first NUL as ours are.
+/// Returns a value as text, in one form for both sides. Arrow texts are cut at the first NUL as
+/// ours are.
 fn text_of(value: &Value) -> String {
     match value {
         Value::Bool(v) => v.to_string(),
@@ -130,7 +131,7 @@ fn cell(array: &dyn arrow_array::Array, row: usize) -> String {
     }
 }
 
-/// Rows in the order of time, as `records` hands them out: names and values.
+/// Rows in time order, as `records` yields them: names and values.
 type Rows = Vec<(Option<i64>, Vec<(String, String)>)>;
 
 fn rows(log: &AnyLog, topic: &Topic) -> Rows {
@@ -143,10 +144,10 @@ fn rows(log: &AnyLog, topic: &Topic) -> Rows {
     log.records(&Select::topic(topic.name.clone())).map(record).collect()
 }
 
-/// Types within types as deep as this become flat columns.
+/// Types nested as deep as this become flat columns.
 const FLAT: &str = "nesting-64";
 
-/// Compares a table with the records of its topic; fields that hold nothing may be left out.
+/// Compares a table with the records of its topic; fields without values may be left out.
 fn compare(name: &str, table: &RecordBatch, want: &Rows) {
     assert_eq!(table.num_rows(), want.len(), "{name}");
     let times = table.column(0).as_primitive::<Int64Type>();
@@ -169,7 +170,7 @@ fn compare(name: &str, table: &RecordBatch, want: &Rows) {
 fn parquet_and_arrow_hold_what_the_log_holds() {
     let mut compared = 0;
     for (name, log) in logs() {
-        // The large ones are the judges' of `cargo xtask oracle export`.
+        // `cargo xtask oracle export` checks the large ones.
         if log.info().size > 1_000_000 {
             continue;
         }
@@ -253,7 +254,7 @@ fn flat_columns_for_spark_hold_no_nested_and_no_unsigned_64_bit_types() {
             );
         }
     }
-    // What does not fit is null, and said.
+    // Values that do not fit are null, with a loss.
     let log = open("all-basic-types.ulg");
     let (tables, losses) = written(&log, Kind::Parquet, &options, &Select::all());
     let lost: usize = tables
@@ -292,7 +293,7 @@ fn a_window_cuts_tables_too() {
     assert_eq!(table.column(0).as_primitive::<Int64Type>().value(0), middle.unwrap());
 }
 
-/// The cells of CSV are those of the records; the numbers read back as the same bits.
+/// The cells of CSV are those of the records; the numbers parse to the same bits.
 #[test]
 fn csv_holds_what_the_log_holds() {
     let mut cells = 0;
@@ -345,7 +346,7 @@ fn the_dialect_of_pyulog_has_its_columns_and_numbers() {
     assert!(text.starts_with("timestamp,"), "{text}");
     let log = open("bool-bytes.ulg");
     let text = String::from_utf8(written(&log, Kind::Csv, &options, &Select::all()).0.remove(0)).unwrap();
-    // The bytes of truth values, signed.
+    // The bytes of booleans, signed.
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines[0], "timestamp,b,bs[0],bs[1]");
     for (i, byte) in ["0", "1", "2", "65", "-103", "-1"].into_iter().enumerate() {
@@ -356,9 +357,10 @@ fn the_dialect_of_pyulog_has_its_columns_and_numbers() {
     assert!(text.contains(';') && !text.contains(','), "{text}");
 }
 
-/// Topics whose rows lie out of order are sorted, stable, also where more rows lie there than are sorted at once.
+/// Topics with unsorted rows are sorted (stable), even if there are more such rows than are sorted
+/// at once.
 #[test]
-fn rows_come_in_the_order_of_time() {
+fn rows_come_in_time_order() {
     let log = open("timestamps-zero+equal+falling.ulg");
     for bytes in written(&log, Kind::Arrow, &TableOptions::default(), &Select::all()).0 {
         let table = read_arrow(bytes);

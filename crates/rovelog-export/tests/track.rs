@@ -1,4 +1,4 @@
-//! Tracks of the corpus and of real logs, and tracks made by hand, read back with independent parsers.
+//! Tracks of the corpus, of real logs and of synthetic tracks, read back with independent parsers.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ fn text(track: &Track, format: Format) -> String {
     text_with(track, format, Altitude::Absolute)
 }
 
-/// The texts of all elements of that name.
+/// Returns the texts of all elements of that name.
 fn all<'a>(document: &'a Document<'a>, name: &str) -> Vec<&'a str> {
     let named = document.descendants().filter(|node| node.tag_name().name() == name);
     named.map(|node| node.text().unwrap_or_default().trim()).collect()
@@ -63,7 +63,7 @@ fn line(points: &[TrackPoint]) -> Line {
     builder.finish().0
 }
 
-/// Two modes, a gap, the antimeridian, a mark, and a name that no format likes.
+/// Returns a track with two modes, a gap, the antimeridian, a mark, and a name that needs escaping.
 fn made() -> Track {
     let points: Vec<_> = (0..6)
         .map(|i| point(f64::from(i), 10.0, 179.9 + f64::from(i) * 0.01, 100.0 + f64::from(i)))
@@ -95,14 +95,14 @@ fn kml_has_a_line_for_each_mode_and_a_track_with_times() {
     let names = all(&document, "name");
     assert_eq!(names[0], "a <&> \"b\"[31m é");
     let lines: Vec<_> = nodes(&document, "LineString").collect();
-    // Takeoff, Mission before the gap; Mission up to the antimeridian; Mission behind it, which the last
-    // point, already Hold, ends.
+    // Takeoff and Mission before the gap; Mission up to the antimeridian; Mission after it, up to
+    // the last point, which is in Hold.
     assert_eq!(lines.len(), 4);
     let of = |i: usize| {
         let coordinates = lines[i].children().find(|n| n.tag_name().name() == "coordinates").unwrap();
         coordinates.text().unwrap().split_whitespace().collect::<Vec<_>>()
     };
-    assert_eq!(of(0).len(), 4, "a stretch ends where the next begins");
+    assert_eq!(of(0).len(), 4, "a part ends where the next starts");
     assert_eq!(of(0)[3], of(1)[0]);
     assert_eq!(of(0)[0], "179.9000000,10.0000000,100.000");
     assert_eq!(of(3), ["-179.9950000,10.0000000,122.000", "-179.9900000,10.0000000,123.000"]);
@@ -140,7 +140,7 @@ fn kml_heights_mean_what_was_asked_for() {
         let refused = track::write(&track, format, &options, Vec::new());
         assert!(matches!(refused, Err(WriteError::Altitude(_))));
     }
-    // A height that is not known is none of zero metres.
+    // An unknown height is not zero metres.
     let mut track = made();
     track.lines[0].segments[2].points[0].altitude_msl = None;
     let kml = text(&track, Format::Kml);
@@ -319,7 +319,7 @@ fn real_logs_give_files_that_parse() {
     }
 }
 
-/// Bits flipped, bytes lost and zeroed: whatever is left of the log, there is an answer.
+/// Flipped, lost and zeroed bytes: every result is a track or an error.
 #[test]
 fn damaged_logs_never_panic() {
     let Some(folder) = real() else { return };
@@ -335,7 +335,7 @@ fn damaged_logs_never_panic() {
     for _ in 0..40 {
         let mut bytes = log.clone();
         for _ in 0..40 {
-            // Half of them in the definitions, where a little does a lot.
+            // Half of them in the definitions, where a small change has large effects.
             let below = if random(2) == 0 { 60_000 } else { bytes.len() };
             let at = random(below);
             match random(4) {

@@ -1,12 +1,13 @@
-//! What is asked of every format in the same words.
+//! Checks that are the same for every format.
 
 use rovelog_core::{LogReader, Record, Select};
 use serde_json::Value as Json;
 
 use crate::{Log, Logs, differences};
 
-/// Holds every case of the corpus to its expected result. `read` gives the picture of a log, or the error with which it is
-/// refused; it may take out of the expected result what it compares in its own way.
+/// Compares every case of the corpus with its expected result. `read` returns the picture of a log,
+/// or the error with which it is refused; it may remove parts of the expected result that it
+/// compares itself.
 pub fn check_corpus(logs: &Logs, read: impl Fn(&Log, &mut Json) -> rovelog_core::Result<Json>) {
     let mut wrong = Vec::new();
     for log in logs.corpus() {
@@ -26,15 +27,16 @@ pub fn check_corpus(logs: &Logs, read: impl Fn(&Log, &mut Json) -> rovelog_core:
     assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Holds the order of `log`'s records to a plain sort of `records`: memory is bounded, so the reader gathers places in
-/// rounds. `records` are all of them with the times they are ordered by, `i64::MIN` for those without one. The same for
-/// windows, before which the last record of each topic comes where that is asked for.
+/// Compares the order of `log`'s records with a plain sort of `records`: to bound its memory, the
+/// reader collects positions in rounds. `records` are all records with the times they are ordered
+/// by, `i64::MIN` for those without one. Does the same for windows, with and without the last
+/// record of each topic before the start.
 pub fn check_order<'a>(name: &str, log: &'a dyn LogReader, records: impl Iterator<Item = (i64, Record<'a>)>) {
     let key = |record: Record<'a>| (record.offset, record.seq, record.topic.id, record.payload);
     let mut want: Vec<_> = records.map(|(time, record)| (time, key(record))).collect();
     want.sort_by_key(|(time, (offset, seq, ..))| (*time, *offset, *seq));
     let got = |select: &Select| -> Vec<_> {
-        log.records(select).map(|record| key(record.expect("a sound record"))).collect()
+        log.records(select).map(|record| key(record.expect("a valid record"))).collect()
     };
     let keys = |list: &[(i64, _)]| list.iter().map(|(_, key)| *key).collect::<Vec<_>>();
     assert!(got(&Select::all()) == keys(&want), "{name}: another order");
@@ -51,7 +53,7 @@ pub fn check_order<'a>(name: &str, log: &'a dyn LogReader, records: impl Iterato
         assert!(got(&window) == inside, "{name}: other records from {start} to {end}");
         let latched = got(&window.with_latched());
         let (before, rest) = latched.split_at(latched.len() - inside.len());
-        assert!(rest == inside, "{name}: other records from {start} to {end} behind what is latched");
+        assert!(rest == inside, "{name}: other records from {start} to {end} after the last ones before");
         for topic in log.topics() {
             let of_topic = |key: &&(u64, u64, _, &[u8])| key.2 == topic.id;
             let wanted = want[..first_at(start)].iter().map(|(_, key)| key).rfind(of_topic);

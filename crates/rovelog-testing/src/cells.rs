@@ -1,4 +1,4 @@
-//! Columns of Arrow as the values of records.
+//! Arrow columns as the values of records.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
@@ -9,7 +9,8 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
 use rovelog_core::Value;
 
-/// The value of a column at a row, as a record would give it; times and durations as nanoseconds.
+/// Returns the value of a column at a row in the form of a record's value; times and durations as
+/// nanoseconds.
 pub fn value_at(column: &dyn Array, row: usize) -> Value {
     macro_rules! number {
         ($ty:ty) => {
@@ -44,7 +45,7 @@ pub fn value_at(column: &dyn Array, row: usize) -> Value {
     }
 }
 
-/// Rows of a batch as their times, which are its first column, and all other columns as a record.
+/// Splits rows of a batch into their times (the first column) and the other columns as a record.
 pub fn timed_rows(batch: &RecordBatch) -> Vec<(Option<i64>, Value)> {
     let times = batch.column(0).as_primitive::<Int64Type>();
     let schema = batch.schema();

@@ -2,7 +2,8 @@
 
 use rovelog_core::Bytes;
 
-/// The file with the byte at each of `places` changed in three ways: the place, the bits that are flipped, the bytes.
+/// Changes the byte at each of `places` in three ways. Yields the place, the flipped bits, and the
+/// changed bytes.
 pub fn flips(
     bytes: &Bytes,
     places: impl IntoIterator<Item = usize>,
@@ -15,12 +16,12 @@ pub fn flips(
     })
 }
 
-/// A small generator of numbers.
+/// A small pseudorandom number generator.
 #[derive(Debug)]
 pub struct Random(pub u64);
 
 impl Random {
-    /// A number below `end`; 0 where there is none.
+    /// Returns a number below `end`; 0 if there is none.
     pub fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).expect("31 bits") % end.max(1)

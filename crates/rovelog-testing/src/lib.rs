@@ -1,6 +1,7 @@
-//! What the tests of the format crates share: where logs are, a neutral picture of a log in the form of the corpus'
-//! expected results, what is asked of every format alike, slow pipes and outputs that fail, damage, runs of the examples,
-//! and checks of the tables of rules. Never published; panics are how it reports.
+//! Helpers that the tests of the format crates share: locations of logs, a format-independent
+//! picture of a log in the form of the expected results, checks for every format, slow pipes and
+//! failing outputs, damage, runs of examples, and checks of the rule tables. Never published;
+//! failures are panics.
 #![forbid(unsafe_code)]
 #![expect(clippy::missing_panics_doc, reason = "only tests call it")]
 

@@ -1,4 +1,4 @@
-//! Where logs are: the corpus in the repository, real logs beside the checkout.
+//! Locations of logs: the corpus in the repository, real logs next to the checkout.
 
 use std::fs;
 use std::io::Write as _;
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 use rovelog_core::Bytes;
 use serde_json::Value as Json;
 
-/// The top folder of the workspace.
+/// Returns the top folder of the workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace exists")
 }
 
-/// A log with its name.
+/// A log and its name.
 #[derive(Clone, Debug)]
 pub struct Log {
-    /// The file's name without its extension.
+    /// File name without extension.
     pub name: String,
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What is in it.
+    /// Content of the file.
     pub bytes: Bytes,
 }
 
@@ -31,66 +31,67 @@ impl Log {
     }
 }
 
-/// Where the logs of a format are.
+/// Locations of a format's logs.
 #[derive(Clone, Copy, Debug)]
 pub struct Logs {
-    /// The format's id, which is also the folder in the corpus.
+    /// Id of the format, which is also its folder in the corpus.
     format: &'static str,
-    /// The extensions of its files; those of the corpus have the first.
+    /// File extensions; files of the corpus have the first.
     extensions: &'static [&'static str],
     /// The folder of real logs.
     folder: &'static str,
-    /// Cases that the corpus has at least.
+    /// Minimum number of cases in the corpus.
     cases: usize,
 }
 
-/// Where `ULog`s are.
+/// Locations of `ULog` files.
 pub const ULOG: Logs = Logs { format: "ulog", extensions: &["ulg"], folder: "ulog", cases: 130 };
 
-/// Where RLD logs are.
+/// Locations of RLD logs.
 pub const RLD: Logs = Logs { format: "rld", extensions: &["rld"], folder: "rld", cases: 90 };
 
-/// Where ROS bags are; real ones are compressed, too.
+/// Locations of ROS bags; real ones are compressed, too.
 pub const ROSBAG: Logs =
     Logs { format: "rosbag", extensions: &["bag", "gz", "bz2"], folder: "rosbag12", cases: 85 };
 
-/// Where VEL logs are; real ones are those of an independent writer.
+/// Locations of VEL logs; the real ones come from an independent writer.
 pub const VEL: Logs = Logs { format: "vel", extensions: &["vel"], folder: "vel", cases: 90 };
 
 impl Logs {
-    /// The corpus: small logs laid from the specification.
+    /// Returns the corpus: small logs made from the specification.
     pub fn corpus(&self) -> Vec<Log> {
         corpus(self.format, self.extensions[0], self.cases)
     }
 
-    /// A case of the corpus.
+    /// Returns a case of the corpus.
     pub fn case(&self, name: &str) -> Log {
         Log::read(root().join(format!("corpus/{}/{name}.{}", self.format, self.extensions[0])))
     }
 
-    /// The expected result of a case.
+    /// Returns the expected result of a case.
     pub fn expected(&self, name: &str) -> Json {
         expected(self.format, name)
     }
 
-    /// The folder of real logs; says so where there is none.
+    /// Returns the folder of real logs; prints a note if there is none.
     pub fn folder(&self) -> Option<PathBuf> {
         real(self.folder)
     }
 
-    /// The real logs; none where there is no folder of them.
+    /// Returns the real logs; empty without their folder.
     pub fn real(&self) -> Vec<Log> {
         let folder = self.folder().into_iter();
         folder.flat_map(|folder| self.extensions.iter().flat_map(move |ext| logs_in(&folder, ext))).collect()
     }
 
-    /// A real log; `None` where there is no folder of them, but where there is one, the log must be in it.
+    /// Returns a real log; `None` without a folder of real logs. If there is a folder, the log must
+    /// be in it.
     pub fn real_log(&self, name: &str) -> Option<Log> {
         let file = format!("{name}.{}", self.extensions[0]);
         self.folder().map(|folder| Log::read(folder.join(file)))
     }
 
-    /// The corpus, and the real logs where they are.
+    /// Returns the corpus, and the real logs if present.
     pub fn all(&self) -> Vec<Log> {
         let mut logs = self.corpus();
         if real_folder(self.folder).is_dir() {
@@ -100,7 +101,8 @@ impl Logs {
     }
 }
 
-/// All files of a folder with the extension, by name; none where the folder is missing.
+/// Returns all files of a folder with the extension, sorted by name; empty if the folder is
+/// missing.
 pub fn logs_in(folder: &Path, extension: &str) -> Vec<Log> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
@@ -109,25 +111,26 @@ pub fn logs_in(folder: &Path, extension: &str) -> Vec<Log> {
     paths.into_iter().map(Log::read).collect()
 }
 
-/// The corpus of a format: small logs laid from the specification, at least `least` of them.
-pub fn corpus(format: &str, extension: &str, least: usize) -> Vec<Log> {
+/// Returns the corpus of a format: small logs made from the specification, at least `min` of them.
+pub fn corpus(format: &str, extension: &str, min: usize) -> Vec<Log> {
     let logs = logs_in(&root().join("corpus").join(format), extension);
-    assert!(logs.len() >= least, "the corpus is part of the repository: cargo xtask gen-corpus");
+    assert!(logs.len() >= min, "the corpus is part of the repository: cargo xtask gen-corpus");
     logs
 }
 
-/// The expected result of a corpus log.
+/// Returns the expected result of a corpus log.
 pub fn expected(format: &str, name: &str) -> Json {
     read_json(&root().join(format!("corpus/expected/{format}/{name}.json")))
 }
 
-/// A file of JSON.
+/// Returns the content of a JSON file.
 pub fn read_json(path: &Path) -> Json {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A folder of real logs, below `ROVELOG_REAL` or beside the checkout; says so where there is none.
+/// Returns a folder of real logs, below `ROVELOG_REAL` or next to the checkout; prints a note if
+/// there is none.
 pub fn real(folder: &str) -> Option<PathBuf> {
     let folder = real_folder(folder);
     if folder.is_dir() {
@@ -142,13 +145,14 @@ fn real_folder(folder: &str) -> PathBuf {
     real.join(folder)
 }
 
-/// Says why the test that runs is skipped. Runners hide what a passing test prints, so it is also noted in the file that
-/// `ROVELOG_SKIPPED` names: `cargo xtask test` lists it.
+/// Reports why the running test is skipped. Runners hide the output of a passing test, so the
+/// reason is also added to the file named by `ROVELOG_SKIPPED`, which `cargo xtask test` lists.
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
 pub fn skipped(why: &str) {
     println!("SKIPPED: {why}");
     let Some(list) = std::env::var_os("ROVELOG_SKIPPED") else { return };
-    // A thread has the name of its test, but for nextest's: each is the main thread of a process, and in its arguments.
+    // A thread has the name of its test, except under nextest, where each test is the main thread
+    // of a process and is named in its arguments.
     let args: Vec<String> = std::env::args().collect();
     let program = Path::new(&args[0]).file_stem().unwrap_or_default().to_string_lossy();
     let program = program.rsplit_once('-').map_or(&*program, |(name, _)| name);

@@ -1,26 +1,27 @@
-//! A log as the expected results describe it (`corpus/README.md`), through the traits alone.
+//! Picture of a log in the form of the expected results (`corpus/README.md`), made through the
+//! traits alone.
 
 use rovelog_core::{Detail, Diagnostics, Field, LogInfo, Record, Severity, Timestamp, Topic, Value};
 use serde_json::{Value as Json, json};
 
-/// What every reader and stream says about a log.
+/// The facts that every reader and stream gives about a log.
 #[derive(Clone, Copy)]
 pub struct Overview<'a> {
     /// The format's id.
     pub format: &'a str,
-    /// The clock of a log without any time.
+    /// Clock of a log without any time.
     pub clock: &'a str,
     /// The summary.
     pub info: &'a LogInfo,
     /// The topics.
     pub topics: &'a [Topic],
-    /// What was noticed.
+    /// The diagnostics.
     pub diagnostics: &'a Diagnostics,
 }
 
 impl Overview<'_> {
-    /// The picture of a log with these records in file order (see [`record_json`]). What only one format
-    /// has is the caller's to add.
+    /// Returns the picture of a log with these records in file order (see [`record_json`]). The
+    /// caller adds format-specific parts.
     pub fn picture(&self, records: &[Json]) -> Json {
         let info = self.info;
         let utc = info.utc.as_ref();
@@ -41,23 +42,23 @@ impl Overview<'_> {
     }
 }
 
-/// A value as JSON.
+/// Returns a value as JSON.
 pub fn json_of(value: &Value) -> Json {
-    // Through text: a 32-bit float must keep its own shortest digits.
+    // Via text: a 32-bit float must keep its own shortest digits.
     serde_json::from_str(&value.to_json()).expect("a value is JSON")
 }
 
-/// A time as text, or null.
+/// Returns a time as text, or null.
 pub fn nanos(time: Option<Timestamp>) -> Json {
     time.map_or(Json::Null, |time| time.nanos.to_string().into())
 }
 
-/// A record with its decoded fields.
+/// Returns a record with its decoded fields.
 pub fn record_json(record: &Record<'_>) -> Json {
-    record_with(record, &json_of(&record.value().expect("a sound record decodes")))
+    record_with(record, &json_of(&record.value().expect("a valid record decodes")))
 }
 
-/// A record with this for its fields.
+/// Returns a record with `data` as its fields.
 pub fn record_with(record: &Record<'_>, data: &Json) -> Json {
     json!({
         "topic": record.topic.name,
@@ -68,20 +69,20 @@ pub fn record_with(record: &Record<'_>, data: &Json) -> Json {
     })
 }
 
-/// What a record holds, wherever it lies: topic, time, bytes.
+/// Content of a record, independent of its position: topic, time, bytes.
 pub type Content = (String, Option<i64>, Vec<u8>);
 
-/// What a record holds.
+/// Returns the content of a record.
 pub fn content(record: &Record<'_>) -> Content {
     (record.topic.name.clone(), record.time.map(|time| time.nanos), record.payload.to_vec())
 }
 
-/// The fact of this key.
+/// Returns the fact with this key.
 pub fn detail<'a>(details: &'a [Detail], key: &str) -> Option<&'a Value> {
     details.iter().find(|detail| detail.key == key).map(|detail| &detail.value)
 }
 
-/// Puts the notes of a picture that are about one place in the order of their codes, as expected results have them.
+/// Sorts the notes of a picture about the same place by code, as in expected results.
 pub fn sort_notes(picture: &mut Json) {
     let key = |note: &Json| {
         let text = |key: &str| note[key].as_str().expect("a text").to_owned();
@@ -90,19 +91,19 @@ pub fn sort_notes(picture: &mut Json) {
     picture["notes"].as_array_mut().expect("notes").sort_by_key(key);
 }
 
-/// Checks that `got` has every key of `want` as it is there.
+/// Checks that `got` contains every key of `want` with the same value.
 pub fn assert_alike(what: &str, want: &Json, got: &Json) {
     let wrong = differences(what, want, got);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The keys of `want` that `got` has otherwise, one text each.
+/// Returns the keys of `want` whose values differ in `got`, one text each.
 pub fn differences(name: &str, want: &Json, got: &Json) -> Vec<String> {
     let keys = want.as_object().expect("an object").iter().filter(|(key, want)| got[*key] != **want);
     keys.map(|(key, want)| format!("{name} {key}\n  want {want}\n  got  {}", got[key])).collect()
 }
 
-/// Levels of nested fields in the expected results: deeper JSON is more than readers of JSON take.
+/// Maximum nesting depth of fields in the expected results, as JSON readers limit depth.
 const LISTED_DEPTH: usize = 32;
 
 fn fields(fields: &[Field], depth: usize) -> Json {

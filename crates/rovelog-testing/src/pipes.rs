@@ -1,12 +1,12 @@
-//! Inputs that are slow, and outputs that are full.
+//! Slow inputs, and outputs that run full.
 
 use std::io::{self, Read, Write};
 
-/// Sizes of the pieces in which a stream gets its bytes where it must equal the slice: one by one, and all at once or
-/// nearly so, and odd ones between.
+/// Piece sizes for reading a stream that must equal the slice: byte by byte, all at once, and odd
+/// sizes between.
 pub const PIECES: [&[usize]; 5] = [&[1], &[2, 3, 5, 7], &[64], &[1, 4096], &[100_000]];
 
-/// Gives at most as many bytes at once as `sizes` says, over and over.
+/// A reader that yields at most as many bytes at once as `sizes` says, in a cycle.
 #[derive(Debug)]
 pub struct Dribble<'a> {
     bytes: &'a [u8],
@@ -15,7 +15,7 @@ pub struct Dribble<'a> {
 }
 
 impl<'a> Dribble<'a> {
-    /// A pipe that hands out `bytes` in pieces of `sizes`.
+    /// Returns a pipe that yields `bytes` in pieces of `sizes`.
     pub fn new(bytes: &'a [u8], sizes: impl Into<Vec<usize>>) -> Self {
         Self { bytes, sizes: sizes.into(), turn: 0 }
     }
@@ -31,7 +31,7 @@ impl Read for Dribble<'_> {
     }
 }
 
-/// An output that takes no more than so many bytes.
+/// An output with space for this many bytes.
 #[derive(Debug)]
 pub struct Full(pub usize);
 

@@ -1,10 +1,10 @@
-//! Sums by which expected results name bytes that are too many to list.
+//! Checksums for bytes that are too many to list in expected results.
 
 use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-/// Lower-case hexadecimal digits.
+/// Returns bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").expect("a text takes all digits");
@@ -12,7 +12,7 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The SHA-256 sum in hexadecimal digits.
+/// Returns the SHA-256 sum in hexadecimal digits.
 pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }

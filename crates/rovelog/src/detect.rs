@@ -1,4 +1,4 @@
-//! What a file is, by its first bytes: our formats, and those a user may have taken for one.
+//! Detection of a file by its first bytes: our formats, and files that are often mistaken for logs.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -10,35 +10,35 @@ use rovelog_core::{Error, ErrorKind, FormatInfo, Result};
 use crate::FORMATS;
 use crate::formats::OURS;
 
-/// What the first bytes of a file say.
+/// Result of detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Detection {
     /// A format that is built in.
     Format(&'static FormatInfo),
-    /// A file of a built-in format that ends inside its signature, after so many bytes.
+    /// A file of a built-in format that ends inside its signature, after this many bytes.
     Cut(&'static FormatInfo, usize),
     /// A format that Rovelog knows, but this build does not read.
     NotBuiltIn(&'static Sign),
-    /// Something that is no log for Rovelog, but can be named.
+    /// A file that is not a log, but can be named.
     Foreign(&'static Sign),
     /// No bytes at all.
     Empty,
-    /// Nothing known.
+    /// Unknown.
     Unknown,
 }
 
-/// A row of the table of things that are not built in.
+/// An entry of the table of files that are not built-in formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sign {
-    /// What it is, with its article: `a zip archive`.
+    /// Kind of file, with its article: `a zip archive`.
     pub what: &'static str,
     /// What to do next; `FILE` stands for the path.
     pub next: &'static str,
-    /// The id of the format, where it is one of Rovelog's.
+    /// Id of the format if it is one of Rovelog's.
     pub format: Option<&'static str>,
     magics: &'static [&'static [u8]],
-    /// White space may stand before the magic, and the case of letters does not count.
+    /// True if white space before the magic and the case of letters do not matter.
     lenient: bool,
 }
 
@@ -59,13 +59,13 @@ const DECRYPT: &str = "decrypt it first with the private key of the vehicle's ow
      Tools/log_encryption/decrypt_logs.py, in older releases Tools/decrypt_ulog.py)";
 const PCAP: &str = "open packet captures with Wireshark";
 
-/// Formats, then files of others. First match wins; the built-in formats were asked before.
+/// Formats, then other files. The first match wins; the built-in formats are tried before.
 static SIGNS: LazyLock<Vec<Sign>> = LazyLock::new(|| {
     let ours = OURS.iter().map(|(format, what, magics)| ours(format, what, magics));
     ours.chain(OTHERS.iter().copied()).collect()
 });
 
-/// What is known of files of others.
+/// Signatures of other files.
 static OTHERS: &[Sign] = &[
     foreign(
         "a ROS bag V2.0",
@@ -119,7 +119,7 @@ static OTHERS: &[Sign] = &[
 
 static TEXT: Sign = foreign("text", "is this the right file?", &[]);
 
-/// Tells what a file is from `head`: its first 64 bytes, or all of a shorter one.
+/// Detects the format of a file from `head`: its first 64 bytes, or all of a shorter one.
 ///
 /// ```
 /// use rovelog::{Detection, detect};
@@ -155,7 +155,8 @@ impl Sign {
     }
 }
 
-/// UTF-8 without control characters; a character cut by the end of `head` does not count.
+/// Returns whether the bytes are UTF-8 without control characters; a character cut by the end of
+/// `head` is ignored.
 fn is_text(head: &[u8]) -> bool {
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
@@ -167,7 +168,8 @@ fn is_text(head: &[u8]) -> bool {
     !text.is_empty() && text.chars().all(|c| !c.is_control() || c.is_ascii_whitespace())
 }
 
-/// The id of the built-in format of a file that begins with `head`, or an error that names what it is.
+/// Returns the id of the built-in format of a file that starts with `head`, or an error that names
+/// the file's actual kind.
 pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
     let error = |kind, message: String| Error::new("rovelog", kind, Some(0), message);
     let mut hex = String::new();
@@ -212,7 +214,7 @@ pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
     })
 }
 
-/// The error for a format by name that this build cannot open.
+/// Returns the error for a format by name that this build cannot open.
 pub(crate) fn not_built_in(format: &str) -> Error {
     let ids: Vec<_> = FORMATS.iter().map(|format| format.id).collect();
     Error::new("rovelog", ErrorKind::InvalidArgument, None, format!("the format {format:?} is not built in"))

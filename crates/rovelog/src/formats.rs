@@ -1,4 +1,4 @@
-//! The one list of formats. The enum, its dispatch, the re-exports and detection come from it.
+//! The list of formats. The enum, its dispatch, the re-exports and detection are generated from it.
 
 use std::io::{Read, Write};
 
@@ -7,20 +7,20 @@ use rovelog_core::{
     Align, Bytes, Error, ErrorKind, Format, FormatInfo, LogReader, LogStream, Merged, ReadOptions, Result,
 };
 
-/// One line per format: the cargo feature, the variant of [`AnyLog`], the crate and its [`Format`]; what a log of it is
-/// called where the format is not built in, and how it begins.
+/// One line per format: the cargo feature, the variant of [`AnyLog`], the crate and its [`Format`];
+/// and for builds without the format, the name of its logs and their first bytes.
 macro_rules! formats {
     ($($feature:literal $variant:ident => $krate:ident :: $format:ident, $what:literal $magics:expr;)*) => {
     #[cfg(not(any($(feature = $feature),*)))]
     compile_error!(concat!("enable at least one format feature:", $(" ", $feature),*));
 
-    /// Of all formats the id, what a log is called and how it begins, for builds without some of them.
+    /// For every format the id, the name of its logs and their first bytes, for builds without it.
     pub(crate) static OURS: &[(&str, &str, &[&[u8]])] = &[$( ($feature, $what, $magics) ),*];
 
     $( #[cfg(feature = $feature)] pub use $krate; )*
 
-    /// A log of any format that is built in. Derefs to [`LogReader`], what all formats share;
-    /// `match` on it for what only one has.
+    /// A log of any built-in format. Dereferences to [`LogReader`], the interface of all formats;
+    /// use `match` for format-specific functions.
     #[non_exhaustive]
     #[allow(clippy::large_enum_variant, reason = "few logs are open at a time, and none is moved often")]
     pub enum AnyLog {
@@ -47,7 +47,7 @@ macro_rules! formats {
     /// Opens a log of a known format without looking at its magic number; `format` is the id.
     ///
     /// # Errors
-    /// Where the format is not built in, or refuses the bytes.
+    /// Returns an error if the format is not built in, or refuses the bytes.
     pub fn from_bytes_as(format: &str, bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
         match format {
             $( #[cfg(feature = $feature)]
@@ -56,7 +56,7 @@ macro_rules! formats {
         }
     }
 
-    /// Opens a log of a known format with its other files.
+    /// Opens a log of a known format with its companion files.
     pub(crate) fn from_files_as(
         format: &str,
         bytes: Bytes,
@@ -70,10 +70,11 @@ macro_rules! formats {
         }
     }
 
-    /// Reads a log of a known format from a pipe without looking at its magic number; `format` is the id.
+    /// Reads a log of a known format from a pipe without looking at its magic number; `format` is
+    /// the id.
     ///
     /// # Errors
-    /// Where the format is not built in, or refuses the input.
+    /// Returns an error if the format is not built in, or refuses the input.
     pub fn open_stream_as(
         format: &str,
         input: Box<dyn Read + Send>,
@@ -86,11 +87,11 @@ macro_rules! formats {
         }
     }
 
-    /// Writes one log that holds the records of all `logs` in the order of time.
+    /// Writes one log that holds the records of all `logs` in time order.
     ///
     /// # Errors
-    /// Where there are none, they are not of one format, their clocks cannot be brought together, the
-    /// format cannot hold them all, or the output refuses.
+    /// Returns an error if `logs` is empty, they are not of one format, their clocks cannot be
+    /// aligned, the format cannot hold them all, or writing to the output fails.
     pub fn merge(logs: &[AnyLog], align: Align, out: &mut dyn Write) -> Result<Merged> {
         match logs {
             $( #[cfg(feature = $feature)]
@@ -110,15 +111,15 @@ macro_rules! formats {
     mod tests {
         use rovelog_core::Format as _;
 
-        /// The dispatch goes by the feature's name, so the two may not differ.
+        /// The dispatch uses the feature's name, so it must equal the format's id.
         #[test]
         fn a_feature_is_named_like_its_format() {
             $( #[cfg(feature = $feature)] assert_eq!(super::$krate::$format::INFO.id, $feature); )*
         }
 
-        /// The list says of each format what the format says of itself.
+        /// The list and each format agree on the first bytes.
         #[test]
-        fn a_format_begins_as_its_line_says() {
+        fn a_format_starts_as_its_line_says() {
             $( #[cfg(feature = $feature)] {
                 let magics: &[&[u8]] = $magics;
                 let of_format = super::$krate::$format::INFO.signatures.iter().map(|signature| signature.0);

@@ -1,9 +1,9 @@
 #![doc = include_str!("../README.md")]
 //!
-//! # Look
+//! # Inspect
 //!
-//! [`info`](LogReader::info) is the summary, [`topics`](LogReader::topics) what was recorded, and
-//! [`diagnostics`](LogReader::diagnostics) everything that was noticed in the bytes.
+//! [`info`](LogReader::info) returns the summary, [`topics`](LogReader::topics) the recorded
+//! topics, and [`diagnostics`](LogReader::diagnostics) every problem found in the bytes.
 //!
 //! ```no_run
 //! let log = rovelog::open("flight.ulg")?;
@@ -20,8 +20,8 @@
 //!
 //! # Iterate
 //!
-//! [`records`](LogReader::records) hands out records in the order of time; [`open_stream`] takes a pipe and hands them
-//! out as they lie in the file.
+//! [`records`](LogReader::records) yields records in time order; [`open_stream`] reads a pipe and
+//! yields them in file order.
 //!
 //! ```no_run
 //! use rovelog::{ReadOptions, Select};
@@ -41,8 +41,9 @@
 //!
 //! # Columns
 //!
-//! With the feature `arrow`, [`columns`](rovelog_core::LogReader#method.columns) gives a topic as Arrow record batches: the time
-//! `t_ns`, then its fields. [`batches`](rovelog_core::LogReader#method.batches) gives all topics.
+//! With the feature `arrow`, [`columns`](rovelog_core::LogReader#method.columns) returns a topic as
+//! Arrow record batches: the time `t_ns`, then its fields.
+//! [`batches`](rovelog_core::LogReader#method.batches) returns all topics.
 //!
 //! ```no_run
 //! # use rovelog::Select;
@@ -58,44 +59,45 @@
 //!
 //! # Write
 //!
-//! Logs from scratch: the format's crate. Several logs as one: [`merge`].
+//! A new log: the writer of the format's crate. Several logs as one: [`merge`].
 //!
 //! # Recover
 //!
-//! [`recover`](LogReader::recover) writes the best sound log that a damaged one still holds, and accounts for every byte;
-//! [`slice`](LogReader::slice) a part by topic and time.
+//! [`recover`](LogReader::recover) writes every intact record of a damaged log to a new file and
+//! accounts for every byte; [`slice`](LogReader::slice) writes a part by topic and time.
 //!
 //! ```no_run
 //! use rovelog::RecoverOptions;
 //!
 //! let log = rovelog::open("flight.ulg")?;
-//! let mut sound = std::fs::File::create("sound-flight.ulg")?;
-//! let recovery = log.recover(&mut sound, &RecoverOptions::default())?;
+//! let mut intact = std::fs::File::create("intact-flight.ulg")?;
+//! let recovery = log.recover(&mut intact, &RecoverOptions::default())?;
 //! println!("{} records kept, {} bytes lost", recovery.records, recovery.lost_bytes());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Levels
 //!
-//! [`open`] gives an [`AnyLog`]: it derefs to the trait [`LogReader`], which every format implements;
-//! a `match` on it reaches what only one format has.
+//! [`open`] returns an [`AnyLog`]. It dereferences to the trait [`LogReader`], which every format
+//! implements; a `match` on it gives access to format-specific functions.
 //!
 //! The levels, from the outside in: [`open`], [`from_bytes`] and [`open_stream`] detect and open;
-//! [`detect`] only looks at the first bytes; the format crates, re-exported under their own names,
-//! have their readers and declarations; [`core`] is the vocabulary that they share.
+//! [`detect`] only reads the first bytes; the format crates, re-exported under their own names,
+//! have their readers and declarations; [`core`] has the types that they share.
 //!
 //! # Features
 //! - `arrow` (default): topics as Arrow record batches.
-//! - `mmap` (default): files of 1 MiB and more are mapped, not read. A mapped file that another process
-//!   shortens while it is read ends this process (`SIGBUS`; with words: [`end_on_shortened_log`]; with an error
-//!   instead: [`open_watched`]); without the feature every file is read whole.
+//! - `mmap` (default): files of 1 MiB and more are mapped, not read. If another process shortens a
+//!   mapped file while it is read, this process ends with `SIGBUS`. [`install_sigbus_handler`] adds
+//!   a message; [`open_watched`] turns it into an error. Without the feature, every file is read
+//!   whole.
 //! - `rosbag` (default): ROS bags of V1.2 and before.
 //! - `compressed` (default): bags that are compressed as a whole, `.bag.gz` and `.bag.bz2`.
-//! - `ulog` (default): the flight logs of PX4.
-//! - `events` (default): their events in words, by the definitions in the log.
-//! - `rld` (default): the power and sensor logs of the RocketLogger.
-//! - `vel` (default): mixed-sensor logs of Koblenz.
-//! - `pixels` (default): their images as pixels; brings decoders of JPEG and PNG.
+//! - `ulog` (default): PX4 flight logs.
+//! - `events` (default): texts of PX4 events, from the definitions in the log.
+//! - `rld` (default): power and sensor logs of the RocketLogger.
+//! - `vel` (default): VEL multi-sensor logs (University of Koblenz).
+//! - `pixels` (default): decoded images of VEL logs; adds decoders for JPEG and PNG.
 
 mod detect;
 mod formats;
@@ -107,7 +109,7 @@ mod watch;
 pub use detect::{Detection, Sign, detect};
 pub use formats::*;
 #[cfg(feature = "mmap")]
-pub use mmap::{end_on_shortened_log, end_without_memory};
+pub use mmap::{install_abort_handler, install_sigbus_handler};
 pub use open::{companions, from_bytes, open, open_as, open_stream, open_watched, open_with, refuse_device};
 pub use watch::Watch;
 

@@ -1,9 +1,10 @@
-//! Mapped files: the one place in the workspace with `unsafe`.
+//! Mapped files: the only module in the workspace with `unsafe`.
 //!
-//! A mapped file that another program shortens has pages without bytes, and reading one raises `SIGBUS`. The handler here
-//! knows the maps of this module: it either ends the program with words ([`end_on_shortened_log`]), or puts zeros
-//! under the pages and notes it in the map's [`Watched`], so that whoever reads the log can turn it into an error.
-//! What is not ours goes to the handler that was there before.
+//! A mapped file that another program shortens has pages without bytes, and reading one raises
+//! `SIGBUS`. The handler here knows the mappings of this module. Either it ends the program with a
+//! message ([`install_sigbus_handler`]), or it puts zeros in place of the pages and notes it in the
+//! mapping's [`Watched`], so that the reader of the log can return an error. Faults at other
+//! addresses go to the previously installed handler.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,14 +15,14 @@ use rovelog_core::Bytes;
 
 use crate::watch::Watched;
 
-/// Maps `file` for reading; `path` is where it lies.
+/// Maps `file` for reading; `path` is its location.
 #[allow(unsafe_code)]
 pub(crate) fn map(file: &File, path: &Path) -> std::io::Result<(Bytes, Arc<Watched>)> {
-    // SAFETY: the map is private to this process and only ever read, as `&[u8]`. What Rust cannot rule
-    // out is that another process changes the file meanwhile. A log that is written to gives other bytes,
-    // and every reader takes any bytes: none relies on reading the same value twice for memory safety. A
-    // log that grows is read up to the length that it had. A log that is shortened raises SIGBUS: see the
-    // module; the feature `mmap` can be left out.
+    // SAFETY: the map is private to this process and only ever read, as `&[u8]`. What Rust cannot
+    // rule out is that another process changes the file meanwhile. A log that is written to gives
+    // other bytes, and every reader takes any bytes: none relies on reading the same value twice
+    // for memory safety. A log that grows is read up to the length that it had. A log that is
+    // shortened raises SIGBUS: see the module; the feature `mmap` can be left out.
     let map = unsafe { Mmap::map(file)? };
     let watched = Arc::new(Watched::new(file, path, map.len() as u64)?);
     #[cfg(unix)]
@@ -31,7 +32,7 @@ pub(crate) fn map(file: &File, path: &Path) -> std::io::Result<(Bytes, Arc<Watch
     Ok((Bytes::from_owner(held), watched))
 }
 
-/// A map that the handler knows. The slot is given back before the map goes.
+/// A mapping that the handler knows. The slot is released before the mapping.
 #[cfg(unix)]
 struct Held {
     _slot: signal::Taken,
@@ -46,15 +47,15 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-/// Ends this process with a message and exit code 1, instead of a crash, when a mapped log is shortened while it
-/// is read. For programs whose main thing is to read logs: it takes the signal `SIGBUS`. Does nothing where there
-/// is no such signal.
-pub fn end_on_shortened_log() {
+/// Ends this process with a message and exit code 1, instead of a crash, when a mapped log is
+/// shortened while it is read. Intended for programs whose main task is reading logs, because it
+/// handles the signal `SIGBUS`. Does nothing on systems without that signal.
+pub fn install_sigbus_handler() {
     #[cfg(unix)]
     signal::end();
 }
 
-/// Takes the signal `SIGBUS`, so that a shortened log is zeros and a note in its [`Watched`].
+/// Handles `SIGBUS`, so that a shortened log reads as zeros with a note in its [`Watched`].
 pub(crate) fn survive_shortened_logs() {
     #[cfg(unix)]
     signal::install();
@@ -73,21 +74,22 @@ mod signal {
 
     use crate::watch::Watched;
 
-    /// All slots, newest first. They are never freed, only used again: the handler may look at any of them.
+    /// All slots, newest first. They are reused and never freed, because the handler may read any
+    /// of them.
     static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
-    /// Whether a hit ends the program.
+    /// True if a fault ends the program.
     static ENDS: AtomicBool = AtomicBool::new(false);
     /// The size of a page; 0 until the handler is installed.
     static PAGE: AtomicUsize = AtomicUsize::new(0);
-    /// What was there before our handler: boxed, never freed, as the handler may look at it.
+    /// The previously installed handler: boxed and never freed, because our handler may read it.
     static BEFORE: AtomicPtr<sigaction> = AtomicPtr::new(ptr::null_mut());
-    /// The thread that is in the handler that was there before.
+    /// The thread that is inside the previously installed handler.
     static CHAINED: AtomicUsize = AtomicUsize::new(0);
 
-    /// A map, for the handler: it may neither wait nor allocate.
+    /// A mapping, as the handler sees it: the handler must neither wait nor allocate.
     pub(super) struct Slot {
         taken: AtomicBool,
-        /// Odd while the rest changes.
+        /// Odd while the other fields change.
         version: AtomicUsize,
         start: AtomicUsize,
         end: AtomicUsize,
@@ -99,7 +101,7 @@ mod signal {
     pub(super) struct Taken(&'static Slot);
 
     impl Slot {
-        /// A slot for the map; `watched` has to live as long.
+        /// Returns a slot for the mapping; `watched` must live as long as the slot.
         pub(super) fn take(map: &[u8], watched: &Arc<Watched>) -> Taken {
             let mut next = SLOTS.load(SeqCst);
             // SAFETY: slots are leaked boxes, so the pointer is null or good for ever.
@@ -140,12 +142,12 @@ mod signal {
             self.version.fetch_add(1, SeqCst);
         }
 
-        /// The end of the map and its flag, where the address is in the map.
+        /// Returns the end of the mapping and its flag, if the address is inside the mapping.
         fn of(&self, address: usize) -> Option<(usize, *mut AtomicBool)> {
             let version = self.version.load(SeqCst);
             let (start, end) = (self.start.load(SeqCst), self.end.load(SeqCst));
             let shortened = self.shortened.load(SeqCst);
-            // A slot that changes is not that of the map being read.
+            // A slot that is being changed does not belong to the mapping being read.
             let same = version.is_multiple_of(2) && self.version.load(SeqCst) == version;
             (same && (start..end).contains(&address)).then_some((end, shortened))
         }
@@ -163,13 +165,14 @@ mod signal {
         install();
     }
 
-    /// Installs the handler, also anew where another one has taken its place since.
+    /// Installs the handler, again if another one has replaced it.
     pub(super) fn install() {
         static INSTALLING: Mutex<()> = Mutex::new(());
         let _one = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
         let ours: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = handler;
         let ours = ours as libc::sighandler_t;
-        // SAFETY: the structures are plain data that the calls fill; the handler only makes calls that may be made in one.
+        // SAFETY: the structures are plain data that the calls fill; the handler only makes
+        // async-signal-safe calls.
         unsafe {
             let mut now = MaybeUninit::<sigaction>::zeroed();
             if libc::sigaction(libc::SIGBUS, ptr::null(), now.as_mut_ptr()) != 0 {
@@ -183,7 +186,8 @@ mod signal {
             BEFORE.store(Box::leak(Box::new(now)), SeqCst);
             let mut new = MaybeUninit::<sigaction>::zeroed().assume_init();
             new.sa_sigaction = ours;
-            // Without SA_NODEFER, what a handler before ours raises again would wait until we return.
+            // Without SA_NODEFER, a signal that the previous handler raises again would wait until
+            // we return.
             new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
             libc::sigemptyset(&raw mut new.sa_mask);
             libc::sigaction(libc::SIGBUS, &raw const new, ptr::null_mut());
@@ -191,11 +195,12 @@ mod signal {
     }
 
     extern "C" fn handler(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-        // SAFETY: the system hands over a valid structure; the slots are never freed; the flag lives as long as its
-        // map, and the map is there, as it is being read; its pages are replaced by pages of the same size and rights, which
-        // nobody else can have, so no memory but the map's own changes. All calls may be made in a handler.
+        // SAFETY: the system passes a valid structure; the slots are never freed; the flag lives as
+        // long as its mapping, which is there because it is being read; its pages are replaced by
+        // pages of the same size and rights, so no memory but the mapping itself changes. All calls
+        // are async-signal-safe.
         unsafe {
-            // What a program sends with `kill` has no address.
+            // A signal sent with `kill` has no address.
             let address = if (*info).si_code > 0 { (*info).si_addr().addr() } else { 0 };
             let mut next = SLOTS.load(SeqCst);
             while let Some(slot) = next.as_ref() {
@@ -205,7 +210,7 @@ mod signal {
                     }
                     let page = PAGE.load(SeqCst);
                     let from = address & !(page - 1);
-                    // What lies behind the first page without bytes has none either.
+                    // The pages after the first page without bytes have none either.
                     let zeros = libc::mmap(
                         ptr::with_exposed_provenance_mut(from),
                         (end - from).next_multiple_of(page),
@@ -225,30 +230,31 @@ mod signal {
         }
     }
 
-    /// Ends the program with words.
+    /// Ends the program with a message.
     unsafe fn say_and_end() -> ! {
         const WHY: &[u8] = b"error: a log was shortened by another program while it was read, and what was \
             written of it is incomplete; copy the log, then read the copy\n";
-        // SAFETY: both calls may be made in a signal handler, and WHY lives as long as the program.
+        // SAFETY: both calls are async-signal-safe, and WHY lives as long as the program.
         unsafe {
             libc::write(libc::STDERR_FILENO, WHY.as_ptr().cast(), WHY.len());
             libc::_exit(1)
         }
     }
 
-    /// Hands the signal to whom it would have gone without us.
+    /// Passes the signal to the previously installed handler.
     #[allow(clippy::cast_possible_truncation, reason = "a thread's id is as wide as a pointer")]
     unsafe fn before(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-        // SAFETY: the structure was filled by the system and is never freed; what it names is a handler of the kind that
-        // its flags say; the calls may be made in a handler.
+        // SAFETY: the structure was filled by the system and is never freed; it names a handler of
+        // the kind that its flags tell; the calls are async-signal-safe.
         unsafe {
             let Some(before) = BEFORE.load(SeqCst).as_ref() else { return };
             let me = libc::pthread_self() as usize;
             let sent = (*info).si_code <= 0;
-            // The handler before ours may put us back and raise the signal again, as Python's faulthandler does.
+            // The previous handler may reinstall ours and raise the signal again, as Python's
+            // faulthandler does.
             let again = CHAINED.swap(me, SeqCst) == me;
             if before.sa_sigaction == libc::SIG_IGN && sent {
-                // Ignored as it would have been.
+                // Ignored, as without our handler.
             } else if again || [libc::SIG_DFL, libc::SIG_IGN].contains(&before.sa_sigaction) {
                 libc::signal(signal, libc::SIG_DFL);
                 libc::raise(signal);
@@ -263,23 +269,24 @@ mod signal {
     }
 }
 
-/// Ends this process with a message and exit code 1 where Rust would abort it, as it does when memory runs out. For
-/// programs whose main thing is to read logs: it takes the signal `SIGABRT`. Does nothing where there is no such signal.
+/// Ends this process with a message and exit code 1 where Rust would abort it, which happens when
+/// memory runs out. Intended for programs whose main task is reading logs, because it handles the
+/// signal `SIGABRT`. Does nothing on systems without that signal.
 #[allow(unsafe_code)]
-pub fn end_without_memory() {
+pub fn install_abort_handler() {
     #[cfg(unix)]
     {
         extern "C" fn end(_: libc::c_int) {
             const WHY: &[u8] = b"error: out of memory, or what the line above says\n  \
                 next: give the program more memory, or make a part of the log first: rovelog slice\n";
-            // SAFETY: both calls may be made in a signal handler, and WHY lives as long as the program.
+            // SAFETY: both calls are async-signal-safe, and WHY lives as long as the program.
             unsafe {
                 libc::write(libc::STDERR_FILENO, WHY.as_ptr().cast(), WHY.len());
                 libc::_exit(1);
             }
         }
         let end: extern "C" fn(libc::c_int) = end;
-        // SAFETY: the handler only makes calls that may be made in one, and never returns.
+        // SAFETY: the handler only makes async-signal-safe calls, and never returns.
         unsafe { libc::signal(libc::SIGABRT, end as libc::sighandler_t) };
     }
 }

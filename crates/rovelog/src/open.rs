@@ -1,4 +1,4 @@
-//! Opening: a path, bytes or a pipe, to the reader of the format that its first bytes name.
+//! Opening: from a path, bytes or a pipe to the reader of the detected format.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -11,23 +11,24 @@ use crate::detect::built_in;
 use crate::formats::from_files_as;
 use crate::{AnyLog, FORMATS, Watch, from_bytes_as, open_stream_as};
 
-/// Below this, reading a file is as fast as mapping it, and safe from what happens to the file.
+/// Minimum size of mapped files. Below it, reading is as fast as mapping, and the file may change
+/// safely.
 #[cfg(feature = "mmap")]
 const MAP_FROM: u64 = 1 << 20;
 
 /// Opens a log with the default options.
 ///
 /// # Errors
-/// As [`open_with`].
+/// Returns the errors of [`open_with`].
 pub fn open(path: impl AsRef<Path>) -> Result<AnyLog> {
     open_with(path, &ReadOptions::default())
 }
 
-/// Opens a log. Large regular files are mapped; others, pipes among them, are read into memory.
+/// Opens a log. Large regular files are mapped; other files and pipes are read into memory.
 ///
 /// # Errors
-/// Where the file cannot be read, is no log of a format that is built in, or the format refuses it. The
-/// message does not name the path.
+/// Returns an error if the file cannot be read, is not a log of a built-in format, or the format
+/// refuses it. The message does not name the path.
 pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog> {
     opened(path.as_ref(), None, options, &mut Watch::default())
 }
@@ -35,19 +36,20 @@ pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog
 /// Opens a log of a known format without looking at its magic number; `format` is the id.
 ///
 /// # Errors
-/// As [`open_with`].
+/// Returns the errors of [`open_with`].
 pub fn open_as(format: &str, path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog> {
     opened(path.as_ref(), Some(format), options, &mut Watch::default())
 }
 
-/// Opens a log, of the format with an id where one is given, for a program that must not end when another one shortens
-/// the file: its bytes become zeros then, and [`Watch::check`] an error.
+/// Opens a log that may be shortened by another program while it is read: its bytes then become
+/// zeros, and [`Watch::check`] returns an error. `format` is an id; `None` detects the format.
 ///
-/// Whoever uses this calls [`Watch::check`] after each piece of work, before its outcome is used. It takes the signal
-/// `SIGBUS`, hands on what is about other memory, and so works beside other handlers that do the same.
+/// Call [`Watch::check`] after each piece of work, before you use its result. The function handles
+/// the signal `SIGBUS`. Faults at other addresses go to the previously installed handler, so it
+/// works together with other handlers that do the same.
 ///
 /// # Errors
-/// As [`open_with`].
+/// Returns the errors of [`open_with`].
 pub fn open_watched(
     path: impl AsRef<Path>,
     format: Option<&str>,
@@ -71,12 +73,13 @@ fn opened(path: &Path, format: Option<&str>, options: &ReadOptions, watch: &mut 
     with_companions(format, path, bytes, options, watch)
 }
 
-/// Returns the other files that [`open_with`] reads with the log at `path`: further parts of a recording, and files
-/// that come with it. `format` is an id as in [`open_as`]. A path that leads to no regular file has none.
+/// Returns the companion files that [`open_with`] reads with the log at `path`: further parts of a
+/// recording, and files that come with it. `format` is an id as in [`open_as`]. The list is empty
+/// if the path is not a regular file.
 pub fn companions(path: impl AsRef<Path>, format: Option<&str>) -> Vec<PathBuf> {
     let path = path.as_ref();
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
-    // A pipe is left alone: what is read from it is gone.
+    // A pipe is not touched: what is read from it is gone.
     if !path.is_file() {
         return Vec::new();
     }
@@ -85,13 +88,14 @@ pub fn companions(path: impl AsRef<Path>, format: Option<&str>) -> Vec<PathBuf> 
     names_of_others(format, path, name).iter().map(|name| path.with_file_name(name)).collect()
 }
 
-/// The names of the other files of the log whose first file is `name`, those that are in its folder.
+/// Returns the names of the companion files, in the same folder, of the log whose first file is
+/// `name`.
 fn names_of_others(format: &str, path: &Path, name: &str) -> Vec<String> {
     let files = FORMATS.iter().find(|known| known.id == format).and_then(|format| format.files);
     files.map_or_else(Vec::new, |files| (files.others)(name, &|name| path.with_file_name(name).is_file()))
 }
 
-/// The log with those of its other files that lie beside the named one.
+/// Returns the log with its companion files from the same folder.
 fn with_companions(
     format: &str,
     path: &Path,
@@ -114,10 +118,10 @@ fn with_companions(
     from_files_as(format, bytes, companions, options)
 }
 
-/// Opens a log that lies in memory.
+/// Opens a log in memory.
 ///
 /// # Errors
-/// Where the bytes are no log of a format that is built in, or the format refuses them.
+/// Returns an error if the bytes are not a log of a built-in format, or the format refuses them.
 pub fn from_bytes(bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
     let format = accept(&bytes[..bytes.len().min(PROBE_LEN)])?.map_or_else(|| inside(&bytes), Ok)?;
     from_bytes_as(format, bytes, options)
@@ -126,7 +130,8 @@ pub fn from_bytes(bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
 /// Reads a log from a pipe: one pass, bounded memory, records in file order.
 ///
 /// # Errors
-/// Where the input cannot be read, is no log of a format that is built in, or the format refuses it.
+/// Returns an error if the input cannot be read, is not a log of a built-in format, or the format
+/// refuses it.
 pub fn open_stream(mut input: Box<dyn Read + Send>, options: &ReadOptions) -> Result<Box<dyn LogStream>> {
     let io = |error| Error::io("rovelog", error);
     let mut head = head(&mut input).map_err(io)?;
@@ -139,10 +144,11 @@ pub fn open_stream(mut input: Box<dyn Read + Send>, options: &ReadOptions) -> Re
     open_stream_as(format, Box::new(io::Cursor::new(head).chain(input)), options)
 }
 
-/// Bytes of a packed pipe that are read to tell what is inside: more than a block of bzip2.
+/// Bytes of a compressed pipe that are read to detect its content: more than one bzip2 block.
 const PACKED_HEAD: u64 = 1 << 20;
 
-/// The built-in format of a file that begins with `head`; `None` where that is only to be seen inside.
+/// Returns the built-in format of a file that starts with `head`; `None` for a compressed file,
+/// whose content decides.
 #[cfg_attr(not(feature = "compressed"), expect(clippy::unnecessary_wraps, reason = "with the feature it is"))]
 fn accept(head: &[u8]) -> Result<Option<&'static str>> {
     #[cfg(all(feature = "rosbag", feature = "compressed"))]
@@ -152,7 +158,8 @@ fn accept(head: &[u8]) -> Result<Option<&'static str>> {
     built_in(head).map(Some)
 }
 
-/// The format of a compressed log that is read as it is: bags alone were recorded so.
+/// Returns the format inside a compressed file that is read directly. Only bags were recorded this
+/// way.
 fn inside(packed: &[u8]) -> Result<&'static str> {
     #[cfg(all(feature = "rosbag", feature = "compressed"))]
     if let Some(head) = rosbag12::unpack::first_bytes(packed, PROBE_LEN as u64)
@@ -163,8 +170,8 @@ fn inside(packed: &[u8]) -> Result<&'static str> {
     built_in(&packed[..packed.len().min(PROBE_LEN)])
 }
 
-/// The bytes of a file, once `accept` has agreed to its first ones: an endless device or a huge file of
-/// another kind is refused before it is read.
+/// Returns the bytes of a file after `accept` has agreed to its first ones, so that an endless
+/// device or a huge file of another kind is refused before it is read.
 fn load<T>(path: &Path, accept: impl FnOnce(&[u8]) -> Result<T>, watch: &mut Watch) -> Result<(T, Bytes)> {
     let mut file = File::open(path).map_err(|error| refused(path, error))?;
     let metadata = file.metadata().map_err(|error| refused(path, error))?;
@@ -183,7 +190,7 @@ fn load<T>(path: &Path, accept: impl FnOnce(&[u8]) -> Result<T>, watch: &mut Wat
     Ok((accepted, bytes.into()))
 }
 
-/// Refuses a device: it may never end, and what is read goes to memory.
+/// Refuses a device: it may never end, and its bytes would fill the memory.
 ///
 /// # Errors
 /// Returns an error if `metadata` is that of a character or block device.
@@ -203,14 +210,15 @@ pub fn refuse_device(metadata: &Metadata) -> Result<()> {
     Ok(())
 }
 
-/// The first [`PROBE_LEN`] bytes, or all there are. A pipe may hand them out one by one.
+/// Returns the first [`PROBE_LEN`] bytes, or all there are. A pipe may hand them out one by one.
 fn head(input: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     input.by_ref().take(PROBE_LEN as u64).read_to_end(&mut head)?;
     Ok(head)
 }
 
-/// The mapped file; `None` where it is to be read: small, not regular, or on a file system that cannot map.
+/// Returns the mapped file; `None` if it should be read: small, not regular, or on a file system
+/// that cannot map.
 #[cfg(feature = "mmap")]
 fn map(path: &Path, file: &File, metadata: &Metadata, watch: &mut Watch) -> Option<Bytes> {
     if !metadata.is_file() || metadata.len() < MAP_FROM {
@@ -231,13 +239,13 @@ fn directory() -> Error {
         .with_next("name a file in it")
 }
 
-/// `https://...`, `s3://...`: a scheme of letters and digits.
+/// Returns whether the path is a URL (`https://...`, `s3://...`): a scheme of letters and digits.
 fn is_web_address(path: &Path) -> bool {
     let scheme = path.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// An operating-system error in our words, with the next step.
+/// Returns an operating-system error with a clear message and the next step.
 fn refused(path: &Path, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::NotFound if is_web_address(path) => {

@@ -1,4 +1,4 @@
-//! Whether the mapped files of a log still have the bytes that they had.
+//! Detects whether the mapped files of a log were shortened.
 
 #[cfg(feature = "mmap")]
 use std::fs::{File, Metadata};
@@ -12,8 +12,8 @@ use std::sync::{
 
 use rovelog_core::{Error, ErrorKind, Result};
 
-/// The mapped files of a log that was opened with [`open_watched`](crate::open_watched). Without the feature `mmap`
-/// there are none, and nothing can happen to a log that was read whole.
+/// The mapped files of a log that was opened with [`open_watched`](crate::open_watched). Without
+/// the feature `mmap` there are none: a log that was read whole cannot change.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     #[cfg(feature = "mmap")]
@@ -21,9 +21,9 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Asks the system whether the files are as long as they were; a few microseconds for each.
+    /// Checks that the files still have their length; takes a few microseconds for each.
     ///
-    /// What was read from the log before this call is as it was recorded only where the call succeeds.
+    /// Data read from the log before this call is as recorded only if the call succeeds.
     ///
     /// # Errors
     /// Returns an error if another program has shortened a file of the log since it was opened.
@@ -53,7 +53,7 @@ impl Watch {
     }
 }
 
-/// A mapped file as it was when it was opened.
+/// A mapped file, with its length and identity at opening.
 #[cfg(feature = "mmap")]
 #[derive(Debug)]
 pub(crate) struct Watched {
@@ -66,18 +66,19 @@ pub(crate) struct Watched {
 #[cfg(feature = "mmap")]
 impl Watched {
     pub(crate) fn new(file: &File, path: &Path, len: u64) -> std::io::Result<Self> {
-        // The current folder may be another one later.
+        // The current folder may change later.
         let (path, identity) = (std::path::absolute(path)?, identity(&file.metadata()?));
         Ok(Self { path, identity, len, shortened: AtomicBool::new(false) })
     }
 
-    /// What the handler of a fault sets.
+    /// Returns the flag that the signal handler sets.
     #[cfg(unix)]
     pub(crate) fn flag(&self) -> *const AtomicBool {
         &raw const self.shortened
     }
 
-    /// The bytes behind a new end within a page read as zeros without any fault, so the length is looked at too.
+    /// Returns whether the file was shortened. After a new end, the rest of the page reads as zeros
+    /// without a fault, so the length is checked too.
     fn shortened(&self) -> bool {
         if self.shortened.load(Ordering::SeqCst) {
             return true;
@@ -91,7 +92,7 @@ impl Watched {
     }
 }
 
-/// What tells a file from another one that has taken its name.
+/// Returns the identity of a file, to detect another file under its name.
 #[cfg(all(feature = "mmap", unix))]
 #[expect(clippy::unnecessary_wraps, reason = "other systems have none")]
 fn identity(of: &Metadata) -> Option<(u64, u64)> {

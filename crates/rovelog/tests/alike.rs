@@ -1,4 +1,4 @@
-//! What holds of every format alike, over the whole corpus.
+//! Properties of every format, checked over the whole corpus.
 #![cfg(all(feature = "ulog", feature = "rld", feature = "rosbag", feature = "vel"))]
 
 use std::io::{self, Write};
@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use rovelog::{AnyLog, ErrorKind, ReadOptions, RecoverOptions, Select};
 use rovelog_testing::{Logs, RLD, ROSBAG, ULOG, VEL};
 
-/// The corpus logs that open, with their names.
+/// Returns the corpus logs that open, with their names.
 fn logs() -> impl Iterator<Item = (String, AnyLog)> {
     let all = [ULOG, RLD, ROSBAG, VEL].iter().flat_map(Logs::corpus);
     all.filter_map(|log| Some((log.name, rovelog::from_bytes(log.bytes, &ReadOptions::default()).ok()?)))
@@ -22,14 +22,15 @@ fn only_topics_that_are_asked_for_are_latched() {
         for topic in log.topics() {
             let before = log.records(&Select::topic(&topic.name).between(None, Some(middle))).count();
             let select = Select::all().between(Some(middle), None).with_latched_topics([&topic.name]);
-            let records: Vec<_> = log.records(&select).map(|record| record.expect("it is sound")).collect();
+            let records: Vec<_> = log.records(&select).map(|record| record.expect("it is valid")).collect();
             assert_eq!(records.len(), after + before.min(1), "{name}: {}", topic.name);
             if before > 0 {
                 assert_eq!(records[0].topic.id, topic.id, "{name}");
                 met += 1;
             }
             let mut out = Vec::new();
-            // Rows before a gap stay with their block, and some parts cannot be a log: both are said.
+            // Rows before a gap stay with their block, and some parts cannot be a log: both are
+            // reported.
             if let Ok(sliced) = log.slice(&select, &mut out)
                 && sliced.details.iter().all(|detail| detail.text.is_none())
             {
@@ -37,10 +38,11 @@ fn only_topics_that_are_asked_for_are_latched() {
             }
         }
     }
-    assert!(met > 100, "{met} topics begin before the middle of their log");
+    assert!(met > 100, "{met} topics start before the middle of their log");
 }
 
-/// What reading calls lost is what recovery leaves out, to the byte; the rest is kept; and what recovery writes has no loss.
+/// The bytes that reading calls lost are exactly those that recovery leaves out; the rest is kept;
+/// and the recovered log has no loss.
 #[test]
 fn reading_and_recovering_have_one_account_of_loss() {
     let (mut lossy, mut wrong) = (0, Vec::new());
@@ -50,7 +52,8 @@ fn reading_and_recovering_have_one_account_of_loss() {
         let lost = &log.info().lost;
         lossy += u64::from(!lost.is_empty());
         if report.unchanged && log.format().id == "ulog" {
-            // All that is lost was cut before data was appended, and stays: docs/formats/ulog.md, section 4.
+            // Bytes that were cut before data was appended are kept: docs/formats/ulog.md, section
+            // 4.
             let cut = log.diagnostics().counts().get("E-ULOG-002").copied().unwrap_or_default();
             if (cut, log.info().size) != (lost.losses, out.len() as u64) {
                 wrong.push(format!("{name}: unchanged, with {lost}"));
@@ -59,7 +62,7 @@ fn reading_and_recovering_have_one_account_of_loss() {
         }
         let read = (lost.bytes, lost.missing_records);
         let recovered = (report.lost_bytes(), report.missing_records);
-        // Recovery of a ULog leaves out the subscription too of a topic that cannot be decoded.
+        // Recovery of a ULog also leaves out the subscription of a topic that cannot be decoded.
         let more = log.format().id == "ulog" && recovered.0 >= read.0;
         if read != recovered && !more {
             wrong.push(format!("{name}: reading loses (bytes, records) {read:?}, recovering {recovered:?}"));
@@ -80,7 +83,7 @@ fn reading_and_recovering_have_one_account_of_loss() {
     assert!(lossy > 100, "only {lossy} logs have losses");
 }
 
-/// An output that is closed by whoever reads it.
+/// An output whose reader has closed it.
 struct Closed;
 
 impl Write for Closed {
@@ -111,7 +114,8 @@ fn an_output_that_refuses_is_told_from_all_other_errors() {
     assert!(refused > 400, "{refused} outputs refused");
 }
 
-/// A topic or a record of another log is an error: never a panic, and never that log's bytes read by this one's layout.
+/// A topic or a record of another log is an error: never a panic, and never bytes of the other log
+/// read by this log's layout.
 #[test]
 fn a_topic_of_another_log_is_refused() {
     let logs: Vec<_> = logs().filter(|(_, log)| !log.topics().is_empty()).collect();

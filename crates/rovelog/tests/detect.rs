@@ -1,4 +1,4 @@
-//! Detection on real files: `ROVELOG_REAL`, or the folder `../shared/real` beside the workspace.
+//! Detection on real files: `ROVELOG_REAL`, or the folder `../shared/real` next to the workspace.
 
 use std::path::Path;
 
@@ -10,7 +10,8 @@ fn head(path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// What `path` is: the id of one of Rovelog's formats, built in or not, or the words for what it is.
+/// Returns the detection of `path`: the id of one of Rovelog's formats, built in or not, or the
+/// name of the file's kind.
 fn name(path: &Path) -> &'static str {
     match detect(&head(path)) {
         Detection::Format(format) => format.id,
@@ -41,7 +42,7 @@ fn every_real_file_is_what_its_folder_says() {
             seen += 1;
             let expected = match path.file_name().unwrap().to_str().unwrap() {
                 "bad_empty.vel" => "empty",
-                // Before V1.0 a bag began with its first topic: nothing tells it from other bytes.
+                // Before V1.0 a bag started with its first topic: nothing identifies it.
                 "bad_magic.vel" | "v0_one_topic.bag" => "unknown",
                 name if name.contains("encrypted") && name.contains("key") => {
                     "the key file of an encrypted ULog"
@@ -56,7 +57,7 @@ fn every_real_file_is_what_its_folder_says() {
 }
 
 #[test]
-fn what_lies_beside_real_logs_is_named() {
+fn files_next_to_real_logs_are_named() {
     let Some(real) = rovelog_testing::real("") else { return };
     for (path, what) in [
         ("rosbag12/whole_file.bag.gz", "gzip"),

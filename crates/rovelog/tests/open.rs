@@ -1,10 +1,10 @@
-//! Opening: by path, bytes and pipe; and what is said where there is no log.
+//! Opening by path, bytes and pipe; and the messages for files that are not logs.
 #![cfg(feature = "ulog")]
 
 use rovelog::{AnyLog, Bytes, Error, ErrorKind, ReadOptions, Select};
 use rovelog_testing::Dribble;
 
-/// A flight log with one topic of `rows` rows, laid down by hand.
+/// Returns a flight log with one topic of `rows` rows, built byte by byte.
 fn ulog(rows: u64) -> Vec<u8> {
     let mut log = b"ULog\x01\x12\x35\x01".to_vec();
     log.extend(1_000_000_u64.to_le_bytes());
@@ -36,7 +36,7 @@ fn said(error: &Error) -> String {
 #[test]
 fn a_mapped_a_read_and_a_given_log_are_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    // On both sides of the size from which files are mapped.
+    // Below and above the size from which files are mapped.
     for rows in [3, 80_000] {
         let bytes = ulog(rows);
         assert_eq!(bytes.len() > 1 << 20, rows > 3);
@@ -135,7 +135,7 @@ fn an_endless_device_is_refused_by_its_first_bytes() {
     assert_eq!(rovelog::open("/dev/zero").unwrap_err().kind, ErrorKind::NotThisFormat);
 }
 
-/// A device has no end: with a format that is insisted on, it would be read until memory ends.
+/// A device has no end: with a format given, it would be read until memory runs out.
 #[cfg(unix)]
 #[test]
 fn a_device_is_refused() {
@@ -144,7 +144,7 @@ fn a_device_is_refused() {
         assert!(error.to_string().contains("this is a device"), "{format}: {error}");
         assert!(error.next.is_some());
     }
-    // One without a byte is an empty file.
+    // A device without bytes is an empty file.
     let error = rovelog::open("/dev/null").unwrap_err();
     assert!(!error.to_string().contains("device"), "{error}");
 }

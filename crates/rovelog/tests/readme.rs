@@ -1,4 +1,4 @@
-//! The README's table of formats comes from the same constants as detection.
+//! The README's table of formats comes from the constants that detection uses.
 
 #[test]
 fn the_readme_lists_every_format() {

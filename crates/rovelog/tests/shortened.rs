@@ -5,7 +5,7 @@ use std::fs::{self, OpenOptions};
 
 use rovelog::{ErrorKind, ReadOptions};
 
-/// A log with one topic and more than 1 MiB of rows, so that it is mapped.
+/// Returns a log with one topic and more than 1 MiB of rows, so that it is mapped.
 fn large_log() -> Vec<u8> {
     let mut log = b"ULog\x01\x12\x35\x01\0\0\0\0\0\0\0\0".to_vec();
     let mut message = |kind: u8, payload: &[u8]| {
@@ -30,7 +30,7 @@ fn a_shortened_log_is_an_error() {
         let (log, watch) = rovelog::open_watched(&path, None, &ReadOptions::default()).unwrap();
         assert_eq!(log.topics()[0].count, 60_000);
         watch.check().unwrap();
-        // Under another name nobody sees the new length: what notices is the fault.
+        // Under another name the new length is not seen: only the fault shows it.
         let now = folder.path().join("b.ulg");
         let file = if hidden {
             fs::rename(&path, &now).unwrap();

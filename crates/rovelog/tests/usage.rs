@@ -1,4 +1,4 @@
-//! Every byte of a log is of some kind: header, messages, what could not be read.
+//! Every byte of a log belongs to a category: header, messages, or lost.
 
 use rovelog::{State, Usage};
 use rovelog_testing::{Log, Logs, RLD, ROSBAG, ULOG, VEL};
@@ -10,7 +10,7 @@ fn every_byte_is_of_some_kind() {
         let Ok(log) = rovelog::open(&path) else { continue };
         let (info, usage) = (log.info(), log.usage());
         let bytes: u64 = usage.iter().map(|usage| usage.bytes).sum();
-        // A bag that is compressed as a whole is as long as what is in it.
+        // A compressed bag has the size of its content.
         assert_eq!(bytes, info.size, "{}", path.display());
         let records = usage.iter().filter(|usage| usage.topic.is_some() && usage.kind != "block times");
         assert_eq!(records.map(|usage| usage.count).sum::<u64>(), info.records, "{}", path.display());

@@ -1,11 +1,11 @@
-//! What the bodies of all formats ask in the same words.
+//! Checks that the bodies of all formats share.
 
 use std::io::Read;
 
 use rovelog::core::Timestamp;
 use rovelog::{LogReader, LogStream, Record, Select};
 
-/// Hands out bytes in pieces of sizes taken from the bytes themselves.
+/// A reader that yields bytes in pieces, whose sizes come from the bytes themselves.
 pub(crate) struct Pieces<'a>(pub(crate) &'a [u8]);
 
 impl Read for Pieces<'_> {
@@ -18,12 +18,12 @@ impl Read for Pieces<'_> {
     }
 }
 
-/// Gives all records to `each`, and reads the window that ends at the last one, with what is latched before it. The
-/// time of the last one.
+/// Passes all records to `each`, and reads the window that ends at the last one, with the last
+/// values before its start. Returns the time of the last record.
 pub(crate) fn read_records(log: &dyn LogReader, mut each: impl FnMut(&Record<'_>)) -> Option<i64> {
     let (mut records, mut last) = (0, None);
     for record in log.records(&Select::all()) {
-        let record = record.expect("a sound record");
+        let record = record.expect("a valid record");
         each(&record);
         records += 1;
         last = record.time;
@@ -35,19 +35,19 @@ pub(crate) fn read_records(log: &dyn LogReader, mut each: impl FnMut(&Record<'_>
     Some(last)
 }
 
-/// For [`read_records`], where every record must decode.
+/// Decodes a record for [`read_records`], where every record must decode.
 pub(crate) fn decode(record: &Record<'_>) {
-    record.value().expect("a sound record decodes").to_json();
+    record.value().expect("a valid record decodes").to_json();
 }
 
-/// The slice and the stream of one log, where it opens: both do, or neither.
+/// Returns the slice and the stream of one log if it opens: both must open, or neither.
 pub(crate) fn both<R, S, E>(log: Option<R>, stream: Result<S, E>) -> Option<(R, S)> {
     assert_eq!(log.is_some(), stream.is_ok(), "one of slice and stream opens");
     log.zip(stream.ok())
 }
 
-/// The stream gives the slice's records, which are `records`, with the same times as far as `time` tells them; and it
-/// notices the same.
+/// Checks that the stream yields the slice's `records`, with the same times as far as `time` tells
+/// them, and the same diagnostics.
 pub(crate) fn stream_is_slice<'a>(
     stream: &mut dyn LogStream,
     log: &dyn LogReader,

@@ -1,4 +1,4 @@
-//! What the fuzz targets run, as plain functions over any bytes. Each must return, whatever it is given.
+//! Bodies of the fuzz targets, as plain functions over any bytes. Each must return for any input.
 #![forbid(unsafe_code)]
 #![expect(clippy::missing_panics_doc, reason = "a panic is how a body reports")]
 
@@ -14,7 +14,7 @@ pub use rosbag::{rosbag_declarations, rosbag_read, rosbag_rewrite, rosbag_stream
 pub use ulog::{ulog_declarations, ulog_read, ulog_rewrite, ulog_stream, ulog_write};
 pub use vel::{vel_declarations, vel_read, vel_rewrite, vel_stream, vel_write};
 
-/// All bodies, for those who run them over files.
+/// All bodies, for running them over files.
 pub const ALL: &[fn(&[u8])] = &[
     detect,
     rld_declarations,
@@ -39,7 +39,7 @@ pub const ALL: &[fn(&[u8])] = &[
     vel_write,
 ];
 
-/// Detection agrees with opening: what is detected as a format is never refused as another one.
+/// Detection agrees with opening: a file detected as one format is never refused as another one.
 pub fn detect(data: &[u8]) {
     use rovelog::{Detection, ErrorKind};
     let detected = rovelog::detect(&data[..data.len().min(rovelog::core::reader::PROBE_LEN)]);

@@ -19,8 +19,8 @@ fn open(data: &[u8]) -> Option<RldReader> {
     RldReader::new(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
 }
 
-/// Reads everything there is to read, and adds up the bytes: header, rows with their block times,
-/// rows that the header does not count, and losses are the file.
+/// Reads the whole log and adds up the bytes: header, rows with their block times, rows that the
+/// header does not count, and losses are the file.
 pub fn rld_read(data: &[u8]) {
     let Some(log) = open(data) else { return };
     let body = log.layout().map_or(0, |layout| layout.body(log.rows()));
@@ -34,7 +34,7 @@ pub fn rld_read(data: &[u8]) {
     }
 }
 
-/// What is recovered of the log is sound, and holds every row.
+/// The recovered log is valid and holds every row.
 pub fn rld_rewrite(data: &[u8]) {
     let Some(log) = open(data) else { return };
     let mut out = Vec::new();
@@ -49,19 +49,19 @@ pub fn rld_rewrite(data: &[u8]) {
     assert_eq!(again.rows(), log.rows() + lost.left_out_records);
 }
 
-/// The stream gives what the slice gives, however its input is split.
+/// The stream yields what the slice yields, however its input is split.
 pub fn rld_stream(data: &[u8]) {
     let stream = RldStream::new(Pieces(data), &ReadOptions::default());
     let Some((log, mut stream)) = both(open(data), stream) else { return };
-    // A pipe cannot know the times that are fitted to all of a log.
+    // A pipe cannot know times that are fitted to the whole log.
     stream_is_slice(&mut stream, &log, log.records_in_file_order(), |_| None);
 }
 
-/// The declared header and block times and the views of the same bytes agree; what is read is
-/// written back.
+/// The declared header and block times agree with the views of the same bytes; writing gives the
+/// bytes that were read.
 pub fn rld_declarations(data: &[u8]) {
     if let Ok(header) = Header::from_bytes(data, None) {
-        let (view, _) = LeadIn::ref_from_prefix(data).expect("a header begins with it");
+        let (view, _) = LeadIn::ref_from_prefix(data).expect("a header starts with it");
         assert_eq!(header.lead_in, *view);
         let again = header.to_bytes();
         assert_eq!(again.len() as u64, header.size());
@@ -71,7 +71,7 @@ pub fn rld_declarations(data: &[u8]) {
     assert_eq!(declared.as_ref(), BlockTimes::ref_from_prefix(data).ok().map(|(view, _)| view));
 }
 
-/// A log to be written.
+/// A log to write.
 #[derive(Arbitrary, Debug)]
 struct Model {
     version: u8,
@@ -81,7 +81,7 @@ struct Model {
     comment: String,
     channels: Vec<ModelChannel>,
     blocks: Vec<(i64, i64)>,
-    /// Of all blocks but the last, which has fewer.
+    /// Rows of the last block, which has fewer than the others.
     last_rows: u8,
     bytes: Vec<u8>,
 }
@@ -95,8 +95,8 @@ struct ModelChannel {
     valid: Option<u8>,
 }
 
-/// What any model is written as holds the model's rows, block times and channels; or it is refused
-/// with words.
+/// The log written from any model holds the model's rows, block times and channels, or the writer
+/// returns an error.
 pub fn rld_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
     let name = |index: usize| format!("{index}{}", model.channels[index].name);
@@ -133,7 +133,7 @@ pub fn rld_write(data: &[u8]) {
     let bytes = bytes.into_inner();
     assert_eq!((report.rows, report.bytes), (written.len() as u64, bytes.len() as u64));
     let log = open(&bytes).expect("what is written opens");
-    assert_eq!(log.info().lost.bytes, 0, "what is written is sound: {:?}", log.diagnostics().list());
+    assert_eq!(log.info().lost.bytes, 0, "the written log is intact: {:?}", log.diagnostics().list());
     assert_eq!(log.rows(), report.rows);
     assert!(log.channels().iter().map(|channel| &*channel.name).eq(spec.channels.iter().map(|c| &*c.name)));
     for (record, (block_times, row)) in log.records_in_file_order().zip(&written) {

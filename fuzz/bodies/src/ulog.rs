@@ -16,7 +16,7 @@ fn open(data: &[u8]) -> Option<UlogReader> {
     UlogReader::new(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
 }
 
-/// Reads everything there is to read, and adds up the bytes: header, messages and losses are the file.
+/// Reads the whole log and adds up the bytes: header, messages and losses are the file.
 pub fn ulog_read(data: &[u8]) {
     let Some(log) = open(data) else { return };
     let mut accounted = 16;
@@ -25,7 +25,8 @@ pub fn ulog_read(data: &[u8]) {
         accounted += 3 + u64::from(u16::from_le_bytes([header[0], header[1]]));
     }
     let ledger = &log.info().lost;
-    // Data that cannot be used is framed like all other: it is among the messages and in the ledger.
+    // Data that cannot be used is framed like all other: it is both among the messages and among
+    // the losses.
     let framed = |name: &str| name == "unknown_id" || name == "undecodable";
     let diagnostics = log.diagnostics();
     let kept = diagnostics.list().len() as u64 == diagnostics.total();
@@ -44,7 +45,7 @@ pub fn ulog_read(data: &[u8]) {
     drop((log.parameters(), log.infos(), log.multi_infos(), log.dropouts()));
 }
 
-/// The stream gives what the slice gives, however its input is split.
+/// The stream yields what the slice yields, however its input is split.
 pub fn ulog_stream(data: &[u8]) {
     let stream = UlogStream::new(Pieces(data), &ReadOptions::default());
     let Some((log, mut stream)) = both(open(data), stream) else { return };
@@ -53,7 +54,8 @@ pub fn ulog_stream(data: &[u8]) {
     columns(data, &log);
 }
 
-/// Columns have the rows that records have: of a log that was only opened, of one with its index, from a pipe.
+/// Columns have the rows that records have: for a log that was only opened, one with its index, and
+/// a pipe.
 fn columns(data: &[u8], log: &UlogReader) {
     let want: Vec<_> = log.topics().iter().map(|topic| topic.count).collect();
     let rows = |batches: &mut dyn Iterator<Item = (TopicId, usize)>| {
@@ -64,7 +66,7 @@ fn columns(data: &[u8], log: &UlogReader) {
     let all = Select::all();
     let opened = open(data).expect("it opened before");
     let mut batches = opened.batches(&all).flatten().map(|(topic, batch)| (topic, batch.num_rows()));
-    assert_eq!(rows(&mut batches), want, "judged and gathered");
+    assert_eq!(rows(&mut batches), want, "validated and built");
     let mut batches = log.batches(&all).flatten().map(|(topic, batch)| (topic, batch.num_rows()));
     assert_eq!(rows(&mut batches), want, "by the index");
     let stream = UlogStream::new(Pieces(data), &ReadOptions::default()).expect("it opened before");
@@ -81,7 +83,7 @@ fn columns(data: &[u8], log: &UlogReader) {
     }
 }
 
-/// What the declaration of a payload reads it writes back.
+/// Writing a declared payload gives the bytes that were read.
 pub fn ulog_declarations(data: &[u8]) {
     let Some((msg_type, payload)) = data.split_first() else { return };
     if let Some(message) = Message::parse(*msg_type, payload) {
@@ -90,18 +92,18 @@ pub fn ulog_declarations(data: &[u8]) {
     }
 }
 
-/// Logs made of any log open without loss, and hold what they are said to hold.
+/// Logs made from any log open without loss, and hold the expected records.
 pub fn ulog_rewrite(data: &[u8]) {
     let Some(log) = open(data) else { return };
     let reopened = |bytes: &[u8]| {
         let log = open(bytes).expect("what is written opens");
-        assert_eq!(log.info().lost.losses, 0, "what is written is sound");
+        assert_eq!(log.info().lost.losses, 0, "the written log is intact");
         log.info().records
     };
     let mut out = Vec::new();
     let report = log.recover(&mut out, &RecoverOptions::default()).expect("memory takes it");
     if report.unchanged {
-        // What was cut before data was appended stays.
+        // Bytes that were cut before data was appended are kept.
         assert!(out == data, "what is unchanged is the same");
         assert_eq!(log.info().records, report.records);
     } else {
@@ -117,7 +119,7 @@ pub fn ulog_rewrite(data: &[u8]) {
             assert_eq!(open(&out).expect("a slice opens").info().records, sliced.records);
         }
     }
-    // Two ways to define a format, and short timestamps, may be refused.
+    // Two definitions of one format, and short timestamps, may be refused.
     for logs in [&[&log][..], &[&log, &log]] {
         out.clear();
         if let Ok(merged) = Ulog::merge(logs, Align::AsIs, &mut out) {
@@ -128,7 +130,7 @@ pub fn ulog_rewrite(data: &[u8]) {
     log.dropout_losses();
 }
 
-/// A log to be written: calls in any order, names from a few letters so that they meet.
+/// A log to write: calls in any order, with names from a few letters so that they collide.
 #[derive(Arbitrary, Debug)]
 struct Model {
     start: u64,
@@ -152,12 +154,13 @@ enum Call {
     Sync,
 }
 
-/// One of a few names.
+/// Returns one of a few names.
 fn name(number: u8) -> String {
     char::from(b'a' + number % 8).to_string()
 }
 
-/// A format whose first field is the timestamp, as that of a topic must be; others of any type.
+/// Returns a format whose first field is the timestamp, as a topic requires; the other fields have
+/// any type.
 fn format(number: u8, fields: &[(u8, Option<u8>)]) -> FormatBuilder {
     const TYPES: [&str; 13] = [
         "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t", "float",
@@ -174,7 +177,7 @@ fn format(number: u8, fields: &[(u8, Option<u8>)]) -> FormatBuilder {
     FormatBuilder::parse(&text).expect("it keeps to the grammar")
 }
 
-/// What a log that was written has to hold.
+/// Expected content of a written log.
 #[derive(Default)]
 struct Written {
     rows: Vec<Vec<u8>>,
@@ -183,10 +186,10 @@ struct Written {
 }
 
 impl Call {
-    /// Makes the call; a refused one leaves nothing.
+    /// Makes the call; a refused call writes nothing.
     fn make(&self, log: &mut UlogWriter<&mut Vec<u8>>, topics: &mut Vec<TopicHandle>, written: &mut Written) {
         let topic = |number: u8| topics.get(usize::from(number) % topics.len().max(1)).copied();
-        // What the writer refuses is not written, and that is all there is to say of it.
+        // A call that the writer refuses has no effect.
         match self {
             Self::Define(name, fields) => drop(log.define(&format(*name, fields))),
             Self::Info(key, value) => drop(log.info(&name(*key), value)),
@@ -222,7 +225,7 @@ impl Call {
     }
 }
 
-/// What any calls write opens without loss, and holds what was taken.
+/// The log written by any calls opens without loss, and holds what the writer accepted.
 pub fn ulog_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
     let mut bytes = Vec::new();
@@ -239,7 +242,7 @@ pub fn ulog_write(data: &[u8]) {
         return;
     }
     let log = open(&bytes).expect("what is written opens");
-    assert_eq!(log.info().lost.losses, 0, "what is written is sound: {:?}", log.diagnostics().list());
+    assert_eq!(log.info().lost.losses, 0, "the written log is intact: {:?}", log.diagnostics().list());
     assert_eq!(log.info().records, written.rows.len() as u64);
     for (record, row) in log.records_in_file_order().zip(&written.rows) {
         assert_eq!(record.payload, row);

@@ -22,7 +22,7 @@ fn open(data: &[u8]) -> Option<VelReader> {
     VelReader::salvage(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
 }
 
-/// Reads everything there is to read.
+/// Reads the whole log.
 pub fn vel_read(data: &[u8]) {
     let Some(log) = open(data) else { return };
     if let Some(last) = read_records(&log, decode) {
@@ -43,8 +43,8 @@ pub fn vel_read(data: &[u8]) {
     drop((Types::parse(&text), Calibration::parse(&text)));
 }
 
-/// Every byte is in the header, the index, a message or a part that is accounted for; contents are written as they were
-/// read; and what is recovered is sound.
+/// Every byte is in the header, the index, a message or a counted loss; contents are written as
+/// they were read; and the recovered log is valid.
 pub fn vel_rewrite(data: &[u8]) {
     let Some(log) = open(data) else { return };
     assert_eq!(log.usage().iter().map(|usage| usage.bytes).sum::<u64>(), data.len() as u64);
@@ -65,7 +65,7 @@ pub fn vel_rewrite(data: &[u8]) {
     open(&slice).expect("a slice opens");
 }
 
-/// The stream gives what the slice gives, however its input is split.
+/// The stream yields what the slice yields, however its input is split.
 pub fn vel_stream(data: &[u8]) {
     let log = VelReader::new(Bytes::copy_from_slice(data), &ReadOptions::default()).ok();
     let stream = VelStream::new(Pieces(data), &ReadOptions::default());
@@ -74,7 +74,7 @@ pub fn vel_stream(data: &[u8]) {
     assert_eq!(format!("{:?}", stream.info()), format!("{:?}", log.info()));
 }
 
-/// What is read by a declaration is written back.
+/// Writing a declaration gives the bytes that were read.
 pub fn vel_declarations(data: &[u8]) {
     let Some((kind, data)) = data.split_first() else { return };
     let kind = Kind::ALL[usize::from(*kind) % Kind::ALL.len()];
@@ -85,7 +85,7 @@ pub fn vel_declarations(data: &[u8]) {
     }
 }
 
-/// A log to be written.
+/// A log to write.
 #[derive(Arbitrary, Debug)]
 struct Model {
     printed: bool,
@@ -107,7 +107,7 @@ enum ModelData {
     Pose([u8; size_of::<RobotPose>()]),
     Velodyne(u8),
     Laser(Vec<u8>, Vec<u8>, Vec<u32>),
-    /// A type of its own.
+    /// A message of a type of its own.
     Raw(u32, u8, Vec<u8>),
 }
 
@@ -134,7 +134,7 @@ impl ModelMessage {
     }
 }
 
-/// What any model is written as holds the model's messages, written at once or one by one.
+/// The log written from any model holds the model's messages, written at once or one by one.
 pub fn vel_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
     let mut options = WriteOptions::default().with_reserve(model.reserve.into());
@@ -157,7 +157,7 @@ pub fn vel_write(data: &[u8]) {
     assert_eq!(written.bytes, one_by_one.len() as u64);
     for bytes in [at_once, one_by_one] {
         let log = open(&bytes).expect("what is written opens");
-        assert_eq!(log.info().lost.bytes, 0, "what is written is sound: {:?}", log.diagnostics().list());
+        assert_eq!(log.info().lost.bytes, 0, "the written log is intact: {:?}", log.diagnostics().list());
         let read: Vec<_> = log.messages().collect();
         assert_eq!(read.len(), messages.len());
         for (read, message) in read.iter().zip(&messages) {

@@ -1,4 +1,5 @@
-//! A small part of the damage campaign, the same each time: `cargo xtask damage all` is the whole.
+//! A small part of the damage campaign, the same each time; `cargo xtask damage all` runs the
+//! whole.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-// One test: the meter counts the memory of the whole process.
+// One test only: the meter counts the memory of the whole process.
 #[test]
 fn every_corpus_log_damaged_once_in_each_way() {
     let meter = Meter { memory: &MEMORY, slack: Duration::from_mins(1) };

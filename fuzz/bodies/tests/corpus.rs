@@ -1,4 +1,5 @@
-//! Every body over every corpus log, whole and cut: the targets can't rot, and what they found stays fixed.
+//! Runs every body over every corpus log, whole and cut, so that the targets keep working and what
+//! they found stays fixed.
 
 use std::path::Path;
 

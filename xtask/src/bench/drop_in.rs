@@ -1,4 +1,4 @@
-//! `cargo xtask bench python`: one script, one import changed.
+//! `cargo xtask bench python`: the same script with one import changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::python::{PYULOG, ROCKETLOGGER};
 use crate::{corpus, oracle, package, peers, root};
 
-/// An older package, the drop-in for it, and the scripts that run with both.
+/// An older package, its drop-in replacement, and scripts that run with both.
 struct DropIn {
     package: &'static str,
-    /// The extension of its logs.
+    /// File extension of its logs.
     extension: &'static str,
     ours: &'static str,
-    /// The log, made if it is not there yet; none where there is nothing to make it of.
+    /// The log, made if it does not exist; `None` if it cannot be made.
     log: fn() -> Result<Option<PathBuf>>,
     works: &'static [(&'static str, &'static str)],
 }
@@ -50,7 +50,7 @@ const DROP_INS: &[DropIn] = &[
         package: "rosbag",
         extension: "bag",
         ours: "rovelog.compat.rosbag",
-        // The original comes with the distribution's own Python, where it is installed.
+        // The original comes with the distribution's own Python, if installed.
         log: || peers::distribution_python("rosbag").map(|_| corpus::large_log("rosbag")).transpose(),
         works: &[("messages", "`read_messages`, each message an object")],
     },
@@ -59,7 +59,8 @@ const DROP_INS: &[DropIn] = &[
 /// Blocks of the large power trace: 100 MB.
 const BLOCKS: usize = 2800;
 
-/// A long measurement made of a real one: its header, and its blocks again and again with growing stamps.
+/// Makes a long measurement from a real one: its header, and its blocks again and again with
+/// growing timestamps.
 fn large_rld() -> Result<Option<PathBuf>> {
     let Some(real) = oracle::real() else { return Ok(None) };
     let out = root().join("target/large/power.rld");
@@ -78,12 +79,12 @@ fn large_rld() -> Result<Option<PathBuf>> {
     for number in 0..BLOCKS {
         let at = log.len();
         log.extend(&data[number % blocks * block..][..block]);
-        // A block lasts a second; both clocks go on.
+        // A block lasts a second; both clocks continue.
         let later = i64::try_from(number / blocks * blocks)?;
         for seconds in [at, at + 16] {
             let place = &mut log[seconds..seconds + 8];
-            let stamp = i64::from_le_bytes(place.try_into().expect("eight bytes")) + later;
-            place.copy_from_slice(&stamp.to_le_bytes());
+            let timestamp = i64::from_le_bytes(place.try_into().expect("eight bytes")) + later;
+            place.copy_from_slice(&timestamp.to_le_bytes());
         }
     }
     fs::create_dir_all(root().join("target/large"))?;
@@ -91,15 +92,15 @@ fn large_rld() -> Result<Option<PathBuf>> {
     Ok(Some(out))
 }
 
-/// Runs of ours; the middle one counts. The original takes long enough for one.
+/// Runs of our package, of which the median counts. The original takes long enough for one run.
 const RUNS: usize = 5;
 
-/// Measures; a log may be named, for the drop-in that reads it.
+/// Runs the benchmark. A given log is used for the drop-in that reads it.
 pub(super) fn run(log: Option<&Path>) -> Result<()> {
     let python = package::release("bench-python", PACKAGES)?;
     let packages = packages(&python)?;
     for drop_in in DROP_INS {
-        // What was named is for the drop-in of its format.
+        // The given log is for the drop-in of its format.
         if log.is_some_and(|log| log.extension() != Some(drop_in.extension.as_ref())) {
             continue;
         }
@@ -142,7 +143,7 @@ struct Run {
     found: String,
 }
 
-/// Where an environment keeps its packages.
+/// Returns the folder with an environment's packages.
 fn packages(python: &Path) -> Result<PathBuf> {
     let code = "import sysconfig; print(sysconfig.get_path('purelib'))";
     let output = Command::new(python).args(["-c", code]).output().context("starting Python")?;
@@ -158,7 +159,7 @@ fn measure(python: &Path, packages: Option<&Path>, package: &str, work: &str, lo
     let output =
         command.arg("-B").arg(script).args([package, work]).arg(log).output().context("starting Python")?;
     let text = String::from_utf8_lossy(&output.stdout);
-    // Above the last line stands what pyulog has to say about damage.
+    // pyulog prints damage above the last line.
     let last = text.trim_end().lines().last().unwrap_or_default();
     let mut words = last.splitn(3, ' ');
     let mut number = || words.next().and_then(|word| word.parse().ok());

@@ -1,4 +1,4 @@
-//! The command line that exports, beside other converters: whole processes, with what they write to a folder.
+//! Measures the export commands and other converters: whole processes that write to a folder.
 
 use std::path::PathBuf;
 use std::process::Command;

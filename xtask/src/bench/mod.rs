@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: our reader beside others, in one run, as ratios.
+//! `cargo xtask bench`: our reader and others in one run, as ratios.
 
 mod drop_in;
 mod export;
@@ -14,26 +14,27 @@ use crate::process::{cargo, run_or};
 use crate::{corpus, peers, python, root};
 use works::BENCHES;
 
-/// The bench of a format.
+/// The benchmark of a format.
 struct Bench {
     format: &'static str,
-    /// Packages of the Python peer, whose works are those of `bench/<format>_work.py`; without any it is the
-    /// distribution's own Python, where the peer is installed.
+    /// Packages of the Python peer, measured by `bench/<format>_work.py`. Empty: the peer comes
+    /// with the distribution's own Python, if installed.
     python: &'static [&'static str],
     groups: &'static [Group],
 }
 
-/// What is measured: a heading, the peer by which all is divided, and the works with what they do.
+/// A group of measurements: a heading, the peer that ratios refer to, and the works with their
+/// descriptions.
 struct Group {
     heading: &'static str,
     peer: &'static str,
     works: &'static [(&'static str, &'static str)],
 }
 
-/// Runs of each work; the middle one counts. Those of Python take long enough for one.
+/// Runs of each work, of which the median counts. Python takes long enough for one run.
 const RUNS: usize = 7;
 
-/// The subcommand.
+/// Runs the subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     let (format, log) = match args {
         [format] => (format, None),
@@ -91,7 +92,8 @@ fn name(log: &Path) -> String {
     log.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The program with the works of one format, so that no other format's peers are built.
+/// Builds the program with the works of one format, without the peers of other formats. Returns its
+/// path.
 fn build(format: &str) -> Result<PathBuf> {
     let target = root().join("target/bench");
     let mut build =
@@ -100,18 +102,19 @@ fn build(format: &str) -> Result<PathBuf> {
     Ok(target.join("release/bench"))
 }
 
-/// What runs the works on one log.
+/// Runs works on one log.
 struct Runner {
     program: PathBuf,
     python: PathBuf,
     script: PathBuf,
-    /// The program of the works named `cpp...`, where it is installed.
+    /// Program of the works named `cpp...`, if it can be built.
     view: Option<PathBuf>,
     log: PathBuf,
 }
 
 impl Runner {
-    /// The middle CPU time of a work, and its peak memory. Works named `py...` are the script's.
+    /// Returns the median CPU time of a work, and its peak memory. Works named `py...` run in the
+    /// script.
     fn measure(&self, work: &str) -> Result<(f64, f64)> {
         let python = work.starts_with("py");
         let mut runs = Vec::new();
@@ -123,7 +126,7 @@ impl Runner {
             };
             let mut command = Command::new(program);
             if python {
-                // No bytecode beside the sources.
+                // Writes no bytecode next to the sources.
                 command.arg("-B").arg(&self.script);
             }
             let output =

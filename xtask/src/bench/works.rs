@@ -1,5 +1,5 @@
-//! What is measured of each format: packages of its Python peer, and groups of works. A group has a heading and the work by
-//! which all are divided; each work says what it does.
+//! Measurements of each format: packages of its Python peer, and groups of works. A group has a
+//! heading and the work that ratios refer to; each work has a description.
 
 use super::{Bench, Group};
 use crate::python::{PYULOG, ROCKETLOGGER, VELODYNE_DECODER};

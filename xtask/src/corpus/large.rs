@@ -1,4 +1,4 @@
-//! `gen-corpus --large`: one big log for measuring.
+//! `gen-corpus --large`: one large log for benchmarks.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -9,29 +9,29 @@ use anyhow::{Context, Result, bail, ensure};
 use super::{FORMATS, Format};
 use crate::{root, size};
 
-/// How the large logs of a format are made.
+/// Recipe for the large logs of a format.
 pub(super) struct Large {
-    /// What the names of such logs begin with where they are made of no other log.
+    /// Start of the names of logs that are not made from another log.
     pub(super) stem: &'static str,
-    /// Bytes of the log that benches read.
+    /// Size in bytes of the log that benchmarks read.
     pub(super) default: u64,
-    /// Where other logs can be said again and again: the one of which that is made, if it is there.
+    /// If other logs can be repeated: the one to repeat, if it exists.
     pub(super) from: Option<fn() -> Option<PathBuf>>,
-    /// Writes a log; what is in it.
+    /// Writes a log. Returns a description of its content.
     pub(super) write: fn(&Order, &mut BufWriter<File>) -> Result<String>,
 }
 
-/// A log that is to be made.
+/// A log to make.
 pub(super) struct Order {
-    /// About so many bytes.
+    /// Approximate size in bytes.
     pub(super) size: u64,
-    /// A log that is said again and again.
+    /// A log to repeat.
     pub(super) from: Option<PathBuf>,
-    /// Where to.
+    /// Output path.
     pub(super) out: PathBuf,
 }
 
-/// The subcommand, without a format of the first: `[FORMAT] SIZE [--from FILE] [-o PATH]`.
+/// Runs the subcommand without its first format argument: `[FORMAT] SIZE [--from FILE] [-o PATH]`.
 pub(super) fn command(args: &[String]) -> Result<()> {
     let (first, rest) = args.split_first().context("--large needs a size: 400MB")?;
     let named = FORMATS.iter().find(|format| format.id == first);
@@ -60,7 +60,7 @@ pub(super) fn command(args: &[String]) -> Result<()> {
     format.make(&Order { size, from, out })
 }
 
-/// The log of a format that benches read, made when it is not there yet.
+/// Returns the log of a format that benchmarks read. Makes it if it does not exist.
 pub(crate) fn large_log(format: &str) -> Result<PathBuf> {
     let format = FORMATS.iter().find(|known| known.id == format).context("a format with large logs")?;
     let from = format.large.from.and_then(|from| from());
@@ -83,7 +83,7 @@ impl Format {
         if let Some(folder) = out.parent() {
             fs::create_dir_all(folder)?;
         }
-        // Under another name until it is whole.
+        // Written under another name until complete.
         let partial = out.with_extension("partial");
         let file = File::create(&partial).with_context(|| format!("creating {}", partial.display()))?;
         let mut file = BufWriter::with_capacity(1 << 20, file);

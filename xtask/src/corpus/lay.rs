@@ -1,11 +1,12 @@
-//! Laying bytes down, straight from the specification's words.
+//! Writes bytes as the specification describes them.
 //!
-//! Nothing here knows what a reader does: the corpus must not be able to agree with a mistake
-//! of ours, so neither our crates nor any other library of these formats may be used below this folder.
+//! Nothing here knows what a reader does: the corpus must not be able to agree with a mistake of
+//! ours, so neither our crates nor any other library of these formats may be used below this
+//! folder.
 
 use base64::Engine as _;
 
-/// What can be laid down: numbers little endian, all else byte by byte.
+/// A value that can be written: numbers little endian, all else byte by byte.
 pub(crate) trait Laid {
     /// Appends the bytes.
     fn lay(&self, out: &mut Vec<u8>);
@@ -61,7 +62,7 @@ impl<T: Laid + ?Sized> Laid for &T {
     }
 }
 
-/// The bytes of these things, one behind the other.
+/// Concatenates the bytes of values.
 macro_rules! lay {
     ($($thing:expr),* $(,)?) => {{
         let mut bytes: Vec<u8> = Vec::new();
@@ -71,18 +72,18 @@ macro_rules! lay {
 }
 pub(crate) use lay;
 
-/// Two lower-case digits for each byte.
+/// Returns two lower-case digits for each byte.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from_digit(value.into(), 16);
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).flatten().collect()
 }
 
-/// Bytes as JSON has them.
+/// Returns bytes in base64, as in the expected results.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// Bytes that repeat for nobody (a linear congruential generator, high bits).
+/// Returns pseudorandom bytes without repetition (a linear congruential generator, high bits).
 pub(crate) fn noise(len: usize) -> Vec<u8> {
     let mut state: u32 = 2_463_534_242;
     let next = || {

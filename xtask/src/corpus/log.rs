@@ -1,8 +1,9 @@
-//! A file in the making and the truth about it: what the logs of all formats have in common.
+//! A test file during construction, and its expected result; for all formats.
 //!
-//! Each step lays bytes down and notes at once what its author knows about them. Steps are called one behind the other,
-//! so that a recipe reads like the file. The truth is described for its readers in `corpus/README.md`; integers of 64
-//! bits, times and offsets are texts, because many JSON readers would round them.
+//! Each step writes bytes and notes at once what its author knows about them. Steps are called one
+//! after the other, so that a recipe reads like the file. The expected results are described in
+//! `corpus/README.md`; 64-bit integers, times and offsets are texts, because many JSON readers
+//! would round them.
 
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use super::Made;
 
-/// A log; `Own` is what only its format has.
+/// A log; `Own` holds the format-specific parts.
 pub(crate) struct Log<Own> {
     pub(crate) bytes: Vec<u8>,
     pub(crate) topics: Vec<Topic>,
@@ -21,7 +22,7 @@ pub(crate) struct Log<Own> {
     pub(crate) own: Own,
 }
 
-/// A topic of the truth.
+/// A topic of the expected result.
 pub(crate) struct Topic {
     pub(crate) name: String,
     pub(crate) type_name: String,
@@ -29,22 +30,22 @@ pub(crate) struct Topic {
     pub(crate) count: usize,
 }
 
-/// Losses of what is missing at the end of a file.
+/// Codes of losses at the end of a file.
 const MISSING: &[&str] = &["cut", "packed_cut", "packed_unchecked", "rows_missing"];
 
 impl<Own> Log<Own> {
-    /// Nothing but these bytes.
+    /// Returns a log of these bytes.
     pub(crate) fn of(bytes: Vec<u8>, own: Own) -> Self {
         let (topics, records, texts) = (Vec::new(), Vec::new(), Vec::new());
         Self { bytes, topics, records, texts, lost: Vec::new(), notes: Vec::new(), own }
     }
 
-    /// Where the next bytes will be.
+    /// Returns the offset of the next bytes.
     pub(crate) fn at(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The steps for each of these.
+    /// Applies steps for each item.
     pub(crate) fn each<T>(
         self,
         items: impl IntoIterator<Item = T>,
@@ -53,19 +54,19 @@ impl<Own> Log<Own> {
         items.into_iter().fold(self, steps)
     }
 
-    /// Bytes of which a reader need not speak.
+    /// Adds bytes that the expected result does not mention.
     pub(crate) fn lay(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.bytes.extend_from_slice(bytes.as_ref());
         self
     }
 
-    /// Writes over bytes that are there.
+    /// Overwrites existing bytes.
     pub(crate) fn set(mut self, at: usize, bytes: impl AsRef<[u8]>) -> Self {
         self.bytes[at..at + bytes.as_ref().len()].copy_from_slice(bytes.as_ref());
         self
     }
 
-    /// Bytes that are lost, as one range.
+    /// Adds bytes that are lost, as one range.
     pub(crate) fn lose(self, code: &'static str, bytes: impl AsRef<[u8]>) -> Self {
         let start = self.at();
         let log = self.lay(bytes);
@@ -73,32 +74,32 @@ impl<Own> Log<Own> {
         log.lose_range(code, start..end)
     }
 
-    /// A range that is lost.
+    /// Marks a range as lost.
     pub(crate) fn lose_range(mut self, code: &'static str, range: Range<usize>) -> Self {
         self.lost.push((code, range));
         self
     }
 
-    /// A note about what comes next.
+    /// Adds a note about the next bytes.
     pub(crate) fn note(self, code: &'static str) -> Self {
         let at = self.at();
         self.note_at(at, code)
     }
 
-    /// A note about something else.
+    /// Adds a note about another offset.
     pub(crate) fn note_at(mut self, offset: usize, code: &'static str) -> Self {
         self.notes.push((offset, code));
         self
     }
 
-    /// One more topic; its number.
+    /// Adds a topic. Returns its number.
     pub(crate) fn add_topic(&mut self, name: &str, type_name: &str, fields: Json) -> usize {
         let (name, type_name) = (name.to_owned(), type_name.to_owned());
         self.topics.push(Topic { name, type_name, fields, count: 0 });
         self.topics.len() - 1
     }
 
-    /// A record whose bytes come next.
+    /// Adds a record, whose bytes follow.
     pub(crate) fn record(&mut self, topic: usize, t_ns: Option<i128>, data: &Json) {
         let at = self.at();
         let topic = &mut self.topics[topic];
@@ -107,8 +108,8 @@ impl<Own> Log<Own> {
         topic.count += 1;
     }
 
-    /// The same behind these bytes.
-    pub(crate) fn behind(mut self, head: Vec<u8>) -> Self {
+    /// Puts bytes before the log.
+    pub(crate) fn after(mut self, head: Vec<u8>) -> Self {
         let by = head.len();
         self.bytes = [head, self.bytes].concat();
         self.records.iter_mut().for_each(|record| record.0 += by);
@@ -117,7 +118,7 @@ impl<Own> Log<Own> {
         self
     }
 
-    /// The file and the truth, of which `head` has what the steps do not say.
+    /// Returns the file and its expected result; `head` adds what the steps do not say.
     pub(crate) fn made(mut self, head: Json) -> Made {
         let state = match &self.lost[..] {
             [] => "complete",
@@ -152,12 +153,12 @@ impl<Own> Log<Own> {
 }
 
 impl Made {
-    /// The same truth about another file.
+    /// Keeps the expected result for a changed file.
     pub(crate) fn map(self, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Self {
         Self { bytes: change(self.bytes), ..self }
     }
 
-    /// A file that must be refused: the kind of the error, and words its message has.
+    /// Returns a file that must be refused: the kind of the error, and words of its message.
     pub(crate) fn refused(bytes: Vec<u8>, [id, version]: [&str; 2], kind: &str, contains: &str) -> Self {
         let expected = json!({
             "format": {"id": id, "version": version},

@@ -1,4 +1,5 @@
-//! What lists the cases: `corpus/manifest.toml`, and the tables of `docs/formats/` which say which case tests which rule.
+//! Lists of the cases: `corpus/manifest.toml`, and the tables of `docs/formats/` that say which
+//! case tests which rule.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,7 +28,7 @@ struct Entry {
     sha256: String,
 }
 
-/// The text of the manifest, in the order of the cases.
+/// Returns the text of the manifest, in the order of the cases.
 pub(crate) fn to_text(cases: &[(&Format, &Case, Made)]) -> String {
     let entry = |(format, case, made): &(&Format, &Case, Made)| Entry {
         id: format!("{}/{}", format.id, case.name),
@@ -42,10 +43,10 @@ pub(crate) fn to_text(cases: &[(&Format, &Case, Made)]) -> String {
     format!("# Written by `cargo xtask gen-corpus`; see README.md.\n\n{tables}")
 }
 
-/// What follows this line is generated, up to the end of the file.
+/// Everything after this line is generated, up to the end of the file.
 const MARKER: &str = "<!-- written by `cargo xtask gen-corpus`; edit the recipes instead -->";
 
-/// The text of a format's document, with its table up to date.
+/// Returns the text of a format's document with an updated table.
 pub(crate) fn document(format: &Format, name: &str) -> Result<String> {
     let old = fs::read_to_string(root().join(name)).with_context(|| format!("reading {name}"))?;
     let (by_hand, _) = old.split_once(MARKER).with_context(|| format!("{name} has no marker"))?;

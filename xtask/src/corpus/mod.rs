@@ -1,4 +1,4 @@
-//! `cargo xtask gen-corpus`: the test files and the truth about them.
+//! `cargo xtask gen-corpus`: the test files and their expected results.
 
 mod large;
 mod lay;
@@ -21,13 +21,13 @@ use crate::root;
 
 pub(crate) use large::large_log;
 
-/// What is committed must stay small.
+/// Maximum size of a committed file.
 const SIZE_LIMIT: usize = 64 * 1024;
 
-/// Files in `corpus/` that a person writes.
+/// Files in `corpus/` that are written by hand.
 const BY_HAND: &[&str] = &["corpus/.gitattributes", "corpus/README.md"];
 
-/// A format: its id, how its files end, its cases by theme, how its large logs are made.
+/// A format: its id, its file extension, its cases by theme, and the recipe for its large logs.
 pub(crate) struct Format {
     id: &'static str,
     extension: &'static str,
@@ -38,8 +38,8 @@ pub(crate) struct Format {
 /// All formats, in the order of the manifest.
 const FORMATS: &[Format] = &[ulog::FORMAT, rld::FORMAT, rosbag::FORMAT, vel::FORMAT];
 
-/// One test file: what it is called, what it is for, the numbers of the rules in `docs/formats/<format>.md` that it
-/// tests, how it is made.
+/// One test file: name, purpose, the numbers of the rules in `docs/formats/<format>.md` that it
+/// tests, and its recipe.
 pub(crate) struct Case {
     name: &'static str,
     purpose: &'static str,
@@ -47,13 +47,13 @@ pub(crate) struct Case {
     recipe: fn() -> Made,
 }
 
-/// What a recipe yields: the file, and what a right reader must say about it.
+/// Result of a recipe: the file, and its expected result.
 pub(crate) struct Made {
     bytes: Vec<u8>,
     expected: serde_json::Value,
 }
 
-/// The cases of a theme: name, rules, purpose, and the steps that make the file.
+/// Declares the cases of a theme: name, rules, purpose, and the steps that make the file.
 macro_rules! cases {
     ($($name:literal [$($rule:ident)*] $purpose:literal => $recipe:expr;)*) => {
         pub(super) const CASES: &[$crate::corpus::Case] = &[$($crate::corpus::Case {
@@ -66,12 +66,12 @@ macro_rules! cases {
 }
 use cases;
 
-/// All cases of all formats, in the order of the manifest.
+/// Returns all cases of all formats, in the order of the manifest.
 fn all() -> impl Iterator<Item = (&'static Format, &'static Case)> {
     FORMATS.iter().flat_map(|format| format.cases().map(move |case| (format, case)))
 }
 
-/// The formats that have cases, by id.
+/// Returns the formats that have cases, by id.
 pub(crate) fn formats() -> impl Iterator<Item = &'static str> {
     FORMATS.iter().map(|format| format.id)
 }
@@ -82,7 +82,7 @@ impl Format {
     }
 }
 
-/// The subcommand: writes, compares, or makes one large file.
+/// Runs the subcommand: writes, compares, or makes one large file.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     match args {
         [] => write(),
@@ -92,7 +92,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     }
 }
 
-/// Writes every generated file and removes those that no case makes any more.
+/// Writes every generated file and removes those of deleted cases.
 pub(crate) fn write() -> Result<()> {
     let (files, cases) = generate()?;
     for stray in strays(&files)? {
@@ -113,7 +113,7 @@ pub(crate) fn write() -> Result<()> {
     Ok(())
 }
 
-/// Compares what is committed with what the recipes make now.
+/// Compares the committed files with the recipes.
 pub(crate) fn check() -> Result<()> {
     let (files, cases) = generate()?;
     let mut wrong: Vec<_> = strays(&files)?.iter().map(|name| format!("{name}: no case makes it")).collect();
@@ -133,7 +133,7 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-/// All generated files by their name in the workspace, and how many cases there are.
+/// Returns all generated files by their path in the workspace, and the number of cases.
 fn generate() -> Result<(BTreeMap<String, Vec<u8>>, usize)> {
     let made: Vec<_> = all().map(|(format, case)| (format, case, (case.recipe)())).collect();
     let mut files = BTreeMap::new();
@@ -158,14 +158,15 @@ fn generate() -> Result<(BTreeMap<String, Vec<u8>>, usize)> {
     Ok((files, made.len()))
 }
 
-/// Files of `corpus/` that neither a recipe nor a person is known to have made.
+/// Returns files of `corpus/` that neither a recipe made nor a person wrote.
 fn strays(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<String>> {
     let below = files_below(&root().join("corpus"))?.into_iter().map(|name| Path::new("corpus").join(name));
     let names = below.map(|name| name.to_string_lossy().replace('\\', "/"));
     Ok(names.filter(|name| !files.contains_key(name) && !BY_HAND.contains(&&**name)).collect())
 }
 
-/// The words of losses and notes that the truth of a format's cases uses, with the first such case.
+/// Returns the codes of losses and notes that a format's expected results use, with the first such
+/// case.
 pub(crate) fn words(format: &str) -> BTreeMap<String, String> {
     let mut words = BTreeMap::new();
     for (_, case) in all().filter(|(of, _)| of.id == format) {
@@ -187,8 +188,8 @@ mod tests {
 
     use super::*;
 
-    /// The rules of each format's document: letters, and how far their numbers go. RLD's D36 is about files of 2 GiB; a
-    /// test of the crate has it.
+    /// Rules of each format's document: letters, and the number of rules for each. RLD's D36 is
+    /// about files of 2 GiB, which a test of the crate covers.
     const RULES: &[(&str, &[(char, u32)])] = &[
         ("ulog", &[('D', 33), ('U', 4)]),
         ("rld", &[('D', 35)]),
@@ -196,7 +197,7 @@ mod tests {
         ("vel", &[('D', 38)]),
     ];
 
-    /// Words for what no small file shows, or none that is read alone and without being asked for more.
+    /// Codes that no small file shows, or none that is read alone with default options.
     const WITHOUT_CASE: &[&str] = &[
         "table_from_first",
         "part_left_out",
@@ -240,20 +241,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_lies_in_the_file_and_in_order() {
+    fn lost_ranges_are_inside_the_file_and_in_order() {
         for (_, case) in all() {
             let made = (case.recipe)();
             let mut before = 0;
             for lost in made.expected["lost"].as_array().into_iter().flatten() {
                 let place = |key: &str| lost[key].as_str().and_then(|s| s.parse::<usize>().ok());
                 let (start, end) = (place("start").unwrap(), place("end").unwrap());
-                // What is missing behind the end of the file has no bytes.
+                // Bytes missing after the end of the file have an empty range.
                 let code = lost["code"].as_str().unwrap();
                 let empty = code == "rows_missing" || code.starts_with("packed_");
                 assert!(before <= start && (start < end || empty && start == end), "{}", case.name);
                 before = end;
             }
-            // Offsets in a compressed bag count in what it holds.
+            // Offsets in a compressed bag count in its content.
             let packed = [&b"\x1f\x8b"[..], b"BZh"].iter().any(|magic| made.bytes.starts_with(magic));
             assert!(packed || before <= made.bytes.len(), "{}", case.name);
         }

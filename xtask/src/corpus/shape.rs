@@ -1,29 +1,30 @@
-//! Shapes of rows and values that fill them.
+//! Layouts of rows, and values for them.
 //!
-//! A shape is read from the words of a format's own definitions, a row is a list of values. Both together give the
-//! bytes of the row, and the fields and the data that the truth expects, so that a recipe says each thing once.
+//! A shape is parsed from a format's own definition language; a row is a list of values. Both
+//! together give the bytes of the row, and the fields and data of the expected result, so that a
+//! recipe says each thing once.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::lay::{Laid, base64};
 
-/// How deep `fields` are listed in the truth: JSON readers commonly stop at 128 levels, and
-/// each nested type takes two.
+/// Maximum nesting depth of `fields` in expected results: JSON readers commonly stop at 128 levels,
+/// and each nested type takes two.
 const LISTED_DEPTH: usize = 32;
 
-/// Whose words definitions use.
+/// Definition language.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Words {
     /// `uint8_t`; `char[n]` is a text that ends at its first NUL.
     Ulog,
-    /// `uint8`; arrays of it are bytes, and lists and texts begin with their length.
+    /// `uint8`; arrays of it are bytes; lists and texts start with their length.
     Ros,
 }
 
-/// The type of a field.
+/// Type of a field.
 #[derive(Clone, Debug)]
 pub(crate) enum Type {
-    /// Of so many bytes; any number but 0 is true.
+    /// Of this many bytes; any number but 0 is true.
     Bool(usize),
     Int {
         signed: bool,
@@ -32,21 +33,21 @@ pub(crate) enum Type {
     Float(usize),
     /// `char[n]` of `ULog`.
     Text(usize),
-    /// A text behind its length.
+    /// A text with a length prefix.
     String,
-    /// Bytes: so many, or behind their length.
+    /// Bytes: this many, or with a length prefix.
     Blob(Option<usize>),
-    /// Seconds and nanoseconds: signed ones are a duration.
+    /// Seconds and nanoseconds; signed for a duration.
     Time {
         signed: bool,
     },
-    /// So many items, or items behind their number.
+    /// This many items, or items with a count prefix.
     Array(Box<Type>, Option<usize>),
     Struct(Shape),
 }
 
 impl Type {
-    /// The type that is written so; `known` finds the shapes that it may name.
+    /// Parses a type; `known` finds the shapes that it may name.
     pub(crate) fn parse(text: &str, words: Words, known: &dyn Fn(&str) -> Shape) -> Self {
         if let Some((item, len)) = text.strip_suffix(']').and_then(|text| text.rsplit_once('[')) {
             let len = (!len.is_empty()).then(|| len.parse().expect("a length"));
@@ -79,7 +80,7 @@ impl Type {
         }
     }
 
-    /// As the truth writes it.
+    /// Returns the type's name in expected results.
     fn word(&self) -> String {
         match self {
             Self::Bool(_) => "bool".to_owned(),
@@ -94,7 +95,7 @@ impl Type {
         }
     }
 
-    /// The shape inside, if any.
+    /// Returns the nested shape, if any.
     fn inner(&self) -> Option<&Shape> {
         match self {
             Self::Array(item, _) => item.inner(),
@@ -103,7 +104,7 @@ impl Type {
         }
     }
 
-    /// How many bytes a value has, of types of fixed size.
+    /// Returns the size of a value in bytes, for types of fixed size.
     fn size(&self) -> usize {
         match self {
             Self::Bool(bytes) | Self::Int { bytes, .. } | Self::Float(bytes) | Self::Text(bytes) => *bytes,
@@ -123,20 +124,21 @@ pub(crate) struct Shape {
 
 #[derive(Clone, Debug)]
 struct Field {
-    /// As a reader names it: the second `x` is `x#2`.
+    /// The name that a reader gives: the second `x` is `x#2`.
     name: String,
     kind: Type,
 }
 
 impl Field {
-    /// `ULog` knows padding by its name.
+    /// Returns whether the field is padding, which `ULog` marks by its name.
     fn is_padding(&self) -> bool {
         self.name.starts_with("_padding")
     }
 }
 
 impl Shape {
-    /// Fields of `type name` each, with `;` or a line end between them; `known` finds the shapes that they name.
+    /// Parses fields of the form `type name`, separated by `;` or line ends; `known` finds the
+    /// shapes that they name.
     pub(crate) fn parse(name: &str, text: &str, words: Words, known: &dyn Fn(&str) -> Shape) -> Self {
         let mut fields: Vec<Field> = Vec::new();
         for field in text.split([';', '\n']).map(str::trim_start).filter(|field| !field.is_empty()) {
@@ -148,7 +150,7 @@ impl Shape {
         Self { name: name.to_owned(), fields }
     }
 
-    /// `fields` of the truth: padding left out.
+    /// Returns `fields` of the expected result, without padding.
     pub(crate) fn fields(&self) -> Json {
         self.fields_to_depth(LISTED_DEPTH)
     }
@@ -164,39 +166,39 @@ impl Shape {
         self.fields.iter().filter(|field| !field.is_padding()).map(entry).collect()
     }
 
-    /// How many fields are left when the padding at the end is not logged.
+    /// Returns the number of fields without the padding at the end.
     fn trimmed_len(&self) -> usize {
         self.fields.iter().rposition(|field| !field.is_padding()).map_or(0, |i| i + 1)
     }
 
-    /// The bytes of a row without the padding at its end, as PX4 writes it.
+    /// Returns the bytes of a row without the padding at its end, as PX4 writes it.
     pub(crate) fn trimmed(&self, values: &[Value]) -> Vec<u8> {
         self.first(values, self.trimmed_len())
     }
 
-    /// How many they are.
+    /// Returns the size of a row without the padding at its end.
     pub(crate) fn trimmed_size(&self) -> usize {
         self.fields[..self.trimmed_len()].iter().map(|field| field.kind.size()).sum()
     }
 
-    /// Where in a row the field of this name begins, and its size.
+    /// Returns the offset in a row and the size of the field with this name.
     pub(crate) fn place(&self, name: &str) -> Option<(usize, usize)> {
         let at = self.position(name)?;
         let size = |field: &Field| field.kind.size();
         Some((self.fields[..at].iter().map(size).sum(), size(&self.fields[at])))
     }
 
-    /// The number of the field of this name.
+    /// Returns the index of the field with this name.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| field.name == name)
     }
 
-    /// The bytes of a row with all its fields.
+    /// Returns the bytes of a row with all its fields.
     pub(crate) fn full(&self, values: &[Value]) -> Vec<u8> {
         self.first(values, self.fields.len())
     }
 
-    /// The bytes of the first `count` fields.
+    /// Returns the bytes of the first `count` fields.
     pub(crate) fn first(&self, values: &[Value], count: usize) -> Vec<u8> {
         assert_eq!(values.len(), self.fields.len(), "values of {} do not match its fields", self.name);
         let mut out = Vec::new();
@@ -206,7 +208,7 @@ impl Shape {
         out
     }
 
-    /// `data` of the truth: padding left out.
+    /// Returns `data` of the expected result, without padding.
     pub(crate) fn data(&self, values: &[Value]) -> Json {
         let pairs = self.fields.iter().zip(values).filter(|(field, _)| !field.is_padding());
         Json::Object(
@@ -215,27 +217,27 @@ impl Shape {
     }
 }
 
-/// A value; the type of its field says how it is written.
+/// A value; the type of its field determines its encoding.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
-    /// Of integers and bools.
+    /// Integer or bool.
     Int(i128),
     Float(f64),
-    /// Of texts, which are filled up with NUL, and of bytes.
+    /// Text, padded with NUL, or bytes.
     Bytes(Vec<u8>),
-    /// The items of an array; the fields of a nested type, padding included; seconds and nanoseconds.
+    /// Items of an array; fields of a nested type, with padding; seconds and nanoseconds.
     List(Vec<Value>),
-    /// These bytes, whatever the type, which a reader must give so.
+    /// These bytes for any type, with the expected JSON.
     As(Vec<u8>, Json),
 }
 
 impl Value {
-    /// What readers keep as bytes: of a type that says nothing to them.
+    /// Returns the value of a type that readers do not know and keep as bytes.
     pub(crate) fn opaque(type_name: &str, bytes: &[u8]) -> Self {
         Self::As(bytes.to_vec(), json!({"type": type_name, "hex": super::lay::hex(bytes)}))
     }
 
-    /// Appends its bytes.
+    /// Appends the value's bytes.
     pub(crate) fn lay(&self, kind: &Type, out: &mut Vec<u8>) {
         let len = |items: usize| u32::try_from(items).expect("small").to_le_bytes();
         match (self, kind) {
@@ -279,7 +281,7 @@ impl Value {
         }
     }
 
-    /// As the truth writes it.
+    /// Returns the value in the form of the expected results.
     pub(crate) fn json(&self, kind: &Type) -> Json {
         match (self, kind) {
             (Self::As(_, json), _) => json.clone(),
@@ -305,8 +307,8 @@ impl Value {
     }
 }
 
-/// JSON has no words for the values that are not numbers. A float of 32 bits has its own shortest digits: 0.1, not
-/// 0.10000000149011612.
+/// Returns a float in JSON, which has no words for NaN and the infinities. A 32-bit float has its
+/// own shortest digits: 0.1, not 0.10000000149011612.
 pub(crate) fn float(value: f64, bytes: usize) -> Json {
     if value.is_nan() {
         json!("NaN")
@@ -350,7 +352,7 @@ impl<T: Into<Value>> From<Vec<T>> for Value {
     }
 }
 
-/// The values of a row.
+/// Lists the values of a row.
 macro_rules! values {
     ($($value:expr),* $(,)?) => {
         Vec::<$crate::corpus::shape::Value>::from([$($crate::corpus::shape::Value::from($value)),*])

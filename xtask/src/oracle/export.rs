@@ -1,4 +1,5 @@
-//! What is exported, opened by what people use: pyarrow, polars, duckdb, mcap, laspy, fastkml, gpxpy, and beside pyulog's own CSV.
+//! Opens exported files with common readers: pyarrow, polars, duckdb, mcap, laspy, fastkml, gpxpy;
+//! and compares them with pyulog's own CSV.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +10,7 @@ use super::{binary, real, rosbag, script};
 use crate::python::{MCAP, NUMPY, PYARROW, PYULOG};
 use crate::root;
 
-/// What the scripts need; numpy decides how ulog2csv prints numbers.
+/// Packages that the scripts need; numpy's version determines how ulog2csv prints numbers.
 const REQUIREMENTS: &[&str] = &[
     PYULOG,
     NUMPY,
@@ -22,35 +23,35 @@ const REQUIREMENTS: &[&str] = &[
     "laspy[lazrs]==2.7.0",
 ];
 
-/// What looks at tracks.
+/// Packages that read tracks.
 const OF_TRACKS: &[&str] = &["fastkml==1.4.0", "lxml==6.1.3", "gpxpy==1.6.2"];
 
-/// What the readers of bags need.
+/// Packages that read bags.
 const OF_BAGS: &[&str] = &["rosbags==0.11.9", MCAP, "mcap-ros2-support==0.6.0"];
 
-/// Every value of every real log in every kind of file.
-pub(super) fn judge() -> Result<()> {
+/// Compares every value of every real log in every output format.
+pub(super) fn check() -> Result<()> {
     let Some(real) = real() else { return Ok(()) };
     let binary = binary()?;
     let mut differ = Vec::new();
     for name in ["export_tables.py", "export_mcap.py", "export_mcap_sensors.py"] {
-        let mut judge = script(name, "oracle-export", REQUIREMENTS)?;
-        if !passes(judge.arg(&binary).arg(&real))? {
+        let mut checker = script(name, "oracle-export", REQUIREMENTS)?;
+        if !passes(checker.arg(&binary).arg(&real))? {
             differ.push(name);
         }
     }
-    let mut judge = script("export_tracks.py", "oracle-tracks", OF_TRACKS)?;
-    if !passes(judge.arg(&binary).arg(&real).arg(root().join("corpus")))? {
+    let mut checker = script("export_tracks.py", "oracle-tracks", OF_TRACKS)?;
+    if !passes(checker.arg(&binary).arg(&real).arg(root().join("corpus")))? {
         differ.push("export_tracks.py");
     }
     for mode in ["bag2", "ros2"] {
-        let mut judge = script("export_bags.py", "oracle-bags", OF_BAGS)?;
-        if !bags(&mut judge, mode, &binary, &real)? {
+        let mut checker = script("export_bags.py", "oracle-bags", OF_BAGS)?;
+        if !bags(&mut checker, mode, &binary, &real)? {
             differ.push("export_bags.py");
         }
     }
-    if let Some(mut judge) = rosbag::script("export_bags.py")
-        && !bags(&mut judge, "debian", &binary, &real)?
+    if let Some(mut checker) = rosbag::script("export_bags.py")
+        && !bags(&mut checker, "debian", &binary, &real)?
     {
         differ.push("export_bags.py with python3-rosbag");
     }
@@ -58,11 +59,11 @@ pub(super) fn judge() -> Result<()> {
     Ok(())
 }
 
-/// Whether one of the readers of bags finds in all that is written what the old bags hold.
-fn bags(judge: &mut Command, mode: &str, binary: &Path, real: &Path) -> Result<bool> {
-    passes(judge.arg(mode).arg(binary).arg(real.join("rosbag12")).arg(root().join("corpus/rosbag")))
+/// Returns whether one of the bag readers finds the content of the old bags in all written files.
+fn bags(checker: &mut Command, mode: &str, binary: &Path, real: &Path) -> Result<bool> {
+    passes(checker.arg(mode).arg(binary).arg(real.join("rosbag12")).arg(root().join("corpus/rosbag")))
 }
 
-fn passes(judge: &mut Command) -> Result<bool> {
-    Ok(judge.status().context("starting the script")?.success())
+fn passes(checker: &mut Command) -> Result<bool> {
+    Ok(checker.status().context("starting the script")?.success())
 }

@@ -1,7 +1,7 @@
-//! `cargo xtask oracle FORMAT`: other people's readers as judges of ours, value by value.
+//! `cargo xtask oracle FORMAT`: independent readers as a check of ours, value by value.
 //!
-//! The judges are Python scripts in `oracle/`. They see only what the release binary prints, so
-//! they share nothing with the readers they judge.
+//! The checks are Python scripts in `oracle/`. They read only the output of the release binary, so
+//! they share nothing with the readers they check.
 
 mod export;
 mod recovered;
@@ -19,33 +19,34 @@ use anyhow::{Result, bail, ensure};
 use crate::process::{cargo, run};
 use crate::{python, root};
 
-/// Compares, and fails where there is a difference that is not meant.
-type Judge = fn() -> Result<()>;
+/// Compares the values, and fails at an unexpected difference.
+type Check = fn() -> Result<()>;
 
-/// The judges, by format.
-const JUDGES: &[(&str, Judge)] = &[
-    ("ulog", ulog::judge),
-    ("rld", rld::judge),
-    ("rosbag", rosbag::judge),
-    ("vel", vel::judge),
-    ("export", export::judge),
-    ("recovered", recovered::judge),
+/// The checks, by format.
+const CHECKS: &[(&str, Check)] = &[
+    ("ulog", ulog::check),
+    ("rld", rld::check),
+    ("rosbag", rosbag::check),
+    ("vel", vel::check),
+    ("export", export::check),
+    ("recovered", recovered::check),
 ];
 
-/// The subcommand.
+/// Runs the subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
-    let judge = match args {
-        [format] => JUDGES.iter().find(|judge| judge.0 == format),
+    let check = match args {
+        [format] => CHECKS.iter().find(|check| check.0 == format),
         _ => None,
     };
-    let Some((_, judge)) = judge else {
-        let names: Vec<_> = JUDGES.iter().map(|judge| judge.0).collect();
-        bail!("oracle needs what is to be judged: {}", names.join(", "));
+    let Some((_, check)) = check else {
+        let names: Vec<_> = CHECKS.iter().map(|check| check.0).collect();
+        bail!("oracle needs the name of a check: {}", names.join(", "));
     };
-    judge()
+    check()
 }
 
-/// The folder of real logs, from `ROVELOG_REAL` or beside the checkout; says so where there is none.
+/// Returns the folder of real logs, from `ROVELOG_REAL` or next to the checkout; prints a note if
+/// there is none.
 pub(crate) fn real() -> Option<PathBuf> {
     let folder = env::var_os("ROVELOG_REAL").map_or_else(|| root().join("../shared/real"), PathBuf::from);
     if folder.is_dir() {
@@ -55,7 +56,7 @@ pub(crate) fn real() -> Option<PathBuf> {
     None
 }
 
-/// The release binary of `rovelog`, built now.
+/// Builds the release binary of `rovelog`. Returns its path.
 pub(crate) fn binary() -> Result<PathBuf> {
     run(&mut cargo(&["build", "--quiet", "--release", "-p", "rovelog-cli"]))?;
     let name = format!("rovelog{}", env::consts::EXE_SUFFIX);
@@ -64,20 +65,20 @@ pub(crate) fn binary() -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// A script of `oracle/`, ready for its arguments, with a Python that has `packages`.
+/// Returns a script of `oracle/`, ready for its arguments, with a Python that has `packages`.
 fn script(name: &str, environment: &str, packages: &[&str]) -> Result<Command> {
     Ok(script_with(python::with(environment, packages)?, name))
 }
 
-/// A script of `oracle/` with this interpreter.
+/// Returns a script of `oracle/` with this interpreter.
 fn script_with(python: PathBuf, name: &str) -> Command {
     let mut command = Command::new(python);
-    // No bytecode beside the sources.
+    // Writes no bytecode next to the sources.
     command.arg("-B").arg(root().join("oracle").join(name));
     command
 }
 
-/// Where cargo builds.
+/// Returns cargo's target folder.
 pub(crate) fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }

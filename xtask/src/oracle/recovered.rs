@@ -1,4 +1,4 @@
-//! What recovery makes of damaged logs, before the readers of others. There is none of VEL's container.
+//! Opens recovered logs with independent readers. There is none for the VEL container.
 
 use std::path::PathBuf;
 
@@ -8,25 +8,25 @@ use super::{binary, real, rld, rosbag, ulog};
 use crate::process::run_or;
 use crate::{damage, root};
 
-/// Damages all logs, recovers them, and has each format's reader open what came of it.
-pub(super) fn judge() -> Result<()> {
+/// Damages all logs, recovers them, and opens the results with each format's reader.
+pub(super) fn check() -> Result<()> {
     let binary = binary()?;
     let recovered = root().join("target/recovered");
     if recovered.exists() {
         std::fs::remove_dir_all(&recovered)?;
     }
     run_or(&mut damage::campaign("1", Some(&recovered)), "something that must hold does not")?;
-    let judges = [
+    let checkers = [
         ("ulog", "ulog", Some(ulog::script("recovered.py")?)),
         ("rld", "rld", Some(rld::script("recovered.py")?)),
         ("rosbag", "rosbag12", rosbag::script("recovered.py")),
     ];
-    for (format, folder, judge) in judges {
-        let Some(mut judge) = judge else { continue };
+    for (format, folder, checker) in checkers {
+        let Some(mut checker) = checker else { continue };
         let real = real().map(|real| real.join(folder));
         let folders: Vec<PathBuf> = std::iter::once(root().join("corpus").join(format)).chain(real).collect();
-        judge.arg(format).arg(&binary).arg(&recovered).args(folders);
-        run_or(&mut judge, &format!("what was recovered of {format} logs is not read by others"))?;
+        checker.arg(format).arg(&binary).arg(&recovered).args(folders);
+        run_or(&mut checker, &format!("other readers cannot read the recovered {format} logs"))?;
     }
     Ok(())
 }

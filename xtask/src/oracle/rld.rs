@@ -1,4 +1,4 @@
-//! rocketlogger as the judge.
+//! The check of RLD with rocketlogger.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,20 +12,21 @@ use crate::root;
 
 const REQUIREMENTS: &[&str] = &[ROCKETLOGGER, "numpy"];
 
-/// Every raw value and stamp of real and corpus logs beside rocketlogger's; its source package has 21 real logs.
-pub(super) fn judge() -> Result<()> {
-    let mut judge = script("rld_rocketlogger.py")?;
-    judge.arg(binary()?).arg(source_logs()?).arg(root().join("corpus/rld"));
-    judge.args(real().map(|real| real.join("rld")));
-    run_or(&mut judge, "rovelog and rocketlogger differ where they are not meant to")
+/// Compares every raw value and timestamp of real and corpus logs with rocketlogger's; its source
+/// package has 21 real logs.
+pub(super) fn check() -> Result<()> {
+    let mut checker = script("rld_rocketlogger.py")?;
+    checker.arg(binary()?).arg(source_logs()?).arg(root().join("corpus/rld"));
+    checker.args(real().map(|real| real.join("rld")));
+    run_or(&mut checker, "rovelog and rocketlogger differ unexpectedly")
 }
 
-/// A script that has rocketlogger at hand.
+/// Returns a script with rocketlogger installed.
 pub(super) fn script(name: &str) -> Result<Command> {
     super::script(name, "oracle-rld", REQUIREMENTS)
 }
 
-/// The folder of logs in the source package of the judge, fetched once.
+/// Returns the folder of logs in rocketlogger's source package, downloaded once.
 fn source_logs() -> Result<PathBuf> {
     let folder = root().join("target/rocketlogger-source");
     let package = ROCKETLOGGER.replace("==", "-");

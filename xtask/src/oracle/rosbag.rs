@@ -1,4 +1,4 @@
-//! Debian's python3-rosbag and librosbag-storage as the judges.
+//! Debian's python3-rosbag and librosbag-storage as checks.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,13 +10,13 @@ use crate::process::run_or;
 use crate::{peers, root};
 
 /// Every value of real and corpus bags beside theirs, and what they say of recovered ones.
-pub(super) fn judge() -> Result<()> {
-    let Some(mut judge) = script("rosbag_python.py") else {
-        bail!("without python3-rosbag there is no judge")
+pub(super) fn check() -> Result<()> {
+    let Some(mut checker) = script("rosbag_python.py") else {
+        bail!("without python3-rosbag there is no check")
     };
     let view = peers::rosbag_view()?.unwrap_or_else(|| PathBuf::from("-"));
-    judge.arg(binary()?).arg(view).arg(root().join("corpus")).args(real());
-    run_or(&mut judge, "rovelog and the readers of ROS differ where they are not meant to")
+    checker.arg(binary()?).arg(view).arg(root().join("corpus")).args(real());
+    run_or(&mut checker, "rovelog and the readers of ROS differ unexpectedly")
 }
 
 /// A script with the distribution's Python, which has python3-rosbag; says so where that is not installed.

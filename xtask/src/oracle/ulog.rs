@@ -1,4 +1,4 @@
-//! pyulog as the judge.
+//! The check of ULog with pyulog.
 
 use std::process::Command;
 
@@ -8,14 +8,14 @@ use super::{binary, real};
 use crate::process::run_or;
 use crate::{python, root};
 
-/// Every value of real and corpus logs beside pyulog's.
-pub(super) fn judge() -> Result<()> {
-    let mut judge = script("ulog_pyulog.py")?;
-    judge.arg(binary()?).arg(root().join("corpus")).args(real());
-    run_or(&mut judge, "rovelog and pyulog differ where they are not meant to")
+/// Compares every value of real and corpus logs with pyulog's.
+pub(super) fn check() -> Result<()> {
+    let mut checker = script("ulog_pyulog.py")?;
+    checker.arg(binary()?).arg(root().join("corpus")).args(real());
+    run_or(&mut checker, "rovelog and pyulog differ unexpectedly")
 }
 
-/// A script that has pyulog at hand.
+/// Returns a script with pyulog installed.
 pub(crate) fn script(name: &str) -> Result<Command> {
     super::script(name, "oracle-ulog", &[python::PYULOG, "numpy"])
 }

@@ -1,4 +1,4 @@
-//! velodyne-decoder as the judge of points.
+//! The check of Velodyne points with velodyne-decoder.
 
 use anyhow::Result;
 
@@ -6,9 +6,9 @@ use super::{binary, real, script};
 use crate::process::run_or;
 use crate::{python, root};
 
-/// Every point of real and corpus logs beside velodyne-decoder's.
-pub(super) fn judge() -> Result<()> {
-    let mut judge = script("vel_velodyne.py", "oracle-vel", &[python::VELODYNE_DECODER, "numpy"])?;
-    judge.arg(binary()?).arg(root().join("corpus")).args(real());
-    run_or(&mut judge, "rovelog and velodyne-decoder differ where they are not meant to")
+/// Compares every point of real and corpus logs with velodyne-decoder's.
+pub(super) fn check() -> Result<()> {
+    let mut checker = script("vel_velodyne.py", "oracle-vel", &[python::VELODYNE_DECODER, "numpy"])?;
+    checker.arg(binary()?).arg(root().join("corpus")).args(real());
+    run_or(&mut checker, "rovelog and velodyne-decoder differ unexpectedly")
 }

@@ -7,7 +7,7 @@ use super::Crate;
 
 type Uses<'a> = BTreeMap<&'a Path, BTreeSet<&'a Path>>;
 
-/// Groups of files in which each leads to each other by what it uses; the largest first.
+/// Returns groups of files that all depend on each other, the largest first.
 pub(crate) fn circles(krate: &Crate) -> Vec<Vec<&Path>> {
     let uses = krate.uses();
     let leads: Uses<'_> = uses.keys().map(|file| (*file, reach(&uses, file))).collect();
@@ -23,7 +23,7 @@ pub(crate) fn circles(krate: &Crate) -> Vec<Vec<&Path>> {
     circles
 }
 
-/// Every file that `from` leads to; itself only by a circle.
+/// Returns every file that `from` depends on; `from` itself only if it is in a circle.
 fn reach<'a>(uses: &Uses<'a>, from: &Path) -> BTreeSet<&'a Path> {
     let mut found = BTreeSet::new();
     let mut open = vec![from];

@@ -1,4 +1,5 @@
-//! Our Rust sources as a compiler sees them: modules, the names in them, and which file uses which.
+//! Our Rust sources as a compiler sees them: modules, the names in them, and the files that each
+//! file uses.
 
 mod circles;
 mod parse;
@@ -17,15 +18,15 @@ pub(crate) type Names = Vec<String>;
 
 /// One crate, without its tests.
 pub(crate) struct Crate {
-    /// By path: the root is the empty one.
+    /// Modules by path; the root has the empty path.
     modules: BTreeMap<Names, Module>,
 }
 
-/// A module, of a file of its own or written inside another.
+/// A module, in a file of its own or inside another.
 pub(crate) struct Module {
     /// Relative to the folder of the crate's sources.
     file: PathBuf,
-    /// What is defined here, with what a reader of the documentation could use.
+    /// Definitions, with their public members.
     items: Vec<Item>,
     imports: Vec<Import>,
     /// Paths that its code names outside of imports.
@@ -40,28 +41,28 @@ struct Item {
     members: Vec<String>,
 }
 
-/// One name that a `use` brings in.
+/// One name that a `use` imports.
 struct Import {
-    /// As it is written, from `crate`, `self`, `super` or a name in reach.
+    /// Path as it is written, from `crate`, `self`, `super` or a name in scope.
     path: Names,
-    /// The name that it has here; `None` for `*`.
+    /// Imported name; `None` for `*`.
     name: Option<String>,
-    /// Whether it is handed on: visible outside of its module.
-    handed_on: bool,
+    /// True if it is exported: visible outside of its module.
+    exported: bool,
     public: bool,
 }
 
-/// What a path leads to.
+/// Target of a path.
 enum Target<'a> {
     Module(&'a Names),
     Item(&'a Names, &'a Item),
 }
 
-/// Re-exports that lead to re-exports end somewhere.
+/// Maximum length of a chain of re-exports.
 const DEPTH: usize = 16;
 
 impl Crate {
-    /// Reads the crate whose root file is `root`.
+    /// Reads the crate with the root file `root`.
     ///
     /// # Errors
     ///
@@ -72,7 +73,7 @@ impl Crate {
         Ok(Self { modules })
     }
 
-    /// What `path` means inside the module `from`; `None` if it is not of this crate.
+    /// Returns the target of `path` in the module `from`; `None` if it is not in this crate.
     fn resolve<'a>(&'a self, from: &Names, path: &[String], depth: usize) -> Option<Target<'a>> {
         let (first, rest) = path.split_first()?;
         let (mut at, mut rest) = match first.as_str() {
@@ -100,26 +101,27 @@ impl Crate {
             let function = function.and_then(|import| self.resolve(from, &import.path, depth));
             return function.or_else(|| self.descend(&child, rest, depth));
         }
-        // Behind a type come its methods and variants, which are where it is.
+        // A type is followed by its methods and variants, which are in the same place.
         if let Some(item) = module.items.iter().find(|item| item.name == *name) {
             return Some(Target::Item(key, item));
         }
         let globs = module.imports.iter().filter(|import| import.name.is_none());
         let through = named.map(|import| [&import.path, rest].concat());
         let through = through.chain(globs.map(|import| [&import.path, path].concat()));
-        // An import of a name that is its own, as `use self::x`, would come back here.
+        // An import of its own name, such as `use self::x`, would recurse.
         through.into_iter().find_map(|path| self.resolve(from, &path, depth))
     }
 
-    /// The files that each file takes names from. A file that only hands names on takes none of them.
+    /// Returns the files that each file takes names from. A file that only re-exports names takes
+    /// none.
     fn uses(&self) -> BTreeMap<&Path, BTreeSet<&Path>> {
         let mut uses: BTreeMap<&Path, BTreeSet<&Path>> = BTreeMap::new();
         for (names, module) in &self.modules {
-            let imports = module.imports.iter().filter(|import| !import.handed_on).map(|import| &import.path);
+            let imports = module.imports.iter().filter(|import| !import.exported).map(|import| &import.path);
             for path in imports.chain(&module.mentions) {
                 let target = match self.resolve(names, path, DEPTH) {
                     Some(Target::Item(names, _)) => names,
-                    // A module that is named to name something in it: the mention of that follows.
+                    // The mention of a name inside the module follows.
                     Some(Target::Module(_)) | None => continue,
                 };
                 let file = &self.modules[target].file;
@@ -148,7 +150,7 @@ mod tests {
                 "a.rs",
                 "use crate::b::B; pub struct A { pub x: u8, y: u8 } impl A { pub fn new() {} fn z() {} }",
             ),
-            // By the name that the root hands on, in tokens of a macro.
+            // By the name that the root exports, in tokens of a macro.
             ("b.rs", "pub struct B; fn f() { assert!(crate::A::new() == ()); }"),
             ("c.rs", "use super::b::B; #[cfg(test)] mod tests { use crate::deep::D; }"),
             ("deep/mod.rs", "mod inner; pub use self::inner::{D, E as F};"),

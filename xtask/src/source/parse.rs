@@ -1,4 +1,4 @@
-//! A file and the modules below it, parsed.
+//! Parsing of a file and its submodules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,7 +24,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The file at `path`, whose submodules are in `below`.
+    /// Parses the file at `path`, whose submodules are in `below`.
     fn file(&mut self, path: &Path, below: &Path, names: Names) -> Result<()> {
         let text = fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
         let syntax = syn::parse_file(&text).with_context(|| format!("parsing {}", path.display()))?;
@@ -42,11 +42,11 @@ impl Reader<'_> {
         for item in items.iter().filter(|item| !is_for_tests(attributes(item))) {
             match item {
                 syn::Item::Use(import) => {
-                    let handed_on = !matches!(import.vis, Visibility::Inherited);
+                    let exported = !matches!(import.vis, Visibility::Inherited);
                     let public = matches!(import.vis, Visibility::Public(_));
                     let mut found = Vec::new();
                     flatten(&import.tree, &mut Names::new(), &mut found);
-                    let import = |(path, name)| Import { path, name, handed_on, public };
+                    let import = |(path, name)| Import { path, name, exported, public };
                     module.imports.extend(found.into_iter().map(import));
                 }
                 syn::Item::Mod(inner) => {
@@ -72,13 +72,13 @@ impl Reader<'_> {
     }
 }
 
-/// Where the module `name` of the folder `below` is.
+/// Returns the file of the module `name` in the folder `below`.
 fn place(below: &Path, name: &str) -> Option<PathBuf> {
     let places = [below.join(name).join("mod.rs"), below.join(format!("{name}.rs"))];
     places.into_iter().find(|path| path.is_file())
 }
 
-/// Each name that `tree` brings in: its path, and what it is called here.
+/// Returns each name that `tree` imports: its path, and its name here.
 fn flatten(tree: &UseTree, path: &mut Names, found: &mut Vec<(Names, Option<String>)>) {
     match tree {
         UseTree::Path(inner) => {
@@ -100,7 +100,8 @@ fn flatten(tree: &UseTree, path: &mut Names, found: &mut Vec<(Names, Option<Stri
     }
 }
 
-/// Adds what `item` defines; the members of an `impl` go to its type where that is in the same module.
+/// Adds the definitions of `item`; the members of an `impl` go to its type if that is in the same
+/// module.
 fn define(item: &syn::Item, items: &mut Vec<Item>) {
     let is_public = |vis: &Visibility| matches!(vis, Visibility::Public(_));
     let fields = |fields: &Fields| {
@@ -150,7 +151,7 @@ fn define(item: &syn::Item, items: &mut Vec<Item>) {
     items.push(Item { name, public, members });
 }
 
-/// The paths that `item` names, and those in what it hands to macros.
+/// Returns the paths that `item` names, also those in arguments of macros.
 fn mentions(item: &syn::Item) -> BTreeSet<Names> {
     let mut paths = Paths(BTreeSet::new());
     paths.visit_item(item);
@@ -187,7 +188,7 @@ impl<'ast> Visit<'ast> for Paths {
 }
 
 impl Paths {
-    /// Names joined by `::` in tokens that only a macro understands.
+    /// Collects names joined by `::` in the tokens of a macro.
     fn tokens(&mut self, tokens: TokenStream) {
         let (mut path, mut colons) = (Names::new(), 0);
         for token in tokens {

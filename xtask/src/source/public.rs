@@ -1,11 +1,11 @@
-//! What users of a crate can name.
+//! The public items of a crate.
 
 use std::collections::BTreeSet;
 
 use super::{Crate, DEPTH, Item, Module, Names, Target};
 
-/// Returns the paths of all public items as documentation lists them, without what is hidden from it. Fields and
-/// variants are behind a dot. Items of other crates that are re-exported count by their names.
+/// Returns the paths of all public items as documentation lists them, without hidden ones. Fields
+/// and variants are after a dot. Re-exported items of other crates count by their names.
 pub(crate) fn public_items(krate: &Crate) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     krate.collect(&Names::new(), &Names::new(), &mut found, DEPTH);
@@ -13,7 +13,7 @@ pub(crate) fn public_items(krate: &Crate) -> BTreeSet<String> {
 }
 
 impl Crate {
-    /// Adds what the module `at` shows, which users know as `shown`.
+    /// Adds the items of the module `at`, which users know as `shown`.
     fn collect(&self, at: &Names, shown: &Names, found: &mut BTreeSet<String>, depth: usize) {
         let (Some(module), Some(depth)) = (self.modules.get(at), depth.checked_sub(1)) else { return };
         for item in module.items.iter().filter(|item| item.public) {

@@ -1,10 +1,10 @@
-//! What we depend on: under licences that ours allow, and each crate once unless there is a reason.
+//! Rules for dependencies: allowed licences, and each crate only once unless there is a reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// Licences that let a user of ours do what MIT and Apache-2.0 let them.
+/// Licences that give users the same rights as MIT and Apache-2.0.
 const LICENCES: &[&str] = &[
     "0BSD",
     "Apache-2.0",
@@ -15,11 +15,11 @@ const LICENCES: &[&str] = &[
     "MIT",
     "Unicode-3.0",
     "Zlib",
-    // libbzip2's own, a BSD licence in other words.
+    // libbzip2's own licence, similar to BSD.
     "bzip2-1.0.6",
 ];
 
-/// Crates that are in the lock file more than once, and why that has to be.
+/// Crates that are in the lock file more than once, with the reason.
 const DUPLICATES: &[(&str, &str)] = &[
     ("bzip2", "rosbag, which only our tests use, stays at 0.4"),
     ("getrandom", "tempfile, ahash and const-random are each at another one"),
@@ -30,8 +30,8 @@ const DUPLICATES: &[(&str, &str)] = &[
     ("zstd-safe", "as zstd"),
 ];
 
-/// Licences that are not allowed, duplicates without a reason, and reasons without a duplicate. `packages` are
-/// those of `cargo metadata`, dependencies included.
+/// Returns forbidden licences, duplicates without a reason, and reasons without a duplicate.
+/// `packages` are those of `cargo metadata`, dependencies included.
 pub(super) fn check(packages: &[&Value]) -> Vec<String> {
     let mut found = Vec::new();
     let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -59,8 +59,9 @@ pub(super) fn check(packages: &[&Value]) -> Vec<String> {
     found
 }
 
-/// Whether an SPDX expression can be met with allowed licences. `OR` binds weaker than `AND`; older manifests write
-/// `/` for `OR`. Brackets stand only where they change nothing for us: each side must be allowed by itself.
+/// Returns whether allowed licences can satisfy an SPDX expression. `OR` binds weaker than `AND`;
+/// older manifests write `/` for `OR`. Brackets are ignored, so each side must be allowed by
+/// itself.
 fn is_allowed(expression: &str) -> bool {
     let expression = expression.replace('/', " OR ");
     let one_of = |part: &str| {
@@ -79,9 +80,10 @@ mod tests {
 
     #[test]
     fn expressions_are_met_or_not() {
-        for sound in ["MIT", "MIT/Apache-2.0", "GPL-2.0-only OR MIT", "(MIT OR GPL-2.0-only) AND Unicode-3.0"]
+        for allowed in
+            ["MIT", "MIT/Apache-2.0", "GPL-2.0-only OR MIT", "(MIT OR GPL-2.0-only) AND Unicode-3.0"]
         {
-            assert!(is_allowed(sound), "{sound}");
+            assert!(is_allowed(allowed), "{allowed}");
         }
         for other in ["", "GPL-3.0", "MIT AND GPL-3.0", "(MIT OR Zlib) AND GPL-3.0", "MPL-2.0 OR GPL-3.0"] {
             assert!(!is_allowed(other), "{other}");

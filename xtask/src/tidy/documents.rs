@@ -1,17 +1,17 @@
-//! Markdown that can be read: links lead somewhere, and lines of prose fit a screen.
+//! Rules for Markdown: links have targets, and lines of prose are short.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-/// Columns of a line of prose. Tables, code and lines that are one long link may be wider.
+/// Maximum columns of a line of prose. Tables, code and lines with one long link may be wider.
 const WIDTH: usize = 100;
 
-/// Documents that are still wider.
+/// Documents that still have longer lines.
 const WIDE: &[&str] = &["docs/formats/rosbag.md"];
 
-/// Broken relative links and long lines in the Markdown among `files`.
+/// Returns broken relative links and long lines in the Markdown files among `files`.
 pub(super) fn check(root: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let is_markdown = |file: &&PathBuf| file.extension().is_some_and(|extension| extension == "md");
@@ -32,14 +32,14 @@ pub(super) fn check(root: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Lines outside of code blocks, fenced or indented, with their numbers.
+/// Returns lines outside of code blocks, fenced or indented, with their numbers.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_fenced = false;
     let mut is_list = false;
     (1..).zip(text.lines()).filter(move |(_, line)| {
         let is_fence = line.trim_start().starts_with("```");
         is_fenced ^= is_fence;
-        // Text of a list is indented too; code begins where nothing of a list precedes it.
+        // List text is indented too; an indented code block does not follow a list.
         is_list = match line.chars().next() {
             Some(' ') | None => is_list,
             Some(first) => matches!(first, '-' | '*' | '0'..='9'),
@@ -48,7 +48,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Targets of `[text](target)` that are paths, without their anchors.
+/// Returns targets of `[text](target)` that are paths, without their anchors.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     let paths = targets.filter(|target| !target.contains("://") && !target.contains(' '));

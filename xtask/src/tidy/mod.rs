@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: what ARCHITECTURE.md promises and no compiler checks.
+//! `cargo xtask tidy`: rules of ARCHITECTURE.md that no compiler checks.
 
 mod dependencies;
 mod documents;
@@ -17,10 +17,10 @@ use serde_json::Value;
 use crate::process::{cargo, files_below};
 use crate::{corpus, root};
 
-/// Who may depend on whom, among our own crates: every edge that is allowed, and no other.
+/// Allowed dependencies among our own crates; all others are forbidden.
 ///
-/// `*` on the left stands for every format crate. Format crates know the core and nothing else
-/// of ours: neither each other nor the facade. `rovelog-testing` is for tests.
+/// `*` on the left stands for every format crate. Format crates depend on the core and on none of
+/// our other crates: neither on each other nor on the facade. `rovelog-testing` is for tests.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("rovelog-core", &["rovelog-testing"]),
     ("rovelog-testing", &["rovelog-core"]),
@@ -30,22 +30,22 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("rovelog-cli", &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export"]),
     ("rovelog-python", &["rovelog-core", "*", "rovelog", "rovelog-export", "rovelog-cli"]),
     ("fuzz-bodies", &["rovelog"]),
-    // A generator that used our readers could share their mistakes.
+    // A generator that uses our readers could share their mistakes.
     ("xtask", &[]),
 ];
 
 const FORMATS: &[&str] = &["ulog-format", "rld-format", "rosbag12", "vel-format"];
 
-/// A source file longer than this does more than one job.
+/// Maximum lines of a source file; a longer one does more than one job.
 const LINE_LIMIT: usize = 600;
 
-/// The subcommand.
+/// Runs the subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     ensure!(args.is_empty(), "tidy takes no options");
     check()
 }
 
-/// All checks; every finding is printed, not only the first.
+/// Runs all checks; every finding is printed, not only the first.
 pub(crate) fn check() -> Result<()> {
     let root = root();
     let metadata = metadata(&root)?;
@@ -76,14 +76,14 @@ fn metadata(root: &Path) -> Result<Value> {
     serde_json::from_slice(&output.stdout).context("reading cargo metadata")
 }
 
-/// What matters about a crate of the workspace.
+/// A crate of the workspace.
 struct Package {
     name: String,
-    /// Crates it depends on in any way, tests and build scripts included.
+    /// Crates that it depends on, including those for tests and build scripts.
     dependencies: Vec<String>,
 }
 
-/// The packages of the workspace, and all that it is built from.
+/// Returns the packages of the workspace, and all packages that it is built from.
 fn split(metadata: &Value) -> (Vec<&Value>, Vec<&Value>) {
     let all: Vec<&Value> = metadata["packages"].as_array().into_iter().flatten().collect();
     let ours = all.iter().copied().filter(|package| package["source"].is_null());
@@ -97,7 +97,7 @@ fn packages(ours: &[&Value]) -> Vec<Package> {
     ours.iter().map(|package| Package { name: name(package), dependencies: dependencies(package) }).collect()
 }
 
-/// Edges of the workspace that are not in the picture.
+/// Returns dependencies in the workspace that are not allowed.
 fn edges(packages: &[Package]) -> Vec<String> {
     let mut found = Vec::new();
     let is_ours = |name: &String| packages.iter().any(|package| package.name == *name);
@@ -108,7 +108,7 @@ fn edges(packages: &[Package]) -> Vec<String> {
                 .push(format!("{}: no place in the picture of crates (xtask/src/tidy/mod.rs)", package.name));
             continue;
         };
-        // A crate among its own test dependencies turns its features on for them.
+        // A crate among its own dev-dependencies turns on its features for tests.
         let others = |name: &&String| is_ours(name) && **name != package.name;
         for dependency in package.dependencies.iter().filter(others) {
             if !allowed.contains(&class(dependency)) {
@@ -123,8 +123,8 @@ fn class(name: &str) -> &str {
     if FORMATS.contains(&name) { "*" } else { name }
 }
 
-/// What git knows or would add, so that a check before a commit sees new files too. Where there
-/// is no git, as in an unpacked archive, everything but build output.
+/// Returns the files that git tracks or would add, so that a check before a commit sees new files
+/// too. Without git, as in an unpacked archive, returns everything but build output.
 fn source_files(root: &Path) -> Result<Vec<PathBuf>> {
     let output = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -154,9 +154,9 @@ fn lengths(root: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Paths of somebody's machine.
+/// Returns local absolute paths in sources.
 fn local_paths(root: &Path, files: &[PathBuf]) -> Vec<String> {
-    // Put together here, so that this file does not find itself.
+    // Built here, so that this file does not match itself.
     let needles = ["work", "root"].map(|folder| format!("/{folder}/"));
     let mut found = Vec::new();
     for file in files {
@@ -172,7 +172,7 @@ fn local_paths(root: &Path, files: &[PathBuf]) -> Vec<String> {
     found
 }
 
-/// Whether a path begins with `needle` as its first folder, not further down.
+/// Returns whether a path starts with `needle` as its first folder, not further down.
 fn has_path(line: &str, needle: &str) -> bool {
     line.match_indices(needle).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -180,7 +180,8 @@ fn has_path(line: &str, needle: &str) -> bool {
     })
 }
 
-/// Words for losses and notes that the corpus expects and the format's document does not have.
+/// Returns codes of losses and notes that the corpus expects and the format's document does not
+/// have.
 fn undocumented_words(root: &Path) -> Result<Vec<String>> {
     let read = |name: &str| fs::read_to_string(root.join(name)).with_context(|| format!("reading {name}"));
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! What a crate needs before it can be published: said in its manifest, and lying in its folder.
+//! Requirements on published crates: entries in the manifest, and files in the folder.
 
 use std::fs;
 use std::path::Path;
@@ -6,18 +6,19 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// Keys of a manifest that a registry shows or asks for.
+/// Manifest keys that a registry shows or requires.
 const KEYS: &[&str] =
     &["description", "keywords", "categories", "license", "repository", "readme", "rust_version"];
 
-/// Lines of a README that fits a screen.
+/// Maximum lines of a crate's README.
 const SCREEN: usize = 50;
 
-/// What published crates lack. `packages` are those of `cargo metadata`.
+/// Returns what published crates lack. `packages` are those of `cargo metadata`.
 pub(super) fn check(root: &Path, packages: &[&Value]) -> Result<Vec<String>> {
     let toolchain = toolchain(root)?;
     let mut found = Vec::new();
-    // `publish` is null for a crate that may go anywhere, and an empty list for one that may go nowhere.
+    // `publish` is null for a crate that may be published anywhere, and an empty list for one that
+    // may not be published.
     for package in packages.iter().filter(|package| package["publish"].is_null()) {
         let name = package["name"].as_str().unwrap_or_default();
         let mut lacks = |what: String| found.push(format!("{name}: {what}"));
@@ -52,7 +53,8 @@ fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty) || value.as_str() == Some("")
 }
 
-/// The version that rust-toolchain.toml pins: the only one that is tested, and so the least that is promised.
+/// Returns the version in rust-toolchain.toml: the only one that is tested, and so the minimum that
+/// is promised.
 fn toolchain(root: &Path) -> Result<String> {
     let text = fs::read_to_string(root.join("rust-toolchain.toml")).context("reading rust-toolchain.toml")?;
     let table: toml::Table = text.parse().context("reading rust-toolchain.toml")?;

@@ -1,4 +1,5 @@
-//! The shape of the code: circles of files that import each other, and how much a crate shows. Limits only fall.
+//! Structure of the code: circles of files that import each other, and the number of public items.
+//! Limits only fall.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use crate::source::{Crate, circles, public_items};
 
-/// The crates with circles or many public items: how many of each they may have.
+/// Limits for crates with circles or many public items: the maximum of each.
 const LIMITS: &[(&str, usize, usize)] = &[
     ("rovelog-core", 0, 399),
     ("ulog-format", 0, 149),
@@ -21,7 +22,7 @@ const LIMITS: &[(&str, usize, usize)] = &[
     ("rovelog-python", 1, usize::MAX),
 ];
 
-/// The subcommand `public`: lists what users of a crate can name.
+/// Runs the subcommand `public`: lists the public items of a crate.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     let [name] = args else { bail!("usage: public CRATE") };
     let metadata = super::metadata(&crate::root())?;
@@ -37,12 +38,12 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Counts the items but fields and variants.
+/// Counts the items without fields and variants.
 fn named(items: &BTreeSet<String>) -> usize {
     items.iter().filter(|item| !item.contains('.')).count()
 }
 
-/// What breaks a limit. `packages` are ours, of `cargo metadata`.
+/// Returns violations of the limits. `packages` are ours, of `cargo metadata`.
 pub(super) fn check(packages: &[&Value]) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for (name, root) in packages.iter().filter_map(|package| library(package)) {
@@ -64,7 +65,7 @@ pub(super) fn check(packages: &[&Value]) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// The name of a package and the root file of its library.
+/// Returns the name of a package and the root file of its library.
 fn library(package: &Value) -> Option<(&str, &str)> {
     let targets = package["targets"].as_array()?;
     let library =

@@ -97,7 +97,7 @@ struct Use<'a> {
     of: usize,
 }
 
-/// The subcommand `words`: counts, or the places of one word.
+/// Returns the subcommand `words`: counts, or the places of one word.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     let root = crate::root();
     let files = super::source_files(&root)?;
@@ -171,7 +171,7 @@ fn uses_in<'a>(file: &'a Path, text: &str) -> Vec<Use<'a>> {
     uses
 }
 
-/// What people read: sources of the crates, `docs`, and Markdown.
+/// Returns what people read: sources of the crates, `docs`, and Markdown.
 fn is_counted(file: &Path) -> bool {
     let has = |extension: &str| file.extension().is_some_and(|found| found == extension);
     let code = file.starts_with("crates") && (has("rs") || has("py") || has("pyi"));

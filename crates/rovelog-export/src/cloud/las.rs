@@ -1,7 +1,7 @@
-//! LAS 1.4 and LAZ, what is the same compressed: points of format 6, the ring as a field of its own.
+//! LAS 1.4 and LAZ (compressed LAS): points of format 6, with the ring as an extra field.
 //!
-//! Coordinates are whole tenths of a millimetre there, and intensities whole numbers; the time of a point is what
-//! LAS calls GPS time, counted from the start of the cloud.
+//! Coordinates are stored as whole tenths of a millimetre, intensities as whole numbers. A point's
+//! time is the GPS time field, counted from the start of the cloud.
 
 use std::io::{self, Cursor, Write};
 
@@ -11,10 +11,10 @@ use rovelog::vel_format::velodyne;
 
 use super::point::seconds;
 
-/// Metres of a unit.
+/// Metres per coordinate unit.
 const UNIT: f64 = 1e-4;
 
-/// The place of extra fields among the records of a header.
+/// Record id of extra fields in the header.
 const EXTRA_BYTES: u16 = 4;
 
 pub(super) fn write(
@@ -30,12 +30,12 @@ pub(super) fn write(
     builder.point_format.is_compressed = compressed;
     let transform = Transform { scale: UNIT, offset: 0.0 };
     builder.transforms = Vector { x: transform, y: transform, z: transform };
-    // The day of writing would make other bytes of the same cloud.
+    // The current date would make the output of the same cloud differ from day to day.
     builder.date = None;
     builder.system_identifier = text(comment);
     builder.generating_software = text(concat!("rovelog ", env!("CARGO_PKG_VERSION")));
     builder.vlrs.push(ring());
-    // The writer goes back to its header, so the file is made in memory.
+    // The writer seeks back to its header, so the file is built in memory.
     let mut writer =
         Writer::new(Cursor::new(Vec::new()), builder.into_header().map_err(bad)?).map_err(bad)?;
     for point in points {
@@ -60,12 +60,12 @@ fn las_point(point: &velodyne::Point) -> Point {
     }
 }
 
-/// What a header has room for.
+/// Cuts a text to the length that a header field can hold.
 fn text(text: &str) -> String {
     text.chars().filter(char::is_ascii).take(32).collect()
 }
 
-/// The description of the ring: "Extra Bytes" of the specification, 192 bytes a field.
+/// Returns the description of the ring: "Extra Bytes" of the specification, 192 bytes per field.
 fn ring() -> Vlr {
     let mut data = vec![0; 192];
     // An unsigned short.

@@ -1,4 +1,5 @@
-//! Point clouds: PLY, PCD, LAS and NPZ with every field, KITTI's `.bin` with those it has. All little endian.
+//! Point clouds: PLY, PCD, LAS and NPZ with every field, KITTI `.bin` without ring and time. All
+//! little endian.
 
 mod kitti;
 mod las;
@@ -12,7 +13,7 @@ use std::io::{self, BufWriter, Write};
 pub(crate) use point::{FIELDS, Numeric, POINT, bytes};
 use rovelog::vel_format::velodyne::Point;
 
-/// A file format of clouds.
+/// A file format for clouds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
@@ -22,19 +23,19 @@ pub enum Format {
     Pcd,
     /// KITTI's floats: neither ring nor time.
     Kitti,
-    /// Arrays of `numpy`.
+    /// `numpy` arrays.
     Npz,
     /// LAS 1.4: tenths of a millimetre, intensities without a fraction.
     Las,
-    /// The same, compressed.
+    /// LAS, compressed.
     Laz,
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 6] = [Self::Ply, Self::Pcd, Self::Kitti, Self::Npz, Self::Las, Self::Laz];
 
-    /// The name in options.
+    /// Returns the name in options.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kitti => "kitti",
@@ -42,7 +43,7 @@ impl Format {
         }
     }
 
-    /// The extension of files.
+    /// Returns the file extension.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Ply => "ply",
@@ -54,18 +55,18 @@ impl Format {
         }
     }
 
-    /// The format of an option or of a file's extension.
+    /// Returns the format with this option name or file extension.
     pub fn by_name(name: &str) -> Option<Self> {
         let called = |known: &str| known.eq_ignore_ascii_case(name);
         Self::ALL.into_iter().find(|format| called(format.name()) || called(format.extension()))
     }
 }
 
-/// Writes a cloud; the times of its points count from its start. `comment` goes where the format has room for one, a line of it. The same cloud gives the same
-/// bytes.
+/// Writes a cloud; the times of its points count from its start. `comment` is one line, written if
+/// the format has a place for it. The same cloud gives the same bytes.
 ///
 /// # Errors
-/// Where the output refuses.
+/// Returns an error if writing to the output fails.
 pub fn write(points: &[Point], format: Format, comment: &str, out: impl Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
     let comment: String = comment.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

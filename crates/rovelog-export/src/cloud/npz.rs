@@ -1,4 +1,4 @@
-//! NPZ: a ZIP archive, stored, with an array of `numpy` for each field.
+//! NPZ: an uncompressed ZIP archive with a `numpy` array for each field.
 
 use std::fmt::Write as _;
 use std::io::{self, Cursor, Write};
@@ -9,7 +9,8 @@ use zip::{CompressionMethod, ZipWriter};
 
 use super::point::{FIELDS, bytes};
 
-/// The dates of the entries are 1980-01-01, the first of ZIP: the same cloud gives the same bytes.
+/// Writes the archive. All entries are dated 1980-01-01, the first date of ZIP, so that the same
+/// cloud gives the same bytes.
 pub(super) fn write(points: &[Point], out: &mut impl Write) -> io::Result<()> {
     let points: Vec<_> = points.iter().map(bytes).collect();
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
@@ -27,13 +28,13 @@ pub(super) fn write(points: &[Point], out: &mut impl Write) -> io::Result<()> {
     out.write_all(archive.finish()?.get_ref())
 }
 
-/// Bytes of an array from which on an entry needs sizes of 64 bits, less what its header takes.
+/// Bytes of an array from which an entry needs 64-bit sizes, less the size of its header.
 const LARGE: u64 = u32::MAX as u64 - 1024;
 
-/// What stands before the values of an array, version 1.0.
+/// Returns the header of an array, version 1.0.
 fn header(ty: &str, len: usize) -> Vec<u8> {
     let mut text = format!("{{'descr': '{ty}', 'fortran_order': False, 'shape': ({len},), }}");
-    // Values begin at a multiple of 64; a line ends the text.
+    // Values start at a multiple of 64; a line feed ends the header.
     let padding = (64 - (10 + text.len() + 1) % 64) % 64;
     let _ = writeln!(text, "{:padding$}", "");
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();

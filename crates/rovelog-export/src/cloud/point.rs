@@ -1,18 +1,18 @@
-//! A point of a cloud, and how it is packed in files.
+//! A point of a cloud, and its packed form in files.
 
 use rovelog::vel_format::velodyne::Point;
 
 /// Bytes of a point in a file.
 pub(crate) const POINT: usize = 22;
 
-/// Seconds from the start of the cloud to a point.
+/// Returns the seconds from the start of the cloud to a point.
 pub(super) fn seconds(point: &Point) -> f32 {
     #[expect(clippy::cast_possible_truncation, reason = "rounded once, to the width of the file")]
     let seconds = (f64::from(point.nanos) / 1e9) as f32;
     seconds
 }
 
-/// The [`FIELDS`] of a point.
+/// Packs the [`FIELDS`] of a point.
 pub(crate) fn bytes(point: &Point) -> [u8; POINT] {
     let mut bytes = [0; POINT];
     for (i, value) in [point.x, point.y, point.z, point.intensity].into_iter().enumerate() {
@@ -23,12 +23,12 @@ pub(crate) fn bytes(point: &Point) -> [u8; POINT] {
     bytes
 }
 
-/// The type of a field.
+/// Type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numeric {
-    /// 16 bits without a sign.
+    /// 16 bits, unsigned.
     UInt16,
-    /// 32 bits.
+    /// 32-bit float.
     Float32,
 }
 

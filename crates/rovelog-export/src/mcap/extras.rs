@@ -1,4 +1,4 @@
-//! What a format adds to the records of its topics.
+//! Format-specific messages in addition to the records of the topics.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,9 +9,9 @@ use rovelog::{Record, Topic, Value};
 use super::foxglove::WellKnown;
 use crate::{ExportError, Loss};
 
-/// A message beside those of the log's own topics.
+/// A message that is not a record of one of the log's own topics.
 pub(super) struct Extra {
-    /// When, on the log's clock.
+    /// Time on the log's clock, in nanoseconds.
     pub(super) nanos: i64,
     pub(super) topic: Cow<'static, str>,
     pub(super) schema: ExtraSchema,
@@ -24,60 +24,61 @@ pub(super) enum ExtraSchema {
     Own(Arc<rovelog::Schema>),
 }
 
-/// How the records of a topic stand in the file.
+/// Output form of a topic's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Carried {
-    /// As messages of the topic's type.
+    /// Messages of the topic's type.
     Typed,
-    /// As bytes of which nothing is known: a channel without a schema.
+    /// Bytes of an unknown type: a channel without a schema.
     Bytes,
-    /// Not by themselves.
+    /// Not written directly.
     Otherwise,
 }
 
-/// What a format adds to its topics.
+/// Format-specific messages and metadata.
 pub(super) trait Extras {
-    /// The profile of the file, and the package of its types.
+    /// Returns the profile of the file, which is also the package of its types.
     fn profile(&self) -> &'static str;
-    /// How the instance of a topic is called in the metadata of its channel.
+    /// Returns the metadata key for a topic's instance.
     fn instance_key(&self) -> &'static str {
         "instance"
     }
-    /// How the records of a topic are written themselves.
+    /// Returns how the records of a topic are written.
     fn carried(&self, _topic: &Topic) -> Carried {
         Carried::Typed
     }
-    /// What the channel of a topic is called.
+    /// Returns the name of a topic's channel.
     fn channel_name(&self, topic: &Topic) -> String {
         topic.name.clone()
     }
-    /// Whether anything is made of records one by one.
+    /// Returns whether single records are needed.
     fn wants_records(&self) -> bool {
         true
     }
-    /// Messages that do not come from records, few enough to hold them all: console lines, parameters. Any order.
-    fn beside(&self) -> Vec<Extra>;
-    /// The next message that does not come from one record and is not later than `until`, on the log's clock;
-    /// without it, whichever is next. In the order of time.
+    /// Returns the messages that do not come from records, in any order. They are few enough to
+    /// hold in memory: console lines, parameters.
+    fn messages(&self) -> Vec<Extra>;
+    /// Returns the next message, in time order, that does not come from a single record and is not
+    /// later than `until` (log's clock); without `until`, the next of any time.
     fn next_due(&mut self, _until: Option<i64>) -> Result<Option<Extra>, ExportError> {
         Ok(None)
     }
-    /// How far in the log that is.
+    /// Returns the log offset that was reached.
     fn offset(&self) -> Option<u64> {
         None
     }
-    /// Messages that a record gives rise to; `at` is its time on the calendar, where that is known. Its value is
-    /// there where the record itself is written.
+    /// Adds the messages that a record leads to. `at` is its Unix time, if known. The value is
+    /// present if the record itself is written.
     fn on_record(&mut self, _record: &Record<'_>, _value: Option<&Value>, _at: i64, _out: &mut Vec<Extra>) {}
-    /// What is in no message.
+    /// Returns the values that are in no message.
     fn losses(&self) -> Vec<Loss> {
         Vec::new()
     }
-    /// What stands in another form than that of the log because that is better for viewers; a sentence each.
+    /// Returns one sentence for each kind of data that is converted for viewers.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Facts about the log, for a metadata record.
+    /// Returns facts about the log, for a metadata record.
     fn info(&self) -> BTreeMap<String, String> {
         BTreeMap::new()
     }

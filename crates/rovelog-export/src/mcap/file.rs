@@ -1,4 +1,4 @@
-//! The file as it is written: its channels, its messages, and what it could not hold.
+//! The file during writing: channels, messages, and the values it could not hold.
 
 use rovelog::core::text;
 use std::collections::{BTreeMap, HashMap};
@@ -15,7 +15,7 @@ use super::types;
 use crate::provenance::name_and_instance;
 use crate::{ExportError, Exported, Loss, TimeBase};
 
-/// What became of the records of a topic.
+/// Counts of a topic's records, by outcome.
 #[derive(Clone, Default)]
 pub(super) struct Tally {
     pub(super) undecodable: u64,
@@ -24,22 +24,22 @@ pub(super) struct Tally {
     too_deep: bool,
 }
 
-/// One type for all outputs, so that writing is compiled once.
+/// The output file. One type for all outputs, so that writing is compiled once.
 pub(super) struct File<'a> {
     log: &'a AnyLog,
     pub(super) writer: Writer<NoSeek<&'a mut dyn Write>>,
     pub(super) base: TimeBase,
     package: &'static str,
     instance_key: &'static str,
-    /// By topic: its channel.
+    /// Channel by topic.
     channels: Vec<Option<u16>>,
-    /// By topic name: the channel and its next number.
-    beside: HashMap<String, (u16, u32)>,
+    /// Channel and next sequence number of the extra messages, by topic name.
+    extra: HashMap<String, (u16, u32)>,
     tallies: Vec<Tally>,
-    /// By topic: how its records stand in the file, and the name of its channel.
+    /// By topic: the form of its records, and the name of its channel.
     pub(super) carried: Vec<Carried>,
     names: Vec<String>,
-    /// Messages beside the records whose times the file cannot hold, by topic.
+    /// Number of extra messages whose times the file cannot hold, by topic.
     unplaced: BTreeMap<String, u64>,
     messages: u64,
 }
@@ -66,7 +66,7 @@ impl<'a> File<'a> {
             package: extras.profile(),
             instance_key: extras.instance_key(),
             channels: vec![None; topics],
-            beside: HashMap::new(),
+            extra: HashMap::new(),
             tallies: vec![Tally::default(); topics],
             carried: log.topics().iter().map(|topic| extras.carried(topic)).collect(),
             names: log.topics().iter().map(|topic| extras.channel_name(topic)).collect(),
@@ -87,28 +87,30 @@ impl<'a> File<'a> {
         &mut self.tallies[topic.id.index()]
     }
 
-    /// Writes what does not come from records, up to a time on the log's clock; all that is left without one.
+    /// Writes the messages that do not come from records, up to a time on the log's clock; without
+    /// a time, all the rest.
     pub(super) fn catch_up(
         &mut self,
         extras: &mut dyn Extras,
-        beside: &mut Peekable<impl Iterator<Item = Extra>>,
+        extra_messages: &mut Peekable<impl Iterator<Item = Extra>>,
         until: Option<i64>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), ExportError> {
         while let Some(due) = extras.next_due(until)? {
-            while let Some(extra) = beside.next_if(|extra| extra.nanos <= due.nanos) {
+            while let Some(extra) = extra_messages.next_if(|extra| extra.nanos <= due.nanos) {
                 self.extra(&extra)?;
             }
             extras.offset().into_iter().for_each(&mut *progress);
             self.extra(&due)?;
         }
-        while let Some(extra) = beside.next_if(|extra| until.is_none_or(|until| extra.nanos <= until)) {
+        while let Some(extra) = extra_messages.next_if(|extra| until.is_none_or(|until| extra.nanos <= until))
+        {
             self.extra(&extra)?;
         }
         Ok(())
     }
 
-    /// The channel of a topic; `None` where its type cannot be said.
+    /// Returns the channel of a topic; `None` if its type cannot be written.
     fn channel(&mut self, topic: &Topic) -> Result<Option<u16>, ExportError> {
         if let Some(channel) = self.channels[topic.id.index()] {
             return Ok(Some(channel));
@@ -119,7 +121,7 @@ impl<'a> File<'a> {
         }
         let name = &self.names[topic.id.index()];
         let channel = if self.carried[topic.id.index()] == Carried::Bytes {
-            // By the specification: no schema, and an encoding of nobody else.
+            // As the specification asks: no schema, and a private encoding.
             self.writer.add_channel(0, name, &format!("x-{}", self.package), &metadata)?
         } else {
             let compiled = topic.schema.as_ref().and_then(|schema| types::compile(self.package, schema));
@@ -164,10 +166,10 @@ impl<'a> File<'a> {
         Ok(self.writer.write_to_known_channel(&header, data)?)
     }
 
-    /// The times of a record that stands at `nanos`: when it was logged, and what it says itself.
+    /// Returns the log time and publish time of a record that was logged at `nanos`.
     pub(super) fn times(&self, record: &Record<'_>, nanos: i64) -> Option<(u64, u64)> {
         let log_time = self.time(nanos)?;
-        // 0 where it has no time.
+        // 0 if it has no time.
         let own = record.time.and_then(|time| self.time(time.nanos));
         Some((log_time, own.unwrap_or(log_time)))
     }
@@ -181,7 +183,7 @@ impl<'a> File<'a> {
             *self.unplaced.entry(extra.topic.to_string()).or_default() += 1;
             return Ok(());
         };
-        if !self.beside.contains_key(&*extra.topic) {
+        if !self.extra.contains_key(&*extra.topic) {
             let (name, descriptor) = match &extra.schema {
                 ExtraSchema::WellKnown(kind) => (kind.name().to_owned(), kind.descriptor()),
                 ExtraSchema::Own(schema) => match types::compile(self.package, schema) {
@@ -191,9 +193,9 @@ impl<'a> File<'a> {
             };
             let schema = self.writer.add_schema(&name, "protobuf", &descriptor)?;
             let id = self.writer.add_channel(schema, &extra.topic, "protobuf", &BTreeMap::new())?;
-            self.beside.insert(extra.topic.to_string(), (id, 0));
+            self.extra.insert(extra.topic.to_string(), (id, 0));
         }
-        let Some(channel) = self.beside.get_mut(&*extra.topic) else { return Ok(()) };
+        let Some(channel) = self.extra.get_mut(&*extra.topic) else { return Ok(()) };
         let (channel_id, sequence) = *channel;
         channel.1 = sequence.wrapping_add(1);
         let header = MessageHeader { channel_id, sequence, log_time, publish_time: log_time };
@@ -227,13 +229,13 @@ impl<'a> File<'a> {
     }
 }
 
-/// The number of a record among those of its topic.
-#[expect(clippy::cast_possible_truncation, reason = "a number that may begin again")]
+/// Returns the sequence number of a record in its topic.
+#[expect(clippy::cast_possible_truncation, reason = "a sequence number may start again")]
 pub(super) fn sequence(record: &Record<'_>) -> u32 {
     record.seq as u32
 }
 
-/// Missing values in a record: protobuf has no word for them.
+/// Counts the missing values of a record: protobuf cannot express them.
 fn nulls(value: &Value) -> u64 {
     match value {
         Value::Null => 1,

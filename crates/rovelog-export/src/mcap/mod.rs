@@ -1,10 +1,10 @@
 //! MCAP: all topics in one file, for Foxglove, Lichtblick, Rerun and PlotJuggler.
 //!
-//! Messages are protobuf with the types of the log, except those of ROS 1, which keep their own bytes. What
-//! viewers draw by themselves comes beside: positions as `foxglove.LocationFix`, console lines as
-//! `foxglove.Log`, poses as `foxglove.PoseInFrame` and `foxglove.FrameTransform`, what sensors send as
-//! `foxglove.PointCloud`, `LaserScan` and images. What a format adds is in one place, its implementation of
-//! `Extras`.
+//! Messages are protobuf with the types of the log, except those of ROS 1, which keep their own
+//! bytes. In addition there is what viewers draw without configuration: positions as
+//! `foxglove.LocationFix`, console lines as `foxglove.Log`, poses as `foxglove.PoseInFrame` and
+//! `foxglove.FrameTransform`, sensor data as `foxglove.PointCloud`, `LaserScan` and images.
+//! Everything that a format adds is in its implementation of `Extras`.
 
 mod extras;
 mod file;
@@ -27,10 +27,10 @@ use self::extras::{Carried, Extras};
 use self::file::File;
 use crate::{ExportError, Exported, Provenance};
 
-/// Writes the selected records, and what belongs to them. `out` comes back complete.
+/// Writes the selected records, and the messages derived from them. Returns the complete output.
 ///
 /// # Errors
-/// Where the output refuses, or the log cannot be read.
+/// Returns an error if writing to the output fails, or the log cannot be read.
 pub fn write<W: Write>(
     log: &AnyLog,
     select: &Select,
@@ -64,19 +64,19 @@ fn write_all(
     if !info.is_empty() {
         file.metadata("info", info)?;
     }
-    let mut beside = extras.beside();
-    beside.retain(|extra| select.keeps_time(extra.nanos));
-    beside.sort_by_key(|extra| extra.nanos);
-    let mut beside = beside.into_iter().peekable();
+    let mut extra_messages = extras.messages();
+    extra_messages.retain(|extra| select.keeps_time(extra.nanos));
+    extra_messages.sort_by_key(|extra| extra.nanos);
+    let mut extra_messages = extra_messages.into_iter().peekable();
     let (mut now, mut value_bytes, mut more) = (None, Vec::new(), Vec::new());
     let records = extras.wants_records().then(|| log.records(select));
     for record in records.into_iter().flatten() {
         let record = record?;
         progress(record.offset);
-        // A record without a time is placed where it was written.
+        // A record without a time gets the time of the previous record.
         now = record.time.map(|time| time.nanos).or(now);
         let nanos = now.unwrap_or(0);
-        file.catch_up(extras, &mut beside, Some(nanos), progress)?;
+        file.catch_up(extras, &mut extra_messages, Some(nanos), progress)?;
         if let Some(bag) = &mut bag {
             match file.times(&record, nanos) {
                 Some(times) => bag.record(&mut file, &record, times)?,
@@ -105,7 +105,7 @@ fn write_all(
             }
         }
     }
-    file.catch_up(extras, &mut beside, None, progress)?;
+    file.catch_up(extras, &mut extra_messages, None, progress)?;
     let mut done = file.finish(extras)?;
     let (losses, notes) = bag.map(ros::Ros::outcome).unwrap_or_default();
     done.losses.extend(losses);

@@ -1,49 +1,50 @@
-//! What a user chooses about an MCAP file.
+//! Options of MCAP files.
 
 use rovelog::vel_format::velodyne::{Calibration, Model, PointOptions};
 
-/// How MCAP is written.
+/// Options of MCAP output.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct McapOptions {
-    /// Also write what viewers draw by themselves.
+    /// True to add messages that viewers draw without configuration.
     pub typed: bool,
-    /// Leave poses in the axes of the vehicle (north, east, down) instead of those of viewers (east, north, up).
+    /// True to keep poses in the axes of the vehicle (north, east, down) instead of those of
+    /// viewers (east, north, up).
     pub keep_ned: bool,
-    /// VEL: also write packets, ranges and images as they lie in the log, and what is of unknown types.
+    /// VEL: true to also write packets, ranges and images unchanged, and records of unknown types.
     pub raw: bool,
-    /// RLD: every sample at any rate, instead of an envelope above 1000 in a second.
+    /// RLD: true to write every sample at any rate, instead of an envelope above 1000 samples/s.
     pub full: bool,
-    /// RLD: every sample, so many in a message as lists; a message never reaches over a gap.
+    /// RLD: every sample, this many per message as lists; a message never spans a gap.
     pub batch: Option<u32>,
-    /// What records of ROS bags become.
+    /// Output form of ROS bag records.
     pub ros: RosForm,
-    /// VEL: what the log does not tell of its Velodyne.
+    /// VEL: facts about the Velodyne that the log does not contain.
     pub velodyne: VelodyneOptions,
 }
 
-/// How clouds are made of a Velodyne's packets.
+/// How clouds are made from Velodyne packets.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct VelodyneOptions {
-    /// The model, where the packets do not tell it.
+    /// Sensor model, if the packets do not tell it.
     pub model: Option<Model>,
-    /// The calibration of an HDL-64E, where the log does not hold it.
+    /// Calibration of an HDL-64E, if the log does not contain it.
     pub calibration: Option<Calibration>,
-    /// How points are made.
+    /// Options for computing points.
     pub points: PointOptions,
 }
 
-/// What records of ROS bags become.
+/// Output form of ROS bag records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RosForm {
-    /// What they are.
+    /// As recorded.
     #[default]
     Recorded,
-    /// The same bytes; types that were renamed since, and are the same, have their names of today.
+    /// As recorded, with current names for types that were renamed without a change.
     Modernized,
-    /// Messages of ROS 2, and nothing but those.
+    /// ROS 2 messages only.
     Ros2,
 }
 

@@ -1,4 +1,4 @@
-//! What any format adds: its console lines as `foxglove.Log`.
+//! Messages that are added for every format: console lines as `foxglove.Log`.
 
 use rovelog::{AnyLog, Text};
 
@@ -29,14 +29,14 @@ impl Extras for Plain<'_> {
         }
     }
 
-    fn beside(&self) -> Vec<Extra> {
+    fn messages(&self) -> Vec<Extra> {
         let base = TimeBase::of(&**self.log);
         let texts = self.log.texts().filter(|_| self.typed);
         texts.into_iter().flatten().map(|text| log_message(&text, base)).collect()
     }
 }
 
-/// A console line; one without a time stands at the beginning.
+/// Returns a console line; one without a time is at the start.
 pub(super) fn log_message(text: &Text, base: TimeBase) -> Extra {
     let nanos = text.time.map_or(0, |time| time.nanos);
     let mut bytes = Vec::new();

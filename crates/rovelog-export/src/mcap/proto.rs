@@ -1,4 +1,4 @@
-//! Protobuf: fields that are written as they come, and the descriptors that say what is in a message.
+//! Protobuf: fields that are written directly, and descriptors of message types.
 
 use prost::encoding::{self, WireType};
 use prost_types::field_descriptor_proto::{Label, Type};
@@ -8,19 +8,19 @@ use prost_types::{
 
 pub(super) use prost::encoding::encode_varint as varint;
 
-/// A varint field; proto3 leaves zeros out.
+/// Writes a varint field; proto3 leaves zeros out.
 pub(super) fn uint(field: u32, value: u64, out: &mut Vec<u8>) {
     if value != 0 {
         encoding::uint64::encode(field, &value, out);
     }
 }
 
-/// A signed varint field: negative numbers take ten bytes.
+/// Writes a signed varint field; a negative number takes ten bytes.
 pub(super) fn int(field: u32, value: i64, out: &mut Vec<u8>) {
     uint(field, value.cast_unsigned(), out);
 }
 
-/// A double; only +0 is left out, so that -0 stays.
+/// Writes a double; only +0 is left out, so that -0 stays.
 pub(super) fn double(field: u32, value: f64, out: &mut Vec<u8>) {
     if value.to_bits() != 0 {
         present(field, value, out);
@@ -33,40 +33,40 @@ pub(super) fn float(field: u32, value: f32, out: &mut Vec<u8>) {
     }
 }
 
-/// A double that is there even where it is 0.
+/// Writes a double, even if it is 0.
 pub(super) fn present(field: u32, value: f64, out: &mut Vec<u8>) {
     encoding::double::encode(field, &value, out);
 }
 
-/// A fixed32 field.
+/// Writes a fixed32 field.
 pub(super) fn fixed32(field: u32, value: u32, out: &mut Vec<u8>) {
     if value != 0 {
         encoding::fixed32::encode(field, &value, out);
     }
 }
 
-/// Text or bytes; left out where empty.
+/// Writes text or bytes; left out if empty.
 pub(super) fn bytes(field: u32, value: &[u8], out: &mut Vec<u8>) {
     if !value.is_empty() {
         element(field, value, out);
     }
 }
 
-/// A length-delimited field that is there even when empty: an element, or a message.
+/// Writes a length-delimited field, even if it is empty: an element, or a message.
 pub(super) fn element(field: u32, value: &[u8], out: &mut Vec<u8>) {
     encoding::encode_key(field, WireType::LengthDelimited, out);
     varint(value.len() as u64, out);
     out.extend_from_slice(value);
 }
 
-/// A message field that `fill` writes.
+/// Writes a message field with the content from `fill`.
 pub(super) fn message(field: u32, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
     let mut inner = Vec::new();
     fill(&mut inner);
     element(field, &inner, out);
 }
 
-/// A field of a message type.
+/// Describes a field of a message type.
 pub(super) fn field(name: impl Into<String>, number: i32, ty: Type) -> FieldDescriptorProto {
     FieldDescriptorProto {
         name: Some(name.into()),
@@ -77,22 +77,22 @@ pub(super) fn field(name: impl Into<String>, number: i32, ty: Type) -> FieldDesc
     }
 }
 
-/// A field of a message or an enum with this full name, with its leading point.
+/// Describes a field of the message or enum type with this full name (with leading dot).
 pub(super) fn field_of(name: &str, number: i32, ty: Type, type_name: String) -> FieldDescriptorProto {
     FieldDescriptorProto { type_name: Some(type_name), ..field(name, number, ty) }
 }
 
-/// The same field, any number of times.
+/// Returns the field as a repeated field.
 pub(super) fn repeated(field: FieldDescriptorProto) -> FieldDescriptorProto {
     FieldDescriptorProto { label: Some(Label::Repeated.into()), ..field }
 }
 
-/// A message type.
+/// Describes a message type.
 pub(super) fn message_type(name: impl Into<String>, field: Vec<FieldDescriptorProto>) -> DescriptorProto {
     DescriptorProto { name: Some(name.into()), field, ..DescriptorProto::default() }
 }
 
-/// An enum with the numbers from 0.
+/// Describes an enum with numbers from 0.
 pub(super) fn enum_type(name: &str, values: &[&str]) -> EnumDescriptorProto {
     let value = |(number, name): (i32, &&str)| EnumValueDescriptorProto {
         name: Some((*name).to_owned()),
@@ -103,7 +103,7 @@ pub(super) fn enum_type(name: &str, values: &[&str]) -> EnumDescriptorProto {
     EnumDescriptorProto { name: Some(name.to_owned()), value, ..EnumDescriptorProto::default() }
 }
 
-/// A file of message types, which needs the files before it.
+/// Describes a file of message types and the files that it imports.
 pub(super) fn file(
     name: String,
     package: &str,
@@ -120,7 +120,7 @@ pub(super) fn file(
     }
 }
 
-/// The file of `google.protobuf.Timestamp` or `Duration`.
+/// Describes the file of `google.protobuf.Timestamp` or `Duration`.
 pub(super) fn google(name: &str) -> FileDescriptorProto {
     let fields = vec![field("seconds", 1, Type::Int64), field("nanos", 2, Type::Int32)];
     let file_name = format!("google/protobuf/{}.proto", name.to_lowercase());

@@ -1,4 +1,5 @@
-//! What a PX4 log adds: console lines, parameters and information; where the vehicle was and how it was turned.
+//! Messages added for PX4 logs: console lines, parameters, information, position and attitude of
+//! the vehicle.
 //!
 //! Names follow the mapping that is proposed for `mcap convert` (foxglove/mcap issue 1675).
 
@@ -21,11 +22,11 @@ pub(super) struct Px4<'a> {
     reader: &'a UlogReader,
     typed: bool,
     keep_ned: bool,
-    /// The topics with positions that are handed on: where their fields lie, and the channel.
+    /// The exported position topics, with their fields and channel.
     positions: BTreeMap<TopicId, (PositionFields, String)>,
     attitude: Option<TopicId>,
     local_position: Option<TopicId>,
-    /// The last known place: north, east, down.
+    /// Last known position: north, east, down.
     place: [f64; 3],
 }
 
@@ -99,8 +100,8 @@ impl<'a> Px4<'a> {
     }
 }
 
-/// A pose of a vehicle with its axes forward, right, down over north, east, down, as viewers have it: forward,
-/// left, up over east, north, up.
+/// Converts a pose from the axes of the vehicle (forward, right, down over north, east, down) to
+/// those of viewers (forward, left, up over east, north, up).
 fn east_north_up(ned: &Pose) -> Pose {
     let [north, east, down] = ned.position;
     let turned = product([0.0, FRAC_1_SQRT_2, FRAC_1_SQRT_2, 0.0], ned.orientation);
@@ -108,7 +109,7 @@ fn east_north_up(ned: &Pose) -> Pose {
 }
 
 #[expect(clippy::many_single_char_names, reason = "the letters of the textbook")]
-/// The product of two quaternions, each as w, x, y, z.
+/// Returns the product of two quaternions, each as w, x, y, z.
 fn product([a, b, c, d]: [f64; 4], [e, f, g, h]: [f64; 4]) -> [f64; 4] {
     [
         a * e - b * f - c * g - d * h,
@@ -118,7 +119,7 @@ fn product([a, b, c, d]: [f64; 4], [e, f, g, h]: [f64; 4]) -> [f64; 4] {
     ]
 }
 
-/// All instances of the first type of position topics that has a fix.
+/// Returns all instances of the first type of position topics that has a fix.
 fn positions(reader: &UlogReader) -> Result<BTreeMap<TopicId, (PositionFields, String)>, ExportError> {
     for name in POSITION_TOPICS {
         let mut found = BTreeMap::new();
@@ -156,7 +157,7 @@ fn schema(name: &str, fields: &[(&'static str, FieldType)]) -> Schema {
     Schema { name: name.to_owned(), fields: fields.iter().map(field).collect() }
 }
 
-/// A console line; one schema for all of them.
+/// Schema of a console line.
 static LOG_MESSAGE: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     Arc::new(schema(
         "log_message",
@@ -169,7 +170,7 @@ static LOG_MESSAGE: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     ))
 });
 
-/// A parameter; one schema for all of them.
+/// Schema of a parameter.
 static PARAMETER: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     Arc::new(schema(
         "parameter",
@@ -194,7 +195,7 @@ impl Extras for Px4<'_> {
         "multi_id"
     }
 
-    fn beside(&self) -> Vec<Extra> {
+    fn messages(&self) -> Vec<Extra> {
         let base = TimeBase::of(self.reader);
         let mut found = Vec::new();
         for text in self.reader.texts().into_iter().flatten() {
@@ -253,7 +254,7 @@ fn own(nanos: i64, topic: &'static str, schema: &Arc<Schema>, value: &Value) -> 
     Extra { nanos, topic: topic.into(), schema: ExtraSchema::Own(Arc::clone(schema)), bytes }
 }
 
-/// A parameter, or its default.
+/// Returns a message with a parameter or its default.
 fn parameter(nanos: i64, name: &str, value: &Value, default: bool) -> Extra {
     let integer = if let Value::Int(value, _) = value { *value } else { 0 };
     let float = if let Value::F32(value) = value { *value } else { 0.0 };
@@ -284,17 +285,18 @@ mod tests {
         (dot.abs() - 1.0).abs() < 1e-12
     }
 
-    /// Level and looking north is a quarter turn to the left for whoever calls east forward.
+    /// A level vehicle that looks north is rotated by a quarter turn to the left in axes where
+    /// forward is east.
     #[test]
     fn poses_are_turned_to_the_axes_of_viewers() {
         let ned = Pose { position: [1.0, 2.0, -3.0], orientation: [1.0, 0.0, 0.0, 0.0] };
         let enu = east_north_up(&ned);
         assert_eq!(enu.position.map(f64::to_bits), [2.0_f64, 1.0, 3.0].map(f64::to_bits));
         assert!(near(enu.orientation, [FRAC_1_SQRT_2, 0.0, 0.0, FRAC_1_SQRT_2]), "{:?}", enu.orientation);
-        // Looking east, a quarter turn to the right from north, is no turn at all.
+        // Looking east, a quarter turn to the right from north, is no rotation.
         let east = Pose { orientation: [FRAC_1_SQRT_2, 0.0, 0.0, FRAC_1_SQRT_2], ..ned };
         assert!(near(east_north_up(&east).orientation, [1.0, 0.0, 0.0, 0.0]));
-        // Nose up stays nose up: against the sense of the axis that now points left.
+        // Pitch up stays pitch up: its sign changes because the axis now points left.
         let (sin, cos) = (0.1f64.sin(), 0.1f64.cos());
         let up = Pose { orientation: product(east.orientation, [cos, 0.0, sin, 0.0]), ..ned };
         assert!(near(east_north_up(&up).orientation, [cos, 0.0, -sin, 0.0]));

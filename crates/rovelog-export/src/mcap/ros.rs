@@ -1,4 +1,4 @@
-//! Records of ROS bags: in their own bytes, or as ROS 2 has them.
+//! Records of ROS bags: with their own bytes, or as ROS 2 messages.
 
 use rovelog::core::text;
 use std::collections::BTreeMap;
@@ -13,40 +13,40 @@ use crate::ros::cdr::Code;
 use crate::ros::{ByPublisher, Line, ros2, written_name};
 use crate::{ExportError, Loss};
 
-/// What was said of all bags that were written for ROS 2.
+/// Note on all bags that are written for ROS 2.
 const NO_SEQ: &str = "Header.seq dropped (ROS 2 headers have none)";
 
 pub(super) struct Ros<'a> {
     bag: &'a BagReader,
     form: RosForm,
-    /// By topic, from its first record on.
+    /// State by topic, created at its first record.
     topics: Vec<Option<How<'a>>>,
     channels: ByPublisher<u16>,
     buffer: Vec<u8>,
 }
 
-/// What becomes of the records of a topic.
+/// Output form of a topic's records.
 enum How<'a> {
     Typed(Messages<'a>),
     Bytes(Bytes),
-    /// They cannot be written.
+    /// Cannot be written.
     Not(Loss),
 }
 
-/// The records of a topic that nothing defines: their bytes, without a schema.
+/// Records of a topic whose type is defined nowhere: bytes without a schema.
 struct Bytes {
-    /// The name of the channel.
+    /// Name of the channel.
     name: String,
     metadata: BTreeMap<String, String>,
     losses: Vec<Loss>,
     count: u64,
 }
 
-/// How the records of a topic become messages.
+/// Conversion of a topic's records to messages.
 struct Messages<'a> {
     line: Line<'a>,
     schema: u16,
-    /// For ROS 2.
+    /// Conversion to ROS 2.
     code: Option<Code>,
     tally: Tally,
 }
@@ -65,7 +65,7 @@ impl<'a> Ros<'a> {
         Self { bag, form, topics, channels: ByPublisher::new(bag), buffer: Vec::new() }
     }
 
-    /// Writes a record that was logged at `times`: when, and as it says itself.
+    /// Writes a record with `times`, its log time and publish time.
     pub(super) fn record(
         &mut self,
         file: &mut File<'_>,
@@ -75,7 +75,7 @@ impl<'a> Ros<'a> {
         let Self { bag, form, topics, channels, buffer } = self;
         let slot = &mut topics[record.topic.id.index()];
         if slot.is_none() {
-            *slot = Some(How::begin(bag, *form, record.topic, file)?);
+            *slot = Some(How::start(bag, *form, record.topic, file)?);
         }
         let Messages { line, schema, code, tally } = match slot {
             Some(How::Typed(messages)) => messages,
@@ -112,7 +112,7 @@ impl<'a> Ros<'a> {
         file.write(MessageHeader { channel_id, sequence: sequence(record), log_time, publish_time }, data)
     }
 
-    /// What was not carried, and what is different by design.
+    /// Returns the losses and the intended differences.
     pub(super) fn outcome(self) -> (Vec<Loss>, Vec<String>) {
         let (mut losses, mut notes) = (Vec::new(), Vec::new());
         for (topic, messages) in self.bag.topics().iter().zip(self.topics) {
@@ -158,7 +158,7 @@ impl<'a> Ros<'a> {
 }
 
 impl<'a> How<'a> {
-    fn begin(
+    fn start(
         bag: &'a BagReader,
         form: RosForm,
         topic: &Topic,
@@ -166,7 +166,7 @@ impl<'a> How<'a> {
     ) -> Result<Self, ExportError> {
         let line = match Line::new(bag, topic, form != RosForm::Recorded) {
             Ok(line) => line,
-            // Nobody can say how ROS 2 has them.
+            // Without a definition there is no ROS 2 form.
             Err(loss) if form == RosForm::Ros2 => return Ok(Self::Not(loss)),
             Err(_) => return Ok(Self::Bytes(Bytes::new(bag, topic))),
         };
@@ -190,14 +190,14 @@ impl Bytes {
     }
 }
 
-/// What the bag knows of a connection.
+/// Returns the metadata of a connection.
 fn metadata(line: &Line<'_>, publisher: &Publisher) -> BTreeMap<String, String> {
     let known = [("topic", line.topic.clone()), ("md5sum", line.md5().into_owned())];
     let known = known.into_iter().map(|(key, value)| (key.to_owned(), value));
     known.chain(of_publisher(publisher)).collect()
 }
 
-/// What the bag knows of a publisher.
+/// Returns the metadata of a publisher.
 fn of_publisher(publisher: &Publisher) -> BTreeMap<String, String> {
     let known =
         [("callerid", publisher.callerid.clone()), ("latching", publisher.latching.then(|| "1".to_owned()))];

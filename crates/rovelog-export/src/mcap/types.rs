@@ -1,7 +1,8 @@
 //! Schemas of logs as protobuf types, and their records as messages.
 //!
-//! A field's number is its place in the schema, counted from 1. Integers below 64 bits widen to 32, text is a
-//! string, arrays are repeated (packed where they hold numbers), types inside are messages of their own.
+//! A field's number is its position in the schema, counted from 1. Integers below 64 bits widen to
+//! 32, text is a string, arrays are repeated (packed for numbers), and nested types are separate
+//! messages.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -16,16 +17,17 @@ use super::proto::{element, field as field_type, file, google, message_type, rep
 
 /// A type as a channel needs it.
 pub(super) struct Compiled {
-    /// `px4.vehicle_attitude`.
+    /// Full name: `px4.vehicle_attitude`.
     pub(super) name: String,
     /// The serialised `FileDescriptorSet`.
     pub(super) descriptor: Vec<u8>,
 }
 
-/// Levels of types within types; readers of protobuf take a hundred.
+/// Maximum nesting depth; protobuf readers allow a hundred levels.
 const DEPTH: usize = 90;
 
-/// The type of records with `schema` in `package`; `None` where it is nested deeper than readers take.
+/// Returns the type of records with `schema` in `package`; `None` if it is nested deeper than
+/// readers allow.
 pub(super) fn compile(package: &str, schema: &Schema) -> Option<Compiled> {
     let mut types = Types {
         package,
@@ -47,17 +49,17 @@ pub(super) fn compile(package: &str, schema: &Schema) -> Option<Compiled> {
 struct Types<'a> {
     package: &'a str,
     messages: Vec<DescriptorProto>,
-    /// What a reader of the schema is told beside fields; places in a text that never was are all 0.
+    /// Comments on fields. Positions in the source text are all 0, because there is no source text.
     comments: Vec<Location>,
-    /// By the name in the log: what it became, so that a type is there once.
+    /// Protobuf name by name in the log, so that each type is written once.
     names: BTreeMap<String, String>,
     taken: HashSet<String>,
-    /// Well-known types that are used.
+    /// Well-known types in use.
     google: BTreeSet<&'static str>,
 }
 
 impl Types<'_> {
-    /// Adds a type, and before it those inside; its name.
+    /// Adds a type after its nested types. Returns its name.
     fn add(&mut self, schema: &Schema, depth: usize) -> Option<String> {
         if let Some(name) = self.names.get(&schema.name) {
             return Some(name.clone());
@@ -90,7 +92,7 @@ impl Types<'_> {
         }
         let name = unique(identifier(&schema.name), &mut self.taken);
         self.names.insert(schema.name.clone(), name.clone());
-        // The field in its message in its file, by the numbers of those in their descriptors.
+        // The path of the field: field numbers in the descriptors of the file and the message.
         let message = i32::try_from(self.messages.len()).ok()?;
         self.comments.extend(comments.into_iter().map(|(field, comment)| Location {
             path: vec![4, message, 2, field],
@@ -103,7 +105,7 @@ impl Types<'_> {
     }
 }
 
-/// A name as protobuf takes it.
+/// Returns a name as a valid protobuf identifier.
 fn identifier(name: &str) -> String {
     let mut text: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
@@ -120,11 +122,11 @@ fn unique(mut name: String, taken: &mut HashSet<String>) -> String {
     name
 }
 
-/// How a field stands in a message.
+/// Protobuf form of a field.
 struct Shape<'a> {
     ty: Type,
     repeated: bool,
-    /// The type inside, of the log or well known.
+    /// Nested type of the log.
     inner: Option<&'a Schema>,
     well_known: Option<&'static str>,
 }
@@ -139,7 +141,7 @@ fn shape(ty: &FieldType) -> Shape<'_> {
         // Both have seconds and nanoseconds as their first two fields, as the value has.
         FieldType::Time => Shape { well_known: Some("Timestamp"), ..plain(Type::Message) },
         FieldType::Duration => Shape { well_known: Some("Duration"), ..plain(Type::Message) },
-        // What a later version adds is carried as the bytes of its JSON.
+        // Types that a later version adds are carried as the bytes of their JSON.
         _ => plain(Type::Bytes),
     }
 }
@@ -156,7 +158,7 @@ fn scalar_type(scalar: Scalar) -> Type {
     }
 }
 
-/// Writes a record as a message: its fields in the order of the schema.
+/// Writes a record as a message, with its fields in the order of the schema.
 pub(super) fn encode(value: &Value, out: &mut Vec<u8>) {
     let Value::Struct(fields) = value else { return };
     for (number, (_, value)) in (1..).zip(fields) {
@@ -180,7 +182,7 @@ fn field(number: u32, value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Elements: numbers packed in one field, everything else one by one.
+/// Writes a list: numbers packed in one field, other elements one by one.
 fn list(number: u32, items: &[Value], out: &mut Vec<u8>) {
     let mut packed = Vec::new();
     for item in items {
@@ -238,7 +240,7 @@ mod tests {
             Field::new("voltage", number, "float").with_unit("V"),
         ];
         let compiled = compile("px4", &Schema { name: "battery".to_owned(), fields }).unwrap();
-        // Of the file's field 9 the one place, `message_type[0].field[1]`: what stands behind it.
+        // The only comment of the file's field 9, at `message_type[0].field[1]`.
         let info = b"\x4a\x12\x0a\x10\x0a\x04\x04\0\x02\x01\x12\x03\0\0\0\x22\x03 V\n";
         assert!(
             compiled.descriptor.windows(info.len()).any(|part| part == info),

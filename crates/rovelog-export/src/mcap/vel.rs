@@ -1,5 +1,5 @@
-//! What a VEL log adds: clouds of the Velodyne's revolutions, scans, images, positions and orientation as viewers
-//! draw them; and which of its topics are themselves written.
+//! Messages added for VEL logs: clouds of the Velodyne's revolutions, scans, images, positions and
+//! orientation for viewers; and the choice of topics that are written themselves.
 
 use rovelog::core::text::count as count_of;
 use std::collections::{BTreeMap, VecDeque};
@@ -18,28 +18,29 @@ use crate::cloud::{self, FIELDS, POINT};
 use crate::track::vel::place;
 use crate::{ExportError, Loss, TimeBase};
 
-/// The frame of the vehicle, and the one that it turns in.
+/// Frame of the vehicle, and its parent frame.
 const VEHICLE: &str = "base_link";
 const WORLD: &str = "map";
 
-/// The frame of the Velodyne.
+/// Frame of the Velodyne.
 const VELODYNE: &str = "velodyne";
 
 pub(super) struct Vel<'a> {
     reader: &'a VelReader,
     select: Select,
     base: TimeBase,
-    /// Whether packets, ranges and images are written as they are, and what is of unknown types.
+    /// True if packets, ranges, images and records of unknown types are written unchanged.
     raw: bool,
-    /// By topic: the channels of a scanner or a camera, and its frame.
+    /// Channels and frame of a scanner or a camera, by topic.
     sensors: BTreeMap<TopicId, Sensor>,
     revolutions: Option<Revolutions<'a>>,
     offset: Option<u64>,
-    /// A time before which no revolution may be placed any more.
+    /// Minimum time for the next revolution.
     last: i64,
     /// Messages that wait for their time.
     waiting: VecDeque<Extra>,
-    /// Records that viewers cannot be given, by topic, and why; where they are not themselves written.
+    /// By topic, the number of records that viewers cannot show, with the reason; only for topics
+    /// that are not written themselves.
     left: BTreeMap<TopicId, (u64, String)>,
 }
 
@@ -55,7 +56,7 @@ impl<'a> Vel<'a> {
             reader,
             select: select.clone(),
             base: TimeBase::of(reader),
-            // Who wants nothing but the log's own topics wants all of them.
+            // Without added messages, all of the log's own topics are written.
             raw: options.raw || !options.typed,
             sensors: sensors(reader),
             revolutions: None,
@@ -80,7 +81,7 @@ impl<'a> Vel<'a> {
         vel
     }
 
-    /// The next revolution within the window, and where its sensor is.
+    /// Prepares the next revolution within the window, and the position of its sensor.
     fn next_cloud(&mut self) {
         let Some(revolutions) = &mut self.revolutions else { return };
         while let Some(revolution) = revolutions.next() {
@@ -93,7 +94,7 @@ impl<'a> Vel<'a> {
                 data.extend_from_slice(&cloud::bytes(point));
             }
             let at = self.base.place(revolution.nanos).unwrap_or(revolution.nanos);
-            // Logs out of order have revolutions out of order; messages are not.
+            // Revolutions of an unsorted log are out of order; messages must not be.
             let nanos = revolution.nanos.max(self.last);
             self.last = nanos;
             let mut cloud = Vec::with_capacity(data.len() + 256);
@@ -184,7 +185,7 @@ impl<'a> Vel<'a> {
             altitude: finite(data.height.get()).unwrap_or(0.0),
             accuracy: None,
             frame: "gps",
-            // Who hardly moves has no heading.
+            // Below 1 m/s the course is not a heading.
             heading: finite(data.course.get()).filter(|_| data.speed.get() >= 1.0).map(f64::to_radians),
             metadata: &metadata,
         };
@@ -195,7 +196,7 @@ impl<'a> Vel<'a> {
     fn pose(&self, pose: &RobotPose, at: i64, out: &mut Vec<Extra>) {
         let orientation = self.reader.meaning().pose.quaternion(pose).map(f64::from);
         let length = orientation.iter().map(|part| part * part).sum::<f64>().sqrt();
-        // What is no rotation would make viewers refuse all frames.
+        // A quaternion that is not a rotation would make viewers refuse all frames.
         if (length - 1.0).abs() <= 0.05 {
             let turned = Pose { orientation, ..NOWHERE };
             let mut bytes = Vec::new();
@@ -216,12 +217,12 @@ fn transform(nanos: i64, at: i64, frames: (&str, &str), pose: &Pose) -> Extra {
     extra(nanos, "/tf".into(), WellKnown::FrameTransform, bytes)
 }
 
-/// The described type of a topic's messages.
+/// Returns the described type of a topic's messages.
 fn kind(topic: &Topic) -> Option<Kind> {
     Kind::ALL.into_iter().find(|kind| kind.name() == topic.type_name)
 }
 
-/// Whether nothing is known of a topic's messages but their bytes.
+/// Returns whether a topic's messages have an unknown type.
 fn is_unknown(topic: &Topic) -> bool {
     let bytes =
         |schema: &rovelog::Schema| matches!(&schema.fields[..], [field] if field.ty == FieldType::Bytes);
@@ -230,7 +231,7 @@ fn is_unknown(topic: &Topic) -> bool {
         && topic.schema.as_deref().is_none_or(bytes)
 }
 
-/// Scanners and cameras, each kind counted through the log.
+/// Returns scanners and cameras, each kind numbered through the log.
 fn sensors(reader: &VelReader) -> BTreeMap<TopicId, Sensor> {
     let (mut scanners, mut cameras) = (0, 0);
     let mut found = BTreeMap::new();
@@ -275,7 +276,7 @@ impl Extras for Vel<'_> {
         }
     }
 
-    fn beside(&self) -> Vec<Extra> {
+    fn messages(&self) -> Vec<Extra> {
         Vec::new()
     }
 
@@ -331,7 +332,7 @@ impl Extras for Vel<'_> {
         .collect()
     }
 
-    /// What the numbers of the log were taken to mean.
+    /// Returns the assumed meaning of the log's numbers.
     fn info(&self) -> BTreeMap<String, String> {
         self.reader.choices().into_iter().map(|choice| (choice.what.to_owned(), choice.choice)).collect()
     }

@@ -1,6 +1,7 @@
 //! Axes: round numbers at even distances.
 
-/// Round numbers within `low..=high`, about `wanted` of them, and the digits behind the point that they need.
+/// Returns round numbers within `low..=high`, about `wanted` of them, and the number of decimals
+/// that they need.
 pub(super) fn ticks((low, high): (f64, f64), wanted: usize) -> (Vec<f64>, usize) {
     let span = high - low;
     if span <= 0.0 || !span.is_finite() {
@@ -22,17 +23,17 @@ pub(super) fn ticks((low, high): (f64, f64), wanted: usize) -> (Vec<f64>, usize)
     (found, digits)
 }
 
-/// A tick's text.
+/// Returns a tick's text.
 pub(super) fn label(value: f64, digits: usize) -> String {
     let magnitude = value.abs();
     if magnitude >= 1e6 || (magnitude > 0.0 && magnitude < 1e-4) {
         return format!("{value:.2e}");
     }
-    // Beside numbers with exponents a long row of zeros would be all there is to read.
+    // Next to numbers with exponents, 0 needs no decimals.
     format!("{value:.*}", if magnitude == 0.0 && digits > 4 { 0 } else { digits })
 }
 
-/// The span of values with a little air; a flat line gets a span too.
+/// Returns the range of values with a margin; a flat line gets a range too.
 pub(super) fn with_air(range: Option<(f64, f64)>) -> (f64, f64) {
     let (low, high) = range.unwrap_or((0.0, 1.0));
     let span = high - low;

@@ -1,14 +1,14 @@
-//! Plots in a terminal: each character is a field of two by four dots.
+//! Plots in a terminal: each character holds two by four dots.
 
 use std::fmt::Write as _;
 
 use super::axis::{label, ticks, with_air};
 use super::{Panel, Plot};
 
-/// Columns that the labels of an axis take.
+/// Width of the axis labels in columns.
 const MARGIN: usize = 10;
 
-/// A plot as text of `width` columns, each panel `height` lines high.
+/// Returns a plot as text of `width` columns, each panel `height` lines high.
 pub fn braille(plot: &Plot, width: usize, height: usize) -> String {
     let (width, height) = (width.max(MARGIN + 10) - MARGIN, height.max(3));
     let mut text = String::new();
@@ -36,7 +36,7 @@ pub fn braille(plot: &Plot, width: usize, height: usize) -> String {
     text
 }
 
-/// Which of `dots` a value stands in.
+/// Returns which of `dots` a value falls in.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped before")]
 fn column(value: f64, (from, to): (f64, f64), dots: usize) -> usize {
     let span = to - from;
@@ -90,7 +90,7 @@ fn draw(panel: &Panel, span: (f64, f64), (width, height): (usize, usize), text: 
     let _ = writeln!(text, "{:>width$}└{}", "", "─".repeat(width), width = MARGIN - 1);
 }
 
-/// A straight line of dots.
+/// Draws a straight line of dots.
 fn connect(from: (usize, usize), to: (usize, usize), set: &mut impl FnMut(usize, usize)) {
     let steps = from.0.abs_diff(to.0).max(from.1.abs_diff(to.1)).max(1);
     let between = |a: usize, b: usize, i: usize| (a * (steps - i) + b * i + steps / 2) / steps;

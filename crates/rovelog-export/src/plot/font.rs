@@ -1,9 +1,9 @@
-//! Letters of five columns of eight dots, as small displays have them: the lowest bit is the top.
+//! A bitmap font: letters of five columns of eight dots; the lowest bit is the top.
 
 /// Dots from one letter to the next.
 pub(super) const GLYPH_WIDTH: i64 = 6;
 
-/// The columns of a letter; a box for what is not ASCII.
+/// Returns the columns of a letter; a box for a character that is not ASCII.
 pub(super) fn glyph(c: char) -> [u8; 5] {
     let place = u32::from(c).checked_sub(0x20).and_then(|place| usize::try_from(place).ok());
     place.and_then(|place| GLYPHS.get(place)).copied().unwrap_or([0x7f, 0x41, 0x41, 0x41, 0x7f])

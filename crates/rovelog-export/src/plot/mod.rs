@@ -1,8 +1,8 @@
 //! Plots: lines over time with axes and units, for a terminal, as SVG and as PNG.
 //!
-//! A series is read once and thinned to what a plot of its width can show: of each column of pixels the first,
-//! the least, the greatest and the last value, each at its own time. The line through them covers the same
-//! pixels as the line through all of them, however long the log.
+//! A series is read once and reduced to what a plot of its width can show: for each column of
+//! pixels the first, the minimum, the maximum and the last value, each at its own time. The line
+//! through them covers the same pixels as the line through all values, however long the log is.
 
 mod axis;
 mod braille;
@@ -26,7 +26,7 @@ use crate::ExportError;
 /// Writes a plot as SVG.
 ///
 /// # Errors
-/// Where the output refuses.
+/// Returns an error if writing to the output fails.
 pub fn svg(plot: &Plot, size: Size, mut out: impl Write) -> Result<(), ExportError> {
     let mut surface = svg::Svg::new(size);
     paint::paint(plot, size, &mut surface);
@@ -36,7 +36,7 @@ pub fn svg(plot: &Plot, size: Size, mut out: impl Write) -> Result<(), ExportErr
 /// Writes a plot as PNG.
 ///
 /// # Errors
-/// Where the output refuses.
+/// Returns an error if writing to the output fails.
 pub fn png(plot: &Plot, size: Size, out: impl Write) -> Result<(), ExportError> {
     let mut surface = png::Raster::new(size);
     paint::paint(plot, size, &mut surface);

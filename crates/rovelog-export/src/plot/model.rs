@@ -1,4 +1,4 @@
-//! What is drawn: panels of lines, and the size of the picture.
+//! Model of a plot: panels of lines, and the size of the picture.
 
 use super::series::Series;
 
@@ -6,19 +6,19 @@ use super::series::Series;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Panel {
-    /// What stands above it.
+    /// Title above the panel.
     pub title: String,
     /// The lines.
     pub series: Vec<Series>,
 }
 
 impl Panel {
-    /// A panel with its lines.
+    /// Returns a panel with its lines.
     pub fn new(title: impl Into<String>, series: Vec<Series>) -> Self {
         Self { title: title.into(), series }
     }
 
-    /// Panels of lines that share a unit: one for each unit, in the order of their first lines.
+    /// Returns panels with one unit each, in the order of their first lines.
     pub fn by_unit(title: &str, series: Vec<Series>) -> Vec<Self> {
         let mut panels: Vec<Self> = Vec::new();
         for line in series {
@@ -30,7 +30,7 @@ impl Panel {
         panels
     }
 
-    /// The unit that all lines share, where they do.
+    /// Returns the unit that all lines share, if they share one.
     pub(crate) fn unit(&self) -> Option<&str> {
         let unit = self.series.first()?.unit.as_deref()?;
         self.series.iter().all(|series| series.unit.as_deref() == Some(unit)).then_some(unit)
@@ -41,18 +41,18 @@ impl Panel {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Plot {
-    /// What stands above all panels.
+    /// Title above all panels.
     pub title: String,
     /// From top to bottom.
     pub panels: Vec<Panel>,
-    /// The span of time that is shown, seconds after `zero`.
+    /// Time range that is shown, in seconds after `zero`.
     pub span: (f64, f64),
-    /// What the times count from, in words: `s since 2026-05-20T11:58:32Z`.
+    /// Label of the time axis: `s since 2026-05-20T11:58:32Z`.
     pub time_label: String,
 }
 
 impl Plot {
-    /// A plot over a span of time, in seconds.
+    /// Returns a plot over a time range in seconds.
     pub fn new(
         title: impl Into<String>,
         panels: Vec<Panel>,
@@ -63,11 +63,11 @@ impl Plot {
     }
 }
 
-/// A picture's size in pixels.
+/// Size of a picture in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Across.
+    /// Width.
     pub width: u32,
-    /// Down.
+    /// Height.
     pub height: u32,
 }

@@ -6,7 +6,7 @@ use super::model::{Panel, Plot, Size};
 /// Red, green, blue.
 pub(crate) type Colour = [u8; 3];
 
-/// Colours that people with any colour vision tell apart (Okabe and Ito).
+/// Colours that people with any colour vision distinguish (Okabe and Ito).
 pub(crate) const LINES: [Colour; 7] = [
     [0, 114, 178],
     [213, 94, 0],
@@ -21,7 +21,7 @@ const TEXT: Colour = [40, 40, 40];
 const GRID: Colour = [225, 225, 225];
 const FRAME: Colour = [120, 120, 120];
 
-/// Where a text stands to its point.
+/// Alignment of a text at its point.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -29,7 +29,7 @@ pub(super) enum Anchor {
     End,
 }
 
-/// A rectangle by its corners.
+/// A rectangle by its edges.
 #[derive(Clone, Copy)]
 pub(super) struct Area {
     pub(super) left: f64,
@@ -38,11 +38,11 @@ pub(super) struct Area {
     pub(super) bottom: f64,
 }
 
-/// What a plot is drawn on.
+/// A surface that a plot is drawn on.
 pub(super) trait Surface {
-    /// A line of one pixel, cut off outside `area`.
+    /// Draws a line of one pixel, clipped to `area`.
     fn line(&mut self, points: &[(f64, f64)], colour: Colour, area: Area);
-    /// Text whose base line is at `y`.
+    /// Draws text with its base line at `y`.
     fn text(&mut self, at: (f64, f64), text: &str, anchor: Anchor, colour: Colour);
 }
 
@@ -105,7 +105,7 @@ fn panel(panel: &Panel, span: (f64, f64), area: Area, surface: &mut impl Surface
     }
     surface.text((area.left, area.top - 6.0), &title, Anchor::Start, TEXT);
     if panel.series.len() > 1 {
-        // The legend stands at the right, its last entry first.
+        // The legend is at the right, its last entry first.
         let mut end = area.right;
         for (i, series) in panel.series.iter().enumerate().rev() {
             let width = series.name.chars().count() as f64 * 6.5 + 14.0;
@@ -118,13 +118,13 @@ fn panel(panel: &Panel, span: (f64, f64), area: Area, surface: &mut impl Surface
     }
 }
 
-/// How many labels fit, each so many pixels apart.
+/// Returns how many labels fit at this distance in pixels.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
 fn many(pixels: f64, apart: f64) -> usize {
     (pixels / apart).clamp(2.0, 100.0) as usize
 }
 
-/// Where `value` of `from..to` stands between two pixels.
+/// Maps `value` from `from..to` to a position between two pixels.
 fn place(value: f64, (from, to): (f64, f64), (low, high): (f64, f64)) -> f64 {
     let span = to - from;
     if span > 0.0 { low + (value - from) / span * (high - low) } else { f64::midpoint(low, high) }

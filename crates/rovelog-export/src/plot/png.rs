@@ -1,4 +1,4 @@
-//! Portable network graphics, drawn dot by dot.
+//! PNG pictures, drawn pixel by pixel.
 
 use std::io::Write;
 
@@ -26,7 +26,7 @@ impl Raster {
         }
     }
 
-    /// A straight line (Bresenham).
+    /// Draws a straight line (Bresenham).
     fn straight(&mut self, (mut x, mut y): (i64, i64), (to_x, to_y): (i64, i64), colour: Colour) {
         let (dx, dy) = ((to_x - x).abs(), -(to_y - y).abs());
         let (step_x, step_y) = ((to_x - x).signum(), (to_y - y).signum());

@@ -1,4 +1,4 @@
-//! Reading series, thinned while they are read: memory depends on the width of the plot alone.
+//! Reading of series, reduced while they are read: memory depends on the width of the plot alone.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -25,27 +25,27 @@ pub struct Signal {
     pub field: String,
 }
 
-/// A line: what is left of a signal at the width of a plot.
+/// A line: a signal reduced to the width of a plot.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Series {
-    /// What it is called in the legend.
+    /// Name in the legend.
     pub name: String,
-    /// The unit of its values, where the log has one.
+    /// Unit of the values, if the log has one.
     pub unit: Option<String>,
-    /// Seconds and values in the order of time; a value that is no number breaks the line.
+    /// Seconds and values in time order; NaN breaks the line.
     pub points: Vec<(f64, f64)>,
-    /// How many values there were.
+    /// Number of values before the reduction.
     pub count: u64,
 }
 
 impl Series {
-    /// A line of points.
+    /// Returns a line through points.
     pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self { name: name.into(), unit: None, count: points.len() as u64, points }
     }
 
-    /// The least and the greatest value.
+    /// Returns the minimum and maximum value.
     pub fn range(&self) -> Option<(f64, f64)> {
         let values = self.points.iter().map(|(_, value)| *value).filter(|value| value.is_finite());
         values.fold(None, |range, value| {
@@ -55,7 +55,7 @@ impl Series {
     }
 }
 
-/// The flat names of a topic's fields that can be drawn, in the order of the schema.
+/// Returns the flat names of a topic's fields that can be drawn, in schema order.
 pub fn numeric_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
     let columns = log.own(topic).and_then(|topic| topic.columns(&Select::all()));
     let Ok(columns) = columns else { return Vec::new() };
@@ -63,7 +63,7 @@ pub fn numeric_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
     leaves(&schema, Names::Bracket).into_iter().skip(1).filter(drawable).map(|leaf| leaf.name).collect()
 }
 
-/// Lists those of [`numeric_fields`] that were measured: without times, counters and places of messages in the file.
+/// Returns those of [`numeric_fields`] that are measurements: no times, counters or file offsets.
 pub fn measured_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
     let frames = |field: &str| match log.format().id {
         "vel" => ["ts_ms", "version", "offset"].contains(&field),
@@ -79,24 +79,24 @@ fn drawable(leaf: &Leaf) -> bool {
     leaf.data_type.is_integer() || leaf.data_type.is_floating() || leaf.data_type == DataType::Boolean
 }
 
-/// One column of pixels: the first, the least, the greatest and the last value, with their times.
+/// One column of pixels: the first, minimum, maximum and last value, with their times.
 #[derive(Clone, Copy)]
 struct Column {
     first: (i64, f64),
-    least: (i64, f64),
-    greatest: (i64, f64),
+    min: (i64, f64),
+    max: (i64, f64),
     last: (i64, f64),
-    /// Something in it is no number.
+    /// True if it contains NaN.
     broken: bool,
 }
 
-/// Thins one signal.
+/// Reduction of one signal.
 pub(crate) struct Thin {
     start: i64,
-    /// Nanoseconds of a column.
+    /// Nanoseconds per column.
     step: u64,
     width: usize,
-    /// Columns with values, by their number: a log of many topics has few in each.
+    /// Columns with values, by number: a log of many topics has few in each.
     columns: Vec<(usize, Column)>,
     count: u64,
 }
@@ -130,7 +130,7 @@ impl Thin {
             Ok(at) => &mut self.columns[at].1,
             Err(at) => {
                 let broken = !value.is_finite();
-                let column = Column { first: here, least: here, greatest: here, last: here, broken };
+                let column = Column { first: here, min: here, max: here, last: here, broken };
                 return self.columns.insert(at, (number, column));
             }
         };
@@ -144,18 +144,18 @@ impl Thin {
             column.broken = true;
             return;
         }
-        if value < column.least.1 || column.least.1.is_nan() {
-            column.least = here;
+        if value < column.min.1 || column.min.1.is_nan() {
+            column.min = here;
         }
-        if value > column.greatest.1 || column.greatest.1.is_nan() {
-            column.greatest = here;
+        if value > column.max.1 || column.max.1.is_nan() {
+            column.max = here;
         }
     }
 
     pub(crate) fn points(&self, zero: i64) -> Vec<(f64, f64)> {
         let mut points: Vec<(f64, f64)> = Vec::new();
         for (_, column) in &self.columns {
-            let mut four = [column.first, column.least, column.greatest, column.last];
+            let mut four = [column.first, column.min, column.max, column.last];
             four.sort_by_key(|(time, _)| *time);
             for (i, (time, value)) in four.iter().enumerate() {
                 let repeated = i > 0 && four[i - 1].0 == *time && four[i - 1].1.to_bits() == value.to_bits();
@@ -165,7 +165,7 @@ impl Thin {
             }
             let ends_finite = column.last.1.is_finite();
             if column.broken && ends_finite && points.last().is_some_and(|(_, value)| value.is_finite()) {
-                // Somewhere in the column the line is broken; where, is finer than a pixel.
+                // The line is broken somewhere in the column, which is one pixel wide.
                 let at = points.last().map_or(0.0, |(time, _)| *time);
                 points.push((at, f64::NAN));
                 points.push((at, column.last.1));
@@ -175,9 +175,9 @@ impl Thin {
     }
 }
 
-/// Reads signals between two times of the log's clock, thinned to `width` columns; one pass over the log. Seconds
-/// count from `zero`. Rows without a time are left out. They come back in the order in which they were asked for,
-/// `None` where the log has no such topic or field.
+/// Reads signals between two times of the log's clock, reduced to `width` columns, in one pass over
+/// the log. Seconds count from `zero`. Rows without a time are left out. Returns the series in the
+/// order of the signals, `None` if the log has no such topic or field.
 ///
 /// # Errors
 /// Returns an error if the log cannot be read, or a topic has no columns.
@@ -196,7 +196,7 @@ pub fn read(
         .between(Some(span.0), span.1.checked_add(1))
         .with_fields(signals.iter().map(|signal| field_path(&signal.field)));
     let mut found: Vec<Option<Series>> = vec![None; signals.len()];
-    // By topic: which signal, its place in a batch, and what is left of it.
+    // By topic: the signal, its index in a batch, and its reduction.
     let mut thinned: BTreeMap<TopicId, Vec<(usize, Leaf, Thin)>> = BTreeMap::new();
     for topic in log.topics().iter().filter(|topic| select.keeps_topic(topic)) {
         let schema = arrow_array::RecordBatchReader::schema(&log.own(topic)?.columns(&select)?);
@@ -229,7 +229,7 @@ pub fn read(
     Ok(found)
 }
 
-/// A topic's name without the instance 0.
+/// Returns a topic's name without instance 0.
 fn short(topic: &str) -> &str {
     topic.strip_suffix("/0").unwrap_or(topic)
 }
@@ -246,7 +246,7 @@ fn take(batch: &RecordBatch, leaf: &Leaf, thin: &mut Thin) {
     }
 }
 
-/// The values of a leaf that can be drawn; what is neither number nor truth value has none.
+/// Returns the numeric and boolean values of a leaf; NaN for others.
 fn numbers(array: &ArrayRef) -> Cow<'_, [f64]> {
     macro_rules! wide {
         ($ty:ty, $value:ident => $wide:expr) => {

@@ -1,4 +1,4 @@
-//! Scalable vector graphics.
+//! SVG pictures.
 
 use std::fmt::Write as _;
 

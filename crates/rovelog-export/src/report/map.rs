@@ -1,4 +1,4 @@
-//! The track as a small map without tiles: a line, its start and its end, a scale.
+//! The track as a small map without tiles: a line, its start and its end, and a scale.
 
 use std::fmt::Write as _;
 
@@ -8,11 +8,11 @@ use super::page::Page;
 use crate::track::{self, TrackOptions, TrackPoint};
 use crate::xml::escape;
 
-/// Across and down, and what stays free around.
+/// Width and height, and the margin.
 const SIZE: f64 = 520.0;
 const MARGIN: f64 = 24.0;
 
-/// Metres of a degree of latitude.
+/// Metres per degree of latitude.
 const DEGREE: f64 = 111_195.0;
 
 pub(super) fn section(log: &AnyLog, page: &mut Page) {
@@ -45,7 +45,7 @@ pub(super) fn section(log: &AnyLog, page: &mut Page) {
         let mut before = (f64::NAN, f64::NAN);
         for point in &segment.points {
             let (x, y) = place(point);
-            // Nearer than half a pixel is the same place.
+            // Points closer than half a pixel are drawn once.
             if (x - before.0).abs() < 0.5 && (y - before.1).abs() < 0.5 {
                 continue;
             }
@@ -81,7 +81,7 @@ fn fold<'a>(
     points.map(of).reduce(pick).unwrap_or(0.0)
 }
 
-/// 1, 2 or 5 times a power of ten, not above `length`.
+/// Returns 1, 2 or 5 times a power of ten, at most `length`.
 fn round_length(length: f64) -> f64 {
     let power = 10f64.powf(length.max(1e-3).log10().floor());
     [5.0, 2.0, 1.0].map(|factor| factor * power).into_iter().find(|round| *round <= length).unwrap_or(power)

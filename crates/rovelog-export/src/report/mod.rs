@@ -1,5 +1,6 @@
-//! A log as one page: overview, problems, track, plots with zoom, topics, console, parameters. The page is one file
-//! that asks for nothing from outside, opens offline, and can be read without script but for its plots.
+//! A log as one HTML page: overview, problems, track, zoomable plots, topics, console, parameters.
+//! The page is one file that loads nothing from the network and opens offline. All but its plots
+//! can be read without JavaScript.
 
 mod map;
 mod page;
@@ -19,20 +20,20 @@ use crate::xml::escape;
 use crate::{ExportError, Provenance, TimeBase};
 use panels::Span;
 
-/// Rows of the longest tables.
+/// Maximum rows of a table.
 const MOST_ROWS: usize = 5000;
 
-/// What a report shows.
+/// Content of a report.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReportOptions {
-    /// Leave out where the vehicle was, the parameters and what identifies it.
+    /// True to leave out the track, the parameters and identifying facts.
     pub redact: bool,
-    /// Columns to which series are thinned: the finest that zooming shows.
+    /// Columns to which series are reduced: the resolution at maximum zoom.
     pub width: usize,
-    /// Panels instead of those that the format shows by itself, seconds from the start of the log.
+    /// Panels instead of the default panels of the format; seconds from the start of the log.
     pub panels: Option<Vec<Panel>>,
-    /// The span of the log's clock that the panels show; `None` for all of it.
+    /// Range of the log's clock that the panels show; `None` for all of it.
     pub shown: Option<(i64, i64)>,
 }
 
@@ -42,7 +43,7 @@ impl Default for ReportOptions {
     }
 }
 
-/// Returns the span of a log that is shown: that of its data, or those of its topics.
+/// Returns the time range of a log that is shown: that of its data, or those of its topics.
 pub fn span(log: &AnyLog) -> Option<(i64, i64)> {
     let nanos = |time: Option<Timestamp>| time.map(|time| time.nanos);
     let info = log.info();
@@ -59,7 +60,7 @@ pub fn span(log: &AnyLog) -> Option<(i64, i64)> {
 /// Writes the page. The same log gives the same bytes.
 ///
 /// # Errors
-/// Where the output refuses, or the log cannot be read.
+/// Returns an error if writing to the output fails, or the log cannot be read.
 pub fn write(
     log: &AnyLog,
     provenance: &Provenance,
@@ -298,10 +299,10 @@ fn parameters(parameters: &rovelog::ulog_format::Parameters, page: &mut Page) {
     page.push_str("</table>\n");
 }
 
-/// The data of the plots and what draws them.
+/// Writes the data of the plots and the script that draws them.
 fn foot(log: &AnyLog, span: (i64, i64), panels: &[Panel], page: &mut Page) {
     let base64 = |bytes: Vec<u8>| base64::engine::general_purpose::STANDARD.encode(bytes);
-    // A single late record would press all lines against the axis: the plots begin and end where lines do.
+    // A single late record would compress all lines: the plots start and end where lines do.
     let length = (span.1.saturating_sub(span.0)).max(1) as f64 / 1e9;
     let times = || panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
     let drawn = times().fold((length, 0.0), |(from, to), (time, _)| (time.min(from), time.max(to)));
@@ -321,7 +322,7 @@ fn foot(log: &AnyLog, span: (i64, i64), panels: &[Panel], page: &mut Page) {
         TimeBase::Own(_) => None,
     };
     let data = json!({"span": drawn, "unix_ms": unix, "panels": panels});
-    // What could end the script early is written otherwise.
+    // `<` could end the script early.
     let data = data.to_string().replace('<', "\\u003c");
     let _ = write!(
         page,

@@ -1,8 +1,8 @@
-//! The page that is written section by section.
+//! A page that is written section by section.
 
 use std::fmt::{self, Write};
 
-/// What stands on the page below its head, and the sections that one can jump to.
+/// Body of the page below its head, and the sections for the navigation.
 #[derive(Default)]
 pub(super) struct Page {
     pub(super) text: String,
@@ -14,7 +14,7 @@ impl Page {
         self.text.push_str(text);
     }
 
-    /// Begins a section; `title` is escaped, and may say more than the link to it.
+    /// Starts a section; `title` is escaped and may be longer than the link to it.
     pub(super) fn section(&mut self, id: &'static str, link: &'static str, title: &str) {
         self.sections.push((id, link));
         let _ = writeln!(self, "<h2 id=\"{id}\">{title}</h2>");

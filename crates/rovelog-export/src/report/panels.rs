@@ -1,5 +1,5 @@
-//! Which signals a report shows: what people look at first in a PX4 log, and of any other log the first fields of
-//! its busiest topics.
+//! The signals of a report: the most important ones of a PX4 log, and for other logs the first
+//! fields of the busiest topics.
 
 use arrow_array::Array as _;
 use arrow_array::cast::AsArray as _;
@@ -11,12 +11,12 @@ use crate::ExportError;
 use crate::leaf::{Names, leaves};
 use crate::plot::{Panel, Series, Signal, Thin, numeric_fields, read};
 
-/// A title, the unit, and the first of these topics that has any of the fields.
+/// A title, the unit, and topics, of which the first with any of the fields is used.
 struct Main {
     title: &'static str,
     unit: &'static str,
     sources: &'static [(&'static str, &'static [&'static str])],
-    /// It shows where the vehicle was.
+    /// True if it shows where the vehicle was.
     place: bool,
 }
 
@@ -28,7 +28,7 @@ const fn main(
     Main { title, unit, sources, place: false }
 }
 
-/// What a report of a PX4 log shows, below the attitude.
+/// Panels of a PX4 report, below the attitude.
 const PX4: &[Main] = &[
     main(
         "Angular velocity",
@@ -81,12 +81,12 @@ const PX4: &[Main] = &[
     main("Processor and memory", "", &[("cpuload", &["load", "ram_usage"])]),
 ];
 
-/// Panels of a report of any other log, the lines of each, and the signals of a topic that are looked at.
+/// Maximum number of panels for other logs, of lines in each, and of signals per topic.
 const MOST: usize = 12;
 const LINES: usize = 6;
 const SIGNALS: usize = 32;
 
-/// Ends of fields' names that tell about the record, or what the track shows better.
+/// Suffixes of field names that are not measurements, or that the track shows better.
 const ABOUT: &[&str] = &[
     "seq",
     "version",
@@ -105,7 +105,7 @@ const ABOUT: &[&str] = &[
     "longitude",
 ];
 
-/// What is read, and how finely.
+/// Time range and resolution for reading.
 #[derive(Clone, Copy)]
 pub(super) struct Span {
     pub(super) times: (i64, i64),
@@ -124,7 +124,8 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
     if panels.is_empty() { any(log, at) } else { Ok(panels) }
 }
 
-/// What the busiest topics measure: a panel for each unit, or where there is none for each part of a record.
+/// Returns panels of the busiest topics: one for each unit; fields without a unit are grouped by
+/// their parent.
 fn any(log: &dyn LogReader, at: Span) -> Result<Vec<Panel>, ExportError> {
     let mut panels = Vec::new();
     let mut topics: Vec<_> = log.topics().iter().filter(|topic| topic.count > 1).collect();
@@ -155,13 +156,13 @@ fn any(log: &dyn LogReader, at: Span) -> Result<Vec<Panel>, ExportError> {
         }
         panels.extend(groups.into_iter().map(|(_, panel)| panel));
     }
-    // What changes is looked at first, and what is measured before what is only on or off.
+    // Changing signals before constant ones, measurements before on/off signals.
     panels.sort_by_key(|panel| (panel.series.iter().all(is_flat), panel.unit() == Some("bit")));
     panels.truncate(MOST);
     Ok(panels)
 }
 
-/// Whether a field is one of the log's own, and what it says is about the world.
+/// Returns whether a field is one of the log's own and holds a measurement.
 fn measures(topic: &Topic, field: &str) -> bool {
     let path = |name: &str| name.split(['.', '[']).next().map(str::to_owned);
     let own = topic.schema.as_ref().is_none_or(|schema| {
@@ -172,7 +173,8 @@ fn measures(topic: &Topic, field: &str) -> bool {
     own && !aside && !ABOUT.contains(&last)
 }
 
-/// What a field without a unit is a part of: `pose.position` of `pose.position.x`, `q` of `q[0]`.
+/// Returns the parent of a field without a unit: `pose.position` of `pose.position.x`, `q` of
+/// `q[0]`.
 fn part(field: &str) -> &str {
     field.rfind(['.', '[']).map_or("", |end| &field[..end])
 }
@@ -201,12 +203,12 @@ fn panel(log: &dyn LogReader, main: &Main, at: Span) -> Result<Option<Panel>, Ex
     Ok(None)
 }
 
-/// The signals that there are.
+/// Reads the signals that exist.
 fn series(log: &dyn LogReader, signals: &[Signal], at: Span) -> Result<Vec<Series>, ExportError> {
     Ok(read(log, signals, at.times, at.width, at.zero)?.into_iter().flatten().collect())
 }
 
-/// The names without the topic, which stands in the title.
+/// Removes the topic from the names; it is in the title.
 fn short(mut series: Vec<Series>) -> Vec<Series> {
     for series in &mut series {
         if let Some((_, field)) = series.name.split_once('.') {
@@ -216,7 +218,7 @@ fn short(mut series: Vec<Series>) -> Vec<Series> {
     series
 }
 
-/// Roll, pitch and yaw in degrees, from the quaternion of the attitude.
+/// Returns roll, pitch and yaw in degrees, from the attitude quaternion.
 fn attitude(log: &dyn LogReader, at: Span) -> Result<Option<Panel>, ExportError> {
     let Some(topic) = log.topic("vehicle_attitude").filter(|topic| topic.count > 0) else { return Ok(None) };
     let select = Select::topic(topic.name.clone()).with_fields(["q"]);
@@ -257,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_parts_of_what_stands_before() {
+    fn parent_of_a_field_is_the_part_before_its_last_name_or_index() {
         assert_eq!(["pose.position.x", "q[3]", "speed"].map(part), ["pose.position", "q", ""]);
     }
 }

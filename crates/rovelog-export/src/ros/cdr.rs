@@ -1,7 +1,8 @@
-//! Messages of ROS 1 in the bytes of ROS 2: CDR, little endian, compiled once for each type.
+//! ROS 1 messages in the encoding of ROS 2: CDR, little endian. Each type is compiled once.
 //!
-//! Both lay fields out one behind the other. CDR aligns numbers to their width, counted behind four bytes that
-//! say how it is encoded; its texts end in a NUL that counts; and it has a byte for a type without fields.
+//! Both store fields one after the other. CDR aligns numbers to their width, counted from the end
+//! of a four-byte encoding header. Its strings end in a NUL that is counted in their length, and a
+//! type without fields takes one byte.
 
 use std::sync::Arc;
 
@@ -12,13 +13,13 @@ use super::Line;
 /// "CDR, little endian", and two bytes without options.
 const ENCODING: [u8; 4] = [0, 1, 0, 0];
 
-/// Steps that a message may ask for without any byte for them.
+/// Maximum number of steps without bytes in a message.
 const MAX_HOLLOW: usize = 1 << 12;
 
-/// Steps that are copied into the type around them; larger types are stepped into.
+/// Maximum number of steps that are copied into the outer type; larger types are called.
 const INLINE: usize = 256;
 
-/// How messages of one type are converted.
+/// Compiled conversion for the messages of one type.
 #[derive(Debug)]
 pub(crate) struct Code(Arc<[Step]>);
 
@@ -31,16 +32,16 @@ enum Step {
     },
     /// Bytes that ROS 2 has no place for.
     Skip(usize),
-    /// Anything but 0 is true; CDR knows 1 only.
+    /// In ROS 1 any value but 0 is true; CDR allows only 1.
     Bool,
-    /// Unsigned seconds become signed ones.
+    /// Unsigned seconds become signed.
     Time,
-    /// Nanoseconds of either sign become those of a second.
+    /// Nanoseconds of either sign are normalised to 0 to 999 999 999.
     Duration,
     Text,
     /// A type without fields.
     Hollow,
-    /// As many elements as is said here, or by a count in the message.
+    /// Elements: a fixed number of them, or a count in the message.
     Many(Option<u32>, Arc<[Step]>),
 }
 
@@ -48,12 +49,12 @@ enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cut;
 
-/// What a converted message does not hold.
+/// Values of a message that were not carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Left {
-    /// Times and durations whose seconds do not fit in 31 bits, times of after January 2038.
+    /// Number of times and durations whose seconds do not fit in 31 bits (after January 2038).
     pub(crate) times: u64,
-    /// Bytes behind the last field.
+    /// True if bytes follow the last field.
     pub(crate) surplus: bool,
 }
 
@@ -80,7 +81,7 @@ impl Code {
         Self(codes.pop().unwrap_or_default())
     }
 
-    /// Writes a message to `out`, which is emptied before.
+    /// Writes a message to `out`, which is cleared first.
     pub(crate) fn convert(&self, payload: &[u8], out: &mut Vec<u8>) -> Result<Left, Cut> {
         out.clear();
         out.extend_from_slice(&ENCODING);
@@ -125,7 +126,7 @@ fn add(steps: &mut Vec<Step>, array: Array, one: Arc<[Step]>) {
     }
 }
 
-/// Numbers of one width behind each other are one step.
+/// Adds a step; adjacent numbers of one width become one step.
 fn push(steps: &mut Vec<Step>, step: Step) {
     match (steps.last_mut(), &step) {
         (Some(Step::Numbers { width, count }), Step::Numbers { width: same, count: more })
@@ -138,10 +139,10 @@ fn push(steps: &mut Vec<Step>, step: Step) {
 }
 
 struct Converter<'a> {
-    /// What is left of it.
+    /// Rest of the message.
     payload: &'a [u8],
     out: &'a mut Vec<u8>,
-    /// Steps of elements that may still come.
+    /// Remaining number of steps without bytes.
     hollow: usize,
     left: Left,
 }
@@ -190,7 +191,8 @@ impl<'a> Converter<'a> {
             _ if len == 0 => {}
             [Step::Numbers { width, count }] => self.numbers(*width, count.saturating_mul(len))?,
             _ => {
-                // Elements without bytes could be there any number of times; other steps have a byte each.
+                // Elements without bytes can occur in any number; each other step takes at least a
+                // byte.
                 let steps = len.checked_mul(element.len()).ok_or(Cut)?;
                 self.hollow = self.hollow.checked_sub(steps).ok_or(Cut)?;
                 for _ in 0..len {
@@ -245,7 +247,7 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// Zeros up to a multiple of `width`, which is a power of two.
+    /// Pads with zeros to a multiple of `width`, a power of two.
     #[inline]
     fn align(&mut self, width: usize) {
         let body = self.out.len() - ENCODING.len();

@@ -1,4 +1,4 @@
-//! What a topic of a ROS bag is called, and how its type is defined, in files that are written of the bag.
+//! Names and type definitions of ROS bag topics, for the files that are written from a bag.
 
 pub(crate) mod cdr;
 pub(crate) mod ros2;
@@ -15,7 +15,7 @@ use rovelog::{LogReader as _, Record, Topic};
 
 use crate::Loss;
 
-/// The name under which a topic is written, and what that loses.
+/// Returns the output name of a topic, and the losses of renaming it.
 pub(crate) fn written_name(bag: &BagReader, topic: &Topic) -> (String, Vec<Loss>) {
     if let Ok(own) = std::str::from_utf8(&bag.connections()[topic.id.index()].topic) {
         return (own.to_owned(), Vec::new());
@@ -24,10 +24,10 @@ pub(crate) fn written_name(bag: &BagReader, topic: &Topic) -> (String, Vec<Loss>
     (topic.name.clone(), vec![Loss::new(&topic.name, "", why)])
 }
 
-/// The line between the types of a full text.
+/// The line between the types of a full definition.
 const SEPARATOR: &str = "================================================================================";
 
-/// Types that were renamed as they stood: the old name, the new one, and the sum of both.
+/// Types that were renamed without a change: the old name, the new one, and the MD5 sum of both.
 const SUCCESSORS: &[(&str, &str, &str)] = &[
     ("roslib/Header", HEADER.0, HEADER.1),
     ("roslib/Log", "rosgraph_msgs/Log", "acffd30cd6b6de30f120938c17c593fb"),
@@ -35,10 +35,10 @@ const SUCCESSORS: &[(&str, &str, &str)] = &[
     ("tf/tfMessage", "tf2_msgs/TFMessage", "94810edda583a504dfda3829e70d7eec"),
 ];
 
-/// The header that ROS 2 has too, without its number.
+/// The header type, which ROS 2 has without `seq`.
 const HEADER: (&str, &str) = ("std_msgs/Header", "2176decaecbce78abc3b96ef049fabed");
 
-/// The name of today of a type that is still the same.
+/// Returns the current name of a type that was renamed without a change.
 fn successor(name: &str, sum: &str) -> Option<&'static str> {
     let name =
         name.strip_prefix("rostools/").map_or(Cow::Borrowed(name), |own| format!("roslib/{own}").into());
@@ -50,23 +50,24 @@ fn successor(name: &str, sum: &str) -> Option<&'static str> {
 pub(crate) struct Line<'a> {
     /// The topic's name in the bag.
     pub(crate) topic: String,
-    /// The full name of the type, as it is written.
+    /// Full name of the type, as it is written.
     pub(crate) type_name: String,
-    /// The sum of its definition.
+    /// MD5 sum of its definition.
     pub(crate) sum: String,
-    /// The sum that the bag gives.
+    /// MD5 sum in the bag.
     given: &'a [u8],
     definition: &'a Definition,
-    /// What each of the definition's types is called, as it is written.
+    /// Names of the definition's types, as they are written.
     names: Vec<String>,
-    /// Which of them are the header that ROS 2 has without its number.
+    /// For each type, true if it is the header, which ROS 2 has without `seq`.
     headers: Vec<bool>,
-    /// What was not carried of the topic as a whole.
+    /// Losses of the topic as a whole.
     pub(crate) losses: Vec<Loss>,
 }
 
 impl<'a> Line<'a> {
-    /// What is written of `topic`; the loss of all its records where its type is defined nowhere.
+    /// Prepares the messages of `topic`. Returns the loss of all its records as an error if its
+    /// type is defined nowhere.
     pub(crate) fn new(bag: &'a BagReader, topic: &Topic, modernize: bool) -> Result<Self, Loss> {
         let connection = &bag.connections()[topic.id.index()];
         let Some(definition) = connection.definition() else {
@@ -84,7 +85,7 @@ impl<'a> Line<'a> {
         let mut names: Vec<_> =
             types.iter().zip(&sums).map(|(ty, sum)| new_name(ty.name(), &sum.0)).collect();
         let sum = sums.last().map_or_else(String::new, |sum| sum.0.clone());
-        // A bag of before V1.1 may leave the name open, and give the sum.
+        // A bag before V1.1 may leave the name open and give only the sum.
         let open = topic.type_name == "*";
         let root = types.last().filter(|_| open).map_or(topic.type_name.as_str(), Type::name);
         let type_name = new_name(root, &sum);
@@ -96,7 +97,8 @@ impl<'a> Line<'a> {
         Ok(Self { topic, type_name, sum, given: &connection.md5, definition, names, headers, losses })
     }
 
-    /// The sum by which publishers and subscribers agree: the bag's own, where it is one of that kind.
+    /// Returns the MD5 sum by which publishers and subscribers match: the bag's own if it is an MD5
+    /// sum.
     pub(crate) fn md5(&self) -> Cow<'_, str> {
         let sum = self.given.len() == 32 && self.given.iter().all(u8::is_ascii_hexdigit);
         match self.definition.sum {
@@ -105,7 +107,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// How the bag contradicts its own definition, if it does.
+    /// Returns how the bag contradicts its own definition, if it does.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let given = String::from_utf8_lossy(self.given);
         (self.definition.sum == SumMatch::No).then(|| {
@@ -113,32 +115,33 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Whether a payload may be handed on with the definition: one that is only a guess has to fit it.
+    /// Returns whether a payload may be exported with the definition. An inferred definition must
+    /// fit the payload.
     pub(crate) fn carries(&self, payload: &[u8]) -> bool {
         !self.definition.is_guess() || self.definition.layout.fit(payload) == Fit::Exact
     }
 
-    /// The types of the definition.
+    /// Returns the types of the definition.
     pub(crate) fn types(&self) -> &'a Types {
         &self.definition.types
     }
 
-    /// What a type of the definition is called.
+    /// Returns the output name of a type of the definition.
     pub(crate) fn name(&self, index: usize) -> &str {
         &self.names[index]
     }
 
-    /// Whether a type of the definition is the header that ROS 2 has without its number.
+    /// Returns whether a type of the definition is the header, which ROS 2 has without `seq`.
     pub(crate) fn is_header(&self, index: usize) -> bool {
         self.headers[index]
     }
 
-    /// Whether any is.
+    /// Returns whether any type is that header.
     pub(crate) fn has_header(&self) -> bool {
         self.headers.contains(&true)
     }
 
-    /// The full text of the definition: as it stands in the bag, where other readers take that.
+    /// Returns the full definition text: the bag's own where other readers accept it.
     pub(crate) fn text(&self) -> Cow<'a, str> {
         let types = self.types();
         let text = std::str::from_utf8(&self.definition.text);
@@ -161,7 +164,7 @@ impl<'a> Line<'a> {
         Cow::Owned(out)
     }
 
-    /// Calls `visit` with the types inside, in the order of a full text, each name once.
+    /// Calls `visit` with the nested types, in the order of a full definition, each name once.
     pub(crate) fn each_dependency(&self, mut visit: impl FnMut(usize, &str)) {
         let mut written = HashSet::from([self.type_name.as_str()]);
         for index in self.types().in_text_order() {
@@ -172,7 +175,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The own text of a type, in which fields of renamed types follow.
+    /// Writes the definition of one type, with the new names of renamed types.
     fn section(&self, index: usize, out: &mut String) {
         let ty = &self.types().all()[index];
         let package = self.name(index).split_once('/').map_or("", |(package, _)| package);
@@ -201,7 +204,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Whether readers find the type `name` where a type of `package` says `word`.
+/// Returns whether readers resolve `word` in a type of `package` to the type `name`.
 fn means(word: &str, package: &str, name: &str) -> bool {
     match word {
         "Header" => matches!(name, "std_msgs/Header" | "roslib/Header"),
@@ -210,15 +213,15 @@ fn means(word: &str, package: &str, name: &str) -> bool {
     }
 }
 
-/// What a line of a type's text is.
+/// Kind of a line in a type's definition.
 pub(crate) enum Part<'a> {
-    /// A comment, or nothing.
+    /// A comment or an empty line.
     Other,
     Field(&'a rovelog::rosbag12::msg::FieldText),
     Constant(&'a rovelog::rosbag12::msg::Constant),
 }
 
-/// The lines of a type's text and what each is; the text was parsed before.
+/// Returns the lines of a definition, which was parsed before, with the kind of each.
 pub(crate) fn lines<'a>(ty: &'a Type, text: &'a str) -> impl Iterator<Item = (&'a str, Part<'a>)> {
     let (mut fields, mut constants) = (ty.message().fields.iter(), ty.message().constants.iter());
     text.lines().map(move |line| {
@@ -234,7 +237,8 @@ pub(crate) fn lines<'a>(ty: &'a Type, text: &'a str) -> impl Iterator<Item = (&'
     })
 }
 
-/// Something for each topic and each of those who published on it: in an old bag, each message says who did.
+/// A value for each topic and each of its publishers. In an old bag, each message names its
+/// publisher.
 #[derive(Debug)]
 pub(crate) struct ByPublisher<T>(Vec<HashMap<Publisher, T>>);
 
@@ -243,7 +247,7 @@ impl<T> ByPublisher<T> {
         Self(bag.topics().iter().map(|_| HashMap::new()).collect())
     }
 
-    /// That of a record; `make` makes it where it is the first.
+    /// Returns the value for a record; `make` creates it at the first record.
     pub(crate) fn of<E>(
         &mut self,
         bag: &BagReader,

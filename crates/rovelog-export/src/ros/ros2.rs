@@ -1,7 +1,7 @@
-//! Definitions of ROS 1 in the words of ROS 2.
+//! ROS 1 definitions as ROS 2 definitions.
 //!
-//! Names of types stay, but for those that were renamed before ROS 2. Names of fields and constants that ROS 2
-//! forbids become the nearest that it allows, with the old name in a comment.
+//! Type names stay, except those that were renamed before ROS 2. Field and constant names that ROS
+//! 2 forbids become the nearest allowed name, with the old name in a comment.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,18 +10,18 @@ use rovelog::rosbag12::msg::{Array, Constant, FieldText, Primitive};
 
 use super::{Line, Part, SEPARATOR, lines};
 
-/// The types that times became.
+/// The ROS 2 types of times and durations.
 const TIMES: [(Primitive, &str, &str); 2] = [
     (Primitive::Time, "builtin_interfaces/Time", "int32 sec\nuint32 nanosec\n"),
     (Primitive::Duration, "builtin_interfaces/Duration", "int32 sec\nuint32 nanosec\n"),
 ];
 
-/// `pkg/Type` as ROS 2 calls it.
+/// Returns the ROS 2 name of `pkg/Type`.
 pub(crate) fn type_name(name: &str) -> String {
     name.split_once('/').map_or_else(|| name.to_owned(), |(package, name)| format!("{package}/msg/{name}"))
 }
 
-/// The definition of a line as `ros2msg`: its own text, then those of the types in it.
+/// Returns the definition of a line as `ros2msg`: its own text, then those of its nested types.
 pub(crate) fn definition(line: &Line<'_>) -> String {
     let mut out = String::new();
     let mut times = [false; 2];
@@ -45,7 +45,7 @@ pub(crate) fn definition(line: &Line<'_>) -> String {
     out
 }
 
-/// The text of one type, its comments included.
+/// Writes the definition of one type, with its comments.
 fn own_text(line: &Line<'_>, index: usize, out: &mut String) {
     let ty = &line.types().all()[index];
     let message = ty.message();
@@ -75,7 +75,7 @@ fn own_text(line: &Line<'_>, index: usize, out: &mut String) {
                 let name = constants.next(&constant.name, |name| snake_case(name).to_ascii_uppercase());
                 match value(constant) {
                     Some(value) => out.extend([primitive(&constant.ty), " ", &name, "=", &value]),
-                    // Not a value of its type: nothing to compare a field with.
+                    // The value does not fit its type: written as a comment.
                     None => out.extend(["# ", spelled.trim()]),
                 }
             }
@@ -84,7 +84,7 @@ fn own_text(line: &Line<'_>, index: usize, out: &mut String) {
     }
 }
 
-/// A primitive's word: in ROS 1, a `byte` is signed and a `char` is not.
+/// Returns the ROS 2 name of a primitive: in ROS 1, a `byte` is signed and a `char` is not.
 fn primitive(word: &str) -> &str {
     match (word, Primitive::named(word)) {
         ("byte", _) => "int8",
@@ -103,7 +103,7 @@ fn array(field: &FieldText) -> String {
     }
 }
 
-/// A constant's value; none where it is none of its type.
+/// Returns a constant's value; `None` if it does not fit its type.
 fn value(constant: &Constant) -> Option<Cow<'_, str>> {
     let text = constant.value.as_str();
     match Primitive::named(&constant.ty)? {
@@ -124,7 +124,7 @@ fn value(constant: &Constant) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The names of one type's fields or constants, all different.
+/// Distinct names of one type's fields or constants.
 struct Names {
     taken: HashSet<String>,
     allowed: fn(&str) -> bool,
@@ -135,7 +135,7 @@ impl Names {
         Self { taken: names.filter(|name| allowed(name)).map(str::to_owned).collect(), allowed }
     }
 
-    /// The name as it is where that is allowed, else one that is, and that no other has.
+    /// Returns the name itself if it is allowed, otherwise an allowed name that no other field has.
     fn next<'a>(&mut self, name: &'a str, convert: impl FnOnce(&str) -> String) -> Cow<'a, str> {
         if (self.allowed)(name) {
             return Cow::Borrowed(name);
@@ -152,7 +152,7 @@ impl Names {
     }
 }
 
-/// Whether ROS 2 takes a name for a field: lower case, words joined by single `_`.
+/// Returns whether ROS 2 allows a name for a field: lower case, words joined by single `_`.
 fn is_field_name(name: &str) -> bool {
     let of_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -161,12 +161,12 @@ fn is_field_name(name: &str) -> bool {
         && !name.ends_with('_')
 }
 
-/// The same for a constant, in upper case.
+/// Returns whether ROS 2 allows a name for a constant: upper case, words joined by single `_`.
 fn is_constant_name(name: &str) -> bool {
     !name.contains(|c: char| c.is_ascii_lowercase()) && is_field_name(&name.to_ascii_lowercase())
 }
 
-/// `cameraInfo` as `camera_info`, `D` as `d`, `_x` as `x`.
+/// Converts a name to snake case: `cameraInfo` to `camera_info`, `D` to `d`, `_x` to `x`.
 fn snake_case(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut out = String::with_capacity(name.len() + 4);

@@ -21,25 +21,25 @@ use crate::{ExportError, Loss, TimeBase};
 /// Bytes that are collected before they are written.
 const CHUNK: usize = 1 << 16;
 
-/// The columns that a table begins with.
+/// The first columns of a table.
 const TIMES: [&str; 2] = ["time", "t_ns"];
 
 pub(super) struct Csv<'w> {
     out: Out<'w>,
     text: Vec<u8>,
     leaves: Vec<Leaf>,
-    /// Whether the two columns of times stand before the leaves.
+    /// True if the table has the two columns of times before the leaves.
     times: bool,
     base: TimeBase,
     style: Style,
     numbers: Numbers,
     losses: Vec<Loss>,
     topic: String,
-    /// Characters that pyulog would write as negative numbers.
+    /// Number of characters that pyulog would write as negative numbers.
     odd_chars: u64,
 }
 
-/// How cells are written.
+/// Format of the cells.
 #[derive(Clone, Copy)]
 struct Style {
     pyulog: bool,
@@ -130,7 +130,7 @@ impl Sink for Csv<'_> {
                 }
                 self.text.push(self.style.delimiter);
             }
-            // The end of the line stands where the delimiter behind the last cell would.
+            // The line end replaces the delimiter after the last cell.
             self.text.pop_if(|last| *last == self.style.delimiter);
             self.text.push(b'\n');
             if self.text.len() >= CHUNK {
@@ -160,12 +160,12 @@ impl Sink for Csv<'_> {
     }
 }
 
-/// Bytes by themselves. In a list they are text of its JSON.
+/// Returns whether the type is bytes. Bytes in a list are text of its JSON.
 fn is_bytes(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Binary | DataType::FixedSizeBinary(_))
 }
 
-/// The values of a leaf, seen once per batch and not once per cell.
+/// The values of a leaf, resolved once per batch and not once per cell.
 enum Cells<'a> {
     Bool(&'a BooleanArray),
     I8(&'a [i8]),
@@ -180,7 +180,7 @@ enum Cells<'a> {
     F64(&'a [f64]),
     Date(&'a [i64]),
     Text(&'a StringArray),
-    /// A single character, which pyulog takes for a number.
+    /// A single character, which pyulog reads as a number.
     Char(&'a StringArray),
     Json(&'a ArrayRef),
 }
@@ -215,7 +215,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// Writes a cell; whether its value could not be carried.
+    /// Writes a cell. Returns whether its value could not be carried.
     fn write(
         &self,
         at: usize,
@@ -261,7 +261,7 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// A text as a cell, in quotes where it needs them.
+/// Writes a text as a cell, quoted if necessary.
 fn quoted(text: &str, delimiter: u8, out: &mut Vec<u8>) {
     if !text.bytes().any(|byte| byte == delimiter || matches!(byte, b'"' | b'\n' | b'\r')) {
         out.extend_from_slice(text.as_bytes());
@@ -277,7 +277,8 @@ fn quoted(text: &str, delimiter: u8, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// A list as JSON, the way `cat` writes it: 64-bit integers, NaN and the infinities are strings, bytes are base64.
+/// Writes a list as JSON in the form of `cat`: 64-bit integers, NaN and the infinities are strings,
+/// bytes are base64.
 fn json(array: &ArrayRef, at: usize, numbers: &mut Numbers, out: &mut Vec<u8>) -> Result<(), ExportError> {
     if array.is_null(at) {
         out.extend_from_slice(b"null");
@@ -296,7 +297,7 @@ fn json(array: &ArrayRef, at: usize, numbers: &mut Numbers, out: &mut Vec<u8>) -
             out.extend_from_slice(if fields.is_empty() { b"{}" } else { b"}" });
             Ok(())
         }
-        // Seconds and nanoseconds, as the bag has them.
+        // Seconds and nanoseconds, as in the bag.
         DataType::Timestamp(TimeUnit::Nanosecond, _) => {
             pair(array.as_primitive::<TimestampNanosecondType>().value(at), numbers, out);
             Ok(())
@@ -374,7 +375,7 @@ mod tests {
 
     use super::*;
 
-    /// As a record's value has them, `Value::to_json`.
+    /// In the form of a record's value, `Value::to_json`.
     #[test]
     fn bytes_in_a_list_are_base64() {
         let fields = Fields::from(vec![Field::new("b", DataType::Binary, false)]);

@@ -1,4 +1,4 @@
-//! A topic as Apache Arrow, the IPC file format.
+//! A topic as an Apache Arrow IPC file.
 
 use arrow_array::RecordBatch;
 use arrow_ipc::CompressionType;
@@ -11,9 +11,9 @@ use super::sink::{Job, Out, Sink};
 use super::vocabulary::Vocabulary;
 use crate::{ExportError, Loss};
 
-/// Rows of a batch.
+/// Maximum rows of a batch.
 const BATCH_ROWS: usize = 64 << 10;
-/// Bytes that end one earlier.
+/// Bytes that end a batch earlier.
 const BATCH_BYTES: usize = 8 << 20;
 
 pub(super) struct Ipc<'w> {
@@ -39,7 +39,7 @@ impl<'w> Ipc<'w> {
         let batch = concat_batches(self.vocabulary.schema(), &self.held)?;
         self.held.clear();
         (self.rows, self.bytes) = (0, 0);
-        // A batch that was handed in may alone be larger than what is written at once.
+        // A batch from the reader may be larger than one output batch.
         for start in (0..batch.num_rows()).step_by(BATCH_ROWS) {
             self.writer.write(&batch.slice(start, BATCH_ROWS.min(batch.num_rows() - start)))?;
         }

@@ -1,4 +1,5 @@
-//! Topics as tables: Parquet, Arrow IPC and CSV. One file per topic, all in one pass, in bounded memory.
+//! Topics as tables: Parquet, Arrow IPC and CSV. One file per topic, all in one pass, in bounded
+//! memory.
 
 mod csv;
 mod ipc;
@@ -21,24 +22,25 @@ pub use crate::leaf::free_name;
 use self::sink::{Job, Out, Sink};
 use crate::{ExportError, Loss, Provenance};
 
-/// A table that was written.
+/// Result of writing a table.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Written<W> {
-    /// Where it was written.
+    /// The output, complete.
     pub out: W,
-    /// Its rows.
+    /// Number of rows written.
     pub rows: u64,
 }
 
-/// What all tables together may keep in memory before the largest is written out.
+/// Maximum memory that all tables together hold before the largest is written out.
 const HELD: usize = 96 << 20;
 
-/// Writes the selected rows of topics, each to its own output, in one pass where the format can do that. The
-/// outputs come back in the same order, with what could not be carried.
+/// Writes the selected rows of topics, each to its own output, in one pass where the format allows
+/// it. Returns the outputs in the same order, with the values that could not be carried.
 ///
 /// # Errors
-/// Where a topic has no columns, an output refuses, or the log cannot be read.
+/// Returns an error if a topic has no columns, writing to an output fails, or the log cannot be
+/// read.
 pub fn write<W: Write + Send>(
     log: &dyn LogReader,
     outputs: Vec<(&Topic, W)>,
@@ -54,7 +56,7 @@ pub fn write<W: Write + Send>(
     Ok((written.collect(), losses))
 }
 
-/// The same for outputs of any kind: the rows of each.
+/// Writes tables to outputs of any type. Returns the number of rows of each.
 fn write_all(
     log: &dyn LogReader,
     outputs: Vec<(&Topic, Out<'_>)>,
@@ -69,7 +71,7 @@ fn write_all(
     let pyulog = options.dialect == Dialect::Pyulog && kind == Kind::Csv;
     select.bool_bytes = pyulog;
     let order = if pyulog {
-        // The rows of the file as they lie there.
+        // Rows in file order.
         order::Order::file(log)
     } else {
         order::Order::of(log, &select)?
@@ -88,7 +90,7 @@ fn write_all(
         tables[topic.id.index()] = Some(Table { sink, rows: 0 });
         ids.push(topic.id);
     }
-    // Those that need sorting are read on their own, window by window.
+    // Topics that need sorting are read separately, window by window.
     let whole = ids.iter().filter(|id| !order.needs_sorting(**id));
     select.topics = Some(whole.map(|id| log.topics()[id.index()].name.clone()).collect());
     let mut held = Held::default();
@@ -132,7 +134,7 @@ impl Table<'_> {
     }
 }
 
-/// The memory that tables hold, so that many small ones together stay small.
+/// Memory that tables hold, so that many small ones together stay small.
 #[derive(Default)]
 struct Held {
     by_topic: Vec<usize>,

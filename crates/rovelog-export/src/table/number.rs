@@ -1,13 +1,12 @@
-//! Numbers and times as text, without an allocation each.
+//! Numbers and times as text, without an allocation for each.
 
 use rovelog::{Clock, Timestamp};
 
-/// Buffers in which numbers become text.
+/// Buffers for the conversion of numbers to text.
 pub(super) struct Numbers {
     float: zmij::Buffer,
     integer: itoa::Buffer,
-    /// The last whole second that was written as a date, and its text up to the seconds: rows come in the
-    /// order of time.
+    /// The last whole second that was written as a date, and its text: rows come in time order.
     second: (i64, String),
 }
 
@@ -20,7 +19,7 @@ impl Numbers {
         append(self.integer.format(value).as_bytes(), out);
     }
 
-    /// The shortest digits that give the same number again at its width; `NaN`, `inf`, `-inf`.
+    /// Writes the shortest digits that round-trip at the number's width; `NaN`, `inf`, `-inf`.
     pub(super) fn float<F: zmij::Float + Into<f64> + Copy>(&mut self, value: F, out: &mut Vec<u8>) {
         let wide: f64 = value.into();
         if wide.is_finite() {
@@ -30,8 +29,8 @@ impl Numbers {
         }
     }
 
-    /// As numpy 2.4 prints it: the same digits, with an exponent below 1e-4 and from 1e16, of 32 bits from 1e6
-    /// (older editions: from 1e16 too).
+    /// Writes a number as numpy 2.4 prints it: the same digits, with an exponent below 1e-4 and
+    /// from 1e16 (32-bit numbers: from 1e6; older versions of numpy: from 1e16 too).
     pub(super) fn numpy<F: zmij::Float + Into<f64> + Copy>(&mut self, value: F, out: &mut Vec<u8>) {
         let wide: f64 = value.into();
         if !wide.is_finite() {
@@ -56,11 +55,12 @@ impl Numbers {
         }
     }
 
-    /// Nanoseconds of Unix time as RFC 3339 with nine digits.
+    /// Writes nanoseconds of Unix time as RFC 3339 with nine digits.
     pub(super) fn date(&mut self, nanos: i64, out: &mut Vec<u8>) {
         let (second, part) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
         if self.second.0 != second || self.second.1.is_empty() {
-            // A whole second before the range of nanoseconds has no timestamp of its own: the digits are cut off.
+            // The whole second may be out of the range of nanoseconds: format the time itself and
+            // cut off the digits.
             let text = Timestamp::new(nanos, Clock::Unix).rfc3339().unwrap_or_default();
             let whole = text.split(['.', 'Z']).next().unwrap_or_default();
             self.second = (second, whole.to_owned());
@@ -80,7 +80,8 @@ fn infinity(value: f64) -> &'static [u8] {
     if value > 0.0 { b"inf" } else { b"-inf" }
 }
 
-/// `-1.25e-7`, `0.00125` or `1250.0` in the pieces of its mantissa, `-1.25`, and the digits of its exponent.
+/// Splits `-1.25e-7`, `0.00125` or `1250.0` into the parts of its mantissa (`-1.25`) and the digits
+/// of its exponent.
 fn scientific(text: &[u8]) -> ([&[u8]; 5], u32) {
     let (sign, text) = text.split_at(usize::from(text.starts_with(b"-")));
     if let Some(e) = text.iter().position(|byte| *byte == b'e') {
@@ -98,7 +99,7 @@ fn scientific(text: &[u8]) -> ([&[u8]; 5], u32) {
     ([sign, &text[first..=first], dot, before, behind], u32::try_from(exponent).unwrap_or(0))
 }
 
-/// Appends a few bytes; eight at a time and inline, which a call for so few is not.
+/// Appends a few bytes, eight at a time and inline, to avoid a call of `memcpy`.
 #[inline]
 fn append(text: &[u8], out: &mut Vec<u8>) {
     let end = out.len() + text.len();
@@ -127,7 +128,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// What `str(numpy.float64(..))` and `str(numpy.float32(..))` of numpy 2.4 give.
+    /// The output of `str(numpy.float64(..))` and `str(numpy.float32(..))` in numpy 2.4.
     #[test]
     fn floats_as_numpy_prints_them() {
         for (value, text) in [

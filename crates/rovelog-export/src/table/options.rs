@@ -1,24 +1,24 @@
-//! What a user chooses about tables.
+//! Options of tables.
 
 pub use crate::leaf::Names;
 
-/// A kind of file that holds a table.
+/// A file format for tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
     /// Apache Parquet.
     Parquet,
-    /// Apache Arrow, the IPC file format.
+    /// Apache Arrow IPC file.
     Arrow,
     /// Comma-separated values.
     Csv,
 }
 
 impl Kind {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 3] = [Self::Parquet, Self::Arrow, Self::Csv];
 
-    /// The name in options, which is the extension too.
+    /// Returns the name in options, which is also the file extension.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
@@ -27,7 +27,7 @@ impl Kind {
         }
     }
 
-    /// The kind of an option or of a file's extension.
+    /// Returns the format with this option name or file extension.
     pub fn by_name(name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         let name = match name.as_str() {
@@ -39,35 +39,36 @@ impl Kind {
     }
 }
 
-/// Whose habits a CSV file follows.
+/// Dialect of a CSV file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dialect {
-    /// Ours: `time` and `t_ns`, then the fields; numbers in the shortest digits that give them again.
+    /// Rovelog's: `time` and `t_ns`, then the fields; numbers in the shortest digits that
+    /// round-trip.
     #[default]
     Plain,
-    /// What `ulog2csv` of pyulog writes: `timestamp` first, no times of ours, numbers as numpy prints them, truth
-    /// values as their bytes, rows in the order of the file.
+    /// The output of `ulog2csv` (pyulog): `timestamp` first, no `time` and `t_ns`, numbers as numpy
+    /// prints them, booleans as their bytes, rows in file order.
     Pyulog,
 }
 
-/// How tables are written.
+/// Options of table output.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TableOptions {
-    /// The unit of `time` and of other times in Parquet.
+    /// Unit of `time` and of other times in Parquet.
     pub time_unit: TimeUnit,
-    /// Nested fields and fixed arrays become columns of their own.
+    /// True if nested fields and fixed-size arrays become separate columns.
     pub flatten: bool,
-    /// Names of elements in flat columns.
+    /// Naming scheme for elements in flat columns.
     pub names: Names,
-    /// Only types that Spark reads as they are: no unsigned 64-bit integers.
+    /// True if only types are used that Spark reads directly: no unsigned 64-bit integers.
     pub spark: bool,
-    /// Parquet holds fields of bytes too.
+    /// True if Parquet also holds fields of bytes.
     pub blobs: bool,
-    /// The habits of CSV.
+    /// Dialect of CSV.
     pub dialect: Dialect,
-    /// What separates the cells of CSV.
+    /// Delimiter between the cells of CSV.
     pub delimiter: u8,
 }
 
@@ -85,12 +86,12 @@ impl Default for TableOptions {
     }
 }
 
-/// The unit of times in Parquet. Spark refuses nanoseconds; `t_ns` holds them in any case.
+/// Unit of times in Parquet. Spark refuses nanoseconds; `t_ns` holds them in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimeUnit {
     /// Rounded down.
     #[default]
     Microseconds,
-    /// As Arrow has them.
+    /// As in Arrow.
     Nanoseconds,
 }

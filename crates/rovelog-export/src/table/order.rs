@@ -1,5 +1,5 @@
-//! Rows in the order of time. Most topics lie in the log in that order; the others are read window by window,
-//! each window small enough to be sorted in memory.
+//! Rows in time order. Most topics are stored in that order. The others are read window by window;
+//! each window is small enough to be sorted in memory.
 //!
 //! A row without a time keeps its place.
 
@@ -13,21 +13,22 @@ use rovelog::{LogReader, Select, Topic, TopicId};
 
 use crate::ExportError;
 
-/// Rows that are sorted at once, and bytes of the log where rows are small: each window is a pass over the log.
+/// Rows that are sorted at once, and bytes of the log where rows are small. Each window takes a
+/// pass over the log.
 const WINDOW_ROWS: u64 = 1 << 16;
 const WINDOW_BYTES: u64 = 8 << 20;
 
-/// Spans into which time is divided to see where the rows lie.
+/// Bins of time for counting where the rows are.
 const BINS: usize = 1024;
 
-/// What is known of the order of a topic's rows.
+/// Order of a topic's rows.
 #[derive(Clone, Copy, Debug)]
 struct Rows {
-    /// Each time is there and not below the one before.
+    /// True if every row has a time that is not below the previous one.
     strict: bool,
-    /// The same of the rows that have a time.
+    /// The same for the rows that have a time.
     kept: bool,
-    /// The last time; the least and the greatest.
+    /// The last time, the minimum and the maximum.
     last: i64,
     min: i64,
     max: i64,
@@ -39,7 +40,7 @@ impl Rows {
     fn take(&mut self, batch: &RecordBatch) {
         let times = batch.column(0).as_primitive::<Int64Type>();
         if times.null_count() == 0 && self.strict {
-            // The common case, without a look at each row's validity.
+            // The common case, without a check of each row's validity.
             let mut last = self.last;
             let ascending = times.values().iter().fold(true, |so_far, time| {
                 let ascends = *time >= last;
@@ -66,20 +67,21 @@ impl Rows {
     }
 }
 
-/// What is known of the order of all topics' rows.
+/// Order of the rows of all topics.
 pub(super) struct Order {
     topics: Vec<Rows>,
-    /// Rows stay as they lie, whatever their order.
+    /// True if rows stay in file order.
     as_they_lie: bool,
 }
 
 impl Order {
-    /// The order of the file, whatever it is.
+    /// Returns an order that keeps the rows in file order.
     pub(super) fn file(log: &dyn LogReader) -> Self {
         Self { topics: vec![Rows::NONE; log.topics().len()], as_they_lie: true }
     }
 
-    /// The order of the selected rows. Most topics are in order as a whole; the times of the others are read.
+    /// Returns the order of the selected rows. Most topics are in order as a whole; for the others,
+    /// the times are read.
     pub(super) fn of(log: &dyn LogReader, select: &Select) -> Result<Self, ExportError> {
         let mut topics = vec![Rows::NONE; log.topics().len()];
         let is_whole = |topic: &Topic| topic.in_order && topic.timed == topic.count;
@@ -96,17 +98,18 @@ impl Order {
         Ok(Self { topics, as_they_lie: false })
     }
 
-    /// Whether the times of a topic ascend as they lie, and all rows have one: this may be said of the table.
+    /// Returns whether every row of a topic has a time and the times ascend in file order, so that
+    /// the table may be marked as sorted.
     pub(super) fn is_sorted(&self, topic: TopicId) -> bool {
         !self.as_they_lie && self.topics[topic.index()].strict
     }
 
-    /// Whether the rows of a topic have to be sorted.
+    /// Returns whether the rows of a topic have to be sorted.
     pub(super) fn needs_sorting(&self, topic: TopicId) -> bool {
         !self.as_they_lie && !self.topics[topic.index()].kept
     }
 
-    /// Hands out the rows of a topic in the order of time.
+    /// Passes the rows of a topic to the sink in time order.
     pub(super) fn sorted(
         &self,
         log: &dyn LogReader,
@@ -119,7 +122,7 @@ impl Order {
         let Rows { min, max, .. } = self.topics[topic.id.index()];
         let mut windows = Vec::new();
         divide(log, topic, &select, (min, max), &mut windows)?;
-        // The outermost windows are open: a row that keeps its place may lie outside.
+        // The first and last window are open: a row without a time may be outside.
         let last = windows.len().saturating_sub(1);
         for (i, (from, to)) in windows.iter().enumerate() {
             let from = if i == 0 { select.start } else { Some(*from) };
@@ -139,7 +142,7 @@ fn times_only(select: &Select) -> Select {
     select.clone().with_fields(Vec::<String>::new())
 }
 
-/// The rows of a batch by time; those without one stand at the log's time, the latest so far.
+/// Sorts the rows of a batch by time; rows without one get the latest time so far.
 fn in_order(batch: &RecordBatch) -> Result<RecordBatch, ExportError> {
     let mut latest = i64::MIN;
     let times = batch.column(0).as_primitive::<Int64Type>();
@@ -156,7 +159,7 @@ fn in_order(batch: &RecordBatch) -> Result<RecordBatch, ExportError> {
     Ok(take_record_batch(batch, &rows)?)
 }
 
-/// Divides the span `min..=max` into windows of about as many rows as can be sorted at once.
+/// Divides the range `min..=max` into windows of about as many rows as can be sorted at once.
 fn divide(
     log: &dyn LogReader,
     topic: &Topic,

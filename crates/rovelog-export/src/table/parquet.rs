@@ -15,11 +15,12 @@ use super::sink::{Job, Out, Sink};
 use super::vocabulary::Vocabulary;
 use crate::{ExportError, Loss};
 
-/// Rows of a row group, and the bytes that end one earlier.
+/// Maximum rows of a row group, and bytes that end one earlier.
 const GROUP_ROWS: usize = 128 << 10;
 const GROUP_BYTES: usize = 64 << 20;
 
-/// Columns of a file: each takes tens of kilobytes of memory while it is written, and of its footer when it is read.
+/// Maximum columns of a file. Each takes tens of kilobytes of memory while it is written, and part
+/// of the footer when it is read.
 const MAX_COLUMNS: usize = 8192;
 
 pub(super) struct Parquet<'w> {
@@ -49,7 +50,7 @@ impl<'w> Parquet<'w> {
             )));
         }
         for (path, data_type) in paths {
-            // A dictionary of measured values is larger than they are.
+            // A dictionary of measured values is larger than the values.
             if data_type.is_floating() || path.parts()[0] == "t_ns" || path.parts()[0] == "time" {
                 properties = properties.set_column_dictionary_enabled(path.clone(), false);
             }
@@ -62,7 +63,7 @@ impl<'w> Parquet<'w> {
     }
 }
 
-/// The columns of the file by their paths.
+/// Returns the columns of the file by their paths.
 fn paths(schema: &Schema) -> Vec<(ColumnPath, DataType)> {
     fn walk(parts: &[String], data_type: &DataType, found: &mut Vec<(ColumnPath, DataType)>) {
         let below = |name: &[&str]| {

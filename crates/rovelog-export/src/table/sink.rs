@@ -1,4 +1,4 @@
-//! What the writers of tables have in common.
+//! The common interface of the table writers.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -9,30 +9,30 @@ use rovelog::{LogReader, Topic};
 use super::options::TableOptions;
 use crate::{ExportError, Loss};
 
-/// Where a table goes. One type for all outputs, so that the writers of tables are compiled once.
+/// Output of a table. One type for all outputs, so that the table writers are compiled once.
 pub(super) type Out<'w> = &'w mut (dyn Write + Send);
 
-/// Writes batches of one topic as one table.
+/// A writer of the batches of one topic as one table.
 pub(super) trait Sink {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError>;
 
-    /// Bytes that are kept until they can be written.
+    /// Returns the number of bytes that are held until they can be written.
     fn held(&self) -> usize;
 
     /// Writes what is held.
     fn relieve(&mut self) -> Result<(), ExportError>;
 
-    /// Ends the table; values that could not be carried go to `losses`.
+    /// Ends the table; adds the values that could not be carried to `losses`.
     fn finish(self: Box<Self>, losses: &mut Vec<Loss>) -> Result<(), ExportError>;
 }
 
-/// What a sink has to know besides the columns.
+/// Everything a sink needs besides the columns.
 pub(super) struct Job<'a> {
     pub(super) log: &'a dyn LogReader,
     pub(super) topic: &'a Topic,
     pub(super) options: &'a TableOptions,
-    /// What all tables of the log say of it.
+    /// Metadata that all tables of the log share.
     pub(super) metadata: &'a BTreeMap<String, String>,
-    /// The rows come in the order of time.
+    /// True if the rows come in time order.
     pub(super) sorted: bool,
 }

@@ -1,7 +1,7 @@
-//! One vocabulary of columns: names, types, units and metadata, whatever the format the rows come from.
+//! One vocabulary of columns: names, types, units and metadata, independent of the log format.
 //!
-//! A table begins with `t_ns`, the log's own clock to the nanosecond, and `time`, the same on the calendar where
-//! the log tells; then come the fields. What a log calls `time` itself gets a `_` behind its name.
+//! A table starts with `t_ns`, the log's own clock in nanoseconds, and `time`, the same in UTC if
+//! the log has it. Then come the fields. A field of the log named `time` gets a `_` appended.
 
 use rovelog::core::text::count;
 use std::collections::{HashMap, HashSet};
@@ -23,17 +23,17 @@ use crate::leaf::{Leaf, leaves};
 use crate::provenance::of_table;
 use crate::{ExportError, Loss, TimeBase};
 
-/// How one column comes about.
+/// Source of a column.
 enum Source {
-    /// The column of this number as it is.
+    /// The column with this index.
     Column(usize),
-    /// The times of the log, in the base of the table.
+    /// Times of the log, in the time base of the table.
     Time,
     /// A leaf of a nested column.
     Leaf(Leaf),
 }
 
-/// What is done to its values.
+/// Conversion of the values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
     None,
@@ -41,28 +41,28 @@ enum Change {
     Micros,
     /// Nanoseconds as plain integers.
     Integers,
-    /// Unsigned to signed: what does not fit becomes null, and is counted.
+    /// Unsigned to signed; values that do not fit become null and are counted.
     Signed,
 }
 
 struct Column {
     source: Source,
     change: Change,
-    /// Values that became null.
+    /// Number of values that became null.
     lost: u64,
 }
 
-/// How batches of a reader become those of a table.
+/// Conversion from batches of a reader to batches of a table.
 pub(super) struct Vocabulary {
     schema: SchemaRef,
     columns: Vec<Column>,
     base: TimeBase,
-    /// What the table cannot hold, known from the schema alone.
+    /// Losses that are known from the schema alone.
     losses: Vec<Loss>,
     topic: String,
 }
 
-/// What decides the types of a table.
+/// Options that decide the types of a table.
 #[expect(clippy::struct_excessive_bools, reason = "independent choices of the caller")]
 struct Rules<'a> {
     parquet: bool,
@@ -125,7 +125,7 @@ impl Vocabulary {
         &self.schema
     }
 
-    /// A batch of the table.
+    /// Converts a batch to one of the table.
     pub(super) fn convert(&mut self, batch: &RecordBatch) -> Result<RecordBatch, ExportError> {
         let mut arrays = Vec::with_capacity(self.columns.len());
         let base = self.base;
@@ -133,7 +133,7 @@ impl Vocabulary {
             let array = match &column.source {
                 Source::Column(i) => Arc::clone(batch.column(*i)),
                 Source::Time => Arc::new(place(batch, base)) as ArrayRef,
-                Source::Leaf(leaf) => gather(leaf, batch)?,
+                Source::Leaf(leaf) => leaf_values(leaf, batch)?,
             };
             arrays.push(change(array, column.change, field.data_type(), &mut column.lost));
         }
@@ -141,7 +141,7 @@ impl Vocabulary {
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?)
     }
 
-    /// What could not be carried.
+    /// Adds the values that could not be carried to `losses`.
     pub(super) fn finish(self, losses: &mut Vec<Loss>) {
         losses.extend(self.losses);
         for (column, field) in self.columns.iter().zip(self.schema.fields()) {
@@ -153,7 +153,8 @@ impl Vocabulary {
     }
 }
 
-/// The times of a batch in the base of the table, nanoseconds; null past their range.
+/// Returns the times of a batch in the time base of the table, in nanoseconds; null if out of
+/// range.
 fn place(batch: &RecordBatch, base: TimeBase) -> Int64Array {
     let times = batch.column(0).as_primitive::<Int64Type>();
     match base {
@@ -169,8 +170,8 @@ fn place(batch: &RecordBatch, base: TimeBase) -> Int64Array {
     }
 }
 
-/// The values of a leaf as a column of its own.
-fn gather(leaf: &Leaf, batch: &RecordBatch) -> Result<ArrayRef, ExportError> {
+/// Returns the values of a leaf as a separate column.
+fn leaf_values(leaf: &Leaf, batch: &RecordBatch) -> Result<ArrayRef, ExportError> {
     let bound = leaf.bind(batch);
     let rows: UInt64Array = (0..batch.num_rows()).map(|row| bound.at(row).map(|at| at as u64)).collect();
     Ok(take(&bound.array, &rows, None)?)
@@ -178,7 +179,7 @@ fn gather(leaf: &Leaf, batch: &RecordBatch) -> Result<ArrayRef, ExportError> {
 
 fn change(array: ArrayRef, change: Change, to: &DataType, lost: &mut u64) -> ArrayRef {
     match change {
-        // The column of times is made as plain integers.
+        // The column of times is already made of plain integers.
         Change::None => match (array.data_type(), to) {
             (DataType::Int64, DataType::Timestamp(_, zone)) => Arc::new(
                 array
@@ -217,7 +218,7 @@ fn unit(unit: &str) -> HashMap<String, String> {
     HashMap::from([("unit".to_owned(), unit.to_owned())])
 }
 
-/// Columns as they are made, with names of their own.
+/// The columns made so far, with distinct names.
 #[derive(Default)]
 struct Made {
     fields: Vec<Arc<Field>>,
@@ -228,7 +229,8 @@ struct Made {
 
 impl Made {
     fn push(&mut self, field: Field, source: Source, change: Change) {
-        // Readers of Parquet and Arrow stumble over two columns of one name; so do those that ignore case.
+        // Readers of Parquet and Arrow fail at two columns of one name, some even if only the case
+        // differs.
         let mut name = field.name().clone();
         while !self.names.insert(name.to_lowercase()) {
             name.push('_');
@@ -245,7 +247,8 @@ impl Made {
             return;
         }
         if rules.parquet && holds_nothing(field.data_type()) {
-            // Parquet has no structs without fields and no lists of 0 elements; they hold no values either.
+            // Parquet has no structs without fields and no lists of 0 elements; they hold no values
+            // either.
             return;
         }
         let name = field.name().clone();
@@ -274,7 +277,7 @@ impl Made {
     }
 }
 
-/// Types within types that readers of Arrow take for sure; what lies deeper becomes flat columns.
+/// Maximum nesting depth that Arrow readers reliably support; deeper types become flat columns.
 const DEPTH: usize = 24;
 
 fn depth(data_type: &DataType) -> usize {
@@ -302,7 +305,7 @@ fn holds_bytes(data_type: &DataType) -> bool {
     }
 }
 
-/// Whether a type has no values at all: an empty struct, an array of 0 elements.
+/// Returns whether a type has no values: an empty struct, or an array of 0 elements.
 fn holds_nothing(data_type: &DataType) -> bool {
     match data_type {
         DataType::FixedSizeList(item, len) => *len == 0 || holds_nothing(item.data_type()),

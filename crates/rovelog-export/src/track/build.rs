@@ -1,26 +1,26 @@
-//! Points into segments.
+//! Segments of a track.
 
 use super::{Line, Segment, TrackPoint};
 
-/// Points closer than this to the one before are left out.
+/// Minimum time between points, in nanoseconds; closer points are left out.
 const SPACING: i64 = 100_000_000;
 
-/// A longer silence ends a segment.
+/// Maximum time without points inside a segment, in nanoseconds.
 const GAP: i64 = 10_000_000_000;
 
-/// Makes a line of points that come in the order of time: segments end at silences of more than 10 s and at
-/// the antimeridian, and points closer than 0.1 s are left out.
+/// Builder of a line from points in time order. Segments end after more than 10 s without points
+/// and at the antimeridian; points closer than 0.1 s are left out.
 #[derive(Debug)]
 pub struct LineBuilder {
     line: Line,
     all: bool,
-    /// Time of the last point that came, kept or not.
+    /// Time of the last point, kept or not.
     last: Option<i64>,
     close: u64,
 }
 
 impl LineBuilder {
-    /// An empty line of points from `source`; `all` keeps every point, however close.
+    /// Returns an empty line for `source`; `all` keeps every point, however close.
     pub fn new(source: impl Into<String>, all: bool) -> Self {
         Self { line: Line { source: source.into(), segments: Vec::new() }, all, last: None, close: 0 }
     }
@@ -30,31 +30,32 @@ impl LineBuilder {
         let silence = self.last.map(|last| point.time.nanos.saturating_sub(last));
         self.last = Some(point.time.nanos);
         let kept = self.line.segments.last_mut().and_then(|segment| Some((*segment.points.last()?, segment)));
-        let Some((before, segment)) = kept else { return self.begin(point) };
-        // A step back in time is no way that was gone.
+        let Some((before, segment)) = kept else { return self.start(point) };
+        // A step back in time starts a new segment.
         if silence.is_some_and(|silence| !(0..=GAP).contains(&silence)) {
-            return self.begin(point);
+            return self.start(point);
         }
         if !self.all && point.time.nanos.saturating_sub(before.time.nanos) < SPACING {
             self.close += 1;
             return;
         }
         if (point.longitude - before.longitude).abs() > 180.0 {
-            return self.begin(point);
+            return self.start(point);
         }
         segment.points.push(point);
     }
 
-    fn begin(&mut self, point: TrackPoint) {
+    fn start(&mut self, point: TrackPoint) {
         self.line.segments.push(Segment { points: vec![point] });
     }
 
-    /// Whether no point came.
+    /// Returns whether no point was added.
     pub fn is_empty(&self) -> bool {
         self.line.segments.is_empty()
     }
 
-    /// The line, and how many points were left out because they were close to the one before.
+    /// Returns the line, and the number of points that were left out because they were close to the
+    /// previous one.
     pub fn finish(self) -> (Line, u64) {
         (self.line, self.close)
     }
@@ -91,7 +92,7 @@ mod tests {
         assert_eq!(line(false, &[(0, 1.0), (10_001, 1.0)]).0, [vec![0], vec![10_001]]);
         assert_eq!(line(false, &[(0, 179.9), (500, -179.9), (999, -179.8)]).0, [vec![0], vec![500, 999]]);
         assert_eq!(line(false, &[(500, 1.0), (0, 1.0)]).0, [vec![500], vec![0]]);
-        // Close points are no silence.
+        // Skipped close points do not count as silence.
         let points: Vec<_> = (0..300).map(|i| (i * 50, 1.0)).collect();
         assert_eq!(line(false, &points).0.len(), 1);
     }

@@ -1,6 +1,6 @@
 //! GeoJSON, RFC 7946: longitude first, heights above the ellipsoid where they are known.
 //!
-//! Times stand in `properties.coordTimes`, as the converters between GPX and GeoJSON have it.
+//! Times are in `properties.coordTimes`, as in converters between GPX and GeoJSON.
 
 use std::io::{self, Write};
 
@@ -21,7 +21,7 @@ struct Geometry<G> {
     coordinates: G,
 }
 
-/// A list that is made as it is written.
+/// A list that is generated during serialisation.
 struct List<F>(F);
 
 impl<I: IntoIterator<Item: Serialize>, F: Fn() -> I> Serialize for List<F> {
@@ -30,7 +30,7 @@ impl<I: IntoIterator<Item: Serialize>, F: Fn() -> I> Serialize for List<F> {
     }
 }
 
-/// Which height the coordinates of a geometry have; all have the same.
+/// Kind of height in the coordinates of a geometry; the same for all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Height {
@@ -50,7 +50,7 @@ impl Height {
         }
     }
 
-    /// `[longitude, latitude, height]`.
+    /// Returns `[longitude, latitude, height]`.
     fn coordinates(self, point: &TrackPoint) -> impl Serialize + use<> {
         let height = match self {
             Self::Ellipsoid => point.altitude_ellipsoid,
@@ -102,7 +102,7 @@ pub(super) fn write(track: &Track, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\n]}}")
 }
 
-/// A line, or the point where there is only one.
+/// Writes a line, or a point if there is only one.
 fn write_segment(track: &Track, line: &Line, segment: &Segment, out: &mut impl Write) -> io::Result<()> {
     let points = &segment.points;
     let altitude = Height::of(points);

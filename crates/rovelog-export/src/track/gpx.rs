@@ -7,7 +7,8 @@ use rovelog::Timestamp;
 use super::model::{Fix, Track, TrackPoint, degrees, metres};
 use crate::xml::escape;
 
-/// Elements stand in the order of the schema: `ele`, `time`, `name`, `type`, `fix`, `sat`, `hdop`.
+/// Writes the file. Elements are in schema order: `ele`, `time`, `name`, `type`, `fix`, `sat`,
+/// `hdop`.
 pub(super) fn write(track: &Track, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
     writeln!(
@@ -20,7 +21,7 @@ pub(super) fn write(track: &Track, out: &mut impl Write) -> io::Result<()> {
     for mark in &track.marks {
         let Some(place) = &mark.place else { continue };
         open(place, "wpt", out)?;
-        // The time is that of what happened, which may lie between two points.
+        // The time of the event itself, which may be between two points.
         let (name, kind) = (escape(&mark.name), mark.kind.name());
         writeln!(out, "{}<name>{name}</name><type>{kind}</type></wpt>", time(track, mark.time))?;
     }
@@ -49,10 +50,10 @@ pub(super) fn write(track: &Track, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "</gpx>")
 }
 
-/// `<trkpt lat=".." lon="..">` with its height above mean sea level.
+/// Writes `<trkpt lat=".." lon="..">` with the height above mean sea level.
 fn open(point: &TrackPoint, element: &str, out: &mut impl Write) -> io::Result<()> {
     let (latitude, longitude) = (degrees(point.latitude), degrees(point.longitude));
-    // The schema has no 180 degrees east.
+    // The schema does not allow 180 degrees east.
     let longitude = if longitude < 180.0 { longitude } else { -180.0 };
     write!(out, r#"<{element} lat="{latitude:.7}" lon="{longitude:.7}">"#)?;
     match point.altitude_msl {
@@ -61,12 +62,12 @@ fn open(point: &TrackPoint, element: &str, out: &mut impl Write) -> io::Result<(
     }
 }
 
-/// The element, or nothing without UTC.
+/// Returns the time element, or nothing without UTC.
 fn time(track: &Track, time: Timestamp) -> String {
     track.utc_text(time).map(|time| format!("<time>{time}</time>")).unwrap_or_default()
 }
 
-/// The words of the schema, which has none for what is carried forward.
+/// Returns the schema's name of a fix; it has none for an extrapolated one.
 fn fix(fix: Fix) -> Option<&'static str> {
     match fix {
         Fix::TwoD => Some("2d"),

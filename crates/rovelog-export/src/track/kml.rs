@@ -1,7 +1,7 @@
 //! KML 2.2 (OGC 07-147r2) with Google's extension `gx:Track`.
 //!
-//! Per line: one coloured `LineString` for each flight mode, and one `gx:MultiTrack` with the times; marks
-//! are placemarks.
+//! Per line: one coloured `LineString` for each flight mode, and one `gx:MultiTrack` with the
+//! times; marks are placemarks.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use super::model::{Line, Mark, Segment, Track, TrackPoint, degrees, metres};
 use super::options::Altitude;
 use crate::xml::escape;
 
-/// Colours that hold on a satellite image, red green blue; the kind of a phase picks one.
+/// Colours that are visible on a satellite image (red, green, blue), chosen by the kind of a phase.
 const COLOURS: [[u8; 3]; 16] = [
     [0xe6, 0x19, 0x4b],
     [0xff, 0xe1, 0x19],
@@ -30,7 +30,7 @@ const COLOURS: [[u8; 3]; 16] = [
     [0x80, 0x80, 0x00],
 ];
 
-/// What the track is drawn in where there are no phases.
+/// Colour of a track without phases.
 const PLAIN: [u8; 3] = [0xff, 0xff, 0x00];
 
 pub(super) fn write(track: &Track, altitude: Altitude, out: &mut impl Write) -> io::Result<()> {
@@ -46,7 +46,7 @@ pub(super) fn write(track: &Track, altitude: Altitude, out: &mut impl Write) -> 
         writeln!(out, "<Folder><name>{}</name>", escape(&line.source))?;
         for segment in &line.segments {
             for (phase, points) in pieces(track, segment) {
-                stretch(track, line, phase, points, heights, out)?;
+                line_string(track, line, phase, points, heights, out)?;
             }
         }
         if track.points().any(|point| track.utc_text(point.time).is_some()) {
@@ -65,7 +65,7 @@ pub(super) fn write(track: &Track, altitude: Altitude, out: &mut impl Write) -> 
     writeln!(out, "</Document></kml>")
 }
 
-/// One style for each kind of phase, and one for what has none.
+/// Writes one style for each kind of phase, and one for points without a phase.
 fn styles(track: &Track, out: &mut impl Write) -> io::Result<()> {
     let style = |id: &str, [red, green, blue]: [u8; 3], out: &mut dyn Write| {
         let colour = format!("ff{blue:02x}{green:02x}{red:02x}");
@@ -78,14 +78,14 @@ fn styles(track: &Track, out: &mut impl Write) -> io::Result<()> {
     for kind in track.phases.iter().map(|phase| phase.kind).collect::<BTreeSet<_>>() {
         style(&format!("phase-{kind}"), COLOURS[kind as usize % COLOURS.len()], out)?;
     }
-    // The line of the times lies on the coloured ones: it is not to hide them.
+    // The timed track covers the coloured lines, so it is invisible.
     writeln!(
         out,
         r#"<Style id="times"><LineStyle><color>00ffffff</color><width>1</width></LineStyle></Style>"#
     )
 }
 
-/// The stretches of a segment by phase. Each ends where the next begins, so that no gap is drawn.
+/// Splits a segment by phase. Each part ends where the next starts, so that no gap is drawn.
 fn pieces<'a>(track: &Track, segment: &'a Segment) -> Vec<(Option<usize>, &'a [TrackPoint])> {
     let phase = |point: &TrackPoint| {
         track.phases.partition_point(|phase| phase.time.nanos <= point.time.nanos).checked_sub(1)
@@ -98,7 +98,7 @@ fn pieces<'a>(track: &Track, segment: &'a Segment) -> Vec<(Option<usize>, &'a [T
         let len = points[start..].iter().take_while(|point| phase(point) == here).count();
         let end = start + len;
         let piece = &points[start..points.len().min(end + 1)];
-        // A last point alone already ends the stretch before it.
+        // A single last point already ends the part before it.
         if piece.len() > 1 || start == 0 {
             pieces.push((here, piece));
         }
@@ -107,7 +107,7 @@ fn pieces<'a>(track: &Track, segment: &'a Segment) -> Vec<(Option<usize>, &'a [T
     pieces
 }
 
-fn stretch(
+fn line_string(
     track: &Track,
     line: &Line,
     phase: Option<usize>,
@@ -121,8 +121,8 @@ fn stretch(
     };
     write!(out, "<Placemark><name>{}</name>", escape(name))?;
     let time = |point: Option<&TrackPoint>| point.and_then(|point| track.utc_text(point.time));
-    if let (Some(begin), Some(end)) = (time(points.first()), time(points.last())) {
-        write!(out, "<TimeSpan><begin>{begin}</begin><end>{end}</end></TimeSpan>")?;
+    if let (Some(start), Some(end)) = (time(points.first()), time(points.last())) {
+        write!(out, "<TimeSpan><begin>{start}</begin><end>{end}</end></TimeSpan>")?;
     }
     writeln!(out, "<styleUrl>#{style}</styleUrl>")?;
     let heights = heights.of(points);
@@ -145,7 +145,7 @@ fn with_times(track: &Track, line: &Line, heights: Heights, out: &mut impl Write
     for segment in &line.segments {
         let heights = heights.of(&segment.points);
         writeln!(out, "<gx:Track>{}", heights.element())?;
-        // As many times as places, as the extension demands.
+        // As many times as places, as the extension requires.
         let points = || segment.points.iter().filter_map(|p| Some((track.utc_text(p.time)?, p)));
         for (time, _) in points() {
             writeln!(out, "<when>{time}</when>")?;
@@ -175,11 +175,11 @@ fn placemark(track: &Track, mark: &Mark, heights: Heights, out: &mut impl Write)
     writeln!(out, "</Placemark>")
 }
 
-/// What heights are written, and what they mean.
+/// Kind of heights, and their meaning.
 #[derive(Clone, Copy)]
 struct Heights {
     mode: Altitude,
-    /// The height of the line's first point, where heights count from it.
+    /// Height of the line's first point, for relative heights.
     base: f64,
 }
 
@@ -190,7 +190,7 @@ impl Heights {
         Self { mode, base }
     }
 
-    /// The heights of one geometry: on the ground where any of them is not known.
+    /// Returns the heights of one geometry: on the ground if any of them is unknown.
     fn of(self, points: &[TrackPoint]) -> Self {
         let known = points.iter().all(|point| point.altitude_msl.is_some());
         Self { mode: if known { self.mode } else { Altitude::Clamp }, ..self }
@@ -204,7 +204,7 @@ impl Heights {
         }
     }
 
-    /// Longitude, latitude, height.
+    /// Writes longitude, latitude and height.
     fn coordinates(self, point: &TrackPoint, separator: &str, out: &mut impl Write) -> io::Result<()> {
         let (latitude, longitude) = (degrees(point.latitude), degrees(point.longitude));
         write!(out, "{longitude:.7}{separator}{latitude:.7}")?;

@@ -1,4 +1,4 @@
-//! Where the vehicle went: what logs tell about it, and the files that hold it.
+//! Tracks of vehicles, and the files that hold them.
 
 mod build;
 mod geojson;
@@ -18,11 +18,12 @@ pub use build::LineBuilder;
 pub use model::{Fix, Line, Mark, MarkKind, Phase, Segment, Track, TrackPoint};
 pub use options::{Altitude, Tally, TrackOptions};
 
-/// The track that a log holds. It is empty where the log has no topic with positions, or no fix in them: see
-/// the tally.
+/// Returns the track of a log. It is empty if the log has no topic with positions, or no fix in
+/// them: see the tally.
 ///
 /// # Errors
-/// Where a topic that was asked for does not exist or holds no positions, or the format knows none.
+/// Returns an error if a topic that was asked for does not exist or holds no positions, or the
+/// format has no positions.
 pub fn of(log: &AnyLog, options: &TrackOptions) -> Result<(Track, Tally), Error> {
     match log {
         AnyLog::Ulog(reader) => px4::track(reader, options),
@@ -50,10 +51,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 3] = [Self::Kml, Self::Gpx, Self::GeoJson];
 
-    /// The name in options, which is the extension too.
+    /// Returns the name in options, which is also the file extension.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kml => "kml",
@@ -62,23 +63,23 @@ impl Format {
         }
     }
 
-    /// The format of an option or of a file's extension.
+    /// Returns the format with this option name or file extension.
     pub fn by_name(name: &str) -> Option<Self> {
         let name = if name.eq_ignore_ascii_case("json") { "geojson" } else { name };
         Self::ALL.into_iter().find(|format| format.name().eq_ignore_ascii_case(name))
     }
 }
 
-/// How to write a track.
+/// Options of track files.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// The meaning of heights; only KML leaves a choice.
+    /// The meaning of heights; only KML has a choice.
     pub altitude: Altitude,
 }
 
 impl WriteOptions {
-    /// The options with this meaning of heights.
+    /// Returns the options with this meaning of heights.
     #[must_use]
     pub fn with_altitude(mut self, altitude: Altitude) -> Self {
         self.altitude = altitude;
@@ -86,17 +87,17 @@ impl WriteOptions {
     }
 }
 
-/// Why a track could not be written.
+/// Error in writing a track.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// An empty file would look like success.
+    /// The track is empty: an empty file would look like success.
     #[error("the track has no points")]
     Empty,
-    /// Only KML says what heights mean.
+    /// The format has a fixed meaning of heights; only KML has a choice.
     #[error("{} has no altitude modes", .0.name())]
     Altitude(Format),
-    /// The operating system refused.
+    /// An I/O error.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -104,7 +105,8 @@ pub enum WriteError {
 /// Writes a track. The same track gives the same bytes.
 ///
 /// # Errors
-/// Where the track is empty, the options are not the format's, or the output refuses.
+/// Returns an error if the track is empty, the format does not support the options, or writing to
+/// the output fails.
 pub fn write(
     track: &Track,
     format: Format,

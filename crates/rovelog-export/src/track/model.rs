@@ -1,12 +1,12 @@
-//! Tracks in the words of no particular format: points, lines, phases and marks.
+//! Format-independent model of a track: points, lines, phases and marks.
 
 use rovelog::{Timestamp, UtcOffset};
 
-/// One place at one time.
+/// A position at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TrackPoint {
-    /// When, on the log's clock.
+    /// Time on the log's clock.
     pub time: Timestamp,
     /// Degrees north (WGS 84).
     pub latitude: f64,
@@ -16,7 +16,7 @@ pub struct TrackPoint {
     pub altitude_msl: Option<f64>,
     /// Metres above the WGS 84 ellipsoid.
     pub altitude_ellipsoid: Option<f64>,
-    /// How good the fix is; `None` for the position of an estimator.
+    /// Quality of the fix; `None` for an estimated position.
     pub fix: Option<Fix>,
     /// Satellites used.
     pub satellites: Option<u8>,
@@ -29,7 +29,7 @@ pub struct TrackPoint {
 }
 
 impl TrackPoint {
-    /// A point of which only the place is known.
+    /// Returns a point of which only the position is known.
     pub fn new(time: Timestamp, latitude: f64, longitude: f64) -> Self {
         Self {
             time,
@@ -46,26 +46,26 @@ impl TrackPoint {
     }
 }
 
-/// How good a fix is.
+/// Quality of a fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Fix {
-    /// In two dimensions: the height is assumed.
+    /// Two-dimensional: the height is assumed.
     TwoD,
-    /// In three dimensions.
+    /// Three-dimensional.
     ThreeD,
-    /// With code corrections.
+    /// Differential: with code corrections.
     Differential,
-    /// With carrier phase, its ambiguities not resolved.
+    /// RTK, carrier phase ambiguities not resolved.
     RtkFloat,
-    /// With carrier phase.
+    /// RTK, carrier phase ambiguities resolved.
     RtkFixed,
-    /// Carried forward without new measurements.
+    /// Extrapolated without new measurements.
     Extrapolated,
 }
 
 impl Fix {
-    /// The word used in tables and in GeoJSON.
+    /// Returns the name in tables and in GeoJSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::TwoD => "2d",
@@ -77,7 +77,7 @@ impl Fix {
         }
     }
 
-    /// The number of `--min-fix` that it satisfies.
+    /// Returns the highest value of `--min-fix` that this fix satisfies.
     pub(super) const fn level(self) -> u8 {
         match self {
             Self::TwoD | Self::Extrapolated => 2,
@@ -92,44 +92,44 @@ impl Fix {
 /// Points without a gap between them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Segment {
-    /// In the order of time; never empty.
+    /// In time order; never empty.
     pub points: Vec<TrackPoint>,
 }
 
-/// The way as one source saw it: a receiver, an estimator.
+/// The path from one source: a receiver, or an estimator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// The topic.
+    /// Topic.
     pub source: String,
-    /// In the order of time.
+    /// In time order.
     pub segments: Vec<Segment>,
 }
 
-/// A stretch of time with a name: a flight mode.
+/// A range of time with a name: a flight mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
-    /// From when it holds, on the log's clock.
+    /// Start of the phase on the log's clock.
     pub time: Timestamp,
-    /// Its name: `Mission (3)`.
+    /// Name, such as `Mission (3)`.
     pub name: String,
-    /// A number that decides its colour; equal phases have equal numbers.
+    /// Number that selects the colour; equal phases have equal numbers.
     pub kind: u32,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// When, on the log's clock.
+    /// Time on the log's clock.
     pub time: Timestamp,
-    /// What.
+    /// Kind of the event.
     pub kind: MarkKind,
-    /// What, in words.
+    /// Name of the event.
     pub name: String,
-    /// Where; `None` where there is no point of the track within ten seconds.
+    /// Position; `None` if no point of the track is within ten seconds.
     pub place: Option<TrackPoint>,
 }
 
-/// Kinds of marks.
+/// Kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MarkKind {
@@ -137,77 +137,77 @@ pub enum MarkKind {
     Armed,
     /// The motors were disarmed.
     Disarmed,
-    /// A failsafe took over.
-    FailsafeBegins,
-    /// A failsafe was over.
+    /// A failsafe started.
+    FailsafeStarts,
+    /// A failsafe ended.
     FailsafeEnds,
     /// A camera was triggered.
     Camera,
 }
 
 impl MarkKind {
-    /// The word used in tables and in GeoJSON.
+    /// Returns the name in tables and in GeoJSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Armed => "armed",
             Self::Disarmed => "disarmed",
-            Self::FailsafeBegins => "failsafe",
+            Self::FailsafeStarts => "failsafe",
             Self::FailsafeEnds => "failsafe_over",
             Self::Camera => "camera",
         }
     }
 }
 
-/// All that a log tells about where the vehicle went.
+/// Everything a log contains about the path of the vehicle.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Track {
-    /// What the files call it.
+    /// Name in the files.
     pub name: String,
-    /// The ways, the best source first.
+    /// Paths, the best source first.
     pub lines: Vec<Line>,
-    /// Flight modes in the order of time.
+    /// Flight modes in time order.
     pub phases: Vec<Phase>,
-    /// What happened, in the order of time.
+    /// Events, in time order.
     pub marks: Vec<Mark>,
-    /// The place of the log's clock on the Unix clock; without it no file has times.
+    /// Offset of the log's clock to UTC; without it no file has times.
     pub utc: Option<UtcOffset>,
 }
 
 impl Track {
-    /// Whether there is no point.
+    /// Returns whether there is no point.
     pub fn is_empty(&self) -> bool {
         self.points().next().is_none()
     }
 
-    /// All points, line by line.
+    /// Returns all points, line by line.
     pub fn points(&self) -> impl Iterator<Item = &TrackPoint> {
         self.lines.iter().flat_map(|line| &line.segments).flat_map(|segment| &segment.points)
     }
 
-    /// The phase at a time.
+    /// Returns the phase at a time.
     pub fn phase_at(&self, time: Timestamp) -> Option<&Phase> {
         let next = self.phases.partition_point(|phase| phase.time.nanos <= time.nanos);
         self.phases.get(next.checked_sub(1)?)
     }
 
-    /// A time as the files write it: RFC 3339, where the log has UTC.
+    /// Returns a time as RFC 3339; `None` without UTC.
     pub(super) fn utc_text(&self, time: Timestamp) -> Option<String> {
         time.to_unix(self.utc.as_ref())?.rfc3339()
     }
 }
 
-/// Degrees as all formats write them: seven digits behind the point, a centimetre; never `-0`.
+/// Rounds degrees to seven decimals (a centimetre); never `-0`.
 pub(super) fn degrees(value: f64) -> f64 {
     (value * 1e7).round() / 1e7 + 0.0
 }
 
-/// Metres as all formats write them: three digits behind the point; never `-0`.
+/// Rounds metres to three decimals; never `-0`.
 pub(super) fn metres(value: f64) -> f64 {
     (value * 1e3).round() / 1e3 + 0.0
 }
 
-/// Whether a place is one on earth. A receiver without one says 0, 0.
+/// Returns whether coordinates are valid. A receiver without a fix reports 0, 0.
 pub(super) fn is_on_earth(latitude: f64, longitude: f64) -> bool {
     latitude.abs() <= 90.0 && longitude.abs() <= 180.0 && (latitude != 0.0 || longitude != 0.0)
 }

@@ -13,10 +13,10 @@ use super::build::LineBuilder;
 use super::model::{Fix, Mark, MarkKind, Phase, Track, TrackPoint};
 use super::options::{Tally, TrackOptions};
 
-/// A fix in three dimensions.
+/// PX4's `fix_type` of a three-dimensional fix.
 pub(crate) const MIN_FIX: u8 = 3;
 
-/// How far from a mark in time its place may be known.
+/// Maximum time between a mark and the point that gives its position, in nanoseconds.
 const NEAR: u64 = 10_000_000_000;
 
 pub(super) fn track(reader: &UlogReader, options: &TrackOptions) -> Result<(Track, Tally), Error> {
@@ -46,7 +46,8 @@ pub(super) fn track(reader: &UlogReader, options: &TrackOptions) -> Result<(Trac
     Ok((track, tally))
 }
 
-/// The topics to try, the best first: all instances of a type together, or those that were asked for.
+/// Returns the topics to try, the best first: all instances of a type together, or the requested
+/// ones.
 fn candidates<'a>(reader: &'a UlogReader, options: &TrackOptions) -> Result<Vec<Vec<&'a Topic>>, Error> {
     let layout = |topic: &Topic| {
         let record = reader.records(&Select::topic(topic.name.clone())).next()?.ok()?;
@@ -59,7 +60,7 @@ fn candidates<'a>(reader: &'a UlogReader, options: &TrackOptions) -> Result<Vec<
     let mut chosen: Vec<&Topic> = Vec::new();
     for name in &options.topics {
         let topics = || reader.topics().iter();
-        // A type means all its instances.
+        // The name of a type selects all its instances.
         let mut found: Vec<_> = topics().filter(|topic| topic.name == *name).collect();
         if found.is_empty() {
             found = topics().filter(|topic| topic.type_name == *name).collect();
@@ -78,7 +79,7 @@ fn candidates<'a>(reader: &'a UlogReader, options: &TrackOptions) -> Result<Vec<
     Ok(vec![chosen])
 }
 
-/// Reads the points of `topics` in one pass; a line each.
+/// Reads the points of `topics` in one pass, one line per topic.
 fn lines(
     reader: &UlogReader,
     topics: &[&Topic],
@@ -148,7 +149,7 @@ fn point(time: Timestamp, position: &Position) -> TrackPoint {
 fn marks(reader: &UlogReader) -> Vec<Mark> {
     let mut marks = Vec::new();
     let mut states = |changes: Vec<px4::Change<bool>>, on: (MarkKind, &str), off: (MarkKind, &str)| {
-        // How the log begins is worth a mark only where that is not the usual state.
+        // The initial state gets a mark only if it is not the usual one.
         for change in changes.into_iter().skip_while(|change| !change.value) {
             let (kind, name) = if change.value { on } else { off };
             marks.push(Mark { time: change.time, kind, name: name.to_owned(), place: None });
@@ -157,10 +158,10 @@ fn marks(reader: &UlogReader) -> Vec<Mark> {
     states(arming_changes(reader), (MarkKind::Armed, "Armed"), (MarkKind::Disarmed, "Disarmed"));
     states(
         failsafe_changes(reader),
-        (MarkKind::FailsafeBegins, "Failsafe"),
+        (MarkKind::FailsafeStarts, "Failsafe"),
         (MarkKind::FailsafeEnds, "Failsafe over"),
     );
-    // Where the camera reported back, the capture has the better time and a place of its own.
+    // If the camera gives feedback, the capture has the better time and its own position.
     let captures = px4::instances(reader, "camera_capture");
     let reported = !captures.is_empty();
     let topics = if reported { captures } else { px4::instances(reader, "camera_trigger") };

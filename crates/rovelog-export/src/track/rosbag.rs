@@ -34,7 +34,7 @@ pub(super) fn track(bag: &BagReader, options: &TrackOptions) -> Result<(Track, T
             let number = |name: &str| value.get(name).and_then(Value::as_f64);
             let status = value.get("status").and_then(|status| status.get("status")?.as_f64());
             let fix = status.and_then(quality);
-            // A receiver that reports to ROS has a fix in three dimensions, or none.
+            // A receiver in ROS has a three-dimensional fix, or none.
             if fix.is_none_or(|fix| fix.level() < options.min_fix.unwrap_or(3)) {
                 tally.without_fix += 1;
                 continue;
@@ -59,7 +59,7 @@ pub(super) fn track(bag: &BagReader, options: &TrackOptions) -> Result<(Track, T
     Ok((track, tally))
 }
 
-/// The status of a `sensor_msgs/NavSatStatus`: -1 no fix, 0 fix, 1 with satellites, 2 with ground stations.
+/// Converts the status of a `sensor_msgs/NavSatStatus`: -1 no fix, 0 fix, 1 SBAS, 2 GBAS.
 fn quality(status: f64) -> Option<Fix> {
     match status {
         0.0 => Some(Fix::ThreeD),

@@ -49,7 +49,7 @@ pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track
         point.satellites = u8::try_from(data.satellites.get()).ok();
         point.hdop = finite(data.hdop.get());
         point.speed = finite(data.speed.get()).map(|speed| speed / 3.6);
-        // Who hardly moves has no heading.
+        // Below 1 m/s the course is noise.
         point.course = finite(data.course.get()).filter(|_| data.speed.get() >= 1.0);
         line.push(point);
     }
@@ -62,14 +62,14 @@ pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track
     Ok((track, tally))
 }
 
-/// The degrees of a fix; `None` where it has no position, or one that cannot be.
+/// Returns the position of a fix in degrees; `None` if it has no valid position.
 pub(crate) fn place(fix: &VelFix, unit: AngleUnit) -> Option<(f64, f64)> {
     let (latitude, longitude) =
         (unit.degrees(fix.data.latitude.get()), unit.degrees(fix.data.longitude.get()));
     (fix.is_usable() && is_on_earth(latitude, longitude)).then_some((latitude, longitude))
 }
 
-/// What NMEA's number says; a receiver that reports one has a height too.
+/// Converts NMEA's fix quality; a receiver that reports one has a height too.
 fn quality(quality: i32) -> Option<Fix> {
     match quality {
         1 | 3 => Some(Fix::ThreeD),

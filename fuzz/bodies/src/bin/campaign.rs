@@ -1,5 +1,5 @@
-//! The damage campaign over folders of logs, as tables: `campaign SEEDS [--keep FOLDER] FOLDER...`. With `--keep`, what
-//! is recovered is written for other readers.
+//! The damage campaign over folders of logs, as tables: `campaign SEEDS [--keep FOLDER] FOLDER...`.
+//! With `--keep`, recovered logs are written for other readers.
 
 #![forbid(unsafe_code)]
 // This is a terminal tool: printing is its job.

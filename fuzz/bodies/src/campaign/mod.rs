@@ -1,4 +1,4 @@
-//! The damage campaign: every kind of damage to every log, and what must hold all the same.
+//! The damage campaign: every kind of damage to every log, and the properties that must hold.
 
 mod operators;
 
@@ -15,60 +15,61 @@ use rovelog::{AnyLog, Bytes, ReadOptions, RecoverOptions, Select, Severity};
 
 use operators::{Random, damaged, length_fields};
 
-/// A log is allowed this, whatever its size, beside a multiple of its bytes.
+/// Memory allowed for any log, in addition to a multiple of its bytes.
 pub const BASE_MEMORY: usize = 8 << 20;
 
-/// Peak memory is at most [`BASE_MEMORY`] and so many times the bytes of the log.
+/// Peak memory is at most [`BASE_MEMORY`] plus this many times the bytes of the log.
 pub const MEMORY_TIMES: usize = 16;
 
-/// Reading a damaged log takes at most so many times what reading the sound one takes, and [`Meter::slack`].
+/// Reading a damaged log takes at most this many times the time of the intact one, plus
+/// [`Meter::slack`].
 pub const TIME_TIMES: u32 = 20;
 
-/// Records that damage behind them may take along.
+/// Maximum number of intact records before the damage that may be lost with it.
 const EDGE: u64 = 2;
 
 /// A log to damage.
 pub struct Subject {
     /// The id of its format.
     pub format: &'static str,
-    /// Its file name.
+    /// File name.
     pub name: String,
     bytes: Vec<u8>,
 }
 
-/// What happened to the logs of one format under one operator.
+/// Results of one operator on the logs of one format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Damaged logs.
     pub cases: u64,
-    /// Those that cannot be opened any more; for each the reason is an error with an offset.
+    /// Number of those that no longer open; each gives an error with an offset.
     pub refused: u64,
     /// Records that end before the damage.
     pub before: u64,
-    /// Those of them that were lost with it: at most two right before the damage.
+    /// Number of those that were lost: at most two right before the damage.
     pub edge: u64,
-    /// Logs of which recovery made a sound one that holds records.
+    /// Number of logs that recovery made valid, with records in them.
     pub recovered: u64,
-    /// Where something that must hold does not: the case and what it is.
+    /// Violated properties: the case and the property.
     pub broken: Vec<String>,
 }
 
-/// What is measured, and what the machine may add.
+/// What is measured, and the tolerance for the machine.
 pub struct Meter {
     /// The memory of the whole process.
     pub memory: &'static PeakAlloc,
-    /// The time that other work on the machine may take away: much in a test, little where time is looked at.
+    /// Time that other work on the machine may take: much in a test, little where time is measured.
     pub slack: Duration,
 }
 
-/// Recovered logs of more bytes are not written for others.
+/// Maximum size of recovered logs that are written for other readers.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// The logs in a folder that open, by name. What is refused undamaged is no subject, nor are logs that are
-/// compressed: where damage lies in them cannot be said.
+/// Returns the logs in a folder that open, by name. Logs that are refused undamaged are left out,
+/// and so are compressed logs, because the position of damage in them is unknown.
 ///
 /// # Errors
-/// Where the folder or a file in it cannot be read.
+/// Returns an error if the folder or a file in it cannot be read.
 pub fn subjects(folder: &Path) -> io::Result<Vec<Subject>> {
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
@@ -87,11 +88,11 @@ pub fn subjects(folder: &Path) -> io::Result<Vec<Subject>> {
     Ok(subjects)
 }
 
-/// Damages every subject in every way with seeds from 0 to `seeds`. What is recovered of the first damage of each kind
-/// is written to `keep`, in a folder for each format, for others to read.
+/// Damages every subject in every way with seeds from 0 to `seeds`. For the first damage of each
+/// kind, the recovered log is written to `keep`, in a folder for each format, for other readers.
 ///
 /// # Panics
-/// Where `keep` cannot be written.
+/// Panics if `keep` cannot be written.
 pub fn run(
     subjects: &[Subject],
     seeds: u64,
@@ -126,16 +127,16 @@ fn open(bytes: &[u8]) -> rovelog::Result<AnyLog> {
     rovelog::from_bytes(Bytes::copy_from_slice(bytes), &ReadOptions::default())
 }
 
-/// Where a record lies, and its bytes.
+/// Offset and bytes of each record.
 type Places = BTreeMap<u64, Vec<u8>>;
 
-/// Reads all that there is to read.
+/// Reads the whole log.
 fn read(bytes: Bytes) -> rovelog::Result<(AnyLog, Places)> {
     let log = rovelog::from_bytes(bytes.clone(), &ReadOptions::default())?;
     let mut places = Places::new();
     for record in log.records(&Select::all()) {
         let record = record.expect("what the reader lists it can read");
-        // What cannot be decoded says why; it must only come back.
+        // A record that cannot be decoded gives an error; the call must only return.
         drop(record.value());
         places.insert(record.offset, record.payload.to_vec());
     }
@@ -149,7 +150,7 @@ fn read(bytes: Bytes) -> rovelog::Result<(AnyLog, Places)> {
     Ok((log, places))
 }
 
-/// One damaged log, and what recovery made of it.
+/// Damages one log and recovers it.
 fn one(
     subject: &Subject,
     operator: Operator,
@@ -163,15 +164,15 @@ fn one(
     let lengths = length_fields(subject.format, &*log);
     let (bytes, first) = damaged(&subject.bytes, operator, &mut random, &lengths, other);
     let faults = log.diagnostics().list().iter().filter(|noticed| noticed.rule.severity != Severity::Note);
-    let sound = faults.map(|fault| fault.range.start).min();
+    let intact = faults.map(|fault| fault.range.start).min();
     drop(log);
     let case = || format!("{} {} seed {seed} at {first}", subject.name, operator.name());
     tally.cases += 1;
-    let mut judged = tally.clone();
+    let mut checked = tally.clone();
     let held = catch_unwind(AssertUnwindSafe(|| {
-        judge(subject, &Bytes::from(bytes), first, &want, sound, meter, &mut judged)
+        check(subject, &Bytes::from(bytes), first, &want, intact, meter, &mut checked)
     }));
-    *tally = judged;
+    *tally = checked;
     match held {
         Ok(Ok(recovered)) => return recovered,
         Ok(Err(why)) => tally.broken.push(format!("{}: {why}", case())),
@@ -180,13 +181,13 @@ fn one(
     None
 }
 
-/// All that must hold of a damaged log; what recovery made of it, where that holds records.
-fn judge(
+/// Checks every property of a damaged log. Returns the recovered log if it holds records.
+fn check(
     subject: &Subject,
     bytes: &Bytes,
     first: usize,
     want: &Places,
-    sound: Option<u64>,
+    intact: Option<u64>,
     meter: &Meter,
     tally: &mut Tally,
 ) -> Result<Option<Vec<u8>>, String> {
@@ -219,18 +220,20 @@ fn judge(
         return Err(format!("{took:?}, {allowed:?} are allowed"));
     }
 
-    // Where a log was damaged before, what lies between two damages may be too little to be told from noise; and
-    // what a writer's fault is told by may lie behind the damage.
-    let first = sound.unwrap_or(u64::MAX).min(first as u64);
+    // If the log was damaged before, the part between two damages may be too short to be
+    // distinguished from noise. Bytes that identify a fault of the writer may also be after the
+    // damage.
+    let first = intact.unwrap_or(u64::MAX).min(first as u64);
     let ends = want.keys().skip(1);
-    // What nothing sound follows may be noise: ULog asks for a chain of three messages, VEL for a header.
+    // Records that no intact record follows may be noise: ULog needs a chain of three messages, VEL
+    // a header.
     let mut edge = 0;
     for ((at, payload), _) in want.iter().zip(ends).take_while(|(_, end)| **end <= first) {
         tally.before += 1;
         if places.get(at) != Some(payload) {
             edge += 1;
         } else if edge > 0 {
-            return Err(format!("a record before the one at {at}, which is sound, is lost"));
+            return Err(format!("a record before the one at {at}, which is intact, is lost"));
         }
     }
     if edge > EDGE {
@@ -243,11 +246,11 @@ fn judge(
     if accounted != log.info().size {
         return Err(format!("{accounted} of {} bytes are accounted for", log.info().size));
     }
-    // One account of loss for both: what the reader calls lost is what recovery leaves out.
+    // Both account for loss alike: recovery leaves out what the reader calls lost.
     let lost = &log.info().lost;
-    // Recovery of a ULog leaves out the subscription too of a topic that cannot be decoded.
+    // Recovery of a ULog also leaves out the subscription of a topic that cannot be decoded.
     let more = subject.format == "ulog" && report.lost_bytes() >= lost.bytes;
-    // What was cut before data was appended to a ULog stays as it is.
+    // Bytes that were cut before data was appended to a ULog are kept.
     let stays = subject.format == "ulog" && report.unchanged;
     if (report.lost_bytes(), report.missing_records) != (lost.bytes, lost.missing_records) && !more && !stays
     {

@@ -1,4 +1,4 @@
-//! What happens to logs on their way, as edits of bytes: the same seed, the same damage.
+//! Damage that logs suffer in practice, as byte edits: the same seed gives the same damage.
 
 use rovelog::LogReader;
 
@@ -9,24 +9,24 @@ pub enum Operator {
     Cut,
     /// One to five bits are flipped.
     Flip,
-    /// A stretch is zeroed.
+    /// A range is zeroed.
     Zero,
-    /// A stretch stands there twice.
+    /// A range is there twice.
     Duplicate,
-    /// Two stretches have changed places.
+    /// Two ranges are swapped.
     Reorder,
-    /// Random bytes are put in.
+    /// Random bytes are inserted.
     Insert,
-    /// A length field says more.
+    /// A length field is larger.
     Grow,
-    /// A length field says less.
+    /// A length field is smaller.
     Shrink,
-    /// Behind some place another log of the same format goes on.
+    /// From some position on, another log of the same format follows.
     Splice,
 }
 
 impl Operator {
-    /// All of them, in the order of the tables.
+    /// All operators, in the order of the tables.
     pub const ALL: [Self; 9] = [
         Self::Cut,
         Self::Flip,
@@ -39,7 +39,7 @@ impl Operator {
         Self::Splice,
     ];
 
-    /// What it does, for tables.
+    /// Returns a description for tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cut => "cut",
@@ -55,11 +55,11 @@ impl Operator {
     }
 }
 
-/// Random numbers that are the same everywhere (`SplitMix64`).
+/// Pseudorandom numbers, the same on every machine (`SplitMix64`).
 pub(super) struct Random(u64);
 
 impl Random {
-    /// The numbers of this log, operator and seed.
+    /// Returns the generator for this log, operator and seed.
     pub(super) fn of(name: &str, operator: Operator, seed: u64) -> Self {
         let mut state = 0xCBF2_9CE4_8422_2325u64;
         for byte in name.bytes().chain([operator as u8]).chain(seed.to_le_bytes()) {
@@ -76,28 +76,28 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`; 0 where there is none.
+    /// Returns a number below `end`; 0 if there is none.
     fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % (end as u64).max(1)).unwrap_or(0)
     }
 }
 
-/// A length field: where it lies, and its bytes.
+/// A length field: its offset and size.
 type LengthField = (usize, usize);
 
-/// Length fields that a format has: those of up to a thousand records, and those of its header.
+/// Returns length fields of a log: those of up to a thousand records, and those of the header.
 pub(super) fn length_fields(format: &str, log: &dyn LogReader) -> Vec<LengthField> {
     if format == "rld" {
         // header_length, data_block_size, data_block_count, sample_count, comment_length
         return vec![(6, 2), (8, 4), (12, 4), (16, 4), (0x30, 4)];
     }
-    // Each record begins with its length.
+    // Each record starts with its length.
     let size = if format == "ulog" { 2 } else { 4 };
     let records = log.records(&rovelog::Select::all()).take(1000).filter_map(Result::ok);
     records.filter_map(|record| Some((usize::try_from(record.offset).ok()?, size))).collect()
 }
 
-/// The log with the damage, and where that begins.
+/// Returns the damaged log, and the offset where the damage starts.
 pub(super) fn damaged(
     clean: &[u8],
     operator: Operator,
@@ -107,8 +107,8 @@ pub(super) fn damaged(
 ) -> (Vec<u8>, usize) {
     let mut bytes = clean.to_vec();
     let at = random.below(clean.len());
-    let stretch = 1 + random.below(4096.min(clean.len()));
-    let to = (at + stretch).min(clean.len());
+    let segment = 1 + random.below(4096.min(clean.len()));
+    let to = (at + segment).min(clean.len());
     let first = match operator {
         Operator::Cut => {
             bytes.truncate(at);
@@ -138,7 +138,7 @@ pub(super) fn damaged(
             at
         }
         Operator::Insert => {
-            let noise: Vec<u8> = (0..stretch).map(|_| random.next().to_le_bytes()[0]).collect();
+            let noise: Vec<u8> = (0..segment).map(|_| random.next().to_le_bytes()[0]).collect();
             bytes.splice(at..at, noise);
             at
         }

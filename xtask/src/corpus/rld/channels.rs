@@ -63,7 +63,8 @@ cases! {
         odd(log.with(|log| log.shown = vec![(0, "V\u{fffd}1")]), "name_corrupt")
     };
     "ambient" [D31] "the file of sensors beside a log: one stamp for each row" => {
-        // Stamps of their own for each row, 1.00352 s apart and a little late: none of it is smoothed.
+        // Each row has a timestamp of its own, 1.00352 s apart and a little late: the times are not
+        // smoothed.
         let log = Log::new(1, 1).analog("TSL4531_left", 5, 0, NONE).analog("TSL4531_right", 5, 0, NONE)
             .analog("BME280_temp", 6, -3, NONE).analog("BME280_rh", 7, -6, NONE).analog("BME280_press", 9, -3, NONE)
             .with(|log| log.topic = "ambient");
@@ -80,13 +81,13 @@ fn bits(count: usize) -> Log {
     log.analog("V1", 1, -8, NONE)
 }
 
-/// A block of a log whose only channel no writer makes.
+/// Returns a block of a log with a channel that no writer makes.
 fn odd(log: Log, code: &'static str) -> Log {
     let log = log.blocks(1).note_at(code, |log| log.channel_at(0));
     log.note_at("table_implausible", |log| log.channel_at(0))
 }
 
-/// A log of this version with a link that leads to no bit.
+/// Returns a log of this version with a link to a missing bit.
 fn linked(version: u16, link: u16) -> Log {
     let log = plain().with(|log| (log.version, log.analog[2].link) = (version, link)).blocks(1);
     log.note_at("bad_link", |log| log.channel_at(5))

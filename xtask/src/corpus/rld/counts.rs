@@ -1,4 +1,5 @@
-//! Counts in the header against what is in the file: short blocks, cuts, rows too many, layouts without rows.
+//! Counts in the header that differ from the file: short blocks, cuts, extra rows, layouts without
+//! rows.
 
 use super::log::{Log, NONE};
 use super::{plain, single};
@@ -58,7 +59,7 @@ cases! {
                 .note("table_implausible", 64),
         );
     "endless-counts" [D19 D17] "counts of 2^32 blocks and 2^64 rows in a small file" =>
-        // One huge block: its rows are there as far as the file goes.
+        // One huge block: its rows are read up to the end of the file.
         plain().blocks(1)
             .with(|log| {
                 log.block_size = u32::MAX;
@@ -72,37 +73,38 @@ cases! {
         cut_at(single().with(|log| log.extra_word = true).blocks(3).note_at("extra_word", Log::header_len), 2, 14);
 }
 
-/// Two full blocks and one of two rows.
+/// Returns a log of two full blocks and one of two rows.
 fn short() -> Log {
     plain().blocks(2).block(2, 0, 0)
 }
 
-/// Three blocks, of which the header counts two.
+/// Returns a log of three blocks, of which the header counts two.
 fn behind() -> Log {
     let log = plain().blocks(3).note_at("header_behind", |log| log.block_at(2));
     log.with(|log| (log.counts, log.readable) = (Some((2, 10)), Some(10)))
 }
 
-/// A log that lacks its last bytes: it is cut inside a row or inside stamps, behind `rows` whole rows.
+/// Returns a log without its last bytes: it is cut inside a row or inside timestamps, after `rows`
+/// whole rows.
 fn cut_at(log: Log, bytes: usize, rows: usize) -> Log {
     let (block, row) = (rows / 5, rows % 5);
     let log = log.with(|log| (log.cut, log.readable) = (bytes, Some(rows)));
     log.lose("cut", |log| log.block_at(block) + if row > 0 { 32 + row * log.row_len() } else { 0 })
 }
 
-/// A log that lacks its last bytes, and no part of a row.
+/// Returns a log without its last bytes, cut between rows.
 fn missing(bytes: usize, log: Log, rows: usize) -> Log {
     let log = log.with(|log| (log.cut, log.readable) = (bytes, Some(rows)));
     log.lose("rows_missing", |log| log.bytes().len())
 }
 
-/// Bytes behind the last row.
+/// Adds bytes after the last row.
 fn tailed(log: Log, tail: &[u8]) -> Log {
     let log = log.with(|log| log.tail = tail.to_vec());
     log.lose("trailing_bytes", |log| log.bytes().len() - tail.len())
 }
 
-/// A log whose header does not allow to find rows.
+/// Returns a log whose header does not allow finding rows.
 fn without_rows(log: Log) -> Log {
     log.with(|log| log.readable = Some(0)).lose("no_layout", Log::header_len)
 }

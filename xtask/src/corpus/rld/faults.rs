@@ -1,4 +1,4 @@
-//! What known faults of the logger's software leave in rows.
+//! Rows with known faults of the logger's software.
 
 use super::log::{Log, NONE};
 use crate::corpus::cases;
@@ -25,7 +25,8 @@ cases! {
             .analog("I2L", 2, -11, 1).analog("I2H", 2, -9, NONE).blocks(2)
             .with(|log| {
                 log.version = 3;
-                // 1 mA that both ranges agree on, then 30 mA that only the high one holds: the bits say 1 all the same.
+                // 1 mA in both ranges, then 30 mA that only the high range holds: the bits say 1 in
+                // both cases.
                 for (i, row) in log.rows_mut().enumerate() {
                     let (low, high) = if i < 6 { (100_000_000, 1_001_000) } else { (214_000_000, 30_000_000) };
                     row.words[0] = 0xB6DB_E8C3;
@@ -35,13 +36,13 @@ cases! {
             .note_at("dirty_bits", |log| log.row_at(0)).note_at("validity_untrusted", |log| log.row_at(0));
 }
 
-/// A block at 64 kSPS with a current of two ranges, the low one in range.
+/// Returns a block at 64 kSPS with a current of two ranges, with the low range valid.
 fn fast() -> Log {
     let log = Log::new(64_000, 8).range("I1L_valid").analog("I1L", 2, -11, 0).analog("I1H", 2, -9, NONE);
     log.blocks(1).with(|log| log.version = 3)
 }
 
-/// The same with these milliamperes in the high range.
+/// Sets the high range to these milliamperes.
 fn wrapping(milliamperes: &[i64]) -> Log {
     fast().with(|log| {
         for (row, value) in log.rows_mut().zip(milliamperes) {
@@ -51,7 +52,7 @@ fn wrapping(milliamperes: &[i64]) -> Log {
     })
 }
 
-/// A block of means of 100 rows.
+/// Returns a block of means of 100 rows.
 fn means(values: impl Fn(i64) -> [i64; 2]) -> Log {
     let log = Log::new(10, 5).analog("V1", 1, -8, NONE).analog("V2", 1, -8, NONE).blocks(1);
     log.note("averaged", 0x18).with(|log| {

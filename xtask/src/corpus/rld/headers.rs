@@ -1,4 +1,4 @@
-//! Versions, comments, lengths of headers.
+//! Versions, comments, and lengths of headers.
 
 use super::log::{Log, refused};
 use super::{plain, single};
@@ -66,7 +66,8 @@ fn of_version(version: u16) -> Log {
     log.blocks(2)
 }
 
-/// A comment of four bytes whose length is given as `comment`, and so many more bytes of the header than it has.
+/// Returns a comment of four bytes with `comment` as its length, and a header that is longer by
+/// `header` bytes.
 fn excess(comment: u32, header: u16) -> Log {
     of_version(3)
         .with(|log| {

@@ -1,5 +1,5 @@
-//! Large RLD logs: 64 kSPS, eight bits, four voltages and two currents of two ranges each, blocks of a second, values like
-//! a load that sleeps and wakes.
+//! Large RLD logs: 64 kSPS, eight bits, four voltages and two currents of two ranges each, blocks
+//! of a second, and values of a load that sleeps and wakes.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -17,7 +17,7 @@ const RATE: u32 = 64_000;
 /// Bytes of a row: a word and eight values.
 const ROW: u64 = 36;
 
-/// Eight bits and eight values, without rows.
+/// Returns a log with eight bits and eight values, without rows.
 fn log() -> Log {
     let log = ["DI1", "DI2", "DI3", "DI4", "DI5", "DI6"].into_iter().fold(Log::new(64_000, RATE), Log::bit);
     let log =
@@ -38,7 +38,7 @@ fn write(order: &Order, out: &mut BufWriter<File>) -> Result<String> {
     for number in 0..blocks {
         let at = i64::from(number) * TRUE_SECOND;
         let (realtime, monotonic) = (pair(T0 + at), pair(5_000_000_000_000 + at));
-        out.write_all(&Block { realtime, monotonic, truth: None, rows: Vec::new() }.stamps())?;
+        out.write_all(&Block { realtime, monotonic, truth: None, rows: Vec::new() }.timestamps())?;
         for i in 0..RATE {
             out.write_all(&row(u64::from(number) * u64::from(RATE) + u64::from(i), &mut noise))?;
         }
@@ -46,7 +46,8 @@ fn write(order: &Order, out: &mut BufWriter<File>) -> Result<String> {
     Ok(format!("{blocks} blocks"))
 }
 
-/// Asleep at 20 uA for most of the time, awake at 30 mA for 25 ms of each quarter of a second.
+/// Returns a row: asleep at 20 uA for most of the time, awake at 30 mA for 25 ms of each quarter of
+/// a second.
 fn row(i: u64, noise: &mut u64) -> Vec<u8> {
     *noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     let hash = i32::try_from(*noise >> 48).expect("16 bits");

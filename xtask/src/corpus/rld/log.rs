@@ -1,13 +1,14 @@
-//! What an RLD file is made of, and how it is laid down: fields in the order of the specification.
+//! The parts of an RLD file, written in the order of the specification.
 //!
-//! Counts and lengths in the header follow from the rest, so the file is described first and laid down at the end.
+//! Counts and lengths in the header depend on the rest, so the file is described first and written
+//! at the end.
 
 use serde_json::{Value as Json, json};
 
 use crate::corpus::Made;
 use crate::corpus::lay::lay;
 
-/// The time of the first row of most logs: 2023-11-14T22:13:20Z.
+/// Time of the first row of most logs: 2023-11-14T22:13:20Z.
 pub(super) const T0: i64 = 1_700_000_000_000_000_000;
 
 /// The same on the monotonic clock.
@@ -16,7 +17,7 @@ const BOOT: i64 = 5_000_000_000_000;
 /// Nanoseconds of a true second: 3136/3125 of a nominal one.
 pub(super) const TRUE_SECOND: i64 = 1_003_520_000;
 
-/// Links to no channel.
+/// A link to no channel.
 pub(super) const NONE: u16 = 0xFFFF;
 
 /// A channel.
@@ -30,7 +31,7 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Its 28 bytes.
+    /// Returns the channel's 28 bytes.
     fn bytes(&self) -> Vec<u8> {
         let padding = vec![0_u8; 16 - self.name.len()];
         lay![self.unit, self.scale, self.size, self.link, self.name, padding]
@@ -44,7 +45,8 @@ pub(super) struct Row {
     pub(super) values: Vec<i64>,
 }
 
-/// A block: its stamps, and where its first row truly is on the Unix clock; `None` for rows without a time.
+/// A block: its timestamps, and the true Unix time of its first row; `None` for rows without a
+/// time.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     pub(super) realtime: (i64, i64),
@@ -54,18 +56,18 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// The 32 bytes before the rows: both stamps in seconds and nanoseconds.
-    pub(super) fn stamps(&self) -> Vec<u8> {
+    /// Returns the 32 bytes before the rows: both timestamps in seconds and nanoseconds.
+    pub(super) fn timestamps(&self) -> Vec<u8> {
         lay![self.realtime, self.monotonic]
     }
 }
 
-/// Seconds and nanoseconds.
+/// Splits a time into seconds and nanoseconds.
 pub(super) fn pair(nanos: i64) -> (i64, i64) {
     (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000))
 }
 
-/// What is to be laid down. Fields that contradict each other are set by the recipes that are about it.
+/// A file to write. Recipes set contradicting fields if they test them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
     pub(super) version: u16,
@@ -75,30 +77,30 @@ pub(super) struct Log {
     pub(super) binary: Vec<Channel>,
     pub(super) analog: Vec<Channel>,
     pub(super) blocks: Vec<Block>,
-    /// The nanoseconds of a row, as numerator and denominator.
+    /// Time between rows in nanoseconds, as numerator and denominator.
     pub(super) period: (i64, i64),
     pub(super) topic: &'static str,
-    /// Fields of the lead-in that are not what the rest makes them.
+    /// Lead-in fields that differ from the computed values.
     pub(super) header_length: Option<u16>,
     pub(super) comment_length: Option<u32>,
     pub(super) counts: Option<(u32, u64)>,
     pub(super) start: (i64, i64),
-    /// A word of this value before each row, which is no part of it.
+    /// True for a word before each row that belongs to no row.
     pub(super) extra_word: bool,
-    /// Bytes behind the last row.
+    /// Bytes after the last row.
     pub(super) tail: Vec<u8>,
-    /// Bytes cut off at the end.
+    /// Number of bytes cut off at the end.
     pub(super) cut: usize,
-    /// Names as a reader shows them, where they are not those of the table.
+    /// Names as a reader shows them, if they differ from the table.
     pub(super) shown: Vec<(usize, &'static str)>,
-    /// Rows that a reader gives, if not all.
+    /// Number of rows that a reader yields, if not all.
     pub(super) readable: Option<usize>,
     lost: Vec<(&'static str, usize, usize)>,
     notes: Vec<(usize, &'static str)>,
 }
 
 impl Log {
-    /// A log of version 4 with its own writer's comment, without channels yet.
+    /// Returns a log of version 4 with the comment of its writer, without channels.
     pub(super) fn new(rate: u16, block_size: u32) -> Self {
         Self {
             version: 4,
@@ -112,7 +114,7 @@ impl Log {
         }
     }
 
-    /// The same with other fields.
+    /// Changes other fields.
     pub(super) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
@@ -136,7 +138,7 @@ impl Log {
         self
     }
 
-    /// Row number `i` of plain data: every channel its own numbers, every bit its own beat.
+    /// Returns row `i` of plain data: each channel has its own numbers, each bit its own period.
     fn plain_row(&self, i: usize) -> Row {
         let beat = i.wrapping_mul(2_654_435_761) >> 7;
         let words = (0..self.binary.len().div_ceil(32)).map(|word| {
@@ -152,7 +154,7 @@ impl Log {
         Row { words: words.collect(), values: self.analog.iter().enumerate().map(value).collect() }
     }
 
-    /// All rows of the blocks so far, to change them.
+    /// Returns all rows of the blocks so far, to change them.
     pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
         self.blocks.iter_mut().flat_map(|block| &mut block.rows)
     }
@@ -161,15 +163,15 @@ impl Log {
         self.blocks.iter().map(|block| block.rows.len()).sum()
     }
 
-    /// Nanoseconds from the first row to row number `i`, rounded to the nearest.
+    /// Returns the nanoseconds from the first row to row `i`, rounded to the nearest.
     pub(super) fn since(&self, i: usize) -> i64 {
         let (num, den) = (i128::from(self.period.0), i128::from(self.period.1));
         let exact = i128::try_from(i).expect("small") * num + den / 2;
         i64::try_from(exact / den).expect("small")
     }
 
-    /// A block of `rows` plain rows, stamped late by `late` nanoseconds; its rows truly begin `truth` nanoseconds behind
-    /// the time that their number says.
+    /// Adds a block of `rows` plain rows with timestamps that are late by `late` nanoseconds; its
+    /// rows truly start `truth` nanoseconds after the time that follows from their number.
     pub(super) fn block(mut self, rows: usize, late: i64, truth: i64) -> Self {
         let first = self.rows();
         let rows = (first..first + rows).map(|i| self.plain_row(i)).collect();
@@ -179,13 +181,13 @@ impl Log {
         self
     }
 
-    /// Blocks of full size, stamped exactly.
+    /// Adds full blocks with exact timestamps.
     pub(super) fn blocks(self, count: usize) -> Self {
         let rows = usize::try_from(self.block_size).expect("small");
         (0..count).fold(self, |log, _| log.block(rows, 0, 0))
     }
 
-    /// Blocks of full size with both clocks moved.
+    /// Adds full blocks with both clocks shifted.
     pub(super) fn shifted(self, count: usize, realtime: i64, monotonic: i64) -> Self {
         let moved = |(sec, nsec): (i64, i64), by: i64| pair(sec * 1_000_000_000 + nsec + by);
         (0..count).fold(self, |log, _| {
@@ -198,51 +200,51 @@ impl Log {
         })
     }
 
-    /// A note at the byte where this part of the file begins.
+    /// Adds a note at the byte where this part of the file starts.
     pub(super) fn note_at(mut self, code: &'static str, place: impl FnOnce(&Self) -> usize) -> Self {
         self.notes.push((place(&self), code));
         self
     }
 
-    /// A note at this byte.
+    /// Adds a note at this byte.
     pub(super) fn note(self, code: &'static str, offset: usize) -> Self {
         self.note_at(code, |_| offset)
     }
 
-    /// The bytes from here to the end of the file are no rows.
+    /// Marks the bytes from here to the end of the file as lost.
     pub(super) fn lose(mut self, code: &'static str, place: impl FnOnce(&Self) -> usize) -> Self {
         self.lost.push((code, place(&self), self.bytes().len()));
         self
     }
 
-    /// Bytes of a row.
+    /// Returns the bytes of a row.
     pub(super) fn row_len(&self) -> usize {
         let words = self.binary.len().div_ceil(32) + usize::from(self.extra_word);
         4 * words + self.analog.iter().map(|channel| usize::from(channel.size)).sum::<usize>()
     }
 
-    /// Where the first block begins.
+    /// Returns the offset of the first block.
     pub(super) fn header_len(&self) -> usize {
         self.channel_at(self.binary.len() + self.analog.len())
     }
 
-    /// Where channel number `i` is.
+    /// Returns the offset of channel `i`.
     pub(super) fn channel_at(&self, i: usize) -> usize {
         56 + self.comment.len() + 28 * i
     }
 
-    /// Where block number `i` begins.
+    /// Returns the offset of block `i`.
     pub(super) fn block_at(&self, i: usize) -> usize {
         let before: usize = self.blocks[..i].iter().map(|block| 32 + block.rows.len() * self.row_len()).sum();
         self.header_len() + before
     }
 
-    /// Where row number `i` of the first block begins.
+    /// Returns the offset of row `i` of the first block.
     pub(super) fn row_at(&self, i: usize) -> usize {
         self.header_len() + 32 + i * self.row_len()
     }
 
-    /// The bytes of the header: lead-in, comment, channels.
+    /// Returns the bytes of the header: lead-in, comment, channels.
     pub(super) fn header(&self) -> Vec<u8> {
         let small = |n: usize| u16::try_from(n).expect("small");
         let magic = if self.version == 1 { *b"BLR%" } else { *b"%RLD" };
@@ -280,7 +282,7 @@ impl Log {
     pub(super) fn bytes(&self) -> Vec<u8> {
         let block = |block: &Block| {
             let rows: Vec<_> = block.rows.iter().map(|row| self.row_bytes(row)).collect();
-            lay![block.stamps(), rows]
+            lay![block.timestamps(), rows]
         };
         let mut bytes = lay![self.header(), self.blocks.iter().map(block).collect::<Vec<_>>(), self.tail];
         bytes.truncate(bytes.len() - self.cut);
@@ -309,7 +311,7 @@ impl Log {
         self.binary.iter().chain(&self.analog).enumerate().map(field).collect()
     }
 
-    /// The channel whose bit must be set; links count from 1 before version 3.
+    /// Returns the channel of the bit that must be set; links count from 1 before version 3.
     fn valid(&self, channel: &Channel) -> Option<usize> {
         let target = usize::from(channel.link.checked_sub(u16::from(self.version < 3))?);
         (channel.link != NONE && target < self.binary.len()).then_some(target)
@@ -322,7 +324,7 @@ impl Log {
             data[self.name(i, channel)] = bit(i).into();
         }
         for (i, (channel, raw)) in self.analog.iter().zip(&row.values).enumerate() {
-            // By decimal text: not by the arithmetic that readers use.
+            // Via decimal text, not with the arithmetic that readers use.
             let physical = || format!("{raw}e{}", channel.scale).parse::<f64>().expect("a decimal number");
             data[self.name(self.binary.len() + i, channel)] = match self.valid(channel) {
                 Some(valid) if !bit(valid) => Json::Null,
@@ -341,7 +343,7 @@ impl From<Log> for Made {
         out.add_topic(log.topic, log.topic, log.fields());
         let (mut raw, mut times) = (Vec::<Vec<String>>::new(), Vec::new());
         for block in &log.blocks {
-            out = out.lay(block.stamps());
+            out = out.lay(block.timestamps());
             for (i, row) in block.rows.iter().enumerate() {
                 if raw.len() < readable {
                     let time = block.truth.map(|truth| truth + log.since(i));
@@ -371,7 +373,7 @@ impl From<Log> for Made {
     }
 }
 
-/// A log that must not be read.
+/// Returns a log that must be refused.
 pub(super) fn refused(bytes: Vec<u8>, version: &str, kind: &str, contains: &str) -> Made {
     Made::refused(bytes, ["rld", version], kind, contains)
 }
@@ -388,6 +390,6 @@ mod tests {
         // 0x1A: the MAC address; 0x20: the start; 0x34: the number of binary channels.
         assert_eq!((header[0x1a], &header[0x20..0x24], header[0x34]), (0x12, &[0, 0xf1, 0x53, 0x65][..], 1));
         assert_eq!(header[64 + 12..64 + 16], *b"DI1\0");
-        assert_eq!(log.blocks[0].stamps().len(), 32);
+        assert_eq!(log.blocks[0].timestamps().len(), 32);
     }
 }

@@ -19,7 +19,8 @@ pub(super) const FORMAT: Format = Format {
     large: large::LARGE,
 };
 
-/// The log most cases are made of: two bits, two voltages, a current with its range bit, 1 kSPS, blocks of five.
+/// Returns the log that most cases use: two bits, two voltages, a current with its range bit, 1
+/// kSPS, blocks of five.
 fn plain() -> Log {
     Log::new(1000, 5)
         .bit("DI1")
@@ -31,7 +32,7 @@ fn plain() -> Log {
         .analog("I1H", 2, -9, NONE)
 }
 
-/// One voltage and nothing else, blocks of five.
+/// Returns a log with one voltage and nothing else, blocks of five.
 fn single() -> Log {
     Log::new(1000, 5).analog("V1", 1, -8, NONE)
 }

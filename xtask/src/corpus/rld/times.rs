@@ -1,4 +1,4 @@
-//! Stamps and times: the true rate, jitter, gaps, clocks that are set, stamps that are no times.
+//! Timestamps and times: the true rate, jitter, gaps, clock changes, and invalid timestamps.
 
 use super::log::{Log, NONE, TRUE_SECOND};
 use super::{plain, single};
@@ -19,7 +19,7 @@ cases! {
             })
             .note("rate_zero", 0x18);
     "jitter" [D21] "late stamps: the median counts, not the first" =>
-        // Late by 200 in the middle: that is what cannot be told from the truth.
+        // Late by 200 in the middle, which is indistinguishable from the true time.
         [400_000, 0, 100, 200, 300].into_iter().fold(single(), |log, late| log.block(5, late, 200));
     "nominal-stamps" [D21] "stamps at the nominal rate: their own slope is used" =>
         single().with(|log| log.period = (1_000_000_000, 1000)).blocks(3);
@@ -27,8 +27,8 @@ cases! {
         plain().blocks(2)
             .with(|log| {
                 for block in &mut log.blocks {
-                    for stamp in [&mut block.realtime, &mut block.monotonic] {
-                        *stamp = (stamp.0 + 1, stamp.1 - 1_000_000_000);
+                    for timestamp in [&mut block.realtime, &mut block.monotonic] {
+                        *timestamp = (timestamp.0 + 1, timestamp.1 - 1_000_000_000);
                     }
                 }
             })

@@ -1,4 +1,4 @@
-//! Data appended after the log had ended, often in the middle of a message.
+//! Data appended after the end of the log, often in the middle of a message.
 
 use super::log::{Log, plain, plain_row};
 use super::{PLAIN, time};
@@ -12,7 +12,7 @@ cases! {
         announced().each(0..3_u16, |log, section| {
             let log = log.lose("cut", &plain_row(5 + section)[..6 + usize::from(section)]).append_here()
                 .text(b'2', time(5 + section), "appended");
-            // Each section begins before the last row of the one before it.
+            // Each section starts before the last row of the one before it.
             let log = if section == 1 { log.note("timestamps_fall") } else { log };
             log.rows(6 + section..9 + section)
         });
@@ -41,7 +41,7 @@ cases! {
     };
 }
 
-/// A log whose flag bits announce appended data, with the plain topic and a few rows.
+/// Returns a log whose flag bits announce appended data, with the plain topic and a few rows.
 fn announced() -> Log {
     Log::new().appended_bit().topic(PLAIN).rows(0..5)
 }

@@ -1,7 +1,7 @@
-//! Messages whose frame is sound and whose content is not: only they are lost.
+//! Messages with a valid frame and an invalid payload: only they are lost.
 //!
-//! Each is followed by at least three sound messages, which is what a reader needs to see before
-//! it trusts the frame.
+//! Each is followed by at least three intact messages, which a reader needs before it trusts the
+//! frame.
 
 use super::log::{Log, SYNC, data, keyed, message, plain, plain_row, subscription};
 use super::{PLAIN, time};

@@ -1,7 +1,7 @@
-//! Damage to the frames: bytes overwritten, flipped, lost, cut off.
+//! Damage to frames: bytes overwritten, flipped, lost, cut off.
 //!
-//! Each damage is chosen so that there is one sensible account of it: what follows is long
-//! enough to be believed, and nothing inside the damaged bytes looks like a message.
+//! Each damage has one sensible interpretation: the following data are long enough to be trusted,
+//! and nothing inside the damaged bytes looks like a message.
 
 use super::log::{Log, data, message, plain, plain_row, refused};
 use super::{PLAIN, START, time};
@@ -41,8 +41,8 @@ cases! {
     "damaged+bytes-lost" [D30] "seven bytes are missing inside a row: the next one begins too early" =>
         plain().rows(0..5).lose("gap", holed(5)).rows(6..12);
     "damaged+rows-lost" [D30] "forty bytes are missing: two rows and the joint between their neighbours" =>
-        // 17 + 17 + 6 bytes are missing: five of row 5 are left, and eleven of row 8, which together
-        // are one byte short of a row.
+        // 17 + 17 + 6 bytes are missing: five of row 5 are left, and eleven of row 8, which
+        // together are one byte short of a row.
         plain().rows(0..5).lose("gap", [&plain_row(5)[..5], &plain_row(8)[6..]].concat()).rows(9..15);
     "damaged+format-zeroed" [D21 D22 D30] "zero bytes in a format: that topic is lost, the other is whole" => {
         let mut text = OTHER.as_bytes().to_vec();
@@ -65,32 +65,32 @@ cases! {
     "cut-in-definitions" [D31] "cut inside the second format" =>
         Log::new().format(PLAIN).lose("cut", &message(b'F', OTHER)[..20]);
     "encrypted-container" [D33] "an encrypted log under the usual extension: named, not read" =>
-        // Magic, version, time, exchange algorithm (RSA-OAEP), key index, sizes, wrapped key, nonce,
-        // and then what nobody can read without the key.
+        // Magic, version, time, exchange algorithm (RSA-OAEP), key index, sizes, wrapped key,
+        // nonce, and then encrypted data.
         refused(
             lay![b"ULogEnc\x01", START, 4_u8, 1_u8, 256_u16, 24_u16, noise(256 + 24 + 300)], "unsupported", "encrypted",
         );
 }
 
-/// Foreign bytes: as a frame they would reach past the end of any file here.
+/// Foreign bytes: read as a frame, they would extend past the end of every file here.
 const GARBAGE: [u8; 17] = [0xEE; 17];
 
 /// Another topic, mixed with the plain one.
 const OTHER: &str = "gone:uint64_t timestamp;uint8_t n;";
 
-/// The bytes of plain rows.
+/// Returns the bytes of plain rows.
 fn plain_rows(numbers: std::ops::Range<u16>) -> Vec<u8> {
     numbers.flat_map(plain_row).collect()
 }
 
-/// The whole message of plain row `i`, with bits of the byte at `at` flipped.
+/// Returns the whole message of plain row `i`, with flipped bits in the byte at `at`.
 fn flipped(i: u16, at: usize, mask: u8) -> Vec<u8> {
     let mut bytes = plain_row(i);
     bytes[at] ^= mask;
     bytes
 }
 
-/// The whole message of plain row `i`, without seven bytes of it.
+/// Returns the whole message of plain row `i`, without seven of its bytes.
 fn holed(i: u16) -> Vec<u8> {
     let mut bytes = plain_row(i);
     bytes.drain(6..13);

@@ -1,4 +1,4 @@
-//! Header, flag bits, formats, and kinds of messages nobody knows.
+//! Header, flag bits, formats, and unknown kinds of messages.
 
 use super::log::{Log, header, plain, refused};
 use super::{PLAIN, START, time};
@@ -74,7 +74,7 @@ cases! {
             .rows(9..12);
 }
 
-/// Another format of the plain topic's name.
+/// Another format with the plain topic's name.
 const LATER: &str = "t:uint64_t timestamp;uint16_t y;";
 
 fn incompat(bits: [u8; 8]) -> Made {

@@ -1,4 +1,4 @@
-//! Infos, infos in parts, parameters and their defaults.
+//! Infos, multi infos, parameters and their defaults.
 
 use super::log::{Log, plain};
 use super::{PLAIN, START};
@@ -17,12 +17,12 @@ cases! {
     "info-in-data-section" [D6 D26] "infos once data began" =>
         plain().rows(0..3).info("char[14] late", "came in flight").rows(3..5).info("int32_t later", 7).rows(5..7);
     "info-repeated" [D26] "the last info of a name wins" =>
-        // Said once, at the first of two.
+        // Noted once, at the first of two.
         Log::new().info("char[5] ver_sw", "first").note("info_repeated").info("char[10] ver_sw", "second one")
             .topic(PLAIN).rows(0..3).info("char[4] ver_sw", "last").rows(3..5);
     "info-length-disagrees" [D26] "the value is as long as the message says, not as [n] says" => {
         let text = |text: &str| Value::As(text.into(), text.into());
-        // Said once, at the first of four.
+        // Noted once, at the first of four.
         Log::new().note("value_length").info("char[3] longer", text("nine bytes"))
             .info("char[40] shorter", text("short")).topic(PLAIN).rows(0..5)
             .part(false, "char[3] longer", text("nine bytes")).part(true, "char[3] longer", text("x")).rows(5..8)
@@ -50,7 +50,7 @@ cases! {
     "parameters+changes" [D24] "first values, changes in flight, one set twice before data" =>
         Log::new().format(PLAIN).parameter("int32_t COM_RC_IN_MODE", 3).parameter("float MC_ROLL_P", 6.5)
             .parameter("int32_t COM_RC_IN_MODE", -1).parameter("float MPC_XY_VEL", 0.1).subscribe("t", 0, 0)
-            // Before any row: the log time is the start's.
+            // Before any row, the log time is the start time.
             .parameter("float MC_ROLL_P", 7.0).rows(1..4).parameter("float MC_ROLL_P", 7.25)
             .parameter("int32_t NEW_ONE", 9).rows(4..6).parameter("float MC_ROLL_P", 7.25);
     "parameter-of-other-types" [D23] "types the text does not allow: value kept" =>

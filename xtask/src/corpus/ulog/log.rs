@@ -1,4 +1,4 @@
-//! The steps that make a `ULog`: its messages, as the specification lays them down.
+//! The steps that build a `ULog` file: its messages, as in the specification.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,23 +10,23 @@ use crate::corpus::Made;
 use crate::corpus::lay::lay;
 use crate::corpus::shape::{Shape, Type, Value, Words, values};
 
-/// A `ULog` in the making.
+/// A `ULog` file during construction.
 pub(super) type Log = crate::corpus::log::Log<Own>;
 
-/// What only a `ULog` has.
+/// `ULog`-specific parts.
 #[derive(Default)]
 pub(super) struct Own {
     version: u8,
     start: u64,
-    /// The greatest time of a row so far, in microseconds: what messages without a time get.
+    /// The maximum time of a row so far, in microseconds: the time of messages without a timestamp.
     clock: u64,
-    /// The greatest time that lies far behind the data.
+    /// The maximum time that is far after the data.
     stale: Option<u64>,
     in_data_section: bool,
     utc: Json,
-    /// The text of each format.
+    /// Definition text of each format.
     formats: BTreeMap<String, String>,
-    /// The id of each topic, and the format it had when it was subscribed.
+    /// Id of each topic, and the format it had when it was subscribed.
     subscribed: Vec<(u16, Shape)>,
     truth: Json,
 }
@@ -34,44 +34,45 @@ pub(super) struct Own {
 /// The eight bytes of `S`, as PX4 writes them.
 pub(super) const SYNC: [u8; 8] = [0x2F, 0x73, 0x13, 0x20, 0x25, 0x0C, 0xBB, 0x12];
 
-/// Fields of the flag bits, whose message begins behind the 16 bytes of the header.
+/// Offset of the incompatible flags: after the 16 bytes of the header and the message header.
 const INCOMPAT_AT: usize = 16 + 3 + 8;
 const OFFSETS_AT: usize = INCOMPAT_AT + 8;
 
 const LEVELS: [&str; 8] = ["emergency", "alert", "critical", "error", "warning", "notice", "info", "debug"];
 
-/// The 16 bytes a `ULog` begins with: magic, version, start time in microseconds.
+/// Returns the first 16 bytes of a `ULog` file: magic, version, start time in microseconds.
 pub(super) fn header(version: u8, start_us: u64) -> Vec<u8> {
     lay![b"ULog\x01\x12\x35", version, start_us]
 }
 
-/// `message_header_s` and its payload: the size does not count the three bytes of the header.
+/// Returns `message_header_s` and its payload: the size does not count the three bytes of the
+/// header.
 pub(super) fn message(kind: u8, payload: impl AsRef<[u8]>) -> Vec<u8> {
     let payload = payload.as_ref();
     lay![u16::try_from(payload.len()).expect("a payload has at most 65535 bytes"), kind, payload]
 }
 
-/// The payload of `I` and `P`: length of the key, key, value.
+/// Returns the payload of `I` and `P`: length of the key, key, value.
 pub(super) fn keyed(key: &str, value: &[u8]) -> Vec<u8> {
     lay![u8::try_from(key.len()).expect("a key has at most 255 bytes"), key, value]
 }
 
-/// The payload of `A`.
+/// Returns the payload of `A`.
 pub(super) fn subscription(multi_id: u8, msg_id: u16, name: &str) -> Vec<u8> {
     lay![multi_id, msg_id, name]
 }
 
-/// A whole `D` message.
+/// Returns a whole `D` message.
 pub(super) fn data(msg_id: u16, row: impl AsRef<[u8]>) -> Vec<u8> {
     message(b'D', lay![msg_id, row.as_ref()])
 }
 
-/// The whole `D` message of plain row `i`.
+/// Returns the whole `D` message of plain row `i`.
 pub(super) fn plain_row(i: u16) -> Vec<u8> {
     data(0, lay![time(i), f32::from(i)])
 }
 
-/// Nanoseconds of microseconds.
+/// Returns microseconds as nanoseconds.
 fn ns(us: u64) -> String {
     (u128::from(us) * 1000).to_string()
 }
@@ -80,19 +81,19 @@ fn push(list: &mut Json, item: Json) {
     list.as_array_mut().expect("a list").push(item);
 }
 
-/// The shape of a format, with those of the formats it names.
+/// Returns the shape of a format, with those of its nested formats.
 pub(super) fn shape(formats: &BTreeMap<String, String>, name: &str) -> Shape {
     let text = formats.get(name).unwrap_or_else(|| panic!("no format is called {name}"));
     Shape::parse(name, text, Words::Ulog, &|name| shape(formats, name))
 }
 
 impl Log {
-    /// A log of version 1 with flag bits that are all zero.
+    /// Returns a log of version 1 with flag bits that are all zero.
     pub(super) fn new() -> Self {
         Self::starting(1, START).flag_bits([0; 8], [0; 8], b"")
     }
 
-    /// Only the header.
+    /// Returns a log with only the header.
     pub(super) fn starting(version: u8, start: u64) -> Self {
         let truth = json!({
             "info": {}, "info_multi": {}, "dropouts": [], "messages": {}, "appended_offsets": [],
@@ -101,12 +102,12 @@ impl Log {
         Self::of(header(version, start), Own { version, start, clock: start, truth, ..Own::default() })
     }
 
-    /// The `B` message without offsets, with bytes after the 40 that are known today.
+    /// Adds the `B` message without offsets, with additional bytes after the 40 known ones.
     pub(super) fn flag_bits(self, compat: [u8; 8], incompat: [u8; 8], more: &[u8]) -> Self {
         self.take(b'B', lay![compat, incompat, [0_u64; 3], more])
     }
 
-    /// A message that a reader accepts.
+    /// Adds a message that a reader accepts.
     pub(super) fn take(mut self, kind: u8, payload: impl AsRef<[u8]>) -> Self {
         let count = &mut self.own.truth["messages"][char::from(kind).to_string()];
         *count = (count.as_u64().unwrap_or(0) + 1).into();
@@ -114,17 +115,17 @@ impl Log {
         self.lay(message(kind, payload))
     }
 
-    /// A message whose frame is sound and whose content is not.
+    /// Adds a message with a valid frame and an invalid payload.
     pub(super) fn bad(self, kind: u8, payload: impl AsRef<[u8]>) -> Self {
         self.lose("bad_message", message(kind, payload))
     }
 
-    /// An unknown kind of message: kept, counted and noted.
+    /// Adds an unknown kind of message: kept, counted and noted.
     pub(super) fn unknown(self, kind: u8, payload: impl AsRef<[u8]>) -> Self {
         self.note("unknown_message").take(kind, payload)
     }
 
-    /// `F` with this text.
+    /// Adds `F` with this text.
     pub(super) fn format(mut self, text: &str) -> Self {
         if let Some((name, fields)) = text.split_once(':') {
             self.own.formats.insert(name.to_owned(), fields.to_owned());
@@ -132,7 +133,7 @@ impl Log {
         self.take(b'F', text)
     }
 
-    /// `A` of a format that is there, or comes before the first row.
+    /// Adds `A` for a format that is defined, or follows before the first row.
     pub(super) fn subscribe(mut self, name: &str, multi_id: u8, msg_id: u16) -> Self {
         let shape = self.shape(name);
         self.add(name, multi_id, shape.fields());
@@ -140,7 +141,7 @@ impl Log {
         self.take(b'A', subscription(multi_id, msg_id, name))
     }
 
-    /// `A` of a topic whose rows cannot be decoded, and how a reader calls that.
+    /// Adds `A` for a topic whose rows cannot be decoded, with the code that a reader gives.
     pub(super) fn undecodable(mut self, code: &'static str, name: &str, multi_id: u8, msg_id: u16) -> Self {
         self.add(name, multi_id, Json::Null);
         self.own
@@ -159,13 +160,13 @@ impl Log {
         self.add_topic(&full, name, fields);
     }
 
-    /// A format and its first instance with id 0: how most logs here begin.
+    /// Adds a format and its first instance with id 0, as in most logs here.
     pub(super) fn topic(self, text: &str) -> Self {
         let name = text.split(':').next().unwrap_or_default();
         self.format(text).subscribe(name, 0, 0)
     }
 
-    /// The format of a topic that was subscribed before it: what follows can be decoded.
+    /// Adds the format of a topic that was subscribed before it: later rows can be decoded.
     pub(super) fn late_format(self, topic: usize, text: &str) -> Self {
         let mut log = self.format(text);
         let shape = log.shape(&log.topics[topic].type_name);
@@ -174,24 +175,24 @@ impl Log {
         log
     }
 
-    /// The format of this name as a shape.
+    /// Returns the format with this name as a shape.
     pub(super) fn shape(&self, name: &str) -> Shape {
         shape(&self.own.formats, name)
     }
 
-    /// The shape of a format that is not laid down yet.
+    /// Returns the shape of a format that is not written yet.
     pub(super) fn shape_of(&self, text: &str) -> Shape {
         let (name, fields) = text.split_once(':').expect("a format");
         Shape::parse(name, fields, Words::Ulog, &|name| self.shape(name))
     }
 
-    /// A row, the padding at its end left out. Its time is its own if that has 64 bits.
+    /// Adds a row without the padding at its end. Its time is its own if that has 64 bits.
     pub(super) fn row(self, topic: usize, row: impl AsRef<[Value]>) -> Self {
         let bytes = self.own.subscribed[topic].1.trimmed(row.as_ref());
         self.row_bytes(topic, row.as_ref(), &bytes)
     }
 
-    /// A row with the padding at its end.
+    /// Adds a row with the padding at its end.
     pub(super) fn full_row(self, topic: usize, row: impl AsRef<[Value]>) -> Self {
         let bytes = self.own.subscribed[topic].1.full(row.as_ref());
         self.row_bytes(topic, row.as_ref(), &bytes)
@@ -206,14 +207,14 @@ impl Log {
         self.store(topic, row, time, bytes)
     }
 
-    /// A row whose stored time has fewer bits or lies far off, and the time it means, if any. It does not move the log
-    /// time.
+    /// Adds a row whose stored time has fewer bits or is far off, and the intended time, if any. It
+    /// does not change the log time.
     pub(super) fn row_at(self, topic: usize, us: Option<u64>, row: impl AsRef<[Value]>) -> Self {
         let bytes = self.own.subscribed[topic].1.trimmed(row.as_ref());
         self.store(topic, row.as_ref(), us, &bytes)
     }
 
-    /// A row with a time far behind the data.
+    /// Adds a row with a time far after the data.
     pub(super) fn stale_row(mut self, topic: usize, us: u64, row: impl AsRef<[Value]>) -> Self {
         self.own.stale = self.own.stale.max(Some(us));
         self.note("stale_times").row_at(topic, Some(us), row)
@@ -226,23 +227,23 @@ impl Log {
         self.take(b'D', lay![msg_id, bytes])
     }
 
-    /// Rows of the plain topic, the first of the log.
+    /// Adds rows of the plain topic, the first of the log.
     pub(super) fn rows(self, numbers: Range<u16>) -> Self {
         self.rows_of(0, numbers)
     }
 
-    /// Plain rows of this topic.
+    /// Adds plain rows of this topic.
     pub(super) fn rows_of(self, topic: usize, numbers: Range<u16>) -> Self {
         self.each(numbers, |log, i| log.row(topic, values![time(i), f32::from(i)]))
     }
 
-    /// `L`, with the level as it stands in the file.
+    /// Adds `L` with the level as stored in the file.
     pub(super) fn text(mut self, level: u8, us: u64, text: impl AsRef<[u8]>) -> Self {
         self.say(level, None, us, text.as_ref());
         self.take(b'L', lay![level, us, text.as_ref()])
     }
 
-    /// `C`.
+    /// Adds `C`.
     pub(super) fn tagged(mut self, level: u8, tag: u16, us: u64, text: impl AsRef<[u8]>) -> Self {
         self.say(level, Some(tag), us, text.as_ref());
         self.take(b'C', lay![level, tag, us, text.as_ref()])
@@ -254,19 +255,19 @@ impl Log {
         self.texts.push(json!({"t_ns": ns(us), "level": level, "tag": tag, "text": text}));
     }
 
-    /// `S`.
+    /// Adds `S`.
     pub(super) fn sync(self) -> Self {
         self.take(b'S', SYNC)
     }
 
-    /// `O`, at the log time.
+    /// Adds `O` at the log time.
     pub(super) fn dropout(mut self, ms: u16) -> Self {
         let t_ns = ns(self.own.clock);
         push(&mut self.own.truth["dropouts"], json!({"t_ns": t_ns, "ms": ms}));
         self.take(b'O', lay![ms])
     }
 
-    /// The bytes of a value under this key, `type name`, and what a reader makes of them.
+    /// Returns the key `type name`, the bytes of a value, and the value that a reader gives.
     fn value(&self, key: &str, value: &Value) -> (String, Vec<u8>, Json) {
         let (kind, name) = key.split_once(' ').expect("a type and a name");
         if let Value::As(bytes, json) = value {
@@ -278,14 +279,14 @@ impl Log {
         (name.to_owned(), keyed(key, &bytes), value.json(&kind))
     }
 
-    /// `I`: the last one of a name wins.
+    /// Adds `I`: the last one of a name wins.
     pub(super) fn info(mut self, key: &str, value: impl Into<Value>) -> Self {
         let (name, payload, json) = self.value(key, &value.into());
         self.own.truth["info"][name] = json;
         self.take(b'I', payload)
     }
 
-    /// `M`: a part that is not continued begins a list.
+    /// Adds `M`: a part that is not continued starts a list.
     pub(super) fn part(mut self, continued: bool, key: &str, value: impl Into<Value>) -> Self {
         let (name, payload, json) = self.value(key, &value.into());
         let lists = &mut self.own.truth["info_multi"][name];
@@ -299,7 +300,7 @@ impl Log {
         self.take(b'M', lay![u8::from(continued), payload])
     }
 
-    /// `P`: a first value, or a change at the log time once data began.
+    /// Adds `P`: an initial value, or a change at the log time after data started.
     pub(super) fn parameter(mut self, key: &str, value: impl Into<Value>) -> Self {
         let (name, payload, json) = self.value(key, &value.into());
         let parameters = &mut self.own.truth["parameters"];
@@ -314,7 +315,7 @@ impl Log {
         self.take(b'P', payload)
     }
 
-    /// `Q`: bit 0 = for all systems, bit 1 = for this setup.
+    /// Adds `Q`: bit 0 = for all systems, bit 1 = for this setup.
     pub(super) fn default(mut self, bits: u8, key: &str, value: impl Into<Value>) -> Self {
         let (name, payload, json) = self.value(key, &value.into());
         for (bit, table) in [(1, "default_system"), (2, "default_setup")] {
@@ -325,7 +326,7 @@ impl Log {
         self.take(b'Q', lay![bits, payload])
     }
 
-    /// Sets the bit that says data was appended.
+    /// Sets the flag for appended data.
     pub(super) fn appended_bit(self) -> Self {
         self.set(INCOMPAT_AT, [1])
     }
@@ -335,7 +336,7 @@ impl Log {
         self.set(OFFSETS_AT + 8 * slot, lay![offset as u64])
     }
 
-    /// Appended data that a reader uses begins here: the offset goes to the next free slot.
+    /// Starts appended data that a reader uses: the offset goes to the next free slot.
     pub(super) fn append_here(mut self) -> Self {
         let at = self.at();
         let used = &mut self.own.truth["appended_offsets"];
@@ -344,7 +345,7 @@ impl Log {
         self.appended_offset(slot, at)
     }
 
-    /// How times become UTC.
+    /// Sets the conversion of times to UTC.
     pub(super) fn utc(mut self, rule: &'static str, us: u64) -> Self {
         self.own.utc = json!({"rule": rule, "offset_ns": ns(us)});
         self
@@ -370,12 +371,12 @@ impl From<Log> for Made {
     }
 }
 
-/// A log with the plain topic, id 0.
+/// Returns a log with the plain topic, id 0.
 pub(super) fn plain() -> Log {
     Log::new().topic(PLAIN)
 }
 
-/// A log that must not be read, whose header says version 1.
+/// Returns a log that must be refused, with version 1 in its header.
 pub(super) fn refused(bytes: Vec<u8>, kind: &str, contains: &str) -> Made {
     Made::refused(bytes, ["ulog", "1"], kind, contains)
 }

@@ -38,16 +38,16 @@ pub(super) const FORMAT: Format = Format {
     large: large::LARGE,
 };
 
-/// The start of most logs here: one second after boot.
+/// Start time of most logs here: one second after boot.
 const START: u64 = 1_000_000;
 
-/// The time of plain row number `i`: 10 ms apart, so that every damaged case stays far from a
-/// jump of a second, which would be a sign of stale data.
+/// Returns the time of plain row `i`. Rows are 10 ms apart, so that every damaged case stays far
+/// from a jump of a second, which would be a sign of stale data.
 fn time(i: u16) -> u64 {
     START + 10_000 * u64::from(i)
 }
 
-/// The topic most logs here have; its row number `i` holds `time(i)` and `i`.
+/// The topic of most logs here; row `i` holds `time(i)` and `i`.
 const PLAIN: &str = "t:uint64_t timestamp;float x;";
 
 #[cfg(test)]

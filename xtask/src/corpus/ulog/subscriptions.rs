@@ -58,32 +58,32 @@ cases! {
             .topic(PLAIN).rows(3..9);
 }
 
-/// Another topic beside the plain one.
+/// A topic in addition to the plain one.
 const OTHER: &str = "u:uint64_t timestamp;uint8_t n;";
 
-/// A log with the formats of both, and the plain topic.
+/// Returns a log with both formats, and the plain topic.
 fn with_other() -> Log {
     Log::new().format(PLAIN).format(OTHER).subscribe("t", 0, 0)
 }
 
-/// A log with two instances of the plain topic, and rows of one after the other.
+/// Returns a log with two instances of the plain topic, and alternating rows.
 fn two_instances() -> Log {
     Log::new().format(PLAIN).subscribe("t", 0, 0).subscribe("t", 1, 1).rows(0..3).rows_of(1, 0..3)
 }
 
-/// Rows of two topics, mixed.
+/// Adds rows of two topics, mixed.
 fn mixed_rows(log: Log, first: usize, second: usize) -> Log {
     log.each(3..6, |log, i| log.rows_of(first, i..i + 1).rows_of(second, i..i + 1))
 }
 
-/// Rows of the plain topic, with so many of a format that is nowhere behind each.
+/// Adds rows of the plain topic, each followed by `each` rows of an undefined format.
 fn gone(rows: u16, each: usize) -> Log {
     plain().undecodable("undefined_format", "gone", 0, 1).each(0..rows, |log, i| {
         log.rows(i..i + 1).each(0..each, |log, _| log.lose("undecodable", data(1, [1; 12])))
     })
 }
 
-/// A row of an id that is not subscribed.
+/// Returns a row of an id that is not subscribed.
 fn stranger(id: u16, i: u16) -> Vec<u8> {
     data(id, lay![time(i), [0_u8; 4]])
 }

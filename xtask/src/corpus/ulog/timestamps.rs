@@ -1,4 +1,4 @@
-//! Times: where they stand, how wide they are, how they go.
+//! Times: position, width, and order.
 
 use super::log::{Log, plain};
 use super::{PLAIN, START, time};
@@ -15,7 +15,7 @@ cases! {
             .each(0..4, |log, i| log.row(0, values![f32::from(i), 6, time(i), i]));
     "timestamps-zero+equal+falling" [D14] "such times are data, and rows stay in file order" =>
         plain().row(0, values![time(0), 0.0])
-            // Said once, at the first of four: 0 is a time too.
+            // Noted once, at the first of four: 0 is a time too.
             .note("timestamps_fall")
             .each((1_u16..).zip([0, time(3), time(3), time(1), 1, time(2), 0]), |log, (i, us)| {
                 log.row(0, values![us, f32::from(i)])
@@ -34,7 +34,7 @@ cases! {
                 log.row(1, values![2_069_758, u8::from(i % 2 == 0)]).row(0, values![at(i), f32::from(i)])
             })
             .row(2, values![at(59), 1]).stale_row(2, 1_200_000_000, values![1_200_000_000, 2])
-            // At the log time, which that row does not move.
+            // At the log time, which that row does not change.
             .dropout(30).parameter("float P", 1.5)
             .each(62..120, |log, i| log.row(0, values![at(i), f32::from(i)]))
             .note("timestamps_fall").row(2, values![at(119), 3])
@@ -53,7 +53,7 @@ cases! {
             .each(0..3, |log, i| log.row(0, values![values![time(i), 1.0]]));
     "timestamp-u8-ms" [D16] "times of 8 bits count milliseconds and wrap four times a second" =>
         Log::new().topic("n:uint8_t timestamp;float x;").note("narrow_timestamp")
-            // 100 ms apart: less than half the 256 ms after which the counter begins again.
+            // 100 ms apart: less than half the 256 ms after which the counter starts again.
             .each(0..12_u16, |log, i| {
                 let ms = 1000 + 100 * u64::from(i);
                 log.row_at(0, Some(ms * 1000), values![ms & 0xFF, f32::from(i)])
@@ -70,7 +70,7 @@ cases! {
             .each(0..9_u16, |log, i| {
                 let us = START + 300_000 * u64::from(i);
                 let log = log.row(1, values![us, f32::from(i)]);
-                // Each falls 2 ms after a row of the other topic, and 0.9 s after its own last one.
+                // Each is 2 ms after a row of the other topic, and 0.9 s after its own last one.
                 let us = us + 2_000;
                 if i % 3 == 2 { log.row_at(0, Some(us), values![us & 0xFFFF, f32::from(i)]) } else { log }
             })
@@ -90,12 +90,12 @@ cases! {
 const WITH_TIME: &str = "e:uint64_t timestamp;float v;";
 const NARROW: &str = "n:uint16_t timestamp;float x;";
 
-/// A log with a topic whose time has 16 bits.
+/// Returns a log with a topic that has 16-bit times.
 fn narrow() -> Log {
     Log::new().topic(NARROW).note("narrow_timestamp")
 }
 
-/// Row number `i` of it, 20 ms apart from `from` on: the bits of the time that are stored.
+/// Adds its row `i`, 20 ms apart from `from` on: the stored bits of the time.
 fn low(log: Log, from: u64, i: u16) -> Log {
     let us = from + 20_000 * u64::from(i);
     log.row_at(0, Some(us), values![us & 0xFFFF, f32::from(i)])

@@ -30,7 +30,8 @@ cases! {
         Log::new().topic("t:uint64_t timestamp;float[1] one;uint16_t[0] none;char[0] no_text;uint8_t x;")
             .each(0..3, |log, i| log.row(0, values![time(i), [f32::from(i)], [0; 0], "", 40]));
     "wide-row" [D12] "one row of 60 kB with a char[60000]" => {
-        // NUL right after the words keeps the truth small; bytes behind it must not show.
+        // A NUL right after the words keeps the expected result small; bytes after it must not
+        // show.
         let mut text = b"sixty thousand".to_vec();
         text.resize(50_000, 0);
         text.resize(60_000, b'~');
@@ -39,7 +40,8 @@ cases! {
     "char-arrays" [D12] "texts end at the first NUL; Latin-1 and full arrays" =>
         Log::new().topic("t:uint64_t timestamp;char[8] s;char c;")
             .each(
-                // The bytes for "zwölf µ" are nine: one too many, which leaves half a letter at the end.
+                // The bytes of "zwölf µ" are nine, one too many, so the last character is cut in
+                // half.
                 (0..).zip([
                     &b"ab\0cd\xE9\0\0"[..], b"full8chr", b"\0after\0\0", b"caf\xE9 ol\xE9",
                     &"zw\u{f6}lf \u{b5}".as_bytes()[..8], b"cut \xE2\x82\0x",
@@ -60,7 +62,7 @@ cases! {
                 ]),
                 |log, (i, (f, d))| log.row(0, values![time(i), f, d]),
             )
-            // A signalling not-a-number with a payload and a sign.
+            // A signalling NaN with a payload and a sign.
             .row(0, values![
                 time(6), Value::As(0xFFA0_0001_u32.to_le_bytes().into(), "NaN".into()),
                 f64::from_bits(0xFFF4_0000_0000_0001),

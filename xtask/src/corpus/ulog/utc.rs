@@ -1,4 +1,4 @@
-//! From log time to UTC.
+//! Conversion of log time to UTC.
 
 use super::log::Log;
 use super::{PLAIN, START};
@@ -15,7 +15,7 @@ cases! {
         Log::new().info("uint64_t boot_time_utc_us", BOOT).utc("boot_time_utc_us", BOOT).topic(INT32)
             .each(0..5, |log, i| {
                 let us = START + 200_000 * i;
-                // The receiver says 0.684 s more: worth a word, not a change of rule.
+                // The receiver says 0.684 s more: a diagnostic, not a change of rule.
                 log.row(0, int32_row(us, BOOT + us + 684_000, 3))
             });
     "utc-gps-int32" [U3] "the lower median over fixes; older position fields in 1e-7 degrees" => {
@@ -30,7 +30,7 @@ cases! {
                 let utc = (BOOT + us).saturating_add_signed(off);
                 log.row(0, int32_row(us, if timed { utc } else { 0 }, fix))
             })
-            // Six count: -3000, -1000, 0, 1000, 2000, 90000; the lower of the two in the middle is 0.
+            // Six count: -3000, -1000, 0, 1000, 2000, 90000; the lower median is 0.
             .utc("gps", BOOT)
     };
     "utc-gps-double" [U3] "newer position fields in degrees, from the first instance that has a fix" => {
@@ -43,7 +43,7 @@ cases! {
             .each(0..3, |log, i| {
                 let us = START + 200_000 * i;
                 log.row(0, int32_row(us, BOOT + us, 2))
-                    // A fix, but its time is that of a receiver that does not know the date.
+                    // A fix, but with the time of a receiver that does not know the date.
                     .row(1, row(us, 315_964_800_000_000 + us))
                     .row(3, row(us + 1, BOOT + us + 7_000_000)).row(2, row(us + 2, BOOT + us + 2))
             })

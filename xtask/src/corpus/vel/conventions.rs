@@ -1,4 +1,4 @@
-//! What sizes count, which byte marks a message, versions, and types that are not described.
+//! What sizes count, the marker byte, versions, and unknown types.
 
 use serde_json::json;
 
@@ -38,7 +38,7 @@ cases! {
     "own-type" [D36] "a type that is declared reads like a built-in one" => {
         let fields = "float32 heading;uint32 n;float32[] samples;string name";
         let shape = Shape::parse("CompassM", fields, Words::Ros, &|_| unreachable!("plain types"));
-        // The number of samples is a field of its own.
+        // The number of samples is a separate field.
         let samples = Value::As(lay![1.5_f32, -2.0_f32], json!([1.5, -2.0]));
         let row = values![90.25, 2, samples, "north"];
         Log::new().drive(0.0, 2)
@@ -57,7 +57,7 @@ cases! {
             .invalid(&Message::new((0x0707_0707, 3), 160.0, vec![1; 9])).drive(200.0, 2);
 }
 
-/// The six messages twice.
+/// Adds the six messages twice.
 fn fill(log: Log) -> Log {
     log.each(0..2, |log, round| {
         let at = 7322.625 + 1000.0 * f64::from(round);

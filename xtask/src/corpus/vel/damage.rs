@@ -1,4 +1,4 @@
-//! Damage: each with one sensible account, sound messages before and behind it.
+//! Damage with one sensible interpretation each, and intact messages before and after it.
 
 use super::kinds::IMAGE;
 use super::log::{Index, Log, Message, refused};
@@ -48,7 +48,7 @@ fn garbage(bytes: &[u8]) -> Log {
     Log::new().drive(0.0, 4).lose("gap", bytes).drive(400.0, 4)
 }
 
-/// The bytes of a message in the middle, changed.
+/// Adds a changed message in the middle.
 fn broken(change: impl FnOnce(&mut Vec<u8>)) -> Log {
     Log::new().drive(0.0, 4).spoilt(&Message::obd(350.0, 7), change).drive(400.0, 4)
 }

@@ -1,4 +1,4 @@
-//! The three ends of a file, cuts, and what stands behind an end mark.
+//! The three ends of a file, cuts, and bytes after an end mark.
 
 use super::log::{Index, Log, Message, refused};
 use crate::corpus::cases;
@@ -29,7 +29,7 @@ cases! {
         refused(b"\xa4VEL\x01\x00\x01\x00\x02\x00\x00\x00\x1c\x00", "truncated", "byte 14");
 }
 
-/// A message of 49 bytes that follows three others.
+/// Returns a message of 49 bytes that follows three others.
 fn fourth() -> Message {
     Message::obd(400.0, 4)
 }

@@ -1,4 +1,4 @@
-//! The file's own index, right and wrong, and timestamps that trouble it.
+//! The file's own index, right and wrong, and timestamps that affect it.
 
 use super::log::{Index, Log, Message};
 use crate::corpus::cases;
@@ -8,7 +8,8 @@ cases! {
     "index+from-program-start" [D12] "seconds counted from the start of the program" => gaps(Index::FromStart);
     "index-absent" [D28] "a recorder that was killed leaves no entries" => gaps(Index::None);
     "index+spare-entries" [D28] "entries to spare name the end of the messages" =>
-        // Three entries: one for the only second, two to spare. Messages begin at 36 and end at 134.
+        // Three entries: one for the only second, two to spare. Messages start at 36 and end at
+        // 134.
         Log::new().index(Index::Changed(|entries| *entries = vec![36, 134, 134], false)).drive(0.0, 2);
     "index+zero-entry" [D13] "an entry of 0 is unset" => changed(|entries| entries[1] = 0);
     "index+negative-entry" [D13] "an entry of -1 is unset" => changed(|entries| entries[2] = -1);
@@ -17,8 +18,8 @@ cases! {
     "index+beyond-the-end" [D28] "an entry beyond the end of the file" => changed(|entries| entries[3] = 1 << 40);
     "index+inside-a-message" [D28] "an entry into a message" => changed(|entries| entries[3] += 5);
     "index+count-too-small" [D23] "entries behind the count: the first message is found" =>
-        // Two entries, a count of one. The entry that counts names the first message, so the bytes before it belong to
-        // the index.
+        // Two entries, a count of one. The counted entry names the first message, so the bytes
+        // before it belong to the index.
         Log::new().index(Index::Claimed(1, vec![28, 28 + 49])).obd(0.0, 1).obd(1100.0, 2).obd(1200.0, 3);
     "index+count-huge" [D23 D38] "a count of 32 GiB" =>
         Log::new().index(Index::Claimed(0xFFFF_FFF0, vec![20])).drive(0.0, 3);
@@ -36,17 +37,17 @@ cases! {
             .each([1e300, -1e300], |log, millis| odd(log, "timestamp_out_of_range", millis)).obd(600.0, 3);
 }
 
-/// Messages in the seconds 0, 3 and 4 after the first.
+/// Returns a log with messages in the seconds 0, 3 and 4 after the first.
 fn gaps(index: Index) -> Log {
     Log::new().index(index).each([2100.0, 2900.0, 5150.0, 5250.0, 6200.0], |log, millis| log.obd(millis, 3))
 }
 
-/// The same with a changed index, which a reader must make anew.
+/// Returns that log with a changed index, which a reader must rebuild.
 fn changed(change: fn(&mut Vec<i64>)) -> Log {
     gaps(Index::Changed(change, true))
 }
 
-/// A message with such a timestamp, which is noted where it is stored.
+/// Adds a message with this timestamp and a note where it is stored.
 fn odd(log: Log, code: &'static str, millis: f64) -> Log {
     let at = log.at() + 13;
     log.note_at(at, code).put_obd(&Message::obd(millis, 2), 2)

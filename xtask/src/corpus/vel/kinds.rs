@@ -6,7 +6,7 @@ use super::log::{Id, Log, Message, given};
 use crate::corpus::lay::{base64, lay};
 use crate::corpus::shape::{Shape, Value, Words, values};
 
-/// A type of message: its name in the truth and its fields.
+/// A type of message: its name in expected results, and its fields.
 pub(super) struct Kind {
     pub(super) id: Id,
     name: &'static str,
@@ -50,7 +50,7 @@ impl Kind {
         Shape::parse(self.name, self.fields, Words::Ros, &|name| panic!("{name} is no type"))
     }
 
-    /// The data of a message with these values.
+    /// Returns the data of a message with these values.
     pub(super) fn data(&self, values: &[Value]) -> Vec<u8> {
         self.shape().full(values)
     }
@@ -68,14 +68,14 @@ pub(super) struct Position {
     pub(super) warning: i32,
 }
 
-/// A position near Koblenz that is fit for use.
+/// Returns a valid position near Koblenz.
 pub(super) fn position(second: i32) -> Position {
     let (time, date) = ((12, 34, second), (14, 6, 2010));
     Position { time, date, latitude: 50.36, longitude: 7.56, speed: 0.0, quality: 1, warning: 0 }
 }
 
 impl Position {
-    /// The values of its message.
+    /// Returns the values of its message.
     pub(super) fn values(&self) -> Vec<Value> {
         let ((hour, minute, second), (day, month, year)) = (self.time, self.date);
         values![
@@ -101,18 +101,18 @@ impl Position {
     }
 }
 
-/// The values of a vehicle at this speed.
+/// Returns the values of a vehicle at this speed.
 pub(super) fn vehicle(speed: i32) -> Vec<Value> {
     values![speed, 1500, 0.0, 0, 0, 12.5, 0]
 }
 
-/// The values of a scan; names are given with what they read as.
+/// Returns the values of a scan; names are pairs of bytes and expected text.
 pub(super) fn scan(kind: (&[u8], &str), name: (&[u8], &str), ranges: Vec<u32>) -> Vec<Value> {
     values![given(kind.0, kind.1), given(name.0, name.1), ranges]
 }
 
 impl Log {
-    /// A message of this kind.
+    /// Adds a message of this kind.
     pub(super) fn say(self, kind: &Kind, millis: f64, values: &[Value]) -> Self {
         self.say_as(kind, kind.name, millis, values)
     }
@@ -121,23 +121,23 @@ impl Log {
         self.say_message(kind, topic, &Message::new(kind.id, millis, kind.data(values)), values)
     }
 
-    /// The same with a message of its own framing.
+    /// Adds a message with its own framing.
     pub(super) fn say_message(self, kind: &Kind, topic: &str, message: &Message, values: &[Value]) -> Self {
         let shape = kind.shape();
         self.put(message, [topic, kind.name], shape.fields(), &shape.data(values))
     }
 
-    /// Data of the vehicle.
+    /// Adds vehicle data.
     pub(super) fn obd(self, millis: f64, speed: i32) -> Self {
         self.put_obd(&Message::obd(millis, speed), speed)
     }
 
-    /// The same with a message of its own framing.
+    /// Adds vehicle data with its own framing.
     pub(super) fn put_obd(self, message: &Message, speed: i32) -> Self {
         self.say_message(&OBD, OBD.name, message, &vehicle(speed))
     }
 
-    /// `n` messages of the vehicle's data, 100 ms apart from `start` on.
+    /// Adds `n` messages of vehicle data, 100 ms apart from `start` on.
     pub(super) fn drive(self, start: f64, n: i32) -> Self {
         self.each(0..n, |log, i| log.obd(start + 100.0 * f64::from(i), i))
     }
@@ -162,7 +162,7 @@ impl Log {
         self.say_as(&IMAGE, &format!("ImageM/{source}"), millis, &values)
     }
 
-    /// A scan; names are given with what they read as.
+    /// Adds a scan; names are pairs of bytes and expected text.
     pub(super) fn laser(self, millis: f64, kind: (&[u8], &str), name: (&[u8], &str), ranges: &[u32]) -> Self {
         let topic = format!("LaserRange2DDataM/{}", name.1);
         self.say_as(&LASER, topic.trim_end_matches('/'), millis, &scan(kind, name, ranges.to_vec()))
@@ -176,11 +176,11 @@ impl Log {
     }
 }
 
-/// A JPEG of one grey block: as few bytes as the standard allows.
+/// Returns a JPEG of one grey block, as short as the standard allows.
 pub(super) fn jpeg(width: u16, height: u16) -> Vec<u8> {
     // One code of one bit in both tables: no difference, and end of block.
     let table = |class: u8| lay![[0xFF, 0xC4, 0, 20, class, 1], [0_u8; 16]];
-    // Two bits a block, all 0; filled up with ones.
+    // Two bits per block, all 0; padded with ones.
     let blocks = usize::from(width.div_ceil(8)) * usize::from(height.div_ceil(8));
     let mut bits = vec![false; 2 * blocks];
     bits.resize(bits.len().next_multiple_of(8), true);

@@ -1,5 +1,5 @@
-//! Large VEL logs: a drive with an HDL-64E at full rate, three cameras, two laser scanners, pose, GPS and vehicle data, as
-//! long as it takes; and the sensor's calibration as a file, for readers that need one.
+//! Large VEL logs: a drive with an HDL-64E at full rate, three cameras, two laser scanners, pose,
+//! GPS and vehicle data; and the sensor's calibration as a file, for readers that need one.
 
 use std::f64::consts::TAU;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use crate::corpus::shape::{Value, values};
 
 pub(super) const LARGE: Large = Large { stem: "drive", default: 400_000_000, from: None, write };
 
-/// Packets of a revolution at 600 turns a minute, and of a message.
+/// Packets of a revolution at 600 revolutions per minute, and of a message.
 const PACKETS: usize = 348;
 const PACKETS_OF_MESSAGE: usize = 29;
 const PACKET: usize = 1206;
@@ -30,7 +30,7 @@ fn write(order: &Order, out: &mut BufWriter<File>) -> Result<String> {
     let drive = Drive { turn: revolution(), table: table(&lasers), pictures: pictures()? };
     let bytes_of_turn = drive.messages(0).iter().map(|message| message.data.len() + 21).sum::<usize>();
     let turns = usize::try_from(order.size)? / bytes_of_turn;
-    // Ten turns a second, so that each entry names the first message of a turn.
+    // Ten revolutions per second, so that each entry names the first message of a revolution.
     let entries = turns.div_ceil(10);
     let mut head = lay![b"\xa4VEL\x01\x00\x01\x00", u32::try_from(entries)?];
     let mut at = 12 + 8 * entries;
@@ -52,7 +52,7 @@ fn write(order: &Order, out: &mut BufWriter<File>) -> Result<String> {
     Ok(format!("{messages} messages, {} s", turns as f64 / 10.0))
 }
 
-/// What the drive repeats.
+/// Repeated parts of the drive.
 struct Drive {
     turn: Vec<u8>,
     table: Vec<u8>,
@@ -60,7 +60,7 @@ struct Drive {
 }
 
 impl Drive {
-    /// The messages of a turn, a tenth of a second.
+    /// Returns the messages of a revolution, a tenth of a second.
     fn messages(&self, turn: usize) -> Vec<Message> {
         let start = 5000.0 + 100.0 * turn as f64;
         let of =
@@ -69,7 +69,7 @@ impl Drive {
         for (i, packets) in self.turn.chunks(PACKETS_OF_MESSAGE * PACKET).enumerate() {
             let mut data = lay![u32::try_from(PACKETS_OF_MESSAGE).expect("small"), packets];
             for (j, packet) in data[4..].chunks_mut(PACKET).enumerate() {
-                self.stamp(packet, turn * PACKETS + i * PACKETS_OF_MESSAGE + j);
+                self.set_timestamp(packet, turn * PACKETS + i * PACKETS_OF_MESSAGE + j);
             }
             let more = 100.0 / 12.0 * i as f64;
             all.push(Message::new(VELODYNE.id, start + more, data));
@@ -107,8 +107,8 @@ impl Drive {
         all
     }
 
-    /// Sets the stamp and the status bytes of packet `n` of the drive.
-    fn stamp(&self, packet: &mut [u8], n: usize) {
+    /// Sets the timestamp and the status bytes of packet `n` of the drive.
+    fn set_timestamp(&self, packet: &mut [u8], n: usize) {
         const STATE: &[u8] = b"H\x0cM\x22S\x38D\x0eN\x06Y\x0aGAT\x24VG";
         let micros = (n as u64 * 288) % 3_600_000_000;
         packet[1200..1204].copy_from_slice(&u32::try_from(micros).expect("less than an hour").to_le_bytes());
@@ -123,7 +123,7 @@ impl Drive {
     }
 }
 
-/// One turn of 2088 firings of both banks.
+/// Returns one revolution of 2088 firings of both banks.
 fn revolution() -> Vec<u8> {
     let mut turn = Vec::new();
     for packet in 0..PACKETS {
@@ -141,7 +141,8 @@ fn revolution() -> Vec<u8> {
     turn
 }
 
-/// Walls to both sides, the ground before them, and some shots that come back from nothing.
+/// Returns distance and intensity: walls on both sides, the ground before them, and some shots
+/// without a return.
 fn seen(laser: usize, azimuth: u16) -> (u16, u8) {
     let number = u32::try_from(laser).expect("small");
     let noise = number.wrapping_mul(2_654_435_761) ^ u32::from(azimuth).wrapping_mul(40_503);
@@ -155,8 +156,8 @@ fn seen(laser: usize, azimuth: u16) -> (u16, u8) {
     (raw, u8::try_from(noise >> 16 & 127).expect("seven bits"))
 }
 
-/// Sixty-four lasers in raw status units: vertical, rotation, distance, distX, distY, vertical and horizontal
-/// offset, focal distance, slope.
+/// Sixty-four lasers in raw status units: vertical, rotation, distance, distX, distY, vertical and
+/// horizontal offset, focal distance, slope.
 fn lasers() -> Vec<[i16; 9]> {
     let laser = |i: i16| {
         let vertical = if i < 32 { 200 - i * 33 } else { -883 - (i - 32) * 50 };
@@ -176,14 +177,14 @@ fn lasers() -> Vec<[i16; 9]> {
     (0..64).map(laser).collect()
 }
 
-/// The table that the status bytes spell.
+/// Returns the table that the status bytes contain.
 fn table(lasers: &[[i16; 9]]) -> Vec<u8> {
     let laser = |(id, values)| lay![u8::try_from(id).expect("small"), values, 30_u8, 235_u8, [0_u8; 7]];
     let lasers: Vec<_> = lasers.iter().enumerate().map(laser).collect();
     lay![b"UNIT#\x18\x18", lasers, 600_u16, [0_u8; 17], 1820_u16]
 }
 
-/// The same as the YAML of the ROS driver.
+/// Returns the lasers as the YAML of the ROS driver.
 fn calibration(lasers: &[[i16; 9]]) -> String {
     let mut text = "distance_resolution: 0.002\nlasers:\n".to_owned();
     for (id, l) in lasers.iter().enumerate() {
@@ -209,7 +210,7 @@ fn calibration(lasers: &[[i16; 9]]) -> String {
     text
 }
 
-/// Pictures of 640 x 480 with edges and noise, as a camera's JPEGs have them.
+/// Returns images of 640 x 480 with edges and noise, like a camera's JPEGs.
 fn pictures() -> Result<Vec<Vec<u8>>> {
     (0..8_u32)
         .map(|number| {

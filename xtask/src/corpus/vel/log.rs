@@ -1,5 +1,5 @@
-//! The steps that make a VEL log. The index comes before the messages, so offsets count from the first message until the
-//! log is finished.
+//! The steps that build a VEL log. The index comes before the messages, so offsets count from the
+//! first message until the log is finished.
 
 use serde_json::{Value as Json, json};
 
@@ -8,10 +8,10 @@ use crate::corpus::Made;
 use crate::corpus::lay::{base64, lay};
 use crate::corpus::shape::Value;
 
-/// A VEL log in the making.
+/// A VEL log during construction.
 pub(super) type Log = crate::corpus::log::Log<Own>;
 
-/// What the size of a message counts besides its data.
+/// What the size of a message counts in addition to its data.
 #[derive(Clone, Copy, Default)]
 pub(super) enum Sizes {
     #[default]
@@ -38,32 +38,33 @@ impl Sizes {
     }
 }
 
-/// The index of a log.
+/// Index of a log.
 #[derive(Default)]
 pub(super) enum Index {
-    /// One entry a second from the first message.
+    /// One entry per second from the first message.
     #[default]
     FromFirst,
-    /// One entry a second from the start of the program.
+    /// One entry per second from the start of the program.
     FromStart,
-    /// None at all.
+    /// No entries.
     None,
-    /// The right entries from the first message, changed; `true` where a reader must make a new one.
+    /// The right entries from the first message, changed; `true` if a reader must rebuild the
+    /// index.
     Changed(fn(&mut Vec<i64>), bool),
-    /// This count, and these entries whatever the count says.
+    /// This count, and these entries regardless of the count.
     Claimed(u32, Vec<i64>),
 }
 
 /// Type and version of a message.
 pub(super) type Id = (u32, i32);
 
-/// A message that is laid down.
+/// A message.
 #[derive(Clone)]
 pub(super) struct Message {
     pub(super) id: Id,
     pub(super) millis: f64,
     pub(super) data: Vec<u8>,
-    /// Where it is not that of the log.
+    /// Marker, if it is not that of the log.
     pub(super) marker: Option<u8>,
 }
 
@@ -72,22 +73,22 @@ impl Message {
         Self { id, millis, data, marker: None }
     }
 
-    /// Data of the vehicle.
+    /// Returns a message of vehicle data.
     pub(super) fn obd(millis: f64, speed: i32) -> Self {
         Self::new(OBD.id, millis, OBD.data(&super::kinds::vehicle(speed)))
     }
 }
 
-/// What only a VEL log has.
+/// VEL-specific parts.
 #[derive(Default)]
 pub(super) struct Own {
     sizes: Sizes,
     marker: u8,
     version: (u16, u16),
     index: Index,
-    /// Offsets and timestamps of what the index may name.
+    /// Offsets and timestamps that the index may name.
     places: Vec<(usize, f64)>,
-    /// Notes about the header of the file.
+    /// Notes about the file header.
     head_notes: Vec<(usize, &'static str)>,
     choices: Json,
     facts: Json,
@@ -97,12 +98,13 @@ pub(super) struct Own {
     markers: [u64; 2],
     times: Vec<i64>,
     now: i64,
-    /// Where the first message is, from where it should be.
+    /// Offset of the first message from its expected position.
     starts_at: usize,
 }
 
 impl Log {
-    /// An empty log in the defaults of the text: size without itself, 0x49, index from the first message.
+    /// Returns an empty log with the defaults of the specification: size without itself, 0x49,
+    /// index from the first message.
     pub(super) fn new() -> Self {
         Self::of(Vec::new(), Own { marker: 0x49, version: (1, 1), ..Own::default() })
     }
@@ -128,7 +130,7 @@ impl Log {
         self
     }
 
-    /// The bytes of a message in this log.
+    /// Returns the bytes of a message in this log.
     pub(super) fn frame(&self, message: &Message) -> Vec<u8> {
         let len = u32::try_from(message.data.len()).expect("small");
         let marker = message.marker.unwrap_or(self.own.marker);
@@ -136,7 +138,7 @@ impl Log {
         lay![len + self.own.sizes.overhead(), marker, kind, version, message.millis, message.data]
     }
 
-    /// A sound message; its record has these fields.
+    /// Adds an intact message; its record has these fields.
     pub(super) fn put(mut self, message: &Message, topic: [&str; 2], fields: Json, data: &Json) -> Self {
         let own = &mut self.own;
         own.known += u64::from(KINDS.iter().any(|kind| kind.id == message.id));
@@ -149,67 +151,67 @@ impl Log {
         self.unseen(message)
     }
 
-    /// A message of a type that is not described, by the name that readers give it.
+    /// Adds a message of an unknown type, with the name that readers give it.
     pub(super) fn unknown(self, message: &Message, name: &str) -> Self {
         let fields = json!([{"name": "data", "type": "bytes"}]);
         self.put(message, [name, name], fields, &json!({"data": base64(&message.data)}))
     }
 
-    /// A message with sound framing whose data ends before its content does.
+    /// Adds a message with intact framing whose data end before its content does.
     pub(super) fn short(mut self, message: &Message) -> Self {
         self.own.count(message, self.bytes.len());
         let bytes = self.frame(message);
         self.lose("bad_payload", bytes)
     }
 
-    /// A message that its writer marks as not valid.
+    /// Adds a message that its writer marks as not valid.
     pub(super) fn invalid(self, message: &Message) -> Self {
         self.note("invalid_message").unseen(&Message { marker: Some(0x30), ..message.clone() })
     }
 
-    /// A message that no reader gives.
+    /// Adds a message that no reader yields.
     pub(super) fn unseen(self, message: &Message) -> Self {
         let bytes = self.frame(message);
         self.lay(bytes)
     }
 
-    /// A message that is lost because its bytes were changed.
+    /// Adds a message that is lost because its bytes were changed.
     pub(super) fn spoilt(self, message: &Message, change: impl FnOnce(&mut Vec<u8>)) -> Self {
         let mut bytes = self.frame(message);
         change(&mut bytes);
         self.lose("gap", bytes)
     }
 
-    /// A message whose last bytes are cut off.
+    /// Adds a message whose last bytes are cut off.
     pub(super) fn cut(self, message: &Message, missing: usize) -> Self {
         let bytes = self.frame(message);
         self.lose("cut", &bytes[..bytes.len() - missing])
     }
 
-    /// The end mark. What is laid down behind it is not read.
+    /// Adds the end mark. Bytes after it are not read.
     pub(super) fn terminate(self) -> Self {
         self.lay([0xFF; 4])
     }
 
-    /// The first message is here, and not behind the index.
+    /// Sets the first message here instead of after the index.
     pub(super) fn starts_here(mut self) -> Self {
         self.own.starts_at = self.at();
         self
     }
 
-    /// What a reader infers from the file.
+    /// Notes a value that a reader infers from the file.
     pub(super) fn choice(mut self, what: &str, choice: &str) -> Self {
         self.own.choices[what] = json!({"choice": choice, "assumed": false});
         self
     }
 
-    /// What a reader assumes, because the file does not tell.
+    /// Notes a value that a reader assumes, because the file does not tell it.
     pub(super) fn assumed(mut self, what: &str, choice: &str) -> Self {
         self.own.choices[what] = json!({"choice": choice, "assumed": true});
         self
     }
 
-    /// A further fact of the truth.
+    /// Adds a further fact to the expected result.
     pub(super) fn fact(mut self, key: &str, value: impl Into<Json>) -> Self {
         self.own.facts[key] = value.into();
         self
@@ -222,7 +224,7 @@ impl Log {
 }
 
 impl Own {
-    /// Notes a message with sound framing.
+    /// Counts a message with intact framing.
     fn count(&mut self, message: &Message, at: usize) {
         self.messages += 1;
         self.markers[usize::from(message.marker.unwrap_or(self.marker) == 0x31)] += 1;
@@ -234,7 +236,7 @@ impl Own {
         }
     }
 
-    /// Offsets of an index with an entry a second from `start` on.
+    /// Returns the offsets of an index with an entry per second from `start` on.
     fn entries(&self, start: f64) -> Vec<i64> {
         let finite = self.places.iter().map(|place| place.1).filter(|ms| ms.is_finite());
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small and positive")]
@@ -280,7 +282,7 @@ impl From<Log> for Made {
         let (major, minor) = own.version;
         let head = lay![b"\xa4VEL", major, minor, claimed, entries];
         let starts_at = head.len() + own.starts_at;
-        let mut log = log.behind(head);
+        let mut log = log.after(head);
         let own = &mut log.own;
 
         let choices = &mut own.choices;
@@ -319,12 +321,12 @@ impl From<Log> for Made {
     }
 }
 
-/// A file that must be refused, and why.
+/// Returns a file that must be refused, and why.
 pub(super) fn refused(bytes: &[u8], kind: &str, contains: &str) -> Made {
     Made::refused(bytes.to_vec(), ["vel", ""], kind, contains)
 }
 
-/// A text or a list whose bytes are given: behind its length, and what it reads as.
+/// Returns a text or a list from bytes after its length, with the expected JSON.
 pub(super) fn given(bytes: &[u8], json: impl Into<Json>) -> Value {
     Value::As(lay![u32::try_from(bytes.len()).expect("small"), bytes], json.into())
 }

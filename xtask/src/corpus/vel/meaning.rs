@@ -1,4 +1,4 @@
-//! What numbers mean, as far as the file tells: positions, UTC, orientation.
+//! Inferred meaning of numbers: positions, UTC, orientation.
 
 use super::kinds::{Position, position};
 use super::log::{Index, Log};
@@ -25,7 +25,7 @@ cases! {
             .each((0..).zip([20.0, 30.0, 20.0, 90.0, 25.0]), |log, (second, late)| {
                 log.gps(1000.0 * f64::from(second) + late, position(second))
             })
-            // Offsets of -20, -30, -20, -90 and -25 ms: the middle one is -25.
+            // Offsets of -20, -30, -20, -90 and -25 ms: the median is -25.
             .utc(NOON - 25_000_000);
     "gps-date-lags" [D34] "a date that changes a second after midnight" => {
         let place = |second: i32| {
@@ -39,7 +39,7 @@ cases! {
             .utc(1_276_559_998_000_000_000)
     };
     "gps-times-of-noise" [D34] "times so far apart that their distance passes 64 bits" =>
-        // 222 years before the program started, twice; and as long behind it.
+        // 222 years before the program started, twice; and as long after it.
         Log::new().index(Index::None).assumed("position_unit", "degrees")
             .each([(0, -7e12), (0, -7e12), (2, 7e12)], |log, (second, millis)| log.gps(millis, position(second)))
             .utc(NOON + 7_000_000_000_000_000_000);
@@ -57,13 +57,13 @@ cases! {
 /// 2010-06-14T12:34:00Z.
 const NOON: i64 = 1_276_518_840_000_000_000;
 
-/// A position each second, which nothing but habit says is in degrees.
+/// Adds a position each second, in degrees by default only.
 fn each_second(seconds: std::ops::Range<i32>, place: impl Fn(i32) -> Position) -> Log {
     let log = Log::new().assumed("position_unit", "degrees");
     log.each(seconds, |log, second| log.gps(1000.0 * f64::from(second), place(second)))
 }
 
-/// 30 m/s to the north for eight seconds, near 1 degree north and 0.5 east.
+/// Returns a drive at 30 m/s to the north for eight seconds, near 1 degree north and 0.5 east.
 fn drive(unit: &str, store: fn(f64) -> f64) -> Log {
     let place = |second: i32| {
         let degrees = 1.0 + f64::from(second) * (30.0_f64 / 6_371_000.0).to_degrees();
@@ -72,7 +72,7 @@ fn drive(unit: &str, store: fn(f64) -> f64) -> Log {
     each_second(0..8, place).choice("position_unit", unit).utc(NOON)
 }
 
-/// A vehicle that rolls and pitches, each pose with the gravity it feels.
+/// Returns a vehicle that rolls and pitches, with the measured gravity for each pose.
 fn poses(reading: &str, store: fn([f32; 4]) -> [f32; 4]) -> Log {
     let log = Log::new().choice("quaternion", reading).choice("acceleration_unit", "m/s2");
     log.each(0..40_u8, |log, i| {
@@ -81,7 +81,7 @@ fn poses(reading: &str, store: fn([f32; 4]) -> [f32; 4]) -> Log {
         let ((sin_r, cos_r), (sin_p, cos_p)) = ((roll / 2.0).sin_cos(), (pitch / 2.0).sin_cos());
         // Roll about x after pitch about y, body to world: q = q_pitch * q_roll.
         let q = [cos_p * cos_r, cos_p * sin_r, sin_p * cos_r, -sin_p * sin_r];
-        // What points up in the world, in the body: the third row of the rotation.
+        // The up direction of the world in the body's axes: the third row of the rotation.
         let up = [
             2.0 * (q[1] * q[3] - q[0] * q[2]),
             2.0 * (q[2] * q[3] + q[0] * q[1]),

@@ -15,7 +15,7 @@ cases! {
         Log::new().laser(10.0, (b"A", "A"), (b"front", "front"), &[1]).laser(20.0, (b"B", "B"), (b"front", "front"), &[2])
             .laser(30.0, (b"A", "A"), (b"rear", "rear"), &[3]);
     "laser-urg" [D32] "a URG-04LX: angles and codes" =>
-        // Steps of a turn, from the right to the left; the front is step 384 of 1024.
+        // Steps of a revolution, from right to left; the front is step 384 of 1024.
         scan("Hokuyo_URG-04LX", 682, |i| (i as f64 + 44.0 - 384.0) * TAU / 1024.0, &[(3, 0), (5, 1), (8, 19), (9, 6)]);
     "laser-utm" [D32] "a UTM-30LX: angles and codes" =>
         // The front is step 540 of 1440.
@@ -25,8 +25,8 @@ cases! {
         scan("Hokuyo_UTM-30LX", 101, |i| (i as f64 - 50.0) * TAU / 1440.0, &[(7, 4)]);
 }
 
-/// A scan with a distance at every hundredth index, codes at some, and what becomes of a few indices:
-/// index, angle, x, y; code where it is none.
+/// Returns a scan with a distance at every hundredth index, codes at some, and the expected values
+/// at a few indices: index, angle, x, y; the code if there is no distance.
 fn scan(sensor: &str, count: usize, angle: impl Fn(usize) -> f64, codes: &[(usize, u32)]) -> Log {
     let mut ranges: Vec<u32> = (0..count).map(|i| 1000 + u32::try_from(i).expect("small")).collect();
     for (index, code) in codes {

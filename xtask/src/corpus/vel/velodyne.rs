@@ -1,5 +1,5 @@
-//! Velodyne packets: models, returns, revolutions, and points worked out by the formulas of section 7 of
-//! docs/formats/vel.md.
+//! Velodyne packets: models, returns, revolutions, and points computed with the formulas of section
+//! 7 of docs/formats/vel.md.
 
 use serde_json::Value as Json;
 
@@ -20,15 +20,16 @@ cases! {
             .velodyne(500.0 + 8.0 * 0.553, &empty(8, 0, (0x37, 0x21))).choice("velodyne", "HDL-32E strongest");
 }
 
-/// The vertical angles of a VLP-16 in firing order.
+/// Vertical angles of a VLP-16 in firing order.
 const VLP16: [f64; 16] =
     [-15.0, 1.0, -13.0, 3.0, -11.0, 5.0, -9.0, 7.0, -7.0, 9.0, -5.0, 11.0, -3.0, 13.0, -1.0, 15.0];
 
-/// A packet: the flag and azimuth of each block, distances by block and shot, stamp and last bytes.
+/// Returns a packet: flag and azimuth of each block, distances by block and shot, timestamp and
+/// last bytes.
 fn packet(
     block: impl Fn(usize) -> (u16, u16),
     distance: impl Fn(usize, usize) -> u16,
-    stamp: u32,
+    timestamp: u32,
     bytes: (u8, u8),
 ) -> Vec<u8> {
     let mut packet = Vec::new();
@@ -38,7 +39,7 @@ fn packet(
             (distance(b, shot.into()), shot).lay(&mut packet);
         }
     }
-    lay![packet, stamp, bytes]
+    lay![packet, timestamp, bytes]
 }
 
 fn place(azimuth: u16, laser: usize, raw: u16) -> Json {
@@ -50,7 +51,8 @@ fn place(azimuth: u16, laser: usize, raw: u16) -> Json {
     place.iter().map(|metres| format!("{metres:.5}")).collect()
 }
 
-/// 16 packets, 0.44 degrees a block; lasers 0 and 15 of both firings of blocks 0 and 11 see something.
+/// Returns 16 packets, 0.44 degrees per block; lasers 0 and 15 have returns in both firings of
+/// blocks 0 and 11.
 fn vlp16() -> Log {
     let seen = |b: usize, shot: usize| (b == 0 || b == 11) && matches!(shot, 0 | 15 | 16 | 31);
     let raw = |b: usize, shot: usize| 2000 + 100 * u16::try_from(b + shot).expect("small");
@@ -65,7 +67,8 @@ fn vlp16() -> Log {
             (0x37, 0x22),
         ));
         for b in [0, 11] {
-            // 44 hundredths of a degree in 110.592 us: 22 more for the second firing, 13.75 for laser 15.
+            // 44 hundredths of a degree in 110.592 us: 22 more for the second firing, 13.75 for
+            // laser 15.
             for (shot, step) in [(0, 0), (15, 14), (16, 22), (31, 36)] {
                 points.push(place((azimuth(b) + step) % 36_000, shot % 16, raw(b, shot)));
             }
@@ -79,7 +82,8 @@ fn vlp16() -> Log {
         .fact("revolutions", 2)
 }
 
-/// Blocks in pairs of one azimuth: last, then strongest. Laser 0 sees two things, laser 15 one.
+/// Returns blocks in pairs of one azimuth: last return, then strongest. Laser 0 has two returns,
+/// laser 15 one.
 fn dual() -> Log {
     let mut packets = Vec::new();
     let mut points: Vec<Json> = Vec::new();
@@ -103,7 +107,7 @@ fn dual() -> Log {
         .fact("revolutions", 1)
 }
 
-/// Packets without returns, 553 microseconds apart.
+/// Returns packets without returns, 553 microseconds apart.
 fn empty(n: u32, from: u32, bytes: (u8, u8)) -> Vec<Vec<u8>> {
     let block = |b: usize| (0xEEFF, u16::try_from(b).expect("small"));
     (0..n).map(|i| packet(block, |_, _| 0, (from + 553 * i) % 3_600_000_000, bytes)).collect()
@@ -116,8 +120,8 @@ fn hdl64() -> Log {
             let azimuth = u16::try_from(90 * i + 18 * (b / 2)).expect("small");
             (if b.is_multiple_of(2) { 0xEEFF } else { 0xDDFF }, azimuth)
         };
-        let stamp = 5000 + 288 * u32::try_from(i).expect("small");
-        packet(block, |_, _| 0, stamp, (status[2 * i], status[2 * i + 1]))
+        let timestamp = 5000 + 288 * u32::try_from(i).expect("small");
+        packet(block, |_, _| 0, timestamp, (status[2 * i], status[2 * i + 1]))
     };
     Log::new()
         .velodyne(500.0, &(0..16).map(one).collect::<Vec<_>>())

@@ -1,5 +1,5 @@
-//! The well-known types that viewers draw by themselves, as messages: `foxglove.LocationFix`, `Log`,
-//! `PoseInFrame`, `FrameTransform`, and what sensors send.
+//! The well-known types that viewers draw without configuration, as messages:
+//! `foxglove.LocationFix`, `Log`, `PoseInFrame`, `FrameTransform`, and sensor data.
 
 mod schemas;
 mod sensors;
@@ -8,7 +8,7 @@ pub(super) use self::schemas::WellKnown;
 pub(super) use self::sensors::{compressed_image, laser_scan, point_cloud, raw_image};
 use super::proto::{double, element, fixed32, int, message, present, uint};
 
-/// A `google.protobuf.Timestamp`, which rounds down.
+/// Writes a `google.protobuf.Timestamp`, rounded down.
 fn time(field: u32, nanos: i64, out: &mut Vec<u8>) {
     message(field, out, |out| {
         int(1, nanos.div_euclid(1_000_000_000), out);
@@ -27,7 +27,7 @@ pub(super) struct Fix<'a> {
     pub(super) frame: &'a str,
     /// Radians clockwise from north.
     pub(super) heading: Option<f64>,
-    /// Whatever else is known.
+    /// Other known facts.
     pub(super) metadata: &'a [(&'a str, String)],
 }
 
@@ -55,7 +55,7 @@ pub(super) fn location_fix(nanos: i64, fix: &Fix<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// A line of a console: how grave it is, 0 to 7 as in syslog, and who printed it.
+/// Writes a console line: its severity (0 to 7 as in syslog), and who printed it.
 pub(super) fn log(nanos: i64, (level, source): (u8, &str), text: &str, out: &mut Vec<u8>) {
     let level = match level {
         0 => 5,
@@ -71,14 +71,14 @@ pub(super) fn log(nanos: i64, (level, source): (u8, &str), text: &str, out: &mut
     fixed32(6, 0, out);
 }
 
-/// Where something is and how it is turned: metres; a quaternion as w, x, y, z.
+/// Position in metres and orientation as a quaternion w, x, y, z.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pose {
     pub(super) position: [f64; 3],
     pub(super) orientation: [f64; 4],
 }
 
-/// No place, and not turned.
+/// At the origin, not rotated.
 pub(super) const NOWHERE: Pose = Pose { position: [0.0; 3], orientation: [1.0, 0.0, 0.0, 0.0] };
 
 fn vector(field: u32, [x, y, z]: [f64; 3], out: &mut Vec<u8>) {

@@ -1,4 +1,4 @@
-//! The schemas of well-known types: each with the types inside it, and nothing else. Field numbers are those of
+//! Schemas of well-known types, each with its nested types only. Field numbers are those of
 //! <https://github.com/foxglove/foxglove-sdk/tree/main/schemas/proto>.
 
 use prost::Message as _;
@@ -7,7 +7,7 @@ use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorSet, Oneo
 
 use super::super::proto::{enum_type, field, field_of, file, google, message_type, repeated};
 
-/// A schema of a well-known type.
+/// A well-known type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) enum WellKnown {
     CompressedImage,
@@ -56,7 +56,7 @@ fn quaternion() -> DescriptorProto {
     message_type("Quaternion", vec![number("x", 1), number("y", 2), number("z", 3), number("w", 4)])
 }
 
-/// A message type with a pose in it.
+/// Returns a message type that contains a pose.
 fn posed(message: DescriptorProto) -> Vec<DescriptorProto> {
     let pose = vec![inner("position", 1, "Vector3"), inner("orientation", 2, "Quaternion")];
     vec![vector(), quaternion(), message_type("Pose", pose), message]
@@ -88,7 +88,7 @@ impl WellKnown {
         FileDescriptorSet { file: vec![google, ours] }.encode_to_vec()
     }
 
-    /// The type behind those inside it.
+    /// Returns the nested types, followed by the type itself.
     fn messages(self) -> Vec<DescriptorProto> {
         match self {
             Self::CompressedImage => {
@@ -164,7 +164,7 @@ fn location_fix() -> Vec<DescriptorProto> {
         time(6),
         text("frame_id", 7),
         repeated(inner("metadata", 9, "KeyValuePair")),
-        // As protoc has a field that may be 0 or missing: a choice of its own.
+        // The form in which protoc describes an optional field: a `oneof` of its own.
         FieldDescriptorProto { oneof_index: Some(0), proto3_optional: Some(true), ..number("heading", 10) },
     ];
     let mut fix = message_type("LocationFix", fields);

@@ -1,4 +1,4 @@
-//! What sensors send, as messages of well-known types: clouds, scans, images.
+//! Sensor data as messages of well-known types: clouds, scans, images.
 
 use prost::encoding;
 
@@ -6,7 +6,7 @@ use super::super::proto::{bytes, double, element, fixed32, message, uint};
 use super::{NOWHERE, pose, time};
 use crate::cloud::Numeric;
 
-/// A cloud of points that lie packed in `data`, each with `fields` one behind the other.
+/// Writes a cloud of points packed in `data`, each with `fields` one after the other.
 pub(in super::super) fn point_cloud(
     nanos: i64,
     frame: &str,
@@ -31,7 +31,8 @@ pub(in super::super) fn point_cloud(
     bytes(6, data, out);
 }
 
-/// A scan: radians of the first and of the last range, and metres; no number where there is no distance.
+/// Writes a scan: angles of the first and last range in radians, distances in metres; NaN where
+/// there is no distance.
 pub(in super::super) fn laser_scan(
     nanos: i64,
     frame: &str,
@@ -47,7 +48,7 @@ pub(in super::super) fn laser_scan(
     encoding::double::encode_packed(6, ranges, out);
 }
 
-/// A JPEG as it is.
+/// Writes a JPEG unchanged.
 pub(in super::super) fn compressed_image(nanos: i64, frame: &str, jpeg: &[u8], out: &mut Vec<u8>) {
     time(1, nanos, out);
     element(2, jpeg, out);
@@ -55,7 +56,7 @@ pub(in super::super) fn compressed_image(nanos: i64, frame: &str, jpeg: &[u8], o
     bytes(4, frame.as_bytes(), out);
 }
 
-/// Pixels as they are: width, height, bytes of a line, and how to read them.
+/// Writes raw pixels: width, height, bytes per line, and encoding.
 pub(in super::super) fn raw_image(
     nanos: i64,
     frame: &str,

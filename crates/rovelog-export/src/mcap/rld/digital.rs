@@ -1,4 +1,4 @@
-//! Digital inputs: a message for each row, or for those beside a change.
+//! Digital inputs: a message for each row, or only for the rows before and after a change.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use rovelog::{Field, FieldType, Scalar, Schema};
 
 use crate::mcap::proto::uint;
 
-/// Inputs that are on or off.
+/// Binary inputs.
 pub(super) struct Digital<'a> {
     reader: &'a RldReader,
     bits: Vec<usize>,
-    /// By word of 32 bits: those of the inputs.
+    /// Mask of the inputs in each 32-bit word.
     masks: Vec<u32>,
-    /// Whether only rows beside a change are messages.
+    /// True if only the rows before and after a change are messages.
     changes: bool,
     pub(super) schema: Arc<Schema>,
 }
@@ -47,8 +47,8 @@ impl<'a> Digital<'a> {
         out
     }
 
-    /// Whether the inputs of a row and of the one behind it differ.
-    fn changes_behind(&self, row: u64) -> bool {
+    /// Returns whether the inputs of a row and of the next row differ.
+    fn changes_after(&self, row: u64) -> bool {
         let (Some(a), Some(b)) = (self.reader.row(row), self.reader.row(row + 1)) else { return true };
         self.masks.iter().enumerate().any(|(word, mask)| {
             let word = |row: &Row<'_>| row.word(word).unwrap_or_default() & mask;
@@ -56,24 +56,24 @@ impl<'a> Digital<'a> {
         })
     }
 
-    /// The next row that is a message: the first and the last of a stretch, and both sides of a change, so that
-    /// lines between messages are what was there.
+    /// Returns the next row that is a message: the first and the last of a segment, and both sides
+    /// of a change, so that lines between messages show the recorded values.
     pub(super) fn after(&self, row: u64, end: u64) -> u64 {
         if !self.changes {
             return row + 1;
         }
         let mut next = row + 1;
-        if next >= end || self.changes_behind(row) {
+        if next >= end || self.changes_after(row) {
             return next;
         }
-        while next + 1 < end && !self.changes_behind(next) {
+        while next + 1 < end && !self.changes_after(next) {
             next += 1;
         }
         next
     }
 }
 
-/// The binary channels that say whether others are in range.
+/// Returns the binary channels that are range-valid flags of other channels.
 pub(super) fn range_bits(channels: &[Channel]) -> HashSet<usize> {
     channels.iter().filter_map(|channel| channel.valid).collect()
 }

@@ -1,8 +1,9 @@
-//! Logs of the RocketLogger: samples with the SI unit in their names, digital inputs, ambient sensors, and what
-//! happened while they were recorded.
+//! RocketLogger logs: samples with the SI unit in their names, digital inputs, ambient sensors, and
+//! events of the recording.
 //!
-//! A message costs a viewer the same whatever it holds, so above 1000 samples in a second there is one for each
-//! millisecond with the least, the mean and the greatest value; a digital input is there whenever it changes.
+//! Viewers spend the same time on a small message as on a large one. Above 1000 samples/s there is
+//! therefore one message per millisecond, with the minimum, mean and maximum value. A digital input
+//! is written whenever it changes.
 
 mod digital;
 mod series;
@@ -16,17 +17,17 @@ use rovelog::rld_format::{AMBIENT, RldReader, diagnostics};
 use rovelog::{Diagnostic, LogReader as _, Select, Severity, Topic};
 
 use self::digital::Digital;
-use self::series::{Kind, Series, stretches};
+use self::series::{Kind, Series, segments};
 use super::extras::{Carried, Extra, ExtraSchema, Extras};
 use super::foxglove::{self, WellKnown};
 use super::options::McapOptions;
 use crate::{ExportError, TimeBase};
 
-/// Messages in a second that viewers take.
+/// Messages per second that viewers can handle.
 const RATE: u16 = 1000;
 
-/// The next message of a stretch of rows: its time, what it is and of which series, its row, and the end of the
-/// stretch.
+/// The next message of a segment of rows: its time, kind and series, its row, and the end of the
+/// segment.
 type Cursor = (i64, Kind, usize, u64, u64);
 
 pub(super) struct Rld<'a> {
@@ -35,7 +36,7 @@ pub(super) struct Rld<'a> {
     typed: bool,
     series: Vec<Series<'a>>,
     digital: Option<Digital<'a>>,
-    /// By time: few stretches, each as long as the clock went on.
+    /// Cursors by time: one for each segment in which the clock only grows.
     cursors: BinaryHeap<Reverse<Cursor>>,
     offset: Option<u64>,
 }
@@ -69,7 +70,7 @@ impl<'a> Rld<'a> {
                 let time = series.times.time(rows.start).unwrap_or(i64::MIN);
                 cursors.push(Reverse((time, kind, number, rows.start, rows.end)));
             };
-            for rows in stretches(series, select) {
+            for rows in segments(series, select) {
                 add(series.kind, rows.clone());
                 if series.kind == Kind::Samples && digital.is_some() {
                     add(Kind::Digital, rows);
@@ -80,12 +81,12 @@ impl<'a> Rld<'a> {
         Ok(Self { reader, select: select.clone(), typed, series, digital, cursors, offset: None })
     }
 
-    /// When the log begins, on its clock.
+    /// Returns the start of the log on its clock.
     fn start(&self) -> i64 {
         self.reader.info().start.map_or(0, |start| start.nanos)
     }
 
-    /// The row that begins the block in which a byte lies; `None` for those of headers.
+    /// Returns the first row of the block that contains a byte; `None` in headers.
     fn row_of(&self, offset: u64) -> Option<u64> {
         let layout = self.reader.layout().ok()?;
         let mut base = 0;
@@ -103,7 +104,7 @@ impl<'a> Rld<'a> {
 
     fn event(&self, row: Option<u64>, level: u8, name: &str, message: &str) -> Extra {
         let time = row.and_then(|row| self.reader.record_times().time(row));
-        // What is said of the whole log stands where the window begins.
+        // Messages about the whole log are at the start of the window.
         let start = self.start().max(self.select.start.unwrap_or(i64::MIN));
         let nanos = time.unwrap_or(start);
         let mut bytes = Vec::new();
@@ -139,7 +140,7 @@ impl Extras for Rld<'_> {
         false
     }
 
-    fn beside(&self) -> Vec<Extra> {
+    fn messages(&self) -> Vec<Extra> {
         if !self.typed {
             return Vec::new();
         }
@@ -185,7 +186,7 @@ impl Extras for Rld<'_> {
                 u128::from(self.reader.info().size) * u128::from(row) / u128::from(self.reader.rows().max(1));
             self.offset = u64::try_from(part).ok();
         }
-        // Rows without times stand where the log begins.
+        // Rows without times are at the start of the log.
         let nanos = if time == i64::MIN { self.start() } else { time };
         Ok(Some(Extra { nanos, topic: topic.into(), schema, bytes }))
     }

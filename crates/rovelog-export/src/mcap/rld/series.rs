@@ -1,4 +1,4 @@
-//! Rows as messages: every one, many in one, or the least, the mean and the greatest of many.
+//! Rows as messages: one row each, several in one, or the minimum, mean and maximum of several.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::digital::range_bits;
 use crate::ExportError;
 use crate::mcap::proto::{bytes, double, uint, varint};
 
-/// What a message is made of; also the order of messages of one time.
+/// Content of a message, in the order of messages with equal times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Samples,
@@ -21,9 +21,9 @@ pub(super) enum Kind {
     Ambient,
 }
 
-/// How a column of messages comes from sums over rows.
+/// How a column of messages is computed from sums over rows.
 enum Column {
-    /// The range bit with this number.
+    /// The range-valid flag with this number.
     Valid(usize),
     /// The analog channel with this number.
     Analog(usize, Scale),
@@ -37,9 +37,9 @@ pub(super) struct Series<'a> {
     pub(super) kind: Kind,
     pub(super) times: &'a TimeMap,
     sums: Accumulator<'a>,
-    /// Rows of a message.
+    /// Rows per message.
     pub(super) rows: u64,
-    /// Whether a message of several rows holds all of them.
+    /// True if a message of several rows holds all of them.
     pub(super) batch: bool,
     columns: Vec<Column>,
     pub(super) schema: Arc<Schema>,
@@ -74,7 +74,7 @@ impl<'a> Series<'a> {
         };
         let channels = reader.channels();
         for (i, channel) in channels.iter().filter(|channel| !channel.is_binary).enumerate() {
-            // What has no physical value stays as it was stored.
+            // A value without a physical unit stays as it was stored.
             let (unit, scale) = match channel.physical() {
                 Some(scale) => (suffix(channel.unit), Some(scale)),
                 None => ("raw", Scale::new(0)),
@@ -127,9 +127,9 @@ impl<'a> Series<'a> {
                 Column::Current(i, scale) => (&sums.currents[*i], *scale),
             };
             let values = [sums.min(scale), sums.mean(scale), sums.max(scale)];
-            // Of one row they are the same.
+            // For a single row the three are equal.
             for value in &values[..if self.rows == 1 { 1 } else { 3 }] {
-                // Out of range is no number, so that plots have a gap there.
+                // NaN outside of the range, so that plots have a gap there.
                 double(next(), value.unwrap_or(f64::NAN), &mut out);
             }
         }
@@ -139,7 +139,8 @@ impl<'a> Series<'a> {
         out
     }
 
-    /// All values of rows, a list for each column, and behind those how long after the first row each one is.
+    /// Returns all values of rows as a list for each column, followed by the time of each row since
+    /// the first.
     fn rows_together(&mut self, rows: Range<u64>) -> Vec<u8> {
         let mut lists = vec![Vec::new(); self.columns.len()];
         let mut offsets = Vec::new();
@@ -168,8 +169,9 @@ impl<'a> Series<'a> {
     }
 }
 
-/// Rows whose times only grow; without a gap between them where several make a message.
-pub(super) fn stretches(series: &Series<'_>, select: &Select) -> Vec<Range<u64>> {
+/// Returns segments of rows whose times only grow; without a gap inside if a message holds several
+/// rows.
+pub(super) fn segments(series: &Series<'_>, select: &Select) -> Vec<Range<u64>> {
     let mut found: Vec<Range<u64>> = Vec::new();
     for rows in series.reader.rows_selected(select) {
         let mut row = rows.start;
@@ -186,18 +188,18 @@ pub(super) fn stretches(series: &Series<'_>, select: &Select) -> Vec<Range<u64>>
     found
 }
 
-/// Whether a current has more than the one channel that is written anyway.
+/// Returns whether a current has several channels.
 fn is_merged(current: &Current) -> bool {
     current.low.is_some() && current.high.is_some()
 }
 
-/// `V1` in volts is `v1_V`.
+/// Returns a name with the unit: `V1` in volts is `v1_V`.
 fn named(name: &str, unit: &str) -> String {
     let name = name.to_lowercase();
     if unit.is_empty() { name } else { format!("{name}_{unit}") }
 }
 
-/// The symbol of a unit as a part of a name.
+/// Returns the symbol of a unit as a part of a name.
 fn suffix(unit: Unit) -> &'static str {
     match unit {
         Unit::Percent => "percent",

@@ -1,11 +1,11 @@
-//! Ten seconds of a made-up flight: about forty topics of the shapes and rates PX4 logs.
+//! Ten seconds of a synthetic flight: about forty topics with the layouts and rates of PX4 logs.
 
 use std::collections::BTreeMap;
 
 use super::super::log::{SYNC, header, keyed, message, shape, subscription};
 use crate::corpus::lay::lay;
 
-/// Of each topic: instances, microseconds between rows, format.
+/// For each topic: instances, microseconds between rows, format.
 const TOPICS: &str = include_str!("flight.txt");
 
 const NESTED: &str = "esc_report:uint64_t timestamp;uint32_t esc_errorcount;int32_t esc_rpm;float esc_voltage;float esc_current;float esc_temperature;uint16_t failures;uint8_t esc_address;uint8_t esc_state;";
@@ -13,7 +13,7 @@ const NESTED: &str = "esc_report:uint64_t timestamp;uint32_t esc_errorcount;int3
 const START: u64 = 60_000_000;
 const LENGTH: u64 = 10_000_000;
 
-/// The bytes of the flight.
+/// Returns the bytes of the flight.
 pub(super) fn flight() -> Vec<u8> {
     let topic = |line: &'static str| {
         let (instances, rest) = line.split_once(' ')?;
@@ -44,7 +44,7 @@ pub(super) fn flight() -> Vec<u8> {
         for instance in 0..instances {
             let id = u16::try_from(series.len()).expect("a few dozen series");
             say(b'A', &subscription(instance, id, name));
-            // Small differences of phase, as on a real vehicle.
+            // Small phase differences, as on a real vehicle.
             series.push((START + 137 * u64::from(id), id, step, shape(&formats, name).trimmed_size() - 8));
         }
     }

@@ -1,4 +1,4 @@
-//! Large `ULog`s: a small one said again and again.
+//! Large `ULog` files: a small one repeated.
 
 mod base;
 mod sections;
@@ -12,8 +12,8 @@ use crate::corpus::large::{Large, Order};
 use crate::oracle;
 use sections::Sections;
 
-/// Benches read PX4's own sample log where the real logs are at hand, so that figures can be compared, else a synthetic
-/// flight.
+/// Benchmarks read PX4's own sample log if the real logs are present, so that figures can be
+/// compared; otherwise a synthetic flight.
 pub(super) const LARGE: Large = Large {
     stem: "synthetic",
     default: 400_000_000,
@@ -21,7 +21,7 @@ pub(super) const LARGE: Large = Large {
     write,
 };
 
-/// Definitions and subscriptions once, then rows, texts and dropouts as often as it takes.
+/// Writes definitions and subscriptions once, then rows, texts and dropouts repeatedly.
 fn write(order: &Order, out: &mut BufWriter<File>) -> Result<String> {
     let base = match &order.from {
         Some(path) => fs::read(path).with_context(|| format!("reading {}", path.display()))?,
@@ -34,7 +34,7 @@ fn write(order: &Order, out: &mut BufWriter<File>) -> Result<String> {
 }
 
 impl Sections {
-    /// Writes until `size` is reached, ending with a whole message; says bytes and messages.
+    /// Writes whole messages until `size` is reached. Returns the number of bytes and messages.
     fn write(&self, mut to: impl Write, size: u64) -> Result<(u64, u64)> {
         to.write_all(&self.once)?;
         let (mut written, mut messages) = (self.once.len() as u64, 0);

@@ -1,5 +1,6 @@
-//! A sound log split into what is said once and what can be said again, with the place of every
-//! time in it. Knows just enough of `ULog` for that: frames, and sizes of fields.
+//! Splits an intact log into a part that is written once and a part that can be repeated, with the
+//! position of every time in it. Knows only the necessary parts of `ULog`: frames, and sizes of
+//! fields.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +14,14 @@ pub(super) struct Sections {
     pub(super) once: Vec<u8>,
     /// Rows, texts, dropouts.
     pub(super) again: Vec<u8>,
-    /// Where each message of `again` ends.
+    /// End offset of each message of `again`.
     pub(super) ends: Vec<usize>,
-    /// Where in `again` the times that are not zero are, and what they say.
+    /// Offsets in `again` of times that are not zero, and their values.
     pub(super) times: Vec<(usize, u64)>,
 }
 
 impl Sections {
-    /// Splits; a file that is not sound is refused.
+    /// Splits a log; a file that is not intact is refused.
     pub(super) fn of(log: &[u8]) -> Result<Self> {
         ensure!(log.starts_with(b"ULog\x01\x12\x35"), "not a ULog");
         let (header, mut rest) = log.split_at_checked(16).context("no whole header")?;
@@ -69,7 +70,7 @@ impl Sections {
                     sections.repeat(message, None);
                     continue;
                 }
-                // A sync says nothing about the rest; the others belong to one place in time.
+                // A sync does not affect other messages; the others belong to one position in time.
                 b'S' | b'C' | b'R' => continue,
                 _ => {}
             }
@@ -88,13 +89,13 @@ impl Sections {
         self.ends.push(self.again.len());
     }
 
-    /// The first and the last time.
+    /// Returns the first and the last time.
     pub(super) fn span(&self) -> Option<(u64, u64)> {
         let times = || self.times.iter().map(|time| time.1);
         times().min().zip(times().max())
     }
 
-    /// How much later each repetition is.
+    /// Returns the time between repetitions in microseconds.
     pub(super) fn step_us(&self) -> u64 {
         self.span().map_or(0, |(first, last)| last - first + 1000)
     }
