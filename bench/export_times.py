@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 RUNS = 5
-# Of what has no peer beside it, and writes gigabytes.
+# For outputs without a peer, which take gigabytes.
 FEW = 3
 
 PYULOG_PARQUET = """
@@ -26,7 +26,7 @@ for data in ULog(sys.argv[1]).data_list:
 
 
 def measure(command, runs):
-    """The middle CPU time, the greatest memory, the bytes written."""
+    """Returns the median CPU time, the peak memory, and the bytes written."""
     times, peak, written = [], 0, 0
     for _ in range(runs):
         with tempfile.TemporaryDirectory() as folder:
@@ -55,7 +55,7 @@ def table(heading, peer, works):
     base = None
     for name, command, runs in works:
         seconds, peak, written = measure(command, runs)
-        # The peer comes first. Each line stands as soon as it is known.
+        # The peer comes first. Each line is printed as soon as it is known.
         base = base or seconds
         print(f"| {name} | {seconds:.3f} | {base / seconds:.1f} | {peak:.0f} | {written:.0f} |", flush=True)
     print()

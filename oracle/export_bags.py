@@ -1,10 +1,10 @@
-"""The bags that `rovelog export` writes, read by others, every message beside what `rovelog cat` says of the old bag.
+"""The bags that `rovelog export` writes, read by others, every message compared with `rovelog cat` on the old bag.
 
     python export_bags.py bag2 ROVELOG FOLDER..       V2.0: rosbags
     python export_bags.py ros2 ROVELOG FOLDER..       MCAP for ROS 2: mcap with rosbags, and mcap-ros2-support
     python3 export_bags.py debian ROVELOG FOLDER..    V2.0: python3-rosbag
 
-What a reader says otherwise has to be in `INTENDED`; what stands there and does not show fails too.
+Differences have to be in `INTENDED`; an entry without its difference fails too.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""The MCAP that `rovelog export` writes, read by Python's mcap and mcap-protobuf-support, value by value beside pyulog.
+"""The MCAP that `rovelog export` writes, read by Python's mcap and mcap-protobuf-support, value by value against pyulog.
 
     python export_mcap.py ROVELOG REAL_FOLDER
 """
@@ -23,7 +23,7 @@ WIDTHS = {
 
 
 def leaves(message):
-    """Flat values in the order of the fields; what is 0 stands there too."""
+    """Flat values in field order, zeros included."""
     for field in message.DESCRIPTOR.fields:
         value = getattr(message, field.name)
         if field.message_type is None:
@@ -70,17 +70,17 @@ def compare_topic(name, topic, data, offset):
     fields = one_per_text(pyulog_columns.shown(data))
     columns = list(zip(*(leaves(message) for message in messages)))
     assert len(columns) == len(fields), f"{name}: {len(columns)} leaves, not {len(fields)}"
-    stamp = next(i for i, field in enumerate(fields) if field.field_name == "timestamp")
-    ours = np.array(columns[stamp], np.uint64)
-    assert log_times == sorted(log_times), f"{name}: not in the order of time"
+    position = next(i for i, field in enumerate(fields) if field.field_name == "timestamp")
+    ours = np.array(columns[position], np.uint64)
+    assert log_times == sorted(log_times), f"{name}: not in time order"
     timed = ours != 0
     want = ours[timed].astype(np.int64) * 1000 + offset
     assert np.array_equal(np.array(log_times, np.int64)[timed], want), f"{name}: log times"
     # Both sides by time; a row without one stays where it was.
-    stamps = data.data["timestamp"]
-    assert len(ours) >= len(stamps), name
-    order = pyulog_columns.ordered(stamps)
-    places = pyulog_columns.rows_of(stamps[order], ours)
+    timestamps = data.data["timestamp"]
+    assert len(ours) >= len(timestamps), name
+    order = pyulog_columns.ordered(timestamps)
+    places = pyulog_columns.rows_of(timestamps[order], ours)
     for column, field in zip(columns, fields):
         if field.type_str == "char":
             texts = pyulog_columns.texts_of(data, field.field_name.removesuffix("[0]"))

@@ -1,5 +1,5 @@
-"""The MCAP of VEL and RLD logs, read by Python's mcap and mcap-protobuf-support: every value beside what `rovelog cat`
-says of the record it comes from, and Foxglove's types beside the schemas that Foxglove publishes. Clouds as files are read
+"""The MCAP of VEL and RLD logs, read by Python's mcap and mcap-protobuf-support: every value compared with what `rovelog cat`
+says of the record it comes from, and Foxglove's types with the schemas that Foxglove publishes. Clouds as files are read
 by numpy and laspy.
 
     python export_mcap_sensors.py ROVELOG REAL_FOLDER
@@ -20,7 +20,7 @@ from mcap.reader import make_reader
 from mcap_protobuf.decoder import DecoderFactory
 from rovelog_cli import document, records
 
-# Steps of a turn, the step ahead, the least range; the first step of a scan of so many ranges.
+# Steps of a turn, the step ahead, the minimum range; the first step of a scan of so many ranges.
 SCANNERS = {
     "Hokuyo_URG-04LX": (1024, 384, 20, {682: 44, 726: 0, 769: 0}),
     "Hokuyo_UTM-30LX": (1440, 540, 23, {1081: 0}),
@@ -125,12 +125,12 @@ def compare_vel(binary, log):
         topic, data, time = row["topic"], row["data"], int(row["t_ns"]) + shift
         kind = topic.split("/")[0].split("#")[0]
         if kind == "LaserRange2DDataM" and data["sensor_type"] in SCANNERS:
-            slits, front, least, first = SCANNERS[data["sensor_type"]]
+            slits, front, minimum, first = SCANNERS[data["sensor_type"]]
             count = len(data["ranges"])
             step = first.get(count, front - count // 2)
             scan_topic, cloud_topic = channel(topic, "/laser/scan", "/laser/points")
             scan, cloud = following(scan_topic, time, topic), following(cloud_topic, time, topic)
-            want = np.array([r / 1000 if r >= least else np.nan for r in data["ranges"]])
+            want = np.array([r / 1000 if r >= minimum else np.nan for r in data["ranges"]])
             same(scan.ranges, want, topic)
             angles = (step + np.arange(count) - front) * 2 * np.pi / slits
             if count:
@@ -154,8 +154,8 @@ def compare_vel(binary, log):
         elif kind == "GPSDataM":
             unit = metadata["info"]["position_unit"]
             at = degrees(data["latitude"], unit), degrees(data["longitude"], unit)
-            sound = all(map(math.isfinite, at)) and abs(at[0]) <= 90 and abs(at[1]) <= 180 and at != (0, 0)
-            if data["quality"] != 0 and sound:
+            valid = all(map(math.isfinite, at)) and abs(at[0]) <= 90 and abs(at[1]) <= 180 and at != (0, 0)
+            if data["quality"] != 0 and valid:
                 fix = following("/gps", time, topic)
                 assert abs(fix.latitude - at[0]) < 1e-12 and abs(fix.longitude - at[1]) < 1e-12, fix
                 assert fix.altitude == np.float32(data["height"])
@@ -207,7 +207,7 @@ def compare_own(take, topic, kind, data):
 
 
 def compare_clouds(binary, log, topics):
-    """Revolutions, beside those that `extract` writes as arrays of numpy."""
+    """Revolutions, compared with those that `extract` writes as arrays of numpy."""
     if "/velodyne/points" not in topics:
         return 0
     _, times, clouds = topics["/velodyne/points"]
@@ -235,7 +235,7 @@ def compare_clouds(binary, log, topics):
 
 
 def extracted(binary, log, kind, load):
-    """The clouds of a log in the order of time, as some kind of file."""
+    """The clouds of a log in time order, as files of one format."""
     with tempfile.TemporaryDirectory() as folder:
         command = [binary, "extract", "-q", str(log), "-o", folder, "--only", "clouds", "--cloud", kind]
         done = subprocess.run(command, capture_output=True, check=False)
@@ -272,7 +272,7 @@ def compare_rld(binary, log):
 
 
 def compare_samples(messages, times, rows, units):
-    """Messages of one row or of several, beside rows."""
+    """Messages of one row or of several, compared with rows."""
     fields = [field.name for field in messages[0].DESCRIPTOR.fields]
     columns = {name: [row["data"][name] for row in rows] for name in rows[0]["data"]}
     counts = [message.rows if "rows" in fields else 1 for message in messages]
@@ -289,7 +289,7 @@ def compare_samples(messages, times, rows, units):
                 assert got == np.add.reduceat(np.array(column, int), starts).tolist(), name
                 checked += len(got)
             continue
-        # The channel's name, its unit behind: the only field that begins so, but for the flag and longer names.
+        # The channel's name, then its unit: the only field that starts so, except for the flag and longer names.
         stems = {field.removesuffix("_min").removesuffix("_mean").removesuffix("_max") for field in fields}
         unit = {"%": "percent"}.get(units[name], units[name])
         stem = f"{name.lower()}_{unit}" if unit else name.lower()

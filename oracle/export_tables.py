@@ -1,7 +1,7 @@
 """What `rovelog export` writes, opened by what people use, and compared value by value.
 
-CSV in pyulog's dialect beside what ulog2csv writes; Parquet and Arrow through pyarrow, polars and duckdb, their values
-beside pyulog's.
+CSV in pyulog's dialect against what ulog2csv writes; Parquet and Arrow through pyarrow, polars and duckdb, their values
+against pyulog's.
 
     python export_tables.py ROVELOG REAL_FOLDER
 """
@@ -116,7 +116,7 @@ def series(log):
 
 
 def compare_table(log, name, table, data):
-    """One topic read by pyarrow beside pyulog's columns; the number of values."""
+    """One topic read by pyarrow, compared with pyulog's columns. Returns the number of values."""
     names = table.column_names
     assert names[:2] == ["t_ns", "time"], names
     metadata = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
@@ -207,8 +207,8 @@ def compare_duckdb(name, path, table):
     result = duckdb.sql(f"select * from read_parquet('{path}')")
     assert result.columns == table.column_names, name
     rows = duckdb.sql(f"select count(*), min(t_ns), max(t_ns), sum(timestamp::hugeint) from read_parquet('{path}')").fetchall()[0]
-    times, stamps = table["t_ns"], table["timestamp"]
-    want = (table.num_rows, pyarrow.compute.min(times).as_py(), pyarrow.compute.max(times).as_py(), sum(stamps.to_pylist()))
+    times, timestamps = table["t_ns"], table["timestamp"]
+    want = (table.num_rows, pyarrow.compute.min(times).as_py(), pyarrow.compute.max(times).as_py(), sum(timestamps.to_pylist()))
     assert rows == want, f"{name}: {rows} but {want}"
     for column in table.column_names:
         kind = table.schema.field(column).type

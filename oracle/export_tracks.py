@@ -1,6 +1,6 @@
 """What `rovelog track` writes, held to what is published: KML to the schema of the OGC with Google's extension, as fastkml
 bundles them; GPX read by gpxpy, and by the rules of GPX 1.1 that are below, because no package bundles its schema. Both
-beside the table of the same track.
+against the table of the same track.
 
     python export_tracks.py ROVELOG REAL_FOLDER CORPUS_FOLDER
 """
@@ -62,7 +62,7 @@ def near(a, b):
     return all(abs(x - y) < 6e-8 for x, y in zip(a, b))
 
 
-def judge(binary, log, folder, schema):
+def check(binary, log, folder, schema):
     """The number of points, or None where the log has no track."""
     table = subprocess.run([binary, "track", "-q", "-f", "json", log], capture_output=True, check=False, timeout=120)
     if table.returncode not in (0, 3):
@@ -102,7 +102,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for log in logs:
             try:
-                points = judge(binary, log, Path(folder), schema)
+                points = check(binary, log, Path(folder), schema)
             except (AssertionError, ValueError) as problem:
                 print(f"{log.name}: {problem}")
                 failed += 1

@@ -5,12 +5,12 @@ usage: hostile.py ROVELOG SIZE [--quick] [--only TEXT] [--rows]
 Each log is made in two sizes, SIZE and a quarter of it, in a temporary folder. For each run of ROVELOG:
 
 - the processor time is at most so many times that of `cat` over as many bytes as were read and written, measured
-  now on this machine, beside what `info` of a tiny log takes;
-- the memory is at most a multiple of these bytes, beside that of `info` of a tiny log;
-- from the quarter to the whole, time and memory grow by four, with some room.
+  now on this machine, plus what `info` of a tiny log takes;
+- the memory is at most a multiple of these bytes, plus that of `info` of a tiny log;
+- from the quarter to the whole, time and memory grow by four, with some tolerance.
 
 Prints a table of the slowest and the largest for each format, as Markdown, and fails where one of them does not hold.
---quick takes fewer commands and the room that a build with debug assertions needs.
+--quick takes fewer commands and the tolerance that a build with debug assertions needs.
 """
 
 import argparse

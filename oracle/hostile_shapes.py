@@ -26,18 +26,18 @@ def counted(head, piece, size):
         total += len(pieces[-1])
 
 
-def tails(sound):
-    """Shapes that every format has, made of a function for a sound log of a size."""
+def tails(intact):
+    """Shapes that every format has, made from a function for an intact log of a size."""
 
     def start(size):
-        return sound(min(size // 8, 8192))
+        return intact(min(size // 8, 8192))
 
     def half_zeroed(size):
-        log = sound(size)
+        log = intact(size)
         return log[: len(log) // 2] + bytes(len(log) - len(log) // 2)
 
     def cut_in_blocks(size):
-        log, block = sound(size), 4096
+        log, block = intact(size), 4096
         kept = (log[at : at + block - 37] + bytes(37) for at in range(0, len(log), block))
         return b"".join(kept)
 
@@ -47,9 +47,9 @@ def tails(sound):
         "noise": lambda size: start(size) + random.Random(1).randbytes(size),
         "letters": lambda size: filled(start(size), b"abcdefghijklmnopqrstuvwxyz" * 99, size),
         "half-zeroed": half_zeroed,
-        "again-and-again": lambda size: filled(b"", sound(3000), size),
+        "again-and-again": lambda size: filled(b"", intact(3000), size),
         "cut-in-blocks": cut_in_blocks,
-        "sound": sound,
+        "sound": intact,
     }
 
 
@@ -96,7 +96,7 @@ def u_topics(size):
 
 
 def u_types(size):
-    """As many types as fit beside a topic and records of each."""
+    """As many types as fit with a topic and records of each."""
     count = min(60_000, size // 150)
     types = (u_format(f"t{number}:uint64_t timestamp;float x{number};") for number in range(count))
     topics = (u_add(number, f"t{number}") for number in range(count))
@@ -183,8 +183,8 @@ def b_define(topic, kind=B_STRING):
 
 
 def b_message(topic, k, payload=b"\1\0\0\0x", kind=B_STRING):
-    stamp = [("sec", struct.pack("<I", 1_600_000_000 + k // 1000)), ("nsec", struct.pack("<I", k % 1000 * 1_000_000))]
-    return b_record([("op", b"\2"), *stamp, *b_kind(topic, kind)], payload)
+    time = [("sec", struct.pack("<I", 1_600_000_000 + k // 1000)), ("nsec", struct.pack("<I", k % 1000 * 1_000_000))]
+    return b_record([("op", b"\2"), *time, *b_kind(topic, kind)], payload)
 
 
 B_START = B_HEAD + b_define("/t")

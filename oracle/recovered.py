@@ -77,7 +77,7 @@ def stop(*_):
     raise TimeoutError(f"not done after {SECONDS} s")
 
 
-def judged(read, binary, path):
+def result_of(read, binary, path):
     """`same`, or what the reader says otherwise."""
     signal.alarm(SECONDS)
     try:
@@ -107,14 +107,14 @@ def main():
 
         rosbag_python.repair()
     subjects = {path.name: path for folder in folders for path in pathlib.Path(folder).iterdir() if path.is_file()}
-    understood = {known for known, path in subjects.items() if judged(read, binary, path) == "same"}
+    understood = {known for known, path in subjects.items() if result_of(read, binary, path) == "same"}
     counts, intended, wrong = collections.Counter(), collections.Counter(), []
     for path in sorted((pathlib.Path(recovered) / name).iterdir()):
         damage, subject = path.name.split("--", 1)
         if subject not in understood:
             counts["left out"] += 1
             continue
-        verdict = judged(read, binary, path)
+        verdict = result_of(read, binary, path)
         counts["same" if verdict == "same" else "otherwise"] += 1
         if verdict != "same":
             reason = next((why for words, why in INTENDED if words in f"{path.name}: {damage}: {verdict}"), None)

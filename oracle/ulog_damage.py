@@ -55,8 +55,8 @@ def damaged(base, edits):
     return bytes(out + base[done:])
 
 
-def walk(data):
-    """The messages of an undamaged log: (begin, end, type, payload)."""
+def scan(data):
+    """The messages of an undamaged log: (start, end, type, payload)."""
     at = 16
     while at + 3 <= len(data):
         size, kind = struct.unpack_from("<HB", data, at)
@@ -67,33 +67,33 @@ def walk(data):
 def subscriptions(data):
     """`name/instance` -> message id."""
     found = {}
-    for _, _, kind, payload in walk(data):
+    for _, _, kind, payload in scan(data):
         if kind == "A":
             found[f"{payload[3:].decode()}/{payload[0]}"] = struct.unpack_from("<H", payload, 1)[0]
     return found
 
 
 def survivors(data, edits):
-    """Rows that must survive, by the bytes themselves: every format here begins with `uint64_t timestamp`.
+    """Rows that must survive, by the bytes themselves: every format here starts with `uint64_t timestamp`.
 
     None of a row's own bytes is touched, nor its subscription, nor its format with all types in it.
     """
     touched = [(at, at + (1 if kind == "xor" else number)) for kind, at, number, *_ in edits]
 
-    def hit(begin, end):
-        return any(begin < until and since < end for since, until in touched)
+    def hit(start, end):
+        return any(start < until and since < end for since, until in touched)
 
     types, broken, topics, rows = {}, set(), {}, collections.Counter()
-    for begin, end, kind, payload in walk(data):
+    for start, end, kind, payload in scan(data):
         if kind == "F":
             name, fields = payload.decode().split(":", 1)
             types[name] = [field.split(" ")[0].split("[")[0] for field in fields.split(";") if field]
-            if hit(begin, end):
+            if hit(start, end):
                 broken.add(name)
         elif kind == "A":
-            sound = not hit(begin, end) and not is_broken(payload[3:].decode(), types, broken)
-            topics[struct.unpack_from("<H", payload, 1)[0]] = sound
-        elif kind == "D" and not hit(begin, end):
+            intact = not hit(start, end) and not is_broken(payload[3:].decode(), types, broken)
+            topics[struct.unpack_from("<H", payload, 1)[0]] = intact
+        elif kind == "D" and not hit(start, end):
             row = struct.unpack_from("<HQ", payload)
             if topics[row[0]]:
                 rows[row] += 1

@@ -2,8 +2,8 @@
 
 usage: ulog_pyulog.py ROVELOG CORPUS [REAL]
 
-Every difference must stand in `intended_pyulog.py` with its rule, word by word; one that does not, and one
-that stands there and does not show, both fail. Nothing is rounded: floats are compared bit for bit at their
+Every difference must be in `intended_pyulog.py` with its rule, word by word; a missing entry and an
+entry without its difference both fail. Nothing is rounded: floats are compared bit for bit at their
 own width. JSON has one NaN only, so its payload is not compared.
 """
 
@@ -287,7 +287,7 @@ def compare(binary, path):
     return found, tally
 
 
-def judge(name, found, tally, used):
+def check(name, found, tally, used):
     """Prints the log's line; whether all of it is explained."""
     intended = INTENDED.get(name, {})
     what = ", ".join(f"{count} {kind}" for kind, count in tally.items() if count)
@@ -317,7 +317,7 @@ def main():
     good, used, total = True, {}, {}
     for name, path in logs:
         found, tally = compare(binary, path)
-        good &= judge(name, found, tally, used)
+        good &= check(name, found, tally, used)
         for kind, count in tally.items():
             total[kind] = total.get(kind, 0) + count
     print(f"\n{lossy} corpus logs with losses, or refused, are not compared.")

@@ -1,4 +1,4 @@
-//! Checks several logs as `rovelog check` does, and says how many are sound:
+//! Checks several logs as `rovelog check` does, and says how many are valid:
 //! `cargo run -p rovelog-cli --example check_all -- LOG...`
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 

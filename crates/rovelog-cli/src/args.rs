@@ -1,4 +1,4 @@
-//! The command line as a whole: its commands, and what help and the version say.
+//! The command line: commands, help and version.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -31,17 +31,17 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
 }
 
-/// The command line; help, version and bad arguments end the program here.
+/// Parses the command line; help, version and bad arguments end the program here.
 pub(crate) fn parse(args: Vec<OsString>) -> Cli {
     if args.len() < 2 {
-        // A closed pipe is no failure, and there is nothing else to say about it.
+        // A closed pipe is not a failure, and nothing can be printed.
         let _ = Cli::command().print_help();
         std::process::exit(0);
     }
-    // An argument may be the name of a file, which may hold anything.
+    // An argument may be a file name, which may contain anything.
     let harmful = args.iter().any(|arg| arg.to_string_lossy().contains(steers));
     Cli::try_parse_from(args).unwrap_or_else(|mut error| {
-        // That an option of another command could be a value helps nobody.
+        // A tip that an option of another command could be a value does not help.
         if let Some(ContextValue::StyledStrs(tips)) = error.remove(ContextKind::Suggested) {
             let keep = |tip: &StyledStr| !tip.to_string().contains("as a value");
             let tips: Vec<_> = tips.into_iter().filter(keep).collect();
@@ -59,7 +59,7 @@ pub(crate) fn parse(args: Vec<OsString>) -> Cli {
     })
 }
 
-/// The version and the formats that are built in.
+/// Returns the version and the built-in formats.
 fn version() -> &'static str {
     let formats: Vec<_> =
         rovelog::FORMATS.iter().map(|format| format!("{} ({})", format.name, format.about)).collect();

@@ -1,4 +1,4 @@
-//! What every command has: the options that all take, how results and logs are asked for, and the notices.
+//! Common parts of all commands: global options, output formats, options of readers, and notices.
 
 use std::fs::File;
 use std::io::IsTerminal as _;
@@ -15,7 +15,7 @@ use crate::progress::Progress;
 use crate::text::{Paint, parse_size};
 use crate::times::{TimeArgs, Times};
 
-/// The options that every command takes.
+/// Global options.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
@@ -49,16 +49,16 @@ pub(crate) struct Global {
     pub(crate) max_unpacked: Option<u64>,
 }
 
-/// How results are written.
+/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Text,
     Json,
     Ndjson,
     Csv,
-    /// Parameters as QGroundControl keeps them.
+    /// Parameters in the format of QGroundControl.
     Qgc,
-    /// Parameters as GNU Octave loads them.
+    /// Parameters in the text format of GNU Octave.
     Octave,
 }
 
@@ -83,12 +83,12 @@ pub(crate) enum Color {
     Never,
 }
 
-/// What a command needs besides its own arguments.
+/// Context of a command, in addition to its own arguments.
 pub(crate) struct Context {
     pub(crate) global: Global,
     pub(crate) notices: Notices,
     pub(crate) progress: Progress,
-    /// How logs are opened.
+    /// Options of readers.
     pub(crate) options: ReadOptions,
 }
 
@@ -101,15 +101,15 @@ impl Context {
         Self { global, notices, progress, options }
     }
 
-    /// A line about what was done, unless only results are wanted.
+    /// Prints a note, unless `--quiet`.
     pub(crate) fn note(&self, text: &str) {
         if !self.global.quiet {
             self.notices.note(text);
         }
     }
 
-    /// Reads the declarations that the user named. They are checked before any log is opened, so that what is
-    /// wrong with them is not said of a log.
+    /// Reads the type declarations that the user named. They are checked before any log is opened,
+    /// so that their errors are not attributed to a log.
     pub(crate) fn declare(&mut self) -> Result<(), Failure> {
         let Some(path) = &self.global.types else { return Ok(()) };
         let file = File::open(path)
@@ -119,13 +119,13 @@ impl Context {
         Ok(())
     }
 
-    /// Standard output, coloured or not.
+    /// Returns standard output, coloured or not.
     pub(crate) fn out(&self) -> Out {
         let terminal = std::io::stdout().is_terminal();
         Out::new(terminal, paint(self.global.color, terminal), self.progress.clone())
     }
 
-    /// The format asked for, where the command writes it.
+    /// Returns the requested format if the command supports it.
     pub(crate) fn format(&self, writes: &[Format]) -> Result<Format, Failure> {
         let asked = self.global.format;
         if writes.contains(&asked) {

@@ -1,4 +1,4 @@
-//! Where a command writes what is not for a terminal: a file, or stdout.
+//! Destination of binary output: a file, or stdout.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::outfile::{OutArgs, OutFile};
 use crate::output::Out;
 
-/// The options of commands that write one file, which may go to stdout.
+/// Options of commands that write one file or to stdout.
 #[derive(clap::Args)]
 pub(crate) struct OutputArgs {
     /// Output file; - for stdout (a pipe or a file, not a terminal)
@@ -19,7 +19,7 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Begins the file; `example` is a fitting name for one.
+    /// Opens the output; `example` is a suitable file name for messages.
     pub(crate) fn create(
         &self,
         example: &str,
@@ -29,25 +29,26 @@ impl OutputArgs {
         Destination::create(self.path(), example, inputs, self.out, context)
     }
 
-    /// The path that was named, if it is not that of stdout.
+    /// Returns the given path, unless it is stdout.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.output.as_deref().filter(|path| *path != Path::new("-"))
     }
 
-    /// The name that machines get.
+    /// Returns the name for machine formats.
     pub(crate) fn name(&self) -> String {
         self.path().unwrap_or(Path::new("-")).to_string_lossy().into_owned()
     }
 }
 
-/// Where a command writes what is not for a terminal: a file, or stdout.
+/// Destination of binary output: a file, or stdout.
 pub(crate) enum Destination {
     File(Box<OutFile>),
     Stdout(Out),
 }
 
 impl Destination {
-    /// Begins the output at `path`; none is stdout. `example` is a fitting file name.
+    /// Opens the output at `path`; `None` is stdout. `example` is a suitable file name for
+    /// messages.
     pub(crate) fn create(
         path: Option<&Path>,
         example: &str,
@@ -70,7 +71,7 @@ impl Destination {
         Ok(Self::Stdout(out))
     }
 
-    /// Completes the output; the path of the file, if it is one.
+    /// Completes the output. Returns the path if it is a file.
     pub(crate) fn finish(self) -> Result<Option<PathBuf>, Failure> {
         match self {
             Self::File(file) => {

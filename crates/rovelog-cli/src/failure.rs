@@ -1,4 +1,4 @@
-//! How a command ends: its status, or why it could not be done, with the next step.
+//! Outcome of a command: its status, or a failure with the next step.
 
 use std::fmt;
 use std::io;
@@ -6,38 +6,38 @@ use std::path::{Path, PathBuf};
 
 use rovelog::{Error, ErrorKind};
 
-/// How a command ended; the greater, the worse.
+/// Status of a command; a greater value is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Status {
-    /// Done.
+    /// Success.
     Done,
-    /// Done, but data was lost.
+    /// Success, but data was lost.
     Lost,
-    /// Some input failed, and that was said.
+    /// Some input failed, and the failure was printed.
     Failed,
 }
 
-/// What every command gives back.
+/// Result of every command.
 pub(crate) type Outcome = Result<Status, Failure>;
 
-/// Why a command could not be done.
+/// Failure of a command.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Whoever read the results has seen enough.
+    /// The reader of the results has closed the pipe.
     Closed,
-    /// Said on stderr.
+    /// A failure with a message for stderr.
     Said(Box<Said>),
 }
 
-/// A failure in words.
+/// A failure with a message.
 #[derive(Debug)]
 pub(crate) struct Said {
-    /// Bad arguments, not a failure of the work.
+    /// True for bad arguments.
     pub(crate) usage: bool,
     pub(crate) cause: String,
     pub(crate) next: Option<String>,
     pub(crate) file: Option<PathBuf>,
-    /// What lies behind the cause, for `-v`.
+    /// Further causes, for `-v`.
     pub(crate) behind: Vec<String>,
 }
 
@@ -46,17 +46,17 @@ impl Failure {
         Self::Said(Box::new(Said { usage, cause, next: None, file: None, behind: Vec::new() }))
     }
 
-    /// The work failed: exit 1.
+    /// Returns a failure of the work: exit code 1.
     pub(crate) fn failed(cause: impl Into<String>) -> Self {
         Self::new(false, cause.into())
     }
 
-    /// The arguments ask for what cannot be: exit 2.
+    /// Returns a failure of the arguments: exit code 2.
     pub(crate) fn usage(cause: impl Into<String>) -> Self {
         Self::new(true, cause.into())
     }
 
-    /// The same failure with the next step; `FILE` stands for the path.
+    /// Adds the next step; `FILE` stands for the path.
     pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
         if let Self::Said(said) = &mut self {
             said.next = Some(next.into());
@@ -64,7 +64,7 @@ impl Failure {
         self
     }
 
-    /// The same failure with the file that it is about.
+    /// Adds the file that the failure is about.
     pub(crate) fn at(mut self, file: &Path) -> Self {
         if let Self::Said(said) = &mut self {
             said.file.get_or_insert_with(|| file.to_owned());
@@ -72,7 +72,8 @@ impl Failure {
         self
     }
 
-    /// Whether further inputs are pointless: bad arguments stay bad, a closed pipe stays closed.
+    /// Returns whether further inputs are pointless: bad arguments stay bad, a closed pipe stays
+    /// closed.
     pub(crate) fn ends_the_run(&self) -> bool {
         match self {
             Self::Closed => true,
@@ -81,7 +82,7 @@ impl Failure {
     }
 }
 
-/// An error of an output. It knows the output, so that no message takes it for an error of the log.
+/// An error of an output. It knows the output, so that no message attributes it to the log.
 #[derive(Debug)]
 pub(crate) struct Refused {
     path: PathBuf,
@@ -89,12 +90,12 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
-    /// `error` as one of the output at `path`; stdout has none.
+    /// Marks `error` as one of the output at `path`; stdout has no path.
     pub(crate) fn by(path: &Path, error: io::Error) -> io::Error {
         io::Error::new(error.kind(), Self { path: path.to_owned(), error })
     }
 
-    /// The failure, if `error` is of an output.
+    /// Returns the failure if `error` is marked as one of an output.
     fn failure(error: &io::Error) -> Option<Failure> {
         let refused: &Self = error.get_ref()?.downcast_ref()?;
         Some(if refused.path.as_os_str().is_empty() {
@@ -113,7 +114,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// The failure of an output file, with the next step.
+/// Returns the failure of an output file, with the next step.
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     let failure = Failure::failed(format!("cannot write the output: {error}")).at(path);
     match error.kind() {
@@ -146,7 +147,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Errors of writing results.
+/// Conversion of errors in writing results.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {

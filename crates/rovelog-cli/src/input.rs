@@ -1,4 +1,4 @@
-//! Where a log comes from: a file, or stdin.
+//! Input of a command: a file, or stdin.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use rovelog_export::Provenance;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, Status};
 
-/// The log that a command is about.
+/// The log argument of a command.
 #[derive(clap::Args)]
 pub(crate) struct LogArg {
     /// Log file; - for stdin
@@ -25,14 +25,14 @@ impl LogArg {
     }
 }
 
-/// The FILE of a command.
+/// An input file.
 pub(crate) struct Input {
-    /// The path as it was given; `-` is stdin.
+    /// The given path; `-` is stdin.
     pub(crate) path: PathBuf,
 }
 
 impl Input {
-    /// The file that was named, or stdin where none was and something is piped in.
+    /// Returns the given file; without one, stdin if data are piped in.
     pub(crate) fn new(path: Option<&Path>) -> Result<Self, Failure> {
         if path.is_none() && std::io::stdin().is_terminal() {
             return Err(Failure::usage("no log file given").next("name a file, or - for stdin"));
@@ -40,7 +40,7 @@ impl Input {
         Ok(Self { path: path.unwrap_or(Path::new("-")).to_owned() })
     }
 
-    /// All files that were named, or stdin.
+    /// Returns all given files, or stdin.
     pub(crate) fn all(paths: &[PathBuf]) -> Result<Vec<Self>, Failure> {
         match paths {
             [] => Ok(vec![Self::new(None)?]),
@@ -48,7 +48,8 @@ impl Input {
         }
     }
 
-    /// Runs `each` for all files: goes on after a failure, and the worst outcome wins (1, then 3, then 0).
+    /// Runs `each` for all files. Continues after a failure; the worst outcome wins (1, then 3,
+    /// then 0).
     pub(crate) fn for_all(
         inputs: &[Self],
         context: &Context,
@@ -57,7 +58,7 @@ impl Input {
         let size = |input: &Self| std::fs::metadata(&input.path).map_or(0, |metadata| metadata.len());
         let mut done = 0;
         if inputs.len() > 1 {
-            context.progress.begin(Some(inputs.iter().map(size).sum()));
+            context.progress.start(Some(inputs.iter().map(size).sum()));
         }
         let mut worst = Status::Done;
         for input in inputs {
@@ -80,13 +81,13 @@ impl Input {
         self.path == Path::new("-")
     }
 
-    /// The name that machines get.
+    /// Returns the name for machine formats.
     pub(crate) fn name(&self) -> String {
         self.path.to_string_lossy().into_owned()
     }
 
-    /// The files that are read with this log, none of which may be the output: the log, the other files that belong
-    /// to it, and declared types.
+    /// Returns the files that are read with this log, none of which may be the output: the log, its
+    /// companion files, and declared types.
     pub(crate) fn files(&self, context: &Context) -> Vec<PathBuf> {
         let mut files = vec![self.path.clone()];
         if !self.is_stdin() {
@@ -96,7 +97,7 @@ impl Input {
         files
     }
 
-    /// A name for a log that is made of this one, for messages: `flight.part.ulg`.
+    /// Returns a name for a log made from this one, for messages: `flight.part.ulg`.
     pub(crate) fn name_for(&self, what: &str) -> String {
         let (stem, extension) = (self.path.file_stem(), self.path.extension());
         match stem.zip(extension).filter(|_| !self.is_stdin()) {
@@ -112,15 +113,15 @@ impl Input {
         Ok(self.open_hashing(context, &context.options, false)?.0)
     }
 
-    /// Opens this one file, without those that continue it.
+    /// Opens this file alone, without the files that continue it.
     pub(crate) fn open_alone(&self, context: &Context) -> Result<AnyLog, Failure> {
         let mut options = context.options.clone();
         options.alone = true;
         Ok(self.open_hashing(context, &options, false)?.0)
     }
 
-    /// Opens the log, and says where it comes from: its name and, where the output will hold that (`told`), the
-    /// SHA-256 of its bytes.
+    /// Opens the log, and returns its provenance: its name and, if the output has a place for it
+    /// (`told`), the SHA-256 of its bytes.
     pub(crate) fn open_with_provenance(
         &self,
         context: &Context,
@@ -142,7 +143,7 @@ impl Input {
         Ok((log, provenance.with_sha256(sha256)))
     }
 
-    /// Opens the log; with `hash`, also the SHA-256 of what came from stdin.
+    /// Opens the log; with `hash`, also returns the SHA-256 of stdin.
     fn open_hashing(
         &self,
         context: &Context,
@@ -167,14 +168,14 @@ impl Input {
         Ok((log, sha256))
     }
 
-    /// The failure of a command that is for another format than this log's.
+    /// Returns the failure of a command for another format.
     pub(crate) fn of_another_format(&self, log: &AnyLog, wanted: &str) -> Failure {
         Failure::usage(format!("this is {}, not {wanted}", log.format().name))
             .next("show the log: rovelog info FILE")
             .at(&self.path)
     }
 
-    /// The log as a ULog; others are refused.
+    /// Returns the log as a ULog, or a failure.
     pub(crate) fn ulog<'a>(&self, log: &'a AnyLog) -> Result<&'a UlogReader, Failure> {
         match log {
             AnyLog::Ulog(ulog) => Ok(ulog),
@@ -182,7 +183,7 @@ impl Input {
         }
     }
 
-    /// Reads stdin as a stream.
+    /// Opens stdin as a stream.
     pub(crate) fn stream(&self, context: &Context) -> Result<Box<dyn LogStream>, Failure> {
         let (stdin, options) = (Box::new(std::io::stdin()), &context.options);
         match format(context) {
@@ -207,7 +208,7 @@ impl Input {
     }
 }
 
-/// All bytes of stdin. A device is refused, because it may have no end.
+/// Reads all bytes of stdin. A device is refused, because it may have no end.
 fn stdin() -> rovelog::Result<Vec<u8>> {
     let io = |error| Error::io("rovelog", error);
     let mut stdin = std::io::stdin().lock();
@@ -223,11 +224,11 @@ fn stdin() -> rovelog::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What a log says about itself, from a file or from one pass over stdin.
+/// Facts about a log, from a file or from one pass over stdin.
 pub(crate) struct Survey {
     pub(crate) format: &'static FormatInfo,
     pub(crate) info: LogInfo,
-    /// By name, the instances in the order of their numbers.
+    /// Sorted by name, with instances in numeric order.
     pub(crate) topics: Vec<Topic>,
     pub(crate) diagnostics: Diagnostics,
 }
@@ -265,7 +266,7 @@ impl Survey {
 }
 
 impl Survey {
-    /// The records that lie far outside of all others, each with the name of its topic.
+    /// Returns the records with times far outside of all others, each with the name of its topic.
     pub(crate) fn outside(&self) -> impl Iterator<Item = (&str, &Outside)> {
         self.info.outside().iter().map(|outside| {
             let topic = self.topics.iter().find(|topic| topic.id == outside.topic);
@@ -274,7 +275,7 @@ impl Survey {
     }
 }
 
-/// A name in parts by which 2 comes before 10.
+/// Splits a name so that 2 sorts before 10.
 pub(crate) fn natural(name: &str) -> (&str, u64, &str) {
     match name.rsplit_once('/') {
         Some((base, instance)) => {
@@ -285,7 +286,7 @@ pub(crate) fn natural(name: &str) -> (&str, u64, &str) {
     }
 }
 
-/// The id of the format that the user insists on. `bag` is how people call ROS bags.
+/// Returns the id of the format given by the user. `bag` is a common name for ROS bags.
 fn format(context: &Context) -> Option<&str> {
     context.global.input_format.as_deref().map(|format| if format == "bag" { "rosbag" } else { format })
 }

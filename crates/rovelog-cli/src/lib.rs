@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A library only so that more than one program can be this command line: the binary `rovelog`, and the Python
-//! package of the same name, which also takes from here how two logs differ.
+//! A library only because two programs use this command line: the binary `rovelog`, and the Python
+//! package of the same name, which also uses the comparison of two logs.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -30,9 +30,9 @@ use clap::CommandFactory as _;
 
 pub use commands::diff::{Ignored, diff};
 
-/// Runs the command line with `args`, the program's name first; the exit code.
+/// Runs the command line with `args`, the program's name first. Returns the exit code.
 ///
-/// Help, the version, bad arguments and the questions of a shell's completion end the process here.
+/// Help, version, bad arguments and shell completion end the process here.
 pub fn run(args: Vec<OsString>) -> u8 {
     rovelog::install_sigbus_handler();
     rovelog::install_abort_handler();

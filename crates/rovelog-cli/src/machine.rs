@@ -1,5 +1,5 @@
-//! The documents of the machine formats that several commands share. Integers of 64 bits are strings: no
-//! reader may round them.
+//! Parts of machine-readable documents that several commands share. 64-bit integers are strings, so
+//! that no reader rounds them.
 
 use rovelog::core::Outside;
 use rovelog::{Detail, Diagnostic, FormatInfo, Ledger, LogInfo, Topic};
@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::times::Times;
 
-/// A format, as `info` and `check` name it.
+/// A format, in `info` and `check`.
 #[derive(Serialize)]
 pub(crate) struct FormatDoc<'a> {
     id: &'static str,
@@ -22,7 +22,7 @@ impl<'a> FormatDoc<'a> {
     }
 }
 
-/// The clock of a log and its place on the Unix clock.
+/// The clock of a log and its offset to Unix time.
 #[derive(Serialize)]
 pub(crate) struct ClockDoc<'a> {
     base: &'static str,
@@ -70,7 +70,7 @@ impl<'a> TopicDoc<'a> {
     }
 }
 
-/// Records of a topic that lie far outside of all others.
+/// Records of a topic with times far outside of all others.
 #[derive(Serialize)]
 pub(crate) struct OutsideDoc<'a> {
     topic: &'a str,
@@ -94,7 +94,7 @@ impl<'a> OutsideDoc<'a> {
     }
 }
 
-/// The data that could not be read.
+/// Data that could not be read.
 #[derive(Serialize)]
 pub(crate) struct LostDoc {
     bytes: String,
@@ -120,7 +120,7 @@ impl LostDoc {
     }
 }
 
-/// One thing noticed in a log.
+/// A problem of a log.
 #[derive(Serialize)]
 pub(crate) struct ProblemDoc<'a> {
     code: &'static str,
@@ -144,7 +144,7 @@ impl<'a> ProblemDoc<'a> {
     }
 }
 
-/// What only one format has, as one object in its own order.
+/// Format-specific facts as one object in their own order.
 pub(crate) struct DetailsDoc<'a>(pub(crate) &'a [Detail]);
 
 impl Serialize for DetailsDoc<'_> {

@@ -1,4 +1,5 @@
-//! What goes to stderr, and the exit code: failures with their next step, losses, repeated warnings counted.
+//! Messages on stderr, and the exit code: failures with their next step, losses, and counts of
+//! repeated warnings.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -13,10 +14,10 @@ use crate::failure::{Failure, Outcome, Status};
 use crate::progress::Progress;
 use crate::text::{Paint, escape, with_file};
 
-/// Warnings of one kind that are printed; the rest is counted.
+/// Maximum number of printed warnings of one kind; the rest is counted.
 const PRINTED: u64 = 5;
 
-/// What a command has to say beside its results.
+/// Messages of a command in addition to its results.
 pub(crate) struct Notices {
     verbose: bool,
     paint: Paint,
@@ -29,17 +30,18 @@ impl Notices {
         Self { verbose, paint, progress, warned: RefCell::default() }
     }
 
-    /// A line about what was done, for people.
+    /// Prints a note.
     pub(crate) fn note(&self, text: &str) {
         self.say(&escape(text));
     }
 
-    /// A failure that does not end the command, as a warning.
+    /// Prints a failure that does not end the command as a warning.
     pub(crate) fn setback(&self, failure: &Failure) {
         self.tell(&self.paint.yellow("warning:"), failure);
     }
 
-    /// A warning; after the fifth of a `kind` they are only counted. `kind` reads on after "3 more": a plural.
+    /// Prints a warning; after the fifth of a `kind`, only counts it. `kind` is a plural that
+    /// follows "3 more".
     pub(crate) fn warn(&self, kind: &'static str, text: &str) {
         let mut warned = self.warned.borrow_mut();
         let count = warned.entry(kind).or_default();
@@ -49,7 +51,7 @@ impl Notices {
         }
     }
 
-    /// Says in one line what could not be read, is missing or is left out, if anything.
+    /// Prints one line about data that could not be read, is missing or is left out, if any.
     pub(crate) fn loss(&self, lost: &Ledger, file: &Path) -> Status {
         if lost.is_empty() {
             return Status::Done;
@@ -60,7 +62,7 @@ impl Notices {
         Status::Lost
     }
 
-    /// A failure, with its next step.
+    /// Prints a failure with its next step.
     pub(crate) fn failure(&self, failure: &Failure) {
         self.tell(&self.paint.red("error:"), failure);
     }
@@ -83,14 +85,14 @@ impl Notices {
         self.say(&text);
     }
 
-    /// One line on stderr. Where that is closed, there is nobody to tell.
+    /// Prints one line on stderr. If stderr is closed, nothing can be reported.
     fn say(&self, text: &str) {
         self.progress.above(|| {
             let _ = writeln!(io::stderr().lock(), "{text}");
         });
     }
 
-    /// Says what is left to say; the exit code.
+    /// Prints the remaining counts. Returns the exit code.
     pub(crate) fn finish(&self, outcome: Outcome) -> u8 {
         for (kind, count) in &*self.warned.borrow() {
             if let Some(more) = count.checked_sub(PRINTED).filter(|more| *more > 0) {
@@ -110,7 +112,7 @@ impl Notices {
     }
 }
 
-/// A path as people read it.
+/// Returns a path for messages.
 fn shown(file: &Path) -> Cow<'_, str> {
     if file == Path::new("-") { Cow::Borrowed("stdin") } else { file.to_string_lossy() }
 }

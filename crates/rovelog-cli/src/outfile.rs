@@ -1,4 +1,5 @@
-//! Output files that cannot do harm: never an input, nothing overwritten unasked, and whole or not there.
+//! Safe output files: an input is never overwritten, an existing file only on request, and a file
+//! is either complete or absent.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::failure::{Failure, Refused, cannot_write};
 use crate::unfinished;
 
-/// The option of commands that write a file.
+/// Options of commands that write a file.
 #[derive(Clone, Copy, Default, clap::Args)]
 pub(crate) struct OutArgs {
     /// Replace an existing output file
@@ -15,16 +16,16 @@ pub(crate) struct OutArgs {
     pub(crate) force: bool,
 }
 
-/// A file that is written next to its final place, as `OUT.partial`, and moved there when it is complete.
-/// Dropped before [`finish`](Self::finish), it leaves nothing behind.
+/// A file that is written next to its final place, as `OUT.partial`, and moved there when it is
+/// complete. If it is dropped before [`finish`](Self::finish), it leaves nothing behind.
 ///
-/// The partial file is locked while it is written. One that is not locked was left by a run that was killed, and
-/// is replaced.
+/// The partial file is locked while it is written. One without a lock was left by a killed process,
+/// and is replaced.
 pub(crate) struct OutFile {
     file: BufWriter<File>,
     /// The path that the user gave, for messages.
     pub(crate) path: PathBuf,
-    /// `None` where a device or a pipe is written in place.
+    /// `None` if a device or a pipe is written in place.
     pending: Option<Pending>,
 }
 
@@ -33,12 +34,12 @@ struct Pending {
     partial: PathBuf,
     target: PathBuf,
     force: bool,
-    /// The file stays only if the rest of its folder is complete too.
+    /// True if the file is removed when the rest of its folder is not completed.
     provisional: bool,
 }
 
 impl OutFile {
-    /// Begins a file at `path`. `inputs` are the files that the command reads; `-` is stdin.
+    /// Creates a file at `path`. `inputs` are the files that the command reads; `-` is stdin.
     pub(crate) fn create(path: &Path, inputs: &[PathBuf], args: OutArgs) -> Result<Self, Failure> {
         let failed = |error: io::Error| cannot_write(path, &error);
         let existing = match fs::metadata(path) {
@@ -63,14 +64,14 @@ impl OutFile {
                     .next("name another file, or replace it: --force")
                     .at(path));
             }
-            // A rename would replace a file that nobody may write.
+            // A rename would replace a write-protected file.
             if existing.permissions().readonly() || is_denied(path) {
                 return Err(Failure::failed("the output is write-protected")
                     .next("name another file, or allow it: chmod u+w FILE")
                     .at(path));
             }
         }
-        // A link stays a link: the file that it leads to is written, whether it exists or not.
+        // A symbolic link stays one: its target is written, whether it exists or not.
         let target = leads_to(path).map_err(failed)?;
         let mut partial = target.clone().into_os_string();
         partial.push(".partial");
@@ -84,7 +85,7 @@ impl OutFile {
         Ok(out)
     }
 
-    /// Completes the file. Only now does it have its name.
+    /// Completes the file and gives it its name.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         let failed = |error: io::Error| cannot_write(&self.path, &error);
         self.file.flush().map_err(failed)?;
@@ -139,16 +140,17 @@ impl Drop for OutFile {
     }
 }
 
-/// A folder for the files of one run. Dropped before [`keep`](Self::keep), it leaves nothing that this run made.
+/// A folder for the files of one run. If it is dropped before [`keep`](Self::keep), everything that
+/// this run made is removed.
 pub(crate) struct OutFolder {
     path: PathBuf,
-    /// The highest folder that had to be made, or the folder itself.
+    /// The topmost folder that was created, or the folder itself.
     top: PathBuf,
     args: OutArgs,
 }
 
 impl OutFolder {
-    /// Makes the folder where it is missing.
+    /// Creates the folder if it is missing.
     pub(crate) fn create(path: &Path, args: OutArgs) -> Result<Self, Failure> {
         if path.exists() && !path.is_dir() {
             return Err(Failure::usage("the output is a file, not a folder")
@@ -161,16 +163,16 @@ impl OutFolder {
         Ok(folder)
     }
 
-    /// Makes a folder in this one.
+    /// Creates a folder in this one.
     pub(crate) fn folder(&self, name: &str) -> Result<(), Failure> {
         make_folder(&self.path.join(name))
     }
 
-    /// Begins a file at `path`, which is in this folder.
+    /// Creates a file at `path`, which is in this folder.
     pub(crate) fn file(&self, path: &Path, inputs: &[PathBuf]) -> Result<OutFile, Failure> {
         let mut file = OutFile::create(path, inputs, self.args)?;
         if let Some(pending) = &mut file.pending {
-            // A file elsewhere that a link led to is not ours to remove.
+            // The target of a link outside of the folder must not be removed.
             pending.provisional = pending.target.starts_with(&self.path);
         }
         Ok(file)
@@ -209,7 +211,7 @@ fn buffered(file: File) -> BufWriter<File> {
     BufWriter::with_capacity(1 << 16, file)
 }
 
-/// Whether the user may not write an existing file.
+/// Returns whether the user has no write permission for an existing file.
 fn is_denied(path: &Path) -> bool {
     let opened = OpenOptions::new().write(true).open(path);
     opened.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
@@ -219,7 +221,7 @@ fn is_missing(folder: &Path) -> bool {
     !folder.as_os_str().is_empty() && !folder.exists()
 }
 
-/// Makes a folder and those above it that are missing. They go again if the run does not end well.
+/// Creates a folder and its missing parents. They are removed if the run fails.
 fn make_folder(path: &Path) -> Result<(), Failure> {
     let mut unfinished = unfinished::lock();
     let missing: Vec<_> = path.ancestors().take_while(|folder| is_missing(folder)).collect();
@@ -231,7 +233,7 @@ fn make_folder(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The end of a chain of links, which need not exist.
+/// Returns the target of a chain of links, which need not exist.
 fn leads_to(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..40 {
@@ -241,15 +243,16 @@ fn leads_to(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
-/// Creates and locks a partial file. One that no run holds is replaced.
+/// Creates and locks a partial file. Replaces one that no process has locked.
 fn claim(partial: &Path, inputs: &[PathBuf]) -> Result<File, Failure> {
     let failed = |error: io::Error| cannot_write(partial, &error);
     let mut unfinished = unfinished::lock();
-    // Only another run that takes the same name at this moment makes a second attempt necessary.
+    // Only another process that takes the same name at this moment makes a second attempt
+    // necessary.
     for _ in 0..100 {
         match OpenOptions::new().write(true).create_new(true).open(partial) {
             Ok(file) => {
-                // A file system without locks holds nobody up.
+                // A file system without locks is no obstacle.
                 if !matches!(file.try_lock(), Err(TryLockError::WouldBlock)) && is_at(&file, partial) {
                     unfinished.add(partial);
                     return Ok(file);
@@ -291,7 +294,7 @@ fn name_new(partial: &Path, target: &Path) -> io::Result<()> {
     }
 }
 
-/// Waits until a file is on the disk, where its file system can.
+/// Waits until a file is on the disk, if its file system supports that.
 fn on_disk(file: &File) -> io::Result<()> {
     match file.sync_all() {
         Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
@@ -308,13 +311,13 @@ fn folder_on_disk(folder: &Path) -> io::Result<()> {
     }
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     match File::open(folder) {
-        // A folder that may be written but not read.
+        // A folder with write but no read permission.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         opened => on_disk(&opened?),
     }
 }
 
-/// An error where `output` is one of `inputs`, by whatever name.
+/// Returns an error if `output` is one of `inputs`, by any name.
 fn refuse_input(path: &Path, output: &Metadata, inputs: &[PathBuf]) -> Result<(), Failure> {
     for input in inputs {
         let stdin = input == Path::new("-");
@@ -332,7 +335,7 @@ fn refuse_input(path: &Path, output: &Metadata, inputs: &[PathBuf]) -> Result<()
     Ok(())
 }
 
-/// Whether an open file is the one at `path`.
+/// Returns whether an open file is the one at `path`.
 fn is_at(file: &File, path: &Path) -> bool {
     let (open, there) = (file.metadata(), fs::symlink_metadata(path));
     matches!((open, there), (Ok(open), Ok(there)) if same(path, &open, path, &there))

@@ -1,4 +1,4 @@
-//! Writing results: stdout behind a buffer, as JSON, as CSV, and line by line.
+//! Writing results: buffered stdout, JSON, CSV, and lines.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -9,10 +9,10 @@ use crate::failure::{Failure, Refused};
 use crate::progress::Progress;
 use crate::text::{Paint, steers};
 
-/// Standard output behind a large buffer.
+/// Buffered standard output.
 pub(crate) struct Out {
     inner: BufWriter<Screen>,
-    /// Somebody watches: tables have borders, and streams are flushed line by line.
+    /// True on a terminal: tables have borders, and streams are flushed line by line.
     pub(crate) terminal: bool,
     pub(crate) paint: Paint,
 }
@@ -28,7 +28,7 @@ impl Out {
         if self.terminal { self.flush() } else { Ok(()) }
     }
 
-    /// Writes `document` as JSON: indented for a person, on one line for a program.
+    /// Writes `document` as JSON: indented on a terminal, on one line otherwise.
     pub(crate) fn json(&mut self, document: &(impl serde::Serialize + ?Sized)) -> io::Result<()> {
         if self.terminal {
             return Ok(serde_json::to_writer_pretty(self, document)?);
@@ -36,14 +36,14 @@ impl Out {
         Ok(serde_json::to_writer(self, document)?)
     }
 
-    /// A whole document as JSON.
+    /// Writes a whole document as JSON.
     pub(crate) fn document(&mut self, document: &(impl serde::Serialize + ?Sized)) -> io::Result<()> {
         self.json(document)?;
         self.write_all(b"\n")?;
         self.flush()
     }
 
-    /// The documents of several inputs; where there was one input, its document alone.
+    /// Writes the documents of several inputs as a list; a single document alone.
     pub(crate) fn documents(&mut self, documents: &[impl serde::Serialize], inputs: usize) -> io::Result<()> {
         match documents {
             [] if inputs == 1 => Ok(()),
@@ -52,14 +52,14 @@ impl Out {
         }
     }
 
-    /// One line of NDJSON.
+    /// Writes one line of NDJSON.
     pub(crate) fn line(&mut self, object: &impl serde::Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string(object)?;
         text.push('\n');
         self.write_all(text.as_bytes())
     }
 
-    /// A table as CSV.
+    /// Writes a table as CSV.
     pub(crate) fn csv<const N: usize>(
         self,
         head: [&str; N],
@@ -92,12 +92,13 @@ fn refused(error: io::Error) -> io::Error {
     Refused::by(Path::new(""), error)
 }
 
-/// Standard output as it is, or a terminal that nothing in a log can steer, whatever a command writes.
+/// Standard output; on a terminal, control characters from logs are escaped, whatever a command
+/// writes.
 struct Screen {
     stdout: Stdout,
     terminal: bool,
     paint: Paint,
-    /// The start of a character whose end has not come yet.
+    /// Bytes of a character that is not complete yet.
     cut: Vec<u8>,
     progress: Progress,
 }
@@ -124,7 +125,7 @@ impl Write for Screen {
     }
 }
 
-/// `text` with what would steer a terminal written as JSON escapes it. Our own colours stay.
+/// Returns `text` with control characters as JSON escapes. Our own colours stay.
 fn harmless(text: &str, paint: Paint) -> Cow<'_, str> {
     let harmful = |c: char| c != '\n' && steers(c);
     if !text.contains(harmful) {

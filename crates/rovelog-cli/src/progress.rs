@@ -1,4 +1,4 @@
-//! The progress bar: on stderr, only when somebody watches, and only when it takes a while.
+//! The progress bar: on stderr, only on a terminal, and only for longer work.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,19 +9,19 @@ use std::time::{Duration, Instant};
 
 use indicatif::{DecimalBytes, ProgressBar, ProgressStyle};
 
-/// A command that is done sooner shows no bar.
+/// Time before the bar appears.
 const PATIENCE: Duration = Duration::from_millis(700);
-/// Time between two looks at how far the work has come.
+/// Time between two updates of the bar.
 const REFRESH: Duration = Duration::from_millis(100);
 
-/// How far a command has come. The bar appears by itself once the command has taken a while, and goes away when the
-/// command ends, or writes to the same terminal.
+/// Progress of a command. The bar appears when the command has taken a while, and disappears when
+/// the command ends or writes to the same terminal.
 #[derive(Clone, Default)]
 pub(crate) struct Progress(Option<Arc<Shared>>);
 
 struct Shared {
     started: Instant,
-    /// The amount of work; 0 where that is not known.
+    /// Total amount of work; 0 if unknown.
     total: AtomicU64,
     done: AtomicU64,
     bar: Mutex<Bar>,
@@ -37,7 +37,7 @@ struct Bar {
 pub(crate) struct Watcher(Progress, Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Progress {
-    /// Begins to watch a command, if anybody sees the bar.
+    /// Starts the bar's thread if stderr is a terminal.
     pub(crate) fn watch(quiet: bool) -> (Self, Watcher) {
         if quiet || !io::stderr().is_terminal() {
             return (Self(None), Watcher(Self(None), None));
@@ -52,19 +52,19 @@ impl Progress {
         let drawn = Arc::clone(&shared);
         let thread = std::thread::Builder::new().spawn(move || draw(&drawn, &stopped));
         let progress = Self(Some(shared));
-        // Without a thread there is no bar, and the command does its work.
+        // Without a thread there is no bar, and the command works all the same.
         (progress.clone(), Watcher(progress, thread.ok().map(|thread| (stop, thread))))
     }
 
-    /// Begins work of this many bytes, or of an unknown amount.
-    pub(crate) fn begin(&self, total: Option<u64>) {
+    /// Starts work of this many bytes, or of an unknown amount.
+    pub(crate) fn start(&self, total: Option<u64>) {
         if let Some(shared) = &self.0 {
             shared.total.store(total.unwrap_or(0), Relaxed);
             shared.done.store(0, Relaxed);
         }
     }
 
-    /// Work has come to this byte.
+    /// Sets the current position to this byte.
     pub(crate) fn at(&self, offset: u64) {
         if let Some(shared) = &self.0 {
             shared.done.store(offset, Relaxed);
@@ -76,7 +76,7 @@ impl Progress {
         Counting { out, progress: self }
     }
 
-    /// Takes the bar off the terminal for good: what follows goes there.
+    /// Removes the bar from the terminal for the rest of the run.
     pub(crate) fn end(&self) {
         if let Some(shared) = &self.0 {
             let mut bar = shared.bar.lock().unwrap_or_else(PoisonError::into_inner);

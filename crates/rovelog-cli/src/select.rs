@@ -1,4 +1,5 @@
-//! Selection: topics by name or regular expression, fields by glob, and near names for what is not there.
+//! Selection of topics by name or regular expression, and of fields by glob; suggestions for
+//! misspelt names.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -10,7 +11,7 @@ use rovelog::{FieldType, Schema, Select, Topic};
 
 use crate::failure::Failure;
 
-/// Which topics a command looks at.
+/// Selection of topics.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct TopicArgs {
     /// Only topics whose full name matches; repeatable
@@ -24,46 +25,46 @@ pub(crate) struct TopicArgs {
     topics: Vec<String>,
 }
 
-/// A regular expression over a whole name.
+/// Parses a regular expression for a whole name.
 fn whole(pattern: &str) -> Result<Regex, String> {
     part(pattern)?;
     part(&format!("^(?:{pattern})$"))
 }
 
-/// A regular expression that may match anywhere.
+/// Parses a regular expression that may match anywhere.
 pub(crate) fn part(pattern: &str) -> Result<Regex, String> {
-    // The last line of the crate's message says what is wrong; the lines before draw the place.
+    // The last line of the crate's message says what is wrong; the lines before mark the position.
     Regex::new(pattern).map_err(|error| {
         let error = error.to_string();
         error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
     })
 }
 
-/// Whether `regex` matches the whole name of `topic`, the instance `/0` left out or not.
+/// Returns whether `regex` matches the whole name of `topic`, with or without the instance `/0`.
 fn matches(regex: &Regex, topic: &Topic) -> bool {
     regex.is_match(&topic.name) || topic.name.strip_suffix("/0").is_some_and(|name| regex.is_match(name))
 }
 
-/// Whether `pattern` is a regular expression for the whole name of one of `topics`.
+/// Returns whether `pattern` is a regular expression for the whole name of one of `topics`.
 fn fits_any(pattern: &str, topics: &[Topic]) -> bool {
     whole(pattern).is_ok_and(|regex| topics.iter().any(|topic| matches(&regex, topic)))
 }
 
-/// Topics whose state at the start of a window counts.
+/// Selection of topics whose last value before the start is included.
 #[derive(Clone, Default, clap::Args)]
-pub(crate) struct LatchedArgs {
+pub(crate) struct LastBeforeArgs {
     /// With -S, include the last record before the start of topics whose full name matches;
     /// repeatable
     #[arg(short, long, value_name = "REGEX", value_parser = whole)]
     latched: Vec<Regex>,
 }
 
-impl LatchedArgs {
+impl LastBeforeArgs {
     pub(crate) fn is_empty(&self) -> bool {
         self.latched.is_empty()
     }
 
-    /// `select` with the last records of those of `topics` that match.
+    /// Adds the last records before the start to `select`, for those of `topics` that match.
     pub(crate) fn add_to(&self, select: Select, topics: &[&Topic]) -> Select {
         if self.is_empty() {
             return select;
@@ -74,12 +75,12 @@ impl LatchedArgs {
 }
 
 impl TopicArgs {
-    /// Whether nothing was said about topics.
+    /// Returns whether no topic was selected or excluded.
     pub(crate) fn is_empty(&self) -> bool {
         self.include.is_empty() && self.exclude.is_empty() && self.topics.is_empty()
     }
 
-    /// Whether `topic` is wanted.
+    /// Returns whether `topic` is selected.
     pub(crate) fn keeps(&self, topic: &Topic) -> bool {
         if !self.topics.is_empty() {
             return self.topics.iter().any(|name| topic.answers_to(name));
@@ -90,13 +91,14 @@ impl TopicArgs {
         !self.exclude.iter().any(|regex| matches(regex, topic))
     }
 
-    /// The wanted topics; what names nothing is an error with near names.
+    /// Returns the selected topics; a name or pattern without a match is an error with similar
+    /// names.
     pub(crate) fn pick<'a>(&self, topics: &'a [Topic]) -> Result<Vec<&'a Topic>, Failure> {
         self.demand(topics)?;
         Ok(topics.iter().filter(|topic| self.keeps(topic)).collect())
     }
 
-    /// An error where a name or a pattern fits none of `topics`.
+    /// Returns an error if a name or a pattern matches none of `topics`.
     pub(crate) fn demand(&self, topics: &[Topic]) -> Result<(), Failure> {
         for name in &self.topics {
             if !topics.iter().any(|topic| topic.answers_to(name)) {
@@ -127,10 +129,10 @@ impl TopicArgs {
     }
 }
 
-/// What a shell offers for `--topics`: the topics of the log that the words so far name.
+/// Returns the completions for `--topics`: the topics of the log named on the command line.
 fn topic_names(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };
-    // Behind `--` stands the line, the program's name first.
+    // The command line, with the program's name first, follows `--`.
     let words = std::env::args_os().skip_while(|word| word != "--").skip(2);
     let log = words.filter(|word| Path::new(word).is_file()).find_map(|path| rovelog::open(path).ok());
     let topics = log.iter().flat_map(|log| log.topics());
@@ -138,7 +140,7 @@ fn topic_names(current: &OsStr) -> Vec<CompletionCandidate> {
     names.map(CompletionCandidate::new).collect()
 }
 
-/// The error for a topic that is not there.
+/// Returns the error for an unknown topic.
 pub(crate) fn unknown_topic(name: &str, topics: &[Topic]) -> Failure {
     Failure::usage(format!("the log has no topic {name}")).next(near_topics(name, topics))
 }
@@ -150,7 +152,8 @@ fn near_topics(name: &str, topics: &[Topic]) -> String {
     near(name, topics.iter().map(|topic| topic.name.as_str()), "rovelog topics FILE")
 }
 
-/// `did you mean a, b or c? All of them: rovelog topics FILE`, for the three of `names` that look most like `name`.
+/// Returns `did you mean a, b or c? All of them: rovelog topics FILE`, with the three of `names`
+/// that are most similar to `name`.
 pub(crate) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>, all: &str) -> String {
     match nearest(name, names).as_slice() {
         [] => format!("list all: {all}"),
@@ -159,10 +162,10 @@ pub(crate) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>, all: &s
     }
 }
 
-/// The names that are compared with a misspelt one: a hostile log has 65 536.
+/// Maximum number of names that are compared with a misspelt one: a hostile log has 65 536.
 const MOST_COMPARED: usize = 4096;
 
-/// The three of `names` that look most like `name`.
+/// Returns the three of `names` that are most similar to `name`.
 fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut ranked: Vec<_> = names.take(MOST_COMPARED).map(|other| (distance(name, other), other)).collect();
     ranked.sort_unstable();
@@ -170,7 +173,8 @@ fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str>
     ranked.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// Edits between two names, the case of letters aside; a part of a name is nearer than any misspelling.
+/// Returns the edit distance of two names, ignoring case; a part of a name is nearer than any
+/// misspelling.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.to_lowercase(), b.to_lowercase());
     let b = b.strip_suffix("/0").unwrap_or(&b);
@@ -180,13 +184,14 @@ fn distance(a: &str, b: &str) -> usize {
     strsim::levenshtein(&a, b) * 2
 }
 
-/// A pattern for names of fields: itself, all that lies inside it, `*` for any text, `?` for any character.
+/// Parses a pattern for names of fields: it matches the field and everything inside it; `*` is any
+/// text, `?` any character.
 pub(crate) fn glob(text: &str) -> Result<Regex, String> {
     let pattern = regex::escape(text).replace(r"\*", ".*").replace(r"\?", ".");
     part(&format!(r"^{pattern}(?:$|[.\[])"))
 }
 
-/// Which fields a command writes.
+/// Selection of fields.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct FieldArgs {
     /// Only these fields, e.g. q, q[0], pos.*; topics without any of them are skipped
@@ -194,7 +199,8 @@ pub(crate) struct FieldArgs {
     fields: Vec<Glob>,
 }
 
-/// A name of fields: itself, all that lies inside it, `*` for any text, `?` for any character.
+/// A pattern for names of fields: it matches the field and everything inside it; `*` is any text,
+/// `?` any character.
 #[derive(Clone)]
 struct Glob {
     text: String,
@@ -207,7 +213,7 @@ impl Glob {
     }
 }
 
-/// The leaves of a record that are written, by their place in it.
+/// The selected leaves of a record, by index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
     All,
@@ -215,7 +221,7 @@ pub(crate) enum Keep {
 }
 
 impl Keep {
-    /// Whether the leaf at this place is written.
+    /// Returns whether the leaf with this index is selected.
     pub(crate) fn leaf(&self, place: usize) -> bool {
         match self {
             Self::All => true,
@@ -225,7 +231,7 @@ impl Keep {
 }
 
 impl FieldArgs {
-    /// What to write of records with `schema`; `None` where no field is wanted.
+    /// Returns the selected leaves of records with `schema`; `None` if no field is selected.
     pub(crate) fn keep(&self, schema: Option<&Schema>) -> Option<Keep> {
         if self.fields.is_empty() {
             return Some(Keep::All);
@@ -235,13 +241,13 @@ impl FieldArgs {
         kept.contains(&true).then_some(Keep::Leaves(kept))
     }
 
-    /// Whether all fields are wanted.
+    /// Returns whether all fields are selected.
     pub(crate) fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
 
-    /// The wanted fields of `topics` by their paths without indices, as columns are selected: an array is kept
-    /// whole. `None` for all.
+    /// Returns the paths of the selected fields of `topics` without indices, as for selecting
+    /// columns: an array is kept whole. `None` for all.
     pub(crate) fn paths(&self, topics: &[&Topic]) -> Option<Vec<String>> {
         if self.fields.is_empty() {
             return None;
@@ -254,13 +260,13 @@ impl FieldArgs {
         Some(paths)
     }
 
-    /// An error where a glob fits no field of `topics`.
+    /// Returns an error if a glob matches no field of `topics`.
     pub(crate) fn demand(&self, topics: &[&Topic]) -> Result<(), Failure> {
         let schemas = topics.iter().filter_map(|topic| topic.schema.as_deref());
         self.demand_of(&schemas.flat_map(leaves).collect::<Vec<_>>())
     }
 
-    /// An error where a glob fits none of `names`.
+    /// Returns an error if a glob matches none of `names`.
     pub(crate) fn demand_of(&self, names: &[String]) -> Result<(), Failure> {
         let missing = |glob: &&Glob| !names.iter().any(|name| glob.regex.is_match(name));
         let Some(glob) = self.fields.iter().find(missing) else { return Ok(()) };
@@ -268,13 +274,13 @@ impl FieldArgs {
         Err(Failure::usage(format!("no selected topic has a field {}", glob.text)).next(near))
     }
 
-    /// Whether the field of this flat name is wanted.
+    /// Returns whether the field with this flat name is selected.
     pub(crate) fn keeps(&self, name: &str) -> bool {
         self.fields.is_empty() || self.fields.iter().any(|glob| glob.regex.is_match(name))
     }
 }
 
-/// The flat names of all leaves in the order of a record's values: `pos.x`, `q[0]`.
+/// Returns the flat names of all leaves in the order of a record's values: `pos.x`, `q[0]`.
 pub(crate) fn leaves(schema: &Schema) -> Vec<String> {
     let mut names = Vec::new();
     for field in &schema.fields {
@@ -335,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_taken_with_what_lies_inside() {
+    fn fields_are_selected_with_everything_inside() {
         let float = FieldType::Scalar(Scalar::Float32);
         let pos = Schema {
             name: "pos".into(),

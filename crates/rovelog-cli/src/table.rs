@@ -1,4 +1,4 @@
-//! Tables: with borders on a terminal, aligned by blanks in a pipe.
+//! Tables: with borders on a terminal, aligned with spaces in a pipe.
 
 use std::borrow::Cow;
 use std::io::{self, Write as _};
@@ -6,20 +6,20 @@ use std::io::{self, Write as _};
 use crate::output::Out;
 use crate::text::{Paint, escape, width};
 
-/// How a column of a [`Table`] is set.
+/// Alignment of a column of a [`Table`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
     Right,
 }
 
-/// Rows under headings: with borders on a terminal, aligned by blanks in a pipe.
+/// Rows under headings: with borders on a terminal, aligned with spaces in a pipe.
 pub(crate) struct Table {
     columns: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
 }
 
-/// Columns of the terminal that a column grows to at most: one long name does not widen the lines of all others.
+/// Maximum width of a column on the terminal: one long name does not widen all lines.
 const WIDEST: usize = 120;
 
 impl Table {
@@ -36,7 +36,7 @@ impl Table {
         self.render(bordered, paint, |line| out.write_all(line.as_bytes()))
     }
 
-    /// Hands out line by line.
+    /// Writes the table line by line.
     fn render(
         &self,
         bordered: bool,

@@ -1,4 +1,4 @@
-//! Words for people: colours, sizes, counts, paths, and text that cannot steer a terminal.
+//! Text output: colours, sizes, counts, paths, and escaping of control characters.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ const DIM: Style = Style::new().dimmed();
 const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Colours, or none.
+/// Colours, if true.
 #[derive(Clone, Copy)]
 pub(crate) struct Paint(pub(crate) bool);
 
@@ -23,7 +23,7 @@ impl Paint {
         if self.0 { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
-    /// The length of the colour code that `text` starts with, if it is one of ours.
+    /// Returns the length of the colour code at the start of `text`, if it is one of ours.
     pub(crate) fn code_at(self, text: &str) -> Option<usize> {
         let codes = [RED, YELLOW, BOLD, DIM].map(|style| style.render().to_string());
         let mut codes = codes.into_iter().chain([Reset.render().to_string()]);
@@ -47,8 +47,8 @@ impl Paint {
     }
 }
 
-/// `text` with control characters written out: what a log says may not steer the terminal it is shown on.
-/// Marks that turn the direction of writing count as such; a tab does not.
+/// Escapes control characters in `text`, so that a log cannot control the terminal. Marks that
+/// change the direction of writing are escaped too; a tab is not.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t');
     if text.bytes().all(plain) || !text.contains(steers) {
@@ -75,22 +75,23 @@ pub(crate) fn steers(c: char) -> bool {
     (c.is_control() && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The columns of a terminal that `text` takes: two for a character of East Asia, none for a mark on another.
+/// Returns the width of `text` in terminal columns: two for an East Asian character, none for a
+/// combining mark.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// `text` with blanks behind it up to `columns` of a terminal.
+/// Returns `text` padded with spaces to `columns` of a terminal.
 pub(crate) fn padded(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-/// A size for people: `512 B`, `92 kB`, `7.9 MB`. Decimal, as disks and `ls -h --si` count.
+/// Returns a size such as `512 B`, `92 kB`, `7.9 MB`. Units are decimal, as in `ls -h --si`.
 pub(crate) fn size(bytes: u64) -> String {
     let mut value = bytes as f64;
     let mut unit = "B";
     for next in ["kB", "MB", "GB", "TB"] {
-        // What would be rounded up to 1000 belongs to the next unit.
+        // A value that would be rounded up to 1000 gets the next unit.
         if value < 999.5 {
             break;
         }
@@ -101,7 +102,7 @@ pub(crate) fn size(bytes: u64) -> String {
     if whole { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
 }
 
-/// Reads a size: `1000`, `500MB`, `8GiB`, `1.5 GB`.
+/// Parses a size: `1000`, `500MB`, `8GiB`, `1.5 GB`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 9] = [
         ("", 1),
@@ -126,17 +127,17 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The start of a name that leaves room for more in the name of a file.
+/// Returns the start of a name, short enough for a file name with a suffix.
 pub(crate) fn short(name: &str) -> &str {
     &name[..name.floor_char_boundary(100)]
 }
 
-/// `; wrote flight.ulg` where there is a file.
+/// Returns `; wrote flight.ulg` if there is a file.
 pub(crate) fn wrote(path: Option<&Path>) -> String {
     path.map_or_else(String::new, |path| format!("; wrote {}", path.display()))
 }
 
-/// `text` with the path in place of the word `FILE`, quoted where a shell needs it.
+/// Returns `text` with the path in place of the word `FILE`, quoted for a shell if necessary.
 pub(crate) fn with_file(text: &str, file: &Path) -> String {
     let path = file.to_string_lossy();
     let plain = |c: char| c.is_alphanumeric() || "/._-+=:@,%".contains(c);

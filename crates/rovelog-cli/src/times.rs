@@ -1,4 +1,4 @@
-//! How times are written: the format, and what they count from.
+//! Output of times: format and base.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -10,10 +10,10 @@ use rovelog::{Clock, LogInfo, Timestamp};
 use crate::failure::Failure;
 
 const SECOND: i64 = 1_000_000_000;
-/// 2000-01-01: no vehicle has been up since, and no log is older.
+/// 2000-01-01: earlier than any vehicle or log.
 const YEAR_2000: i64 = 946_684_800 * SECOND;
 
-/// How times are written.
+/// Options of time output.
 #[derive(Clone, Copy, Default, clap::Args)]
 pub(crate) struct TimeArgs {
     /// Time format: auto, rfc3339, seconds or nanoseconds
@@ -24,7 +24,7 @@ pub(crate) struct TimeArgs {
     pub(crate) time_base: Option<TimeBase>,
 }
 
-/// How times are written.
+/// Format of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TimeFormat {
     Auto,
@@ -33,7 +33,7 @@ pub(crate) enum TimeFormat {
     Nanoseconds,
 }
 
-/// What times count from.
+/// Base of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TimeBase {
     Utc,
@@ -41,31 +41,31 @@ pub(crate) enum TimeBase {
     Relative,
 }
 
-/// Digits behind the second.
+/// Decimals of seconds.
 #[derive(Clone, Copy)]
 enum Digits {
     /// As many as the value needs: 0, 3, 6 or 9.
     Needed,
-    /// Six, so that columns align; nine where microseconds do not do.
+    /// Six, so that columns align; nine if microseconds are not enough.
     Aligned,
     /// Always nine.
     Nine,
 }
 
-/// How the times of one log are written; decided once.
+/// Output of the times of one log; decided once.
 pub(crate) struct Times {
-    /// Unix time minus log time, where the log can be placed.
+    /// Unix time minus log time, if known.
     pub(crate) offset: Option<i64>,
     /// The start and the end of the log's data.
     pub(crate) start: Option<i64>,
     pub(crate) end: Option<i64>,
-    /// The last time of all, even if it lies far outside of all others.
+    /// The last time of all records, even if it is far outside of the others.
     pub(crate) last: Option<i64>,
     clock: Clock,
     pub(crate) base: TimeBase,
     format: TimeFormat,
     asked: TimeArgs,
-    /// What the longest time takes in text.
+    /// Width of the longest time in text.
     width: usize,
     /// The last whole second that was written as a date, and its text: records come in time order.
     second: RefCell<(i64, String)>,
@@ -109,12 +109,12 @@ impl Times {
         Ok(times)
     }
 
-    /// Whether the user chose how times are written.
+    /// Returns whether the user chose the format of times.
     pub(crate) fn format_was_chosen(&self) -> bool {
         self.asked.time_format.is_some_and(|format| format != TimeFormat::Auto)
     }
 
-    /// Whether text shows UTC.
+    /// Returns whether text shows UTC.
     pub(crate) fn shows_utc(&self) -> bool {
         self.base == TimeBase::Utc
     }
@@ -123,7 +123,7 @@ impl Times {
         self.clock
     }
 
-    /// Where a time of the log's clock stands in the base; `None` past the range of nanoseconds.
+    /// Returns a time of the log's clock in the base; `None` past the range of nanoseconds.
     fn in_base(&self, nanos: i64) -> Option<i64> {
         match self.base {
             TimeBase::Utc => nanos.checked_add(self.offset?),
@@ -132,7 +132,7 @@ impl Times {
         }
     }
 
-    /// Writes a time for people, in a width that aligns; `-` where there is none.
+    /// Writes a time as aligned text; `-` if there is none.
     pub(crate) fn push_text(&self, time: Option<Timestamp>, text: &mut String) {
         let start = text.len();
         match time.and_then(|time| self.in_base(time.nanos)) {
@@ -144,7 +144,7 @@ impl Times {
         }
     }
 
-    /// A time for people, as short as it is exact.
+    /// Returns a time as short text without losing precision.
     pub(crate) fn brief(&self, time: Timestamp) -> String {
         let mut text = String::new();
         match self.in_base(time.nanos) {
@@ -157,22 +157,23 @@ impl Times {
         text
     }
 
-    /// Seconds on the Unix clock, for `-v`.
+    /// Returns seconds of Unix time, for `-v`.
     pub(crate) fn epoch(&self, time: Timestamp) -> Option<String> {
         Some(Timestamp::new(time.nanos.checked_add(self.offset?)?, Clock::Unix).seconds().to_string())
     }
 
-    /// The key `time` of machine formats: RFC 3339, nothing without UTC, or what the user insists on.
+    /// Writes the key `time` of machine formats: RFC 3339, nothing without UTC, or the format that
+    /// the user chose.
     pub(crate) fn push_machine(&self, time: Option<Timestamp>, text: &mut String) -> bool {
         self.push_machine_digits(time, Digits::Needed, text)
     }
 
-    /// The same with nine digits, as CSV has it.
+    /// Writes a time with nine digits, as in CSV.
     pub(crate) fn push_csv(&self, time: Option<Timestamp>, text: &mut String) -> bool {
         self.push_machine_digits(time, Digits::Nine, text)
     }
 
-    /// A date of the calendar, as CSV has it.
+    /// Writes a date, as in CSV.
     pub(crate) fn push_date(&self, nanos: i64, text: &mut String) {
         self.push_rfc3339(nanos, Digits::Nine, text);
     }
@@ -189,19 +190,19 @@ impl Times {
         true
     }
 
-    /// The key `time` of machine formats as an owned string.
+    /// Returns the key `time` of machine formats as an owned string.
     pub(crate) fn machine(&self, time: Option<Timestamp>) -> Option<String> {
         let mut text = String::new();
         self.push_machine(time, &mut text).then_some(text)
     }
 
-    /// The key `t_ns` of machine formats: the log's clock, or the base that the user insists on.
+    /// Returns the key `t_ns` of machine formats: the log's clock, or the base that the user chose.
     pub(crate) fn t_ns(&self, time: Option<Timestamp>) -> Option<i64> {
         let nanos = time?.nanos;
         if self.asked.time_base.is_some() { self.in_base(nanos) } else { Some(nanos) }
     }
 
-    /// Time since the log began, `+00:02:33.2`.
+    /// Returns the time since the start of the log: `+00:02:33.2`.
     pub(crate) fn since_start(&self, time: Timestamp) -> Option<String> {
         let nanos = time.nanos.checked_sub(self.start?)?;
         let tenths = nanos.unsigned_abs() / 100_000_000;
@@ -253,13 +254,14 @@ impl Times {
         text.push('Z');
     }
 
-    /// The span of the log's data, for messages about windows that miss it.
+    /// Returns the time range of the log's data, for messages about windows that miss it.
     pub(crate) fn span(&self) -> Option<String> {
         let at = |nanos| self.brief(Timestamp::new(nanos, self.clock));
         Some(format!("{} to {}", at(self.start?), at(self.end?)))
     }
 
-    /// A time in the base, as `-S` and `-E` take it: with `s` where it is seconds of the log's clock.
+    /// Returns a time in the base as a value of `-S` and `-E`: with `s` for seconds of the log's
+    /// clock.
     pub(crate) fn as_option(&self, in_base: i64) -> Option<String> {
         match self.base {
             TimeBase::Utc => Timestamp::new(in_base, Clock::Unix).rfc3339(),
@@ -268,7 +270,7 @@ impl Times {
         }
     }
 
-    /// The time of the log's clock at a time in the base.
+    /// Returns the time on the log's clock of a time in the base.
     pub(crate) fn log_time_of(&self, in_base: i64) -> Option<i64> {
         match self.base {
             TimeBase::Utc => in_base.checked_sub(self.offset?),
@@ -278,7 +280,7 @@ impl Times {
     }
 }
 
-/// `9m 8.883s`.
+/// Returns a duration such as `9m 8.883s`.
 pub(crate) fn span_text(nanos: i64) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let nanos = nanos.unsigned_abs();
@@ -297,7 +299,8 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A log from boot 112.417 s to 661.3 s; with UTC it begins at 2026-05-20T11:58:32.104821Z.
+    /// Returns times of a log from boot 112.417 s to 661.3 s; with UTC it starts at
+    /// 2026-05-20T11:58:32.104821Z.
     pub(crate) fn times(utc: bool, asked: TimeArgs) -> Times {
         let mut info = LogInfo::new("1", 0);
         info.start = Some(Timestamp::new(112_417_000_000, Clock::Boot));

@@ -1,4 +1,4 @@
-//! What the user knows of a Velodyne, for clouds of its packets.
+//! Options for point clouds from Velodyne packets.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use rovelog_export::mcap::VelodyneOptions;
 
 use crate::failure::Failure;
 
-/// The sensor and how its points are made.
+/// The sensor, and options for its points.
 #[derive(clap::Args)]
 pub(crate) struct VelodyneArgs {
     /// HDL-64E calibration file: db.xml, or YAML or JSON converted from it
@@ -32,7 +32,7 @@ fn model(name: &str) -> Result<Model, String> {
 }
 
 impl VelodyneArgs {
-    /// The first option that was given.
+    /// Returns the first option that was given.
     pub(crate) fn chosen(&self) -> Option<&'static str> {
         let given = [
             (self.calibration.is_some(), "--calibration"),
@@ -43,17 +43,17 @@ impl VelodyneArgs {
         given.into_iter().find(|(given, _)| *given).map(|(_, option)| option)
     }
 
-    /// The file with the calibration.
+    /// Returns the path of the calibration file.
     pub(crate) fn file(&self) -> Option<PathBuf> {
         self.calibration.clone()
     }
 
-    /// The model.
+    /// Returns the model.
     pub(crate) fn model(&self) -> Option<Model> {
         self.model
     }
 
-    /// The options, with the calibration read.
+    /// Returns the options with the calibration from its file.
     pub(crate) fn options(&self) -> Result<VelodyneOptions, Failure> {
         let mut options = VelodyneOptions::default();
         options.model = self.model;

@@ -1,4 +1,4 @@
-//! How a user names times (`-S`, `-E`), and where in a log they are.
+//! Times given by the user (`-S`, `-E`), and their position in a log.
 
 use std::str::FromStr;
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ use crate::times::{TimeBase, Times};
 const SECOND: i64 = 1_000_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
-/// A time as a user names it.
+/// A time given by the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
     text: String,
@@ -33,7 +33,7 @@ enum Kind {
 }
 
 impl Moment {
-    /// The time on the clock of the log that `times` belongs to, nanoseconds; `option` named it.
+    /// Returns the time on the log's clock in nanoseconds; `option` names the option for messages.
     pub(crate) fn resolve(&self, option: &str, times: &Times) -> Result<i64, Failure> {
         let text = &self.text;
         let unknown = |what: &str| {
@@ -66,18 +66,19 @@ impl Moment {
         placed.ok_or_else(|| Failure::usage(format!("{option} {text} is out of range")))
     }
 
-    /// Whether the time may have been meant otherwise: `10s` is a time of the log's clock, not one after its start.
+    /// Returns whether the time may have another meaning: `10s` is a time of the log's clock, not
+    /// one after its start.
     fn is_ambiguous(&self) -> bool {
         matches!(self.kind, Kind::LogClock(_) | Kind::Base(_) | Kind::TimeOfDay(_))
     }
 
-    /// What was probably meant by a time outside of the log, which covers `first` to `last`.
+    /// Returns the probable meaning of a time outside of the log, which covers `first` to `last`.
     fn meant(&self, times: &Times, (first, last): (i64, i64)) -> Option<String> {
         let text = &self.text;
         match self.kind {
             Kind::LogClock(_) => Some(format!("+{text} (after the start), -{text} (before the end)")),
             Kind::Base(number) => {
-                // Seconds, milliseconds or microseconds where nanoseconds are expected.
+                // Seconds, milliseconds or microseconds instead of nanoseconds.
                 let inside = [SECOND, 1_000_000, 1000].into_iter().find_map(|unit| {
                     let nanos = number.checked_mul(unit)?;
                     let placed = times.log_time_of(nanos)?;
@@ -145,7 +146,7 @@ fn kind(text: &str) -> Result<Kind, String> {
     duration(text, text).map(Kind::LogClock)
 }
 
-/// `1:30` as `1m30s`.
+/// Returns `1:30` as `1m30s`.
 fn clock_as_duration(text: &str) -> Option<String> {
     let parts: Vec<&str> = text.split(':').collect();
     let text: String = match parts.as_slice() {
@@ -156,9 +157,9 @@ fn clock_as_duration(text: &str) -> Option<String> {
     duration(&text, &text).ok().map(|_| text)
 }
 
-/// `1m30s`, `1.5s`, `250ms`: exact nanoseconds.
+/// Parses `1m30s`, `1.5s`, `250ms` to exact nanoseconds.
 ///
-/// `whole` is what the user wrote, with its sign.
+/// `whole` is the user's text with its sign.
 fn duration(whole: &str, text: &str) -> Result<i64, String> {
     let joined: String = text.split_whitespace().collect();
     if joined != text && duration(&joined, &joined).is_ok() {
@@ -178,7 +179,7 @@ fn duration(whole: &str, text: &str) -> Result<i64, String> {
     i64::try_from(parsed.ok_or_else(forms)?.as_nanos()).map_err(|_| "too large".to_owned())
 }
 
-/// What lengths of time are made of. Without a unit each would be seconds, which is refused before.
+/// Units of durations. A number without a unit would be seconds; it is refused before.
 static DURATIONS: LazyLock<CustomDurationParser<'static>> = LazyLock::new(|| {
     let units = [
         CustomTimeUnit::with_default(NanoSecond, &["ns"]),
@@ -196,7 +197,7 @@ static DURATIONS: LazyLock<CustomDurationParser<'static>> = LazyLock::new(|| {
         .build()
 });
 
-/// A span of time that is not empty: `60s`, `500ms`.
+/// Parses a duration that is not zero: `60s`, `500ms`.
 pub(crate) fn span_of_time(text: &str) -> Result<i64, String> {
     match duration(text, text)? {
         0 => Err("the duration must not be zero".to_owned()),
@@ -224,7 +225,7 @@ fn forms() -> String {
         .to_owned()
 }
 
-/// The part of a log that a command looks at.
+/// Selection of a part of a log by time.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct WindowArgs {
     /// Start time, inclusive: +10s (after the start), -30s (before the end), 112.5s (log clock),
@@ -236,7 +237,7 @@ pub(crate) struct WindowArgs {
     end: Option<Moment>,
 }
 
-/// A window on the log's clock: nanoseconds, the end excluded.
+/// A window on the log's clock in nanoseconds, with an exclusive end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) start: Option<i64>,
@@ -250,13 +251,14 @@ impl Window {
 }
 
 impl WindowArgs {
-    /// Whether neither end was named.
+    /// Returns whether neither start nor end was given.
     pub(crate) fn is_open(&self) -> bool {
         self.start.is_none() && self.end.is_none()
     }
 
-    /// The window on the clock of the log that `times` belongs to. `span` is what the log's records cover, where that is
-    /// known: a window that misses it is refused, and so is a time outside of it that may have been meant otherwise.
+    /// Returns the window on the log's clock. `span` is the time range of the log's records, if
+    /// known: a window outside of it is refused, and so is a time outside of it that may have
+    /// another meaning.
     pub(crate) fn resolve(&self, times: &Times, span: Option<(i64, i64)>) -> Result<Window, Failure> {
         let place = |moment: &Option<Moment>, option| {
             moment.as_ref().map(|moment| moment.resolve(option, times)).transpose()
@@ -311,7 +313,7 @@ impl WindowArgs {
     }
 }
 
-/// What the records of a log cover: a topic may hold older values than the log's start.
+/// Returns the time range of a log's records: a topic may hold values older than the log's start.
 pub(crate) fn span(log: &dyn LogReader) -> Option<(i64, i64)> {
     let info = log.info();
     let times = || {
@@ -344,7 +346,7 @@ mod tests {
             ("2026-05-20T11:58:33Z", 113_312_179_000),
             ("2026-05-20T13:58:33+02:00", 113_312_179_000),
             ("11:58:33.5", 113_812_179_000),
-            // Before the start of the log: the next day's.
+            // Before the start of the log: the next day.
             ("11:58", 112_417_000_000 + DAY - 32_104_821_000),
             ("1779278313000000000", 113_312_179_000),
         ] {
@@ -385,7 +387,7 @@ mod tests {
         }
     }
 
-    /// Each of these would mean "everything".
+    /// Each of these would select everything.
     #[test]
     fn a_time_that_names_nothing_in_the_log_is_refused_with_what_was_probably_meant() {
         let (with_utc, without) = (times(true, TimeArgs::default()), times(false, TimeArgs::default()));

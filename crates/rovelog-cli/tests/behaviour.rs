@@ -1,4 +1,4 @@
-//! What holds for every command and every log of the corpus: exit codes, closed pipes, JSON that parses.
+//! Properties of every command on every log of the corpus: exit codes, closed pipes, valid JSON.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::process::Stdio;
 use common::{code, corpus, run, run_with, stdout};
 use serde_json::Value;
 
-/// The logs of the corpus with the truth about each.
+/// Returns the logs of the corpus with their expected results.
 fn cases() -> Vec<(String, Value)> {
     let mut cases: Vec<_> = std::fs::read_dir(corpus())
         .unwrap()
@@ -75,7 +75,7 @@ fn info_and_cat_agree_with_the_truth() {
 fn a_pipe_gives_the_same_records_as_the_file() {
     for (name, _) in cases().into_iter().filter(|(_, expected)| expected["open"] == "ok") {
         let log = std::fs::read(corpus().join(&name)).unwrap();
-        // The file's UTC may not be known to a pipe; the log's clock is.
+        // A pipe may not know the UTC of the file; it knows the log's clock.
         let sorted = |output: std::process::Output| {
             let text = String::from_utf8(output.stdout).unwrap();
             let mut lines: Vec<_> =
@@ -110,10 +110,10 @@ fn every_json_document_parses_and_names_its_schema() {
 
 const ROWS: usize = 100_000;
 
-/// A log of more than a mebibyte, so that it is mapped.
+/// Returns a log of more than a mebibyte, so that it is mapped.
 fn large_log(folder: &tempfile::TempDir) -> std::path::PathBuf {
     let mut log = std::fs::read(corpus().join("one-topic.ulg")).unwrap();
-    // The last row again and again: 17 bytes with its message header.
+    // The last row repeated: 17 bytes with its message header.
     let row = log[log.len() - 17..].to_vec();
     log.extend(row.repeat(ROWS));
     let path = folder.path().join("large.ulg");
@@ -121,7 +121,7 @@ fn large_log(folder: &tempfile::TempDir) -> std::path::PathBuf {
     path
 }
 
-/// `rovelog cat` that goes on only as far as its output is read.
+/// `rovelog cat` that continues only as its output is read.
 fn cat(path: &std::path::Path, format: &str) -> std::process::Child {
     std::process::Command::new(assert_cmd::cargo::cargo_bin!("rovelog"))
         .args(["cat", "--format", format])
@@ -132,7 +132,7 @@ fn cat(path: &std::path::Path, format: &str) -> std::process::Child {
         .unwrap()
 }
 
-/// Whoever takes the first line and leaves ends the command quietly, however much was to come.
+/// A reader that takes the first line and closes the pipe ends the command without an error.
 #[test]
 fn a_closed_pipe_is_no_failure() {
     let folder = tempfile::tempdir().unwrap();
@@ -208,7 +208,7 @@ fn a_log_that_is_shortened_while_it_is_read_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = large_log(&folder);
     let mut child = cat(&path, "ndjson");
-    // Once the first line is there, the rest waits for us to read on.
+    // After the first line, the command waits until we read on.
     let mut out = child.stdout.take().unwrap();
     out.read_exact(&mut [0; 64]).unwrap();
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(4096).unwrap();

@@ -1,4 +1,4 @@
-//! `rovelog export`: what it says, what it writes, and what it refuses.
+//! `rovelog export`: messages, output files, and refused arguments.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn export_tables() {
     assert!(place.names(".").iter().all(|name| !name.ends_with(".partial")));
 }
 
-/// As `ulog2csv` names its files: only `.ulg` is cut off.
+/// File names as `ulog2csv` makes them: only `.ulg` is cut off.
 #[test]
 fn the_dialect_of_pyulog_keeps_other_extensions() {
     let place = Place::new("ulog", &["one-topic.ulg"]);
@@ -76,7 +76,7 @@ fn export_errors() {
     assert_eq!(place.names("."), ["empty.mcap", "header-only.ulg", "one-topic.ulg", "rich.ulg", "there.csv"]);
 }
 
-/// NDJSON is what `cat` prints, in every log of the corpus.
+/// NDJSON equals the output of `cat` for every log of the corpus.
 #[test]
 fn ndjson_is_that_of_cat() {
     for entry in fs::read_dir(corpus()).unwrap() {

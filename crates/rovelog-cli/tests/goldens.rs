@@ -1,12 +1,12 @@
-//! Every command that reads, on one sound and one damaged log of every format, as text and as JSON (drawings as
-//! text): one snapshot for each command. What a command can do beyond that is in the other files.
+//! Every reading command on one intact and one damaged log of each format, as text and as JSON
+//! (drawings as text): one snapshot per command. The other files test the remaining options.
 
 mod common;
 
 use common::{run_in, shown_in, snapshot};
 use serde_json::Value;
 
-/// The folder of the corpus, a small log, one with damage, and a signal to draw.
+/// For each format: the folder of the corpus, an intact log, a damaged log, and a signal to plot.
 const LOGS: [(&str, &str, &str, &str); 4] = [
     ("ulog", "one-topic.ulg", "cut-in-payload.ulg", "t.x"),
     ("rld", "v4.rld", "cut-in-row.rld", "samples.V1"),
@@ -14,18 +14,18 @@ const LOGS: [(&str, &str, &str, &str); 4] = [
     ("vel", "gps-degrees.vel", "cut-in-data.vel", "GPSDataM.latitude"),
 ];
 
-/// What a command shows of both logs of every format.
+/// Returns the output of a command for both logs of every format.
 fn golden(command: &str) -> String {
     let mut all = Vec::new();
-    for (format, sound, damaged, signal) in LOGS {
-        for log in [sound, damaged] {
+    for (format, intact, damaged, signal) in LOGS {
+        for log in [intact, damaged] {
             let line = match command {
-                "diff" => format!("diff {sound} {log}"),
+                "diff" => format!("diff {intact} {log}"),
                 "plot" => format!("plot {log} {signal}"),
                 _ => format!("{command} {log}"),
             };
             all.push(shown_in(format, &line, b""));
-            // A drawing is for eyes.
+            // A drawing has no JSON form.
             if command != "plot" {
                 all.push(shown_in(format, &format!("{line} -f json"), b""));
             }
@@ -45,12 +45,13 @@ macro_rules! goldens {
 
 goldens! { info topics schema cat messages params events stats check diff plot }
 
-/// Output without what one pass cannot know: how the log's clock stands to UTC, how stamps drift, where to look again.
+/// Removes everything that one pass cannot know: the offset to UTC, the drift of timestamps, and
+/// the hint to read the file again.
 fn of_one_pass(output: Vec<u8>, log: &str, utc_at_end: bool) -> String {
     let text = String::from_utf8(output).unwrap().replace(&format!(" (rovelog check {log})"), "");
     let text = text.replace(log, "-");
     let Ok(mut json) = serde_json::from_str::<Value>(&text) else {
-        // The end of the log, too, says how wide a column of times is.
+        // The end of the log also determines the width of the column of times.
         let lines = text.lines().map(str::trim_start).filter(|line| !line.starts_with("timing:"));
         return lines.collect::<Vec<_>>().join("\n");
     };
@@ -63,17 +64,17 @@ fn of_one_pass(output: Vec<u8>, log: &str, utc_at_end: bool) -> String {
     json.to_string()
 }
 
-/// A pipe shows what the file shows.
+/// A pipe gives the same output as the file.
 #[test]
 fn a_pipe_shows_the_same() {
     let commands = ["info", "topics", "schema", "cat", "messages", "params", "events", "stats", "check"];
-    for (format, sound, damaged, _) in LOGS {
-        // Positions tell UTC; the clocks of the others are UTC as they stand.
+    for (format, intact, damaged, _) in LOGS {
+        // Positions give UTC; the clocks of the other formats are UTC.
         let utc_at_end = matches!(format, "ulog" | "vel");
-        for log in [sound, damaged] {
+        for log in [intact, damaged] {
             let bytes = std::fs::read(rovelog_testing::root().join("corpus").join(format).join(log)).unwrap();
             for (command, output) in commands.into_iter().flat_map(|name| [(name, "text"), (name, "json")]) {
-                // In text, times without UTC are of another width too.
+                // In text, times without UTC also have another width.
                 if command == "cat" && output == "text" && format == "vel" {
                     continue;
                 }

@@ -1,10 +1,10 @@
-//! Hostile logs of many shapes, small ones: time and memory of commands grow with their size, not faster.
-//! `cargo xtask hostile` is the whole of it.
+//! Small hostile logs of many shapes: time and memory of commands grow linearly at most. `cargo
+//! xtask hostile` tests large ones.
 #![cfg(target_os = "linux")]
 
 use std::process::Command;
 
-/// Bytes of each log.
+/// Size of each log in bytes.
 const SIZE: &str = "1000000";
 
 #[test]

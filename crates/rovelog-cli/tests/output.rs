@@ -1,6 +1,6 @@
-//! What every command prints, on small logs of the corpus: text and machine formats.
+//! Output of every command for small logs of the corpus, as text and in machine formats.
 //!
-//! `INSTA_UPDATE=always cargo test -p rovelog-cli` writes the snapshots anew.
+//! `INSTA_UPDATE=always cargo test -p rovelog-cli` rewrites the snapshots.
 
 mod common;
 
@@ -169,7 +169,7 @@ runs! {
         "frobnicate";
 }
 
-/// `help` and `--help` are the same.
+/// `help` and `--help` print the same.
 #[test]
 fn help_is_a_command_too() {
     let text = |line| String::from_utf8(common::run(line).stdout).unwrap();
@@ -177,7 +177,7 @@ fn help_is_a_command_too() {
     assert_eq!(text("rld help csv"), text("rld csv --help"));
 }
 
-/// Prose is wrapped once, at 100 columns and at 80; examples fit both.
+/// Prose is wrapped once, at 100 and at 80 columns; examples fit both.
 #[test]
 fn help_is_wrapped_once() {
     let names = text_of(None, 100);
@@ -191,7 +191,7 @@ fn help_is_wrapped_once() {
     assert!(names.len() > 20, "{names:?}");
     for (name, columns) in names.iter().flat_map(|name| [(name, 80), (name, 100)]) {
         let help = text_of(Some(name), columns);
-        // clap does not wrap the line of usage.
+        // clap does not wrap the usage line.
         let fits = |line: &str| line.starts_with("Usage:") || line.chars().count() <= columns;
         assert!(help.lines().all(fits), "{name}: {help}");
         let prose = help.split("\n\n").filter(|part| !part.starts_with([' ', '-']) && !part.contains("\n "));
@@ -211,7 +211,7 @@ fn text_of(name: Option<&str>, columns: usize) -> String {
     String::from_utf8(output.unwrap().stdout).unwrap()
 }
 
-/// A name may hold what steers a terminal.
+/// A name may contain control characters.
 #[test]
 fn names_are_escaped() {
     let output = common::run("info '\u{1b}[31m.ulg'");
@@ -219,7 +219,7 @@ fn names_are_escaped() {
     assert!(said.starts_with("error: no such file: \\x1b[31m.ulg\n"), "{said}");
 }
 
-/// The same log from a pipe: nothing is known beforehand, and the order is that of the file.
+/// From a pipe, nothing is known beforehand, and records come in file order.
 #[test]
 fn from_a_pipe() {
     let log = std::fs::read(common::corpus().join(RICH)).unwrap();

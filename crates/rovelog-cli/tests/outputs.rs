@@ -1,4 +1,4 @@
-//! Files that commands write: never a file that is read, whole or not there, also after a signal.
+//! Files that commands write: never an input, and complete or absent, also after a signal.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn rovelog(place: &Place, line: &str) -> Command {
     command
 }
 
-/// A recording in two parts with its ambient file.
+/// Returns a recording of two parts with its ambient file.
 fn parts() -> Place {
     let place = Place::new("rld", &["v4.rld", "ambient.rld"]);
     assert_eq!(place.run("split v4.rld -o parts --every 5ms").status.code(), Some(0));
@@ -84,7 +84,7 @@ fn no_file_named_in_an_option_is_the_output() {
         let output = place.run(line);
         let said = String::from_utf8(output.stderr).unwrap();
         assert_ne!(output.status.code(), Some(0), "{line}");
-        // Options are read first, and what is wrong with them is said first.
+        // Options are checked first.
         assert!(
             said.contains("a file that is read") || said.contains("db.xml") || said.contains("types.json"),
             "{line}: {said}"
@@ -126,7 +126,7 @@ fn a_full_disk_is_said_of_the_output() {
     }
 }
 
-/// A log with rows over a long time, so that there is much to write and to split.
+/// Writes a log with rows over a long time, so that there is much to write and to split.
 fn long_log(place: &Place, rows: u64) {
     let mut log = place.read("one-topic.ulg");
     let row = log[log.len() - 17..].to_vec();
@@ -139,10 +139,10 @@ fn long_log(place: &Place, rows: u64) {
     fs::write(place.path("long.ulg"), log).unwrap();
 }
 
-/// Waits until the command has begun to write; whether it still runs.
-fn wait_for(child: &mut Child, begun: impl Fn() -> bool) {
+/// Waits until the command has started to write. Returns whether it still runs.
+fn wait_for(child: &mut Child, has_started: impl Fn() -> bool) {
     let started = Instant::now();
-    while !begun() {
+    while !has_started() {
         assert!(child.try_wait().unwrap().is_none(), "the command ended before it wrote anything");
         assert!(started.elapsed() < Duration::from_mins(1), "nothing is written");
         std::thread::sleep(Duration::from_millis(1));
@@ -163,12 +163,12 @@ fn a_signal_leaves_nothing() {
     long_log(&place, 1_000_000);
     let before = place.names(".");
     let lines = [
-        // stdin stays open, so this one waits with an output that has begun.
+        // stdin stays open, so this command waits with a started output.
         ("recover - -o out.ulg", ".", ".partial"),
         ("export long.ulg -o out.mcap", ".", ".partial"),
         ("export long.ulg -o out.ndjson", ".", ".partial"),
         ("export long.ulg -o new/tables --to csv", "new/tables", ".partial"),
-        // Parts that are complete go too.
+        // Complete parts are removed too.
         ("split long.ulg -o new/parts --every 1s", "new/parts", "_0001.ulg"),
     ];
     for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
@@ -191,7 +191,7 @@ fn a_signal_leaves_nothing() {
     }
 }
 
-/// Whoever started the command with the signal ignored, as `nohup` does, keeps it running.
+/// A signal that was ignored at the start, as with `nohup`, does not end the command.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_ignored_signal_stays_ignored() {
@@ -215,7 +215,7 @@ fn an_ignored_signal_stays_ignored() {
     assert_eq!(place.read("out.ulg"), place.read("one-topic.ulg"));
 }
 
-/// Commands that write to stdout end by a signal as any program does.
+/// A signal ends commands that write to stdout, as it ends any program.
 #[cfg(unix)]
 #[test]
 fn a_signal_ends_what_goes_to_stdout() {
@@ -230,10 +230,10 @@ fn a_signal_ends_what_goes_to_stdout() {
     assert_eq!(child.wait().unwrap().signal(), Some(2));
 }
 
-/// What a run that was killed left behind does not stop the next one; a run that is under way does.
+/// Files left by a killed process do not stop the next one; files of a running process do.
 #[cfg(unix)]
 #[test]
-fn a_partial_file_is_taken_over_once_nobody_holds_it() {
+fn a_partial_file_is_replaced_once_no_process_holds_it() {
     let place = Place::new("ulog", &["one-topic.ulg"]);
     let mut child = rovelog(&place, "recover - -o out.ulg").spawn().unwrap();
     wait_for(&mut child, || place.path("out.ulg.partial").exists());
@@ -250,7 +250,7 @@ fn a_partial_file_is_taken_over_once_nobody_holds_it() {
     assert_eq!(place.read("out.ulg"), place.read("one-topic.ulg"));
 }
 
-/// A bag with a topic whose name is longer than a file name may be.
+/// Writes a bag with a topic whose name is longer than a file name may be.
 fn bag_with_a_long_topic(place: &Place) {
     let long = format!("/chatter{}", "/deeply".repeat(500));
     let mut bag = Vec::new();
@@ -259,7 +259,7 @@ fn bag_with_a_long_topic(place: &Place) {
     let line = rest.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     bag.extend(&rest[..line]);
     rest = &rest[line..];
-    // Records: the length of the header, the header of fields, the length of the data, the data.
+    // Records: length of the header, header, length of the data, data.
     while rest.len() > 4 {
         let word = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
         let (header, after) = rest[4..].split_at(word(rest));

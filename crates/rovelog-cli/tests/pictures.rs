@@ -1,4 +1,4 @@
-//! `rovelog plot` and `rovelog report`: what they say, what they write, and what they refuse.
+//! `rovelog plot` and `rovelog report`: messages, output files, and refused arguments.
 
 mod common;
 
@@ -58,7 +58,7 @@ fn pictures_are_written_whole_and_never_over_the_log() {
     assert!(code == 2 && said.contains("the output is the input"), "{said}");
 }
 
-/// Damage is said, and what can be drawn is drawn.
+/// Damage is reported, and the rest is drawn.
 #[test]
 fn reports_of_damaged_logs_end_with_3() {
     let log = fs::read(corpus().join("damaged+three-places+sync+cut.ulg")).unwrap();

@@ -1,4 +1,5 @@
-//! The generated pages of `docs/reference`. `BLESS=1 cargo nextest run --test reference` writes them.
+//! The generated pages of `docs/reference`. `BLESS=1 cargo nextest run --test reference` rewrites
+//! them.
 
 mod common;
 
@@ -27,7 +28,7 @@ fn help(command: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The commands that a help text lists.
+/// Returns the commands that a help text lists.
 fn commands(help: &str) -> Vec<&str> {
     let list =
         help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
@@ -35,7 +36,7 @@ fn commands(help: &str) -> Vec<&str> {
     names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()
 }
 
-/// The paragraphs of a help text without those of the global options.
+/// Returns the paragraphs of a help text without those of the global options.
 fn without_global_options(help: &str) -> String {
     let parts = help.trim_end().split("\n\n").filter(|part| !part.starts_with("Global options:"));
     parts.collect::<Vec<_>>().join("\n\n")

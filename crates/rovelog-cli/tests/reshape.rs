@@ -1,4 +1,4 @@
-//! The commands that write logs: what they say, what they write, and what they refuse.
+//! The commands that write logs: messages, output files, and refused arguments.
 
 mod common;
 
@@ -36,9 +36,10 @@ fn recover() {
     assert!(!place.path("strict.ulg").exists());
 }
 
-/// A recovered log is sound, to recover it again changes nothing, and the exit code says what was lost.
+/// A recovered log is valid, recovering it again changes nothing, and the exit code tells whether
+/// data was lost.
 #[test]
-fn recovered_logs_are_sound() {
+fn recovered_logs_are_valid() {
     for name in corpus_logs() {
         let output = run(&format!("recover {name}"));
         let lost = match output.status.code().unwrap() {
@@ -49,7 +50,8 @@ fn recovered_logs_are_sound() {
             code => code == 3,
         };
         let before = fs::read(corpus().join(&name)).unwrap();
-        // A log that was cut before data was appended to it is left as it is, and `check` still says so.
+        // A log that was cut before data was appended stays unchanged, and `check` still reports
+        // it.
         let cut = name.starts_with("appended") && output.stdout == before;
         let checked = run_with("check -q -", &output.stdout).status.code();
         assert!(checked == Some(0) || cut, "{name}: {checked:?}");
@@ -135,7 +137,7 @@ fn diff() {
     snapshot!("diff", runs.map(common::shown).join("\n"));
 }
 
-/// A log does not differ from itself, and a hostile one ends too.
+/// A log does not differ from itself, and comparing a hostile one ends.
 #[test]
 fn a_log_does_not_differ_from_itself() {
     for name in corpus_logs() {

@@ -1,4 +1,4 @@
-//! The command line on logs of the RocketLogger.
+//! The command line on RocketLogger logs.
 
 mod common;
 
@@ -41,8 +41,8 @@ runs! {
         "stats ../ulog/one-topic.ulg --energy";
 }
 
-/// Rows that the header counts and that are not there, and rows that it does not count: no command leaves them out
-/// without a word.
+/// Every command reports rows that the header counts and that are missing, and rows that it does
+/// not count.
 #[test]
 fn rows_that_are_missing_are_said_by_every_command() {
     let commands = [
@@ -66,7 +66,7 @@ fn rows_that_are_missing_are_said_by_every_command() {
     assert_eq!(run_in("rld", "recover header-behind.rld", b"").status.code(), Some(0));
 }
 
-/// An ambient file that breaks off is said with the log that it belongs to.
+/// A cut ambient file is reported with its log.
 #[test]
 fn a_cut_ambient_file_is_said() {
     let place = Place::new("rld", &["v4.rld", "ambient.rld"]);
@@ -79,7 +79,7 @@ fn a_cut_ambient_file_is_said() {
     assert_eq!(place.run("cat v4.rld --strict").status.code(), Some(1));
 }
 
-/// An envelope is said, and no loss.
+/// The envelope is noted, and there is no loss.
 #[test]
 fn export_mcap() {
     let place =
@@ -95,7 +95,7 @@ fn export_mcap() {
     snapshot!("rld_export_mcap", runs.map(|line| place.shown(line)).join("\n"));
 }
 
-/// Standard output, where the run ends with this code.
+/// Returns the standard output of a run with this exit code.
 fn bytes(line: &str, stdin: &[u8], code: i32) -> Vec<u8> {
     let output = run_in("rld", line, stdin);
     assert_eq!(output.status.code(), Some(code), "{line}: {}", String::from_utf8_lossy(&output.stderr));
@@ -103,7 +103,7 @@ fn bytes(line: &str, stdin: &[u8], code: i32) -> Vec<u8> {
 }
 
 #[test]
-fn recovered_logs_are_sound() {
+fn recovered_logs_are_valid() {
     for log in ["header-behind.rld", "cut-in-row.rld", "extra-word.rld", "counts-disagree+cut.rld"] {
         let lost = i32::from(log.contains("cut")) * 3;
         let fixed = bytes(&format!("recover {log}"), b"", lost);
@@ -123,7 +123,7 @@ fn scrubbing_leaves_the_rows() {
     let scrubbed = bytes("rld scrub v4.rld -q", b"", 0);
     let device = bytes("info - --get details.device", &scrubbed, 0);
     assert_eq!(String::from_utf8_lossy(&device).trim(), "00:00:00:00:00:00");
-    // As a file: a pipe cannot know how the clocks drift before it has seen the last block.
+    // As a file: a pipe cannot know the drift of the clocks before it has read the last block.
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("scrubbed.rld");
     std::fs::write(&path, &scrubbed).expect("a writable folder");
@@ -148,7 +148,7 @@ fn csv_of_the_logger_comes_back_as_a_log() {
     assert_eq!(bytes(&format!("rld csv {}", back.display()), b"", 0), csv);
 }
 
-/// The dialect is what `rld csv` writes; what has no place in it is said.
+/// The dialect gives the output of `rld csv`; losses are reported.
 #[test]
 fn export_as_the_logger() {
     let plain = bytes("export v4.rld --to csv --dialect rocketlogger -q", b"", 0);
@@ -188,7 +188,7 @@ fn parts_merge_to_one_file() {
 
 #[test]
 fn parts_have_the_loggers_names_and_open_as_one_log() {
-    // The second log has a gap of 15 ms: parts without rows leave no hole in the names.
+    // The second log has a gap of 15 ms: names are numbered without parts that have no rows.
     for (log, every, rows, names) in [
         ("v4", "6ms", "15", vec!["v4.rld", "v4_p1.rld", "v4_p2.rld"]),
         ("gap", "5020us", "20", vec!["gap.rld", "gap_p1.rld", "gap_p2.rld", "gap_p3.rld", "gap_p4.rld"]),
@@ -210,12 +210,12 @@ fn parts_have_the_loggers_names_and_open_as_one_log() {
             let row = |row: &str| row.split_once(',').map(|(_, values)| values.to_owned());
             rows.lines().filter_map(row).collect::<Vec<_>>()
         };
-        // As one file, which is what the logger's CSV is made of.
+        // As one file, because the logger's CSV is made from a single file.
         let whole = tempfile::NamedTempFile::new().expect("a writable folder");
         std::fs::write(whole.path(), bytes(&format!("recover {}", first.display()), b"", 0)).expect("a file");
         assert_eq!(values(&whole.path().display().to_string()), values(&format!("{log}.rld")), "{log}");
 
-        // Not over themselves, and not beside a file that would be taken for a part of theirs.
+        // Neither over its input, nor to a name that makes it a part of the input's recording.
         assert_eq!(run_in("rld", &line, b"").status.code(), Some(2));
         let stray = folder.path().join(format!("{log}_p{}.rld", names.len()));
         std::fs::copy(&first, &stray).expect("a writable folder");

@@ -1,4 +1,4 @@
-//! What the commands print of ROS bags.
+//! Output of the commands for ROS bags.
 
 mod common;
 
@@ -73,7 +73,7 @@ runs! {
         "bag reindex --help";
 }
 
-/// What is written of a bag, and what is refused; the values are judged in `rovelog-export` and by the oracle.
+/// Exported files and refused arguments; `rovelog-export` and the oracle check the values.
 #[test]
 fn rosbag_export() {
     let folder = tempfile::tempdir().unwrap();
@@ -135,7 +135,7 @@ fn rosbag_from_a_pipe() {
     snapshot!("rosbag_from_a_pipe", runs);
 }
 
-/// What is written opens, is sound, and holds what it should.
+/// Written bags open, are valid, and hold the expected records.
 #[test]
 fn rosbag_written() {
     let folder = tempfile::tempdir().unwrap();
@@ -166,7 +166,8 @@ fn rosbag_written() {
     assert!(shown.contains("\n6\n"), "{shown}");
 }
 
-/// `cat` and `export` write the same CSV, times of ROS in one column; but for bytes, which `export` has no column for.
+/// `cat` and `export` write the same CSV, with ROS times in one column; except for bytes, for which
+/// `export` has no column.
 #[test]
 fn rosbag_csv_is_one() {
     for (name, topic) in [

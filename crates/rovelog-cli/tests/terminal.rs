@@ -1,5 +1,5 @@
-//! What people see on a terminal: nothing in a log steers it, and a bar shows how far a long command has come.
-//! `terminal.py` runs the commands on a pseudo-terminal.
+//! Output on a terminal: nothing in a log controls the terminal, and a bar shows the progress of a
+//! long command. `terminal.py` runs the commands on a pseudo-terminal.
 #![cfg(unix)]
 
 mod common;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// Runs command lines on a terminal: the exit code and what the terminal got.
+/// Runs command lines on a terminal. Returns the exit codes and the bytes sent to the terminal.
 fn on_terminal(folder: &Path, runs: &[Value]) -> Vec<(i64, Vec<u8>)> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/terminal.py");
     let mut python = Command::new("python3")
@@ -42,11 +42,11 @@ fn argv(line: &str) -> Vec<String> {
     std::iter::once(binary).chain(line.split(' ').map(str::to_owned)).collect()
 }
 
-/// What steers a terminal, in a length that fits in place of a name: an operating-system command that sets the title, a
-/// colour, a carriage return, and a mark that turns the direction of writing.
+/// Control sequences that fit in place of a name: an operating-system command that sets the title,
+/// a colour, a carriage return, and a mark that changes the direction of writing.
 const HOSTILE: &[u8] = b"\x1b]0;x\x07\x1b[31m\r\xe2\x80\xae\xc2\x9b2J\x7f";
 
-/// A log of the corpus with `name` replaced wherever it stands.
+/// Returns a log of the corpus with `name` replaced everywhere.
 fn hostile(place: &common::Place, log: &str, names: &[&str]) -> PathBuf {
     let mut bytes = place.read(log);
     for name in names {
@@ -66,7 +66,8 @@ fn hostile(place: &common::Place, log: &str, names: &[&str]) -> PathBuf {
     path
 }
 
-/// Takes away what the terminal may get: line ends, and colours where they are wanted.
+/// Removes allowed bytes from the output: line ends, and colours if requested. Returns the first
+/// other control character.
 fn steering(output: &[u8], colours: bool) -> Option<String> {
     let text = String::from_utf8_lossy(output).replace("\r\n", "\n");
     let mut text = text.replace('\u{fffd}', "");
@@ -191,7 +192,7 @@ fn a_bar_shows_how_far_a_long_command_has_come() {
     log.extend(row.repeat(100_000));
     std::fs::write(place.path("large.ulg"), log).unwrap();
     assert!(Command::new("mkfifo").arg(place.path("pipe")).status().unwrap().success());
-    // The output is read after a while, so the command waits with most of its work before it.
+    // The output is read after a while, so the command waits with most of its work left.
     let export = argv("export large.ulg -o pipe --to ndjson").join(" ");
     let run = |quiet: &str| {
         let line = format!("(exec 3<pipe; sleep 2; cat <&3 >/dev/null) & {export} {quiet}");
@@ -201,13 +202,14 @@ fn a_bar_shows_how_far_a_long_command_has_come() {
     let [(0, shown), (0, quiet)] = &results[..] else { panic!("{results:?}") };
     let text = String::from_utf8_lossy(shown);
     assert!(text.contains(" kB of 1.70 MB, ") && text.contains(" left"), "{text}");
-    // The bar is gone at the end.
+    // The bar is removed at the end.
     assert!(text.rsplit("\x1b[2K").next().is_some_and(|last| !last.contains(" left")), "{text:?}");
     assert!(text.contains("wrote 100010 records to pipe"), "{text:?}");
     assert_eq!(String::from_utf8_lossy(quiet), "");
 }
 
-/// Without a known amount of work there is a sign of life, for every command: here the log is still to come.
+/// Even without a known amount of work, every command shows that it is running: here the input has
+/// not arrived yet.
 #[test]
 fn every_command_shows_that_it_works() {
     let place = common::Place::new("ulog", &["one-topic.ulg"]);

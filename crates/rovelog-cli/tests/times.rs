@@ -1,4 +1,4 @@
-//! What times mean: stale ones do not stretch a log, and a time that names nothing in it is refused.
+//! Meaning of times: stale times do not extend a log, and a time that selects nothing is refused.
 
 mod common;
 
@@ -39,7 +39,7 @@ runs! {
         "stats ../rld/v4.rld --above V1=1000";
 }
 
-/// All records of a stale log come in time order, and those of a window lie in it.
+/// All records of a stale log come in time order, and those of a window are inside it.
 #[test]
 fn records_come_in_time_order_and_within_the_window() {
     for (log, window) in [
@@ -65,7 +65,7 @@ fn records_come_in_time_order_and_within_the_window() {
     }
 }
 
-/// A plot begins where the data does, at time 0 too: VEL logs start there.
+/// A plot starts with the data, also at time 0: VEL logs start there.
 #[test]
 fn time_0_is_a_time() {
     let output = run_in("vel", "plot gps-degrees.vel --all", b"");

@@ -1,4 +1,4 @@
-//! `rovelog track` and `rovelog events`: what they print, the files they write, and what they refuse.
+//! `rovelog track` and `rovelog events`: output, files, and refused arguments.
 
 mod common;
 
@@ -62,7 +62,7 @@ fn a_track_is_written_whole_or_not_at_all() {
     assert!(said.contains("already exists") && said.contains("--force"), "{said}");
     assert_eq!(track("flight.ulg -o flight.gpx --force -q"), (0, String::new()));
 
-    // The log itself is never written, whatever it is called.
+    // The log itself is never overwritten, whatever its name.
     for options in ["flight.ulg -o flight.ulg --to kml --force", "flight.ulg -o ./flight.ulg --to kml"] {
         let (code, said) = track(options);
         assert_eq!(code, 2, "{said}");
@@ -70,7 +70,7 @@ fn a_track_is_written_whole_or_not_at_all() {
     }
     assert_eq!(place.read("flight.ulg"), fs::read(corpus().join("utc-gps-int32.ulg")).unwrap());
 
-    // A failure leaves nothing behind.
+    // A failure leaves no file.
     let (code, _) = track("one-topic.ulg -o empty.kml");
     assert_eq!(code, 1);
     let (code, _) = track("absent.ulg -o empty.kml");
@@ -99,7 +99,7 @@ fn events_and_tracks_of_real_logs() {
     assert!(lines.contains("  mode       Return (5)\n"), "{lines}");
     let all = stdout(&format!("events --all -f ndjson {}", log.display()));
     assert_eq!(all.lines().filter(|line| line.contains("\"kind\":\"event\"")).count(), 38);
-    // Bytes were lost, but not the track.
+    // Bytes were lost, but the track is complete.
     let damaged = folder.join("px4-ulog-rs__corrupt_unregistered_msg_id.ulg");
     let output = run(&format!("track --to geojson {}", damaged.display()));
     assert_eq!(output.status.code(), Some(3));

@@ -1,4 +1,4 @@
-//! What only a ULog has, at the command line.
+//! ULog-specific commands.
 
 mod common;
 

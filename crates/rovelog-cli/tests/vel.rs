@@ -1,4 +1,4 @@
-//! The command line on VEL logs: what it says, what it writes, and what it refuses.
+//! The command line on VEL logs: messages, output files, and refused arguments.
 
 mod common;
 
@@ -56,7 +56,7 @@ runs! {
         "track all-kinds.vel --topic OBDDataM --to gpx";
 }
 
-/// All files below a folder, by name.
+/// Returns all files below a folder, by name.
 fn files(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -74,7 +74,7 @@ fn files(folder: &Path) -> Vec<String> {
     found
 }
 
-/// Messages behind an end mark are left out by no command without a word.
+/// Every command reports messages after an end mark, which are left out.
 #[test]
 fn messages_behind_an_end_mark_are_said_by_every_command() {
     let commands = [
@@ -97,7 +97,7 @@ fn messages_behind_an_end_mark_are_said_by_every_command() {
     assert_eq!(run_in("vel", "recover end-mark+inside.vel", b"").status.code(), Some(3));
 }
 
-/// No table has two columns of one name, a type of one's own with a field called `time` included.
+/// No table has two columns of one name, also for a declared type with a field called `time`.
 #[test]
 fn columns_of_a_table_have_names_of_their_own() {
     let place = Place::new("vel", &["all-kinds.vel", "own-type.vel"]);
@@ -134,7 +134,7 @@ fn columns_of_a_table_have_names_of_their_own() {
     assert!(all.last().unwrap().contains(&"time_".to_owned()), "{all:?}");
 }
 
-/// What is drawn of a topic is what was measured.
+/// A plot of a topic draws its measured fields.
 #[test]
 fn plots_of_a_topic_leave_out_what_frames_messages() {
     let place = Place::new("vel", &["all-kinds.vel"]);
@@ -143,12 +143,12 @@ fn plots_of_a_topic_leave_out_what_frames_messages() {
     let svg = String::from_utf8(place.read("obd.svg")).unwrap();
     assert!(svg.contains("OBDDataM.unused0"));
     assert!(!["ts_ms", "version", "offset"].iter().any(|name| svg.contains(&format!("OBDDataM.{name}"))));
-    // Who asks for them gets them.
+    // A requested field is drawn.
     assert_eq!(place.run("plot all-kinds.vel OBDDataM.ts_ms -o ms.svg").status.code(), Some(0));
     assert!(String::from_utf8(place.read("ms.svg")).unwrap().contains("ts_ms"));
 }
 
-/// Own message types print like built-in ones, and are written like them.
+/// Declared message types print and write like built-in ones.
 #[test]
 fn own_types() {
     let place = Place::new("vel", &["own-type.vel", "all-kinds.vel"]);
@@ -239,7 +239,7 @@ fn extract() {
         format!("{folder}:\n{listed}\n\n{index}")
     });
     snapshot!("vel_extract", format!("{runs}\n{}", lists.join("\n")));
-    // Verbatim: the bytes are in the log.
+    // Unchanged: the bytes are in the log.
     let log = place.read("all-kinds.vel");
     let jpeg = files(&place.path("all")).into_iter().find(|name| name.contains(".jpg")).unwrap();
     let jpeg = place.read(&format!("all/{jpeg}"));
@@ -257,7 +257,7 @@ fn extract() {
     assert!(ply == pcd && ply.len() % 22 == 0 && !ply.is_empty());
 }
 
-/// What viewers cannot be given is a loss, unless the bytes are there.
+/// Data without a form for viewers is a loss, unless the raw bytes are written.
 #[test]
 fn export_mcap() {
     let place = Place::new(
@@ -285,7 +285,7 @@ fn export_mcap() {
     snapshot!("vel_export_mcap", runs.map(|line| place.shown(line)).join("\n"));
 }
 
-/// An HDL-64E whose log lacks its calibration has clouds with that of a file.
+/// An HDL-64E whose log lacks its calibration gets the one of a file for its clouds.
 #[test]
 fn export_mcap_with_a_calibration() {
     let place = Place::new("vel", &["velodyne-hdl64-s2.vel", "velodyne-vlp16.vel"]);
@@ -311,7 +311,7 @@ fn export_mcap_with_a_calibration() {
     assert!(place.read("with.mcap").len() > place.read("without.mcap").len());
 }
 
-/// Through a pipe a log is the same.
+/// A pipe gives the same log.
 #[test]
 fn a_pipe_is_read_in_one_pass() {
     let log = fs::read(rovelog_testing::root().join("corpus/vel/all-kinds.vel")).unwrap();

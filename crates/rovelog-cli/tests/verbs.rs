@@ -1,4 +1,5 @@
-//! Which command applies to which format: `docs/reference/commands-by-format.md` is what the command line does.
+//! Commands by format: `docs/reference/commands-by-format.md` is generated from the behaviour of
+//! the command line.
 
 mod common;
 
@@ -14,7 +15,7 @@ const FORMATS: [(&str, &str, &str); 4] = [
     ("vel", "vel", "VEL"),
 ];
 
-/// Commands with their arguments: `IN` is the log, `OUT` a place to write to.
+/// Commands with their arguments: `IN` is the log, `OUT` an output path.
 const VERBS: [(&str, &str); 21] = [
     ("info", "IN"),
     ("topics", "IN"),
@@ -48,7 +49,7 @@ Commands for one format only are grouped under its name: `rovelog ulog`, `rld`, 
 
 ";
 
-/// None of the real bags has a position on earth.
+/// None of the real bags has a valid position.
 const NO_REAL_LOG: (&str, &str) = ("track", "rosbag");
 
 fn logs(folder: &Path) -> Vec<PathBuf> {
@@ -57,12 +58,12 @@ fn logs(folder: &Path) -> Vec<PathBuf> {
     logs.retain(|path| {
         path.is_file() && path.extension().is_some_and(|found| found != "md" && found != "json")
     });
-    // Small ones first: many a log will do.
+    // Small logs first: many of them suffice.
     logs.sort_by_key(|path| (fs::metadata(path).unwrap().len(), path.clone()));
     logs
 }
 
-/// Whether the command takes some log of the folder, to the end.
+/// Returns whether the command succeeds for some log of the folder.
 fn takes(format: &str, verb: &str, arguments: &str, folder: &Path) -> bool {
     logs(folder).iter().any(|log| {
         let out = tempfile::tempdir().expect("a folder");
@@ -81,7 +82,7 @@ fn the_page_lists_which_command_applies_to_which_format() {
         for (format, real, name) in FORMATS {
             let takes_corpus = takes(format, verb, arguments, &root.join("corpus").join(format));
             if takes_corpus && let Some(real) = rovelog_testing::real(real) {
-                // The exception goes once there is such a log.
+                // The exception can be removed once there is such a log.
                 let expected = (verb, format) != NO_REAL_LOG;
                 assert_eq!(takes(format, verb, arguments, &real), expected, "{verb} of real {name} logs");
             }

@@ -1,4 +1,4 @@
-//! The command line, which is on board: all of it, and what its `diff` finds.
+//! The command line inside the package, and the comparison of its `diff`.
 
 use std::ffi::OsString;
 
@@ -8,13 +8,13 @@ use rovelog_cli::Ignored;
 use crate::errors::{self, Raise};
 use crate::reader::Reader;
 
-/// Runs the command line; the exit code.
+/// Runs the command line. Returns the exit code.
 #[pyfunction]
 pub(crate) fn main(py: Python<'_>, args: Vec<OsString>) -> PyResult<u8> {
     errors::run(py, || rovelog_cli::run(args))
 }
 
-/// How two logs differ, as the JSON document of the command `diff`.
+/// Returns the differences of two logs as the JSON document of the command `diff`.
 #[pyfunction]
 pub(crate) fn diff(
     py: Python<'_>,

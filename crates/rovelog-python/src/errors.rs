@@ -13,21 +13,22 @@ use rovelog::{Error, ErrorKind, Result};
 
 use crate::words::in_python;
 
-/// Time between two looks at the signals.
+/// Time between two checks for signals.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
 
-/// Runs `work` without the interpreter's lock; a panic becomes an exception.
+/// Runs `work` without the GIL; a panic becomes an exception.
 pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(|panic| of_panic(py, &*panic))
 }
 
-/// The same on another thread, so that a signal ends the waiting at once. The work goes on to its end unseen.
+/// Runs `work` on another thread, so that a signal ends the waiting at once. The work itself
+/// continues to its end in the background.
 pub(crate) fn run_aside<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
     let (send, mut receive) = mpsc::channel();
-    // Nobody may be waiting any more.
+    // The caller may have stopped waiting.
     std::thread::spawn(move || drop(send.send(catch_unwind(AssertUnwindSafe(work)))));
     loop {
         let outcome;
@@ -49,7 +50,7 @@ fn of_panic(py: Python<'_>, panic: &(dyn Any + Send)) -> PyErr {
     Raise::new("RovelogError", why).next("please report it, with the log if you can").raise(py)
 }
 
-/// The same for work on the log at `path`, whose error becomes the exception of its kind.
+/// Runs work on the log at `path`; its error becomes the exception of its kind.
 pub(crate) fn run_on<T: Send>(
     py: Python<'_>,
     path: Option<&str>,
@@ -58,22 +59,22 @@ pub(crate) fn run_on<T: Send>(
     run(py, work)?.map_err(|error| raise(py, &error, path))
 }
 
-/// What the handler of a signal raised, if one came.
+/// Returns the exception that a signal handler raised, if any.
 pub(crate) fn signal() -> Option<PyErr> {
-    // The interpreter may be gone where nobody waits for the work any more.
+    // The interpreter may have ended if the caller has stopped waiting.
     #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime")]
     let signals = Python::try_attach(|py| py.check_signals());
     signals?.err()
 }
 
-/// Panics, so that the tests can see what becomes of it.
+/// Panics, for tests of the conversion.
 #[pyfunction]
 #[pyo3(name = "_panic_on_purpose")]
 pub(crate) fn panic_on_purpose(py: Python<'_>) -> PyResult<()> {
     run(py, || panic!("on purpose"))
 }
 
-/// An exception in the making.
+/// An exception to raise.
 pub(crate) struct Raise<'a> {
     class: &'static str,
     message: String,
@@ -116,17 +117,17 @@ impl<'a> Raise<'a> {
     }
 }
 
-/// An error of Arrow's as the library's; `format` is the log's.
+/// Converts an Arrow error to the library's; `format` is the log's.
 pub(crate) fn of_arrow(format: &'static str) -> impl Fn(ArrowError) -> Error {
     move |error| Error::new(format, ErrorKind::InvalidArgument, None, error)
 }
 
-/// What the handler of a signal raised, on its way through the library.
+/// Wraps the exception of a signal handler as an error of the library.
 pub(crate) fn of_signal(raised: PyErr) -> Error {
     Error::new("rovelog", ErrorKind::Io, None, raised)
 }
 
-/// An error of the library as the exception of its kind.
+/// Converts an error of the library to the exception of its kind.
 pub(crate) fn raise(py: Python<'_>, error: &Error, path: Option<&str>) -> PyErr {
     if let Some(raised) = error.get_ref().downcast_ref::<PyErr>() {
         return raised.clone_ref(py);
@@ -142,7 +143,7 @@ pub(crate) fn raise(py: Python<'_>, error: &Error, path: Option<&str>) -> PyErr 
     raise_as(py, class, error, path)
 }
 
-/// The same as an exception of this class.
+/// Converts an error of the library to an exception of this class.
 pub(crate) fn raise_as(py: Python<'_>, class: &'static str, error: &Error, path: Option<&str>) -> PyErr {
     let next = error.next.as_deref().map(|next| in_python(next).replace("FILE", path.unwrap_or("FILE")));
     let message = in_python(&error.to_string()).into_owned();

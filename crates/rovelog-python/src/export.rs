@@ -1,4 +1,4 @@
-//! Logs handed on to other tools, as `rovelog export` does it.
+//! Conversion of logs, as with `rovelog export`.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -23,7 +23,7 @@ use crate::words::in_python;
 /// Topics, each with a part of a file name.
 type Named = Vec<(usize, String)>;
 
-/// What could not be carried: topic, field, why.
+/// A loss: topic, field, reason.
 type Lost = (String, Option<String>, String);
 
 fn lost(losses: Vec<Loss>) -> Vec<Lost> {
@@ -34,7 +34,7 @@ fn lost(losses: Vec<Loss>) -> Vec<Lost> {
     losses.into_iter().map(row).collect()
 }
 
-/// The options of `convert`; those that have no meaning for a kind are not looked at.
+/// Options of `convert`; those without a meaning for the format are ignored.
 #[derive(FromPyObject)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 #[pyo3(from_item_all)]
@@ -107,13 +107,15 @@ impl Options {
     }
 }
 
-/// The kind of file that a name means, and whether such a file holds one topic; none where there is no such kind.
+/// Returns the format for a name, and whether its files hold one topic; `None` if there is no such
+/// format.
 #[pyfunction]
 pub(crate) fn export_kind(name: &str) -> Option<(&'static str, bool)> {
     Kind::by_name(name).map(|kind| (kind.name(), matches!(kind, Kind::Table(_))))
 }
 
-/// The topics that have columns, each with a part of a file name, all different; and what is lost with the others.
+/// Returns the topics with columns, each with a distinct part of a file name, and the losses of the
+/// other topics.
 #[pyfunction]
 pub(crate) fn export_names(
     py: Python<'_>,
@@ -130,7 +132,7 @@ pub(crate) fn export_names(
     Ok((names, lost(bad.into_iter().map(Loss::undecodable).collect())))
 }
 
-/// Writes a table for each topic to a new file; the rows of each, and what could not be carried.
+/// Writes a table for each topic to a new file. Returns the rows of each, and the losses.
 #[pyfunction]
 pub(crate) fn export_tables(
     py: Python<'_>,
@@ -163,7 +165,7 @@ pub(crate) fn export_tables(
     })
 }
 
-/// Writes the records of topics to one new file; how many, and what could not be carried.
+/// Writes the records of topics to one new file. Returns their number, and the losses.
 #[pyfunction]
 pub(crate) fn export_records(
     py: Python<'_>,
@@ -204,8 +206,8 @@ pub(crate) fn export_records(
     })
 }
 
-/// Writes a log of the RocketLogger as the logger's own CSV, with dates for stamps or not; the rows, and what could not
-/// be carried.
+/// Writes a RocketLogger log in the logger's own CSV format, with dates or nanoseconds. Returns the
+/// rows, and the losses.
 #[pyfunction]
 pub(crate) fn export_logger_csv(
     py: Python<'_>,
@@ -222,7 +224,7 @@ pub(crate) fn export_logger_csv(
     })
 }
 
-/// The topics with these numbers.
+/// Returns the topics with these indices.
 fn chosen(reader: &Reader, topics: impl IntoIterator<Item = usize>) -> Vec<&Topic> {
     topics.into_iter().filter_map(|index| reader.log.topics().get(index)).collect()
 }
@@ -231,7 +233,8 @@ fn unknown(py: Python<'_>, kind: &str) -> PyErr {
     Raise::new("UnsupportedError", format!("unknown kind {kind}")).raise(py)
 }
 
-/// Where the data come from: a name and, where the output will hold that (`told`), the SHA-256 of the bytes.
+/// Returns the provenance of the data: a name and, if the output has a place for it (`told`), the
+/// SHA-256 of the bytes.
 fn provenance(reader: &Reader, told: bool) -> rovelog::Result<Provenance> {
     let path = reader.origin.path().map(Path::new);
     let name = path.and_then(Path::file_name).map_or_else(|| "-".into(), |name| name.to_string_lossy());

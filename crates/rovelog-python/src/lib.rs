@@ -1,8 +1,10 @@
-//! The compiled part of the Python package `rovelog`: what Python cannot do fast, or at all.
+//! The compiled part of the Python package `rovelog`: everything that Python cannot do, or not
+//! fast.
 //!
-//! The package's public face is in `python/rovelog`; nothing here is public. Rules of this crate: all work on a
-//! log runs without the interpreter's lock and inside a net for panics ([`errors::run`]); memory that
-//! Python sees belongs to an object that Python holds; signals are looked at between pieces of work.
+//! The package's public interface is in `python/rovelog`; nothing here is public. Rules of this
+//! crate: all work on a log runs without the GIL and with panics caught ([`errors::run`]); memory
+//! that Python sees belongs to an object that Python holds; signals are checked between pieces of
+//! work.
 
 #![allow(clippy::needless_pass_by_value, reason = "Python hands arguments over by value")]
 

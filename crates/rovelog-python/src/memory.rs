@@ -1,4 +1,4 @@
-//! Memory that numpy looks at without copying it, by numpy's `__array_interface__`.
+//! Memory that numpy uses without copying it, through `__array_interface__`.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
@@ -9,10 +9,11 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
-/// A block of memory with a shape. A numpy array keeps the object as long as it looks at it.
+/// A block of memory with a shape. A numpy array keeps the object alive as long as it uses the
+/// memory.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Memory {
-    /// Held, never looked into again: what is writable belongs to numpy alone.
+    /// Only held: writable memory belongs to numpy alone.
     _owner: Box<dyn Send + Sync>,
     address: usize,
     shape: Vec<usize>,
@@ -21,13 +22,14 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Arrow's memory, not to be written.
+    /// Returns read-only memory of Arrow.
     fn shared(buffer: Buffer, shape: Vec<usize>, kind: &'static str) -> Self {
         let address = buffer.as_ptr().expose_provenance();
         Self { _owner: Box::new(buffer), address, shape, kind, writable: false }
     }
 
-    /// The first `len` bytes of `owner`, which numpy may write, as nobody else looks at them.
+    /// Returns the first `len` bytes of `owner`, which numpy may write, because nothing else uses
+    /// them.
     pub(crate) fn owned<T: AsMut<[u8]> + Send + Sync + 'static>(owner: T, len: usize) -> Self {
         let mut owner = Box::new(owner);
         let bytes = &mut (*owner).as_mut()[..len];
@@ -35,7 +37,7 @@ impl Memory {
         Self { _owner: owner, address, shape: vec![len], kind: "|u1", writable: true }
     }
 
-    /// Truth values, one byte each.
+    /// Returns booleans, one byte each.
     fn truths(values: impl Iterator<Item = bool>, shape: Vec<usize>) -> Self {
         let bytes: Vec<u8> = values.map(u8::from).collect();
         let len = bytes.len();
@@ -60,23 +62,23 @@ impl Memory {
 #[derive(Default)]
 #[pyclass(frozen, get_all, module = "rovelog._core")]
 pub(crate) struct Leaf {
-    /// The flat name: `esc.rpm`.
+    /// Flat name: `esc.rpm`.
     name: String,
-    /// The same with `[]` where an index belongs: `esc[].rpm`.
+    /// Flat name with `[]` in place of each index: `esc[].rpm`.
     pattern: String,
-    /// Numbers, truth values or times; none for texts and for lists of any length.
+    /// Numbers, booleans or times; `None` for texts and for lists of variable length.
     data: Option<Py<Memory>>,
-    /// Which values are there; none where all are.
+    /// Validity of the values; `None` if all are valid.
     valid: Option<Py<Memory>>,
     /// Texts or bytes.
     objects: Option<Vec<Py<PyAny>>>,
-    /// Where each list begins in `inner`, and where the last one ends.
+    /// Start of each list in `inner`, and the end of the last one.
     offsets: Option<Py<Memory>>,
-    /// The elements of the lists.
+    /// Elements of the lists.
     inner: Vec<Py<Leaf>>,
 }
 
-/// The leaves of a column.
+/// Returns the leaves of a column.
 pub(crate) fn leaves(py: Python<'_>, name: &str, array: &ArrayRef) -> PyResult<Vec<Py<Leaf>>> {
     let mut found = Vec::new();
     collect(py, &[name, name], array, vec![array.len()], &mut found)?;
@@ -136,7 +138,7 @@ fn lists<O: OffsetSizeTrait>(py: Python<'_>, bare: Leaf, array: &ArrayRef) -> Py
     Ok(Leaf { inner, offsets: Some(Py::new(py, memory)?), valid, ..bare })
 }
 
-/// Texts and bytes as Python has them; nothing else comes without a type of numpy's.
+/// Returns texts and bytes as Python objects; all other types have a numpy type.
 fn objects(py: Python<'_>, array: &ArrayRef) -> PyResult<Vec<Py<PyAny>>> {
     let text = |value: Option<&str>| value.map_or_else(|| py.None(), |v| PyString::new(py, v).into());
     let bytes = |value: Option<&[u8]>| value.map_or_else(|| py.None(), |v| PyBytes::new(py, v).into());
@@ -163,7 +165,7 @@ fn valid(py: Python<'_>, nulls: Option<&NullBuffer>, shape: &[usize]) -> PyResul
     Ok(Some(Py::new(py, Memory::truths(nulls.iter(), shape.to_vec()))?))
 }
 
-/// Numpy's name for a type of numbers or times.
+/// Returns numpy's name for a type of numbers or times.
 fn number(data_type: &DataType) -> Option<&'static str> {
     Some(match data_type {
         DataType::Int8 => "|i1",

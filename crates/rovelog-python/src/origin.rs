@@ -1,20 +1,20 @@
-//! Where a log came from, and whether its file still has the bytes that it had.
+//! Source of a log, and the check that its file was not shortened.
 
 use pyo3::prelude::*;
 use rovelog::{Result, Watch};
 
 use crate::errors;
 
-/// The origin of an open log, for work on it.
+/// Source of an open log, for work on it.
 #[derive(Clone, Default)]
 pub(crate) struct Origin {
-    /// The file, or the name of what was read.
+    /// Path of the file, or the name of the input.
     pub(crate) path: Option<String>,
     pub(crate) watch: Watch,
 }
 
 impl Origin {
-    /// Of bytes that were given.
+    /// Source of bytes in memory.
     pub(crate) fn named(path: Option<String>) -> Self {
         Self { path, watch: Watch::default() }
     }
@@ -23,8 +23,8 @@ impl Origin {
         self.path.as_deref()
     }
 
-    /// Runs work on the log without the interpreter's lock; its error becomes the exception of its kind. Where the file
-    /// was shortened, that is the exception, whatever the work made of it.
+    /// Runs work on the log without the GIL; its error becomes the exception of its kind. If the
+    /// file was shortened, that exception takes precedence.
     pub(crate) fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -33,7 +33,7 @@ impl Origin {
         self.checked(py, || errors::run(py, work))?.map_err(|error| errors::raise(py, &error, self.path()))
     }
 
-    /// Runs work that looks at the signals and raises by itself.
+    /// Runs work that checks signals and raises exceptions itself.
     pub(crate) fn checked<T>(&self, py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
         self.check(py)?;
         let outcome = work();
@@ -41,7 +41,7 @@ impl Origin {
         outcome
     }
 
-    /// Raises where the file was shortened.
+    /// Raises an exception if the file was shortened.
     pub(crate) fn check(&self, py: Python<'_>) -> PyResult<()> {
         self.watch.check().map_err(|error| errors::raise_as(py, "ReadError", &error, self.path()))
     }

@@ -1,4 +1,4 @@
-//! New files: what fails is said of the file that was asked for, and a signal ends the writing.
+//! New files: errors name the requested file, and a signal ends the writing.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -12,8 +12,8 @@ use rovelog_export::ExportError;
 use crate::errors::{self, LOOK, Raise};
 use crate::reader::Reader;
 
-/// Runs work that writes `out`, made of the reader's log; what fails becomes the exception of its kind, a signal the one
-/// of its handler.
+/// Runs work that writes `out` from the reader's log. An error becomes the exception of its kind, a
+/// signal the exception of its handler.
 pub(crate) fn write<T: Send>(
     py: Python<'_>,
     reader: &Reader,
@@ -33,7 +33,7 @@ pub(crate) fn write<T: Send>(
             let class = if missing { "MissingFileError" } else { "ReadError" };
             let path = out.to_string_lossy();
             let raise = Raise::new(class, format!("cannot write the output: {error}"));
-            // The file gets its own name once it is whole.
+            // The file gets its own name when it is complete.
             raise.of(reader.log.format().id, Some(path.trim_end_matches(".partial"))).raise(py)
         }
         error => {
@@ -43,14 +43,14 @@ pub(crate) fn write<T: Send>(
     })
 }
 
-/// A new file that is not written on after a signal.
+/// Creates a file whose writing ends at a signal.
 pub(crate) fn create(path: &Path, signals: &Arc<Signals>) -> io::Result<BufWriter<Watched>> {
-    // It is there already, locked for this run.
+    // It exists already, locked for this run.
     let file = File::create(path)?;
     Ok(BufWriter::with_capacity(1 << 16, Watched { file, signals: Arc::clone(signals) }))
 }
 
-/// When the signals were looked at last, and what their handler raised.
+/// Time of the last check for signals, and the exception of their handler.
 pub(crate) struct Signals(Mutex<(Instant, Option<PyErr>)>);
 
 impl Signals {
@@ -58,7 +58,7 @@ impl Signals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An error once a signal's handler has raised.
+    /// Returns an error once a signal handler has raised an exception.
     fn look(&self) -> io::Result<()> {
         let mut state = self.lock();
         if state.1.is_none() && state.0.elapsed() > LOOK {
@@ -69,7 +69,7 @@ impl Signals {
     }
 }
 
-/// A file, and the signals that end the writing.
+/// A file, and the signals that end its writing.
 pub(crate) struct Watched {
     file: File,
     signals: Arc<Signals>,

@@ -1,4 +1,4 @@
-//! An open log: what it says about itself, its topics, and the ways into its data.
+//! An open log: facts, topics, and access to its data.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -25,7 +25,7 @@ use crate::values::to_python;
 use crate::words::in_python;
 use crate::{output, ulog, vel};
 
-/// The formats that are built in: id, name, what it is.
+/// Returns the built-in formats: id, name, description.
 #[pyfunction]
 pub(crate) fn formats() -> Vec<(&'static str, &'static str, &'static str)> {
     rovelog::FORMATS.iter().map(|format| (format.id, format.name, format.about)).collect()
@@ -36,25 +36,25 @@ pub(crate) fn formats() -> Vec<(&'static str, &'static str, &'static str)> {
 pub(crate) struct Reader {
     pub(crate) log: Arc<AnyLog>,
     pub(crate) origin: Origin,
-    /// The bytes, where they were given and not read from the path.
+    /// The bytes, if they were given and not read from the path.
     pub(crate) memory: Option<Bytes>,
 }
 
-/// Bytes of records above which the decoding is worth a thread that leaves the signals to Python.
+/// Bytes of records above which decoding runs on another thread, so that Python handles signals.
 const LARGE: u64 = 8 << 20;
 
-/// From the first time until before the second, nanoseconds of the log's clock; none leaves a side open.
+/// Time window in nanoseconds of the log's clock, with an exclusive end; `None` leaves a side open.
 #[derive(Clone, Copy, FromPyObject)]
 pub(crate) struct Window(Option<i64>, Option<i64>);
 
 impl Window {
-    /// The selection within the window.
+    /// Restricts a selection to the window.
     pub(crate) fn of(self, select: Select) -> Select {
         select.between(self.0, self.1)
     }
 }
 
-/// What part of a topic is wanted: fields or parts of them, and a window.
+/// Selected part of a topic: fields or parts of them, and a window.
 #[derive(FromPyObject)]
 struct Part(Option<Vec<String>>, Window);
 
@@ -63,7 +63,7 @@ impl Reader {
         self.log.topics().get(index).ok_or_else(|| Raise::new("RovelogError", "no such topic").raise(py))
     }
 
-    /// The reader of the one format that has what is asked for, or an error that names the log's own.
+    /// Returns the format-specific reader, or an error that names the log's own format.
     pub(crate) fn only<'a, T>(
         &'a self,
         py: Python<'_>,
@@ -78,7 +78,7 @@ impl Reader {
         })
     }
 
-    /// Runs work on the log, whose error becomes the exception of its kind.
+    /// Runs work on the log; its error becomes the exception of its kind.
     pub(crate) fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -91,7 +91,7 @@ impl Reader {
         errors::raise(py, error, self.origin.path())
     }
 
-    /// How columns are shaped whose times are of the clock of `time`, or else of the log's.
+    /// Returns the shape of columns; their times are of the clock of `time`, or of the log's clock.
     pub(crate) fn shape(&self, paths: Option<Vec<String>>, time: Option<Timestamp>) -> Shape {
         let info = self.log.info();
         let clock = time.or(info.start).map(|time| time.clock);
@@ -99,7 +99,7 @@ impl Reader {
         Shape::new(paths, unix.map(|time| time.nanos))
     }
 
-    /// How columns are shaped, and what the format's reader has to decode for that.
+    /// Returns the shape of columns, and the selection that the format's reader must decode for it.
     fn part(&self, topic: &Topic, part: Part) -> (Shape, Select) {
         let Part(paths, window) = part;
         let shape = self.shape(paths, topic.first);
@@ -115,7 +115,7 @@ impl Reader {
         self.run(py, || TopicStream::new((Arc::clone(&self.log), watch), topic.id, shape, &select))
     }
 
-    /// Writes a new log made of this one.
+    /// Writes a new log made from this one.
     fn rewrite<T: Send>(
         &self,
         py: Python<'_>,
@@ -125,7 +125,7 @@ impl Reader {
         output::write(py, self, out, |signals| {
             let mut file = output::create(out, signals)?;
             let done = write(&mut file).map_err(|error| match error.kind {
-                // The log lies in memory, so it is the output that refuses.
+                // The log is in memory, so the error comes from the output.
                 ErrorKind::Io => ExportError::Io(io::Error::other(error)),
                 _ => ExportError::Log(error),
             })?;
@@ -143,9 +143,9 @@ fn options(py: Python<'_>, types: Option<PathBuf>, max_unpacked: Option<u64>) ->
 
 #[pymethods]
 impl Reader {
-    /// Opens a file; `format` is an id, or none to look at the first bytes. With `alone`, files of the same log that
-    /// lie beside it stay closed. `types` is a file that declares message types, `max_unpacked` the most bytes that a
-    /// compressed file may unpack to.
+    /// Opens a file; `format` is an id, or `None` to detect it. With `alone`, companion files of
+    /// the log are not opened. `types` is a file that declares message types, `max_unpacked` the
+    /// maximum size of a decompressed file in bytes.
     #[staticmethod]
     #[pyo3(signature = (path, format=None, alone=false, types=None, max_unpacked=None))]
     fn open(
@@ -189,7 +189,7 @@ impl Reader {
         self.origin.path()
     }
 
-    /// The file of the log and all others that are read with it.
+    /// Returns the file of the log and its companion files.
     #[getter]
     fn files(&self) -> Vec<String> {
         let Some(path) = self.origin.path() else { return Vec::new() };
@@ -198,9 +198,9 @@ impl Reader {
         std::iter::once(path.to_owned()).chain(others).collect()
     }
 
-    /// The summary that was made when the log was opened.
+    /// Returns the summary made when the log was opened.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        // The first look at a log may be the walk over it.
+        // The first access to a log may scan it.
         let (info, format) = (self.run(py, || Ok(self.log.info()))?, self.log.format());
         let dict = PyDict::new(py);
         dict.set_item("format", format.id)?;
@@ -244,7 +244,7 @@ impl Reader {
         Ok(dict)
     }
 
-    /// Topics in the order in which the log declares them.
+    /// Returns the topics in the order in which the log declares them.
     fn topics<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let nanos = |time: Option<Timestamp>| time.map(|time| time.nanos);
         let topics = self.run(py, || Ok(self.log.topics()))?.iter().map(|topic| {
@@ -262,7 +262,7 @@ impl Reader {
         topics.collect()
     }
 
-    /// The fields of a topic: name, type, the log's own type, unit, and the fields inside.
+    /// Returns the fields of a topic: name, type, the log's own type, unit, and nested fields.
     fn fields<'py>(&self, py: Python<'py>, topic: usize) -> PyResult<Bound<'py, PyList>> {
         match &self.topic(py, topic)?.schema {
             Some(schema) => fields(py, schema),
@@ -270,13 +270,13 @@ impl Reader {
         }
     }
 
-    /// The definition of a topic's type as the log holds it.
+    /// Returns the definition of a topic's type as stored in the log.
     fn definition(&self, py: Python<'_>, topic: usize) -> PyResult<Option<String>> {
         let topic = self.topic(py, topic)?;
         self.run(py, || Ok(self.log.own(topic)?.definition()))
     }
 
-    /// What was noticed in the bytes: code, name, severity, start, end, message, meaning.
+    /// Returns the problems of the log: code, name, severity, start, end, message, meaning.
     #[expect(clippy::type_complexity, reason = "a row of a table")]
     fn problems(&self, py: Python<'_>) -> PyResult<Vec<(&str, &str, &str, u64, u64, Cow<'_, str>, &str)>> {
         let rows = self.run(py, || Ok(self.log.diagnostics().list()))?.iter().map(|found| {
@@ -294,7 +294,8 @@ impl Reader {
         Ok(rows.collect())
     }
 
-    /// The console: time, level, level's name, source, text, offset; none where the format has none.
+    /// Returns the console messages: time, level, name of the level, source, text, offset; `None`
+    /// if the format has none.
     #[expect(clippy::type_complexity, reason = "a row of a table")]
     fn texts(
         &self,
@@ -310,7 +311,7 @@ impl Reader {
         })
     }
 
-    /// A topic's columns in memory.
+    /// Returns a topic's columns in memory.
     fn table(&self, py: Python<'_>, topic: usize, part: Part) -> PyResult<Table> {
         let known = self.topic(py, topic)?;
         let (shape, select) = self.part(known, part);
@@ -334,12 +335,12 @@ impl Reader {
         Ok(Table { batch })
     }
 
-    /// A topic's columns a piece at a time.
+    /// Returns a topic's columns in batches.
     fn batches(&self, py: Python<'_>, topic: usize, part: Part) -> PyResult<Batches> {
         Ok(Batches::new(self, self.topic_stream(py, topic, part)?))
     }
 
-    /// A topic as a stream of batches; a fresh one per call.
+    /// Returns a topic as a stream of batches, a new one for each call.
     #[pyo3(signature = (topic, part, requested_schema=None))]
     fn stream<'py>(
         &self,
@@ -352,14 +353,14 @@ impl Reader {
         stream::capsule(py, Box::new(batches), requested_schema)
     }
 
-    /// The schema of a topic's batches.
+    /// Returns the schema of a topic's batches.
     fn schema<'py>(&self, py: Python<'py>, topic: usize, part: Part) -> PyResult<Bound<'py, PyCapsule>> {
         let batches = self.topic_stream(py, topic, part)?;
         let schema = arrow_array::RecordBatchReader::schema(&batches);
         Ok(to_schema_pycapsule(py, schema.as_ref())?)
     }
 
-    /// Records in the order of time.
+    /// Returns records in time order.
     #[pyo3(signature = (topics, window, *, latched=false, raw=false))]
     fn messages(
         &self,
@@ -375,7 +376,7 @@ impl Reader {
         Messages::new(py, self, &select, raw)
     }
 
-    /// Writes the best sound log that this one still holds to a new file.
+    /// Writes every intact record of this log to a new file.
     fn recover<'py>(&self, py: Python<'py>, out: PathBuf, drop_stale: bool) -> PyResult<Bound<'py, PyDict>> {
         let options = RecoverOptions::default();
         let options = if drop_stale { options.dropping_stale() } else { options };

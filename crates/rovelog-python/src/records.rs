@@ -1,4 +1,4 @@
-//! Records in the order of time, decoded a piece at a time, ahead of whoever reads them.
+//! Records in time order, decoded in pieces ahead of the reading thread.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -16,9 +16,9 @@ use crate::reader::Reader;
 use crate::select::{Step, steps};
 use crate::values::to_python;
 
-/// Records that are decoded at once, without the interpreter's lock.
+/// Number of records that are decoded at once, without the GIL.
 const PIECE: usize = 256;
-/// Pieces that lie ready, beside the one that is read and the one that is being decoded.
+/// Number of decoded pieces in the queue, in addition to the ones being read and decoded.
 const AHEAD: usize = 2;
 /// Bytes of records after which a piece ends.
 const PIECE_BYTES: usize = 1 << 20;
@@ -31,7 +31,7 @@ self_cell!(
     }
 );
 
-/// What a record leaves behind once it is decoded.
+/// A record after decoding.
 pub(crate) struct Decoded {
     pub(crate) topic: usize,
     pub(crate) t_ns: Option<i64>,
@@ -40,17 +40,18 @@ pub(crate) struct Decoded {
     pub(crate) value: Value,
 }
 
-/// What decodes, on a thread of its own, ahead of whoever reads.
+/// Decoder on a separate thread.
 struct Decoder {
     cell: Cell,
-    /// Payloads are handed on as they are.
+    /// True if payloads are passed on undecoded.
     raw: bool,
 }
 
 type Piece = VecDeque<rovelog::Result<Decoded>>;
 
 impl Decoder {
-    /// Decodes piece by piece until the records end, with an empty piece, or nobody takes them any more.
+    /// Decodes piece by piece until the records end (with an empty piece), or the receiver is
+    /// dropped.
     fn run(mut self, pieces: &SyncSender<Piece>) {
         loop {
             let piece = self.piece();
@@ -89,9 +90,9 @@ impl Decoder {
 
 struct Reading {
     ready: Piece,
-    /// Until something is asked for.
+    /// Present until the first read.
     decoder: Option<Decoder>,
-    /// From then on, until the records end.
+    /// Present from the first read until the records end.
     pieces: Option<Receiver<Piece>>,
 }
 
@@ -104,7 +105,7 @@ impl Reading {
             self.pieces = Some(receive);
         }
         if let Some(pieces) = &self.pieces {
-            // A decoder that does not even send the end has panicked.
+            // A decoder that does not send the end has panicked.
             self.ready = pieces.recv().expect("the decoder has panicked");
             if self.ready.is_empty() {
                 self.pieces = None;
@@ -113,7 +114,7 @@ impl Reading {
     }
 }
 
-/// Records in the order of (time, place in the file).
+/// Records in the order of (time, position in the file).
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Messages {
     reading: Mutex<Reading>,
@@ -122,7 +123,7 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// The records that `select` wants; with `raw` their payloads as they are.
+    /// Returns the records of `select`; with `raw`, their undecoded payloads.
     pub(crate) fn new(py: Python<'_>, reader: &Reader, select: &Select, raw: bool) -> PyResult<Self> {
         let log = Arc::clone(&reader.log);
         let names = log.topics().iter().map(|topic| PyString::new(py, &topic.name).unbind()).collect();
@@ -131,9 +132,9 @@ impl Messages {
         Ok(Self { reading: Mutex::new(reading), names, origin: reader.origin.clone() })
     }
 
-    /// The next record.
+    /// Returns the next record.
     pub(crate) fn take(&self, py: Python<'_>) -> PyResult<Option<Decoded>> {
-        // Only what is ready is taken with the interpreter's lock held; whoever waits needs no such lock.
+        // Only a ready piece is taken while holding the GIL; a thread that waits must not hold it.
         let ready = match self.reading.try_lock() {
             Ok(mut reading) => reading.ready.pop_front(),
             Err(TryLockError::Poisoned(reading)) => reading.into_inner().ready.pop_front(),
@@ -143,7 +144,7 @@ impl Messages {
             ready
         } else {
             py.check_signals()?;
-            // What is handed out later of a piece was checked with it.
+            // Records of a piece that are returned later were checked with it.
             self.origin.run(py, || {
                 let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
                 if reading.ready.is_empty() {
@@ -171,7 +172,8 @@ impl Messages {
     }
 }
 
-/// One record: `m["q"]`, `m["q[0]"]`, `m["pos.x"]` are fields, `FieldNotFound`, a `KeyError`, where there is no such field.
+/// One record: `m["q"]`, `m["q[0]"]`, `m["pos.x"]` are fields, `FieldNotFound`, a `KeyError`, where
+/// there is no such field.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Message {
     /// The name of its topic.
@@ -180,10 +182,10 @@ pub(crate) struct Message {
     /// When, int ns of the log's clock; None where it carries no time.
     #[pyo3(get)]
     t_ns: Option<i64>,
-    /// Its first byte in the file.
+    /// First byte in the file.
     #[pyo3(get)]
     offset: u64,
-    /// Its number within the topic, in file order from 0.
+    /// Number within the topic, in file order from 0.
     #[pyo3(get)]
     seq: u64,
     value: Value,
@@ -191,12 +193,12 @@ pub(crate) struct Message {
 
 #[pymethods]
 impl Message {
-    /// All fields as a dict: name -> int, float, str, bytes, list or dict.
+    /// Returns all fields as a dict: name -> int, float, str, bytes, list or dict.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.value)
     }
 
-    /// The names of the fields.
+    /// Returns the names of the fields.
     fn keys(&self) -> Vec<String> {
         match &self.value {
             Value::Struct(fields) => fields.iter().map(|(name, _)| name.to_string()).collect(),
@@ -225,7 +227,7 @@ impl Message {
     }
 }
 
-/// The value at `pos.x`, `q[0]`.
+/// Returns the value at `pos.x`, `q[0]`.
 fn find<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     steps(path).try_fold(value, |value, step| match (step?, value) {
         (Step::Field(name), value) => value.get(name),

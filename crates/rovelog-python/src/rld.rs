@@ -1,4 +1,4 @@
-//! What only an RLD log has: charge and energy, currents of two ranges as one; `log.rld`.
+//! RLD only: charge and energy, currents of two ranges combined; `log.rld`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,7 +21,8 @@ pub(crate) fn rld<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a RldRea
     reader.only(py, "RLD log", |log| if let AnyLog::Rld(log) = log { Some(log) } else { None })
 }
 
-/// The currents of a log: name, the channels of the low and the high range, the voltage of the same number.
+/// Returns the currents of a log: name, channels of the low and the high range, and the voltage
+/// with the same number.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "a row of a table")]
 pub(crate) fn rld_currents(
@@ -36,17 +37,17 @@ pub(crate) fn rld_currents(
         .collect())
 }
 
-/// Some rows and what was summed over them.
+/// Some rows and their sums.
 struct Section {
     window: Option<u64>,
     state: Option<u64>,
-    /// The first row, where the rows are of one place.
+    /// The first row, if the rows are contiguous.
     first: Option<u64>,
     stats: Stats,
 }
 
-/// Number of the window, state of the binary channels, first time, rows, nanoseconds; and by name: charge of the currents,
-/// energy of the powers, rows that do not count.
+/// Number of the window, state of the binary channels, first time, rows, nanoseconds; and by name:
+/// charge of the currents, energy of the powers, rows without a valid value.
 type EnergyRow<'py> = (
     Option<u64>,
     Option<Bound<'py, PyDict>>,
@@ -58,8 +59,8 @@ type EnergyRow<'py> = (
     Bound<'py, PyDict>,
 );
 
-/// Charge and energy: of the whole log, of windows of so many nanoseconds, of the states of binary channels, or of
-/// states within windows.
+/// Returns charge and energy of the whole log, of windows of this many nanoseconds, of the states
+/// of binary channels, or of states within windows.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "each is an option of its own")]
 pub(crate) fn rld_energy<'py>(
@@ -168,7 +169,7 @@ fn sections<'a>(
     states_in_windows(sums, &windows, runs)
 }
 
-/// The runs of states, cut where windows end, gathered by window and state.
+/// Returns the runs of states, cut at the ends of windows, grouped by window and state.
 fn states_in_windows(
     sums: &mut Accumulator<'_>,
     windows: &[(u64, Range<u64>)],
@@ -197,7 +198,7 @@ fn states_in_windows(
     totals.into_iter().map(section).collect()
 }
 
-/// Merged currents in amperes, and where each value comes from.
+/// Returns merged currents in amperes, and the range of each value.
 #[pyfunction]
 pub(crate) fn rld_merged(
     py: Python<'_>,

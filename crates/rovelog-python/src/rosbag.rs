@@ -1,4 +1,4 @@
-//! What only a ROS bag has: its connections; `log.bag`.
+//! ROS bags only: connections; `log.bag`.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,9 @@ pub(crate) fn bag<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a BagRea
     reader.only(py, "ROS bag", |log| if let AnyLog::Rosbag(bag) = log { Some(bag) } else { None })
 }
 
-/// The connections, parallel to the topics: topic, type and md5 sum as they stand in the bag, how many messages are
-/// latched, the nodes that sent latched messages with how many of them, the text of the definition.
+/// Returns the connections, parallel to the topics: topic, type and MD5 sum as in the bag, number
+/// of latched messages, publishers of latched messages with their counts, and the text of the
+/// definition.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "a row of a table")]
 pub(crate) fn bag_connections(

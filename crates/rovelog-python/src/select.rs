@@ -8,15 +8,15 @@ use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch, RecordBatchOptio
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use rovelog::core::select::Names;
 
-/// The name of the column with the wall time.
+/// Name of the column with Unix times.
 const TIME: &str = "time";
 
-/// What becomes of a format's columns before Python sees them.
+/// Conversion of a format's columns for Python.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
-    /// Names of fields or of parts of them; none is everything.
+    /// Names of fields or of parts of them; `None` selects everything.
     paths: Option<Vec<String>>,
-    /// Unix time minus log time, where the log can be placed.
+    /// Unix time minus log time, if known.
     offset: Option<i64>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) enum Step<'a> {
     Element(usize),
 }
 
-/// The steps of a path; none in the place of what is no step.
+/// Returns the steps of a path; `None` for an invalid step.
 pub(crate) fn steps(path: &str) -> impl Iterator<Item = Option<Step<'_>>> {
     path.split('.').flat_map(|piece| {
         let (name, elements) = piece.split_at(piece.find('[').unwrap_or(piece.len()));
@@ -40,7 +40,8 @@ impl Shape {
         Self { paths, offset }
     }
 
-    /// The names that the format's reader has to decode: those of the paths, elements left out.
+    /// Returns the names that the format's reader must decode: those of the paths, without
+    /// elements.
     pub(crate) fn fields(&self) -> Option<Names> {
         let plain = |path: &String| {
             let names = steps(path).filter_map(|step| match step? {
@@ -52,12 +53,12 @@ impl Shape {
         self.paths.as_ref().map(|paths| paths.iter().map(plain).collect())
     }
 
-    /// The schema that batches of `schema` get.
+    /// Returns the schema of converted batches of `schema`.
     pub(crate) fn schema(&self, schema: &SchemaRef) -> Result<SchemaRef, ArrowError> {
         Ok(self.apply(&RecordBatch::new_empty(Arc::clone(schema)))?.schema())
     }
 
-    /// `t_ns`, the wall time where there is one, then the fields.
+    /// Returns `t_ns`, Unix times if known, then the fields.
     pub(crate) fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let schema = batch.schema();
         let mut fields: Vec<FieldRef> = vec![Arc::clone(&schema.fields()[0])];
@@ -87,13 +88,13 @@ impl Shape {
     }
 }
 
-/// The wall time of rows. Without an offset nothing is copied.
+/// Returns the Unix times of rows. Without an offset nothing is copied.
 fn wall(t_ns: &ArrayRef, offset: i64) -> ArrayRef {
     let t_ns = t_ns.as_primitive::<Int64Type>();
     let unix: PrimitiveArray<Int64Type> = if offset == 0 {
         t_ns.clone()
     } else {
-        // What passes the range of nanoseconds has no wall time.
+        // A time beyond the range of nanoseconds is null.
         t_ns.unary_opt(|nanos| nanos.checked_add(offset))
     };
     let zone = DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()));
@@ -102,7 +103,7 @@ fn wall(t_ns: &ArrayRef, offset: i64) -> ArrayRef {
     )
 }
 
-/// The part of a batch at `path`, under that name.
+/// Returns the part of a batch at `path`, with the path as its name.
 fn part(batch: &RecordBatch, path: &str) -> Result<(FieldRef, ArrayRef), ArrowError> {
     let missing = || ArrowError::InvalidArgumentError(format!("there is no field {path}"));
     let schema = batch.schema();

@@ -1,4 +1,4 @@
-//! A topic as a stream of Arrow batches that keeps its log alive: one fresh stream per call.
+//! A topic as a stream of Arrow batches that keeps its log alive; each call makes a new stream.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use self_cell::self_cell;
 use crate::errors::of_arrow;
 use crate::select::Shape;
 
-/// Rows that a batch has at most.
+/// Maximum rows of a batch.
 const ROWS: usize = 64 << 10;
-/// Bytes that a batch has at most, by the mean size of a topic's records.
+/// Maximum bytes of a batch, estimated from the mean size of a topic's records.
 const BYTES: u64 = 16 << 20;
 
 self_cell!(
@@ -38,13 +38,13 @@ impl Iterator for LogBatches {
     }
 }
 
-/// The batches of a topic in their final shape, larger than the format's reader hands them out.
+/// Batches of a topic in their final form, larger than those of the format's reader.
 pub(crate) struct TopicStream {
     batches: LogBatches,
     watch: Watch,
     shape: Shape,
     schema: SchemaRef,
-    gathered: BatchCoalescer,
+    coalesced: BatchCoalescer,
     ended: bool,
 }
 
@@ -62,22 +62,22 @@ impl TopicStream {
         let inner = batches.with_dependent(|_, batches| batches.schema());
         let schema = shape.schema(&inner).map_err(of_arrow(format))?;
         let rows = usize::try_from(BYTES / mean.max(1)).map_or(ROWS, |rows| rows.clamp(1, ROWS));
-        let gathered = BatchCoalescer::new(Arc::clone(&schema), rows);
-        Ok(Self { batches, watch, shape, schema, gathered, ended: false })
+        let coalesced = BatchCoalescer::new(Arc::clone(&schema), rows);
+        Ok(Self { batches, watch, shape, schema, coalesced, ended: false })
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        while !self.gathered.has_completed_batch() && !self.ended {
+        while !self.coalesced.has_completed_batch() && !self.ended {
             if let Some(batch) = self.batches.next() {
-                self.gathered.push_batch(self.shape.apply(&batch?)?)?;
+                self.coalesced.push_batch(self.shape.apply(&batch?)?)?;
             } else {
-                self.gathered.finish_buffered_batch()?;
+                self.coalesced.finish_buffered_batch()?;
                 self.ended = true;
             }
         }
-        // Whoever reads the stream may be no Python of ours, so the check is here.
+        // The reader of the stream may be another library, so the check is here.
         self.watch.check().map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
-        Ok(self.gathered.next_completed_batch())
+        Ok(self.coalesced.next_completed_batch())
     }
 }
 
@@ -95,7 +95,8 @@ impl RecordBatchReader for TopicStream {
     }
 }
 
-/// `batches` as a capsule of the Arrow C stream interface, in the requested schema where that loses nothing.
+/// Returns `batches` as a capsule of the Arrow C stream interface, in the requested schema if that
+/// loses nothing.
 pub(crate) fn capsule<'py>(
     py: Python<'py>,
     batches: Box<dyn RecordBatchReader + Send>,
@@ -118,7 +119,7 @@ pub(crate) fn capsule<'py>(
     Ok(to_stream_pycapsule(py, Box::new(arrays), requested)?)
 }
 
-/// Whether every value of `from` is the same value in `to`.
+/// Returns whether a conversion from `from` to `to` keeps every value.
 fn lossless(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     let width = |ty: &DataType| ty.primitive_width().unwrap_or(0);

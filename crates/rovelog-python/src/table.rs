@@ -1,4 +1,4 @@
-//! Columns in memory: one batch, handed on without copies; and batches one after the other.
+//! Columns in memory: one batch, exported without copies; and batches one after the other.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +16,7 @@ use crate::origin::Origin;
 use crate::reader::Reader;
 use crate::stream;
 
-/// Bytes of columns between two looks at the signals.
+/// Bytes of columns between two checks for signals.
 const LOOK_BYTES: usize = 64 << 20;
 
 /// Columns in memory.
@@ -36,7 +36,7 @@ impl Table {
         self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// The bytes of all columns.
+    /// Returns the number of bytes of all columns.
     #[getter]
     fn nbytes(&self) -> usize {
         self.batch.get_array_memory_size()
@@ -58,7 +58,7 @@ impl Table {
         stream::capsule(py, Box::new(batches), requested_schema)
     }
 
-    /// The columns as numpy can hold them; `fields` are names of columns.
+    /// Returns the columns in a form for numpy; `fields` are names of columns.
     #[pyo3(signature = (fields=None))]
     fn leaves(&self, py: Python<'_>, fields: Option<Vec<String>>) -> PyResult<Vec<Py<Leaf>>> {
         let mut found = Vec::new();
@@ -71,7 +71,7 @@ impl Table {
     }
 }
 
-/// All batches of a log of `format` as one.
+/// Returns all batches of a log of `format` as one.
 pub(crate) fn joined(format: &'static str, batches: impl RecordBatchReader) -> Result<RecordBatch> {
     let schema = batches.schema();
     let (mut joined, mut unwatched) = (Vec::new(), 0);
@@ -79,7 +79,7 @@ pub(crate) fn joined(format: &'static str, batches: impl RecordBatchReader) -> R
         let batch = batch.map_err(of_arrow(format))?;
         unwatched += batch.get_array_memory_size();
         joined.push(batch);
-        // A look at the signals now and then, not for each of thousands of small batches.
+        // Signals are checked now and then, not for each of thousands of small batches.
         if unwatched > LOOK_BYTES {
             unwatched = 0;
             if let Some(raised) = errors::signal() {
@@ -92,7 +92,7 @@ pub(crate) fn joined(format: &'static str, batches: impl RecordBatchReader) -> R
 
 type BoxedBatches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 
-/// An iterator over columns, a table at a time.
+/// An iterator over columns, one table at a time.
 #[pyclass(frozen, module = "rovelog._core")]
 pub(crate) struct Batches {
     left: Mutex<BoxedBatches>,
@@ -101,7 +101,7 @@ pub(crate) struct Batches {
 }
 
 impl Batches {
-    /// Batches of the reader's log.
+    /// Returns batches of the reader's log.
     pub(crate) fn new(
         reader: &Reader,
         batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,

@@ -1,4 +1,4 @@
-//! What only a ULog has: parameters, information, dropouts, events, modes; `log.ulog`.
+//! ULog only: parameters, info messages, dropouts, events, modes; `log.ulog`.
 
 use arrow_array::RecordBatch;
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use crate::errors::of_arrow;
 use crate::reader::Reader;
 use crate::values::{map_to_python, to_python};
 
-/// All rows of a topic in one batch, where the format is ULog and the topic has rows.
+/// Returns all rows of a topic in one batch, if the log is a ULog and the topic has rows.
 pub(crate) fn table(log: &AnyLog, topic: &Topic, select: &Select) -> Result<Option<RecordBatch>> {
     let AnyLog::Ulog(log) = log else { return Ok(None) };
     let tables = log.tables(select).map_err(of_arrow("ulog"))?;
@@ -25,10 +25,10 @@ fn nanos(time: Option<Timestamp>) -> Option<i64> {
     time.map(|time| time.nanos)
 }
 
-/// A parameter that was set: time, name, value.
+/// A change of a parameter: time, name, value.
 type Change<'py> = (Option<i64>, String, Bound<'py, PyAny>);
 
-/// Parameters: the initial ones, those that were set, the defaults of the system and of the setup.
+/// Returns parameters: initial values, changes, and defaults of the system and of the setup.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "a row of a table")]
 pub(crate) fn ulog_parameters<'py>(
@@ -49,14 +49,14 @@ pub(crate) fn ulog_parameters<'py>(
     ))
 }
 
-/// Information messages: the last value of each key.
+/// Returns info messages: the last value of each key.
 #[pyfunction]
 pub(crate) fn ulog_infos<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Bound<'py, PyDict>> {
     let log = ulog(py, reader)?;
     map_to_python(py, &reader.run(py, || Ok(log.infos()))?)
 }
 
-/// Dropouts: time, milliseconds, offset.
+/// Returns dropouts: time, milliseconds, offset.
 #[pyfunction]
 pub(crate) fn ulog_dropouts(py: Python<'_>, reader: &Reader) -> PyResult<Vec<(Option<i64>, u16, u64)>> {
     let log = ulog(py, reader)?;
@@ -64,7 +64,7 @@ pub(crate) fn ulog_dropouts(py: Python<'_>, reader: &Reader) -> PyResult<Vec<(Op
     Ok(dropouts.iter().map(|dropout| (nanos(dropout.time), dropout.millis, dropout.offset)).collect())
 }
 
-/// Events of PX4: time, level, message, name.
+/// Returns PX4 events: time, level, message, name.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "a row of a table")]
 pub(crate) fn ulog_events(
@@ -82,7 +82,7 @@ pub(crate) fn ulog_events(
     })
 }
 
-/// Changes of PX4's flight mode: time, name, number.
+/// Returns changes of PX4's flight mode: time, name, number.
 #[pyfunction]
 pub(crate) fn ulog_modes(py: Python<'_>, reader: &Reader) -> PyResult<Vec<(i64, String, u8)>> {
     let log = ulog(py, reader)?;

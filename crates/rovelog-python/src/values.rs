@@ -1,4 +1,4 @@
-//! Values of the library as Python's.
+//! Values of the library as Python objects.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use rovelog::Value;
 
-/// A value as the Python object that people expect: int, float, str, bytes, list, dict, None.
+/// Returns a value as the usual Python object: int, float, str, bytes, list, dict, None.
 pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::Bool(v) => v.into_pyobject(py)?.to_owned().into_any(),
@@ -24,12 +24,12 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
             }
             dict.into_any()
         }
-        // Null, and what is not known here.
+        // Null, and types that are unknown here.
         _ => py.None().into_bound(py),
     })
 }
 
-/// A value on its way into a list or a tuple.
+/// A value to convert as an element of a list or a tuple.
 pub(crate) struct Item<'a>(pub(crate) &'a Value);
 
 impl<'py> IntoPyObject<'py> for Item<'_> {
@@ -42,7 +42,7 @@ impl<'py> IntoPyObject<'py> for Item<'_> {
     }
 }
 
-/// Named values.
+/// Returns named values as a dict.
 pub(crate) fn map_to_python<'py>(
     py: Python<'py>,
     values: &BTreeMap<String, Value>,

@@ -1,4 +1,4 @@
-//! What only a VEL log has: images as they lie in it, and the revolutions of its Velodyne; `log.vel`.
+//! VEL only: images as stored, and the revolutions of its Velodyne; `log.vel`.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use crate::reader::{Reader, Window};
 use crate::stream::LogBatches;
 use crate::table::Batches;
 
-/// Options with the message types that a file declares. They are checked before any log is opened, so that what is
-/// wrong with them is not said of a log.
+/// Returns options with the message types that a file declares. They are checked before any log is
+/// opened, so that their errors are not attributed to a log.
 pub(crate) fn declaring(py: Python<'_>, types: Option<PathBuf>) -> PyResult<ReadOptions> {
     let mut options = ReadOptions::default();
     let Some(path) = types else { return Ok(options) };
@@ -33,7 +33,7 @@ fn vel<'a>(py: Python<'_>, reader: &'a Reader) -> PyResult<&'a VelReader> {
     reader.only(py, "VEL log", |log| if let AnyLog::Vel(log) = log { Some(log) } else { None })
 }
 
-/// The images of a time window, in file order: offset of the message, and topic.
+/// Returns the images of a time window, in file order: offset of the message, and topic.
 #[pyfunction]
 pub(crate) fn vel_images(py: Python<'_>, reader: &Reader, window: Window) -> PyResult<Vec<(u64, String)>> {
     let log = vel(py, reader)?;
@@ -56,7 +56,8 @@ fn image(log: &VelReader, offset: u64) -> Option<(i64, rovelog::vel_format::wire
     }
 }
 
-/// The image of the message at an offset: time, bytes, encoding, width, height; none where there is none.
+/// Returns the image of the message at an offset: time, bytes, encoding, width, height; `None` if
+/// there is no image.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "a row of a table")]
 pub(crate) fn vel_image<'py>(
@@ -73,7 +74,7 @@ pub(crate) fn vel_image<'py>(
     })
 }
 
-/// The calibration in a file.
+/// Returns the calibration from a file.
 pub(crate) fn calibration_of(py: Python<'_>, path: &Path) -> PyResult<Calibration> {
     errors::run_on(py, Some(&path.to_string_lossy()), || {
         let text = fs::read_to_string(path).map_err(|error| Error::io("vel", error))?;
@@ -81,7 +82,7 @@ pub(crate) fn calibration_of(py: Python<'_>, path: &Path) -> PyResult<Calibratio
     })
 }
 
-/// The revolutions that begin in a time window; `fields` are names of columns.
+/// Returns the revolutions that start in a time window; `fields` are names of columns.
 #[pyfunction]
 pub(crate) fn vel_revolutions(
     py: Python<'_>,

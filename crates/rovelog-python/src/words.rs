@@ -1,10 +1,10 @@
-//! Messages of the library for Python: options of the command line become arguments.
+//! Messages of the library for Python: command-line options become arguments.
 
 use std::borrow::Cow;
 
 use pyo3::prelude::*;
 
-/// Text in messages and its replacement; longer texts before their parts.
+/// Texts in messages and their replacements; longer texts before their parts.
 const WORDS: &[(&str, &str)] = &[
     ("rovelog recover FILE --input-format vel -o OUT", "rovelog.open(\"FILE\", format=\"vel\").recover(OUT)"),
     ("use --input-format", "use open(.., format=)"),
@@ -20,7 +20,7 @@ const WORDS: &[(&str, &str)] = &[
     ("--time-base utc", "time_base=\"utc\""),
 ];
 
-/// Returns the message with arguments of Python.
+/// Returns the message with Python arguments.
 pub(crate) fn in_python(text: &str) -> Cow<'_, str> {
     let replaced = |text: Cow<'static, str>, (from, to): &(&str, &str)| Cow::from(text.replace(from, to));
     if WORDS.iter().any(|(from, _)| text.contains(from)) {
@@ -30,7 +30,7 @@ pub(crate) fn in_python(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The same for the tests, which search all messages of the library for options.
+/// Returns the message for the tests, which search all messages of the library for options.
 #[pyfunction]
 #[pyo3(name = "_in_python")]
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {

@@ -53,7 +53,7 @@ def real_file(name: str) -> pathlib.Path:
 
 @pytest.fixture
 def flight() -> pathlib.Path:
-    """A small sound log with two instances, texts, a dropout, parameters."""
+    """A small valid log with two instances, texts, a dropout, parameters."""
     return CORPUS / "ulog/one-topic+multi-id+sync+dropout+texts+appended.ulg"
 
 

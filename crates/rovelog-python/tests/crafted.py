@@ -14,7 +14,7 @@ def message(kind: str, payload: bytes) -> bytes:
 
 
 def topic(number: int, name: str, fields: str, rows: Iterable[bytes], instance: int = 0) -> tuple[bytes, bytes]:
-    """The definition of a topic, and its subscription with its rows; each row begins with its time in microseconds."""
+    """The definition of a topic, and its subscription with its rows; each row starts with its time in microseconds."""
     definition = message("F", f"{name}:uint64_t timestamp;{fields}".encode())
     data = message("A", struct.pack("<BH", instance, number) + name.encode())
     return definition, data + b"".join(message("D", struct.pack("<H", number) + row) for row in rows)

@@ -181,7 +181,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """It is no matter to it that nobody listens any more."""
+    """It does not need a reader of its output."""
 
     def handle_error(self, *_: object) -> None:
         pass

@@ -164,7 +164,7 @@ def test_many_threads_read_one_log(real_log: rl.Log) -> None:
     assert rows == [topic.count for topic in topics] * 3
 
 
-def test_gaps_are_never_a_silent_zero(flight: pathlib.Path) -> None:
+def test_nulls_are_never_a_silent_zero(flight: pathlib.Path) -> None:
     corpus = flight.parent
     columns = rl.open(corpus / "timestamp-out-of-range.ulg")["t"].numpy()
     assert isinstance(columns["t_ns"], np.ma.MaskedArray)

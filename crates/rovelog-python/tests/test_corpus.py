@@ -79,7 +79,7 @@ def test_case(case: pathlib.Path, tmp_path: pathlib.Path) -> None:
 
 
 def check_places(log: rl.Log, records: list[dict[str, Any]]) -> None:
-    """Records stand where the truth has them; how values are written there is each format's own matter."""
+    """Records are where the expected results have them; the notation of values there depends on the format."""
     wanted = [(want["topic"], int(want["offset"]), int(want["seq"])) for want in records]
     assert sorted((m.topic, m.offset, m.seq) for m in log._reader.messages(None, (None, None), raw=True)) == sorted(wanted)
 
@@ -93,7 +93,7 @@ def check_rows(log: rl.Log, records: list[dict[str, Any]]) -> None:
         message = by_offset[int(want["offset"])]
         topic = log[want["topic"]]
         assert message.topic == want["topic"]
-        # In the order of records, one without a time stands at its place but has none.
+        # In the order of records, one without a time keeps its place.
         assert message.t_ns == (None if want["t_ns"] is None else int(want["t_ns"]))
         assert message.seq == int(want["seq"])
         got = message.fields()

@@ -1,4 +1,4 @@
-"""What only one format has, beside what independent readers found."""
+"""Format-specific functions, compared with the results of independent readers."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_what_a_log_says(real_log: rl.Log) -> None:
     assert real_log.state == "complete"
     assert real_log.info.dialect == "px4"
     assert real_log.duration == dt.timedelta(seconds=6, microseconds=516648)
-    # One record lies 1167 s after 6.5 s of data.
+    # One record is 1167 s after 6.5 s of data.
     (outside,) = real_log.info.outside
     assert (outside.topic, outside.records, outside.distance_ns // 10**9) == ("mission/0", 1, 1167)
     assert real_log.info.data_duration_ns == 6_516_648_000
@@ -66,7 +66,7 @@ def test_what_a_log_says(real_log: rl.Log) -> None:
 
 
 def test_records_come_in_the_order_of_time(real_log: rl.Log) -> None:
-    # A device writes 0 before it has a time; such a record stands at its place in the file.
+    # A device writes 0 before it has a time; such a record keeps its place in the file.
     times = [(m.t_ns, m.offset) for m in real_log.messages() if m.t_ns]
     assert times == sorted(times)
     assert len(list(real_log.messages())) == real_log.records

@@ -1,4 +1,4 @@
-"""The drop-in for pyulog beside pyulog 1.3.0: every public value of every real log, and pyulog's own tools on both.
+"""The drop-in for pyulog compared with pyulog 1.3.0: every public value of every real log, and pyulog's own tools on both.
 
 Where the two are meant to differ is in INTENDED, each with its reason; one that no longer shows fails too.
 """
@@ -27,7 +27,7 @@ import pyulog.ulog2csv  # noqa: E402
 
 from rovelog.compat import pyulog as ours  # noqa: E402
 
-MORE = "D30: sound rows behind damage are kept; pyulog passes over some of them"
+MORE = "D30: intact rows after damage are kept; pyulog passes over some of them"
 
 INTENDED: dict[str, dict[str, str]] = {
     "px4-ulog-rs__corrupt_unregistered_msg_id": {
@@ -246,7 +246,7 @@ def test_errors_are_pyulog_s(tmp_path: pathlib.Path) -> None:
         with pytest.raises(IndexError):
             log.get_dataset("nothing")
     for error in (KeyError, ValueError):
-        # pyulog's documentation names these beside IndexError; only the drop-in raises what is all of them.
+        # pyulog's documentation names these in addition to IndexError; only the drop-in raises what is all of them.
         with pytest.raises(error):
             log.get_dataset("nothing")
 

@@ -1,4 +1,4 @@
-"""The drop-in for rocketlogger beside rocketlogger 2.1.3, over all real logs. Intended differences are tests of their own."""
+"""The drop-in for rocketlogger compared with rocketlogger 2.1.3, over all real logs. Intended differences are tests of their own."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_every_public_value(path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("path", real_logs())
 def test_times(path: pathlib.Path) -> None:
-    """Between the stamps of blocks the original is the same but for its floats, 256 ns at today's dates."""
+    """Between block times the original is the same except for its floats, 256 ns at today's dates."""
     theirs, mine = read(rocketlogger, path), read(ours, path)
     size = mine.get_header()["data_block_size"]
     for reference in ("local", "network"):

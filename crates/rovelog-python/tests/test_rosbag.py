@@ -1,4 +1,4 @@
-"""The drop-in for rosbag, over real and made bags, against what an independent walker and decoder found in them."""
+"""The drop-in for rosbag, over real and made bags, against what an independent scanner and decoder found in them."""
 
 from __future__ import annotations
 

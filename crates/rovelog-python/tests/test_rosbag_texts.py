@@ -1,4 +1,4 @@
-"""`str(message)` is genpy's text: by examples of its, and beside it where it is installed."""
+"""`str(message)` is genpy's text: by its examples, and by comparison where it is installed."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_text_is_read_line_by_line(tmp_path: pathlib.Path) -> None:
     assert repr(message) == str(message) == f"{message}"
 
 
-def judge() -> str | None:
+def genpy_python() -> str | None:
     """The interpreter that has genpy."""
     python = "/usr/bin/python3"
     there = pathlib.Path(python).exists()
@@ -157,8 +157,8 @@ def judge() -> str | None:
     return python if found else None
 
 
-def test_every_bag_beside_genpy(tmp_path: pathlib.Path) -> None:
-    python = judge()
+def test_every_bag_against_genpy(tmp_path: pathlib.Path) -> None:
+    python = genpy_python()
     if python is None:
         pytest.skip("SKIPPED: genpy is not installed (python3-genpy)")
     found: list[tuple[str, str, bytes, str]] = []
@@ -169,7 +169,7 @@ def test_every_bag_beside_genpy(tmp_path: pathlib.Path) -> None:
             found += texts(path)
     assert len(found) > 100
     (tmp_path / "texts").write_bytes(pickle.dumps(found))
-    script = pathlib.Path(__file__).with_name("genpy_judge.py")
+    script = pathlib.Path(__file__).with_name("genpy_check.py")
     done = subprocess.run([python, str(script), str(tmp_path / "texts")], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     lines = done.stdout.splitlines()

@@ -34,7 +34,7 @@ OF_FORMAT = {
         "params": "log.params",
         "events": "log.ulog.events",
         "ULog": "drop(ULog)([data.data for data in log.data_list])",
-        "ULog beside": "drop(ULog)(log.logged_messages)",
+        "ULog other messages": "drop(ULog)(log.logged_messages)",
     },
     "rld": {
         "RocketLoggerData": "drop(RocketLoggerData)(log.get_data())",
@@ -65,7 +65,7 @@ for what, work in __WORK__.items():
         opened, work = eval(reader), "(" + work
     log = opened(path)
     if hidden:
-        # Under another name nobody sees the new length: what notices is the fault itself.
+        # Under another name the new length is not seen: only the fault shows it.
         os.rename(path, path + ".moved")
         os.truncate(path + ".moved", cut)
     else:
@@ -124,7 +124,7 @@ def test_a_fault_is_an_exception(tmp_path: pathlib.Path, format: str) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a mapped file cannot be shortened there")
 def test_bags_before_v12_end_too(tmp_path: pathlib.Path) -> None:
-    """A record of theirs has no length of its own: what is no longer one ends the walk."""
+    """A record of theirs has no length of its own: the first invalid one ends the scan."""
     source = real_file("rosbag12/real_ekf_test_v11.bag")
     for cut in (0, source.stat().st_size // 2):
         said = outcomes(source, tmp_path, cut, "hidden", {"Bag": OF_FORMAT["rosbag"]["Bag"]})
@@ -146,7 +146,7 @@ def test_the_error_says_what_to_do(tmp_path: pathlib.Path) -> None:
         assert 0 < log.records < 60_000
 
 
-def test_what_lies_in_memory_is_safe(tmp_path: pathlib.Path) -> None:
+def test_logs_in_memory_are_safe(tmp_path: pathlib.Path) -> None:
     path = crafted.large(tmp_path / "a.ulg")
     small = crafted.ulog(tmp_path / "b.ulg", crafted.topic(1, "t", "float x;", crafted.rows("f", (1.0,))))
     with path.open("rb") as file:

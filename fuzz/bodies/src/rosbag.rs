@@ -12,7 +12,7 @@ use rovelog::{Bytes, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
 
 use crate::alike::{Pieces, both, read_records, stream_is_slice};
 
-/// What is unpacked must not make a fuzzer wait.
+/// Options that limit decompression, so that the fuzzer stays fast.
 fn options() -> BagOptions {
     let mut options = BagOptions::from(&ReadOptions::default());
     options.read.limits.unpacked = 1 << 20;
@@ -23,7 +23,7 @@ fn open(data: &[u8]) -> Option<BagReader> {
     BagReader::new(Bytes::copy_from_slice(data), &options()).ok()
 }
 
-/// Reads everything there is to read, and adds up the bytes; the same as a bag without a version line.
+/// Reads the whole bag and adds up the bytes; also without a version line.
 pub fn rosbag_read(data: &[u8]) {
     let old = BagReader::open_v0(Bytes::copy_from_slice(data), &options()).ok();
     for bag in open(data).into_iter().chain(old) {
@@ -34,7 +34,7 @@ pub fn rosbag_read(data: &[u8]) {
         }
         assert_eq!(at, bag.info().size, "bytes are not accounted for");
         read_records(&bag, |record| {
-            // Messages that are short for their definition stay.
+            // Messages too short for their definition stay bytes.
             if let Ok(value) = record.value() {
                 value.to_json();
             }
@@ -58,8 +58,9 @@ pub fn rosbag_read(data: &[u8]) {
     }
 }
 
-/// The stream gives what the slice gives, however its input is split. Damage in a bag with an index is told
-/// apart with its help, which a pipe does not have; a compressed bag that is broken or too large gives an error.
+/// The stream yields what the slice yields, however its input is split. In a bag with an index, the
+/// index helps to resynchronise after damage; a pipe does not have it. A compressed bag that is
+/// broken or too large gives an error.
 pub fn rosbag_stream(data: &[u8]) {
     let stream = BagStream::new(Pieces(data), &options());
     if Packed::of(data).is_some() && open(data).is_none() {
@@ -76,7 +77,7 @@ fn read_to_the_end(mut stream: impl LogStream) {
     while let Ok(Some(_)) = stream.next_record() {}
 }
 
-/// What is recovered is sound and holds every message; to recover it again changes nothing.
+/// The recovered bag is valid and holds every message; recovering it again changes nothing.
 pub fn rosbag_rewrite(data: &[u8]) {
     let Some(bag) = open(data) else { return };
     let mut out = Vec::new();
@@ -87,7 +88,7 @@ pub fn rosbag_rewrite(data: &[u8]) {
     assert_eq!((again.info().records, again.info().lost.losses), (bag.info().records, 0));
     let mut twice = Vec::new();
     again.reindex(&mut twice).expect("memory can be written");
-    // An index may be right and yet in another order than a recorder's; made once, it stays.
+    // An index may be valid but in another order than a recorder's; once rebuilt, it stays.
     let remade = open(&twice).expect("a bag with a new index opens");
     assert_eq!(remade.info().records, bag.info().records);
     let mut thrice = Vec::new();
@@ -98,12 +99,13 @@ pub fn rosbag_rewrite(data: &[u8]) {
     }
 }
 
-/// The bytes of a bag that was perhaps compressed.
+/// Returns the bytes of a bag that may be compressed.
 fn bag_bytes(data: &[u8]) -> Vec<u8> {
     rovelog::rosbag12::unpack::first_bytes(data, 1 << 20).unwrap_or_else(|| data.to_vec())
 }
 
-/// A header that is read is written with the same meaning. A definition of any text returns, and so does what it makes of any payload.
+/// Writing a header keeps its meaning. Parsing any definition returns, and so does decoding any
+/// payload with it.
 pub fn rosbag_declarations(data: &[u8]) {
     if let Some(header) = Header::read(data) {
         let written = header.to_head(0);
@@ -119,7 +121,7 @@ pub fn rosbag_declarations(data: &[u8]) {
     }
 }
 
-/// A bag to be written.
+/// A bag to write.
 #[derive(Arbitrary, Debug)]
 struct Model {
     connections: Vec<ModelConnection>,
@@ -139,12 +141,12 @@ struct ModelMessage {
     connection: u8,
     sec: u32,
     nsec: u32,
-    /// The name of a latching publisher.
+    /// Name of a latching publisher.
     latching: Option<String>,
     payload: Vec<u8>,
 }
 
-/// What any model is written as holds the model's messages; or it is refused with words.
+/// The bag written from any model holds the model's messages, or the writer returns an error.
 pub fn rosbag_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
     let mut bag = BagWriter::new(Cursor::new(Vec::new())).expect("memory takes it");
@@ -163,7 +165,7 @@ pub fn rosbag_write(data: &[u8]) {
     }
     let bytes = bag.finish().expect("memory takes it").into_inner();
     let bag = open(&bytes).expect("what is written opens");
-    assert_eq!(bag.info().lost.bytes, 0, "what is written is sound: {:?}", bag.diagnostics().list());
+    assert_eq!(bag.info().lost.bytes, 0, "the written bag is intact: {:?}", bag.diagnostics().list());
     assert_eq!(bag.info().records, written.len() as u64);
     for (record, (nanos, publisher, payload)) in bag.records_in_file_order().zip(&written) {
         assert_eq!(record.payload, &payload[..]);

@@ -1,4 +1,4 @@
-//! Debian's python3-rosbag and librosbag-storage as checks.
+//! The check of ROS bags with Debian's python3-rosbag and librosbag-storage.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,7 +9,7 @@ use super::{binary, real, script_with};
 use crate::process::run_or;
 use crate::{peers, root};
 
-/// Every value of real and corpus bags beside theirs, and what they say of recovered ones.
+/// Compares every value of real and corpus bags with theirs, and opens recovered bags.
 pub(super) fn check() -> Result<()> {
     let Some(mut checker) = script("rosbag_python.py") else {
         bail!("without python3-rosbag there is no check")
@@ -19,7 +19,8 @@ pub(super) fn check() -> Result<()> {
     run_or(&mut checker, "rovelog and the readers of ROS differ unexpectedly")
 }
 
-/// A script with the distribution's Python, which has python3-rosbag; says so where that is not installed.
+/// Returns a script with the distribution's Python, which has python3-rosbag; prints a note if that
+/// is not installed.
 pub(super) fn script(name: &str) -> Option<Command> {
     let python = peers::distribution_python("rosbag");
     if python.is_none() {

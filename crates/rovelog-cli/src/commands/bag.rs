@@ -1,4 +1,4 @@
-//! `rovelog bag`: what only ROS bags have.
+//! `rovelog bag`: commands for ROS bags only.
 
 use clap::Subcommand;
 use rovelog::{AnyLog, Error, LogReader as _};
@@ -55,7 +55,7 @@ fn reindex(args: &ReindexArgs, context: &Context) -> Outcome {
     let AnyLog::Rosbag(bag) = &log else {
         return Err(input.of_another_format(&log, "a ROS bag"));
     };
-    context.progress.begin(Some(bag.info().size));
+    context.progress.start(Some(bag.info().size));
     let bytes = bag
         .reindex(&mut context.progress.counting(&mut out))
         .map_err(|error| Failure::from(Error::from(error)))?;

@@ -1,4 +1,4 @@
-//! `rovelog cat`: the records of a log in the order of time.
+//! `rovelog cat`: the records of a log in time order.
 
 use std::cell::OnceCell;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::Input;
 use crate::records::Records;
-use crate::select::{FieldArgs, LatchedArgs, TopicArgs};
+use crate::select::{FieldArgs, LastBeforeArgs, TopicArgs};
 use crate::when::{WindowArgs, span};
 
 const MORE: &str = "\
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     fields: FieldArgs,
     #[command(flatten)]
-    latched: LatchedArgs,
+    last_before: LastBeforeArgs,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(written.max(context.notices.loss(&log.info().lost, &input.path)))
 }
 
-/// From a file: by time.
+/// Prints a file in time order.
 fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Context) -> Outcome {
     let mut topics = args.topics.pick(log.topics())?;
     args.fields.demand(&topics)?;
@@ -66,8 +66,8 @@ fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Cont
     }
     let select =
         Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
-    let select = args.latched.add_to(select, &topics);
-    context.progress.begin(Some(log.info().size));
+    let select = args.last_before.add_to(select, &topics);
+    context.progress.start(Some(log.info().size));
     for record in log.records(&select) {
         let record = record?;
         context.progress.at(record.offset);
@@ -84,33 +84,33 @@ fn one_topic(topics: &[&Topic]) -> Failure {
     Failure::usage(format!("csv needs exactly one topic, but {} are selected", topics.len())).next(next)
 }
 
-/// From stdin: in the order of the file, as far as it has come.
+/// Prints stdin in file order, record by record.
 fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome {
-    if !args.latched.is_empty() {
+    if !args.last_before.is_empty() {
         return Err(Failure::usage("--latched needs a file: a pipe cannot be read twice"));
     }
     let mut stream = input.stream(context)?;
-    // What the header and the first record say has to do: the log's UTC may only be known at its end, as that
-    // is itself.
+    // The header and the first record must do: the UTC of a log may only be known at its end, as
+    // the end itself is.
     let mut info = stream.info();
     info.end = None;
     let times = OnceCell::new();
-    let settle = |info: &LogInfo| {
+    let resolve = |info: &LogInfo| {
         let known = context.times(info)?;
         let times = times.get_or_init(|| known);
         let window = args.window.resolve(times, None)?;
         Ok::<_, Failure>((window, Records::new(context, format, &args.fields, times, &input.path)?))
     };
-    let mut settled = None;
+    let mut resolved = None;
     let mut only: Option<Topic> = None;
     while let Some(record) = stream.next_record()? {
         context.progress.at(record.offset);
-        if settled.is_none() {
+        if resolved.is_none() {
             info.start = info.start.or(record.time);
         }
-        let (window, out) = match &mut settled {
-            Some(settled) => settled,
-            none => none.insert(settle(&info)?),
+        let (window, out) = match &mut resolved {
+            Some(resolved) => resolved,
+            none => none.insert(resolve(&info)?),
         };
         let inside = record.time.is_none_or(|time| window.keeps(time.nanos));
         if !inside || !args.topics.keeps(record.topic) {
@@ -132,7 +132,7 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
             input.refuse_damage(stream.diagnostics(), context)?;
         }
     }
-    let (_, out) = settled.map_or_else(|| settle(&info), Ok)?;
+    let (_, out) = resolved.map_or_else(|| resolve(&info), Ok)?;
     let written = out.finish()?;
     input.refuse_damage(stream.diagnostics(), context)?;
     args.topics.demand(stream.topics())?;

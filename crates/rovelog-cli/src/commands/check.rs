@@ -1,4 +1,4 @@
-//! `rovelog check`: everything that was noticed in the bytes of a log.
+//! `rovelog check`: all problems of a log.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ struct Document<'a> {
     state: &'static str,
     sound: bool,
     lost: LostDoc,
-    /// How many of each code, those past the limit of `problems` included.
+    /// Number of problems by code, including those past the limit of `problems`.
     counts: std::collections::BTreeMap<&'static str, String>,
     problems: Vec<ProblemDoc<'a>>,
 }
@@ -54,7 +54,7 @@ impl<'a> Document<'a> {
             file,
             format: FormatDoc::new(survey.format, info),
             state: info.state.name(),
-            sound: is_sound(survey),
+            sound: is_intact(survey),
             lost: LostDoc::new(found.ledger()),
             counts: found.counts().iter().map(|(code, count)| (*code, count.to_string())).collect(),
             problems: found.list().iter().map(ProblemDoc::new).collect(),
@@ -62,7 +62,7 @@ impl<'a> Document<'a> {
     }
 }
 
-fn is_sound(survey: &Survey) -> bool {
+fn is_intact(survey: &Survey) -> bool {
     survey.diagnostics.ledger().is_empty()
 }
 
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let mut done = Vec::new();
     let status = Input::for_all(&inputs, context, |input| {
         let survey = Survey::new(input, context)?;
-        let status = if is_sound(&survey) { Status::Done } else { Status::Failed };
+        let status = if is_intact(&survey) { Status::Done } else { Status::Failed };
         let name = input.name();
         if format == Format::Text {
             text(&mut out, &name, inputs.len() > 1, &survey, context)?;
@@ -91,11 +91,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(status)
 }
 
-/// The problems of a log, and its name with the verdict on one line. Where there are several logs, each line begins
-/// with the name.
+/// Prints the problems of a log, and its name with the verdict on one line. With several logs, each
+/// line starts with the name.
 fn text(out: &mut Out, name: &str, several: bool, survey: &Survey, context: &Context) -> Result<(), Failure> {
     let found = &survey.diagnostics;
-    if context.global.quiet && is_sound(survey) {
+    if context.global.quiet && is_intact(survey) {
         return Ok(());
     }
     let name = out.paint.bold(&escape(name));

@@ -1,4 +1,4 @@
-//! `rovelog completion`: what a shell offers when a word is half typed, topics of the named log included.
+//! `rovelog completion`: shell completion, including the topics of the named log.
 
 use std::io::Write as _;
 
@@ -8,7 +8,7 @@ use clap_complete::env::{CompleteEnv, Shells};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 
-/// The variable by which a shell's script asks.
+/// Environment variable that a completion script sets.
 const ASKED: &str = "ROVELOG_COMPLETE";
 
 const EXAMPLES: &str = "\
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(Status::Done)
 }
 
-/// Answers a shell that asks how a word of the `line` may go on, and ends the process; returns where none asks.
+/// If a shell asks for completions of `line`, prints them and ends the process; otherwise returns.
 pub(crate) fn answer(line: fn() -> clap::Command) {
     CompleteEnv::with_factory(line).var(ASKED).complete();
 }

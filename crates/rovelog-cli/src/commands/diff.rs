@@ -1,4 +1,4 @@
-//! `rovelog diff`: how two logs differ in what they hold: topics, formats, rates, parameters.
+//! `rovelog diff`: differences of two logs in topics, formats, rates, parameters.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     ignore_calibration: bool,
 }
 
-/// How something differs.
+/// Kind of a difference.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Change {
@@ -96,7 +96,7 @@ struct TopicDiff {
 #[derive(Serialize)]
 struct FieldDiff {
     format: String,
-    /// Absent where only the order of the fields differs.
+    /// Absent if only the order of the fields differs.
     field: Option<String>,
     change: Change,
     a: Option<String>,
@@ -144,19 +144,20 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(if different && args.exit_code { Status::Failed } else { lost })
 }
 
-/// What two logs may differ in without it being told.
+/// Differences that are not reported.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ignored {
-    /// The number of records, where the rates agree.
+    /// Number of records, if the rates agree.
     pub counts: bool,
-    /// Parameters that a vehicle sets for itself: calibration, flight counters.
+    /// Parameters that a vehicle sets by itself: calibration, flight counters.
     pub calibration: bool,
 }
 
-/// How two logs differ, each given with its name: the document of `rovelog diff A B -f json`.
+/// Returns the differences of two logs, each given with its name: the document of `rovelog diff A B
+/// -f json`.
 ///
 /// # Errors
-/// Where JSON has no form for it; none is known.
+/// Returns an error if serialization to JSON fails; no such case is known.
 pub fn diff(a: (&str, &AnyLog), b: (&str, &AnyLog), ignored: Ignored) -> serde_json::Result<String> {
     serde_json::to_string(&Document::new(a, b, ignored))
 }
@@ -199,7 +200,7 @@ fn topics(a: &[Topic], b: &[Topic], ignore_counts: bool) -> Vec<TopicDiff> {
     diffs
 }
 
-/// Whether two rates differ by more than 1 %.
+/// Returns whether two rates differ by more than 1 %.
 fn apart(a: Option<f64>, b: Option<f64>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => (a - b).abs() > 0.01 * a.abs().max(b.abs()),
@@ -207,10 +208,10 @@ fn apart(a: Option<f64>, b: Option<f64>) -> bool {
     }
 }
 
-/// The fields of a format and their types.
+/// Fields of a format with their types.
 type Fields = Vec<(Arc<str>, String)>;
 
-/// All formats of topics, those inside others too, each once.
+/// Returns all formats of topics, with nested ones, each once.
 fn collect(topics: &[Topic]) -> BTreeMap<String, Fields> {
     let mut found = BTreeMap::new();
     let mut waiting: Vec<&Arc<Schema>> = topics.iter().filter_map(|topic| topic.schema.as_ref()).collect();
@@ -299,7 +300,7 @@ fn text(out: &mut Out, document: &Document) -> Result<(), Failure> {
     section(out, "params", rows.collect())
 }
 
-/// `1 -> 2`, or the one that is there, or the one that both are.
+/// Returns `1 -> 2`, or the only value, or the common value.
 fn both(a: Option<String>, b: Option<String>) -> String {
     match (a, b) {
         (Some(a), Some(b)) if a == b => a,

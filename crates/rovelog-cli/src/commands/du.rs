@@ -1,4 +1,4 @@
-//! `rovelog du`: where the bytes of a log are.
+//! `rovelog du`: size of a log by kind and topic.
 
 use std::io::Write as _;
 
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let input = args.log.input()?;
     let log = input.open(context)?;
     let mut usage = log.usage();
-    // Stable: what is alike stays in the order of the log.
+    // Stable: equal sizes stay in the order of the log.
     usage.sort_by_key(|usage| std::cmp::Reverse(usage.bytes));
     let topic = |usage: &Usage| Some(log.topics()[usage.topic?.index()].name.as_str());
     let docs = usage.iter().map(|usage| UsageDoc {

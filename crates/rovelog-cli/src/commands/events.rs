@@ -1,4 +1,4 @@
-//! `rovelog events`: what the autopilot said and did, in one list.
+//! `rovelog events`: events of the autopilot in one list.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -45,7 +45,7 @@ struct Line {
     event: Option<Event>,
 }
 
-/// A line for machines.
+/// A line in machine formats.
 #[derive(Serialize)]
 struct Doc<'a> {
     time: Option<String>,
@@ -119,7 +119,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(context.notices.loss(&log.info().lost, &input.path))
 }
 
-/// All that happened, in the order of time.
+/// Returns all events in time order.
 fn lines(reader: &UlogReader, all: bool, context: &Context) -> Vec<Line> {
     let found = px4::events(reader);
     if let Some(problem) = &found.problem {
@@ -144,7 +144,7 @@ fn lines(reader: &UlogReader, all: bool, context: &Context) -> Vec<Line> {
             .map(|mode| line(mode.time, mode.offset, "mode", mode.value.to_string())),
     );
     let mut states = |kind, changes: Vec<Change<bool>>, on: &str, off: &str| {
-        // That nothing is wrong at first is no event.
+        // An initial state without a failsafe is not an event.
         let changes = changes.into_iter().skip_while(|change| !change.value);
         lines.extend(changes.map(|change| {
             let text = if change.value { on } else { off };
@@ -182,7 +182,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// `2024-03-18T14:49:25.282000Z  +00:00:14.9  info      Armed by internal command`.
+/// Prints `2024-03-18T14:49:25.282000Z  +00:00:14.9  info      Armed by internal command`.
 fn person(out: &mut Out, line: &Line, times: &Times) -> std::io::Result<()> {
     let mut time = String::new();
     times.push_text(Some(line.time), &mut time);

@@ -1,4 +1,4 @@
-//! `rovelog info`: what a log is, on one screen.
+//! `rovelog info`: summary of a log on one screen.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -27,7 +27,7 @@ Examples:
   rovelog info flight.ulg --get duration_ns    one value, for scripts
   rovelog info *.ulg -f json | jq -r '.[] | [.file, .state] | @tsv'";
 
-/// Topics with stale times that are named one by one.
+/// Maximum number of topics with stale times that are listed.
 const MOST_OUTSIDE: usize = 5;
 
 /// Show a summary of a log: times, topics, rates, problems
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     explain: bool,
 }
 
-/// The document `rovelog.info/1`. Others build on it: keys may be added, never changed.
+/// The document `rovelog.info/1`. Other programs use it: keys may be added, never changed.
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -74,7 +74,7 @@ struct Document<'a> {
 impl<'a> Document<'a> {
     fn new(file: &'a str, survey: &'a Survey) -> Result<Self, Failure> {
         let info = &survey.info;
-        // The contract does not switch: options of time are for people.
+        // Time options do not affect machine output.
         let times = Times::new(info, crate::times::TimeArgs::default())?;
         Ok(Self {
             schema: "rovelog.info/1",
@@ -139,11 +139,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     status
 }
 
-/// The value under `key`, a path of keys with dots; an element of a list by its number, name or code.
+/// Returns the value at `key`, a path of keys with dots; a list element is given by its index, name
+/// or code.
 fn get(file: &str, survey: &Survey, key: &str) -> Result<String, Failure> {
-    // Through text: a number keeps the digits that it has in the document.
+    // Via text: a number keeps the digits that it has in the document.
     let document: Json = serde_json::from_str(&serde_json::to_string(&Document::new(file, survey)?)?)?;
-    let walk = |from: &Json| -> Option<Json> {
+    let find = |from: &Json| -> Option<Json> {
         key.split('.').try_fold(from.clone(), |value, key| match value {
             Json::Object(mut fields) => fields.remove(key),
             Json::Array(items) => {
@@ -157,7 +158,7 @@ fn get(file: &str, survey: &Survey, key: &str) -> Result<String, Failure> {
             _ => None,
         })
     };
-    match walk(&document).or_else(|| walk(&document["details"])) {
+    match find(&document).or_else(|| find(&document["details"])) {
         Some(Json::Null) => Ok(String::new()),
         Some(Json::String(text)) => Ok(escape(&text).into_owned()),
         Some(value) => Ok(escape(&value.to_string()).into_owned()),
@@ -177,7 +178,7 @@ fn text(out: &mut Out, input: &Input, survey: &Survey, context: &Context) -> Res
     for (key, text) in lines {
         let key = format!("{key}:");
         let blanks = " ".repeat(width - key.len());
-        // Facts of several lines stay in their column.
+        // Facts with several lines stay in their column.
         let lines: Vec<_> = text.lines().map(escape).collect();
         let text = lines.join(&format!("\n{:width$}", ""));
         writeln!(out, "{}{blanks}{}", out.paint.bold(&key), text)?;
@@ -190,8 +191,7 @@ fn text(out: &mut Out, input: &Input, survey: &Survey, context: &Context) -> Res
     Ok(())
 }
 
-/// What the format leaves open and the file settled, with the evidence; formats that leave nothing open
-/// have no such choices.
+/// Prints the inferred settings of a format with their evidence, if the format has any.
 fn explain(out: &mut Out, survey: &Survey) -> Result<(), Failure> {
     let choices = survey.info.details.iter().find(|detail| detail.key == "choices");
     let Some(Value::List(choices)) = choices.map(|detail| &detail.value) else {
@@ -217,7 +217,7 @@ fn explain(out: &mut Out, survey: &Survey) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The line `assumed` with the choices that nothing in the log confirms, if there are any.
+/// Returns the line `assumed` with the settings that nothing in the log confirms, if there are any.
 fn assumed(choices: &Value) -> Option<(&'static str, String)> {
     let Value::List(choices) = choices else { return None };
     let word =
@@ -229,12 +229,12 @@ fn assumed(choices: &Value) -> Option<(&'static str, String)> {
     (!list.is_empty()).then(|| ("assumed", format!("{} (see --explain)", list.join(", "))))
 }
 
-/// Topics of the table; topics without records are hidden.
+/// Returns the topics of the table; topics without records are hidden.
 fn shown<'a>(survey: &'a Survey, context: &Context) -> Vec<&'a Topic> {
     survey.topics.iter().filter(|topic| topic.count > 0 || context.global.verbose).collect()
 }
 
-/// The facts in their fixed order; those that the log does not have are left out.
+/// Returns the facts in a fixed order; missing facts are left out.
 fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'static str, String)>, Failure> {
     let (info, verbose) = (&survey.info, context.global.verbose);
     let times = context.times(info)?;
@@ -273,7 +273,7 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
     lines.push(("records", records));
     for detail in &info.details {
         match &detail.text {
-            // `--explain` lists all of them; here only those that nothing in the log confirms.
+            // `--explain` lists all settings; here only those that nothing in the log confirms.
             Some(_) if detail.key == "choices" => lines.extend(assumed(&detail.value)),
             Some(text) => lines.push((detail.key, text.clone())),
             None if verbose => {
@@ -295,7 +295,7 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
     Ok(lines)
 }
 
-/// What lies far outside of the data, a line for each topic, and how long the log would be with it.
+/// Returns a line for each topic with stale times, and the length of the log with them.
 fn outside(survey: &Survey) -> Option<String> {
     let (info, all) = (&survey.info, survey.outside().count());
     let shown = survey.outside().take(MOST_OUTSIDE);
@@ -311,7 +311,7 @@ fn outside(survey: &Survey) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// `truncated at byte 44761088, 118 bytes not readable`.
+/// Returns the state: `truncated at byte 44761088, 118 bytes not readable`.
 fn state(info: &LogInfo) -> String {
     let Ledger { bytes, losses, ranges, missing_records, left_out_records } = &info.lost;
     let mut lost = format!("{} not readable", count(*bytes, "byte"));
@@ -332,7 +332,8 @@ fn state(info: &LogInfo) -> String {
     }
 }
 
-/// `boot; UTC by gps: 240 fixes of vehicle_gps_position/0 (offset 1779278199.687821 s)`.
+/// Returns the clock: `boot; UTC by gps: 240 fixes of vehicle_gps_position/0 (offset
+/// 1779278199.687821 s)`.
 fn clock(info: &LogInfo, times: &Times) -> String {
     let mut text = times.clock().to_string();
     let Some(utc) = &info.utc else {

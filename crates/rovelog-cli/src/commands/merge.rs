@@ -1,4 +1,4 @@
-//! `rovelog merge`: several logs as one, in the order of time.
+//! `rovelog merge`: several logs as one, in time order.
 
 use std::path::PathBuf;
 
@@ -44,7 +44,7 @@ struct Document<'a> {
     topics: usize,
     bytes: String,
     left_out: &'a [String],
-    /// What only this format has.
+    /// Format-specific facts.
     #[serde(flatten)]
     details: DetailsDoc<'a>,
 }
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let example = inputs.first().map_or_else(String::new, |input| input.name_for("merged"));
     let mut out = args.output.create(&example, &files, context)?;
     let logs = inputs.iter().map(|input| input.open(context)).collect::<Result<Vec<_>, _>>()?;
-    context.progress.begin(Some(logs.iter().map(|log| log.info().size).sum()));
+    context.progress.start(Some(logs.iter().map(|log| log.info().size).sum()));
     let report = rovelog::merge(&logs, align, &mut context.progress.counting(&mut out))?;
     let written = out.finish()?;
     if format == Format::Json {

@@ -1,4 +1,4 @@
-//! `rovelog messages`: what the device printed while it recorded.
+//! `rovelog messages`: console messages of the device.
 
 use std::io::Write as _;
 
@@ -38,10 +38,10 @@ pub(crate) struct Args {
     window: WindowArgs,
 }
 
-/// The short names of the levels, for text.
+/// Short names of the levels, for text.
 const SHORT: [&str; 8] = ["EMERG", "ALERT", "CRIT", "ERROR", "WARN", "NOTICE", "INFO", "DEBUG"];
 
-/// A level by its name, the beginning of it (`warn`, `err`), or its number.
+/// Parses a level: its name, a prefix of it (`warn`, `err`), or its number.
 fn level(text: &str) -> Result<u8, String> {
     let lower = text.to_lowercase();
     let by_name =
@@ -53,7 +53,7 @@ fn level(text: &str) -> Result<u8, String> {
         .ok_or_else(|| format!("expected one of {}", rovelog::core::record::LEVELS.join(", ")))
 }
 
-/// A line of the console.
+/// A console line.
 #[derive(Serialize)]
 struct Line<'a> {
     time: Option<String>,
@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         ));
     };
     let times = context.times(log.info()).map_err(here)?;
-    // A console line may be older than the first record, so no window misses the log.
+    // A console line may be older than the first record, so every window is accepted.
     let window = args.window.resolve(&times, None).map_err(here)?;
     let keep = |text: &Text| {
         args.level.is_none_or(|level| text.level <= level)
@@ -137,7 +137,7 @@ fn machine<'a>(text: &'a Text, times: &Times) -> Line<'a> {
     }
 }
 
-/// `2026-05-20T12:01:05.346000Z  +00:02:33.2  ERROR   [sensors] no barometer found`.
+/// Prints `2026-05-20T12:01:05.346000Z  +00:02:33.2  ERROR   [sensors] no barometer found`.
 fn person(out: &mut Out, text: &Text, times: &Times, context: &Context) -> std::io::Result<()> {
     let mut time = String::new();
     times.push_text(text.time, &mut time);
@@ -153,7 +153,7 @@ fn person(out: &mut Out, text: &Text, times: &Times, context: &Context) -> std::
         _ => level,
     };
     let source = text.source.as_ref().map(|source| format!("{}: ", escape(source))).unwrap_or_default();
-    // Several lines stay together under the first.
+    // Continuation lines are aligned with the first.
     let lines: Vec<_> = text.text.trim_end().lines().map(escape).collect();
     writeln!(out, "{time}  {since}  {level}  {source}{}", lines.join("\n    "))
 }

@@ -1,4 +1,4 @@
-//! The commands: one file each.
+//! The commands, one file each.
 
 mod bag;
 mod cat;
@@ -31,7 +31,7 @@ use clap::Subcommand;
 use crate::context::Context;
 use crate::failure::Outcome;
 
-/// What the command line can do.
+/// A subcommand.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Info(info::Args),

@@ -27,7 +27,7 @@ Examples:
   rovelog plot flight.ulg cpuload -o load.svg              all fields of a topic
   rovelog plot flight.ulg --all -o all.html                everything, with zoom";
 
-/// The most signals that `--all` draws: a large flight log has about 2500.
+/// Maximum number of signals for `--all`: a large flight log has about 2500.
 const MOST_SIGNALS: usize = 10_000;
 
 /// Plot fields over time: terminal, SVG, PNG or HTML with zoom
@@ -165,7 +165,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(context.notices.loss(&log.info().lost, &input.path))
 }
 
-/// The plot as text. Names are those of the log, and may hold anything.
+/// Returns the plot as text. Names come from the log, and may contain control characters.
 fn text(mut plot: Plot, width: usize, height: usize) -> String {
     let plain = |text: &mut String| *text = escape(text).replace('\t', "\\t");
     for panel in &mut plot.panels {
@@ -178,7 +178,7 @@ fn text(mut plot: Plot, width: usize, height: usize) -> String {
     plot::braille(&plot, width, height)
 }
 
-/// Says which of the wanted signals have values that lie far outside of all others and are not drawn.
+/// Reports the signals with values far outside of all others, which are not drawn.
 fn say_what_is_outside(log: &AnyLog, wanted: &[(String, Vec<Signal>)], context: &Context) {
     let drawn: HashSet<&str> =
         wanted.iter().flat_map(|(_, signals)| signals).map(|signal| &*signal.topic).collect();
@@ -191,7 +191,7 @@ fn say_what_is_outside(log: &AnyLog, wanted: &[(String, Vec<Signal>)], context: 
     }
 }
 
-/// The size that was asked for, or one that fits.
+/// Returns the requested size, or a default.
 fn size(args: &Args, kind: Kind) -> Size {
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100);
     let width = match kind {
@@ -202,26 +202,26 @@ fn size(args: &Args, kind: Kind) -> Size {
     Size { width: args.width.unwrap_or(width), height: args.height.unwrap_or(0) }
 }
 
-/// With room for each panel, where no height was asked for.
+/// Increases the height with the number of panels, if no height was requested.
 fn grown(args: &Args, size: Size, plot: &Plot) -> Size {
     let panels = u32::try_from(plot.panels.len()).unwrap_or(1).clamp(1, 60);
     Size { height: args.height.unwrap_or(80 + 220 * panels), ..size }
 }
 
-/// The signals of each panel, with its title. Of all topics, those that a picture has room for.
+/// Returns the signals of each panel, with its title. With `--all`, at most as many as the limit.
 fn wanted(args: &Args, log: &AnyLog, context: &Context) -> Result<Vec<(String, Vec<Signal>)>, Failure> {
     if args.all {
         let topics = log.topics().iter().filter(|topic| topic.count > 0);
-        let (mut drawn, mut room, mut left_out) = (Vec::new(), MOST_SIGNALS, 0_usize);
+        let (mut drawn, mut free, mut left_out) = (Vec::new(), MOST_SIGNALS, 0_usize);
         for topic in topics {
-            if room == 0 {
+            if free == 0 {
                 left_out += 1;
                 continue;
             }
             let mut signals = whole(log, topic);
-            left_out += usize::from(signals.len() > room);
-            signals.truncate(room);
-            room -= signals.len();
+            left_out += usize::from(signals.len() > free);
+            signals.truncate(free);
+            free -= signals.len();
             drawn.push((topic.name.clone(), signals));
         }
         if left_out > 0 {
@@ -236,13 +236,13 @@ fn wanted(args: &Args, log: &AnyLog, context: &Context) -> Result<Vec<(String, V
     args.signals.iter().map(|text| Ok((text.clone(), signal(log, text)?))).collect()
 }
 
-/// All fields of a topic that were measured and can be drawn.
+/// Returns the measured fields of a topic that can be drawn.
 fn whole(log: &AnyLog, topic: &Topic) -> Vec<Signal> {
     let fields = plot::measured_fields(&**log, topic).into_iter();
     fields.map(|field| Signal { topic: topic.name.clone(), field }).collect()
 }
 
-/// `TOPIC.FIELD`: names of topics may hold points, too.
+/// Parses `TOPIC.FIELD`; topic names may contain dots.
 fn signal(log: &AnyLog, text: &str) -> Result<Vec<Signal>, Failure> {
     if let Some(topic) = log.topic(text) {
         return Ok(whole(log, topic.get()));

@@ -1,4 +1,4 @@
-//! `rovelog recover`: the best sound log that a damaged one still holds.
+//! `rovelog recover`: repair of a damaged log.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -45,14 +45,14 @@ struct Document<'a> {
     schema: &'static str,
     file: String,
     output: String,
-    /// Whether the log was sound, so that the output is a plain copy.
+    /// True if the log was intact, so that the output is a plain copy.
     unchanged: bool,
     records: String,
     kept_bytes: String,
     lost: LostDoc,
     stale: StaleDoc,
     stretches: Vec<SegmentDoc>,
-    /// What only this format has.
+    /// Format-specific facts.
     #[serde(flatten)]
     details: DetailsDoc<'a>,
 }
@@ -61,7 +61,7 @@ struct Document<'a> {
 struct LostDoc {
     bytes: String,
     ranges: Vec<[String; 2]>,
-    /// Records that the log counts and that are not in it.
+    /// Records that the log counts but does not contain.
     missing_records: String,
 }
 
@@ -71,7 +71,7 @@ struct StaleDoc {
     records: String,
 }
 
-/// A part of the damaged log by time.
+/// A segment of the damaged log.
 #[derive(Serialize)]
 struct SegmentDoc {
     range: [String; 2],
@@ -91,7 +91,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let log = input.open(context)?;
     let options = RecoverOptions::default();
     let options = if args.drop_stale { options.dropping_stale() } else { options };
-    context.progress.begin(Some(log.info().size));
+    context.progress.start(Some(log.info().size));
     let report = log.recover(&mut context.progress.counting(&mut out), &options)?;
     let written = out.finish()?;
     if format == Format::Json {
@@ -103,13 +103,13 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         say(&report, written.as_deref(), &context.notices);
     }
     if report.lost_bytes() == 0 && !report.lost.is_empty() {
-        // Something is missing that has no bytes in the log: the count above does not say so.
+        // Missing data without bytes in the log are not in the count above.
         context.notices.loss(&log.info().lost, &input.path);
     }
     Ok(if complete { Status::Done } else { Status::Lost })
 }
 
-/// What became of the log, for people; the line that sums it up is the last.
+/// Prints the result; the last line is the summary.
 fn say(report: &Recovery, written: Option<&Path>, notices: &Notices) {
     if report.stale_bytes > 0 {
         let (records, bytes) = (count(report.stale_records, "record"), count(report.stale_bytes, "byte"));

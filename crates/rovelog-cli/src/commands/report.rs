@@ -1,4 +1,4 @@
-//! `rovelog report`: a log as one page.
+//! `rovelog report`: a log as an HTML page.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `rovelog rld`: what only power logs of the RocketLogger need.
+//! `rovelog rld`: commands for RocketLogger logs only.
 
 use std::io::{Read, Write as _};
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
 }
 
-/// The one file that was named: what is scrubbed or told in CSV is a file, not a set.
+/// Opens the given file alone: `scrub` and `csv` work on a file, not on a split recording.
 fn open(input: &Input, context: &Context) -> Result<RldReader, Failure> {
     match input.open_alone(context)? {
         AnyLog::Rld(log) => Ok(log),

@@ -35,7 +35,7 @@ pub(crate) struct Args {
     raw: bool,
 }
 
-/// A type and the topics that have it.
+/// A type, and the topics with this type.
 struct Kind<'a> {
     name: &'a str,
     schema: Option<&'a Schema>,
@@ -53,7 +53,7 @@ struct Document<'a> {
 struct KindDoc<'a> {
     name: &'a str,
     topics: Vec<&'a str>,
-    /// `null` where the records cannot be decoded.
+    /// `null` if the records cannot be decoded.
     fields: Option<Vec<FieldDoc<'a>>>,
     definition: Option<String>,
 }
@@ -92,7 +92,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             let definition = definition(&log, kind).ok_or_else(|| {
                 Failure::failed(format!("the log has no definition of {}", kind.name)).at(&input.path)
             })?;
-            // The text as it is: its lines are lines here too.
+            // The text unchanged: its lines are lines here too.
             let mut lines = definition.split_terminator('\n');
             lines.try_for_each(|line| writeln!(out, "{}", escape(line)))?;
         }
@@ -126,12 +126,13 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(Status::Done)
 }
 
-/// The definition text of a type.
+/// Returns the definition text of a type.
 fn definition(log: &AnyLog, kind: &Kind<'_>) -> Option<String> {
     log.own(kind.topics.first()?).ok()?.definition()
 }
 
-/// The types of a log, or that of one topic, by name; a type that changed on the way is there twice.
+/// Returns the types of a log, or that of one topic, by name; a type that changed during the log
+/// appears twice.
 fn kinds<'a>(log: &'a AnyLog, topic: Option<&str>) -> Result<Vec<Kind<'a>>, Failure> {
     let topics: Vec<&Topic> = match topic {
         Some(name) => vec![log.topic(name).ok_or_else(|| unknown_topic(name, log.topics()))?.get()],
@@ -178,7 +179,8 @@ fn text(out: &mut Out, kinds: &[Kind<'_>]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Name, type, type in the log, unit of every field, those of nested types under it.
+/// Returns name, type, type in the log, and unit of every field, followed by those of its nested
+/// type.
 fn rows(schema: Option<&Schema>) -> Vec<[String; 4]> {
     fn add(path: &str, schema: &Schema, rows: &mut Vec<[String; 4]>) {
         for field in &schema.fields {

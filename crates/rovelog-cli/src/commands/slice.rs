@@ -1,4 +1,4 @@
-//! `rovelog slice`: a part of a log, by time and by topic, as a log of its own.
+//! `rovelog slice`: a part of a log, by time and topic, as a new log.
 
 use rovelog::Select;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
 use crate::machine::DetailsDoc;
-use crate::select::{LatchedArgs, TopicArgs};
+use crate::select::{LastBeforeArgs, TopicArgs};
 use crate::text::{count, wrote};
 use crate::when::{WindowArgs, span};
 
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     window: WindowArgs,
     #[command(flatten)]
-    latched: LatchedArgs,
+    last_before: LastBeforeArgs,
 }
 
 /// The document `rovelog.slice/1`.
@@ -53,7 +53,7 @@ struct Document<'a> {
     bytes: String,
     start_ns: Option<String>,
     end_ns: Option<String>,
-    /// What only this format has.
+    /// Format-specific facts.
     #[serde(flatten)]
     details: DetailsDoc<'a>,
 }
@@ -72,7 +72,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if topics.len() < log.topics().len() {
         select.topics = Some(topics.iter().map(|topic| topic.name.clone()).collect());
     }
-    let select = args.latched.add_to(select, &topics);
+    let select = args.last_before.add_to(select, &topics);
     let report =
         log.slice(&select, &mut context.progress.counting(&mut out)).map_err(|error| here(error.into()))?;
     let written = out.finish()?;

@@ -1,4 +1,4 @@
-//! `rovelog topics`: the named streams of a log.
+//! `rovelog topics`: list of a log's topics.
 
 use std::io::Write as _;
 
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let input = args.log.input()?;
     let survey = Survey::new(&input, context)?;
     let mut topics = args.topics.pick(&survey.topics).map_err(|failure| failure.at(&input.path))?;
-    // Stable: topics that are alike stay in the order of their names.
+    // Stable: equal topics stay in the order of their names.
     match args.sort {
         Sort::Name => {}
         Sort::Count => topics.sort_by_key(|topic| std::cmp::Reverse(topic.count)),
@@ -97,7 +97,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(Status::Done)
 }
 
-/// The table of topics, as `info` shows it too.
+/// Returns the table of topics, as `info` shows it too.
 pub(super) fn table(topics: &[&Topic]) -> Table {
     let mut table = Table::new(&[
         ("TOPIC", Align::Left),
@@ -118,7 +118,7 @@ pub(super) fn table(topics: &[&Topic]) -> Table {
     table
 }
 
-/// `199.9`; slow topics with the digits that tell them apart: `0.017`.
+/// Returns a rate such as `199.9`; slow rates with all necessary digits: `0.017`.
 pub(super) fn rate(hz: f64) -> String {
     if hz < 0.95 { format!("{hz:.3}") } else { format!("{hz:.1}") }
 }

@@ -1,4 +1,4 @@
-//! `rovelog vel`: what only VEL has.
+//! `rovelog vel`: commands for VEL only.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -52,13 +52,13 @@ struct HashArgs {
 struct NameDoc<'a> {
     name: &'a str,
     id: String,
-    /// The published type that has this id.
+    /// The published type with this id.
     published: Option<&'static str>,
-    /// The declared type that has this id.
+    /// The declared type with this id.
     declared: Option<String>,
-    /// Whether one of them is another name: two types could not be told apart.
+    /// True if the id belongs to another name, so that the two types are indistinguishable.
     collides: bool,
-    /// Records of this id in the log.
+    /// Number of records with this id in the log.
     records: Option<String>,
 }
 

@@ -1,4 +1,5 @@
-//! The leaves of a value, in the order of [`crate::select::leaves`]: a list of any length is one.
+//! The leaves of a value, in the order of [`crate::select::leaves`]; a list of variable length is
+//! one leaf.
 
 use std::fmt::Write as _;
 
@@ -10,14 +11,14 @@ use crate::select::Keep;
 #[derive(Clone, Copy)]
 pub(super) enum Cell<'a> {
     Value(&'a Value),
-    /// A time of ROS, nanoseconds: two leaves, seconds and nanoseconds, in one cell.
+    /// A ROS time in nanoseconds: two leaves (seconds and nanoseconds) in one cell.
     Time(i64),
-    /// A duration of ROS, likewise.
+    /// A ROS duration in the same form.
     Duration(i64),
 }
 
-/// The names of the columns of CSV for the leaves that are kept: a time or a duration of ROS is one column, kept
-/// where one of its leaves is.
+/// Returns the names of the CSV columns for the selected leaves. A ROS time or duration is one
+/// column, selected if one of its leaves is.
 pub(super) fn columns(schema: &Schema, keep: &Keep) -> Vec<String> {
     fn add(path: &str, ty: &FieldType, place: &mut usize, keep: &Keep, names: &mut Vec<String>) {
         match ty {
@@ -45,7 +46,7 @@ pub(super) fn columns(schema: &Schema, keep: &Keep) -> Vec<String> {
     names
 }
 
-/// Leaves in `value`: values without parts, and lists that have another length in each record.
+/// Returns the number of leaves in `value`: values without parts, and lists of variable length.
 pub(super) fn count(value: &Value, schema: Option<&Schema>) -> usize {
     let mut leaves = 0;
     cells(value, schema, &mut |_, width| {
@@ -56,7 +57,7 @@ pub(super) fn count(value: &Value, schema: Option<&Schema>) -> usize {
     leaves
 }
 
-/// The cells of a value, each with its number of leaves, without the cost of their names.
+/// Calls `visit` with the cells of a value and their number of leaves, without making names.
 pub(super) fn cells<E>(
     value: &Value,
     schema: Option<&Schema>,
@@ -94,7 +95,7 @@ fn cells_of<E>(
     }
 }
 
-/// Seconds and nanoseconds as nanoseconds.
+/// Returns seconds and nanoseconds as nanoseconds.
 fn nanos(fields: &[(std::sync::Arc<str>, Value)]) -> i64 {
     let part = |number: usize| match fields[number].1 {
         Value::Int(value, _) => value,
@@ -105,7 +106,7 @@ fn nanos(fields: &[(std::sync::Arc<str>, Value)]) -> i64 {
     part(0).saturating_mul(1_000_000_000).saturating_add(part(1))
 }
 
-/// The leaves of a value with their flat names.
+/// Calls `visit` with the leaves of a value and their flat names.
 pub(super) fn flatten(value: &Value, schema: Option<&Schema>, visit: &mut dyn FnMut(&str, &Value)) {
     let Value::Struct(fields) = value else { return value.flatten(visit) };
     for (number, (name, value)) in fields.iter().enumerate() {
@@ -114,7 +115,7 @@ pub(super) fn flatten(value: &Value, schema: Option<&Schema>, visit: &mut dyn Fn
     }
 }
 
-/// The leaves of what lies at `path`, a value of this type, with their flat names.
+/// Calls `visit` with the leaves of a value at `path`, with their flat names.
 pub(super) fn flatten_under(
     path: &mut String,
     value: &Value,

@@ -1,4 +1,4 @@
-//! Writing records: a line of text, a JSON object or a row of CSV each. Memory does not grow with the log.
+//! Writing records as lines of text, JSON objects or CSV rows. Memory does not grow with the log.
 
 mod leaves;
 mod plain;
@@ -22,27 +22,27 @@ use leaves::{Cell, cells, columns, count, flatten, flatten_under};
 use plain::entry;
 pub(crate) use plain::{cell, plain};
 
-/// Where records go.
+/// Destination of records.
 enum Sink {
     Plain(Out),
     Csv(Box<csv::Writer<Out>>),
 }
 
-/// How the records of one topic are written, once that is settled.
+/// Output of one topic's records, decided at its first record.
 enum Plan {
-    Unsettled,
-    /// No field of it is wanted.
+    Unresolved,
+    /// No field is selected.
     Skip,
     Write(Layout),
 }
 
 struct Layout {
     keep: Keep,
-    /// The topic's name as the format spells it: JSON with its quotes, or text.
+    /// The topic's name as the format needs it: JSON with its quotes, or text.
     name: String,
-    /// What the name takes of a line.
+    /// Width of the name in columns.
     width: usize,
-    /// The fields, and how many values a record has, where the schema says it.
+    /// Fields and number of values per record, if the schema tells them.
     schema: Option<Arc<Schema>>,
     leaves: Option<usize>,
 }
@@ -55,9 +55,9 @@ pub(crate) struct Records<'a> {
     times: &'a Times,
     file: &'a Path,
     sink: Sink,
-    /// By topic.
+    /// Plan by topic.
     plans: Vec<Plan>,
-    /// The width of the column of topics, in text.
+    /// Width of the column of topics, in text.
     width: usize,
     written: u64,
     status: Status,
@@ -102,12 +102,12 @@ impl<'a> Records<'a> {
         })
     }
 
-    /// Makes room in the text for the name of `topic`.
+    /// Widens the column of topics for the name of `topic`.
     pub(crate) fn expect(&mut self, topic: &Topic) {
         self.width = self.width.max(width(&escape(&topic.name)));
     }
 
-    /// The first row of CSV, which `topic` decides; nothing in other formats.
+    /// Writes the first row of CSV, which depends on `topic`; nothing in other formats.
     pub(crate) fn head(&mut self, topic: &Topic) -> Result<(), Failure> {
         let Sink::Csv(csv) = &mut self.sink else { return Ok(()) };
         let Some(schema) = &topic.schema else {
@@ -130,9 +130,9 @@ impl<'a> Records<'a> {
     pub(crate) fn write(&mut self, record: &Record<'_>) -> Result<(), Failure> {
         let index = record.topic.id.index();
         if self.plans.len() <= index {
-            self.plans.resize_with(index + 1, || Plan::Unsettled);
+            self.plans.resize_with(index + 1, || Plan::Unresolved);
         }
-        if matches!(self.plans[index], Plan::Unsettled) {
+        if matches!(self.plans[index], Plan::Unresolved) {
             self.plans[index] = self.plan(record.topic)?;
         }
         let Plan::Write(plan) = &self.plans[index] else { return Ok(()) };
@@ -140,7 +140,7 @@ impl<'a> Records<'a> {
             Ok(value) => value,
             Err(error) => return self.undecodable(record, &error.to_string()),
         };
-        // What only a guess would decode is given as bytes.
+        // Records that do not fit an inferred definition are written as bytes.
         let schema = plan.schema.as_deref().filter(|schema| !is_raw(&value, schema));
         if plan.leaves.is_some_and(|leaves| schema.is_some() && leaves != count(&value, schema)) {
             return self.undecodable(record, "its fields differ from its schema");
@@ -195,7 +195,7 @@ impl<'a> Records<'a> {
         Ok(Plan::Write(Layout { keep, name, width, schema, leaves }))
     }
 
-    /// A record that has to be left out is a loss.
+    /// Counts a record that cannot be decoded as lost.
     fn undecodable(&mut self, record: &Record<'_>, why: &str) -> Result<(), Failure> {
         let text = format!(
             "record {} of {} (byte {}) cannot be decoded: {why}",
@@ -209,7 +209,7 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// Ends the output; what was lost on the way.
+    /// Ends the output. Returns whether data was lost.
     pub(crate) fn finish(mut self) -> Result<Status, Failure> {
         match &mut self.sink {
             Sink::Csv(csv) => csv.flush()?,
@@ -224,14 +224,15 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Whether a value is the bytes of a record that its schema does not fit.
+/// Returns whether a value is the bytes of a record that does not fit its schema.
 fn is_raw(value: &Value, schema: &Schema) -> bool {
     let Value::Struct(fields) = value else { return false };
     matches!(&fields[..], [(name, Value::Bytes(_))] if &**name == "raw")
         && !matches!(&schema.fields[..], [field] if &*field.name == "raw")
 }
 
-/// `time=1 q=[1.0, 0.0] pos={x=1.0}`; single leaves by their flat names where not all is wanted.
+/// Writes `time=1 q=[1.0, 0.0] pos={x=1.0}`, or single leaves by their flat names if only some are
+/// selected.
 fn text(value: &Value, schema: Option<&Schema>, keep: &Keep, line: &mut String) {
     let start = line.len();
     if *keep == Keep::All {
@@ -250,7 +251,7 @@ fn text(value: &Value, schema: Option<&Schema>, keep: &Keep, line: &mut String) 
     });
 }
 
-/// The JSON object of a record.
+/// Writes the JSON object of a record.
 fn json(
     record: &Record<'_>,
     value: &Value,
@@ -269,7 +270,7 @@ fn json(
     Ok(())
 }
 
-/// The wanted fields: whole ones as they are, single leaves of others by their flat names.
+/// Writes the selected fields: whole fields unchanged, single leaves of others by their flat names.
 fn some_fields(
     fields: &[(Arc<str>, Value)],
     schema: Option<&Schema>,
@@ -307,7 +308,7 @@ fn some_fields(
     Ok(())
 }
 
-/// A row of CSV; whether it had bytes, which are left out.
+/// Writes a row of CSV. Returns whether it had bytes, which are left out.
 fn row(
     csv: &mut csv::Writer<Out>,
     record: &Record<'_>,

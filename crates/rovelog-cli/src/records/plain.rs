@@ -1,4 +1,4 @@
-//! Values as a person reads them.
+//! Values in text output.
 
 use crate::text::count;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use rovelog::Value;
 
 use crate::text::escape;
 
-/// `name=value`.
+/// Writes `name=value`.
 pub(super) fn entry(before: &str, name: &str, value: &Value, line: &mut String) {
     line.push_str(before);
     line.push_str(&escape(name));
@@ -15,7 +15,7 @@ pub(super) fn entry(before: &str, name: &str, value: &Value, line: &mut String) 
     plain(value, line);
 }
 
-/// A value as a person reads it.
+/// Writes a value for text output.
 pub(crate) fn plain(value: &Value, line: &mut String) {
     match value {
         Value::Text(text) => {
@@ -41,7 +41,7 @@ pub(crate) fn plain(value: &Value, line: &mut String) {
     }
 }
 
-/// A leaf without quotes, as CSV has it; `false` where it has no text form.
+/// Writes a leaf without quotes, as in CSV. Returns `false` if it has no text form.
 pub(crate) fn cell(value: &Value, line: &mut String) -> bool {
     let _ = match value {
         Value::Null => Ok(()),
@@ -62,8 +62,8 @@ pub(crate) fn cell(value: &Value, line: &mut String) -> bool {
     true
 }
 
-/// A finite float in the shortest digits that give the same number again, at the width of the field: as in
-/// JSON, and several times as fast as `fmt`.
+/// Writes a finite float in the shortest digits that round-trip at the width of the field, as in
+/// JSON; several times as fast as `fmt`.
 fn float(value: &impl serde::Serialize, line: &mut String) -> std::fmt::Result {
     let mut digits = [0; 32];
     let mut rest = digits.as_mut_slice();

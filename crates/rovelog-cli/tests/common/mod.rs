@@ -1,5 +1,5 @@
-//! Runs the command line on the corpus, where every path is short.
-// Each test file is a crate of its own and uses its part.
+//! Runs the command line in the folder of the corpus, so that paths are short.
+// Each test file is a separate crate and uses a part of this one.
 #![allow(dead_code, unused_imports, unused_macros)]
 
 use std::fs;
@@ -8,10 +8,10 @@ use std::process::Output;
 
 use assert_cmd::Command;
 
-/// The logs of PX4 in the corpus.
+/// The corpus format of PX4 logs.
 const ULOG: &str = "ulog";
 
-/// The folder of the corpus with the logs of a format.
+/// Returns the folder of the corpus with the logs of a format.
 fn folder(format: &str) -> PathBuf {
     rovelog_testing::root().join("corpus").join(format)
 }
@@ -20,7 +20,7 @@ pub(crate) fn corpus() -> PathBuf {
     folder(ULOG)
 }
 
-/// The command line, in a folder, with nothing of the tester's terminal.
+/// Returns the command line in a folder, independent of the tester's terminal.
 fn rovelog_at(folder: &Path) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("rovelog"));
     command.current_dir(folder).env_remove("NO_COLOR").env("COLUMNS", "100");
@@ -31,7 +31,7 @@ pub(crate) fn rovelog() -> Command {
     rovelog_at(&corpus())
 }
 
-/// Runs a line as a shell would split it at blanks; a part in quotes holds together.
+/// Runs a line as a shell would split it at spaces; a quoted part is one argument.
 fn run_at(folder: &Path, line: &str, stdin: &[u8]) -> Output {
     let arguments = line.split('\'').enumerate().flat_map(|(i, part)| {
         let blank = |c: char| i % 2 == 0 && c == ' ';
@@ -40,7 +40,7 @@ fn run_at(folder: &Path, line: &str, stdin: &[u8]) -> Output {
     rovelog_at(folder).args(arguments).write_stdin(stdin).output().unwrap()
 }
 
-/// What a run looked like: the line, both outputs, the exit code; binary output is not shown.
+/// Returns a run as text: the line, both outputs, the exit code; binary output is left out.
 fn shown_at(folder: &Path, line: &str, stdin: &[u8]) -> String {
     let output = run_at(folder, line, stdin);
     let text = String::from_utf8(output.stdout).unwrap_or_else(|_| "[binary]\n".to_owned());
@@ -49,12 +49,12 @@ fn shown_at(folder: &Path, line: &str, stdin: &[u8]) -> String {
     format!("$ rovelog {line}\n{text}{errors}{said}[exit {}]\n", output.status.code().unwrap())
 }
 
-/// A run in the corpus of a format.
+/// Runs a line in the corpus of a format.
 pub(crate) fn run_in(format: &str, line: &str, stdin: &[u8]) -> Output {
     run_at(&folder(format), line, stdin)
 }
 
-/// What a run in the corpus of a format looked like.
+/// Returns a run in the corpus of a format as text.
 pub(crate) fn shown_in(format: &str, line: &str, stdin: &[u8]) -> String {
     shown_at(&folder(format), line, stdin)
 }
@@ -75,19 +75,20 @@ pub(crate) fn shown_with(line: &str, stdin: &[u8]) -> String {
     shown_in(ULOG, line, stdin)
 }
 
-/// Standard output of a run that succeeds.
+/// Returns the standard output of a run that must succeed.
 pub(crate) fn stdout(line: &str) -> String {
     let output = run(line);
     assert_eq!(output.status.code(), Some(0), "{line}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The exit code of a run.
+/// Returns the exit code of a run.
 pub(crate) fn code(line: &str) -> i32 {
     run(line).status.code().unwrap()
 }
 
-/// A folder of its own for runs that write, with some logs of the corpus: outputs have short names.
+/// A separate folder for runs that write, with some logs of the corpus, so that outputs have short
+/// names.
 pub(crate) struct Place(tempfile::TempDir);
 
 impl Place {
@@ -115,7 +116,7 @@ impl Place {
         fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// The names in a folder.
+    /// Returns the names in a folder.
     pub(crate) fn names(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(folder)).unwrap();
         let mut names: Vec<_> =
@@ -125,8 +126,8 @@ impl Place {
     }
 }
 
-/// Checks that every command says `words` about a log of which data is lost or left out, ends with 3, and with
-/// `--strict` refuses it. `commands` have `LOG` in the place of its name.
+/// Checks that every command prints `words` about a log whose data is lost or left out, and ends
+/// with 3; and that `--strict` refuses it. `commands` have `LOG` in place of its name.
 pub(crate) fn said_by_all(format: &str, log: &str, commands: &[&str], words: &str) {
     for command in commands {
         let line = command.replace("LOG", log);
@@ -156,7 +157,7 @@ pub(crate) fn said_by_all(format: &str, log: &str, commands: &[&str], words: &st
     assert!(["missing", "left out", "not readable"].iter().any(|word| state.contains(word)), "{state}");
 }
 
-/// A snapshot under its own name.
+/// A named snapshot.
 macro_rules! snapshot {
     ($name:expr, $runs:expr) => {
         insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
@@ -166,7 +167,7 @@ macro_rules! snapshot {
 }
 pub(crate) use snapshot;
 
-/// One snapshot of several runs in the corpus of a format, so that a reader sees them beside each other.
+/// One snapshot of several runs in the corpus of a format, for comparison.
 macro_rules! runs {
     (in $format:literal; $($name:ident: $($line:literal),+ $(,)?;)*) => { $(
         #[test]

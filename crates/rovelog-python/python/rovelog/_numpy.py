@@ -19,7 +19,7 @@ def array(leaf: _core.Leaf) -> Any:
 
     if leaf.data is not None:
         values = np.asarray(leaf.data)
-        return values if leaf.valid is None else _with_gaps(values, np.asarray(leaf.valid))
+        return values if leaf.valid is None else _with_nulls(values, np.asarray(leaf.valid))
     out: Any
     if leaf.offsets is not None:
         offsets = np.asarray(leaf.offsets)
@@ -36,7 +36,7 @@ def array(leaf: _core.Leaf) -> Any:
     return out
 
 
-def _with_gaps(values: Any, valid: Any) -> Any:
+def _with_nulls(values: Any, valid: Any) -> Any:
     import numpy as np
 
     if values.dtype.kind == "f":

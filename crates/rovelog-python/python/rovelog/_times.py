@@ -83,7 +83,7 @@ def _from_utc(moment: dt.datetime, info: Info) -> int:
         raise ValueError(f"{moment} has no time zone: add tzinfo=timezone.utc")
     if info.utc_offset_ns is None:
         raise NoUtcError(
-            "nothing in this log tells how its clock stands to UTC",
+            "this log does not tell the offset of its clock to UTC",
             format=info.format,
             next="name times of the log's own clock, or from its start: +10s",
         )

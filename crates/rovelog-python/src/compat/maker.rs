@@ -1,4 +1,4 @@
-//! Messages of a bag as objects, made of their bytes without any of Python's code and without values between.
+//! Messages of a bag as objects, made directly from their bytes without Python code.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
@@ -10,19 +10,19 @@ use crate::compat::stamp::{Duration, Time};
 /// Arrays of more bytes are not kept for the next message.
 const KEPT_BYTES: usize = 1024;
 
-/// How the messages of a type become objects: the class, and its fields in order.
+/// Conversion of a type's messages to objects: the class, and its fields in order.
 #[derive(FromPyObject)]
 pub(crate) struct Maker(Py<PyType>, Vec<Part>);
 
-/// A field: its name, what makes the messages in it, and what the last message had here.
+/// A field: its name, the conversion of nested messages, and its last value.
 struct Part {
     name: Py<PyString>,
     message: Option<Maker>,
     last: Option<Kept>,
 }
 
-/// A text or a tuple of numbers, neither of which changes, with the bytes that it was made of. Much in a log
-/// stays as it was from message to message: names of frames and joints, covariances.
+/// A text or a tuple of numbers (both immutable) with the bytes that it was made from. Many fields
+/// repeat from message to message: names of frames and joints, covariances.
 struct Kept {
     bytes: Vec<u8>,
     object: Py<PyAny>,
@@ -38,7 +38,7 @@ impl<'py> FromPyObject<'_, 'py> for Part {
 }
 
 impl Maker {
-    /// A message; the payload decodes by the layout.
+    /// Makes a message; the payload fits the layout.
     pub(crate) fn make<'py>(
         &mut self,
         py: Python<'py>,
@@ -126,7 +126,7 @@ impl Part {
         })
     }
 
-    /// The object that was made of the same bytes the last time, or a new one.
+    /// Returns the object made from the same bytes last time, or a new one.
     #[inline]
     fn kept<'py>(
         &mut self,
@@ -149,7 +149,7 @@ impl Part {
     }
 }
 
-/// The next `len` bytes; the payload was measured.
+/// Returns the next `len` bytes; the length was checked before.
 #[inline]
 fn split<'a>(rest: &mut &'a [u8], len: usize) -> &'a [u8] {
     let (bytes, behind) = rest.split_at(len);
@@ -167,10 +167,10 @@ fn count(rest: &mut &[u8]) -> usize {
     word(rest) as usize
 }
 
-/// What was split off has the size that it was split off for.
+/// The bytes have the size of the scalar.
 const SIZED: &str = "a scalar's own size";
 
-/// A scalar of exactly its bytes.
+/// Returns a scalar from exactly its bytes.
 #[inline]
 fn number<'py>(py: Python<'py>, scalar: Scalar, bytes: &[u8]) -> Bound<'py, PyAny> {
     let int = |value: i64| PyInt::new(py, value).into_any();

@@ -1,4 +1,4 @@
-//! Physical values of an RLD log as the matrix that rocketlogger gives.
+//! Physical values of an RLD log in the form of rocketlogger's matrix.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,23 +15,23 @@ use rovelog::{Error, ErrorKind, Result, Select};
 use crate::compat::parallel;
 use crate::errors::of_arrow;
 
-/// A channel: its index, and for a merged current the channel of the high range and the one that says whether the
-/// low one is valid.
+/// A channel: its index, and for a merged current the channel of the high range and the range-valid
+/// flag of the low one.
 pub(crate) type Wanted = (usize, Option<(usize, usize)>);
 
-/// Rows below which a part is not worth a thread.
-const LEAST_ROWS: usize = 1 << 16;
+/// Minimum number of rows for a thread.
+const MIN_ROWS: usize = 1 << 16;
 
-/// The values channel by channel as 64-bit floats, and how many bytes they are.
+/// Returns the values channel by channel as 64-bit floats, and their size in bytes.
 pub(crate) fn matrix(log: &RldReader, wanted: &[Wanted]) -> Result<(MmapMut, usize)> {
     let rows = rows(log)?;
     let height = rows * size_of::<f64>();
     let mut out = parallel::pages(height * wanted.len()).map_err(|error| Error::io("rld", error))?;
-    // Each part fills its own stretch of each channel.
+    // Each part fills its own range of each channel.
     let mut rest: Vec<_> = out[..height * wanted.len()].chunks_mut(height.max(1)).collect();
     std::thread::scope(|scope| {
         let mut parts = Vec::new();
-        for part in parallel::parts(rows, LEAST_ROWS) {
+        for part in parallel::parts(rows, MIN_ROWS) {
             let bytes = part.len() * size_of::<f64>();
             let mine = rest.iter_mut().filter_map(|rest| rest.split_off_mut(..bytes)).collect();
             parts.push(scope.spawn(move || fill(log, wanted, &part, mine)));
@@ -44,7 +44,7 @@ pub(crate) fn matrix(log: &RldReader, wanted: &[Wanted]) -> Result<(MmapMut, usi
     Ok((out, height * wanted.len()))
 }
 
-/// Fills the rows of a part, each channel's behind each other.
+/// Fills the rows of a part, channel by channel.
 fn fill(log: &RldReader, wanted: &[Wanted], part: &Range<usize>, mut out: Vec<&mut [u8]>) -> Result<()> {
     let channel = |index: usize| log.channels().get(index).ok_or_else(|| missing(index));
     let mut names = Vec::new();
@@ -82,7 +82,7 @@ fn fill(log: &RldReader, wanted: &[Wanted], part: &Range<usize>, mut out: Vec<&m
     Ok(())
 }
 
-/// The rows of a log, where an array can have as many.
+/// Returns the number of rows, if an array can have as many.
 pub(crate) fn rows(log: &RldReader) -> Result<usize> {
     usize::try_from(log.rows())
         .map_err(|_| Error::new("rld", ErrorKind::LimitExceeded, None, "more rows than memory has bytes"))
@@ -97,7 +97,7 @@ fn too_far(channel: usize) -> Error {
     Error::new("rld", ErrorKind::InvalidArgument, None, why)
 }
 
-/// The columns by the indexes of their channels.
+/// Returns the columns by channel index.
 fn by_index(batch: &RecordBatch) -> HashMap<usize, &ArrayRef> {
     let schema = batch.schema_ref();
     let index = |field: &arrow_schema::FieldRef| field.metadata().get("rld.index")?.parse().ok();
@@ -114,14 +114,15 @@ fn exp10(exponent: i32) -> f64 {
     10f64.powf(exponent.into())
 }
 
-/// Times 10^`exponent`, as numpy multiplies: integers stay integers where the power is one.
+/// Returns a multiplication by 10^`exponent` as numpy does it: integers stay integers if the power
+/// is one.
 fn power(exponent: i32) -> impl Fn(i64) -> f64 {
     let whole = u32::try_from(exponent).ok().and_then(|exponent| 10i64.checked_pow(exponent));
     let power = exp10(exponent);
     move |raw| whole.map_or_else(|| raw as f64 * power, |whole| raw.wrapping_mul(whole) as f64)
 }
 
-/// The raw values of an analog channel.
+/// Returns the raw values of an analog channel.
 fn integers(column: &ArrayRef) -> Box<dyn Fn(usize) -> i64 + '_> {
     if column.data_type() == &DataType::Int32 {
         let values = column.as_primitive::<Int32Type>().values();

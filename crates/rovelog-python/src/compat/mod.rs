@@ -1,4 +1,5 @@
-//! What only the drop-ins for older packages need, a file for each; `python/rovelog/compat` is built on it.
+//! Functions for the drop-ins for older packages only, one file for each; `python/rovelog/compat`
+//! uses them.
 
 mod maker;
 mod matrix;

@@ -1,4 +1,5 @@
-//! What the drop-in for pyulog needs of a ULog: header, subscriptions, all that stands beside the rows, rows as they lie.
+//! Parts of a ULog that the drop-in for pyulog needs: header, subscriptions, all messages that are
+//! not rows, and rows as stored.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,7 +17,8 @@ use crate::memory::Memory;
 use crate::reader::Reader;
 use crate::ulog::ulog;
 
-/// The header and the flag bits: version, start in microseconds, compatible and incompatible flags.
+/// Returns the header and the flag bits: version, start in microseconds, compatible and
+/// incompatible flags.
 #[pyfunction]
 pub(crate) fn ulog_header(py: Python<'_>, reader: &Reader) -> PyResult<(u8, u64, [u8; 8], [u8; 8])> {
     let log = ulog(py, reader)?;
@@ -27,7 +29,8 @@ pub(crate) fn ulog_header(py: Python<'_>, reader: &Reader) -> PyResult<(u8, u64,
     Ok((header.version, header.timestamp.get(), compat, incompat))
 }
 
-/// The subscriptions, parallel to the topics: message id, instance, name of the format, rows.
+/// Returns the subscriptions, parallel to the topics: message id, instance, name of the format,
+/// rows.
 #[pyfunction]
 pub(crate) fn ulog_subscriptions(py: Python<'_>, reader: &Reader) -> PyResult<Vec<(u16, u8, String, u64)>> {
     let log = ulog(py, reader)?;
@@ -35,40 +38,41 @@ pub(crate) fn ulog_subscriptions(py: Python<'_>, reader: &Reader) -> PyResult<Ve
     Ok(both.map(|(sub, topic)| (sub.msg_id, sub.multi_id, topic.type_name.clone(), topic.count)).collect())
 }
 
-/// What stands in a log beside its rows, in file order: type of message, payload, whether the data section has
-/// begun, and the greatest timestamp of the rows before it, microseconds.
+/// Returns all messages that are not rows, in file order: type of message, payload, whether the
+/// data section has started, and the maximum timestamp of the rows before it in microseconds.
 ///
-/// Rows of subscriptions that are not in `stamps` do not move that time. With `definitions_only` it ends where the data section begins.
+/// Rows of subscriptions that are not in `timestamps` do not change that maximum. With
+/// `definitions_only`, the list ends where the data section starts.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "a row of a table")]
 pub(crate) fn ulog_messages<'py>(
     py: Python<'py>,
     reader: &Reader,
-    stamps: HashMap<usize, Stamp>,
+    timestamps: HashMap<usize, TimestampField>,
     definitions_only: bool,
 ) -> PyResult<(Vec<(u8, Bound<'py, PyBytes>, bool, u64)>, u64)> {
     let log = ulog(py, reader)?;
-    let (found, last) = reader.run(py, || Ok(beside_rows(log, &stamps, definitions_only)))?;
+    let (found, last) = reader.run(py, || Ok(other_messages(log, &timestamps, definitions_only)))?;
     let found = found
         .into_iter()
         .map(|(kind, payload, in_data, last)| (kind, PyBytes::new(py, &payload), in_data, last));
     Ok((found.collect(), last))
 }
 
-/// A message with what came before it.
+/// A message, and the state before it.
 type Found = (u8, Vec<u8>, bool, u64);
 
-/// Where rows carry their timestamp, and the least and the greatest size that they may have.
-type Stamp = (usize, usize, usize);
+/// Offset of the timestamp in rows, and the minimum and maximum size of rows.
+type TimestampField = (usize, usize, usize);
 
-fn beside_rows(
+fn other_messages(
     log: &UlogReader,
-    stamps: &HashMap<usize, Stamp>,
+    timestamps: &HashMap<usize, TimestampField>,
     definitions_only: bool,
 ) -> (Vec<Found>, u64) {
     let parts = if definitions_only { Vec::new() } else { log.parts(parallel::processors()) };
     if parts.is_empty() {
-        let mut whole = Beside::new(log, stamps, 0);
+        let mut whole = OtherMessages::new(log, timestamps, 0);
         for (_, message) in log.messages() {
             whole.take(message);
             if definitions_only && whole.in_data {
@@ -78,21 +82,21 @@ fn beside_rows(
         }
         return (whole.found, whole.last);
     }
-    let walk = |part: Part<'_>| {
-        let mut beside = Beside::new(log, stamps, part.start());
+    let scan = |part: Part<'_>| {
+        let mut others = OtherMessages::new(log, timestamps, part.start());
         part.scan(|_, met| match met {
-            Scanned::Record(topic, row) => beside.record(topic.id.index(), row),
-            Scanned::Message(message) => beside.take(message),
+            Scanned::Record(topic, row) => others.record(topic.id.index(), row),
+            Scanned::Message(message) => others.take(message),
         });
-        beside
+        others
     };
-    let parts: Vec<Beside> = std::thread::scope(|scope| {
-        let walks: Vec<_> = parts.into_iter().map(|part| scope.spawn(move || walk(part))).collect();
-        let walked = walks.into_iter().map(|walk| match walk.join() {
-            Ok(beside) => beside,
+    let parts: Vec<OtherMessages> = std::thread::scope(|scope| {
+        let scans: Vec<_> = parts.into_iter().map(|part| scope.spawn(move || scan(part))).collect();
+        let scanned = scans.into_iter().map(|scan| match scan.join() {
+            Ok(others) => others,
             Err(panic) => std::panic::resume_unwind(panic),
         });
-        walked.collect()
+        scanned.collect()
     });
     let (mut found, mut last) = (Vec::new(), 0);
     for part in parts {
@@ -103,11 +107,11 @@ fn beside_rows(
     (found, last)
 }
 
-/// What stands beside the rows of a part of a log.
-struct Beside {
+/// All messages of a part of a log that are not rows.
+struct OtherMessages {
     /// By subscription.
-    stamps: Vec<Option<Stamp>>,
-    /// The subscriptions by message id.
+    timestamps: Vec<Option<TimestampField>>,
+    /// Subscriptions by message id.
     subscribed: HashMap<u16, usize>,
     subscriptions: usize,
     found: Vec<Found>,
@@ -115,12 +119,12 @@ struct Beside {
     in_data: bool,
 }
 
-impl Beside {
-    /// For what begins at an offset, behind the subscriptions before it.
-    fn new(log: &UlogReader, stamps: &HashMap<usize, Stamp>, start: u64) -> Self {
+impl OtherMessages {
+    /// Starts at an offset, with the subscriptions before it.
+    fn new(log: &UlogReader, timestamps: &HashMap<usize, TimestampField>, start: u64) -> Self {
         let subscriptions = log.definitions().subscriptions();
         let mut new = Self {
-            stamps: (0..subscriptions.len()).map(|number| stamps.get(&number).copied()).collect(),
+            timestamps: (0..subscriptions.len()).map(|number| timestamps.get(&number).copied()).collect(),
             subscribed: HashMap::new(),
             subscriptions: 0,
             found: Vec::new(),
@@ -142,8 +146,8 @@ impl Beside {
     #[inline]
     fn record(&mut self, subscription: usize, row: &[u8]) {
         self.in_data = true;
-        if let Some(Some((at, least, most))) = self.stamps.get(subscription)
-            && (*least..=*most).contains(&row.len())
+        if let Some(Some((at, min, max))) = self.timestamps.get(subscription)
+            && (*min..=*max).contains(&row.len())
             && let Some(time) = row.get(*at..).and_then(|bytes| bytes.first_chunk())
         {
             self.last = self.last.max(u64::from_le_bytes(*time));
@@ -169,14 +173,14 @@ impl Beside {
             | Message::Dropout(_) => {}
             _ => return,
         }
-        // What was read can be written.
+        // A payload that was read can be written.
         let payload = message.payload().unwrap_or_default();
         self.found.push((message.msg_type(), payload, self.in_data, self.last));
     }
 }
 
-/// The rows of some subscriptions, each one's behind each other in file order, the first `size` bytes of each
-/// row: memory for structured arrays that may be written.
+/// Returns the rows of some subscriptions in file order, the first `size` bytes of each row, as
+/// writable memory for structured arrays.
 #[pyfunction]
 pub(crate) fn ulog_rows(
     py: Python<'_>,
@@ -184,13 +188,13 @@ pub(crate) fn ulog_rows(
     sizes: Vec<(usize, usize)>,
 ) -> PyResult<Vec<Memory>> {
     let log = ulog(py, reader)?;
-    let rows = reader.run(py, || gather(log, &sizes).map_err(|error| Error::io("ulog", error)))?;
+    let rows = reader.run(py, || copy_rows(log, &sizes).map_err(|error| Error::io("ulog", error)))?;
     py.check_signals()?;
     Ok(rows.into_iter().map(|(memory, len)| Memory::owned(memory, len)).collect())
 }
 
-/// The memory of each topic's rows, and how many bytes they are.
-fn gather(log: &UlogReader, sizes: &[(usize, usize)]) -> io::Result<Vec<(MmapMut, usize)>> {
+/// Returns the memory of each topic's rows, and its size in bytes.
+fn copy_rows(log: &UlogReader, sizes: &[(usize, usize)]) -> io::Result<Vec<(MmapMut, usize)>> {
     let topics = log.topics();
     let rows = |topic: usize| topics.get(topic).map_or(0, |known| usize::try_from(known.count).unwrap_or(0));
     let found = sizes.iter().map(|(topic, size)| {
@@ -198,7 +202,7 @@ fn gather(log: &UlogReader, sizes: &[(usize, usize)]) -> io::Result<Vec<(MmapMut
         Ok((parallel::pages(bytes)?, bytes))
     });
     let mut found = found.collect::<io::Result<Vec<_>>>()?;
-    // Each part fills its own stretch of each array.
+    // Each part fills its own range of each array.
     let mut rest: Vec<_> = found.iter_mut().map(|(memory, _)| &mut memory[..]).collect();
     let parts = log.parts(parallel::processors());
     std::thread::scope(|scope| {
@@ -209,9 +213,9 @@ fn gather(log: &UlogReader, sizes: &[(usize, usize)]) -> io::Result<Vec<(MmapMut
                 let Some(place) = mine.get_mut(*topic) else { continue };
                 let end = next.map_or(topics[*topic].count, |next| next[*topic]);
                 let count = usize::try_from(end - part.first_rows()[*topic]).unwrap_or(0);
-                let (stretch, behind) = std::mem::take(rest).split_at_mut(count * size);
+                let (range, behind) = std::mem::take(rest).split_at_mut(count * size);
                 *rest = behind;
-                *place = Some((stretch, *size));
+                *place = Some((range, *size));
             }
             scope.spawn(move || copy(part, &mut mine));
         }
@@ -219,15 +223,16 @@ fn gather(log: &UlogReader, sizes: &[(usize, usize)]) -> io::Result<Vec<(MmapMut
     Ok(found)
 }
 
-/// Copies the rows of a part behind each other, each topic's to its stretch, in rows of a size.
-fn copy(part: &Part<'_>, stretches: &mut [Option<(&mut [u8], usize)>]) {
+/// Copies the rows of a part one after the other, each topic's to its range, in rows of a fixed
+/// size.
+fn copy(part: &Part<'_>, ranges: &mut [Option<(&mut [u8], usize)>]) {
     part.scan(|_, met| {
         let Scanned::Record(topic, payload) = met else { return };
-        let Some((stretch, size)) = &mut stretches[topic.id.index()] else { return };
-        let (row, rest) = std::mem::take(stretch).split_at_mut(*size);
-        // A row may lack padding at its end, which is zero then.
+        let Some((range, size)) = &mut ranges[topic.id.index()] else { return };
+        let (row, rest) = std::mem::take(range).split_at_mut(*size);
+        // A row may lack the padding at its end, which is then zero.
         let len = row.len().min(payload.len());
         row[..len].copy_from_slice(&payload[..len]);
-        *stretch = rest;
+        *range = rest;
     });
 }

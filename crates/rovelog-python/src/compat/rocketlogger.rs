@@ -1,5 +1,5 @@
-//! What the drop-in for rocketlogger needs of an RLD log: header, raw columns, a matrix of physical values, times by the
-//! stamps of blocks.
+//! Parts of an RLD log that the drop-in for rocketlogger needs: header, raw columns, a matrix of
+//! physical values, and times from block times.
 
 use std::fs;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use crate::origin::Origin;
 use crate::reader::Reader;
 use crate::rld::rld;
 
-/// Opens parts of a split recording, in order, as one log.
+/// Opens the parts of a split recording, in order, as one log.
 #[pyfunction]
 pub(crate) fn rld_join(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Reader> {
     let path = paths.first().map(|path| path.to_string_lossy().into_owned());
@@ -34,7 +34,7 @@ pub(crate) fn rld_join(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Reader> 
     Ok(Reader { log: Arc::new(AnyLog::Rld(log)), origin: Origin::named(path), memory: None })
 }
 
-/// The header of the first file, and the rows of all.
+/// Returns the header of the first file, and the number of rows of all files.
 #[pyfunction]
 pub(crate) fn rld_header<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Bound<'py, PyDict>> {
     let log = rld(py, reader)?;
@@ -56,7 +56,7 @@ pub(crate) fn rld_header<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Boun
     Ok(dict)
 }
 
-/// Physical values of some channels, row by row: memory of 64-bit floats that may be written.
+/// Returns physical values of some channels, row by row, as writable memory of 64-bit floats.
 #[pyfunction]
 pub(crate) fn rld_matrix(py: Python<'_>, reader: &Reader, wanted: Vec<Wanted>) -> PyResult<Memory> {
     let log = rld(py, reader)?;
@@ -64,7 +64,8 @@ pub(crate) fn rld_matrix(py: Python<'_>, reader: &Reader, wanted: Vec<Wanted>) -
     Ok(Memory::owned(values, len))
 }
 
-/// The raw values of a channel: 64-bit integers for analog ones, bytes of 0 and 1 for binary ones.
+/// Returns the raw values of a channel: 64-bit integers for analog ones, bytes of 0 and 1 for
+/// binary ones.
 #[pyfunction]
 pub(crate) fn rld_raw(py: Python<'_>, reader: &Reader, channel: usize) -> PyResult<Memory> {
     let log = rld(py, reader)?;
@@ -95,8 +96,8 @@ pub(crate) fn rld_raw(py: Python<'_>, reader: &Reader, channel: usize) -> PyResu
     Ok(Memory::owned(values, len))
 }
 
-/// The times of all rows on straight lines between the stamps of blocks, nanoseconds: of the clock that is set from
-/// the network, or of the one that nobody sets. The second value says whether every row has one.
+/// Returns the times of all rows in nanoseconds, interpolated between block times, on the realtime
+/// clock (`network`) or the monotonic clock. The second value tells whether every row has a time.
 #[pyfunction]
 pub(crate) fn rld_times(py: Python<'_>, reader: &Reader, network: bool) -> PyResult<(Memory, bool)> {
     let log = rld(py, reader)?;

@@ -1,4 +1,4 @@
-//! Messages of a bag as the drop-in for rosbag gives them.
+//! Messages of a bag in the form of the rosbag package.
 
 use std::sync::Arc;
 
@@ -16,34 +16,34 @@ use crate::reader::{Reader, Window};
 use crate::records::Messages;
 use crate::rosbag::bag;
 
-/// What is told of the messages of a connection.
+/// Constant values for the messages of a connection.
 #[derive(FromPyObject)]
 pub(crate) struct Connection {
     #[pyo3(item)]
     topic: Py<PyString>,
-    /// Type and md5 sum, as raw messages have them.
+    /// Type and MD5 sum, as raw messages have them.
     #[pyo3(item)]
     kind: Py<PyString>,
     #[pyo3(item)]
     md5: Py<PyString>,
     #[pyo3(item)]
     maker: Maker,
-    /// The class of messages that no definition decodes.
+    /// Class of messages that no definition decodes.
     #[pyo3(item)]
     undecoded: Py<PyType>,
-    /// What each message is handed out with beside topic, message and time.
+    /// Connection header that is returned with topic, message and time.
     #[pyo3(item)]
     header: Option<Py<PyAny>>,
 }
 
-/// Messages as `read_messages` gives them.
+/// Messages in the form of `read_messages`.
 #[pyclass(module = "rovelog._core")]
 pub(crate) struct BagMessages {
     log: Arc<AnyLog>,
     messages: Messages,
-    /// By topic; none for those that are not read.
+    /// By topic; `None` for topics that are not read.
     connections: Vec<Option<Connection>>,
-    /// The class of what is given.
+    /// Class of the returned tuples.
     given: Py<PyType>,
     tuple_new: Py<PyAny>,
     raw: bool,
@@ -91,7 +91,7 @@ impl BagMessages {
     }
 }
 
-/// The messages of some connections in the order of time; `connections` is parallel to the topics.
+/// Returns the messages of some connections in time order; `connections` is parallel to the topics.
 #[pyfunction]
 #[pyo3(signature = (reader, connections, window, *, raw, given))]
 pub(crate) fn bag_messages(

@@ -1,4 +1,4 @@
-//! Time and Duration of ROS messages, as the drop-in for rosbag gives them.
+//! `Time` and `Duration` of ROS messages, as the rosbag package has them.
 
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 const NANOS: i64 = 1_000_000_000;
 
-/// Seconds as scripts give them.
+/// Seconds as scripts pass them.
 #[derive(FromPyObject)]
 enum Seconds {
     Whole(i64),
@@ -14,7 +14,7 @@ enum Seconds {
 }
 
 impl Seconds {
-    /// Seconds and nanoseconds; a float leaves no room for nanoseconds of its own.
+    /// Returns seconds and nanoseconds; a float allows no separate nanoseconds.
     fn with(self, nsecs: i64) -> PyResult<(i64, i64)> {
         match self {
             Self::Whole(secs) => Ok((secs, nsecs)),
@@ -31,12 +31,12 @@ impl Seconds {
     }
 }
 
-/// The same time with nanoseconds below a second.
+/// Normalises nanoseconds to less than a second.
 fn carried(secs: i64, nsecs: i64) -> (i64, i64) {
     (secs.saturating_add(nsecs.div_euclid(NANOS)), nsecs.rem_euclid(NANOS))
 }
 
-/// What both classes have; they differ in what is added to them.
+/// Common parts of both classes; their operators are added to them.
 macro_rules! stamp {
     ($class:ident, $what:literal, { $($sums:item)* }) => {
         #[doc = $what]
@@ -84,7 +84,7 @@ macro_rules! stamp {
                     .map_err(|_| PyOverflowError::new_err("more nanoseconds than 64 bits hold"))
             }
 
-            /// Whether it is zero.
+            /// Returns whether it is zero.
             fn is_zero(&self) -> bool {
                 self.secs == 0 && self.nsecs == 0
             }
@@ -109,7 +109,7 @@ macro_rules! stamp {
             }
 
             fn __hash__(&self) -> u64 {
-                // Equal times are of equal nanoseconds, and so of equal parts once these are carried.
+                // Equal times have equal nanoseconds, and so equal parts after normalisation.
                 let (secs, nsecs) = carried(self.secs, self.nsecs);
                 secs.wrapping_mul(NANOS).wrapping_add(nsecs).cast_unsigned()
             }
@@ -132,7 +132,7 @@ macro_rules! stamp {
     };
 }
 
-/// What may be added to a time or taken from it.
+/// Second operand of an addition or subtraction.
 #[derive(FromPyObject)]
 enum Other {
     Time(Time),

@@ -58,12 +58,12 @@ fn spoken() -> Bag {
     Bag::plain().note_at(0, "compressed").talk(&chatter(), 0..2)
 }
 
-/// A bag of which every byte is known, so that it can be compressed by hand.
+/// Returns a bag of which every byte is known, so that it can be compressed by hand.
 fn small() -> Made {
     spoken().unindexed().into()
 }
 
-/// A bag whose compressed data end in a way that a reader calls so.
+/// Returns a bag with an end of its compressed data that readers report as `code`.
 fn ended(bag: Bag, code: &'static str) -> Made {
     bag.lose(code, b"").unindexed().into()
 }
@@ -73,21 +73,22 @@ fn cut(mut bytes: Vec<u8>, by: usize) -> Vec<u8> {
     bytes
 }
 
-/// A file that is refused because a bit of it is another, counted from the end where `at` is negative.
+/// Returns a file that is refused because of a flipped bit, counted from the end if `at` is
+/// negative.
 fn flipped(mut bytes: Vec<u8>, at: isize) -> Made {
     let at = if at < 0 { bytes.len() - at.unsigned_abs() } else { at.unsigned_abs() };
     bytes[at] ^= 1;
     refused(bytes, "", "malformed", "checksum")
 }
 
-/// RFC 1952 around one stored block of RFC 1951.
+/// Wraps bytes in RFC 1952 around one stored block of RFC 1951.
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let len = u16::try_from(bytes.len()).expect("one block");
     let head = [0x1f, 0x8b, 8_u8, 0, 0, 0, 0, 0, 0, 255, 1];
     lay![head, len, !len, bytes, crc32fast::hash(bytes), u32::from(len)]
 }
 
-/// The bytes of [`small`], compressed by bzip2 1.0.8.
+/// Returns the bytes of [`small`], compressed by bzip2 1.0.8.
 fn bzip2() -> Vec<u8> {
     let text = "QlpoOTFBWSZTWfX9554AADf/gfdxRABMAf/qDgiZAL/j3CAgAAIAMADYBgABoAAyaAAANAYAAaAAMmgAADQDakJTxT0wU9QHqMTQ\
         8oyYymNCe21yjTY8lRIu4nUxHOqSoekkp0yQmTJl4uq61LMols9LLlLkXSyeUSd4FBxwG20Go0XlxeREhMYEEfZAxIIkJylPSyGN\

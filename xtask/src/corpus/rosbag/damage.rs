@@ -1,4 +1,4 @@
-//! Damage: what is lost, and where sound records begin again.
+//! Damage: the lost range, and where intact records start again.
 
 use super::log::{Bag, Topic, chatter, recorded, text};
 use super::stamp;
@@ -55,7 +55,7 @@ cases! {
         let bag = recorded(0..3);
         let gone = bag.at() as u64;
         bag.lose("gap", headless(other.definition())).note("definition_elsewhere").say(&other, stamp(3), "the first")
-            // The index names the place of the definition.
+            // The index has the offset of the definition.
             .entries("/other", |entries| entries[0].1 = gone)
             .say(&chatter(), stamp(4), "m4").say(&other, stamp(5), "the second").close_differing()
     };
@@ -86,39 +86,39 @@ cases! {
 
 const LONG: &[u8] = b"a text of some length, so that the end of its record is far from the beginning";
 
-/// The record of a message that follows three others.
+/// Returns the record of a message that follows three others.
 fn fourth() -> Vec<u8> {
     chatter().data(stamp(3), &text(LONG))
 }
 
-/// A record whose first length is overwritten.
+/// Overwrites the first length of a record.
 fn headless(mut record: Vec<u8>) -> Vec<u8> {
     record[..4].fill(0xff);
     record
 }
 
-/// A bag of a recorder with so many bytes of the last message.
+/// Returns a recorder's bag that is cut after this many bytes of the last message.
 fn cut_to(len: usize) -> Bag {
     recorded(0..3).lose("cut", &fourth()[..len]).unindexed()
 }
 
-/// A bag with these bytes for its fourth message.
+/// Returns a bag with these bytes in place of its fourth message.
 fn damaged(code: &'static str, bytes: Vec<u8>) -> Bag {
     recorded(0..3).lose(code, bytes).talk(&chatter(), 4..7).unindexed()
 }
 
-/// Message number `i`, the third without its last 10 bytes.
+/// Adds message `i`; the third lacks its last 10 bytes.
 fn holed_third(bag: Bag, topic: &Topic, i: u32, values: Vec<crate::corpus::shape::Value>) -> Bag {
     let bytes = topic.data(stamp(i), &topic.payload(&values));
     if i == 2 { bag.lose("gap", &bytes[..bytes.len() - 10]) } else { bag.message(topic, stamp(i), values) }
 }
 
-/// A topic of blobs.
+/// Returns a topic of blobs.
 fn blob(def: &str) -> Topic {
     Topic::new("/blob", "pkg/Blob", "*", def)
 }
 
-/// The bytes of a whole bag, small.
+/// Returns the bytes of a small whole bag.
 fn inner_bag() -> Vec<u8> {
     Bag::plain().talk(&Topic::string("/inner"), 0..3).bytes
 }

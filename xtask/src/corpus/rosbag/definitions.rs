@@ -1,4 +1,4 @@
-//! Which definition decodes a topic, and how it agrees with its sum.
+//! The definition that decodes a topic, and its agreement with the MD5 sum.
 
 use super::log::{Bag, HEADER, Topic, full};
 use super::stamp;
@@ -13,7 +13,7 @@ cases! {
         let other = point("/b").with_sum(NO_SUM, "differs").found_in("same type");
         let bag = Bag::plain().define(&point("/a")).message(&point("/a"), stamp(0), values![1.0, 2.0])
             .note("definition_elsewhere").note("definition_differs").message(&other, stamp(1), values![1.0, 2.0]);
-        // It is a guess: what does not fit stays as bytes.
+        // The definition is inferred: payloads that do not fit it stay bytes.
         let payload = [other.payload(&values![1.0, 2.0]), b"!".to_vec()].concat();
         let surplus = bag.at() + other.data(stamp(2), &payload).len() - 1;
         bag.note_at(surplus, "payload_surplus").raw(&other, stamp(2), &payload).unindexed()
@@ -42,7 +42,7 @@ cases! {
     "definition-header-of-roslib" [M3] "Header means the one that is there" =>
         header_user(&full("Header header\nint8 x\n", "", &[("roslib/Header", HEADER.1)]));
     "sum-v1" [B10 M11] "the older sum, over the raw text" =>
-        // That of ROS 0.5 over `string data` and its line feed.
+        // The sum of ROS 0.5 over `string data` and its line feed.
         summed(&Topic::string("/a").with_sum("5b89344b4d080ca499c0648063c40738", "v1"));
     "sum-wildcard" [B10 M11] "any definition will do" => summed(&Topic::string("/a").with_sum("*", "wildcard"));
     "sum-differs" [B10 M11] "the text is not the one that was published" => {
@@ -79,7 +79,8 @@ fn summed(topic: &Topic) -> Bag {
     Bag::recorder().talk(topic, 0..2).close()
 }
 
-/// A definition that cannot be used: the messages stay bytes, and another topic is read as ever.
+/// Returns a bag with a definition that cannot be used: its messages stay bytes, and another topic
+/// is still decoded.
 fn hostile(def: &str) -> Bag {
     let topic = Topic::undefined("/h", "pkg/Hostile", NO_SUM, def);
     Bag::plain()

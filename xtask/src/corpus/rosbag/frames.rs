@@ -1,4 +1,4 @@
-//! Framing: version line, records, header fields, stamps.
+//! Framing: version line, records, header fields, times.
 
 use serde_json::json;
 
@@ -66,7 +66,7 @@ cases! {
             .talk(&chatter(), 1..3).unindexed()
     };
     "topic-names" [B17] "without a slash, not UTF-8" => {
-        // Latin-1: laid by hand, because names here are texts.
+        // Latin-1, written by hand, because names here are texts.
         let topic = Topic::string("/caf?").shown("/caf\\xe9");
         let latin = |mut bytes: Vec<u8>| -> Vec<u8> {
             let at = bytes.windows(5).position(|part| part == b"/caf?").expect("the name is there");
@@ -114,14 +114,14 @@ cases! {
         refused(b"#ROSRECORD V1.x\n\0\0\0\0", "", "malformed", "version line");
 }
 
-/// Message number `i` of the usual topic with one more field.
+/// Adds message `i` of the usual topic with one more field.
 fn with_field(bag: Bag, i: u32, more: (&str, &[u8])) -> Bag {
     let bytes = chatter().data_with(stamp(i), &text("x"), &[more]);
     bag.message_as(&chatter(), stamp(i), bytes, &json!({"data": "x"}))
 }
 
-/// The bag header without data, then spaces up to 4096 bytes behind its start; index entries point behind
-/// their records, and index records lack the type.
+/// Returns a bag whose bag header has no data, with spaces up to 4096 bytes after its start; index
+/// entries point after their records, and index records lack the type.
 fn raw_padding() -> Bag {
     let header = |pos: u64| record(&[("index_pos", &pos.to_le_bytes()), ("op", &[3])], b"");
     let mut data = Vec::new();
@@ -138,7 +138,7 @@ fn raw_padding() -> Bag {
         .section(Some(pos), Some(4058), "differs")
 }
 
-/// The first bag header got the position of the second section's index, the second stays 0.
+/// The first bag header got the position of the second section's index; the second stays 0.
 fn two_sections() -> Made {
     let bag = recorded(0..3);
     let first = bag.at() as u64;
@@ -154,7 +154,7 @@ fn two_sections() -> Made {
         .note_at(16, "index_pos_wrong")
         .note_at(second + 16, "index_pos_wrong");
     let mut made = Made::from(bag);
-    // Behind the version line, two lengths and the name.
+    // After the version line, two lengths and the name.
     made.bytes[34..42].copy_from_slice(&pos.to_le_bytes());
     made.expected["rosbag"]["sections"][0]["index_pos"] = pos.into();
     made

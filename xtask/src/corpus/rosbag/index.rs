@@ -1,4 +1,4 @@
-//! The index, and bag headers that say something else.
+//! The index, and bag headers that contradict it.
 
 use super::log::{Bag, Topic, chatter, index_record, recorded, u32_of};
 use super::stamp;
@@ -45,7 +45,7 @@ cases! {
     };
 }
 
-/// A bag whose index record says this version and count.
+/// Returns a bag whose index record has this version and count.
 fn unusable(ver: u32, count: usize) -> Bag {
     let mut data = Vec::new();
     let bag = recorded(0..2).entries("/chatter", |entries| data = lay![*entries]);

@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 
 pub(super) const LARGE: Large = Large { stem: "rosbag", default: 200_000_000, from: None, write };
 
-/// The topics, and in which of 20 steps of 5 ms each speaks.
+/// Returns the topics, and the number of the 20 steps of 5 ms in which each publishes.
 fn topics() -> Vec<(Topic, u32)> {
     let vector = ("geometry_msgs/Vector3", "float64 x\nfloat64 y\nfloat64 z\n");
     let quaternion = ("geometry_msgs/Quaternion", "float64 x\nfloat64 y\nfloat64 z\nfloat64 w\n");
@@ -55,7 +55,7 @@ fn topics() -> Vec<(Topic, u32)> {
     ]
 }
 
-/// Numbers that look measured, the same on every machine.
+/// Plausible measured values, the same on every machine.
 struct Noise(u64);
 
 impl Noise {

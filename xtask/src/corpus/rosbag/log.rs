@@ -1,4 +1,4 @@
-//! The steps that make a bag, straight from the specification "Bags/Format/1.2".
+//! The steps that build a bag, from the specification "Bags/Format/1.2".
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,13 +10,13 @@ use crate::corpus::Made;
 use crate::corpus::lay::lay;
 use crate::corpus::shape::{Shape, Value, Words, values};
 
-/// A bag in the making.
+/// A bag during construction.
 pub(super) type Bag = crate::corpus::log::Log<Own>;
 
 /// A time: seconds and nanoseconds.
 pub(super) type Stamp = (u32, u32);
 
-/// What only a bag has.
+/// Bag-specific parts.
 #[derive(Default)]
 pub(super) struct Own {
     version: &'static str,
@@ -25,15 +25,15 @@ pub(super) struct Own {
     times: Vec<i64>,
     ops: BTreeMap<String, u64>,
     sections: Vec<Json>,
-    /// The index under construction, by topic: its type, stamp and place of each entry.
+    /// The index under construction, by topic: its type, and time and offset of each entry.
     index: BTreeMap<String, (String, Vec<(Stamp, u64)>)>,
-    /// Where a definition that was just laid begins.
+    /// Offset of the last definition, if nothing follows it yet.
     defined_at: Option<usize>,
     section_at: usize,
     header_at: Option<usize>,
 }
 
-/// How many messages of a topic were latched, and how many each publisher wrote.
+/// Number of latched messages of a topic, and number of messages by publisher.
 #[derive(Default)]
 struct Publishers {
     latched: u64,
@@ -46,28 +46,29 @@ pub(super) const VERSION_LINE: &[u8] = b"#ROSRECORD V1.2\n";
 /// `std_msgs/Header`.
 pub(super) const HEADER: (&str, &str) = ("std_msgs/Header", "uint32 seq\ntime stamp\nstring frame_id\n");
 
-/// A number of 32 bits.
+/// Returns a number as 32 bits.
 pub(super) fn u32_of(value: usize) -> u32 {
     u32::try_from(value).expect("small")
 }
 
-/// A text of a message: its length, then its bytes.
+/// Returns a text of a message: its length, then its bytes.
 pub(super) fn text(text: impl AsRef<[u8]>) -> Vec<u8> {
     lay![u32_of(text.as_ref().len()), text.as_ref()]
 }
 
-/// `<header_len><header><data_len><data>`, the fields in this order, each `<field_len><field_name>=<field_value>`.
+/// Returns `<header_len><header><data_len><data>` with the fields in this order, each
+/// `<field_len><field_name>=<field_value>`.
 pub(super) fn record(fields: &[(&str, &[u8])], data: &[u8]) -> Vec<u8> {
     let fields = fields.iter().map(|(name, value)| text([name.as_bytes(), b"=", value].concat()));
     lay![text(fields.collect::<Vec<_>>().concat()), text(data)]
 }
 
-/// The bag header: header and data together have 4096 bytes.
+/// Returns the bag header: header and data together have 4096 bytes.
 pub(super) fn bag_header(index_pos: u64) -> Vec<u8> {
     record(&[("index_pos", &index_pos.to_le_bytes()), ("op", &[3])], &[b' '; 4066])
 }
 
-/// Entries of an index record: `<time><offset>` each.
+/// Returns an index record with entries of `<time><offset>` each.
 pub(super) fn index_record(topic: &str, ty: Option<&str>, [ver, count]: [u32; 2], data: &[u8]) -> Vec<u8> {
     let (count, ver) = (count.to_le_bytes(), ver.to_le_bytes());
     let mut fields: Vec<(&str, &[u8])> = vec![("count", &count), ("op", &[4]), ("topic", topic.as_bytes())];
@@ -76,13 +77,15 @@ pub(super) fn index_record(topic: &str, ty: Option<&str>, [ver, count]: [u32; 2]
     record(&fields, data)
 }
 
-/// A definition: the root's own text, then the types in it, with `gap` before each line between them.
+/// Returns a full definition: the root's own text, then the nested types, with `gap` before each
+/// separator.
 pub(super) fn full(root: &str, gap: &str, types: &[(&str, &str)]) -> String {
     let line = "=".repeat(80);
     types.iter().fold(root.to_owned(), |text, (name, own)| format!("{text}{gap}{line}\nMSG: {name}\n{own}"))
 }
 
-/// The shape of a definition: comments and constants left out, nested types from further down.
+/// Returns the shape of a definition, without comments and constants; nested types are found
+/// further down.
 fn shape(ty: &str, definition: &str) -> Shape {
     let mut sections: Vec<(String, String)> = vec![(ty.to_owned(), String::new())];
     for line in definition.lines() {
@@ -114,79 +117,79 @@ fn resolve(sections: &[(String, String)], number: usize) -> Shape {
     Shape::parse(&sections[number].0, &sections[number].1, Words::Ros, &known)
 }
 
-/// A topic as its records name it, and what a right reader says of it.
+/// A topic as in its records, and its expected form in readers.
 #[derive(Clone)]
 pub(super) struct Topic {
     pub(super) name: String,
     pub(super) ty: String,
     pub(super) md5: String,
-    /// The full text of the definition record.
+    /// Full text of the definition record.
     pub(super) def: String,
-    /// Expected: the name that readers show, where it is another.
+    /// Expected: the name that readers show, if it differs.
     shown: Option<String>,
-    /// Expected: what decodes the topic, if anything does.
+    /// Expected: the shape that decodes the topic, if any.
     shape: Option<Shape>,
-    /// Expected: where the definition comes from, and how its sum agrees.
+    /// Expected: the source of the definition, and its agreement with the MD5 sum.
     from: Json,
     sum: Json,
 }
 
 impl Topic {
-    /// A topic with a definition of its own.
+    /// Returns a topic with its own definition.
     pub(super) fn new(name: &str, ty: &str, md5: &str, def: &str) -> Self {
         let sum = if md5 == "*" { "wildcard" } else { "v2" };
         let topic = Self::undefined(name, ty, md5, def);
         Self { shape: Some(shape(ty, def)), from: "topic".into(), sum: sum.into(), ..topic }
     }
 
-    /// A topic that nothing decodes.
+    /// Returns a topic that no definition decodes.
     pub(super) fn undefined(name: &str, ty: &str, md5: &str, def: &str) -> Self {
         let [name, ty, md5, def] = [name, ty, md5, def].map(str::to_owned);
         Self { name, ty, md5, def, shown: None, shape: None, from: Json::Null, sum: Json::Null }
     }
 
-    /// A topic of type `std_msgs/String`.
+    /// Returns a topic of type `std_msgs/String`.
     pub(super) fn string(name: &str) -> Self {
         Self::new(name, "std_msgs/String", "992ce8a1687cec8c8bd883ec73ca41d1", "string data\n")
     }
 
-    /// The same, expected to be decoded by a definition from elsewhere.
+    /// Expects the topic to be decoded by a definition from another source.
     pub(super) fn found_in(mut self, source: &str) -> Self {
         self.from = source.into();
         self
     }
 
-    /// The same with another text of its definition.
+    /// Replaces the text of the definition.
     pub(super) fn with_def(mut self, def: &str) -> Self {
         def.clone_into(&mut self.def);
         self
     }
 
-    /// The same with another sum, and how the definition agrees with it.
+    /// Replaces the MD5 sum, and the expected agreement of the definition.
     pub(super) fn with_sum(mut self, md5: &str, agrees: &str) -> Self {
         md5.clone_into(&mut self.md5);
         self.sum = agrees.into();
         self
     }
 
-    /// The same under another name in readers.
+    /// Expects another name in readers.
     pub(super) fn shown(mut self, name: &str) -> Self {
         self.shown = Some(name.to_owned());
         self
     }
 
-    /// The bytes of its definition record, fields in the order of recorders.
+    /// Returns the bytes of its definition record, with the fields in the order of recorders.
     pub(super) fn definition(&self) -> Vec<u8> {
         let [def, md5, topic, ty] = [&self.def, &self.md5, &self.name, &self.ty].map(String::as_bytes);
         record(&[("def", def), ("md5", md5), ("op", &[1]), ("topic", topic), ("type", ty)], b"")
     }
 
-    /// The bytes of a message's record, fields in the order of recorders.
+    /// Returns the bytes of a message's record, with the fields in the order of recorders.
     pub(super) fn data(&self, stamp: Stamp, payload: &[u8]) -> Vec<u8> {
         self.data_with(stamp, payload, &[])
     }
 
-    /// The same with more fields in front.
+    /// Returns the bytes of a message's record with additional fields at its start.
     pub(super) fn data_with(&self, stamp: Stamp, payload: &[u8], more: &[(&str, &[u8])]) -> Vec<u8> {
         let (sec, nsec) = (stamp.0.to_le_bytes(), stamp.1.to_le_bytes());
         let [md5, topic, ty] = [&self.md5, &self.name, &self.ty].map(String::as_bytes);
@@ -195,24 +198,24 @@ impl Topic {
         record(&[more, &fields].concat(), payload)
     }
 
-    /// The payload of these values.
+    /// Returns the payload of these values.
     pub(super) fn payload(&self, values: &[Value]) -> Vec<u8> {
         self.shape.as_ref().expect("a definition").full(values)
     }
 }
 
 impl Bag {
-    /// A bag without any record: these bytes in front.
+    /// Returns a bag without records that starts with these bytes.
     pub(super) fn starting(head: &[u8], version: &'static str) -> Self {
         Self::of(head.to_vec(), Own { version, clock: "unix", ..Own::default() })
     }
 
-    /// The version line only, as recorders of ROS 0.5 to 0.10 began.
+    /// Returns a bag with only the version line, as recorders of ROS 0.5 to 0.10 started.
     pub(super) fn plain() -> Self {
         Self::starting(VERSION_LINE, "1.2")
     }
 
-    /// Version line and bag header, as recorders of ROS 0.11 and later began.
+    /// Returns a bag with version line and bag header, as recorders of ROS 0.11 and later started.
     pub(super) fn recorder() -> Self {
         Self::plain().begin_records()
     }
@@ -222,7 +225,7 @@ impl Bag {
         self.other("3", bag_header(0))
     }
 
-    /// The same bag with times that count from the start of the recording.
+    /// Declares that times count from the start of the recording.
     pub(super) fn relative(mut self) -> Self {
         self.own.clock = "log_start";
         self.note_at(0, "relative_stamps")
@@ -240,19 +243,19 @@ impl Bag {
         })
     }
 
-    /// A sound record that is no message; `op` is its number.
+    /// Adds an intact record that is not a message; `op` is its number.
     pub(super) fn other(mut self, op: &str, bytes: impl AsRef<[u8]>) -> Self {
         *self.own.ops.entry(op.to_owned()).or_default() += 1;
         self.own.defined_at = None;
         self.lay(bytes)
     }
 
-    /// The definition record of a topic.
+    /// Adds the definition record of a topic.
     pub(super) fn define(self, topic: &Topic) -> Self {
         self.define_as(topic, topic.definition())
     }
 
-    /// The same with the bytes of its record.
+    /// Adds a definition record with these bytes.
     pub(super) fn define_as(mut self, topic: &Topic, bytes: impl AsRef<[u8]>) -> Self {
         self.known(topic);
         let at = self.at();
@@ -261,7 +264,7 @@ impl Bag {
         bag
     }
 
-    /// A message with the bytes of its record, and what is expected of it.
+    /// Adds a message with these bytes of its record, and its expected result.
     pub(super) fn message_as(
         mut self,
         topic: &Topic,
@@ -277,30 +280,30 @@ impl Bag {
         let own = &mut self.own;
         let (_, entries) =
             own.index.entry(topic.name.clone()).or_insert_with(|| (topic.ty.clone(), Vec::new()));
-        // The first entry of a topic points at its definition.
+        // The first entry of a topic points to its definition.
         let pos = if entries.is_empty() { own.defined_at.unwrap_or(at) } else { at };
         entries.push((stamp, (pos - own.section_at) as u64));
         self.other("2", bytes)
     }
 
-    /// A message as recorders wrote it.
+    /// Adds a message as recorders wrote it.
     pub(super) fn message(self, topic: &Topic, stamp: Stamp, values: impl AsRef<[Value]>) -> Self {
         let data = topic.shape.as_ref().expect("a definition").data(values.as_ref());
         self.message_as(topic, stamp, topic.data(stamp, &topic.payload(values.as_ref())), &data)
     }
 
-    /// A message of which readers give the bytes only.
+    /// Adds a message of which readers return only the bytes.
     pub(super) fn raw(self, topic: &Topic, stamp: Stamp, payload: &[u8]) -> Self {
         let data = json!({"raw": crate::corpus::lay::base64(payload)});
         self.message_as(topic, stamp, topic.data(stamp, payload), &data)
     }
 
-    /// A message of `std_msgs/String`.
+    /// Adds a message of `std_msgs/String`.
     pub(super) fn say(self, topic: &Topic, stamp: Stamp, text: &str) -> Self {
         self.message(topic, stamp, values![text])
     }
 
-    /// Messages of a topic of texts, the first one behind its definition.
+    /// Adds messages of a topic of texts, the first one after its definition.
     pub(super) fn talk(self, topic: &Topic, numbers: Range<u32>) -> Self {
         self.each(numbers, |bag, i| {
             let bag = if i == 0 { bag.define(topic) } else { bag };
@@ -308,7 +311,7 @@ impl Bag {
         })
     }
 
-    /// A message of a latching publisher.
+    /// Adds a message of a latching publisher.
     pub(super) fn latched(mut self, topic: &Topic, stamp: Stamp, said: &str, caller: &str) -> Self {
         let more: [(&str, &[u8]); 2] = [("callerid", caller.as_bytes()), ("latching", b"1")];
         let number = self.known(topic);
@@ -318,14 +321,14 @@ impl Bag {
         self.message_as(topic, stamp, topic.data_with(stamp, &text(said), &more), &json!({"data": said}))
     }
 
-    /// A console line that a right reader gives.
+    /// Adds an expected console line.
     pub(super) fn console(mut self, time: Stamp, level: &str, source: &str, text: &str) -> Self {
         let t_ns = (i64::from(time.0) * 1_000_000_000 + i64::from(time.1)).to_string();
         self.texts.push(json!({"t_ns": t_ns, "level": level, "source": source, "text": text}));
         self
     }
 
-    /// The index that a recorder would write now.
+    /// Returns the index that a recorder would write now.
     pub(super) fn index_records(&self) -> Vec<Vec<u8>> {
         let record_of = |(topic, (ty, entries)): (&String, &(String, Vec<_>))| {
             index_record(topic, Some(ty), [0, u32_of(entries.len())], &lay![entries])
@@ -333,7 +336,7 @@ impl Bag {
         self.own.index.iter().map(record_of).collect()
     }
 
-    /// Changes the entries of the index, to lay a wrong one.
+    /// Changes the entries of the index, to write a wrong one.
     pub(super) fn entries(mut self, topic: &str, change: impl FnOnce(&mut Vec<(Stamp, u64)>)) -> Self {
         change(&mut self.own.index.get_mut(topic).expect("a topic with messages").1);
         self
@@ -346,25 +349,25 @@ impl Bag {
         self.close_with(&records, state)
     }
 
-    /// The same, where the index is known to differ from the messages.
+    /// Closes the bag with an index that differs from the messages.
     pub(super) fn close_differing(self) -> Self {
         let records = self.index_records();
         self.note("index_differs").close_with(&records, "differs")
     }
 
-    /// The same with these records for an index, which a reader finds in this state.
+    /// Closes the bag with these index records, which a reader finds in this state.
     pub(super) fn close_with(self, index: &[Vec<u8>], state: &str) -> Self {
         let pos = (self.at() - self.own.section_at) as u64;
         self.each(index, |bag, record| bag.other("4", record)).index_pos(pos).section(Some(pos), None, state)
     }
 
-    /// What the bag header says.
+    /// Sets the index position in the bag header.
     pub(super) fn index_pos(self, pos: u64) -> Self {
         let at = self.own.header_at.expect("a bag header was laid") + 4 + 4 + "index_pos=".len();
         self.set(at, pos.to_le_bytes())
     }
 
-    /// Ends a section: what its bag header says, raw padding, the state of its index.
+    /// Ends a section: position in its bag header, raw padding, and state of its index.
     pub(super) fn section(mut self, index_pos: Option<u64>, raw_padding: Option<u64>, state: &str) -> Self {
         let at = self.own.section_at;
         self.own.sections.push(json!({
@@ -374,18 +377,19 @@ impl Bag {
         self
     }
 
-    /// Ends the bag without an index, as a recorder that was killed or one that writes none.
+    /// Ends the bag without an index, like a killed recorder or one that writes no index.
     pub(super) fn unindexed(self) -> Self {
         let at = self.own.header_at;
         self.unindexed_at(at.unwrap_or(0), at.map(|_| 0))
     }
 
-    /// The same, where the bag header, or the section without one, begins at `at` and says `pos`.
+    /// Ends the bag without an index; the bag header, or the section without one, starts at `at`
+    /// and has the position `pos`.
     pub(super) fn unindexed_at(self, at: usize, pos: Option<u64>) -> Self {
         self.note_at(at, "unindexed").section(pos, None, "absent")
     }
 
-    /// Another bag in the same file.
+    /// Starts another bag in the same file.
     pub(super) fn begin_section(mut self) -> Self {
         self.own.section_at = self.at();
         self.note("appended_section").lay(VERSION_LINE).begin_records()
@@ -420,17 +424,17 @@ impl From<Bag> for Made {
     }
 }
 
-/// A bag that must not be read.
+/// Returns a bag that must be refused.
 pub(super) fn refused(bytes: impl AsRef<[u8]>, version: &str, kind: &str, contains: &str) -> Made {
     Made::refused(bytes.as_ref().to_vec(), ["rosbag", version], kind, contains)
 }
 
-/// The topic most bags here have.
+/// Returns the topic of most bags here.
 pub(super) fn chatter() -> Topic {
     Topic::string("/chatter")
 }
 
-/// A bag of a recorder with that topic, not closed yet.
+/// Returns a recorder's bag with that topic, not closed yet.
 pub(super) fn recorded(numbers: Range<u32>) -> Bag {
     Bag::recorder().talk(&chatter(), numbers)
 }

@@ -1,4 +1,4 @@
-//! Payloads: the wire form of every type, and lengths that do not fit.
+//! Payloads: the encoding of every type, and lengths that do not fit.
 
 use serde_json::json;
 
@@ -127,7 +127,7 @@ cases! {
     };
 }
 
-/// A text whose message is too short; sound messages stand around it.
+/// Returns a text whose message is too short, between intact messages.
 fn short(payload: &[u8]) -> Bag {
     let topic = Topic::string("/a");
     let bytes = topic.data(stamp(2), payload);

@@ -29,7 +29,7 @@ pub(super) const FORMAT: Format = Format {
     large: large::LARGE,
 };
 
-/// Stamp number `i`: 100 ms apart, from the first second of 2010.
+/// Returns time `i`: 100 ms apart, from the first second of 2010.
 fn stamp(i: u32) -> Stamp {
     (1_262_304_000 + i / 10, i % 10 * 100_000_000)
 }

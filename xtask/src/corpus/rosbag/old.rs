@@ -1,4 +1,4 @@
-//! Bags of before V1.2.
+//! Bags from before V1.2.
 
 use serde_json::json;
 
@@ -40,17 +40,17 @@ fn v11_bag() -> Bag {
     Bag::starting(b"#ROSRECORD V1.1\n", "1.1")
 }
 
-/// A topic of texts, whose definition no file of before V1.2 has.
+/// Returns a topic of texts, whose definition no file from before V1.2 has.
 fn known(name: &str) -> Topic {
     Topic::string(name).with_sum("*", "wildcard").found_in("catalogue")
 }
 
-/// The lines that name a topic.
+/// Returns the lines that name a topic.
 fn lines(topic: &Topic) -> String {
     format!("{}\n{}\n{}\n", topic.name, topic.md5, topic.ty)
 }
 
-/// The bytes of a message of V1.1: lines, time, length, data.
+/// Returns the bytes of a V1.1 message: lines, time, length, data.
 fn v11(topic: &Topic, stamp: Stamp, payload: &[u8]) -> Vec<u8> {
     lay![lines(topic).as_bytes(), stamp, text(payload)]
 }

@@ -1,4 +1,4 @@
-//! The arguments of `rovelog export`, and which of them go together.
+//! Arguments of `rovelog export`, and their valid combinations.
 
 use std::path::{Path, PathBuf};
 
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     /// csv: plain, pyulog (like ulog2csv), rocketlogger (like the logger) or rocketlogger-v2
     /// (loggers up to version 2)
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
-    pub(super) dialect: Option<Habits>,
+    pub(super) dialect: Option<CsvDialect>,
     /// csv: column separator; \t for a tab
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     pub(super) delimiter: Option<u8>,
@@ -125,7 +125,7 @@ fn delimiter(text: &str) -> Result<u8, String> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Habits {
+pub(super) enum CsvDialect {
     Plain,
     Pyulog,
     Rocketlogger,
@@ -133,12 +133,12 @@ pub(super) enum Habits {
 }
 
 impl Args {
-    /// How the logger's own CSV is written, where that is asked for.
+    /// Returns the style of the logger's own CSV, if requested.
     pub(super) fn logger_csv(&self) -> Option<CsvStyle> {
         match self.dialect? {
-            Habits::Plain | Habits::Pyulog => None,
-            Habits::Rocketlogger => Some(CsvStyle::Nanoseconds),
-            Habits::RocketloggerV2 => Some(CsvStyle::Dates),
+            CsvDialect::Plain | CsvDialect::Pyulog => None,
+            CsvDialect::Rocketlogger => Some(CsvStyle::Nanoseconds),
+            CsvDialect::RocketloggerV2 => Some(CsvStyle::Dates),
         }
     }
 }
@@ -166,7 +166,7 @@ pub(super) enum Packing {
     Bz2,
 }
 
-/// Where it goes.
+/// Destination of the export.
 pub(super) enum Target<'a> {
     Stdout,
     File(&'a Path),
@@ -174,7 +174,7 @@ pub(super) enum Target<'a> {
 }
 
 impl Target<'_> {
-    /// The path that was named.
+    /// Returns the path that was given.
     pub(super) fn path(&self) -> Option<&Path> {
         match self {
             Self::Stdout => None,
@@ -183,7 +183,7 @@ impl Target<'_> {
     }
 }
 
-/// The kind and the place that the arguments ask for, before anything is read.
+/// Returns the output format and destination, before the log is read.
 pub(super) fn target(args: &Args) -> Result<(Kind, Target<'_>), Failure> {
     let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
     let extension = path.and_then(|path| path.extension()).and_then(|extension| extension.to_str());
@@ -212,7 +212,7 @@ pub(super) fn target(args: &Args) -> Result<(Kind, Target<'_>), Failure> {
     ))
 }
 
-/// Options that would have no meaning are refused, so that nobody believes they had.
+/// Refuses options that have no effect on the format.
 pub(super) fn fitting(args: &Args, kind: Kind, context: &Context) -> Result<(), Failure> {
     let (csv, parquet) = (kind == Kind::Table(Table::Csv), kind == Kind::Table(Table::Parquet));
     let table = matches!(kind, Kind::Table(_));

@@ -1,4 +1,4 @@
-//! What `rovelog export` writes, kind by kind.
+//! The output of `rovelog export`, by format.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use rovelog_export::table::{self, Dialect, Kind as Table, Names, TableOptions, T
 use rovelog_export::{ExportError, Exported, Loss, Provenance, logger_csv, ndjson, topic_names};
 use serde::Serialize;
 
-use super::args::{Args, Habits, NameStyle, Packing, Profile, Target, Unit};
+use super::args::{Args, CsvDialect, NameStyle, Packing, Profile, Target, Unit};
 use crate::context::Context;
 use crate::destination::Destination;
 use crate::failure::Failure;
@@ -21,19 +21,19 @@ use crate::progress::Progress;
 use crate::text::short;
 use crate::when::Window;
 
-/// Tables that are open at the same time.
+/// Maximum number of tables that are open at the same time.
 const OPEN: usize = 200;
 
-/// A file that was written.
+/// An output file.
 #[derive(Serialize)]
 pub(super) struct FileDoc {
     pub(super) file: String,
-    /// The only topic in it.
+    /// The topic, if the file has only one.
     pub(super) topic: Option<String>,
     pub(super) rows: String,
 }
 
-/// What was written, and what was not.
+/// Written files, losses and notes.
 #[derive(Default)]
 pub(super) struct Done {
     pub(super) files: Vec<FileDoc>,
@@ -70,19 +70,19 @@ impl Job<'_> {
         if args.time_unit == Some(Unit::Ns) {
             options.time_unit = TimeUnit::Nanoseconds;
         }
-        if args.dialect == Some(Habits::Pyulog) {
+        if args.dialect == Some(CsvDialect::Pyulog) {
             options.dialect = Dialect::Pyulog;
         }
         options
     }
 
-    /// The progress of reading the whole log.
+    /// Starts the progress of reading the whole log.
     fn progress(&self) -> &Progress {
-        self.context.progress.begin(Some(self.log.info().size));
+        self.context.progress.start(Some(self.log.info().size));
         &self.context.progress
     }
 
-    /// The files that are read.
+    /// Returns the input files.
     fn inputs(&self) -> Vec<PathBuf> {
         let mut files = self.input.files(self.context);
         files.extend(self.args.velodyne.file());
@@ -146,7 +146,7 @@ impl Job<'_> {
         })
     }
 
-    /// All rows as the RocketLogger writes them.
+    /// Writes all rows in the RocketLogger's CSV format.
     pub(super) fn logger_csv(&self, style: CsvStyle, target: &Target<'_>) -> Result<Done, Failure> {
         let AnyLog::Rld(log) = self.log else {
             let format = self.log.format().name;
@@ -172,7 +172,7 @@ impl Job<'_> {
         Ok(Done { files, losses: written.losses, notes: written.notes })
     }
 
-    /// Messages of all topics in one binary file.
+    /// Writes messages of all topics to one binary file.
     fn messages(
         &self,
         target: &Target<'_>,
@@ -252,7 +252,7 @@ impl Job<'_> {
         Ok(written)
     }
 
-    /// A file for each topic.
+    /// Writes a file for each topic.
     fn folder<'t>(
         &self,
         kind: Table,
@@ -261,7 +261,7 @@ impl Job<'_> {
         losses: &mut Vec<Loss>,
         step: &mut dyn FnMut(u64),
     ) -> Result<Vec<(PathBuf, &'t Topic, u64)>, Failure> {
-        let pyulog = self.args.dialect == Some(Habits::Pyulog);
+        let pyulog = self.args.dialect == Some(CsvDialect::Pyulog);
         let name_of = if pyulog { pyulog_stem } else { Path::file_stem };
         let named = if self.input.is_stdin() { None } else { name_of(&self.input.path) };
         let log_name = named.map_or_else(|| "log".into(), |stem| stem.to_string_lossy());
@@ -270,7 +270,8 @@ impl Job<'_> {
             folder.join(format!("{log_name}_{}.{}", name.trim_start_matches('_'), kind.name()))
         };
         let paths: Vec<_> = topic_names(topics).iter().map(file).collect();
-        // Before the first is written: whoever has to name another folder finds this one as it was.
+        // Checked before the first file is written, so that the folder stays as it was if another
+        // one is needed.
         if let Some(path) = paths.iter().find(|path| !self.args.out.force && path.exists()) {
             return Err(Failure::usage("the file of a topic already exists")
                 .next("name another folder, or replace existing files: --force")
@@ -304,7 +305,8 @@ impl Job<'_> {
     }
 }
 
-/// Topics that have columns; the others are losses. That none has is an error: why the first has none.
+/// Returns the topics with columns; the others become losses. If none has columns, returns the
+/// error of the first.
 fn decodable<'t>(
     log: &AnyLog,
     topics: Vec<&'t Topic>,
@@ -331,7 +333,7 @@ fn file(path: &Path, topic: Option<&Topic>, rows: u64) -> FileDoc {
     }
 }
 
-/// The name of a log before those of its topics as `ulog2csv` has it: only `.ulg` is cut off.
+/// Returns the log's part of file names as `ulog2csv` makes it: only `.ulg` is cut off.
 fn pyulog_stem(path: &Path) -> Option<&OsStr> {
     let ulg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ulg"));
     if ulg { path.file_stem() } else { path.file_name() }

@@ -1,4 +1,4 @@
-//! `rovelog export`: the data of a log for other tools.
+//! `rovelog export`: conversion of a log for other tools.
 
 mod args;
 mod job;
@@ -14,7 +14,7 @@ use crate::failure::{Failure, Outcome, Status};
 use crate::text::{count, escape};
 use crate::when::span;
 
-/// What could not be carried.
+/// A loss.
 #[derive(Serialize)]
 struct LossDoc {
     topic: String,
@@ -91,7 +91,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(lost.max(context.notices.loss(&log.info().lost, &input.path)))
 }
 
-/// The paths of many files on stdout, and a line about all on stderr; or all of it as JSON.
+/// Prints the paths of several files to stdout and a summary to stderr; with JSON, everything to
+/// stdout.
 fn report(
     job: &Job<'_>,
     kind: Kind,

@@ -1,4 +1,4 @@
-//! `rovelog extract`: images and clouds of a log as files of their own, with a table of them.
+//! `rovelog extract`: images and point clouds of a log as files, with a table of them.
 
 mod rosbag;
 mod vel;
@@ -104,12 +104,12 @@ struct Document {
     index: String,
 }
 
-/// What was written so far.
+/// State of an extraction.
 struct Extraction<'a> {
     args: &'a Args,
     context: &'a Context,
     folder: OutFolder,
-    /// The files that are read.
+    /// Input files.
     inputs: Vec<PathBuf>,
     input: &'a Input,
     times: Times,
@@ -117,7 +117,7 @@ struct Extraction<'a> {
     images: u64,
     clouds: u64,
     packets: u64,
-    /// Whether something could not be extracted.
+    /// Worst outcome so far.
     status: Status,
 }
 
@@ -134,7 +134,7 @@ impl Extraction<'_> {
     }
 }
 
-/// A name that no file before has: equal times get a number.
+/// Returns a unique file name: equal times get a number.
 fn free(taken: &mut HashSet<String>, base: &str, extension: &str) -> String {
     let dot = if extension.is_empty() { "" } else { "." };
     let mut name = format!("{base}{dot}{extension}");
@@ -169,7 +169,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let window = args.window.resolve(&times, None).map_err(here)?;
     let mut inputs = input.files(context);
     inputs.extend(args.velodyne.file());
-    context.progress.begin(Some(log.info().size));
+    context.progress.start(Some(log.info().size));
     let mut done = Extraction {
         args,
         context,

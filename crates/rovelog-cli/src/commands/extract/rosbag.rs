@@ -25,7 +25,7 @@ struct Picture {
 }
 
 impl Extraction<'_> {
-    /// Every image: compressed ones byte for byte, raw ones as PNG.
+    /// Extracts every image: compressed ones byte for byte, raw ones as PNG.
     pub(super) fn bag_images(&mut self, bag: &BagReader, window: &Window) -> Result<(), Failure> {
         let mut taken = HashSet::new();
         let topics: Vec<&Topic> =
@@ -58,7 +58,7 @@ impl Extraction<'_> {
         Ok(())
     }
 
-    /// The image of a record; says where there is none.
+    /// Returns the image of a record; reports a record without one.
     fn picture_of(&mut self, topic: &Topic, record: &Record<'_>) -> Result<Option<Picture>, Failure> {
         let Ok(value) = record.value() else {
             self.left_out(record.offset, "its message cannot be decoded");

@@ -23,7 +23,7 @@ impl Extraction<'_> {
         Row { t_ns: nanos.to_string(), time: self.times.machine(time), offset, ..Row::default() }
     }
 
-    /// Every image, byte for byte; raw ones as PNG where their layout is known.
+    /// Extracts every image byte for byte; raw ones as PNG if their layout is known.
     pub(super) fn images(&mut self, reader: &VelReader, window: &Window) -> Result<(), Failure> {
         let mut taken = HashSet::new();
         let mut folders = HashSet::new();
@@ -61,7 +61,8 @@ impl Extraction<'_> {
         Ok(())
     }
 
-    /// The bytes to write where they are not those of the log, and the extension of the file.
+    /// Returns converted bytes, if the image is not written unchanged, and the extension of the
+    /// file.
     fn picture(
         &mut self,
         message: &Message<'_>,
@@ -81,7 +82,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// Every revolution as a cloud.
+    /// Extracts every revolution as a cloud.
     pub(super) fn clouds(&mut self, reader: &VelReader, window: &Window) -> Result<(), Failure> {
         if !reader.has_packets() {
             return Ok(());
@@ -97,7 +98,7 @@ impl Extraction<'_> {
                 if args.only.is_some() {
                     return Err(failure);
                 }
-                // The images are there; the clouds are missing, and that is said.
+                // The images are written; the missing clouds are reported.
                 self.context.notices.setback(&failure);
                 self.status = Status::Lost;
                 return Ok(());
@@ -116,7 +117,7 @@ impl Extraction<'_> {
         Ok(())
     }
 
-    /// The packets of the Velodyne as they came over the network, in one file.
+    /// Extracts the packets of the Velodyne, as sent over the network, to one file.
     pub(super) fn packets(&mut self, reader: &VelReader, window: &Window) -> Result<(), Failure> {
         let sensor = self.args.velodyne.model().map(|model| reader.sensor_named(model));
         let clock = sensor.as_ref().or(reader.meaning().velodyne.as_ref()).map(|s| reader.packet_clock(s));

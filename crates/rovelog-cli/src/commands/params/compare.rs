@@ -1,4 +1,4 @@
-//! How the parameters of two logs differ.
+//! Differences of the parameters of two logs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;

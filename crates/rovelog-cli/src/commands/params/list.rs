@@ -1,4 +1,4 @@
-//! The parameters of one log: for people, for machines, for QGroundControl and for GNU Octave.
+//! Parameters of one log as text and JSON, and for QGroundControl and GNU Octave.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use crate::output::Out;
 use crate::text::{escape, padded, width};
 use crate::times::Times;
 
-/// Characters that the column of values grows to at most.
+/// Maximum width of the column of values.
 const VALUE_WIDTH: usize = 60;
 
 #[derive(Serialize)]
@@ -100,7 +100,7 @@ fn text(out: &mut Out, params: &BTreeMap<String, Param>, times: &Times) -> Resul
     let name_width = params.keys().map(|name| width(&escape(name))).max().unwrap_or_default();
     let value = |param: &Param| param.value.as_ref().map_or("-".to_owned(), |value| shown(Some(value)));
     let values: Vec<_> = params.values().map(value).collect();
-    // One long value does not widen the lines of all others.
+    // One long value does not widen all lines.
     let widths = values.iter().map(|value| width(value)).filter(|width| *width <= VALUE_WIDTH);
     let value_width = widths.max().unwrap_or_default();
     for ((name, param), value) in params.iter().zip(values) {
@@ -131,17 +131,17 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Writes `1 1 NAME VALUE TYPE` with tabs, the type 6 for an int32 and 9 for a float; the names of those that
-/// are neither.
+/// Writes `1 1 NAME VALUE TYPE` with tabs, where the type is 6 for an int32 and 9 for a float.
+/// Returns the names of the parameters of other types.
 pub(super) fn qgc(params: &BTreeMap<String, Param>, context: &Context) -> Result<Vec<String>, Failure> {
     let mut out = context.out();
     let mut left_out = Vec::new();
     for (name, param) in params {
         match &param.value {
             Some(Value::Int(value, 32)) => writeln!(out, "1\t1\t{}\t{value}\t6", escape(name))?,
-            // All digits of the 32 bits, as the loader takes them for 64.
+            // All digits of the 32 bits, because the loader reads them as 64.
             Some(Value::F32(value)) => writeln!(out, "1\t1\t{}\t{:?}\t9", escape(name), f64::from(*value))?,
-            // Set first after the time in question.
+            // First set after the requested time.
             None => {}
             Some(_) => left_out.push(name.clone()),
         }
@@ -150,7 +150,8 @@ pub(super) fn qgc(params: &BTreeMap<String, Param>, context: &Context) -> Result
     Ok(left_out)
 }
 
-/// Writes each as a scalar, or as a row of the value and its changes: the text format of GNU Octave's `load`.
+/// Writes each parameter as a scalar, or as a row of the value and its changes, in the text format
+/// of GNU Octave's `load`.
 pub(super) fn octave(params: &BTreeMap<String, Param>, context: &Context) -> Result<(), Failure> {
     let mut out = context.out();
     for (name, param) in params {

@@ -1,4 +1,4 @@
-//! `rovelog params`: the parameters of a log, or how those of two logs differ.
+//! `rovelog params`: the parameters of a log, or the differences of two logs.
 
 mod compare;
 mod list;

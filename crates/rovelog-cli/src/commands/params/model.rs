@@ -1,4 +1,4 @@
-//! What a log says about its parameters.
+//! Parameters of a log.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use rovelog::{AnyLog, Timestamp, Value};
 
 use crate::records::{cell, plain};
 
-/// Beginnings of the names of parameters that a vehicle sets for itself.
+/// Prefixes of parameters that a vehicle sets by itself.
 const CALIBRATION: [&str; 8] = [
     "CAL_",
     "TC_",
@@ -18,12 +18,12 @@ const CALIBRATION: [&str; 8] = [
     "RC_CHAN_CNT",
 ];
 
-/// Whether a vehicle sets a parameter for itself.
+/// Returns whether a vehicle sets the parameter by itself.
 pub(in crate::commands) fn is_calibration(name: &str) -> bool {
     CALIBRATION.iter().any(|start| name.starts_with(start))
 }
 
-/// A parameter with all that a log says about it.
+/// A parameter with its default and changes.
 #[derive(Default)]
 pub(in crate::commands) struct Param {
     pub(in crate::commands) value: Option<Value>,
@@ -32,7 +32,7 @@ pub(in crate::commands) struct Param {
     pub(super) changes: Vec<Change>,
 }
 
-/// A value that a parameter took while the log ran.
+/// A change of a parameter during the log.
 pub(in crate::commands) struct Change {
     pub(super) time: Option<Timestamp>,
     pub(super) value: Value,
@@ -40,7 +40,7 @@ pub(in crate::commands) struct Change {
 }
 
 impl Param {
-    /// Makes the value in force at `nanos` the value, and drops the changes up to it.
+    /// Makes the value active at `nanos` the current one, and drops the changes up to it.
     pub(super) fn move_to(&mut self, nanos: i64) {
         let later = self.changes.iter().position(|change| change.time.is_some_and(|time| time.nanos > nanos));
         let mut before = self.changes.drain(..later.unwrap_or(self.changes.len()));
@@ -49,14 +49,15 @@ impl Param {
         }
     }
 
-    /// Whether it differs from a default. A log holds only defaults that differ from the value.
+    /// Returns whether the value differs from a default. A log holds only defaults that differ from
+    /// the value.
     pub(super) fn is_changed(&self) -> bool {
         let differs = |default: &Option<Value>| default.is_some() && *default != self.value;
         !self.changes.is_empty() || differs(&self.system_default) || differs(&self.setup_default)
     }
 }
 
-/// The parameters by name; `None` where the format has none.
+/// Returns the parameters by name; `None` if the format has none.
 pub(in crate::commands) fn parameters(log: &AnyLog) -> Option<BTreeMap<String, Param>> {
     let AnyLog::Ulog(log) = log else { return None };
     let found = log.parameters();
@@ -77,7 +78,7 @@ pub(in crate::commands) fn parameters(log: &AnyLog) -> Option<BTreeMap<String, P
     Some(params)
 }
 
-/// Whether two logs agree on a value; a NaN agrees with itself.
+/// Returns whether two values are equal; a NaN equals itself.
 pub(in crate::commands) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (Some(Value::F32(a)), Some(Value::F32(b))) => a.to_bits() == b.to_bits(),
@@ -86,7 +87,7 @@ pub(in crate::commands) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     }
 }
 
-/// A value as text; nothing where there is none.
+/// Returns a value as text; empty if there is none.
 pub(in crate::commands) fn shown(value: Option<&Value>) -> String {
     let mut text = String::new();
     if let Some(value) = value

@@ -1,4 +1,4 @@
-//! `rovelog split`: a log in parts, by time, by size or by topic, each a log of its own.
+//! `rovelog split`: parts of a log, by time, size or topic, each a new log.
 
 mod plan;
 
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     out: OutArgs,
 }
 
-/// `1GB`, `64KiB`, `1000`.
+/// Parses `1GB`, `64KiB`, `1000`.
 fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -98,7 +98,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         _ => plan::by_topic(&*log),
     };
     let extension = log.format().extensions[0];
-    // Parts by time that the format knows how to put together again have the names by which it finds them.
+    // Parts by time get the names by which the format finds the parts of a recording, if it
+    // supports that.
     let joined = |number: usize| {
         let name = format!("{stem}.{extension}");
         let files = log.format().files.filter(|_| !args.by_topic)?;
@@ -107,7 +108,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let path = |number: usize, name: &str| {
         joined(number).unwrap_or_else(|| args.output.join(format!("{}_{name}.{extension}", short(&stem))))
     };
-    // Before the first part is written: whoever has to name another folder finds this one as it was.
+    // Checked before the first part is written, so that the folder stays as it was if another one
+    // is needed.
     let paths = parts.iter().enumerate().map(|(number, part)| path(number, &part.name));
     if let Some(path) = paths.chain(joined(parts.len())).find(|path| !args.out.force && path.exists()) {
         return Err(Failure::usage("a part already exists")
@@ -118,9 +120,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let inputs = input.files(context);
     let mut docs = Vec::new();
     let mut records = 0;
-    context.progress.begin(Some(log.info().size));
+    context.progress.start(Some(log.info().size));
     for Part { name, select } in &parts {
-        // Parts that are not written leave no hole in names that count.
+        // Names are numbered without the parts that are not written.
         let path = path(docs.len(), name);
         let mut file = folder.file(&path, &inputs)?;
         let report = log.slice(select, &mut context.progress.counting(&mut file));

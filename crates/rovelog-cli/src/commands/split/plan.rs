@@ -1,4 +1,4 @@
-//! Which parts there will be.
+//! The parts of a split.
 
 use std::io;
 
@@ -9,17 +9,18 @@ use crate::failure::Failure;
 use crate::text::size as shown;
 use crate::when::span;
 
-/// The most parts of one log.
+/// Maximum number of parts.
 const MOST: usize = 10_000;
 
-/// A part to be written.
+/// A part to write.
 pub(super) struct Part {
-    /// What tells it from the others.
+    /// Distinct name of the part.
     pub(super) name: String,
     pub(super) select: Select,
 }
 
-/// Parts by time, between these bounds. The first and the last are open, for what has a time outside the log's.
+/// Returns parts by time between these bounds. The first and last are open, for records with times
+/// outside of the log's.
 fn between(bounds: &[i64]) -> Vec<Part> {
     let width = (bounds.len() + 1).to_string().len();
     let part = |number: usize| {
@@ -34,7 +35,7 @@ fn too_many(parts: impl std::fmt::Display, next: &str) -> Failure {
     Failure::usage(format!("{parts} parts, more than the limit of {MOST}")).next(next)
 }
 
-/// A part for each span of so many nanoseconds.
+/// Returns a part for each time window of `every` nanoseconds.
 pub(super) fn by_time(log: &dyn LogReader, every: i64) -> Result<Vec<Part>, Failure> {
     // Records with stale times go to the first and the last part.
     let data = log.info().span().map(|(start, end)| (start.nanos, end.nanos));
@@ -49,18 +50,18 @@ pub(super) fn by_time(log: &dyn LogReader, every: i64) -> Result<Vec<Part>, Fail
     Ok(between(&bounds))
 }
 
-/// Parts by time of at most `size` bytes.
+/// Returns parts by time of at most `size` bytes.
 ///
-/// How large a part will be is reckoned from its records, then measured; a part that is larger than reckoned
-/// is cut in two by its time.
+/// The size of a part is estimated from its records, then measured; a part that is too large is
+/// split in two by time.
 pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failure> {
     let Some((first, last)) = span(log) else { return Ok(between(&[])) };
     let measure = |from: Option<i64>, to: Option<i64>| -> Result<u64, Failure> {
         Ok(log.slice(&Select::all().between(from, to), &mut io::sink())?.bytes)
     };
-    // What every part has, whatever its time.
+    // Bytes that every part has.
     let head = measure(last.checked_add(1), last.checked_add(1))?;
-    let room = size.saturating_sub(head);
+    let free = size.saturating_sub(head);
     let payloads: u64 = log.topics().iter().map(|topic| topic.bytes).sum();
     let each = log.info().size.saturating_sub(head + payloads) / log.info().records.max(1);
     let (mut bounds, mut filled) = (Vec::new(), 0);
@@ -68,7 +69,7 @@ pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failu
         for record in log.records(&Select::all()) {
             let record = record?;
             filled += record.payload.len() as u64 + each;
-            if let Some(time) = record.time.filter(|_| filled > room)
+            if let Some(time) = record.time.filter(|_| filled > free)
                 && *bounds.last().unwrap_or(&first) < time.nanos
             {
                 bounds.push(time.nanos);
@@ -99,7 +100,7 @@ pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failu
     Ok(between(&bounds))
 }
 
-/// A part for each topic that has records.
+/// Returns a part for each topic that has records.
 pub(super) fn by_topic(log: &dyn LogReader) -> Vec<Part> {
     let topics: Vec<_> = log.topics().iter().filter(|topic| topic.count > 0).collect();
     let names = topic_names(&topics);

@@ -1,4 +1,5 @@
-//! `rovelog stats`: least, greatest, mean and deviation of every field; for power logs charge and energy too.
+//! `rovelog stats`: minimum, maximum, mean and deviation of every field; for power logs charge and
+//! energy too.
 
 mod power;
 mod records;
@@ -188,7 +189,7 @@ fn text(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {
         if !head.trim().is_empty() {
             writeln!(out, "{}", out.paint.bold(&escape(head.trim())))?;
         }
-        // Charge and energy are no one quantity: a column for each, with its unit.
+        // Charge and energy are different quantities: a column for each, with its unit.
         let mut integrals: Vec<_> = section.fields.iter().filter_map(|line| line.integral_unit).collect();
         integrals.sort_unstable();
         integrals.dedup();

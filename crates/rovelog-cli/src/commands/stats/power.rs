@@ -1,4 +1,4 @@
-//! Statistics of RLD: exact sums, currents of two ranges as one, charge and energy.
+//! RLD statistics: exact sums, currents of two ranges combined, charge and energy.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,14 +17,14 @@ use crate::failure::Failure;
 use crate::times::Times;
 use crate::when::{Window, span_of_time};
 
-/// What decides whether a low value counts.
+/// How valid low-range values are detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Ranges {
     Bits,
     Values,
 }
 
-/// What only power logs have.
+/// Options of power logs.
 #[derive(clap::Args)]
 pub(super) struct PowerArgs {
     /// Power logs: show the charge of each current and the energy of each power
@@ -61,7 +61,7 @@ pub(super) struct PowerArgs {
 }
 
 impl PowerArgs {
-    /// Whether anything is asked that only power logs have.
+    /// Returns whether an option for power logs was given.
     pub(super) fn is_asked(&self) -> bool {
         self.energy
             || !self.power.is_empty()
@@ -70,7 +70,7 @@ impl PowerArgs {
             || self.above.is_some()
     }
 
-    /// What was asked for, where no row has it.
+    /// Returns a description of the requested sections, for the error that no row has them.
     pub(super) fn missed(&self) -> String {
         match &self.above {
             Some(above) => format!("no value is {above} or more (--above)"),
@@ -83,7 +83,7 @@ fn failed(error: RldError) -> Failure {
     Failure::from(Error::from(error))
 }
 
-/// The sums of a log, for sections that are made one by one: a log may have as many as rows.
+/// Sums of a log, for sections that are made one by one: there may be as many as rows.
 pub(super) struct Power<'a> {
     log: &'a RldReader,
     sums: Accumulator<'a>,
@@ -91,11 +91,11 @@ pub(super) struct Power<'a> {
     clip: Clip<'a>,
 }
 
-/// The rows of a window of time, and sums for the sections that it cuts; all rows without a window.
+/// Rows of a time window, and sums for the sections that it cuts; all rows without a window.
 struct Clip<'a>(Option<(Vec<Range<u64>>, Accumulator<'a>)>);
 
 impl Clip<'_> {
-    /// The part of a section that lies in the window, with its sums.
+    /// Returns the part of a section inside the window, with its sums.
     fn part(&mut self, rows: Range<u64>, stats: Stats) -> Option<(Range<u64>, Stats)> {
         let Some((within, sums)) = &mut self.0 else { return Some((rows, stats)) };
         let parts = within.iter().map(|window| rows.start.max(window.start)..rows.end.min(window.end));
@@ -136,7 +136,7 @@ impl<'a> Power<'a> {
         Ok(Self { log, sums, shown, clip })
     }
 
-    /// The sections that were asked for.
+    /// Returns the requested sections.
     pub(super) fn sections<'p>(&'p mut self, args: &'p PowerArgs) -> Result<Sections<'p>, Failure> {
         let Self { log, sums, shown, clip } = self;
         let (log, shown) = (*log, &*shown);
@@ -198,12 +198,12 @@ fn by_state<'p, 'a: 'p>(
     for (state, _, stats) in runs {
         totals.entry(state).or_default().merge(&stats);
     }
-    // Rows of a state are in many places: no start.
+    // Rows of a state are in many places: no start time.
     let states = totals.into_iter();
     Ok(Box::new(states.map(move |(state, stats)| shown.section(Some(name(state)), &(0..0), &stats))))
 }
 
-/// `I1=0.005,0.004` as stretches with their sums.
+/// Returns ranges such as `I1=0.005,0.004` with their sums.
 fn events<'p, 'a: 'p>(
     log: &'a RldReader,
     sums: &'p mut Accumulator<'a>,
@@ -233,7 +233,7 @@ fn events<'p, 'a: 'p>(
     })
 }
 
-/// How sums become lines.
+/// Conversion of sums to output lines.
 struct Shown {
     topic: String,
     rate: u16,
@@ -332,7 +332,7 @@ impl Shown {
         sums: &Sums,
         integral: Option<&'static str>,
     ) -> Line {
-        // Without a scale there are no physical values, only how many.
+        // Without a scale there are no physical values, only counts.
         let of = |value: fn(&Sums, Scale) -> Option<f64>| scale.and_then(|scale| value(sums, scale));
         let integral = integral.filter(|_| self.energy && sums.count > 0).zip(scale);
         Line {
@@ -351,7 +351,7 @@ impl Shown {
     }
 }
 
-/// A number with at most two digits after the point.
+/// Returns a number with at most two decimals.
 fn hundredths(number: f64) -> String {
     let text = format!("{number:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,4 +1,4 @@
-//! Statistics of any log, through its records.
+//! Statistics of any log, from its records.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::when::Window;
 
-/// Sums of a field, by Welford's method: floats of any size do not cancel.
+/// Running statistics of a field by Welford's method, which avoids cancellation.
 #[derive(Default)]
 struct Running {
     count: u64,
@@ -44,7 +44,8 @@ struct Fields {
 }
 
 impl Fields {
-    /// The field of that name. `next` is its number if the record has the fields of the one before it.
+    /// Returns the index of the field with this name. `next` is its index if the record has the
+    /// same fields as the previous one.
     fn named(&mut self, name: &str, next: usize) -> usize {
         if self.list.get(next).is_some_and(|(known, _)| known == name) {
             return next;
@@ -59,14 +60,15 @@ impl Fields {
     }
 }
 
-/// The log, or a window of it: every number of these topics, in the order of topics and fields.
+/// Returns statistics of the log or a window of it, for every number of these topics, in the order
+/// of topics and fields.
 pub(super) fn section(
     log: &dyn LogReader,
     topics: &[&Topic],
     window: Window,
     context: &Context,
 ) -> Result<Section, Failure> {
-    context.progress.begin(Some(log.info().size));
+    context.progress.start(Some(log.info().size));
     let select =
         Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
     let mut fields: Vec<Fields> = Vec::new();

@@ -1,8 +1,8 @@
-//! The fields of a stretch of a log: what is counted of each.
+//! Statistics of the fields in a section of a log.
 
 use serde::Serialize;
 
-/// A least or greatest value: an integer stays whole, whatever its size.
+/// A minimum or maximum: integers stay exact.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Number {
     Int(i128),
@@ -24,7 +24,7 @@ impl Number {
         }
     }
 
-    /// For people.
+    /// Returns the short form for text output.
     pub(super) fn short(self) -> String {
         match self {
             Self::Int(value) => value.to_string(),
@@ -51,7 +51,7 @@ impl Serialize for Number {
     }
 }
 
-/// One field of one stretch of a log.
+/// Statistics of one field in one section.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Line {
     pub(super) topic: String,
@@ -63,45 +63,45 @@ pub(super) struct Line {
     pub(super) max: Option<Number>,
     pub(super) mean: Option<f64>,
     pub(super) std: Option<f64>,
-    /// The integral over time: charge of a current, energy of a power.
+    /// Integral over time: charge of a current, energy of a power.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) integral: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) integral_unit: Option<&'static str>,
-    /// What else is to be said: values that are missing, how many are from the low range.
+    /// Remark: missing values, or the share of the low range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) remark: Option<String>,
 }
 
-/// A stretch of a log: all of it, a window, an event, a state.
+/// A section of a log: all of it, a window, an event, a state.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Section {
-    /// What it is: `window 3`, `DI1=1`; nothing for the whole log.
+    /// Name: `window 3`, `DI1=1`; `None` for the whole log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) start: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) rows: Option<String>,
-    /// How long the rows last: what charge and energy are summed over.
+    /// Duration of the rows, over which charge and energy are summed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) duration_ns: Option<String>,
-    /// From the first row to the last one.
+    /// Time from the first row to the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) span_ns: Option<String>,
     pub(super) fields: Vec<Line>,
 }
 
-/// Sections, made when they are asked for.
+/// Sections, computed on demand.
 pub(super) type Sections<'a> = Box<dyn Iterator<Item = Section> + 'a>;
 
-/// Seven digits are enough for people; machine formats have all.
+/// Formats a number with seven digits for text; machine formats have all digits.
 pub(super) fn short(value: Option<f64>) -> String {
     let Some(value) = value else { return String::new() };
     let text = format!("{value:.6e}");
     let rounded: f64 = text.parse().unwrap_or(value);
     let plain = rounded.to_string();
-    // `e-5` and below, and what is long, is shorter with an exponent.
+    // Long numbers, and those of `e-5` and below, are shorter with an exponent.
     if plain.len() <= 14 { plain } else { format!("{rounded:e}") }
 }
 

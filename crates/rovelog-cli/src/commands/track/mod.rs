@@ -1,4 +1,4 @@
-//! `rovelog track`: where the vehicle went, for maps.
+//! `rovelog track`: the track of the vehicle, for maps.
 
 mod table;
 
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     out: OutArgs,
 }
 
-/// What heights mean.
+/// Meaning of the heights.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Heights {
     Absolute,
@@ -69,7 +69,7 @@ fn format(name: &str) -> Result<track::Format, String> {
     track::Format::by_name(name).ok_or_else(|| "expected kml, gpx or geojson".to_owned())
 }
 
-/// Where the track goes.
+/// Destination of the track.
 enum Target<'a> {
     File(track::Format, &'a Path),
     Stdout(track::Format),
@@ -79,7 +79,7 @@ enum Target<'a> {
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let target = target(args, context)?;
     let input = args.log.input()?;
-    // Before the log is read: whoever has to name another file learns it at once.
+    // Checked before the log is read, so that an error about the file appears at once.
     let file = match target {
         Target::File(_, path) => Some(OutFile::create(path, &input.files(context), args.out)?),
         _ => None,
@@ -116,7 +116,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(context.notices.loss(&log.info().lost, &input.path))
 }
 
-/// What the arguments ask for, before anything is read.
+/// Returns the destination, before the log is read.
 fn target<'a>(args: &'a Args, context: &Context) -> Result<Target<'a>, Failure> {
     let asked = context.global.format;
     let by_name = || {
@@ -171,7 +171,7 @@ fn write(
     }
 }
 
-/// The failure of a log without a fix, with what there was instead.
+/// Returns the failure for a log without a fix, with the counts of rows.
 fn empty(tally: &Tally, args: &Args) -> Failure {
     let why = left_out(tally);
     let cause = match why.as_str() {
@@ -185,7 +185,7 @@ fn empty(tally: &Tally, args: &Args) -> Failure {
     failure.next("name a topic with positions: --topic NAME; list the topics: rovelog topics FILE")
 }
 
-/// `160 without a fix, 3 without a position`.
+/// Returns counts such as `160 without a fix, 3 without a position`.
 fn left_out(tally: &Tally) -> String {
     let parts = [
         (tally.without_fix, "without a fix"),
@@ -197,7 +197,8 @@ fn left_out(tally: &Tally) -> String {
     parts.join(", ")
 }
 
-/// `wrote track.kml: 423 points in 1 segment of vehicle_gps_position/0; left out: 160 without a fix`.
+/// Returns a summary such as `wrote track.kml: 423 points in 1 segment of vehicle_gps_position/0;
+/// left out: 160 without a fix`.
 fn summary(path: &Path, track: &Track, tally: &Tally) -> String {
     let segments: usize = track.lines.iter().map(|line| line.segments.len()).sum();
     let sources: Vec<_> = track.lines.iter().map(|line| line.source.as_str()).collect();

@@ -1,4 +1,4 @@
-//! The points of a track as a table, with their quality.
+//! A track as a table of its points, with their quality.
 
 use rovelog_export::track::{self, Track, TrackPoint};
 use serde::Serialize;
@@ -27,7 +27,7 @@ struct Row<'a> {
     mode: Option<&'a str>,
 }
 
-/// What happened on the way.
+/// An event of the track.
 #[derive(Serialize)]
 struct MarkDoc<'a> {
     time: Option<String>,

@@ -1,4 +1,4 @@
-//! `rovelog ulog dropouts`: when the logger could not write, and which topics lost how much by it.
+//! `rovelog ulog dropouts`: times when the logger could not write, and records that topics lost.
 
 use std::io::Write as _;
 
@@ -47,7 +47,7 @@ struct LossDoc {
     name: String,
     gap_ns: String,
     period_ns: String,
-    /// An estimate: whole periods in the gap.
+    /// Estimate: whole periods in the gap.
     missing: String,
 }
 

@@ -1,4 +1,4 @@
-//! `rovelog ulog gps-dump`: what went between the autopilot and a GPS receiver.
+//! `rovelog ulog gps-dump`: raw data between the autopilot and a GPS receiver.
 
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -30,7 +30,7 @@ struct Document<'a> {
     schema: &'static str,
     file: String,
     infos: &'a BTreeMap<String, Value>,
-    /// Lists of parts, for each key.
+    /// Lists of parts by key.
     lists: &'a BTreeMap<String, Vec<Vec<Value>>>,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(context.notices.loss(&log.info().lost, &input.path))
 }
 
-/// Text without quotes; everything else as JSON.
+/// Returns text without quotes; everything else as JSON.
 fn shown(value: &Value) -> String {
     match value {
         Value::Text(text) => escape(text).into_owned(),

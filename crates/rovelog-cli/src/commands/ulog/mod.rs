@@ -1,4 +1,4 @@
-//! `rovelog ulog`: what only a ULog has.
+//! `rovelog ulog`: commands for ULog only.
 
 mod dropouts;
 mod gps_dump;

@@ -62,7 +62,7 @@ def contradiction(head: LeadIn) -> str | None:
 
 
 def misplaced(head: LeadIn) -> str | None:
-    """How the length of the first file's header contradicts what stands in it."""
+    """Returns how the header length of the first file contradicts the header's content."""
     length = LEAD_IN.size + head.comment_length + CHANNEL_BYTES * (head.channel_binary_count + head.channel_analog_count)
     if length == head.header_length:
         return None

@@ -110,11 +110,11 @@ def _is_another_type(text: str) -> bool:
 
 
 def _styles(text: str) -> tuple[bool, bool]:
-    """Whether a text that is not empty may stand plain, and in single quotes."""
+    """Whether a non-empty text may be written plain, and in single quotes."""
     if re.search(r"[^\n\x20-\x7e]", text) or re.search(r" [\n]", text):
         return False, False
     single = not re.search(r"\n ", text)
-    # A mark counts where it stands alone, a comment behind a space.
+    # A mark counts if it is alone, a comment after a space.
     marks = text.startswith(("---", "...")) or text[0] in "#,[]{}&*!|>'\"%@`"
     marks = marks or re.match(r"[?:-](?: |$)", text) is not None or re.search(r"(?<!^):(?: |$)|(?<= )#", text) is not None
     plain = single and not marks and "\n" not in text and text[0] != " " and text[-1] != " "
@@ -137,7 +137,7 @@ class _Writer:
         self.column = 0
 
     def indent(self) -> None:
-        """The next line, indented; the same one where nothing stands on it yet."""
+        """Starts the next line, indented; keeps the current one if it is empty."""
         if self.column:
             self.line()
         self.put(" " * INDENT)

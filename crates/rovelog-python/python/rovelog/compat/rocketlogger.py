@@ -227,7 +227,7 @@ class RocketLoggerData:
             raise ValueError(f"Time reference '{time_reference}' undefined.")
         memory, complete = _core.rld_times(self._reader, time_reference == "network")
         if not complete:
-            raise RocketLoggerDataError("Not all samples have a time: the stamps of the file do not tell.")
+            raise RocketLoggerDataError("Not all samples have a time: the block times of the file are not usable.")
         times = np.asarray(memory).view("datetime64[ns]")
         return times[:: self._factor][: self._rows]
 

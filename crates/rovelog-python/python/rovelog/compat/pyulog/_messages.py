@@ -77,7 +77,7 @@ class _Logging(NamedTuple):
 
 
 class MessageLogging(_Logging, _Text):
-    """A text: `log_level` as it stands in the file (an ASCII digit), `timestamp` in us, `message`."""
+    """A text: `log_level` as stored in the file (an ASCII digit), `timestamp` in us, `message`."""
 
 
 class _LoggingTagged(NamedTuple):
@@ -116,7 +116,7 @@ def flatten(name: str, formats: Mapping[str, MessageFormat], prefix: str = "") -
     return found
 
 
-class Beside:
+class OtherMessages:
     """All messages but rows; `found` has (type, payload, whether it is in the data section, time of the previous rows)."""
 
     def __init__(self, found: list[tuple[int, bytes, bool, int]], errors: str) -> None:

@@ -41,17 +41,17 @@ def write(log: ULog, out: IO[bytes]) -> None:
     for format in log.message_formats.values():
         fields = "".join(f"{kind}{f'[{n}]' if n else ''} {name};" for kind, n, name in format.fields)
         out.write(message("F", f"{format.name}:{fields}".encode()))
-    types = {info.key: info.type for info in log._beside.all_infos}
+    types = {info.key: info.type for info in log._other_messages.all_infos}
     for key, value in log.msg_info_dict.items():
         out.write(message("I", _keyed(types[key], key, value)))
-    types = {info.key: info.type for _, info in reversed(log._beside.all_multi_infos)}
+    types = {info.key: info.type for _, info in reversed(log._other_messages.all_multi_infos)}
     for key, lists in log.msg_info_multiple_dict.items():
         for values in lists:
             for index, value in enumerate(values):
                 out.write(message("M", bytes([index > 0]) + _keyed(types[key], key, value)))
     for name, value in log.initial_parameters.items():
         out.write(message("P", _parameter(name, value)))
-    for bits, defaults in log._beside.defaults.items():
+    for bits, defaults in log._other_messages.defaults.items():
         for name, value in defaults.items():
             out.write(message("Q", bytes([bits + 1]) + _parameter(name, value)))
     for data in sorted(log.data_list, key=lambda data: data.msg_id):

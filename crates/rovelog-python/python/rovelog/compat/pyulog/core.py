@@ -14,7 +14,7 @@ import numpy as np
 from rovelog import _core
 from rovelog._errors import MissingFileError, NotALogError, RovelogError, UnreadableError, UnsupportedError
 from rovelog.compat.pyulog import _messages, _write
-from rovelog.compat.pyulog._messages import SIZES, Beside, Field, flatten
+from rovelog.compat.pyulog._messages import SIZES, Field, OtherMessages, flatten
 from rovelog.compat.pyulog.exceptions import DatasetNotFound, ULogException, ULogIncompatibleFlagException
 
 ONE_BY_ONE = 3
@@ -71,7 +71,7 @@ class ULog:
         self._file_version, self._start, self._compat, self._incompat = _core.ulog_header(self._reader)
         # Strict texts are to raise here, as they do in pyulog.
         if not disable_str_exceptions:
-            _ = self._beside
+            _ = self._other_messages
 
     @staticmethod
     def get_field_size(type_str: str) -> int:
@@ -79,27 +79,27 @@ class ULog:
         return SIZES[type_str]
 
     @cached_property
-    def _definitions(self) -> Beside:
+    def _definitions(self) -> OtherMessages:
         """Messages before the data section."""
         found, _ = _core.ulog_messages(self._reader, {}, True)
-        return Beside(found, self._errors)
+        return OtherMessages(found, self._errors)
 
     @cached_property
-    def _beside_and_last(self) -> tuple[Beside, int]:
+    def _others_and_last(self) -> tuple[OtherMessages, int]:
         if self._header_only:
             return self._definitions, self._start
-        stamps = {}
+        timestamps = {}
         for data in self._series:
             offset = data._timestamp_offset
             if offset is not None:
-                stamps[data._index] = (offset, data._dtype.itemsize, data._max_size)
-        found, last = _core.ulog_messages(self._reader, stamps, False)
-        return Beside(found, self._errors), last
+                timestamps[data._index] = (offset, data._dtype.itemsize, data._max_size)
+        found, last = _core.ulog_messages(self._reader, timestamps, False)
+        return OtherMessages(found, self._errors), last
 
     @property
-    def _beside(self) -> Beside:
+    def _other_messages(self) -> OtherMessages:
         """All messages of the log but rows."""
-        return self._beside_and_last[0]
+        return self._others_and_last[0]
 
     @cached_property
     def _series(self) -> list[ULog.Data]:
@@ -116,7 +116,7 @@ class ULog:
             except KeyError:
                 # Defined after the data began.
                 found, _ = _core.ulog_messages(self._reader, {}, False)
-                formats = Beside(found, self._errors).formats
+                formats = OtherMessages(found, self._errors).formats
                 fields = flatten(name, formats)
             series.append(ULog.Data(self, index, name, multi_id, msg_id, fields))
         return sorted(series, key=lambda data: (data.name, data.multi_id))
@@ -140,17 +140,17 @@ class ULog:
     @property
     def last_timestamp(self) -> int:
         """The largest timestamp of a row, us."""
-        return self._beside_and_last[1]
+        return self._others_and_last[1]
 
     @cached_property
     def msg_info_dict(self) -> dict[str, Any]:
         """The information messages."""
-        return self._beside.infos
+        return self._other_messages.infos
 
     @cached_property
     def msg_info_multiple_dict(self) -> dict[str, list[list[Any]]]:
         """The information messages with several values: key -> lists of values."""
-        return self._beside.multi_infos
+        return self._other_messages.multi_infos
 
     @cached_property
     def initial_parameters(self) -> dict[str, int | float]:
@@ -160,31 +160,31 @@ class ULog:
     @cached_property
     def changed_parameters(self) -> list[tuple[int, str, int | float]]:
         """The parameters set during the log: (us, name, value)."""
-        return self._beside.changed_parameters
+        return self._other_messages.changed_parameters
 
     def get_default_parameters(self, default_type: int) -> dict[str, int | float]:
         """The defaults that differ from the value; 0 system, 1 current setup."""
-        return self._beside.defaults.get(default_type, {})
+        return self._other_messages.defaults.get(default_type, {})
 
     @cached_property
     def message_formats(self) -> dict[str, _messages.MessageFormat]:
         """The formats by name."""
-        return self._beside.formats
+        return self._other_messages.formats
 
     @cached_property
     def logged_messages(self) -> list[_messages.MessageLogging]:
         """The texts without a tag."""
-        return self._beside.texts
+        return self._other_messages.texts
 
     @cached_property
     def logged_messages_tagged(self) -> dict[int, list[_messages.MessageLoggingTagged]]:
         """The texts with a tag, by tag."""
-        return self._beside.tagged
+        return self._other_messages.tagged
 
     @cached_property
     def dropouts(self) -> list[_messages.MessageDropout]:
         """The dropouts: `duration` in ms, `timestamp` in us."""
-        return self._beside.dropouts
+        return self._other_messages.dropouts
 
     @cached_property
     def data_list(self) -> list[ULog.Data]:

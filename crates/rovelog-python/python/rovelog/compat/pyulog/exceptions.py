@@ -12,7 +12,7 @@ class ULogIncompatibleFlagException(ULogException):
 
 
 class DatasetNotFound(IndexError, KeyError, ValueError):
-    """There is no such dataset. pyulog raises IndexError, and documents KeyError and ValueError beside it."""
+    """There is no such dataset. pyulog raises IndexError, and also documents KeyError and ValueError."""
 
     def __str__(self) -> str:
         return str(self.args[0])

@@ -69,7 +69,7 @@ class PX4ULog:
         return ESTIMATORS[int(group)] if group in range(len(ESTIMATORS)) else f"unknown ({group})"
 
     def add_roll_pitch_yaw(self, messages: Iterable[str] | None = None) -> None:
-        """Adds `roll`, `pitch`, `yaw` in rad to datasets with a quaternion `q`; `name:_d` stands for `q_d`."""
+        """Adds `roll`, `pitch`, `yaw` in rad to datasets with a quaternion `q`; `name:_d` means `q_d`."""
         for message in WITH_QUATERNION if messages is None else messages:
             name, suffix = (message[:-3], "_d") if message.endswith(":_d") else (message, "")
             for dataset in self._ulog.data_list:

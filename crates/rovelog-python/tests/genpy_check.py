@@ -1,4 +1,4 @@
-"""Compares texts of messages with those of genpy: `genpy_judge.py FILE`, run by the interpreter that has genpy.
+"""Compares texts of messages with those of genpy: `genpy_check.py FILE`, run by the interpreter that has genpy.
 
 FILE holds a pickled list of (type, definition, payload, text). Prints what differs, and how many were compared.
 """
