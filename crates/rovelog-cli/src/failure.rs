@@ -56,7 +56,7 @@ impl Failure {
         Self::new(true, cause.into())
     }
 
-    /// Adds the next step; `FILE` stands for the path.
+    /// Adds the next step; `FILE` is replaced by the path.
     pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
         if let Self::Said(said) = &mut self {
             said.next = Some(next.into());

@@ -33,7 +33,7 @@ pub enum Detection {
 pub struct Sign {
     /// Kind of file, with its article: `a zip archive`.
     pub what: &'static str,
-    /// What to do next; `FILE` stands for the path.
+    /// What to do next; `FILE` is replaced by the path.
     pub next: &'static str,
     /// Id of the format if it is one of Rovelog's.
     pub format: Option<&'static str>,

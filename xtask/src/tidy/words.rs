@@ -26,10 +26,12 @@ const fn word(
     Word { not, say, limit, proper }
 }
 
-/// RLD and the names of its diagnostics: a gap is missing time or samples there.
+/// RLD, tracks and viewers: a gap is missing time or samples there.
 const GAPS: &[&str] = &[
     "crates/rld-format/",
     "crates/ulog-format/src/dropouts.rs",
+    "crates/rovelog-export/src/mcap/",
+    "crates/rovelog-export/src/track/",
     "crates/rovelog-cli/src/commands/ulog/dropouts.rs",
     "docs/reference/diagnostics.md",
     "docs/reference/export.md",
@@ -40,6 +42,7 @@ const GAPS: &[&str] = &[
 const STAMPS: &[&str] = &[
     "crates/rosbag12/",
     "crates/rovelog-python/src/compat/",
+    "crates/rovelog-python/src/lib.rs",
     "crates/rovelog-python/python/rovelog/compat/",
     "docs/formats/rosbag.md",
     "docs/reference/columns.md",
@@ -49,7 +52,12 @@ const STAMPS: &[&str] = &[
 const LATCHED: &[&str] = &[
     "crates/rosbag12/",
     "crates/rovelog-export/src/bag2/",
+    "crates/rovelog-cli/src/commands/cat.rs",
+    "crates/rovelog-cli/src/select.rs",
+    "crates/rovelog-python/src/reader.rs",
     "crates/rovelog-python/src/rosbag.rs",
+    "crates/rovelog-python/python/rovelog/_core.pyi",
+    "crates/rovelog-python/python/rovelog/_log.py",
     "crates/rovelog-python/python/rovelog/_bag.py",
     "docs/",
 ];

@@ -65,25 +65,25 @@ impl<'w> Parquet<'w> {
 
 /// Returns the columns of the file by their paths.
 fn paths(schema: &Schema) -> Vec<(ColumnPath, DataType)> {
-    fn walk(parts: &[String], data_type: &DataType, found: &mut Vec<(ColumnPath, DataType)>) {
+    fn collect(parts: &[String], data_type: &DataType, found: &mut Vec<(ColumnPath, DataType)>) {
         let below = |name: &[&str]| {
             parts.iter().cloned().chain(name.iter().map(|&name| name.to_owned())).collect::<Vec<_>>()
         };
         match data_type {
             DataType::Struct(fields) => {
                 for field in fields {
-                    walk(&below(&[field.name()]), field.data_type(), found);
+                    collect(&below(&[field.name()]), field.data_type(), found);
                 }
             }
             DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-                walk(&below(&["list", item.name()]), item.data_type(), found);
+                collect(&below(&["list", item.name()]), item.data_type(), found);
             }
             _ => found.push((ColumnPath::from(parts.to_vec()), data_type.clone())),
         }
     }
     let mut found = Vec::new();
     for field in schema.fields() {
-        walk(&[field.name().clone()], field.data_type(), &mut found);
+        collect(&[field.name().clone()], field.data_type(), &mut found);
     }
     found
 }
