@@ -74,7 +74,7 @@ pub(crate) fn info(known: &Known<'_>) -> LogInfo {
 /// Counts the diagnostics and derives the state. A file that ends between two rows is truncated,
 /// like one that ends in a row.
 pub(crate) fn apply_diagnostics(info: &mut LogInfo, diagnostics: &Diagnostics) {
-    info.judge(diagnostics, &rules::CUT);
+    info.set_state(diagnostics, &rules::CUT);
     let count = |rule: &Rule| diagnostics.counts().get(rule.code).copied().unwrap_or_default();
     if info.lost.losses > 0 && info.lost.losses == count(&rules::CUT) + count(&rules::ROWS_MISSING) {
         info.state = State::Truncated;

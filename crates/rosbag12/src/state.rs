@@ -23,7 +23,7 @@ impl Walk {
     /// The summary of what was passed of a file of `size` bytes.
     pub(crate) fn info(&self, size: u64) -> LogInfo {
         let mut info = LogInfo::new(self.version.name(), size);
-        info.judge(&self.diagnostics, &rules::CUT);
+        info.set_state(&self.diagnostics, &rules::CUT);
         let cuts = [&rules::CUT, &rules::PACKED_CUT, &rules::PACKED_UNCHECKED];
         let cuts = cuts.iter().filter_map(|rule| self.diagnostics.counts().get(rule.code)).sum::<u64>();
         if cuts > 0 && cuts == info.lost.losses {

@@ -54,7 +54,7 @@ impl ToyReader {
         if rest > 0 {
             log.diagnostics.push(&CUT, size - rest..size, || format!("{rest} bytes of a record"));
         }
-        log.info.judge(&log.diagnostics, &CUT);
+        log.info.set_state(&log.diagnostics, &CUT);
         let count = log.rows().len() as u64;
         log.info.records = count;
         (log.info.start, log.info.end) = (log.rows().next().map(time), log.rows().next_back().map(time));

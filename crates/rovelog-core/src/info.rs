@@ -77,7 +77,7 @@ impl LogInfo {
 
     /// Takes over what was noticed: state, problems and the bytes lost. `cut` is the rule of a
     /// recording that breaks off: where all losses are of it, the log is truncated, else damaged.
-    pub fn judge(&mut self, diagnostics: &Diagnostics, cut: &Rule) {
+    pub fn set_state(&mut self, diagnostics: &Diagnostics, cut: &Rule) {
         self.lost = diagnostics.ledger().clone();
         self.problems = diagnostics.total();
         self.state = match (self.lost.losses, diagnostics.counts().get(cut.code)) {
@@ -154,7 +154,7 @@ mod tests {
                 diagnostics.push(rule, 0..1, String::new);
             }
             let mut info = LogInfo::new("1", 1);
-            info.judge(&diagnostics, &CUT);
+            info.set_state(&diagnostics, &CUT);
             (info.state, info.problems)
         };
         assert_eq!(state(&[&NOTE]), (State::Complete, 1));

@@ -1,14 +1,13 @@
-//! Framing: one scan of the messages of a log, for the reader, the stream and recovery alike.
+//! The scanner of the messages of a log, shared by reader, stream and recovery.
 //!
-//! [`Scanner`] does no input or output. It looks at a [`Window`] of the file and says what comes
-//! next; where the window ends too early it asks for more. Every byte of a file is part of exactly
-//! one [`Step`].
+//! [`Scanner`] does no I/O. It looks at a [`Window`] of the file and returns the next [`Step`]; if the
+//! window ends too early, it requests more. Every byte of the file is part of exactly one step.
 
-use rovelog_core::text::count;
 use std::collections::HashSet;
 use std::ops::Range;
 
 use rovelog_core::scan::{self, NeedMore, Window};
+use rovelog_core::text::count;
 use rovelog_core::wire::U64Le;
 use rovelog_core::{Diagnostics, Limits, Rule};
 use zerocopy::FromBytes;
@@ -70,11 +69,10 @@ impl PlainRow {
     }
 }
 
-/// How far ahead of the scan its bytes are asked for. Each hop waits for the one before it, so
-/// without this it also waits for memory at most rows.
+/// How many bytes ahead are prefetched: without this, the scan waits for memory at most rows.
 pub(crate) const AHEAD: usize = 4096;
 
-/// A segment of damage whose end is being looked for.
+/// A lost range whose end is being looked for.
 #[derive(Clone, Copy, Debug)]
 struct Damage {
     start: u64,

@@ -280,7 +280,7 @@ impl Summary {
     pub(crate) fn info(&self, scanner: &Scanner, size: u64) -> LogInfo {
         let mut info = LogInfo::new(scanner.header.version.to_string(), size);
         info.dialect = (self.text("sys_name") == Some("PX4")).then_some("px4");
-        info.judge(&scanner.diagnostics, &rules::CUT);
+        info.set_state(&scanner.diagnostics, &rules::CUT);
         info.start = Timestamp::from_micros(self.start(scanner), scanner.clock.clock);
         info.end = scanner.clock.now();
         info.data.clone_from(&self.data);

@@ -49,7 +49,7 @@ impl Summary {
         info.data.clone_from(&self.data);
         info.utc = meaning.gps.utc.as_ref().map(UtcFit::offset);
         info.records = self.topics.iter().map(|topic| topic.count).sum();
-        info.judge(&scanner.diagnostics, &rules::CUT);
+        info.set_state(&scanner.diagnostics, &rules::CUT);
         info.details = self.details(scanner, state, meaning, size);
         info
     }
