@@ -190,7 +190,7 @@ impl BagReader {
     /// Where the payload is too short for its definition, or the record is one of another bag.
     pub fn decode(&self, record: &Record<'_>) -> Result<(rovelog_core::Value, usize), BagError> {
         self.own(record.topic)?;
-        self.walk.tables.decode(record.topic.id.index(), record.payload)
+        self.walk.tables.decode(record.topic.id.index(), &record.payload)
     }
 
     /// The layout by which a payload of a topic decodes, for decoders into types of one's own; none where

@@ -203,7 +203,7 @@ fn topics_and_values_are_as_expected() {
             let records: Vec<_> = bag.records_in_file_order().filter(|r| r.topic.id == topic.id).collect();
             let mut hash = Sha256::new();
             for record in &records {
-                hash.update(record.payload);
+                hash.update(&record.payload);
             }
             assert_eq!(hex(&hash.finalize()), want["payload_sha256"], "{what}");
             check_message(&bag, &what, &records[0], &want["first"]);

@@ -64,7 +64,7 @@ fn an_intact_bag_is_written_again_byte_for_byte() {
             let publisher = bag.publisher(&record);
             let publisher = publisher.latching.then_some(&publisher);
             let (sec, nsec) = (u32::try_from(stamp.0).unwrap(), u32::try_from(stamp.1).unwrap());
-            out.message(id, sec, nsec, publisher, record.payload).expect("memory");
+            out.message(id, sec, nsec, publisher, &record.payload).expect("memory");
         }
         let bytes = out.finish().expect("memory").into_inner();
         let mut want = Vec::new();

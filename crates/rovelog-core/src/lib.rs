@@ -61,7 +61,7 @@ pub use reader::{Batches, TopicBatches};
 pub use reader::{
     Format, FormatInfo, LogReader, LogStream, Probe, ReadOptions, Records, Signature, TopicRef,
 };
-pub use record::{Decode, Record, Text};
+pub use record::{Decode, Payload, Record, Text};
 pub use rewrite::{Align, Merged, RecoverOptions, Recovery, Segment, Sliced};
 pub use schema::{Field, FieldType, Scalar, Schema};
 pub use select::Select;

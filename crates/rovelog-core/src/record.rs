@@ -1,6 +1,8 @@
 //! Records: borrowed views of the entries of a log.
 
 use std::fmt;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 use crate::{Result, Timestamp, Topic, Value};
 
@@ -14,8 +16,78 @@ pub trait Decode: Send + Sync {
     fn value(&self, topic: &Topic, payload: &[u8]) -> Result<Value>;
 }
 
+/// The bytes of a record: borrowed from the log, or from a block of it that was decompressed and that all of its records
+/// share.
+#[derive(Clone)]
+pub struct Payload<'a>(Bytes<'a>);
+
+#[derive(Clone)]
+enum Bytes<'a> {
+    Borrowed(&'a [u8]),
+    Shared(Arc<Vec<u8>>, Range<usize>),
+}
+
+impl<'a> Payload<'a> {
+    /// Returns the bytes where they lie in the log; `None` if they were decompressed.
+    #[inline]
+    pub fn borrowed(&self) -> Option<&'a [u8]> {
+        match self.0 {
+            Bytes::Borrowed(bytes) => Some(bytes),
+            Bytes::Shared(..) => None,
+        }
+    }
+
+    /// Bytes of a decompressed block.
+    ///
+    /// # Panics
+    /// Panics if the block does not have them.
+    pub fn shared(block: &Arc<Vec<u8>>, range: Range<usize>) -> Self {
+        assert!(range.start <= range.end && range.end <= block.len());
+        Self(Bytes::Shared(Arc::clone(block), range))
+    }
+}
+
+impl<'a> From<&'a [u8]> for Payload<'a> {
+    #[inline]
+    fn from(bytes: &'a [u8]) -> Self {
+        Self(Bytes::Borrowed(bytes))
+    }
+}
+
+impl Deref for Payload<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Bytes::Borrowed(bytes) => bytes,
+            Bytes::Shared(block, range) => &block[range.clone()],
+        }
+    }
+}
+
+impl AsRef<[u8]> for Payload<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl Eq for Payload<'_> {}
+
+impl<T: AsRef<[u8]> + ?Sized> PartialEq<T> for Payload<'_> {
+    fn eq(&self, other: &T) -> bool {
+        **self == *other.as_ref()
+    }
+}
+
+impl fmt::Debug for Payload<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
 /// One timestamped entry of a log. Borrows from its reader: nothing is copied until asked for.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Record<'a> {
     /// The topic it belongs to.
@@ -27,8 +99,9 @@ pub struct Record<'a> {
     /// Its number within the topic, in file order from 0.
     pub seq: u64,
     /// Its bytes, framing excluded.
-    pub payload: &'a [u8],
+    pub payload: Payload<'a>,
     decode: &'a dyn Decode,
+    origin: u32,
 }
 
 impl<'a> Record<'a> {
@@ -38,10 +111,24 @@ impl<'a> Record<'a> {
         time: Option<Timestamp>,
         offset: u64,
         seq: u64,
-        payload: &'a [u8],
+        payload: impl Into<Payload<'a>>,
         decode: &'a dyn Decode,
     ) -> Self {
-        Self { topic, time, offset, seq, payload, decode }
+        Self { topic, time, offset, seq, payload: payload.into(), decode, origin: 0 }
+    }
+
+    /// The same record with the number of what recorded it, for readers that tell several sources of one topic apart.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_origin(mut self, origin: u32) -> Self {
+        self.origin = origin;
+        self
+    }
+
+    /// The number of what recorded it; 0 where the reader gave none.
+    #[doc(hidden)]
+    pub fn origin(&self) -> u32 {
+        self.origin
     }
 
     /// Returns the record's fields as an owned [`Value::Struct`].
@@ -50,7 +137,7 @@ impl<'a> Record<'a> {
     /// Returns an error if the payload does not have the size or the content that the schema asks
     /// for.
     pub fn value(&self) -> Result<Value> {
-        self.decode.value(self.topic, self.payload)
+        self.decode.value(self.topic, &self.payload)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Checks that are the same for every format.
 
-use rovelog_core::{LogReader, Record, Select};
+use rovelog_core::{LogReader, Payload, Record, Select, TopicId};
 use serde_json::Value as Json;
 
 use crate::{Log, Logs, differences};
@@ -27,6 +27,9 @@ pub fn check_corpus(logs: &Logs, read: impl Fn(&Log, &mut Json) -> rovelog_core:
     assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// The parts of a record that are compared: its offset, number, topic and bytes.
+type Key<'a> = (u64, u64, TopicId, Payload<'a>);
+
 /// Compares the order of `log`'s records with a plain sort of `records`: to bound its memory, the
 /// reader collects positions in rounds. `records` are all records with the times they are ordered
 /// by, `i64::MIN` for those without one. Does the same for windows, with and without the last
@@ -38,7 +41,7 @@ pub fn check_order<'a>(name: &str, log: &'a dyn LogReader, records: impl Iterato
     let got = |select: &Select| -> Vec<_> {
         log.records(select).map(|record| key(record.expect("a valid record"))).collect()
     };
-    let keys = |list: &[(i64, _)]| list.iter().map(|(_, key)| *key).collect::<Vec<_>>();
+    let keys = |list: &[(i64, Key<'a>)]| list.iter().map(|(_, key)| key.clone()).collect::<Vec<_>>();
     assert!(got(&Select::all()) == keys(&want), "{name}: another order");
 
     let Some((last, _)) = want.last() else { return };
@@ -55,7 +58,7 @@ pub fn check_order<'a>(name: &str, log: &'a dyn LogReader, records: impl Iterato
         let (before, rest) = with_before.split_at(with_before.len() - inside.len());
         assert!(rest == inside, "{name}: other records from {start} to {end} after the last ones before");
         for topic in log.topics() {
-            let of_topic = |key: &&(u64, u64, _, &[u8])| key.2 == topic.id;
+            let of_topic = |key: &&Key<'_>| key.2 == topic.id;
             let wanted = want[..first_at(start)].iter().map(|(_, key)| key).rfind(of_topic);
             let mut found = before.iter().filter(of_topic);
             assert_eq!(found.next(), wanted, "{name}: {} before {start}", topic.name);

@@ -116,7 +116,7 @@ pub use watch::Watch;
 pub use rovelog_core as core;
 pub use rovelog_core::{
     Align, Bytes, Clock, Detail, Diagnostic, Diagnostics, Error, ErrorKind, Field, FieldType, Format,
-    FormatInfo, Ledger, Limits, LogInfo, LogReader, LogStream, Merged, ReadOptions, Record, Records,
+    FormatInfo, Ledger, Limits, LogInfo, LogReader, LogStream, Merged, Payload, ReadOptions, Record, Records,
     RecoverOptions, Recovery, Result, Rule, Scalar, Schema, Segment, Select, Severity, Sliced, State, Text,
     Timestamp, Topic, TopicId, TopicRef, Usage, UtcOffset, Value,
 };

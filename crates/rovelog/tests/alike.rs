@@ -136,7 +136,7 @@ fn a_topic_of_another_log_is_refused() {
                 }
                 (AnyLog::Rosbag(log), AnyLog::Rosbag(_)) => {
                     assert!(log.decode(&record).is_err(), "{name}");
-                    assert!(log.layout(record.topic, record.payload).is_err(), "{name}");
+                    assert!(log.layout(record.topic, &record.payload).is_err(), "{name}");
                     assert!(log.callerids(record.topic).is_empty(), "{name}");
                     met[1] += 1;
                 }

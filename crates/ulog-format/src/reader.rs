@@ -181,7 +181,7 @@ impl UlogReader {
     /// # Errors
     /// Returns an error if the record is not one of this log.
     pub fn row<'a>(&'a self, record: &Record<'a>) -> Result<Row<'a>, UlogError> {
-        self.scanner().definitions.row(record.topic, record.payload)
+        self.scanner().definitions.row(record.topic, record.payload.borrowed().unwrap_or_default())
     }
 
     /// Returns all valid messages in file order, with the offset of each.

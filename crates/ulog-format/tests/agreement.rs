@@ -45,8 +45,8 @@ fn the_stream_equals_the_slice_on_real_logs() {
             let mut stream = UlogStream::new(dribble, &ReadOptions::default()).expect(&log.name);
             let mut rows = 0;
             while let Some(r) = stream.next_record().expect("readable") {
-                let same = (r.offset, r.seq, r.time, r.payload)
-                    == (want[rows].0, want[rows].1, want[rows].2, &want[rows].3);
+                let same = (r.offset, r.seq, r.time, &*r.payload)
+                    == (want[rows].0, want[rows].1, want[rows].2, &*want[rows].3);
                 assert!(same, "{}: row {rows}", log.name);
                 rows += 1;
             }

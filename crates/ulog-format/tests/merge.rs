@@ -24,10 +24,11 @@ fn part(log: &UlogReader, select: &Select) -> UlogReader {
 }
 
 /// Records without their places in the file.
-fn records(log: &UlogReader) -> Vec<(&str, Option<i64>, u64, &[u8])> {
+fn records(log: &UlogReader) -> Vec<(&str, Option<i64>, u64, Vec<u8>)> {
     let records = log.records_in_file_order();
-    let mut records: Vec<_> =
-        records.map(|r| (r.topic.name.as_str(), r.time.map(|time| time.nanos), r.seq, r.payload)).collect();
+    let mut records: Vec<_> = records
+        .map(|r| (r.topic.name.as_str(), r.time.map(|time| time.nanos), r.seq, r.payload.to_vec()))
+        .collect();
     records.sort_unstable();
     records
 }

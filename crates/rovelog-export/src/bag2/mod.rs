@@ -98,12 +98,12 @@ fn lay<'a>(
             tally.out_of_range += 1;
             continue;
         };
-        if !line.carries(record.payload) {
+        if !line.carries(&record.payload) {
             tally.misfits += 1;
             continue;
         }
         let id = *connections.of(bag, &record, |publisher| writer.connect(line, publisher.clone()))?;
-        if writer.message(id, (sec, nsec), record.payload)? {
+        if writer.message(id, (sec, nsec), &record.payload)? {
             messages += 1;
         } else {
             tally.too_large += 1;

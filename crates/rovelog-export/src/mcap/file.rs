@@ -155,7 +155,7 @@ impl<'a> File<'a> {
             return Ok(());
         };
         let header = MessageHeader { channel_id, sequence: sequence(record), log_time, publish_time };
-        let Some(value) = value else { return self.write(header, record.payload) };
+        let Some(value) = value else { return self.write(header, &record.payload) };
         types::encode(value, buffer);
         self.tally(record.topic).nulls += nulls(value);
         self.write(header, buffer)

@@ -86,24 +86,24 @@ impl<'a> Ros<'a> {
                     file.writer.add_channel(0, &bytes.name, "ros1", &metadata.collect())
                 })?;
                 let header = MessageHeader { channel_id, sequence: sequence(record), log_time, publish_time };
-                return file.write(header, record.payload);
+                return file.write(header, &record.payload);
             }
             Some(How::Not(_)) | None => return Ok(()),
         };
-        if !line.carries(record.payload) {
+        if !line.carries(&record.payload) {
             tally.misfits += 1;
             return Ok(());
         }
         let data = if let Some(code) = code {
-            let Ok(left) = code.convert(record.payload, buffer) else {
+            let Ok(left) = code.convert(&record.payload, buffer) else {
                 tally.cut += 1;
                 return Ok(());
             };
             tally.surplus += u64::from(left.surplus);
             tally.times += left.times;
-            buffer
+            &**buffer
         } else {
-            record.payload
+            &*record.payload
         };
         let encoding = if code.is_some() { "cdr" } else { "ros1" };
         let channel_id = *channels.of(bag, record, |publisher| {

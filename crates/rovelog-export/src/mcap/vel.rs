@@ -300,7 +300,7 @@ impl Extras for Vel<'_> {
             }
             return;
         };
-        match Payload::view(kind, record.payload) {
+        match Payload::view(kind, &record.payload) {
             Some(Payload::Laser(scan)) => self.scan(topic, &scan, at, out),
             Some(Payload::Image(image)) => self.image(topic, &image, at, out),
             Some(Payload::Pose(pose)) => self.pose(pose, at, out),
