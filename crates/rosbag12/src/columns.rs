@@ -15,6 +15,7 @@ use crate::error::BagError;
 use crate::index::Cursor;
 use crate::reader::BagReader;
 use crate::tables::{Connection, text_of};
+use crate::v2;
 
 /// Rows from which a batch is handed out.
 const BATCH_ROWS: usize = 1024;
@@ -118,6 +119,8 @@ pub struct ColumnBatches<'a> {
     /// Blocks still to be walked, and the walk over the current one.
     blocks: std::ops::Range<usize>,
     cursor: Option<Cursor<'a>>,
+    /// The way through chunks, of a bag of V2.0.
+    pass: Option<v2::Pass<'a>>,
     flushed: bool,
 }
 
@@ -132,6 +135,7 @@ impl<'a> ColumnBatches<'a> {
             ready: VecDeque::new(),
             blocks: 0..reader.index.blocks.blocks().len(),
             cursor: None,
+            pass: None,
             flushed: false,
         }
     }
@@ -145,44 +149,52 @@ impl<'a> ColumnBatches<'a> {
             };
             self.wanted = reader.topics().iter().map(wants).collect();
             self.filling.resize_with(self.wanted.len(), || None);
+            if reader.walk.v2.is_some() {
+                self.pass = Some(v2::Pass::new(reader, &self.wanted, &self.select));
+            }
         }
-        if self.cursor.is_none() {
-            let Some(block) = self.blocks.clone().find(|block| self.is_wanted(*block)) else { return false };
-            self.blocks.start = block + 1;
-            let walk = &reader.walk;
-            self.cursor =
-                Some(Cursor::block(&reader.bytes, &reader.index, &walk.tables, walk.version, block));
-        }
-        let Some(cursor) = &mut self.cursor else { return false };
         let (wanted, filling, select, ready) =
             (&self.wanted, &mut self.filling, &self.select, &mut self.ready);
-        let more = cursor.messages(cursor.at + STRIDE, |_, message| {
-            let topic = message.connection as usize;
-            if !wanted[topic] || !select.keeps_time(message.time()) {
+        let mut take = |connection: u32, time: i64, payload: &[u8]| {
+            let topic = connection as usize;
+            if !wanted[topic] || !select.keeps_time(time) {
                 return;
             }
             if filling[topic].is_none() {
                 filling[topic] = Filling::new(reader, select, &reader.topics()[topic]).map(Box::new);
             }
             if let Some(filling) = &mut filling[topic] {
-                let payload = &reader.bytes[message.payload_at..message.payload_at + message.len];
-                filling.push(payload, message.time());
+                filling.push(payload, time);
                 if filling.rows.rows() >= BATCH_ROWS || filling.bytes >= BATCH_BYTES {
                     ready.push_back(filling.finish());
                 }
             }
+        };
+        if let Some(pass) = &mut self.pass {
+            return pass.chunk(|_, met, payload| take(met.connection, met.time, payload));
+        }
+        if self.cursor.is_none() {
+            let is_wanted = |number: &usize| {
+                let index = &reader.index.blocks;
+                let span = index.blocks()[*number].mark.range();
+                span.is_some_and(|span| select.keeps_span(*span.start(), *span.end()))
+                    && index.has_any(*number, wanted)
+            };
+            let Some(block) = self.blocks.clone().find(is_wanted) else { return false };
+            self.blocks.start = block + 1;
+            let walk = &reader.walk;
+            self.cursor =
+                Some(Cursor::block(&reader.bytes, &reader.index, &walk.tables, walk.version, block));
+        }
+        let Some(cursor) = &mut self.cursor else { return false };
+        let more = cursor.messages(cursor.at + STRIDE, |_, message| {
+            let payload = &reader.bytes[message.payload_at..message.payload_at + message.len];
+            take(message.connection, message.time(), payload);
         });
         if !more {
             self.cursor = None;
         }
         true
-    }
-
-    fn is_wanted(&self, number: usize) -> bool {
-        let index = &self.reader.index.blocks;
-        let span = index.blocks()[number].mark.range();
-        span.is_some_and(|span| self.select.keeps_span(*span.start(), *span.end()))
-            && index.has_any(number, &self.wanted)
     }
 
     /// What is left in the columns when the walk is done.

@@ -1,8 +1,7 @@
 //! Console lines: the messages of type `roslib/Log`, which is `rosgraph_msgs/Log` today.
 
-use rovelog_core::{LogReader, Text, Timestamp, Value};
+use rovelog_core::{LogReader, Select, Text, Timestamp, Value};
 
-use crate::index::Record;
 use crate::reader::BagReader;
 use crate::tables::nanos;
 
@@ -12,9 +11,9 @@ const TYPES: [&str; 2] = ["roslib/Log", "rosgraph_msgs/Log"];
 /// The lines in file order.
 pub(crate) fn texts(log: &BagReader) -> impl Iterator<Item = Text> + Send + '_ {
     let is_log: Vec<bool> = log.topics().iter().map(|topic| TYPES.contains(&&*topic.type_name)).collect();
-    log.cursor().filter_map(move |record: Record| {
-        let message = record.message.filter(|message| is_log[message.connection as usize])?;
-        let record = log.record(&message, record.at, 0);
+    let names = log.topics().iter().filter(|topic| is_log[topic.id.index()]).map(|topic| topic.name.clone());
+    let select = Select::topics(names.collect::<Vec<_>>());
+    log.as_stored(&select).filter(move |record| is_log[record.topic.id.index()]).filter_map(|record| {
         let value = record.value().ok()?;
         line(&value, record.time, record.offset)
     })

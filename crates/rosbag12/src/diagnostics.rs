@@ -18,6 +18,19 @@ rovelog_core::rules! {
     PACKED_FOLLOWED "E-BAG-008" "packed_followed" DataLost
         "bytes after the compressed data that are not compressed data: not read"
 
+    CHUNK_DAMAGED "E-BAG-009" "chunk_damaged" DataLost
+        "a chunk whose packed data are damaged or cut: what they still give is read"
+    CHUNK_CHECKSUM "E-BAG-010" "chunk_checksum" DataLost
+        "a chunk that fails a checksum of its compression: its messages are kept, and may be wrong"
+    CHUNK_UNREADABLE "E-BAG-011" "chunk_unreadable" DataLost
+        "a chunk of an unknown compression, or whose data are not compressed as it says"
+    CHUNK_TOO_LARGE "E-BAG-012" "chunk_too_large" DataLost
+        "a chunk that unpacks to more than it claims and than is allowed: the rest is not read"
+    LOST_IN_CHUNK "E-BAG-013" "lost_in_chunk" DataLost
+        "bytes of a chunk in which no record could be recognised"
+    ENCRYPTED "E-BAG-014" "encrypted" DataLost
+        "an encrypted chunk or connection record, which cannot be read"
+
     VERSION_LINE_CRLF "W-BAG-101" "version_line_crlf" Note
         "a version line that ends in CR LF"
     TEXT_MODE_COPY "W-BAG-102" "text_mode_copy" Note
@@ -72,6 +85,24 @@ rovelog_core::rules! {
         "a definition after messages of its topic: these cannot be decoded from a pipe"
     BAG_HEADER_LATE "W-BAG-127" "bag_header_late" Note
         "a bag header that is not the first record of its section, which reference readers do not find"
+    CHUNK_OPEN "W-BAG-128" "chunk_open" Note
+        "a chunk that was never closed: the recorder was killed, and its records are read up to where they end"
+    CHUNK_LENGTH "W-BAG-129" "chunk_length" Note
+        "a chunk with another length than its header says"
+    CHUNK_SIZE "W-BAG-130" "chunk_size" Note
+        "a chunk that unpacks to another length than its header says"
+    CHUNK_HEADLESS "W-BAG-131" "chunk_headless" Note
+        "messages outside of any chunk: the header of theirs is lost"
+    CONNECTION_CONFLICT "W-BAG-132" "connection_conflict" Note
+        "a number that two connections have: the record in front of a message decides"
+    OTHER_TOPIC "W-BAG-133" "other_topic" Note
+        "a connection that was recorded under another topic than its publisher named"
+    OP_DAMAGED "W-BAG-134" "op_damaged" Note
+        "a record of an op that is none, whose fields say what it is"
+    OLD_INDEX "W-BAG-135" "old_index" Note
+        "an index in front of further chunks, as appending to a bag leaves it"
+    INDEX_LENGTH "W-BAG-136" "index_length" Note
+        "index data of another length than their count says, as recorders of before September 2010 wrote them, or version"
 }
 
 #[cfg(test)]

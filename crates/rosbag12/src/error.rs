@@ -22,7 +22,7 @@ pub enum BagError {
     #[error("the version line at the start of the file is broken")]
     BadVersionLine,
     /// A version that this crate does not read.
-    #[error("a ROS bag of version {version}: this reader is for V1.2 and before")]
+    #[error("a ROS bag of version {version}: V2.0, V1.2 and before are read")]
     OtherVersion {
         /// The version as the file has it: `2.0`.
         version: String,
@@ -101,6 +101,9 @@ pub enum BagError {
         /// Why.
         why: &'static str,
     },
+    /// Bags of V2.0 and of before that were to become one.
+    #[error("bags of V2.0 and of before cannot become one")]
+    MixedVersions,
     /// Bags whose times cannot be brought together.
     #[error("{0}")]
     Clocks(&'static str),
@@ -125,15 +128,10 @@ impl BagError {
                 Some(0),
                 Some("check its first 16 bytes; a V1.2 bag starts with #ROSRECORD V1.2 and a line feed"),
             ),
-            Self::OtherVersion { version } if version.starts_with('2') => (
-                ErrorKind::Unsupported,
-                Some(0),
-                Some("many tools read V2.0 bags; for example: mcap convert FILE out.mcap"),
-            ),
             Self::OtherVersion { .. } => (
                 ErrorKind::Unsupported,
                 Some(0),
-                Some("V1.0, V1.1 and V1.2 are supported; no tool for this version is known"),
+                Some("V2.0, V1.2, V1.1 and V1.0 are supported; no tool for this version is known"),
             ),
             Self::Unpack { what, .. } => (
                 ErrorKind::Malformed,
@@ -172,6 +170,11 @@ impl BagError {
             Self::Clocks(_) => {
                 (ErrorKind::InvalidArgument, None, Some("if they share a clock: --time-base boot"))
             }
+            Self::MixedVersions => (
+                ErrorKind::InvalidArgument,
+                None,
+                Some("convert the older ones to V2.0 first: rovelog export FILE -o new.bag"),
+            ),
             Self::Io(_) => (ErrorKind::Io, None, None),
         }
     }

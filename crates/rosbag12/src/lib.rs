@@ -147,6 +147,7 @@ pub mod unpack;
 #[cfg(feature = "compressed")]
 mod unpacker;
 mod usage;
+pub mod v2;
 mod validate;
 mod version;
 pub mod wire;
@@ -177,7 +178,7 @@ pub use writer::{BagWriter, ConnectionId};
 pub use rovelog_core;
 pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, Select};
 
-/// The format of ROS bags of V1.2 and before.
+/// The format of ROS 1 bags: V2.0, V1.2 and before.
 #[derive(Clone, Copy, Debug)]
 pub struct Rosbag;
 
@@ -205,7 +206,7 @@ impl LogReader for BagReader {
     }
 
     fn info(&self) -> &LogInfo {
-        &self.info
+        &self.known().info
     }
 
     fn topics(&self) -> &[Topic] {
@@ -217,6 +218,9 @@ impl LogReader for BagReader {
     }
 
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
+        if self.walk.v2.is_some() {
+            return Box::new(v2::InTime::new(self, select).map(Ok));
+        }
         Box::new(self.places(select).map(|place| Ok(self.record_at(place))))
     }
 
@@ -238,11 +242,11 @@ impl LogReader for BagReader {
     }
 
     fn diagnostics(&self) -> &Diagnostics {
-        &self.walk.diagnostics
+        &self.known().walk.diagnostics
     }
 
     fn usage(&self) -> Vec<Usage> {
-        usage::usage(self)
+        usage::usage(self.whole())
     }
 
     fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> Result<Recovery> {

@@ -58,10 +58,11 @@ impl Section {
                             format!("{} ({entries}, {messages})", text_of(&t.topic))
                         })
                         .collect();
+                    let wrong = wrong.iter().chain(&self.why).take(5).map(String::as_str).collect::<Vec<_>>();
                     format!("the index does not match the messages: {}", wrong.join(", "))
                 });
             }
-            IndexState::Exact | IndexState::Empty => {}
+            IndexState::Exact | IndexState::Empty | IndexState::Encrypted | IndexState::Believed => {}
         }
         // Without messages the recorder points at the end of the file.
         let right = match self.index {

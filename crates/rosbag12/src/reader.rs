@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rovelog_core::layout::Layout;
 use rovelog_core::order::{self, Blocks, Place};
@@ -15,7 +17,8 @@ use crate::scan::{Step, Walk};
 use crate::sections::{Differences, Section, differences};
 use crate::shapes::Head;
 use crate::tables::{Connection, Tables, text_of};
-use crate::unpack;
+use crate::unpack::{self, Packing};
+use crate::v2;
 use crate::version::Version;
 use crate::wire::{self, Header, IndexEntry};
 
@@ -26,6 +29,11 @@ pub struct BagReader {
     pub(crate) walk: Walk,
     pub(crate) index: Index,
     pub(crate) info: LogInfo,
+    pub(crate) options: BagOptions,
+    /// Of a bag that was opened by its index: all that is in it, once that is asked for.
+    whole: OnceLock<Box<Self>>,
+    /// Whether a chunk was not as the index says.
+    suspected: AtomicBool,
 }
 
 /// Who published a message, as far as its record says.
@@ -60,6 +68,9 @@ impl BagReader {
         if let Some((what, _)) = packed {
             unpack::note(what, &mut walk.diagnostics);
         }
+        if walk.version == Version::V2_0 {
+            return Self::chunked(bytes, walk, options, packed);
+        }
         let mut index = Index::default();
         let window = Window::whole(&bytes);
         let take = |index: &mut Index, met: crate::scan::Met, tables: &mut Tables| {
@@ -81,8 +92,78 @@ impl BagReader {
         if let Some((what, ending)) = packed {
             unpack::note_ending(what, ending, bytes.len() as u64, &mut walk.diagnostics);
         }
+        Ok(Self::of(bytes, walk, index, options))
+    }
+
+    fn of(bytes: Bytes, walk: Walk, index: Index, options: &BagOptions) -> Self {
         let info = walk.info(bytes.len() as u64);
-        Ok(Self { bytes, walk, index, info })
+        let (whole, suspected) = (OnceLock::new(), AtomicBool::new(false));
+        Self { bytes, walk, index, info, options: options.clone(), whole, suspected }
+    }
+
+    /// Opens a bag of V2.0, of which `walk` has read the version line.
+    fn chunked(
+        bytes: Bytes,
+        mut walk: Walk,
+        options: &BagOptions,
+        packed: Packing,
+    ) -> Result<Self, BagError> {
+        let begin = || {
+            let mut walk = Walk::start(&bytes[..bytes.len().min(Walk::START)], options)?;
+            if let Some((what, _)) = packed {
+                unpack::note(what, &mut walk.diagnostics);
+            }
+            Ok::<_, BagError>(walk)
+        };
+        let mut index = Index::default();
+        let by_index = !options.read.read_all
+            && packed.is_none()
+            && walk.read_index(&bytes).is_some()
+            && walk.chunked().cost() >= options.indexed_from;
+        if by_index {
+            walk.believe_index();
+        } else {
+            walk = begin()?;
+            let late = v2::read_all(&bytes, &mut walk, &mut index, options, &[]);
+            if !late.is_empty() {
+                (walk, index) = (begin()?, Index::default());
+                v2::read_all(&bytes, &mut walk, &mut index, options, &late);
+            }
+        }
+        index.finish(bytes.len() as u64);
+        if let Some((what, ending)) = packed {
+            unpack::note_ending(what, ending, bytes.len() as u64, &mut walk.diagnostics);
+        }
+        Ok(Self::of(bytes, walk, index, options))
+    }
+
+    /// The same bag with all that is in it read, if it was opened by its index.
+    pub(crate) fn whole(&self) -> &Self {
+        if !self.walk.v2.as_ref().is_some_and(|state| state.is_by_index) {
+            return self;
+        }
+        self.whole.get_or_init(|| {
+            let mut options = self.options.clone();
+            options.read.read_all = true;
+            // What was opened by its index begins with a version line.
+            Box::new(Self::new(self.bytes.clone(), &options).expect("a bag of V2.0"))
+        })
+    }
+
+    /// What is known of the bag: all, once a chunk was not as its index says.
+    pub(crate) fn known(&self) -> &Self {
+        if self.suspected.load(Ordering::Relaxed) { self.whole() } else { self }
+    }
+
+    /// A chunk was not as the index says.
+    pub(crate) fn suspect(&self) {
+        self.suspected.store(true, Ordering::Relaxed);
+    }
+
+    /// What loads chunks, in this order.
+    pub(crate) fn loader(&self, plan: Vec<usize>) -> v2::Loader {
+        let cap = self.options.read.limits.unpacked;
+        v2::Loader::new(self.bytes.clone(), &self.walk.chunked().chunks, plan, cap)
     }
 
     /// Opens a bag of before V1.0, which has no version line: on request only, because anything could be one.
@@ -113,8 +194,11 @@ impl BagReader {
         &self.walk.sections
     }
 
-    /// How the index of a topic differs from its messages in a section, entry by entry.
+    /// How the index of a topic differs from its messages in a section, entry by entry; before V2.0 only.
     pub fn index_differences(&self, section: &Section, topic: &[u8]) -> Differences {
+        if self.walk.v2.is_some() {
+            return Differences::default();
+        }
         let end =
             self.sections().iter().map(|s| s.offset).find(|at| *at > section.offset).unwrap_or(u64::MAX);
         let (mut index, mut scan) = (Vec::new(), Vec::new());
@@ -151,6 +235,13 @@ impl BagReader {
         if !topic.is_of(&tables.topics) {
             return found;
         }
+        if let Some(state) = &self.walk.v2 {
+            for origin in state.origins.iter().filter(|o| o.connection == topic.id.0 && o.count > 0) {
+                if let Some(name) = &origin.publisher.callerid {
+                    *found.entry(name.clone()).or_default() += origin.count;
+                }
+            }
+        }
         for shape in tables.shapes.list.iter().filter(|shape| shape.connection == topic.id.0) {
             if let Some(name) = shape.callerid.and_then(|id| tables.callerids.get(id as usize)) {
                 *found.entry(text_of(name)).or_default() += shape.count;
@@ -160,19 +251,39 @@ impl BagReader {
     }
 
     /// All messages in file order, as records.
-    pub fn records_in_file_order(&self) -> impl Iterator<Item = Record<'_>> + '_ {
+    pub fn records_in_file_order(&self) -> Box<dyn Iterator<Item = Record<'_>> + Send + '_> {
+        self.as_stored(&Select::all())
+    }
+
+    /// The messages of the selected topics in file order; before V2.0 those of all.
+    pub(crate) fn as_stored<'a>(
+        &'a self,
+        select: &Select,
+    ) -> Box<dyn Iterator<Item = Record<'a>> + Send + 'a> {
+        if self.walk.v2.is_some() {
+            return Box::new(v2::InTime::as_stored(self, select));
+        }
         let mut counts = vec![0; self.walk.tables.topics.len()];
-        self.cursor().filter_map(move |record| {
+        Box::new(self.cursor().filter_map(move |record| {
             let message = record.message?;
             let seq = counts[message.connection as usize];
             counts[message.connection as usize] += 1;
             Some(self.record(&message, record.at, seq))
-        })
+        }))
     }
 
     /// Hands every message in file order to `visit`: offset, topic, stamp in nanoseconds, payload. The
     /// fastest way through a bag.
     pub fn scan(&self, mut visit: impl FnMut(u64, &Topic, i64, &[u8])) {
+        if let Some(state) = &self.walk.v2 {
+            let topics = &self.walk.tables.topics;
+            let mut pass = v2::Pass::new(self, &vec![true; topics.len()], &Select::all());
+            while pass.chunk(|loaded, met, payload| {
+                let at = loaded.offset(&state.chunks[loaded.number], met.message.at);
+                visit(at, &topics[met.connection as usize], met.time, payload);
+            }) {}
+            return;
+        }
         self.cursor().messages(u64::MAX, |at, message| {
             let topic = &self.walk.tables.topics[message.connection as usize];
             visit(
@@ -210,6 +321,11 @@ impl BagReader {
 
     /// Who published a message; nothing for most messages, because only those of latching publishers say.
     pub fn publisher(&self, record: &Record<'_>) -> Publisher {
+        if let (Some(state), Ok(())) = (&self.walk.v2, self.own(record.topic)) {
+            let origin =
+                (record.origin() as usize).checked_sub(1).and_then(|number| state.origins.get(number));
+            return origin.map(|origin| origin.publisher.clone()).unwrap_or_default();
+        }
         let found = || {
             if self.walk.version != Version::V1_2 || self.own(record.topic).is_err() {
                 return None;

@@ -17,6 +17,7 @@ use crate::options::BagOptions;
 use crate::sections::{MAX_SECTIONS, Section};
 use crate::shapes::{Head, Matched};
 use crate::tables::{Tables, Tally, fit, text_of};
+use crate::v2;
 use crate::validate::{Probe, Search, Sound, crossing, follows, probe};
 use crate::version::{self, Version, VersionLine};
 use crate::wire::{BAG_HEADER_SIZE, Data, Definition, Header, IndexEntry};
@@ -75,7 +76,9 @@ pub(crate) struct Walk {
     pub(crate) data: Option<DataSpan>,
     /// The topics of a V1.0 or V0 bag.
     pub(crate) table: Vec<TableTopic>,
-    last_time: i64,
+    pub(crate) last_time: i64,
+    /// What a bag of V2.0 has beside.
+    pub(crate) v2: Option<Box<v2::State>>,
     /// The last message: where it began and ended, and its connection. Bytes lost or added in it show behind it.
     last_message: (u64, u64, u32),
     /// Connections with messages in this section.
@@ -168,6 +171,7 @@ impl Walk {
             data: None,
             table: Vec::new(),
             last_time: i64::MIN,
+            v2: None,
             last_message: (0, 0, 0),
             in_section: Vec::new(),
             defined_in: HashMap::new(),
@@ -580,6 +584,11 @@ impl Walk {
             return;
         }
         self.end_section(end);
+        self.settle_tables();
+    }
+
+    /// Everything that can be said of connections at the end only.
+    pub(crate) fn settle_tables(&mut self) {
         for number in 0..self.tables.connections.len() {
             let id = u32::try_from(number).expect("connections are limited");
             self.tables.resolve(id);

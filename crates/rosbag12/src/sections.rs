@@ -20,6 +20,10 @@ pub enum IndexState {
     Absent,
     /// There are no messages and no index.
     Empty,
+    /// The bag is encrypted: V2.0 only.
+    Encrypted,
+    /// It agrees with itself, and messages were not compared with it: V2.0 only.
+    Believed,
 }
 
 impl IndexState {
@@ -30,6 +34,8 @@ impl IndexState {
             Self::Differs => "differs",
             Self::Absent => "absent",
             Self::Empty => "empty",
+            Self::Encrypted => "encrypted",
+            Self::Believed => "believed",
         }
     }
 }
@@ -70,6 +76,8 @@ pub struct Section {
     pub(crate) behind_definition: HashMap<u64, u64>,
     records: Vec<IndexRecord>,
     pub(crate) unusable: bool,
+    /// What of the index is wrong, in words; V2.0 only.
+    pub(crate) why: Vec<String>,
     /// What the index names, once damage asked for it.
     pub(crate) named: Option<Box<Named>>,
 }
@@ -94,6 +102,7 @@ impl Section {
             behind_definition: HashMap::new(),
             records: Vec::new(),
             unusable: false,
+            why: Vec::new(),
             named: None,
         }
     }

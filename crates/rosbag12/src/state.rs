@@ -10,6 +10,7 @@ use crate::diagnostics as rules;
 use crate::scan::Walk;
 use crate::sections::{IndexState, Section};
 use crate::tables::{Connection, text_of};
+use crate::v2::wire::{Chunk, ChunkInfo, Connection as Connection2};
 use crate::version::Version;
 use crate::wire::{BagHeader, Data, Definition, Index};
 
@@ -63,9 +64,10 @@ impl Walk {
 
     fn details(&self) -> Vec<Detail> {
         let mut details = vec![Detail::hidden("version_line", Value::Text(self.line.text.clone()))];
-        if self.version == Version::V1_2 {
+        if matches!(self.version, Version::V1_2 | Version::V2_0) {
             details.push(self.index_detail());
         }
+        details.extend(self.v2.as_ref().into_iter().flat_map(|state| state.details()));
         if self.sections.len() > 1 {
             let offsets = self.sections.iter().take(SECTIONS_LISTED);
             let offsets = offsets.map(|section| Value::count(section.offset)).collect();
@@ -84,7 +86,8 @@ impl Walk {
             details.push(Detail::new("order", text, Value::count(self.going_back)));
         }
         let ops = (0..=255u8).zip(*self.ops).filter(|(_, count)| *count > 0);
-        let ops = ops.map(|(op, count)| (op_name(op), Value::count(count)));
+        let is_chunked = self.v2.is_some();
+        let ops = ops.map(|(op, count)| (op_name(op, is_chunked), Value::count(count)));
         details.push(Detail::hidden("records_by_op", Value::record(ops)));
         let connections = (0..self.tables.topics.len()).zip(0u32..);
         let connections = connections.map(|(n, id)| self.connection(n, publishers.get(&id))).collect();
@@ -98,6 +101,10 @@ impl Walk {
             IndexState::Differs => "differs from the messages",
             IndexState::Absent => "absent",
             IndexState::Empty => "empty",
+            IndexState::Encrypted => "not compared: the bag is encrypted",
+            IndexState::Believed => {
+                "agrees with itself; messages were not compared with it (rovelog check does)"
+            }
         };
         let mut counts: Vec<(&str, u64)> = Vec::new();
         for word in self.sections.iter().map(|section| state(section.index)) {
@@ -159,6 +166,16 @@ impl Walk {
     /// For each connection with messages that name their publisher: the latched ones, and all by publisher.
     fn publishers(&self) -> Publishers {
         let mut topics = Publishers::new();
+        for origin in self.v2.iter().flat_map(|state| &state.origins).filter(|origin| origin.count > 0) {
+            let publisher = &origin.publisher;
+            if publisher.latching || publisher.callerid.is_some() {
+                let entry = topics.entry(origin.connection).or_default();
+                entry.0 += if publisher.latching { origin.count } else { 0 };
+                if let Some(name) = &publisher.callerid {
+                    *entry.1.entry(name.clone()).or_default() += origin.count;
+                }
+            }
+        }
         for shape in self.tables.shapes.list.iter().filter(|s| s.latching || s.callerid.is_some()) {
             let entry = topics.entry(shape.connection).or_default();
             entry.0 += if shape.latching { shape.count } else { 0 };
@@ -173,6 +190,8 @@ impl Walk {
         let name = |connection: u32| self.tables.topics[connection as usize].name.clone();
         let lines: Vec<_> = topics
             .iter()
+            // Of V2.0 bags most connections name their publisher; of those before only the latched ones.
+            .filter(|(_, (latched, _))| *latched > 0)
             .map(|(connection, (latched, callers))| {
                 let callers: Vec<_> =
                     callers.iter().map(|(name, count)| format!("{name} ({count})")).collect();
@@ -207,8 +226,11 @@ impl Walk {
 }
 
 /// The word for a kind of record.
-fn op_name(number: u8) -> String {
+fn op_name(number: u8, is_chunked: bool) -> String {
     match number {
+        Chunk::OP if is_chunked => "chunk".to_owned(),
+        ChunkInfo::OP if is_chunked => "chunk_info".to_owned(),
+        Connection2::OP if is_chunked => "connection".to_owned(),
         Definition::OP => "definition".to_owned(),
         Data::OP => "message".to_owned(),
         BagHeader::OP => "bag_header".to_owned(),

@@ -10,6 +10,8 @@ use crate::options::BagOptions;
 use crate::scan::{Met, Step, Walk};
 use crate::tables::Connection;
 use crate::unpack::{self, Packed, Unpacked};
+use crate::v2;
+use crate::version::Version;
 
 /// A pipe of which the first bytes were looked at.
 type Begun<R> = Chain<Cursor<Vec<u8>>, R>;
@@ -35,6 +37,8 @@ impl<R: Read> Read for Input<R> {
 /// not grow with the bag.
 pub struct BagStream<R> {
     stream: Stream<Input<R>, Walk>,
+    /// What reads chunks, of a bag of V2.0.
+    chunked: Option<v2::Streamed>,
     packed: Option<Packed>,
     /// Bytes of one record that are taken into memory.
     limit: u64,
@@ -65,7 +69,10 @@ impl<R: Read> BagStream<R> {
         if let Some(packed) = packed {
             unpack::note(packed, &mut walk.diagnostics);
         }
-        Ok(Self { stream: Stream { source, scan: walk }, packed, limit: options.streamed_record })
+        let cap = options.read.limits.unpacked;
+        let chunked = (walk.version == Version::V2_0).then(|| v2::Streamed::new(&mut walk, cap));
+        let stream = Stream { source, scan: walk };
+        Ok(Self { stream, chunked, packed, limit: options.streamed_record })
     }
 
     /// The next message in file order; `None` at the end.
@@ -81,6 +88,19 @@ impl<R: Read> BagStream<R> {
                 _ => {}
             }
         }
+    }
+
+    /// The next message of a bag of V2.0.
+    fn next_chunked(&mut self) -> Result<Option<v2::Arrived>, BagError> {
+        let (packed, limit) = (self.packed, self.limit);
+        let Some(chunked) = &mut self.chunked else { return Ok(None) };
+        let Stream { source, scan } = &mut self.stream;
+        let arrived =
+            chunked.next(scan, source, |source, from, until| fill(source, from, until, packed, limit))?;
+        if arrived.is_none() {
+            self.end();
+        }
+        Ok(arrived)
     }
 
     /// Takes note of how compressed data end, once.
@@ -122,6 +142,20 @@ impl<R: Read + Send> LogStream for BagStream<R> {
     }
 
     fn next_record(&mut self) -> rovelog_core::Result<Option<Record<'_>>> {
+        if self.chunked.is_some() {
+            let Some((learned, at, lies)) = self.next_chunked()? else { return Ok(None) };
+            self.stream.scan.tables.publish(learned.connection);
+            let tables = &self.stream.scan.tables;
+            let unpacked = self.chunked.as_ref().map_or(&[][..], v2::Streamed::unpacked);
+            let payload = match lies {
+                v2::Lies::InPipe(range) => self.stream.source.bytes(range.start, range.end),
+                v2::Lies::Unpacked(range) => &unpacked[range],
+            };
+            let (topic, time) =
+                (&tables.topics[learned.connection as usize], Timestamp::new(learned.time, tables.clock));
+            let record = Record::new(topic, Some(time), at, learned.seq, payload, tables);
+            return Ok(Some(record.with_origin(learned.origin + 1)));
+        }
         let Some(met) = self.next()? else { return Ok(None) };
         // A better definition may have come meanwhile.
         self.stream.scan.tables.resolve(met.connection);

@@ -100,7 +100,10 @@ pub fn first_bytes(file: &[u8], len: u64) -> Option<Vec<u8>> {
 const CHUNK: usize = 1 << 20;
 
 /// A bag, and where it was compressed, how, and how the compressed data end.
-type Whole = (Bytes, Option<(Packed, Ending)>);
+type Whole = (Bytes, Packing);
+
+/// How a bag was compressed and how the compressed data end; `None` if it was not.
+pub(crate) type Packing = Option<(Packed, Ending)>;
 
 /// The bag in `file`, unpacked if it is compressed.
 ///

@@ -6,10 +6,15 @@ use rovelog_core::usage::{Usage, UsageTally};
 
 use crate::edit::Part;
 use crate::reader::BagReader;
+use crate::version::Version;
 use crate::wire::Header;
 
 pub(crate) fn usage(bag: &BagReader) -> Vec<Usage> {
     let mut tally = UsageTally::default();
+    if bag.version() == Version::V2_0 {
+        bag.chunk_usage(&mut tally);
+        return tally.finish(bag.info().size);
+    }
     let frame = bag.ledger().into_iter().filter(|(part, _)| *part == Part::Frame);
     for (_, range) in frame {
         tally.add("version line and padding", None, range.end - range.start);

@@ -9,7 +9,7 @@ use crate::version;
 use crate::wire::{self, Fields, Header, IndexEntry, MAX_FIELDS, RecordStart};
 
 /// Header bytes that are believed: no recorder comes near.
-const MAX_HEADER: u32 = 16 << 20;
+pub(crate) const MAX_HEADER: u32 = 16 << 20;
 
 /// Fields of a header that is found by searching.
 const FIELDS_SEARCHED: u32 = 64;
@@ -74,7 +74,7 @@ fn head(window: Window<'_>, at: u64) -> Result<Head<'_>, NeedMore> {
 }
 
 /// Whether `bytes`, which the file cuts, can be the beginning of a header of `len` bytes.
-fn is_beginning(mut bytes: &[u8], mut len: u32) -> bool {
+pub(crate) fn is_beginning(mut bytes: &[u8], mut len: u32) -> bool {
     for _ in 0..MAX_FIELDS {
         let Ok((field, text)) = U32Le::ref_from_prefix(bytes) else { return true };
         let field = field.get();
@@ -200,6 +200,16 @@ impl Search {
 
     /// The next place before `limit` where sound records begin; `None` where there is none.
     pub(crate) fn run(&mut self, window: Window<'_>, limit: u64) -> Result<Option<u64>, NeedMore> {
+        self.run_to(window, limit, begins)
+    }
+
+    /// The next place before `limit` that `begins` takes; `None` where there is none.
+    pub(crate) fn run_to<'a>(
+        &mut self,
+        window: Window<'a>,
+        limit: u64,
+        begins: impl Fn(Window<'a>, u64) -> Result<bool, NeedMore>,
+    ) -> Result<Option<u64>, NeedMore> {
         while self.next < limit {
             if window.view::<U32Le>(self.next)?.is_some_and(|len| len.get() == 0) {
                 // A header of no bytes is none. The next one has a length in its first four.

@@ -14,6 +14,8 @@ pub(crate) const PREFIX: &[u8; 4] = b"#ROS";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Version {
+    /// Records in chunks.
+    V2_0,
     /// Records with headers.
     V1_2,
     /// Messages with three lines each.
@@ -28,6 +30,7 @@ impl Version {
     /// The version as users write it: `1.2`.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::V2_0 => "2.0",
             Self::V1_2 => "1.2",
             Self::V1_1 => "1.1",
             Self::V1_0 => "1.0",
@@ -70,6 +73,7 @@ pub(crate) fn parse(head: &[u8]) -> Result<VersionLine, BagError> {
         return Err(BagError::BadVersionLine);
     }
     let version = match (number(major)?, number(minor)?) {
+        (2, 0) => Version::V2_0,
         (1, 2) => Version::V1_2,
         (1, 1) => Version::V1_1,
         (1, 0) => Version::V1_0,
@@ -96,9 +100,10 @@ mod tests {
         let line = parse(b"#ROSRECORD V1.2\n....").unwrap();
         assert_eq!((line.version, line.len, line.crlf), (Version::V1_2, 16, false));
         assert!(parse(b"#ROSRECORD V1.2\r\n").unwrap().crlf);
+        assert_eq!(parse(b"#ROSBAG V2.0\n").unwrap().version, Version::V2_0);
         assert_eq!(parse(b"#ROSLOG V1.1\n").unwrap().version, Version::V1_1);
         assert_eq!(parse(b"#ROSLOG V1.0\n").unwrap().version, Version::V1_0);
-        for (head, version) in [(&b"#ROSBAG V2.0\n"[..], "2.0"), (b"#ROSBAG V1.3\n", "1.3")] {
+        for (head, version) in [(&b"#ROSBAG V2.1\n"[..], "2.1"), (b"#ROSBAG V1.3\n", "1.3")] {
             assert!(matches!(parse(head), Err(BagError::OtherVersion { version: v }) if v == version));
         }
         assert!(matches!(parse(b"#ROSREC"), Err(BagError::VersionLineCut { len: 7 })));

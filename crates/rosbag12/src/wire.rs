@@ -14,9 +14,14 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub(crate) const INFO: FormatInfo = FormatInfo {
     id: "rosbag",
     name: "ROS bag",
-    about: "ROS 1 bag, V1.2 and earlier",
+    about: "ROS 1 bag, all versions",
     extensions: &["bag"],
-    signatures: &[Signature(b"#ROSRECORD V1."), Signature(b"#ROSLOG V1."), Signature(b"#ROSBAG V1.")],
+    signatures: &[
+        Signature(b"#ROSBAG V2."),
+        Signature(b"#ROSRECORD V1."),
+        Signature(b"#ROSLOG V1."),
+        Signature(b"#ROSBAG V1."),
+    ],
     files: None,
 };
 
@@ -118,7 +123,7 @@ macro_rules! names {
     ($($name:ident = $text:literal,)*) => {
         /// The names of the header fields that have a meaning.
         #[derive(Clone, Copy)]
-        enum Name { $($name,)* }
+        pub(crate) enum Name { $($name,)* }
 
         impl Name {
             const COUNT: usize = [$(Self::$name),*].len();
@@ -131,7 +136,7 @@ macro_rules! names {
                 }
             }
 
-            const fn text(self) -> &'static [u8] {
+            pub(crate) const fn text(self) -> &'static [u8] {
                 match self { $(Self::$name => $text,)* }
             }
         }
@@ -151,6 +156,21 @@ names! {
     IndexPos = b"index_pos",
     Ver = b"ver",
     Count = b"count",
+    // V2.0 only.
+    Conn = b"conn",
+    Time = b"time",
+    Compression = b"compression",
+    Size = b"size",
+    ConnCount = b"conn_count",
+    ChunkCount = b"chunk_count",
+    ChunkPos = b"chunk_pos",
+    StartTime = b"start_time",
+    EndTime = b"end_time",
+    Encryptor = b"encryptor",
+    GpgUser = b"gpg_user",
+    EncryptedKey = b"encrypted_key",
+    Md5Sum = b"md5sum",
+    MessageDefinition = b"message_definition",
 }
 
 /// The fields of a header, by name.
@@ -185,13 +205,18 @@ impl<'a> Fields<'a> {
         (reader.position() == header.len() as u64).then_some(found)
     }
 
-    fn get<T: Value<'a>>(&self, name: Name) -> Option<T> {
+    /// Whether none but the op has a meaning.
+    pub(crate) fn is_empty_but_op(&self) -> bool {
+        self.values.iter().flatten().count() == 1
+    }
+
+    pub(crate) fn get<T: Value<'a>>(&self, name: Name) -> Option<T> {
         T::read(self.values[name as usize])
     }
 }
 
 /// The value of a header field.
-trait Value<'a>: Sized {
+pub(crate) trait Value<'a>: Sized {
     /// `None` if the value has another width, or is missing and must not be.
     fn read(value: Option<&'a [u8]>) -> Option<Self>;
 
@@ -231,7 +256,7 @@ impl<'a, T: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned> Value<'
 
 /// Declares the headers of all kinds of records: the op, and each field by its name.
 macro_rules! headers {
-    ($($(#[$doc:meta])* $op:literal $kind:ident {
+    ($(#[$about:meta])* $Header:ident; $($(#[$doc:meta])* $op:literal $kind:ident {
         $($(#[$field_doc:meta])* $field:ident: $ty:ty = $name:ident,)*
     })*) => {
         $(
@@ -245,28 +270,33 @@ macro_rules! headers {
             }
         )*
 
-        /// What a header says, by its op.
+        $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
-        pub enum Header<'a> {
+        pub enum $Header<'a> {
             $($(#[$doc])* $kind($kind<'a>),)*
             /// Any other op.
             Unknown(u8),
         }
 
-        /// Whether records of this op have a meaning.
-        pub(crate) fn known_op(op: u8) -> bool {
-            [$($op),*].contains(&op)
-        }
-
-        impl<'a> Header<'a> {
+        impl<'a> $Header<'a> {
             /// What the fields say; `None` if the op is missing, or a field that it requires is missing or of another
             /// width.
             pub(crate) fn of(fields: &Fields<'a>) -> Option<Self> {
-                Some(match *fields.get::<&u8>(Name::Op)? {
+                Self::of_op(fields, *fields.get::<&u8>(Name::Op)?)
+            }
+
+            /// What the fields say if they are those of this op.
+            pub(crate) fn of_op(fields: &Fields<'a>, op: u8) -> Option<Self> {
+                Some(match op {
                     $($op => Self::$kind($kind { $($field: fields.get(Name::$name)?,)* }),)*
                     op => Self::Unknown(op),
                 })
+            }
+
+            /// Whether records of this op have a meaning.
+            pub(crate) fn knows(op: u8) -> bool {
+                [$($op),*].contains(&op)
             }
 
             /// Its op.
@@ -275,6 +305,20 @@ macro_rules! headers {
                     $(Self::$kind(_) => $op,)*
                     Self::Unknown(op) => *op,
                 }
+            }
+
+            /// Reads a header, without the lengths around it. `None` if its fields do not fill it, a name is not
+            /// printable, the op is missing, or a field that the op requires is missing or of another width.
+            pub fn read(header: &'a [u8]) -> Option<Self> {
+                Self::of(&Fields::read(header)?)
+            }
+
+            /// Returns the head of a record with this header, as it is stored.
+            ///
+            /// # Panics
+            /// As [`head_of`].
+            pub fn to_head(&self, data_len: u32) -> Vec<u8> {
+                self.write(|fields| head_of(fields, data_len))
             }
 
             /// Its fields in the byte order of their names, as recorders wrote them.
@@ -296,7 +340,12 @@ macro_rules! headers {
     };
 }
 
+pub(crate) use headers;
+
 headers! {
+    /// What a header says, by its op.
+    Header;
+
     /// "Includes full text of message definition and is not followed by actual message data".
     1 Definition {
         /// Topic on which the message arrived.
@@ -347,20 +396,6 @@ headers! {
 }
 
 impl<'a> Header<'a> {
-    /// Reads a header, without the lengths around it. `None` if its fields do not fill it, a name is not printable, the
-    /// op is missing, or a field that the op requires is missing or of another width.
-    pub fn read(header: &'a [u8]) -> Option<Self> {
-        Self::of(&Fields::read(header)?)
-    }
-
-    /// Returns the head of a record with this header, as it is stored.
-    ///
-    /// # Panics
-    /// As [`head_of`].
-    pub fn to_head(&self, data_len: u32) -> Vec<u8> {
-        self.write(|fields| head_of(fields, data_len))
-    }
-
     /// The topic that it names.
     pub(crate) fn topic(&self) -> Option<&'a [u8]> {
         match self {

@@ -4,11 +4,11 @@ mod support;
 
 use rosbag12::msg::SumMatch;
 use rosbag12::{BagReader, IndexState, Version};
-use rovelog_core::{LogReader, Record, Topic, Value};
+use rovelog_core::{LogReader, Record, Topic};
 use rovelog_testing::{Log, hex, read_json, sha256};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
-use support::{LOGS, options};
+use support::{LOGS, options, same, stamp};
 
 fn expected(log: &Log) -> Json {
     let file = log.path.file_name().unwrap().to_string_lossy().into_owned();
@@ -36,50 +36,6 @@ fn bags() -> Vec<(Log, BagReader)> {
         (log, bag)
     };
     LOGS.real().into_iter().map(open).collect()
-}
-
-fn stamp(nanos: i64) -> Json {
-    json!([nanos / 1_000_000_000, nanos % 1_000_000_000])
-}
-
-/// A value of ours as the expected results spell it; `want` tells whether a list is shortened.
-fn same(got: &Value, want: &Json) -> bool {
-    match (got, want) {
-        (Value::Struct(fields), Json::Object(want)) => {
-            fields.len() == want.len() && fields.iter().all(|(name, value)| same(value, &want[&**name]))
-        }
-        (Value::List(items), Json::Array(want)) => {
-            items.len() == want.len() && items.iter().zip(want).all(|(a, b)| same(a, b))
-        }
-        (Value::List(items), Json::Object(want)) => {
-            let ends = |key: &str| want[key].as_array().unwrap();
-            let (head, tail) = (ends("head"), ends("tail"));
-            items.len() as u64 == want["len"].as_u64().unwrap()
-                && items.iter().zip(head).all(|(a, b)| same(a, b))
-                && items[items.len() - tail.len()..].iter().zip(tail).all(|(a, b)| same(a, b))
-        }
-        (Value::Bytes(bytes), Json::Object(want)) => match want.get("hex") {
-            Some(digits) => hex(bytes) == digits.as_str().unwrap(),
-            None => bytes.len() as u64 == want["len"].as_u64().unwrap() && sha256(bytes) == want["sha256"],
-        },
-        (Value::Text(text), want) => text == want,
-        (Value::Bool(v), want) => v == want,
-        (Value::Int(v, _), want) => want.as_i64() == Some(*v),
-        (Value::UInt(v, _), want) => want.as_u64() == Some(*v),
-        (Value::F32(v), want) => float(f64::from(*v), want),
-        (Value::F64(v), want) => float(*v, want),
-        _ => false,
-    }
-}
-
-fn float(got: f64, want: &Json) -> bool {
-    match want.as_str() {
-        Some("nan") => got.is_nan(),
-        Some("inf") => got == f64::INFINITY,
-        Some("-inf") => got == f64::NEG_INFINITY,
-        Some(_) => false,
-        None => want.as_f64().is_some_and(|want| want.to_bits() == got.to_bits()),
-    }
 }
 
 #[test]

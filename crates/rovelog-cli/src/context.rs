@@ -98,6 +98,8 @@ impl Context {
         let notices = Notices::new(global.verbose, paint, progress.clone());
         let mut options = ReadOptions::default();
         options.limits.unpacked = global.max_unpacked.unwrap_or(options.limits.unpacked);
+        // The first loss must be known before anything is written.
+        options.read_all = global.strict;
         Self { global, notices, progress, options }
     }
 

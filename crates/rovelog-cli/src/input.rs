@@ -113,6 +113,13 @@ impl Input {
         Ok(self.open_hashing(context, &context.options, false)?.0)
     }
 
+    /// Opens the log and reads all of it, even if its index says what is in it.
+    pub(crate) fn open_all(&self, context: &Context) -> Result<AnyLog, Failure> {
+        let mut options = context.options.clone();
+        options.read_all = true;
+        Ok(self.open_hashing(context, &options, false)?.0)
+    }
+
     /// Opens this file alone, without the files that continue it.
     pub(crate) fn open_alone(&self, context: &Context) -> Result<AnyLog, Failure> {
         let mut options = context.options.clone();
@@ -234,7 +241,21 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
+    /// By what the log says of itself, its index included.
     pub(crate) fn new(input: &Input, context: &Context) -> Result<Self, Failure> {
+        Self::with(input, context, Input::open)
+    }
+
+    /// By all that is in it.
+    pub(crate) fn of_all(input: &Input, context: &Context) -> Result<Self, Failure> {
+        Self::with(input, context, Input::open_all)
+    }
+
+    fn with(
+        input: &Input,
+        context: &Context,
+        open: fn(&Input, &Context) -> Result<AnyLog, Failure>,
+    ) -> Result<Self, Failure> {
         let mut survey = if input.is_stdin() {
             let mut stream = input.stream(context)?;
             loop {
@@ -251,7 +272,7 @@ impl Survey {
                 diagnostics: stream.diagnostics().clone(),
             }
         } else {
-            let log = input.open(context)?;
+            let log = open(input, context)?;
             Self {
                 format: log.format(),
                 info: log.info().clone(),

@@ -50,7 +50,8 @@ pub(crate) struct TopicDoc<'a> {
     #[serde(rename = "type")]
     pub(crate) type_name: &'a str,
     pub(crate) count: String,
-    pub(crate) bytes: String,
+    /// `None` where the index of a log does not say.
+    pub(crate) bytes: Option<String>,
     pub(crate) first_ns: Option<String>,
     pub(crate) last_ns: Option<String>,
     pub(crate) rate_hz: Option<f64>,
@@ -62,7 +63,7 @@ impl<'a> TopicDoc<'a> {
             name: &topic.name,
             type_name: &topic.type_name,
             count: topic.count.to_string(),
-            bytes: topic.bytes.to_string(),
+            bytes: topic.bytes_known.then(|| topic.bytes.to_string()),
             first_ns: topic.first.map(|time| time.nanos.to_string()),
             last_ns: topic.last.map(|time| time.nanos.to_string()),
             rate_hz: topic.rate_hz(),

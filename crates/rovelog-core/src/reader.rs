@@ -89,6 +89,8 @@ impl FormatInfo {
 pub struct ReadOptions {
     /// Caps against hostile input.
     pub limits: Limits,
+    /// Read all of a log when it is opened, even if its index says what is in it.
+    pub read_all: bool,
     /// Only the named file, where a log may have several: see [`FormatInfo::files`].
     pub alone: bool,
     /// Declarations of types that logs carry only the ids of, in the format's own language. Formats

@@ -44,6 +44,8 @@ pub struct Topic {
     pub count: u64,
     /// The bytes of their payloads.
     pub bytes: u64,
+    /// Whether `bytes` is known: the index of a log, by which it may have been opened, need not say.
+    pub bytes_known: bool,
     /// The records that carry a time.
     pub timed: u64,
     /// The time of the first timed record in file order.
@@ -67,6 +69,7 @@ impl Topic {
             schema,
             count: 0,
             bytes: 0,
+            bytes_known: true,
             timed: 0,
             first: None,
             last: None,

@@ -252,7 +252,7 @@ impl Reader {
             dict.set_item("name", &topic.name)?;
             dict.set_item("type", &topic.type_name)?;
             dict.set_item("count", topic.count)?;
-            dict.set_item("bytes", topic.bytes)?;
+            dict.set_item("bytes", topic.bytes_known.then_some(topic.bytes))?;
             dict.set_item("rate_hz", topic.rate_hz())?;
             dict.set_item("first_ns", nanos(topic.first))?;
             dict.set_item("last_ns", nanos(topic.last))?;
@@ -315,7 +315,7 @@ impl Reader {
     fn table(&self, py: Python<'_>, topic: usize, part: Part) -> PyResult<Table> {
         let known = self.topic(py, topic)?;
         let (shape, select) = self.part(known, part);
-        let large = known.bytes > LARGE;
+        let large = known.bytes > LARGE || !known.bytes_known;
         let log = Arc::clone(&self.log);
         let work = move || {
             let topic = &log.topics()[topic];

@@ -67,14 +67,13 @@ static SIGNS: LazyLock<Vec<Sign>> = LazyLock::new(|| {
 
 /// Signatures of other files.
 static OTHERS: &[Sign] = &[
-    foreign(
-        "a ROS bag V2.0",
-        "rovelog reads bags up to V1.2; convert it: mcap convert FILE out.mcap",
-        &[b"#ROSBAG V2."],
-    ),
     foreign("an encrypted ULog", DECRYPT, &[b"ULogEnc"]),
     foreign("the key file of an encrypted ULog", DECRYPT, &[b"ULogKey"]),
-    foreign("an MCAP file", "inspect it with: mcap info FILE", &[b"\x89MCAP0\r\n"]),
+    foreign(
+        "an MCAP file",
+        "rovelog writes MCAP and does not read it; inspect it with: mcap info FILE",
+        &[b"\x89MCAP0\r\n"],
+    ),
     foreign("gzip", "unpack it first: gzip -dc < FILE > log", &[b"\x1f\x8b"]),
     foreign(
         "bzip2",
@@ -257,7 +256,6 @@ mod tests {
             (b"<?xml version=\"1.0\"?><Error>", "XML"),
             (b"version https://git-lfs.github.com/spec/v1\noid", "a git-lfs pointer"),
             (b"ULogEnc\x01", "an encrypted ULog"),
-            (b"#ROSBAG V2.0\n", "a ROS bag V2.0"),
             (b"time,x\n1,2\n", "text"),
             // A character of two bytes, cut by the end of the head.
             (b"gr\xc3\xbc\xc3", "text"),

@@ -134,7 +134,7 @@ formats! {
     "rld" Rld => rld_format::Rld, "a RocketLogger log (RLD)" &[b"%RLD", b"BLR%"];
     "vel" Vel => vel_format::Vel, "a VEL log" &[b"\xa4VEL"];
     "rosbag" Rosbag => rosbag12::Rosbag,
-        "a ROS bag of before 2010" &[b"#ROSRECORD V1.", b"#ROSLOG V1.", b"#ROSBAG V1."];
+        "a ROS 1 bag" &[b"#ROSBAG V2.", b"#ROSRECORD V1.", b"#ROSLOG V1.", b"#ROSBAG V1."];
 }
 
 fn mixed(first: &str, other: &str) -> Error {

@@ -32,6 +32,7 @@ fn every_real_file_is_what_its_folder_says() {
         ("ulog/quirks", "ulg", "ulog"),
         ("rld", "rld", "rld"),
         ("rosbag12", "bag", "rosbag"),
+        ("rosbag20", "bag", "rosbag"),
         ("vel", "vel", "vel"),
     ] {
         for entry in std::fs::read_dir(real.join(folder)).unwrap() {

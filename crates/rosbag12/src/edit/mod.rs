@@ -1,5 +1,6 @@
 //! Bags made of bags: recovering what a damaged one still holds, a part of one, several as one.
 
+mod chunked;
 mod output;
 mod parts;
 mod recover;

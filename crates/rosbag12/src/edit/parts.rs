@@ -7,17 +7,22 @@ use std::io::Write;
 
 use rovelog_core::{Align, Clock, LogReader, Merged, Select, Sliced};
 
+use super::chunked;
 use super::output::Output;
 use crate::error::BagError;
 use crate::index::Record;
 use crate::reader::BagReader;
-use crate::wire::{Header, known_op};
+use crate::version::Version;
+use crate::wire::Header;
 
 /// Writes the part of `bag` that `select` names, as a bag of its own.
 ///
 /// # Errors
 /// Where the output refuses.
 pub(crate) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Result<Sliced, BagError> {
+    if bag.version() == Version::V2_0 {
+        return chunked::slice(bag, select, out);
+    }
     let kept: Vec<bool> = bag.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
     // The last message of each topic before the window, by its place.
     let mut latched: HashMap<u32, (i64, u64)> = HashMap::new();
@@ -62,6 +67,9 @@ fn keep_other(bag: &BagReader, output: &mut Output<'_>, record: &Record, kept: &
 
 /// Writes one bag with the messages of all `logs`, by time.
 pub(crate) fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> Result<Merged, BagError> {
+    if logs.iter().any(|log| log.version() == Version::V2_0) {
+        return chunked::merge(logs, out);
+    }
     let relative = logs.iter().filter(|log| log.walk.tables.clock != Clock::Unix).count();
     if relative > 0 && align != Align::AsIs {
         return Err(BagError::Clocks("bags of before V1.1 count time from the start of their recording"));
@@ -81,7 +89,7 @@ pub(crate) fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> R
     }
     let unknown: u64 = logs
         .iter()
-        .map(|log| (0..=255u8).filter(|op| !known_op(*op)).map(|op| log.records_of(op)).sum::<u64>())
+        .map(|log| (0..=255u8).filter(|op| !Header::knows(*op)).map(|op| log.records_of(op)).sum::<u64>())
         .sum();
     let (records, topics) = (output.records, output.topics());
     let bytes = output.write(out)?;

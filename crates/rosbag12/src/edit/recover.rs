@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use rovelog_core::{Detail, LogReader, Recovery, Value, ranges};
 
+use super::chunked;
 use super::output::Output;
 use crate::diagnostics as rules;
 use crate::error::BagError;
@@ -49,8 +50,12 @@ const NAMED: usize = 1000;
 /// # Errors
 /// Where the output refuses.
 pub(crate) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, BagError> {
+    let bag = bag.whole();
     if bag.is_intact() {
         return Ok(Recovery::copied(bag.info().records, &bag.bytes, out)?);
+    }
+    if bag.version() == Version::V2_0 {
+        return chunked::recover(bag, out);
     }
     let mut lost = bag.index.lost().to_vec();
     let size = bag.bytes.len() as u64;
@@ -59,7 +64,7 @@ pub(crate) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, 
     if packed.iter().any(|rule| bag.diagnostics().counts().contains_key(rule.code)) {
         ranges::push(&mut lost, size..size);
     }
-    let output = bag.whole();
+    let output = bag.rewritten();
     let records = output.records;
     output.write(out)?;
     let details = bag.recovery_details();
@@ -99,10 +104,10 @@ impl BagReader {
         ledger
     }
 
-    /// The messages that the index names and that are gone. Empty without a usable index.
+    /// The messages that the index names and that are gone, before V2.0. Empty without a usable index.
     pub fn lost_messages(&self) -> Vec<LostMessage> {
         let mut found = Vec::new();
-        if self.info().lost.losses == 0 {
+        if self.info().lost.losses == 0 || self.version() == Version::V2_0 {
             return found;
         }
         let lost = self.index.lost();
@@ -159,6 +164,9 @@ impl BagReader {
 
     /// Whether the bag is as a recorder leaves it: nothing lost, closed, with an index that names all messages.
     pub fn is_intact(&self) -> bool {
+        if self.version() == Version::V2_0 {
+            return self.whole().is_closed();
+        }
         let wrong = [rules::INDEX_POS_WRONG.code, rules::RAW_PADDING.code, rules::TEXT_MODE_COPY.code];
         let counts = self.diagnostics().counts();
         self.version() == Version::V1_2
@@ -171,17 +179,20 @@ impl BagReader {
             && self.is_indexed_as_recorded()
     }
 
-    /// Writes all sound messages as an indexed V1.2 bag that both reference readers accept: records byte for
-    /// byte, a definition in front of the first message of each topic, a new index. An intact bag becomes
-    /// itself.
+    /// Writes all sound messages as an indexed bag that both reference readers accept, of V2.0 if it is one, else of V1.2:
+    /// records byte for byte, a definition in front of the first message of each topic, a new index. An intact bag of V1.2
+    /// becomes itself.
     ///
     /// # Errors
     /// Where the output refuses.
     pub fn reindex(&self, out: &mut dyn Write) -> Result<u64, BagError> {
-        self.whole().write(out)
+        if self.version() == Version::V2_0 {
+            return self.reindex_chunked(out);
+        }
+        self.rewritten().write(out)
     }
 
-    fn whole(&self) -> Output<'_> {
+    fn rewritten(&self) -> Output<'_> {
         let mut output = Output::new(&[self]);
         for record in self.cursor() {
             match &record.message {
@@ -206,6 +217,12 @@ impl BagReader {
             let text = format!("{} of the index not found", count(gone.len(), "message"));
             details.push(Detail::new("lost_messages", text, Value::List(list.collect())));
         }
+        details.push(self.ledger_detail());
+        details
+    }
+
+    /// What each byte of the bag is, for machines.
+    pub(super) fn ledger_detail(&self) -> Detail {
         let word = |part: Part| match part {
             Part::Records => "records",
             Part::Frame => "frame",
@@ -219,7 +236,6 @@ impl BagReader {
                 ("end", Value::UInt(range.end, 64)),
             ])
         });
-        details.push(Detail::hidden("ledger", Value::List(ledger.collect())));
-        details
+        Detail::hidden("ledger", Value::List(ledger.collect()))
     }
 }

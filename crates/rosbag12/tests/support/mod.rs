@@ -2,8 +2,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use rosbag12::{BagOptions, BagReader, BagStream};
-use rovelog_core::{Bytes, Diagnostics, LogInfo, LogReader, LogStream, Record, Topic};
-use rovelog_testing::{Log, Logs, Overview, detail, json_of, nanos, record_with, sort_notes};
+use rovelog_core::{Bytes, Diagnostics, LogInfo, LogReader, LogStream, Record, Topic, Value};
+use rovelog_testing::{Log, Logs, Overview, detail, hex, json_of, nanos, record_with, sha256, sort_notes};
 use serde_json::{Value as Json, json};
 
 pub const LOGS: Logs = rovelog_testing::ROSBAG;
@@ -42,6 +42,51 @@ fn numbers(json: Json) -> Json {
         Json::Array(items) => items.into_iter().map(numbers).collect(),
         Json::Object(map) => map.into_iter().map(|(key, value)| (key, numbers(value))).collect(),
         other => other,
+    }
+}
+
+/// Seconds and nanoseconds.
+pub fn stamp(nanos: i64) -> Json {
+    json!([nanos / 1_000_000_000, nanos % 1_000_000_000])
+}
+
+/// A value of ours as the expected results spell it; `want` tells whether a list is shortened.
+pub fn same(got: &Value, want: &Json) -> bool {
+    match (got, want) {
+        (Value::Struct(fields), Json::Object(want)) => {
+            fields.len() == want.len() && fields.iter().all(|(name, value)| same(value, &want[&**name]))
+        }
+        (Value::List(items), Json::Array(want)) => {
+            items.len() == want.len() && items.iter().zip(want).all(|(a, b)| same(a, b))
+        }
+        (Value::List(items), Json::Object(want)) => {
+            let ends = |key: &str| want[key].as_array().unwrap();
+            let (head, tail) = (ends("head"), ends("tail"));
+            items.len() as u64 == want["len"].as_u64().unwrap()
+                && items.iter().zip(head).all(|(a, b)| same(a, b))
+                && items[items.len() - tail.len()..].iter().zip(tail).all(|(a, b)| same(a, b))
+        }
+        (Value::Bytes(bytes), Json::Object(want)) => match want.get("hex") {
+            Some(digits) => hex(bytes) == digits.as_str().unwrap(),
+            None => bytes.len() as u64 == want["len"].as_u64().unwrap() && sha256(bytes) == want["sha256"],
+        },
+        (Value::Text(text), want) => text == want,
+        (Value::Bool(v), want) => v == want,
+        (Value::Int(v, _), want) => want.as_i64() == Some(*v),
+        (Value::UInt(v, _), want) => want.as_u64() == Some(*v),
+        (Value::F32(v), want) => float(f64::from(*v), want),
+        (Value::F64(v), want) => float(*v, want),
+        _ => false,
+    }
+}
+
+fn float(got: f64, want: &Json) -> bool {
+    match want.as_str() {
+        Some("nan") => got.is_nan(),
+        Some("inf") => got == f64::INFINITY,
+        Some("-inf") => got == f64::NEG_INFINITY,
+        Some(_) => false,
+        None => want.as_f64().is_some_and(|want| want.to_bits() == got.to_bits()),
     }
 }
 

@@ -72,7 +72,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let mut out = context.out();
     let mut done = Vec::new();
     let status = Input::for_all(&inputs, context, |input| {
-        let survey = Survey::new(input, context)?;
+        let survey = Survey::of_all(input, context)?;
         let status = if is_intact(&survey) { Status::Done } else { Status::Failed };
         let name = input.name();
         if format == Format::Text {

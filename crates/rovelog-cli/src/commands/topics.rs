@@ -52,7 +52,7 @@ struct Document<'a> {
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
     let input = args.log.input()?;
-    let survey = Survey::new(&input, context)?;
+    let survey = Survey::of_all(&input, context)?;
     let mut topics = args.topics.pick(&survey.topics).map_err(|failure| failure.at(&input.path))?;
     // Stable: equal topics stay in the order of their names.
     match args.sort {
@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
                         doc.name.to_owned(),
                         doc.type_name.to_owned(),
                         doc.count,
-                        doc.bytes,
+                        doc.bytes.unwrap_or_default(),
                         doc.first_ns.unwrap_or_default(),
                         doc.last_ns.unwrap_or_default(),
                         rate.unwrap_or_default(),
@@ -112,7 +112,7 @@ pub(super) fn table(topics: &[&Topic]) -> Table {
             topic.type_name.clone(),
             topic.count.to_string(),
             topic.rate_hz().map_or_else(|| "-".to_owned(), rate),
-            size(topic.bytes),
+            if topic.bytes_known { size(topic.bytes) } else { "-".to_owned() },
         ]);
     }
     table

@@ -168,7 +168,9 @@ fn divide(
     windows: &mut Vec<(i64, i64)>,
 ) -> Result<(), ExportError> {
     let width = (max.wrapping_sub(min).cast_unsigned()) / BINS as u64 + 1;
-    let most = WINDOW_ROWS.max(WINDOW_BYTES / (topic.bytes / topic.count.max(1)).max(1));
+    // Where nobody knows, all of the log may be of this topic.
+    let bytes = if topic.bytes_known { topic.bytes } else { log.info().size };
+    let most = WINDOW_ROWS.max(WINDOW_BYTES / (bytes / topic.count.max(1)).max(1));
     let mut bins = vec![0u64; BINS];
     let span = times_only(select).between(Some(min), max.checked_add(1));
     for batch in log.own(topic)?.columns(&span)? {

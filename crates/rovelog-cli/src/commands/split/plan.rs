@@ -62,7 +62,8 @@ pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failu
     // Bytes that every part has.
     let head = measure(last.checked_add(1), last.checked_add(1))?;
     let free = size.saturating_sub(head);
-    let payloads: u64 = log.topics().iter().map(|topic| topic.bytes).sum();
+    let known = log.topics().iter().all(|topic| topic.bytes_known);
+    let payloads = if known { log.topics().iter().map(|topic| topic.bytes).sum() } else { log.info().size };
     let each = log.info().size.saturating_sub(head + payloads) / log.info().records.max(1);
     let (mut bounds, mut filled) = (Vec::new(), 0);
     if head + payloads + each * log.info().records > size {

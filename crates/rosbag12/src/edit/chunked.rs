@@ -1,0 +1,246 @@
+//! Bags of V2.0 made of bags of V2.0: messages are copied byte for byte into new chunks, with the records of their
+//! connections.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::io::{self, Write};
+
+use rovelog_core::text::count;
+use rovelog_core::{Detail, LogReader, Merged, Record, Recovery, Select, Sliced, Value};
+
+use crate::diagnostics as rules;
+use crate::error::BagError;
+use crate::reader::BagReader;
+use crate::sections::IndexState;
+use crate::tables::text_of;
+use crate::v2::wire::ConnectionHeader;
+use crate::v2::{Compression, Totals, Writer};
+use crate::version::Version;
+
+/// Lost messages that a report names; all are counted.
+const NAMED: usize = 1000;
+
+/// Takes a message of one of the bags.
+type Sink<'a> = dyn FnMut(usize, &Record<'_>) -> Result<(), BagError> + 'a;
+
+/// Hands out the messages to be written.
+type Each<'a> = dyn Fn(&mut Sink<'_>) -> Result<(), BagError> + 'a;
+
+/// What was written.
+struct Written {
+    records: u64,
+    topics: usize,
+    bytes: u64,
+    too_large: u64,
+}
+
+/// Writes the messages that `each` hands out, of these bags: twice, because the bag header says what comes.
+fn write(logs: &[&BagReader], out: &mut dyn Write, each: &Each<'_>) -> Result<Written, BagError> {
+    let compression = logs.first().map_or(Compression::None, |log| log.compression());
+    let mut nowhere = io::sink();
+    let (totals, _) = lay(logs, Writer::new(&mut nowhere, compression, Totals::default())?, each)?;
+    let (_, written) = lay(logs, Writer::new(out, compression, totals)?, each)?;
+    Ok(written)
+}
+
+fn lay(logs: &[&BagReader], mut writer: Writer<'_>, each: &Each<'_>) -> Result<(Totals, Written), BagError> {
+    let mut ids: HashMap<(usize, u32), u32> = HashMap::new();
+    let mut topics: std::collections::BTreeSet<Vec<u8>> = std::collections::BTreeSet::new();
+    let mut written = Written { records: 0, topics: 0, bytes: 0, too_large: 0 };
+    each(&mut |source, record| {
+        let key = (source, record.origin());
+        let id = if let Some(id) = ids.get(&key) {
+            *id
+        } else {
+            let (topic, data) = logs[source].declaration(record);
+            let id = writer.connect(&topic, &data)?;
+            topics.insert(topic);
+            ids.insert(key, id);
+            id
+        };
+        if writer.message(id, stamp(record), &record.payload)? {
+            written.records += 1;
+        } else {
+            written.too_large += 1;
+        }
+        Ok(())
+    })?;
+    let totals = writer.finish()?;
+    (written.topics, written.bytes) = (topics.len(), totals.bytes);
+    Ok((totals, written))
+}
+
+/// The time of a record as a bag has it.
+fn stamp(record: &Record<'_>) -> (u32, u32) {
+    let nanos = record.time.map_or(0, |time| time.nanos);
+    let sec = u32::try_from(nanos.div_euclid(1_000_000_000)).unwrap_or(u32::MAX);
+    (sec, u32::try_from(nanos.rem_euclid(1_000_000_000)).unwrap_or_default())
+}
+
+impl BagReader {
+    /// How chunks of what is made of this bag are stored.
+    fn compression(&self) -> Compression {
+        let stored = || self.walk.chunked().chunks.first().and_then(|chunk| chunk.extent.compression);
+        self.options.compression.or_else(stored).unwrap_or_default()
+    }
+
+    /// The topic and the data of the record of the connection that a message came on.
+    fn declaration(&self, record: &Record<'_>) -> (Vec<u8>, Vec<u8>) {
+        let origin = (record.origin() as usize).checked_sub(1);
+        match origin.and_then(|number| self.walk.chunked().origins.get(number)) {
+            Some(origin) if origin.is_known => (origin.topic.to_vec(), origin.data.to_vec()),
+            _ => {
+                let topic = record.topic.name.as_bytes();
+                let unknown = ConnectionHeader {
+                    topic: Some(topic),
+                    ty: Some(b"*"),
+                    md5sum: Some(b"*"),
+                    message_definition: Some(b""),
+                    ..ConnectionHeader::default()
+                };
+                (topic.to_vec(), unknown.to_data())
+            }
+        }
+    }
+
+    /// Whether a bag of V2.0 is as a recorder leaves it.
+    pub(super) fn is_closed(&self) -> bool {
+        let wrong = [
+            &rules::CHUNK_OPEN,
+            &rules::CHUNK_LENGTH,
+            &rules::CHUNK_SIZE,
+            &rules::CHUNK_HEADLESS,
+            &rules::OP_DAMAGED,
+            &rules::OLD_INDEX,
+            &rules::INDEX_LENGTH,
+            &rules::INDEX_POS_WRONG,
+        ];
+        let counts = self.diagnostics().counts();
+        self.info().lost.losses == 0
+            && self.walk.line.text == "#ROSBAG V2.0"
+            && !self.walk.line.crlf
+            && wrong.iter().all(|rule| !counts.contains_key(rule.code))
+            && matches!(self.sections(), [section]
+                if matches!(section.index, IndexState::Exact | IndexState::Empty) && section.index_pos.is_some())
+    }
+
+    /// Writes all messages as an indexed bag of V2.0.
+    pub(super) fn reindex_chunked(&self, out: &mut dyn Write) -> Result<u64, BagError> {
+        Ok(self.rechunked(out)?.bytes)
+    }
+
+    fn rechunked(&self, out: &mut dyn Write) -> Result<Written, BagError> {
+        write(&[self], out, &|sink| self.records_in_file_order().try_for_each(|record| sink(0, &record)))
+    }
+
+    /// What recovery says of chunks: what is in each, and the messages that their index data name and that are gone.
+    fn chunk_details(&self) -> Vec<Detail> {
+        let state = self.walk.chunked();
+        let chunks = state.chunks.iter().map(|chunk| {
+            let lost = chunk.lost.iter().map(|(from, to)| {
+                Value::record([("start", Value::count(*from)), ("end", Value::count(*to))])
+            });
+            Value::record([
+                ("offset", Value::count(chunk.extent.at)),
+                ("end", Value::count(chunk.extent.end)),
+                ("state", Value::Text(chunk.state().to_owned())),
+                ("unpacked", Value::count(chunk.unpacked)),
+                ("messages", Value::count(chunk.messages)),
+                ("lost", Value::List(lost.collect())),
+            ])
+        });
+        let mut details = vec![Detail::hidden("chunks", Value::List(chunks.collect()))];
+        let gone = self.gone();
+        if !gone.is_empty() {
+            let list = gone.iter().take(NAMED).map(|(topic, nanos, chunk)| {
+                Value::record([
+                    ("topic", Value::Text(topic.clone())),
+                    ("t_ns", Value::Int(*nanos, 64)),
+                    ("offset", Value::UInt(*chunk, 64)),
+                ])
+            });
+            let text = format!("{} gone that the index names", count(gone.len(), "message"));
+            details.push(Detail::new("lost_messages", text, Value::List(list.collect())));
+        }
+        details
+    }
+
+    /// The messages that index data name and that are gone: topic, time, chunk.
+    fn gone(&self) -> Vec<(String, i64, u64)> {
+        let state = self.walk.chunked();
+        let mut gone = Vec::new();
+        for (number, chunk) in state.chunks.iter().enumerate() {
+            let named: u64 = chunk.named.values().map(|tally| tally.count).sum();
+            if named <= chunk.messages {
+                continue;
+            }
+            let found = self.offsets_of(number);
+            let ids = state.ids_of(chunk);
+            for (conn, entry) in chunk.entries(&self.bytes) {
+                if found.binary_search(&entry.offset.get()).is_err() {
+                    let origin = ids.get(conn).map(|origin| &state.origins[origin as usize]);
+                    let topic =
+                        origin.map_or_else(|| format!("conn {conn}"), |origin| text_of(&origin.topic));
+                    gone.push((topic, entry.time.nanos(), chunk.extent.at));
+                }
+            }
+        }
+        gone
+    }
+}
+
+/// Writes what a bag of V2.0 still holds; an intact one is copied.
+pub(super) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, BagError> {
+    let written = bag.rechunked(out)?;
+    let (size, lost) = (bag.bytes.len() as u64, bag.index.lost().to_vec());
+    let mut details = bag.chunk_details();
+    details.push(bag.ledger_detail());
+    Ok(Recovery { records: written.records, details, ..Recovery::of(size, lost, &[]) })
+}
+
+pub(super) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Result<Sliced, BagError> {
+    let written = write(&[bag], out, &|sink| {
+        if let Some(start) = select.start.filter(|_| select.latched) {
+            let before = bag.records(select).map_while(Result::ok);
+            for record in before.take_while(|r| r.time.is_some_and(|time| time.nanos < start)) {
+                sink(0, &record)?;
+            }
+        }
+        bag.as_stored(select).try_for_each(|record| sink(0, &record))
+    })?;
+    let (records, topics, bytes) = (written.records, written.topics, written.bytes);
+    Ok(Sliced { records, topics, bytes, ..Sliced::default() })
+}
+
+pub(super) fn merge(logs: &[&BagReader], out: &mut dyn Write) -> Result<Merged, BagError> {
+    if logs.iter().any(|log| log.version() != Version::V2_0) {
+        return Err(BagError::MixedVersions);
+    }
+    let written = write(logs, out, &|sink| {
+        let mut orders: Vec<_> = logs.iter().map(|log| log.records(&Select::all())).collect();
+        let mut next: Vec<Option<Record<'_>>> = vec![None; logs.len()];
+        let mut heap = BinaryHeap::new();
+        let nanos = |record: &Record<'_>| record.time.map_or(0, |time| time.nanos);
+        for (source, order) in orders.iter_mut().enumerate() {
+            next[source] = order.next().and_then(Result::ok);
+            heap.extend(next[source].as_ref().map(|record| Reverse((nanos(record), source))));
+        }
+        while let Some(Reverse((_, source))) = heap.pop() {
+            let Some(record) =
+                std::mem::replace(&mut next[source], orders[source].next().and_then(Result::ok))
+            else {
+                continue;
+            };
+            sink(source, &record)?;
+            heap.extend(next[source].as_ref().map(|record| Reverse((nanos(record), source))));
+        }
+        Ok(())
+    })?;
+    let (records, topics, bytes) = (written.records, written.topics, written.bytes);
+    let left_out = if written.too_large > 0 {
+        vec![count(written.too_large, "message") + " too large"]
+    } else {
+        Vec::new()
+    };
+    Ok(Merged { records, topics, bytes, left_out, ..Merged::default() })
+}

@@ -1,0 +1,283 @@
+//! The index of a bag of V2.0: how it agrees with what is there, and opening by it alone.
+
+use rovelog_core::Bytes;
+use rovelog_core::scan::Window;
+use rovelog_core::text::count;
+
+use super::probe::{Probe, probe};
+use super::scan::{Extent, Length};
+use super::state::{Agrees, IndexRange, State};
+use super::unpack::Compression;
+use super::wire::{Header, IndexEntry};
+use crate::scan::Walk;
+use crate::sections::{IndexState, IndexTopic};
+use crate::tables::Tally;
+
+impl Walk {
+    /// Says how the index of each bag of the file agrees with its chunks.
+    pub(super) fn settle_index(&mut self, end: u64) {
+        self.compare_chunks();
+        let Some(state) = self.v2.as_deref() else { return };
+        let whole = state.header.as_ref().filter(|_| self.sections.len() == 1);
+        for (number, section) in (0u32..).zip(&mut self.sections) {
+            let chunks = || state.chunks.iter().filter(move |chunk| chunk.section == number);
+            let infos = state.infos.iter().filter(|info| info.section == number).count();
+            let messages: u64 = chunks().map(|chunk| chunk.messages).sum();
+            let mut why = Vec::new();
+            let mut topics: Vec<IndexTopic> = Vec::new();
+            for origin in state.origins.iter().filter(|o| o.section == number && o.count + o.named > 0) {
+                let connection = &self.tables.connections[origin.connection as usize];
+                let place = topics.iter().position(|topic| topic.topic == connection.topic);
+                let place = place.unwrap_or_else(|| {
+                    let topic = connection.topic.clone();
+                    topics.push(IndexTopic { topic, entries: 0, in_scan: 0, exact: true });
+                    topics.len() - 1
+                });
+                topics[place].entries += origin.named;
+                topics[place].in_scan += origin.count;
+                topics[place].exact &= !origin.differs;
+                if origin.count > 0 && state.indexed.binary_search(&(number, origin.id)).is_err() {
+                    why.push(format!("connection {} is not in it", origin.id));
+                }
+            }
+            topics.sort_by(|a, b| a.topic.cmp(&b.topic));
+            for chunk in chunks() {
+                let at = chunk.extent.at;
+                match chunk.index_agrees {
+                    Agrees::Exact => {}
+                    Agrees::Differs => why.push(format!("index data of the chunk at byte {at}")),
+                    Agrees::Absent => why.push(format!("no index data of the chunk at byte {at}")),
+                }
+                match chunk.info_agrees {
+                    Agrees::Exact => {}
+                    Agrees::Differs => why.push(format!("chunk info of the chunk at byte {at}")),
+                    Agrees::Absent => why.push(format!("no chunk info of the chunk at byte {at}")),
+                }
+            }
+            if infos != chunks().count() {
+                why.push(format!("{} for {}", count(infos, "chunk info"), count(chunks().count(), "chunk")));
+            }
+            let header = whole.map(|header| (header.conn_count as usize, header.chunk_count as usize));
+            let real = (state.indexed.iter().filter(|(s, _)| *s == number).count(), chunks().count());
+            if let Some(said) = header.filter(|said| *said != real) {
+                why.push(format!("the bag header says {} connections and {} chunks", said.0, said.1));
+            }
+            let pos = section.first_index_at.map(|at| at - section.offset);
+            if section.index_pos != pos && section.index_pos.is_some() {
+                why.push("its position in the bag header".to_owned());
+            }
+            if section.unusable {
+                why.push("another index in front of it".to_owned());
+            }
+            let encrypted = state.header.as_ref().is_some_and(|header| header.encryption.is_some());
+            section.index = if encrypted {
+                IndexState::Encrypted
+            } else if section.bag_header_at.is_none() {
+                IndexState::Absent
+            } else if messages == 0 && chunks().count() == 0 {
+                IndexState::Empty
+            } else if infos == 0 {
+                IndexState::Absent
+            } else if why.is_empty() {
+                IndexState::Exact
+            } else {
+                IndexState::Differs
+            };
+            if infos > 0 {
+                section.index_topics = topics;
+            }
+            section.why = why;
+            section.note(end, &mut self.diagnostics);
+        }
+    }
+
+    /// Compares each chunk with what the index says of it.
+    fn compare_chunks(&mut self) {
+        let Some(state) = self.v2.as_deref_mut() else { return };
+        let mut missing = 0;
+        for chunk in &mut state.chunks {
+            let named = chunk.named.iter().filter(|(_, tally)| tally.count > 0);
+            let named: Vec<(u32, Tally)> = named.map(|(id, tally)| (*id, *tally)).collect();
+            chunk.index_agrees = match (named.is_empty(), chunk.found == named) {
+                (_, true) => Agrees::Exact,
+                (true, false) => Agrees::Absent,
+                (false, false) => Agrees::Differs,
+            };
+            let base = self.sections.get(chunk.section as usize).map_or(0, |section| section.offset);
+            let info = state.infos_at.get(&(chunk.section, chunk.extent.at - base));
+            chunk.info_agrees = info.map_or(Agrees::Absent, |number| {
+                let info = &state.infos[*number];
+                let counts = chunk.found.iter().map(|(id, tally)| (*id, tally.count));
+                let is_span = chunk.span.is_none_or(|span| span == (info.start.nanos(), info.end.nanos()));
+                if is_span && counts.eq(info.counts.iter().copied()) {
+                    Agrees::Exact
+                } else {
+                    Agrees::Differs
+                }
+            });
+            let entries: u64 = named.iter().map(|(_, tally)| tally.count).sum();
+            missing += entries.saturating_sub(chunk.messages);
+            let ids = &state.ids[chunk.section as usize];
+            let of = |id: u32, of: &[(u32, Tally)]| {
+                of.iter().find(|(known, _)| *known == id).map_or(Tally::default(), |(_, tally)| *tally)
+            };
+            for (id, _) in named.iter().chain(&chunk.found) {
+                if let Some(origin) = ids.get(*id) {
+                    state.origins[origin as usize].differs |= of(*id, &named) != of(*id, &chunk.found);
+                }
+            }
+            for (id, tally) in &named {
+                if let Some(origin) = ids.get(*id) {
+                    state.origins[origin as usize].named += tally.count;
+                }
+            }
+        }
+        if missing > 0 {
+            self.diagnostics.count_missing(missing);
+        }
+    }
+
+    /// Reads the index of the bag alone, if it agrees with itself: records of the index section fill the file to its end,
+    /// the bag header counts them right, and chunks with their index data fill it up to there. Nothing is unpacked, and of
+    /// index data the first and last entry is read.
+    pub(crate) fn read_index(&mut self, bytes: &Bytes) -> Option<()> {
+        self.v2 = Some(Box::new(State { is_by_index: true, ..State::default() }));
+        self.chunked_mut().begin_section();
+        let window = Window::whole(bytes);
+        let record = |at: u64| match probe(window, at) {
+            Ok(Probe::Good(found)) if found.end() <= window.end() && !found.by_fields => Some(found),
+            _ => None,
+        };
+        let first = self.line.len;
+        let found = record(first)?;
+        let Header::BagHeader(header) = found.header else { return None };
+        let index_pos = header.index_pos.get();
+        if index_pos < found.end() || index_pos >= window.end() || self.line.crlf {
+            return None;
+        }
+        self.take_record(window, first, found.end());
+        if self.chunked().header.as_ref()?.encryption.is_some() {
+            return None;
+        }
+        let mut at = index_pos;
+        while at < window.end() {
+            let found = record(at)?;
+            if !matches!(found.header, Header::Connection(_) | Header::ChunkInfo(_)) {
+                return None;
+            }
+            self.take_record(window, at, found.end());
+            at = found.end();
+        }
+        let mut at = found.end();
+        let mut number = 0;
+        while at < index_pos {
+            at = self.read_chunk_index(window, at, number)?;
+            number += 1;
+        }
+        let state = self.chunked();
+        let header = state.header.as_ref()?;
+        let counts = (state.indexed.len(), state.chunks.len());
+        let said = (header.conn_count as usize, header.chunk_count as usize);
+        (at == index_pos && counts == said && state.infos.len() == state.chunks.len()).then_some(())?;
+        let messages: u64 = state.chunks.iter().map(|chunk| chunk.messages).sum();
+        let chunks = state.chunks.len() as u64;
+        self.ops[usize::from(super::wire::Message::OP)] = messages;
+        self.ops[usize::from(super::wire::Chunk::OP)] = chunks;
+        let section = self.sections.first_mut()?;
+        section.index = if messages > 0 { IndexState::Believed } else { IndexState::Empty };
+        Some(())
+    }
+
+    /// Settles a bag of which the index alone was read.
+    pub(crate) fn believe_index(&mut self) {
+        for number in 0..self.tables.connections.len() {
+            let id = u32::try_from(number).expect("connections are limited");
+            self.tables.resolve(id);
+            self.tables.publish(id);
+            let topic = &mut self.tables.topics[number];
+            // Nobody has looked.
+            (topic.in_order, topic.bytes_known) = (topic.count < 2, topic.count == 0);
+            self.tables.note(number, &mut self.diagnostics);
+        }
+    }
+
+    /// The chunk at `at` by its header, its index data and its chunk info, which must agree: where the next one begins.
+    fn read_chunk_index(&mut self, window: Window<'_>, at: u64, number: usize) -> Option<u64> {
+        let Ok(Probe::Good(found)) = probe(window, at) else { return None };
+        let Header::Chunk(header) = found.header else { return None };
+        let compression = Some(Compression::of(header.compression)?);
+        let (data_at, data_len, size, end) = (found.data_at, found.data_len, header.size.get(), found.end());
+        let is_plain = compression == Some(Compression::None);
+        if end > window.end() || data_len == 0 || (is_plain && data_len != size) {
+            return None;
+        }
+        let (length, headless) = (Length::Stored, false);
+        self.begin_chunk(Extent { at, data_at, end, compression, data_len, size, length, headless });
+        let mut entries: Vec<(u32, u64)> = Vec::new();
+        let mut next = end;
+        while let Ok(Probe::Good(found)) = probe(window, next) {
+            let Header::IndexData(_) = found.header else { break };
+            let before = self.chunked().chunks[number].index.len();
+            self.take_record(window, next, found.end());
+            let range = *self.chunked().chunks[number].index.get(before)?;
+            let data = window.slice(range.data_at, range.end).ok().flatten()?;
+            let Header::IndexData(record) = found.header else { break };
+            if data.len() != record.count.get() as usize * size_of::<IndexEntry>() {
+                return None;
+            }
+            entries.push((range.conn, record.count.get().into()));
+            self.count_index(range, data, at)?;
+            next = found.end();
+        }
+        entries.sort_unstable();
+        let state = self.v2.as_deref_mut()?;
+        let info = &state.infos[*state.infos_at.get(&(0, at))?];
+        let span = (info.start.nanos(), info.end.nanos());
+        if info.counts != entries {
+            return None;
+        }
+        let mut counts: Vec<(u32, u64, u64)> = Vec::new();
+        for (id, count) in &info.counts {
+            let origin = state.ids[0].get(*id)?;
+            state.origins[origin as usize].count += count;
+            state.origins[origin as usize].named += count;
+            let connection = state.origins[origin as usize].connection;
+            match counts.iter_mut().find(|(known, ..)| *known == connection) {
+                Some((.., known)) => *known += count,
+                None => counts.push((connection, 0, *count)),
+            }
+        }
+        for (connection, before, count) in &mut counts {
+            *before = self.tables.connections[*connection as usize].stats.count - *count;
+        }
+        counts.sort_unstable();
+        let chunk = &mut state.chunks[number];
+        chunk.messages = counts.iter().map(|(.., count)| count).sum();
+        chunk.span = (chunk.messages > 0).then_some(span);
+        chunk.counts = counts;
+        chunk.unpacked = size.into();
+        (chunk.index_agrees, chunk.info_agrees) = (Agrees::Exact, Agrees::Exact);
+        Some(next)
+    }
+
+    /// Counts the messages that index data name, by their first and last entry.
+    fn count_index(&mut self, range: IndexRange, data: &[u8], at: u64) -> Option<()> {
+        let known: &mut State = self.v2.as_deref_mut()?;
+        let origin = &known.origins[known.ids[0].get(range.conn)? as usize];
+        let entries = IndexEntry::all_of(data);
+        let stats = &mut self.tables.connections[origin.connection as usize].stats;
+        let (first, last) = (entries.first()?.time.nanos(), entries.last()?.time.nanos());
+        if stats.count == 0 {
+            (stats.first, stats.first_at) = (first, at);
+        }
+        stats.count += entries.len() as u64;
+        stats.latched += if origin.publisher.latching { entries.len() as u64 } else { 0 };
+        stats.last = last;
+        stats.min = stats.min.min(first);
+        stats.max = stats.max.max(last);
+        if first > 0 {
+            stats.min_above_0 = Some(stats.min_above_0.map_or(first, |min| min.min(first)));
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,304 @@
+//! The records of an unpacked chunk, one after the other, damage included. A record that is good is never looked into: its
+//! payload may be a bag.
+
+use std::cell::OnceCell;
+
+use rovelog_core::scan::{NeedMore, Window};
+
+use super::heads::Template;
+use super::probe::{Found, Probe, begins, follows, probe};
+use super::state::IndexRange;
+use super::wire::{Header, IndexEntry, Stamp};
+use crate::reader::usize_of;
+use crate::validate::Search;
+
+/// A message of a chunk; places count in its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message {
+    pub(crate) at: usize,
+    pub(crate) payload_at: usize,
+    pub(crate) end: usize,
+    pub(crate) conn: u32,
+    pub(crate) time: Stamp,
+}
+
+/// What comes next in a chunk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Item<'a> {
+    Message(Message),
+    /// A connection record: its number, topic and data.
+    Connection {
+        at: usize,
+        conn: u32,
+        topic: &'a [u8],
+        data: &'a [u8],
+    },
+    /// A record of another kind.
+    Other {
+        at: usize,
+        op: u8,
+    },
+    /// Bytes in which no record was recognised.
+    Lost {
+        at: usize,
+        end: usize,
+    },
+    /// A record that the end of the bytes cuts.
+    Tail {
+        at: usize,
+    },
+}
+
+/// A message that the index data of a chunk name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Hint {
+    pub(crate) offset: u32,
+    pub(crate) conn: u32,
+}
+
+/// What the index data of a chunk name, read where damage asks for it.
+#[derive(Debug, Default)]
+pub(crate) struct Hints<'a> {
+    ranges: &'a [IndexRange],
+    file: &'a [u8],
+    read: OnceCell<Vec<Hint>>,
+}
+
+impl<'a> Hints<'a> {
+    pub(crate) fn new(ranges: &'a [IndexRange], file: &'a [u8]) -> Self {
+        Self { ranges, file, read: OnceCell::new() }
+    }
+
+    /// All of them, ascending.
+    fn all(&self) -> &[Hint] {
+        self.read.get_or_init(|| {
+            let mut hints = Vec::new();
+            for range in self.ranges {
+                let entries = IndexEntry::all_of(&self.file[usize_of(range.data_at)..usize_of(range.end)]);
+                hints.extend(entries.iter().map(|e| Hint { offset: e.offset.get(), conn: range.conn }));
+            }
+            hints.sort_unstable();
+            hints
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.all().is_empty()
+    }
+}
+
+/// A scan over the bytes of a chunk.
+#[derive(Debug)]
+pub(crate) struct Inner<'a> {
+    data: &'a [u8],
+    hints: Hints<'a>,
+    template: Option<Template>,
+    /// Bytes that the chunk has by its header; `u64::MAX` where that does not say.
+    claimed: u64,
+    at: usize,
+}
+
+impl<'a> Inner<'a> {
+    pub(crate) fn new(data: &'a [u8], hints: Hints<'a>, claimed: u64, template: Option<Template>) -> Self {
+        Self { data, hints, template, claimed, at: 0 }
+    }
+
+    /// A scan that goes on at `at`.
+    pub(crate) fn at(self, at: usize) -> Self {
+        Self { at, ..self }
+    }
+
+    /// Where the next record begins.
+    pub(crate) fn place(&self) -> usize {
+        self.at
+    }
+
+    /// How the headers of messages look.
+    pub(crate) fn template(&self) -> Option<Template> {
+        self.template
+    }
+
+    /// Hands messages to `sink` as long as each has a header as the last one had, and the next one has too. What is left
+    /// is for [`next`](Iterator::next).
+    #[inline]
+    pub(crate) fn messages(&mut self, mut sink: impl FnMut(Message)) {
+        let Some(template) = &self.template else { return };
+        let data = self.data;
+        let Some(mut found) = template.find(data, self.at) else { return };
+        loop {
+            if found.end == data.len() {
+                self.at = found.end;
+                return sink(found);
+            }
+            let Some(next) = template.find(data, found.end) else { break };
+            sink(found);
+            found = next;
+        }
+        self.at = found.at;
+    }
+
+    fn window(&self) -> Window<'a> {
+        Window::whole(self.data)
+    }
+
+    /// The item at the place. The window is whole, so nothing is ever missing.
+    fn item(&mut self) -> Result<Item<'a>, NeedMore> {
+        let (window, at) = (self.window(), self.at);
+        let found = match probe(window, at as u64)? {
+            Probe::Good(found) => found,
+            Probe::Cut => return self.resume(at + 1, true),
+            Probe::Bad => return self.resume(at + 1, false),
+        };
+        let data_at = usize_of(found.data_at);
+        if found.end() > self.data.len() as u64 {
+            // The chunk is cut as its header says, and so is the record.
+            if self.claimed != u64::MAX && found.end() <= self.claimed && self.hints.is_empty() {
+                self.at = self.data.len();
+                return Ok(Item::Tail { at });
+            }
+            return self.resume(data_at, true);
+        }
+        if !follows(window, found.end())?
+            && let Some(next) = self.swallowed(&found)?
+        {
+            return Ok(self.lose(next));
+        }
+        let end = usize_of(found.end());
+        self.at = end;
+        Ok(match found.header {
+            Header::Message(message) => {
+                self.template = Template::of(&self.data[at..end]).or(self.template);
+                let (conn, time) = (message.conn.get(), *message.time);
+                Item::Message(Message { at, payload_at: data_at, end, conn, time })
+            }
+            Header::Connection(connection) => {
+                let (conn, topic) = (connection.conn.get(), connection.topic);
+                Item::Connection { at, conn, topic, data: &self.data[data_at..end] }
+            }
+            other => Item::Other { at, op: other.op() },
+        })
+    }
+
+    fn lose(&mut self, end: usize) -> Item<'a> {
+        let at = std::mem::replace(&mut self.at, end);
+        Item::Lost { at, end }
+    }
+
+    /// Where records go on inside of a record that none follows: its length is damaged, if the index or the records
+    /// themselves say so.
+    fn swallowed(&self, found: &Found<'a>) -> Result<Option<usize>, NeedMore> {
+        let (from, end) = (usize_of(found.data_at), found.end());
+        if !self.hints.is_empty() {
+            return Ok(self.hinted(from).filter(|place| (*place as u64) < end));
+        }
+        let mut search = Search::from(from as u64);
+        while let Some(start) = search.run_to(self.window(), end, begins)? {
+            // A chain of records that leads beyond the end is the bag's; one that ends there may be the payload's.
+            let mut at = start;
+            while at < end {
+                let Probe::Good(next) = probe(self.window(), at)? else { break };
+                at = next.end();
+            }
+            if at > end && follows(self.window(), at)? {
+                return Ok(Some(usize_of(start)));
+            }
+            search.next = at.clamp(start + 1, end.max(start + 1));
+        }
+        Ok(None)
+    }
+
+    /// The next place from `from` on that the index names, and where a message of that connection begins.
+    fn hinted(&self, from: usize) -> Option<usize> {
+        let hints = self.hints.all();
+        let first = hints.partition_point(|hint| (hint.offset as usize) < from);
+        hints[first..].iter().find(|hint| self.is_right(**hint)).map(|hint| hint.offset as usize)
+    }
+
+    /// Whether a whole message of its connection begins where a hint says.
+    fn is_right(&self, hint: Hint) -> bool {
+        match probe(self.window(), hint.offset.into()) {
+            Ok(Probe::Good(found)) => {
+                found.end() <= self.data.len() as u64
+                    && matches!(found.header, Header::Message(message) if message.conn.get() == hint.conn)
+            }
+            _ => false,
+        }
+    }
+
+    fn has_hints_of(&self, conn: u32) -> bool {
+        self.hints.all().iter().any(|hint| hint.conn == conn)
+    }
+
+    /// Goes on behind damage at the place: the next record from `from` on.
+    fn resume(&mut self, from: usize, cut: bool) -> Result<Item<'a>, NeedMore> {
+        let (window, len) = (self.window(), self.data.len());
+        let hinted = self.hinted(from);
+        let limit = hinted.unwrap_or(len);
+        let mut search = Search::from(from as u64);
+        while let Some(start) = search.run_to(window, limit as u64, begins)? {
+            if self.hints.is_empty() || self.leads(start, hinted)? {
+                // Behind a record that most likely the end cuts only what is sure to be none of its payload counts.
+                if !cut || hinted.is_some() || !self.hints.is_empty() {
+                    return Ok(self.lose(usize_of(start)));
+                }
+                if let Some(found) = self.beyond(start)? {
+                    return Ok(self.lose(found));
+                }
+                break;
+            }
+            search.next = start + 1;
+        }
+        if let Some(hinted) = hinted {
+            return Ok(self.lose(hinted));
+        }
+        if cut {
+            let at = std::mem::replace(&mut self.at, len);
+            return Ok(Item::Tail { at });
+        }
+        Ok(self.lose(len))
+    }
+
+    /// Whether records from `start` on, of connections that the index leaves out, lead exactly to the hint or the end.
+    fn leads(&self, start: u64, hinted: Option<usize>) -> Result<bool, NeedMore> {
+        let end = hinted.unwrap_or(self.data.len()) as u64;
+        let mut at = start;
+        while at < end {
+            let Probe::Good(found) = probe(self.window(), at)? else {
+                return Ok(hinted.is_none() && at > start);
+            };
+            let may_be = match found.header {
+                Header::Connection(_) => true,
+                Header::Message(message) => !self.has_hints_of(message.conn.get()),
+                _ => false,
+            };
+            if !may_be {
+                return Ok(false);
+            }
+            at = found.end();
+        }
+        Ok(at == end || hinted.is_none())
+    }
+
+    /// Whether records from `start` on lead to the end of the chunk: three of them, or to the very end.
+    fn beyond(&self, start: u64) -> Result<Option<usize>, NeedMore> {
+        let mut at = start;
+        for _ in 0..3 {
+            match probe(self.window(), at)? {
+                Probe::Good(found) => at = found.end(),
+                _ => break,
+            }
+            if at == self.data.len() as u64 {
+                return Ok(Some(usize_of(start)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl<'a> Iterator for Inner<'a> {
+    type Item = Item<'a>;
+
+    fn next(&mut self) -> Option<Item<'a>> {
+        (self.at < self.data.len()).then(|| self.item().expect("all bytes are at hand"))
+    }
+}

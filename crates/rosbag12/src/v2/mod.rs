@@ -1,0 +1,27 @@
+//! Bags of V2.0: records in chunks, which may be compressed.
+
+mod ahead;
+mod heads;
+mod index;
+mod inner;
+mod learn;
+#[cfg(feature = "compressed")]
+mod lz4;
+mod open;
+mod order;
+mod pass;
+mod probe;
+mod scan;
+mod state;
+mod stream;
+mod unpack;
+pub mod wire;
+mod writer;
+
+pub(crate) use open::read_all;
+pub(crate) use order::InTime;
+pub(crate) use pass::{Loader, Pass};
+pub(crate) use state::State;
+pub(crate) use stream::{Arrived, Lies, Streamed};
+pub use unpack::Compression;
+pub use writer::{Totals, Writer};

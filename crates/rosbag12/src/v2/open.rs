@@ -1,0 +1,360 @@
+//! A bag of V2.0 is opened: by all that is in it, or by its index alone where that agrees with itself.
+
+use std::ops::Range;
+
+use rovelog_core::scan::{Scan as _, Window};
+use rovelog_core::{Bytes, Rule, ranges, text};
+
+use super::inner::Hints;
+use super::pass::Loader;
+use super::probe::{Probe, probe};
+use super::scan::{Length, Step, TopScan};
+use super::state::{Declaration, Header as BagHeader, IndexRange, Info, State};
+use super::unpack::{Compression, Ending};
+use super::wire::{ChunkInfo, ConnectionCount, Header, IndexEntry, VER};
+use crate::diagnostics as rules;
+use crate::index::Index;
+use crate::options::BagOptions;
+use crate::scan::Walk;
+use crate::sections::Section;
+
+/// What encrypts nothing.
+const NO_ENCRYPTOR: &[u8] = b"rosbag/NoEncryptor";
+
+/// Reads all of the bag into a `walk` that has just begun: its lost bytes, and what must be known before to read it again
+/// where messages come before the records that say what they are.
+pub(crate) fn read_all(
+    bytes: &Bytes,
+    walk: &mut Walk,
+    index: &mut Index,
+    options: &BagOptions,
+    late: &[Declaration],
+) -> Vec<Declaration> {
+    let cap = options.read.limits.unpacked;
+    let mut lost: Vec<(u64, u64, &'static Rule)> = Vec::new();
+    walk.v2 = Some(Box::new(State::default()));
+    walk.chunked_mut().begin_section();
+    let window = Window::whole(bytes);
+    let mut scan = TopScan::new(walk.line.len, cap);
+    loop {
+        // The window is the whole file, so there is never more to ask for.
+        match scan.step(window).expect("the window reaches the end of the file") {
+            Step::Line { at, end } => {
+                walk.take_line(at, end);
+                index.gap(at..end);
+            }
+            Step::Record { at, end } => walk.take_record(window, at, end),
+            Step::Chunk(extent) => {
+                walk.note_old_index(extent.at);
+                walk.begin_chunk(extent);
+            }
+            Step::Lost { at, end, rule } => {
+                lost.push((at, end, rule));
+            }
+            Step::End => break,
+        }
+    }
+    for range in ranges::joined(walk.read_chunks(bytes, cap, late, lost)) {
+        index.lose(range);
+    }
+    walk.settle_chunks(bytes.len() as u64);
+    let state = walk.chunked();
+    let later = |(section, id): &(u32, u32)| {
+        let origin = state.origins.iter().find(|o| o.is_known && (o.section, o.id) == (*section, *id))?;
+        Some((*section, *id, origin.topic.clone(), origin.data.clone()))
+    };
+    state.early.iter().filter_map(later).collect()
+}
+
+impl Walk {
+    /// A version line; behind the first one another bag begins.
+    pub(super) fn take_line(&mut self, at: u64, end: u64) {
+        if at == 0 {
+            return;
+        }
+        self.sections.push(Section::new(at, end));
+        self.diagnostics.push(&rules::APPENDED_SECTION, at..end, || {
+            format!("another bag begins at byte {at}: it is read with its own connections")
+        });
+        self.chunked_mut().begin_section();
+    }
+
+    pub(super) fn lose_record(&mut self, at: u64, end: u64, rule: &'static Rule) {
+        let encrypted =
+            self.chunked().header.as_ref().and_then(|header| header.encryption.as_ref()).is_some();
+        let rule = if encrypted && rule == &rules::GAP { &rules::ENCRYPTED } else { rule };
+        self.diagnostics.push(rule, at..end, || {
+            let bytes = text::count(end - at, "byte");
+            match rule.name {
+                "cut" => format!(
+                    "a record that begins at byte {at} passes the end of the file, which has {bytes} of it"
+                ),
+                "encrypted" => format!("{bytes} of encrypted connection records"),
+                _ => format!("{bytes} in which no record can be recognised"),
+            }
+        });
+    }
+
+    /// A chunk behind records of the index: those are of a bag that was appended to.
+    pub(super) fn note_old_index(&mut self, at: u64) {
+        let section = self.sections.last_mut().expect("there is always a section");
+        if let Some(old) = section.first_index_at.take() {
+            section.unusable = true;
+            self.diagnostics.push(&rules::OLD_INDEX, old..at, || {
+                format!("an index stands at byte {old}, in front of the chunk at byte {at}")
+            });
+        }
+    }
+
+    /// Takes a record that is no chunk.
+    pub(super) fn take_record(&mut self, window: Window<'_>, at: u64, end: u64) {
+        let Ok(Probe::Good(found)) = probe(window, at) else { return };
+        let data = window.slice(found.data_at, end).ok().flatten().unwrap_or_default();
+        let op = found.header.op();
+        self.ops[usize::from(op)] += 1;
+        if found.repeated > 0 {
+            self.note_duplicates(at, found.data_at, found.repeated);
+        }
+        if found.by_fields {
+            self.diagnostics.push(&rules::OP_DAMAGED, at..found.data_at, || {
+                format!("the op of this record is damaged; its fields are those of op {op}")
+            });
+        }
+        let section = self.sections.last_mut().expect("there is always a section");
+        let state = self.v2.as_deref_mut().expect("a bag of V2.0");
+        match found.header {
+            Header::BagHeader(header) => {
+                if at != section.first_record {
+                    self.diagnostics.push(&rules::BAG_HEADER_LATE, at..end, || {
+                        format!("the bag header is not the first record, at byte {}", section.first_record)
+                    });
+                }
+                section.index_pos = Some(header.index_pos.get());
+                section.bag_header_at = Some((at, found.data_at));
+                let words = |bytes: Option<&[u8]>| crate::tables::text_of(bytes.unwrap_or_default());
+                let encryption = header.encryptor.filter(|name| !name.is_empty() && *name != NO_ENCRYPTOR);
+                state.header = Some(BagHeader {
+                    conn_count: header.conn_count.get(),
+                    chunk_count: header.chunk_count.get(),
+                    encryption: encryption.map(|name| (words(Some(name)), words(header.gpg_user))),
+                });
+            }
+            Header::IndexData(record) => {
+                let entries = u64::from(record.count.get()) * size_of::<IndexEntry>() as u64;
+                if u64::from(found.data_len) != entries || record.ver.get() != VER {
+                    self.diagnostics.push(&rules::INDEX_LENGTH, at..end, || {
+                        let (count, stored) = (record.count.get(), found.data_len);
+                        format!("version {}, {count} entries in {stored} bytes", record.ver.get())
+                    });
+                }
+                let of_section = state.chunks.last_mut().filter(|chunk| chunk.section == state.section);
+                if let Some(chunk) = of_section {
+                    let (conn, data_at) = (record.conn.get(), found.data_at);
+                    chunk.index.push(IndexRange { conn, data_at, end });
+                    if !state.is_by_index {
+                        let tally = chunk.named.entry(conn).or_default();
+                        for entry in IndexEntry::all_of(data) {
+                            let (sec, nsec) = (entry.time.sec.get(), entry.time.nsec.get());
+                            tally.add(sec, nsec, entry.offset.get().into());
+                        }
+                    }
+                }
+            }
+            Header::ChunkInfo(info) => {
+                section.first_index_at.get_or_insert(at);
+                let info = info_of(state.section, &info, data);
+                state.infos_at.insert((info.section, info.chunk_pos), state.infos.len());
+                state.infos.push(info);
+            }
+            Header::Connection(record) => {
+                section.first_index_at.get_or_insert(at);
+                let conn = record.conn.get();
+                let id = (state.section, conn);
+                if let Err(place) = state.indexed.binary_search(&id) {
+                    state.indexed.insert(place, id);
+                }
+                if let Some(origin) = self.origin(conn, record.topic, data, at) {
+                    let state = self.chunked_mut();
+                    let ids = &mut state.ids[state.section as usize];
+                    if ids.get(conn).is_none() {
+                        ids.set(conn, origin);
+                    }
+                }
+            }
+            Header::Message(_) | Header::Chunk(_) | Header::Unknown(_) => {
+                self.diagnostics.push(&rules::UNKNOWN_OP, at..end, || format!("a record of op {op}"));
+            }
+        }
+    }
+
+    /// Reads all chunks that were found. `between` are the lost bytes outside of them; gives all lost bytes, ascending.
+    fn read_chunks(
+        &mut self,
+        bytes: &Bytes,
+        cap: u64,
+        late: &[Declaration],
+        between: Vec<(u64, u64, &'static Rule)>,
+    ) -> Vec<Range<u64>> {
+        let mut lost = Vec::new();
+        let mut between = between.into_iter().peekable();
+        let encrypted = self.chunked().header.as_ref().is_some_and(|header| header.encryption.is_some());
+        let state = self.chunked_mut();
+        let mut chunks = std::mem::take(&mut state.chunks);
+        if encrypted {
+            for chunk in &mut chunks {
+                chunk.ending = Ending::Encrypted;
+            }
+        }
+        let mut loader = Loader::new(bytes.clone(), &chunks, (0..chunks.len()).collect(), cap);
+        state.chunks = chunks;
+        for (section, id, topic, data) in late {
+            self.chunked_mut().section = *section;
+            if let Some(origin) = self.origin(*id, topic, data, 0)
+                && self.chunked().ids[*section as usize].get(*id).is_none()
+            {
+                self.chunked_mut().ids[*section as usize].set(*id, origin);
+            }
+        }
+        let mut template = None;
+        self.chunked_mut().section = 0;
+        while let Some(loaded) = loader.load(&self.chunked().chunks) {
+            let number = loaded.number;
+            let at = self.chunked().chunks[number].extent.at;
+            // What was noticed is told in the order of the file.
+            while let Some((at, end, rule)) = between.next_if(|(gap, ..)| *gap < at) {
+                self.lose_record(at, end, rule);
+                lost.push(at..end);
+            }
+            let state = self.chunked_mut();
+            let section = state.chunks[number].section;
+            if section != state.section {
+                (state.section, state.now) = (section, super::state::Ids::default());
+            }
+            if state.has_changed {
+                state.chunks[number].ids = Some(std::sync::Arc::new(state.now.clone()));
+            }
+            let chunk = &mut state.chunks[number];
+            chunk.ending = loaded.ending;
+            let extent = chunk.extent;
+            let index = std::mem::take(&mut chunk.index);
+            let file = &bytes[crate::reader::usize_of(extent.data_at)..crate::reader::usize_of(extent.end)];
+            let data = loaded.data_of(file);
+            let inner = chunk.inner(data, loaded.ending, Hints::new(&index, bytes), template);
+            let is_plain = extent.compression == Some(Compression::None);
+            let place = move |at: usize| extent.data_at + if is_plain { at as u64 } else { 0 };
+            let len = data.len();
+            self.chunked_mut().at_hand = number;
+            template = self.learn_chunk(inner, data, place);
+            self.chunked_mut().chunks[number].index = index;
+            self.end_chunk(number, len);
+            self.note_chunk(number, loaded.used, bytes.len() as u64, &mut lost);
+            loader.give_back(loaded);
+        }
+        for (at, end, rule) in between {
+            self.lose_record(at, end, rule);
+            lost.push(at..end);
+        }
+        lost
+    }
+
+    /// Everything that can be said when all chunks were read.
+    pub(super) fn settle_chunks(&mut self, end: u64) {
+        let state = self.chunked();
+        let (chunks, records) = (state.chunks.iter(), state.records.all());
+        let closed = chunks.clone().filter(|chunk| !chunk.extent.headless).count();
+        self.ops[usize::from(super::wire::Message::OP)] = chunks.map(|chunk| chunk.messages).sum();
+        self.ops[usize::from(super::wire::Chunk::OP)] = closed as u64;
+        for (all, inside) in self.ops.iter_mut().zip(records) {
+            *all += inside;
+        }
+        self.settle_index(end);
+        self.settle_tables();
+    }
+
+    /// What is remarkable about a chunk, and its bytes that are lost.
+    pub(super) fn note_chunk(&mut self, number: usize, used: usize, size: u64, lost: &mut Vec<Range<u64>>) {
+        let chunk = &self.v2.as_deref().expect("a bag of V2.0").chunks[number];
+        let extent = chunk.extent;
+        let (at, end) = (extent.at, extent.end);
+        let head = at..extent.data_at.max(at + 1);
+        let diagnostics = &mut self.diagnostics;
+        if extent.headless {
+            diagnostics.push(&rules::CHUNK_HEADLESS, at..at + 1, || {
+                format!("{} in no chunk: its header is lost", text::count(chunk.messages, "message"))
+            });
+        }
+        match extent.length {
+            Length::Unterminated => diagnostics.push(&rules::CHUNK_OPEN, head.clone(), || {
+                format!(
+                    "a chunk that was never closed: {} up to its end",
+                    text::count(end - extent.data_at, "byte")
+                )
+            }),
+            Length::Found if !extent.headless => diagnostics.push(&rules::CHUNK_LENGTH, head.clone(), || {
+                format!("the header says {} bytes where {} follow", extent.data_len, end - extent.data_at)
+            }),
+            _ => {}
+        }
+        let from = match chunk.ending {
+            Ending::Cut | Ending::Broken | Ending::Limit if chunk.messages > 0 => {
+                (extent.data_at + used as u64).min(end)
+            }
+            _ => extent.data_at,
+        };
+        let is_plain = extent.compression == Some(Compression::None);
+        match chunk.ending {
+            Ending::Whole => {
+                if u64::from(extent.size) != chunk.unpacked && extent.length == Length::Stored {
+                    diagnostics.push(&rules::CHUNK_SIZE, head, || {
+                        format!(
+                            "the header says {} bytes unpacked where there are {}",
+                            extent.size, chunk.unpacked
+                        )
+                    });
+                }
+            }
+            Ending::Checksum => diagnostics.push(&rules::CHUNK_CHECKSUM, end..end, || {
+                format!("the chunk at byte {at} fails its checksum: its messages may be wrong")
+            }),
+            Ending::Cut if is_plain => {
+                if chunk.lost.is_empty() {
+                    diagnostics.push(&rules::CUT, end..end, || {
+                        format!("the file ends inside the chunk at byte {at}, between two records")
+                    });
+                    lost.push(end..end);
+                }
+            }
+            ending => {
+                let rule = match ending {
+                    Ending::Cut if end == size => &rules::CUT,
+                    Ending::Limit => &rules::CHUNK_TOO_LARGE,
+                    Ending::Unknown | Ending::NotPacked => &rules::CHUNK_UNREADABLE,
+                    Ending::Encrypted => &rules::ENCRYPTED,
+                    _ => &rules::CHUNK_DAMAGED,
+                };
+                diagnostics.push(rule, from..end, || {
+                    format!(
+                        "the chunk at byte {at} is {}: {} kept",
+                        ending.name(),
+                        text::count(chunk.messages, "message")
+                    )
+                });
+                lost.push(from..end);
+            }
+        }
+        if is_plain {
+            let place = |at: u64| extent.data_at + at;
+            lost.extend(chunk.lost.iter().map(|(from, to)| place(*from)..place(*to)));
+        } else if !chunk.lost.is_empty() {
+            lost.push(end..end);
+        }
+    }
+}
+
+fn info_of(section: u32, info: &ChunkInfo<'_>, data: &[u8]) -> Info {
+    let entries = ConnectionCount::all_of(data).iter();
+    let mut counts: Vec<_> = entries.map(|entry| (entry.conn.get(), entry.count.get().into())).collect();
+    counts.sort_unstable();
+    let (chunk_pos, start, end) = (info.chunk_pos.get(), *info.start_time, *info.end_time);
+    Info { section, chunk_pos, start, end, counts }
+}

@@ -1,0 +1,323 @@
+//! One way through chunks of a bag, in any order of them: each is unpacked once, and its records are met in their order.
+
+use std::sync::Arc;
+
+use rovelog_core::scan::{Scan as _, Window};
+use rovelog_core::usage::UsageTally;
+use rovelog_core::{LogReader as _, Payload, Record, Select, Timestamp, TopicId};
+
+use super::ahead::{Ahead, Job, Unpacked};
+use super::heads::Template;
+use super::inner::{Hints, Inner, Item, Message};
+use super::probe::{Probe, probe};
+use super::scan::{Length, Step, TopScan};
+use super::state::Chunk;
+use super::unpack::{Compression, Ending, limit};
+use super::wire::Header;
+use crate::reader::{BagReader, usize_of};
+
+/// A message that was met.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Met {
+    /// Its place in the bytes of the chunk.
+    pub(crate) message: Message,
+    pub(crate) origin: u32,
+    pub(crate) connection: u32,
+    pub(crate) seq: u64,
+    pub(crate) time: i64,
+}
+
+/// A chunk whose bytes are at hand.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) number: usize,
+    pub(crate) ending: Ending,
+    /// Bytes of packed data that were used.
+    pub(super) used: usize,
+    /// Where it was unpacked to; `None` where its bytes are those of the file.
+    pub(super) block: Option<Arc<Vec<u8>>>,
+    len: usize,
+}
+
+impl Loaded {
+    /// The records of the chunk.
+    pub(crate) fn data<'a>(&'a self, reader: &'a BagReader) -> &'a [u8] {
+        self.data_of(reader.walk.chunked().chunks[self.number].data(&reader.bytes))
+    }
+
+    /// The same, where the data of the chunk in the file are these.
+    pub(super) fn data_of<'a>(&'a self, file: &'a [u8]) -> &'a [u8] {
+        match &self.block {
+            Some(block) => &block[..self.len],
+            None => &file[..self.len],
+        }
+    }
+
+    /// Where the record of a message begins: in the file, or the chunk that it is packed in.
+    pub(crate) fn offset(&self, chunk: &Chunk, at: usize) -> u64 {
+        if self.block.is_some() { chunk.extent.at } else { chunk.extent.data_at + at as u64 }
+    }
+
+    /// The record of a message.
+    pub(crate) fn record<'a>(&self, reader: &'a BagReader, met: &Met) -> Record<'a> {
+        let chunk = &reader.walk.chunked().chunks[self.number];
+        let range = met.message.payload_at..met.message.end;
+        let payload = match &self.block {
+            Some(block) => Payload::shared(block, range),
+            None => Payload::from(&chunk.data(&reader.bytes)[range]),
+        };
+        let offset = self.offset(chunk, met.message.at);
+        let tables = &reader.walk.tables;
+        let topic = &tables.topics[met.connection as usize];
+        let time = Timestamp::new(met.time, tables.clock);
+        Record::new(topic, Some(time), offset, met.seq, payload, tables).with_origin(met.origin + 1)
+    }
+}
+
+impl Chunk {
+    /// Whether nothing has to be unpacked.
+    fn is_plain(&self) -> bool {
+        self.ending == Ending::Encrypted || matches!(self.extent.compression, None | Some(Compression::None))
+    }
+
+    pub(super) fn job(&self, cap: u64) -> Option<Job> {
+        let compression = self.extent.compression.filter(|_| !self.is_plain())?;
+        let data = usize_of(self.extent.data_at)..usize_of(self.extent.end);
+        Some(Job { data, compression, limit: limit(self.extent.size, cap) })
+    }
+
+    /// How its records are read from its bytes.
+    pub(super) fn inner<'a>(
+        &self,
+        data: &'a [u8],
+        ending: Ending,
+        hints: Hints<'a>,
+        template: Option<Template>,
+    ) -> Inner<'a> {
+        let extent = &self.extent;
+        let claimed = match extent.length {
+            Length::Unterminated => u64::MAX,
+            Length::Cut if extent.compression == Some(Compression::None) => extent.data_len.into(),
+            _ if ending == Ending::Whole => data.len() as u64,
+            _ => extent.size.into(),
+        };
+        Inner::new(data, hints, claimed.max(data.len() as u64), template)
+    }
+}
+
+/// Loads chunks in a given order.
+#[derive(Debug)]
+pub(crate) struct Loader {
+    plan: Vec<usize>,
+    next: usize,
+    jobs: usize,
+    ahead: Ahead,
+}
+
+impl Loader {
+    /// `chunks` are those of the bag, `plan` the numbers of those to load.
+    pub(crate) fn new(file: rovelog_core::Bytes, chunks: &[Chunk], plan: Vec<usize>, cap: u64) -> Self {
+        let jobs = plan.iter().filter_map(|number| chunks[*number].job(cap)).collect();
+        Self { plan, next: 0, jobs: 0, ahead: Ahead::new(file, jobs) }
+    }
+
+    /// The next chunk that [`load`](Self::load) gives.
+    pub(super) fn peek(&self) -> Option<usize> {
+        self.plan.get(self.next).copied()
+    }
+
+    pub(super) fn load(&mut self, chunks: &[Chunk]) -> Option<Loaded> {
+        let number = self.peek()?;
+        self.next += 1;
+        let chunk = &chunks[number];
+        if chunk.is_plain() {
+            let len = chunk.extent.end - chunk.extent.data_at;
+            let (ending, len) = match chunk.extent.compression {
+                _ if chunk.ending == Ending::Encrypted => (Ending::Encrypted, 0),
+                None => (Ending::Unknown, 0),
+                Some(_) if chunk.extent.length == Length::Cut => (Ending::Cut, usize_of(len)),
+                Some(_) => (Ending::Whole, usize_of(len)),
+            };
+            return Some(Loaded { number, ending, used: len, block: None, len });
+        }
+        let Unpacked { ending, used, block, len } = self.ahead.take(self.jobs);
+        self.jobs += 1;
+        Some(Loaded { number, ending, used, block: Some(block), len })
+    }
+
+    /// Takes back a chunk that was read.
+    pub(crate) fn give_back(&self, loaded: Loaded) {
+        if let Some(block) = loaded.block {
+            self.ahead.give_back(block);
+        }
+    }
+}
+
+/// What goes through chunks keeps between them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Way {
+    template: Option<Template>,
+}
+
+impl Way {
+    /// Hands the messages of a chunk to `sink`, in their order.
+    #[inline]
+    pub(crate) fn visit(&mut self, reader: &BagReader, loaded: &Loaded, mut sink: impl FnMut(Met)) {
+        let state = reader.walk.chunked();
+        let chunk = &state.chunks[loaded.number];
+        let ids = state.ids_of(chunk);
+        let fallback = &state.ids[chunk.section as usize];
+        // Numbers that come to mean something else within the chunk.
+        let mut local: Vec<(u32, u32)> = Vec::new();
+        let mut seqs = vec![0; reader.topics().len()];
+        for (connection, before, _) in &chunk.counts {
+            seqs[*connection as usize] = *before;
+        }
+        let mut agrees = loaded.ending == Ending::Whole;
+        let data = loaded.data(reader);
+        let hints = Hints::new(&chunk.index, &reader.bytes);
+        let mut inner = chunk.inner(data, loaded.ending, hints, self.template);
+        let mut last = (u32::MAX, u32::MAX, 0);
+        let mut take = |message: Message, local: &[(u32, u32)]| {
+            // What was declared since may be of this connection.
+            if last.0 != message.conn || last.1 == u32::MAX || !local.is_empty() {
+                let found = local.iter().rev().find(|(id, _)| *id == message.conn).map(|(_, origin)| *origin);
+                let found = found.or_else(|| ids.get(message.conn)).or_else(|| fallback.get(message.conn));
+                let Some(origin) = found else { return false };
+                last = (message.conn, origin, state.origins[origin as usize].connection);
+            }
+            let (_, origin, connection) = last;
+            let seq = &mut seqs[connection as usize];
+            let met = Met { message, origin, connection, seq: *seq, time: message.time.nanos() };
+            *seq += 1;
+            sink(met);
+            true
+        };
+        loop {
+            inner.messages(|message| agrees &= take(message, &local));
+            match inner.next() {
+                None => break,
+                Some(Item::Message(message)) => agrees &= take(message, &local),
+                Some(Item::Connection { conn, topic, data, .. }) => {
+                    let key = (chunk.section, conn, Box::from(topic), Box::from(data));
+                    match state.by_record.get(&key) {
+                        Some(origin) if ids.get(conn) != Some(*origin) => {
+                            local.push((conn, *origin));
+                            agrees &= !state.is_by_index || fallback.get(conn) == Some(*origin);
+                        }
+                        Some(_) => {}
+                        None => agrees = false,
+                    }
+                }
+                Some(Item::Other { .. }) => {}
+                Some(Item::Lost { .. } | Item::Tail { .. }) => agrees = false,
+            }
+        }
+        self.template = inner.template();
+        if state.is_by_index {
+            let counted = chunk
+                .counts
+                .iter()
+                .all(|(connection, before, count)| seqs[*connection as usize] == before + count);
+            let all: u64 = chunk.counts.iter().map(|(_, before, _)| before).sum();
+            let is_full = seqs.iter().sum::<u64>() == all + chunk.messages;
+            if !(agrees && counted && is_full) {
+                reader.suspect();
+            }
+        }
+    }
+}
+
+impl BagReader {
+    /// Where in its records the messages of a chunk begin, ascending.
+    pub(crate) fn offsets_of(&self, number: usize) -> Vec<u32> {
+        let mut found = Vec::new();
+        if let Some(loaded) = self.loader(vec![number]).load(&self.walk.chunked().chunks) {
+            let at = |met: &Met| u32::try_from(met.message.at).unwrap_or(u32::MAX);
+            Way::default().visit(self, &loaded, |met| found.push(at(&met)));
+        }
+        found
+    }
+}
+
+/// A way through the selected chunks in file order.
+pub(crate) struct Pass<'a> {
+    reader: &'a BagReader,
+    loader: Loader,
+    way: Way,
+}
+
+impl<'a> Pass<'a> {
+    /// Through the chunks that hold messages of marked topics within a window.
+    pub(crate) fn new(reader: &'a BagReader, wanted: &[bool], select: &Select) -> Self {
+        let chunks = &reader.walk.chunked().chunks;
+        let is_wanted = |chunk: &Chunk| {
+            chunk.has_any(wanted) && chunk.span.is_some_and(|(first, last)| select.keeps_span(first, last))
+        };
+        let plan = (0..chunks.len()).filter(|number| is_wanted(&chunks[*number])).collect();
+        Self { reader, loader: reader.loader(plan), way: Way::default() }
+    }
+
+    /// Hands the messages of the next chunk to `sink`, with their payloads; false at the end.
+    pub(crate) fn chunk(&mut self, mut sink: impl FnMut(&Loaded, Met, &[u8])) -> bool {
+        let reader = self.reader;
+        let Some(loaded) = self.loader.load(&reader.walk.chunked().chunks) else { return false };
+        let data = loaded.data(reader);
+        self.way.visit(reader, &loaded, |met| {
+            sink(&loaded, met, &data[met.message.payload_at..met.message.end]);
+        });
+        self.loader.give_back(loaded);
+        true
+    }
+}
+
+impl BagReader {
+    /// Where the bytes of the file are. Messages that are packed have no bytes of their own: their chunk has.
+    pub(crate) fn chunk_usage(&self, tally: &mut UsageTally) {
+        let window = Window::whole(&self.bytes);
+        let mut scan = TopScan::new(self.walk.line.len, self.options.read.limits.unpacked);
+        // The window is the whole file, so there is never more to ask for.
+        loop {
+            match scan.step(window).expect("the window reaches the end of the file") {
+                Step::Line { at, end } => tally.add("version line", None, end - at),
+                Step::Record { at, end } => {
+                    let kind = match probe(window, at) {
+                        Ok(Probe::Good(found)) => match found.header {
+                            Header::BagHeader(_) => "bag header",
+                            Header::IndexData(_) => "index data",
+                            Header::Connection(_) => "connection",
+                            Header::ChunkInfo(_) => "chunk info",
+                            _ => "other record",
+                        },
+                        _ => "other record",
+                    };
+                    tally.add(kind, None, end - at);
+                }
+                Step::Chunk(extent) => {
+                    if extent.compression == Some(Compression::None) {
+                        tally.add("chunk header", None, extent.data_at - extent.at);
+                    } else {
+                        tally.add("compressed chunk", None, extent.end - extent.at);
+                    }
+                }
+                Step::Lost { .. } => {}
+                Step::End => break,
+            }
+        }
+        let chunks = &self.walk.chunked().chunks;
+        let is_plain = |number: &usize| chunks[*number].extent.compression == Some(Compression::None);
+        let mut loader = self.loader((0..chunks.len()).filter(is_plain).collect());
+        let mut way = Way::default();
+        while let Some(loaded) = loader.load(chunks) {
+            let chunk = &chunks[loaded.number];
+            let mut left = chunk.extent.end - chunk.extent.data_at;
+            left -= chunk.lost.iter().map(|(from, to)| to - from).sum::<u64>();
+            way.visit(self, &loaded, |met| {
+                let bytes = (met.message.end - met.message.at) as u64;
+                left = left.saturating_sub(bytes);
+                tally.add("message", Some(TopicId(met.connection)), bytes);
+            });
+            tally.add("connection", None, left);
+        }
+    }
+}

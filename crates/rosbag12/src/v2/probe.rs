@@ -1,0 +1,140 @@
+//! What stands at a place of a bag of V2.0, of the file and of an unpacked chunk alike.
+
+use rovelog_core::scan::{NeedMore, Window};
+use rovelog_core::wire::U32Le;
+
+use super::wire::{Chunk, Header};
+use crate::validate::{MAX_HEADER, is_beginning};
+use crate::version::{self, Version};
+use crate::wire::{Fields, RecordStart, is_name};
+
+/// Bytes of a length.
+const LEN: u64 = size_of::<U32Le>() as u64;
+
+/// Bytes of a header that is found by searching: no recorder comes near.
+const SEARCHED: u32 = 64 << 10;
+
+/// A record up to its data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found<'a> {
+    pub(super) header: Header<'a>,
+    /// Whether the op is damaged, and the fields tell what is meant.
+    pub(super) by_fields: bool,
+    /// Fields of its header that are there a second time.
+    pub(super) repeated: u32,
+    pub(super) data_at: u64,
+    pub(super) data_len: u32,
+}
+
+impl Found<'_> {
+    /// Where it ends by its lengths.
+    pub(super) fn end(&self) -> u64 {
+        self.data_at + u64::from(self.data_len)
+    }
+
+    /// Whether such records stand between chunks only.
+    pub(super) fn is_top(&self) -> bool {
+        matches!(
+            self.header,
+            Header::BagHeader(_) | Header::Chunk(_) | Header::IndexData(_) | Header::ChunkInfo(_)
+        )
+    }
+}
+
+/// What stands at a place.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Probe<'a> {
+    /// A record; its data need not be at hand.
+    Good(Found<'a>),
+    /// The beginning of one.
+    Cut,
+    Bad,
+}
+
+/// Looks at the head of the record at `at`.
+pub(super) fn probe(window: Window<'_>, at: u64) -> Result<Probe<'_>, NeedMore> {
+    let Some(len) = window.view::<U32Le>(at)? else {
+        let rest = window.upto(at, LEN)?;
+        return Ok(if rest.is_empty() { Probe::Bad } else { Probe::Cut });
+    };
+    let len = len.get();
+    if !(9..=MAX_HEADER).contains(&len) {
+        return Ok(Probe::Bad);
+    }
+    let end = at + LEN + u64::from(len);
+    // A length that is damaged should not ask for much.
+    let start = window.upto(at + LEN, u64::from(len.min(64)))?;
+    if !is_beginning(start, len) {
+        return Ok(Probe::Bad);
+    }
+    let Some(header) = window.slice(at + LEN, end)? else {
+        let rest = window.upto(at + LEN, u64::from(len))?;
+        return Ok(if is_beginning(rest, len) { Probe::Cut } else { Probe::Bad });
+    };
+    let Some(fields) = Fields::read(header) else { return Ok(Probe::Bad) };
+    let Some((header, by_fields)) = Header::meant(&fields) else { return Ok(Probe::Bad) };
+    let Some(data_len) = window.view::<U32Le>(end)? else { return Ok(Probe::Cut) };
+    let repeated = fields.repeated;
+    Ok(Probe::Good(Found { header, by_fields, repeated, data_at: end + LEN, data_len: data_len.get() }))
+}
+
+/// Whether the window ends at `at`, or another bag begins there.
+fn ends(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
+    if !window.has(at)? {
+        return Ok(at == window.end());
+    }
+    is_line(window, at)
+}
+
+/// Whether the version line of a bag of V2.0 stands at `at`.
+pub(super) fn is_line(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
+    if window.upto(at, 4)? != version::PREFIX {
+        return Ok(false);
+    }
+    let head = window.upto(at, version::LINE_MAX as u64)?;
+    Ok(version::parse(head).is_ok_and(|line| line.version == Version::V2_0))
+}
+
+/// Whether what stands at `at` may follow a record of the file that is no message: such a record, its beginning, or the end.
+pub(super) fn follows_top(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
+    Ok(ends(window, at)?
+        || match probe(window, at)? {
+            Probe::Good(found) => !matches!(found.header, Header::Message(_)),
+            Probe::Cut => true,
+            Probe::Bad => false,
+        })
+}
+
+/// Whether what stands at `at` may follow any record: another one, its beginning, or the end.
+pub(super) fn follows(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
+    Ok(ends(window, at)? || !matches!(probe(window, at)?, Probe::Bad))
+}
+
+/// Whether a record begins at `at`, judged strictly enough to go on there after damage. Of a chunk the header is enough.
+pub(super) fn begins(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
+    if is_line(window, at)? {
+        return Ok(true);
+    }
+    let Some(start) = window.view::<RecordStart>(at)? else { return Ok(false) };
+    let (len, field) = (start.header_len.get(), start.field_len.get());
+    // The cheap tests, which nearly all bytes fail.
+    if !(9..=SEARCHED).contains(&len) || field < 2 || field > len - 4 {
+        return Ok(false);
+    }
+    let name = window.upto(at + size_of::<RecordStart>() as u64, u64::from(field.min(64)))?;
+    let end = name.iter().position(|byte| *byte == b'=');
+    if !end.is_some_and(|end| is_name(&name[..end])) {
+        return Ok(false);
+    }
+    let Probe::Good(found) = probe(window, at)? else { return Ok(false) };
+    match found.header {
+        Header::Unknown(_) => Ok(false),
+        Header::Chunk(Chunk { .. }) => Ok(true),
+        Header::IndexData(index) => {
+            let whole = found.data_at + 12 * u64::from(index.count.get());
+            Ok(follows_top(window, whole)? || follows_top(window, found.end())?)
+        }
+        _ if window.eof && found.end() > window.end() => Ok(false),
+        _ => follows(window, found.end()),
+    }
+}

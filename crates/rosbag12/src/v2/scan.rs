@@ -1,0 +1,307 @@
+//! The records of a bag of V2.0 outside of chunks, and where each chunk ends: one scan for files and pipes.
+
+use rovelog_core::Rule;
+use rovelog_core::scan::{NeedMore, Scan, Window};
+
+use super::probe::{Found, Probe, begins, follows, follows_top, is_line, probe};
+use super::unpack::{Compression, Room, unpack};
+use super::wire::{ConnectionCount, ConnectionHeader, Header, IndexEntry};
+use crate::diagnostics as rules;
+use crate::validate::Search;
+use crate::version;
+
+/// What tells how long a chunk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// Its header.
+    Stored,
+    /// Its data: the header says something else.
+    Found,
+    /// Its data: the header was never completed.
+    Unterminated,
+    /// The end of the file.
+    Cut,
+}
+
+/// A chunk record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    pub(crate) at: u64,
+    pub(crate) data_at: u64,
+    pub(crate) end: u64,
+    /// `None` of one that is not known.
+    pub(crate) compression: Option<Compression>,
+    /// Bytes of its data, packed and unpacked, as the header has them.
+    pub(crate) data_len: u32,
+    pub(crate) size: u32,
+    pub(crate) length: Length,
+    /// Whether its header is lost.
+    pub(crate) headless: bool,
+}
+
+/// What comes next in a bag.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    /// A version line; behind the first one another bag begins.
+    Line {
+        at: u64,
+        end: u64,
+    },
+    /// A record that is no chunk; it ends where its data do in truth.
+    Record {
+        at: u64,
+        end: u64,
+    },
+    Chunk(Extent),
+    /// Bytes that cannot be read.
+    Lost {
+        at: u64,
+        end: u64,
+        rule: &'static Rule,
+    },
+    End,
+}
+
+/// The scan: where it stands.
+#[derive(Debug)]
+pub(crate) struct TopScan {
+    at: u64,
+    line: u64,
+    /// Bytes that a chunk may unpack to.
+    cap: u64,
+}
+
+impl Scan for TopScan {
+    type Step = Step;
+
+    // Every byte of the file is part of exactly one step.
+    fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
+        let at = self.at;
+        let step = self.look(window, at)?;
+        self.at = match step {
+            Step::Line { end, .. } | Step::Record { end, .. } | Step::Lost { end, .. } => end,
+            Step::Chunk(extent) => extent.end,
+            Step::End => at,
+        };
+        Ok(step)
+    }
+
+    fn needed_from(&self) -> u64 {
+        self.at
+    }
+}
+
+impl TopScan {
+    /// A scan from the version line on, which has so many bytes.
+    pub(crate) fn new(line: u64, cap: u64) -> Self {
+        Self { at: 0, line, cap }
+    }
+
+    fn look(&self, window: Window<'_>, at: u64) -> Result<Step, NeedMore> {
+        if at == 0 && self.line > 0 {
+            return Ok(Step::Line { at, end: self.line });
+        }
+        if !window.has(at)? {
+            return Ok(Step::End);
+        }
+        if is_line(window, at)? {
+            let head = window.upto(at, version::LINE_MAX as u64)?;
+            let len = version::parse(head).map_or(1, |line| line.len);
+            return Ok(Step::Line { at, end: at + len });
+        }
+        match probe(window, at)? {
+            Probe::Good(found) => match found.header {
+                Header::Chunk(_) => self.chunk(window, at, &found),
+                Header::Message(_) => headless(window, at),
+                _ => record(window, at, &found),
+            },
+            Probe::Cut => lost(window, at, at + 1, true),
+            Probe::Bad => lost(window, at, at + 1, false),
+        }
+    }
+
+    /// Where a chunk ends.
+    fn chunk(&self, window: Window<'_>, at: u64, found: &Found<'_>) -> Result<Step, NeedMore> {
+        let Header::Chunk(chunk) = found.header else { return Ok(Step::End) };
+        let data_at = found.data_at;
+        let (data_len, size) = (found.data_len, chunk.size.get());
+        let compression = Compression::of(chunk.compression);
+        let extent = |end, length| {
+            let headless = false;
+            Ok(Step::Chunk(Extent { at, data_at, end, compression, data_len, size, length, headless }))
+        };
+        let claimed = found.end();
+        let is_open = data_len == 0 && size == 0;
+        // The bytes must be at hand, whatever follows them.
+        let is_whole = window.slice(data_at, claimed)?.is_some();
+        if is_whole && (if is_open { is_closed(window, claimed)? } else { follows_top(window, claimed)? }) {
+            return extent(claimed, Length::Stored);
+        }
+        let found_by = if is_open { Length::Unterminated } else { Length::Found };
+        let end = match compression {
+            Some(Compression::None) => walk(window, data_at, claimed)?,
+            Some(compression) => self.unpacked(window, data_at, compression)?,
+            None => None,
+        };
+        if end == Some(claimed) && !is_open {
+            return extent(claimed, Length::Stored);
+        }
+        let length = |end: u64| {
+            let at_end = window.eof && end == window.end();
+            if at_end && claimed > end && !is_open { Length::Cut } else { found_by }
+        };
+        if let Some(end) = end {
+            return extent(end, length(end));
+        }
+        // The data do not tell: up to the next record of the file, or as the header has it.
+        let mut search = Search::from(data_at);
+        let next = search.run_to(window, search_end(window)?, |window, at| {
+            Ok(begins(window, at)? && is_of_file(window, at)?)
+        })?;
+        let end = match next {
+            Some(next) if is_whole && claimed <= next => claimed,
+            Some(next) => next,
+            None if is_whole && !is_open => claimed,
+            None => window.end(),
+        };
+        extent(end, if end == claimed && !is_open { Length::Stored } else { length(end) })
+    }
+
+    /// Where packed data that begin at `from` end, if a record follows there.
+    fn unpacked(
+        &self,
+        window: Window<'_>,
+        from: u64,
+        compression: Compression,
+    ) -> Result<Option<u64>, NeedMore> {
+        let data = window.upto(from, search_end(window)?.saturating_sub(from))?;
+        let cap = usize::try_from(self.cap).unwrap_or(usize::MAX);
+        let (_, used) = unpack(compression, data, cap, &mut Room::default());
+        let end = from + used as u64;
+        Ok((used > 0 && follows_top(window, end)?).then_some(end))
+    }
+}
+
+/// The end of the file, which must be at hand.
+fn search_end(window: Window<'_>) -> Result<u64, NeedMore> {
+    if window.eof { Ok(window.end()) } else { Err(NeedMore(window.end() + 1)) }
+}
+
+/// Whether an empty chunk was closed: what follows is no record of a chunk, and not the end.
+fn is_closed(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
+    Ok(match probe(window, at)? {
+        Probe::Good(found) => found.is_top(),
+        _ => false,
+    })
+}
+
+/// Whether the record at `at` stands between chunks.
+fn is_of_file(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
+    Ok(match probe(window, at)? {
+        Probe::Good(found) => found.is_top(),
+        _ => true,
+    })
+}
+
+/// Where the records of an uncompressed chunk end that begin at `from`; `claimed` is where its header says.
+fn walk(window: Window<'_>, from: u64, claimed: u64) -> Result<Option<u64>, NeedMore> {
+    let mut at = from;
+    loop {
+        if at == claimed && at > from {
+            return Ok(Some(at));
+        }
+        if !window.has(at)? {
+            return Ok(Some(at));
+        }
+        if is_line(window, at)? {
+            return Ok(Some(at));
+        }
+        let next = match probe(window, at)? {
+            Probe::Good(found) if found.is_top() => return Ok(Some(at)),
+            Probe::Good(found) if !window.has(found.end().saturating_sub(1))? => None,
+            Probe::Good(found) if follows(window, found.end())? => Some(found.end()),
+            Probe::Good(found) if found.end() == claimed => Some(claimed),
+            Probe::Good(found) => {
+                // Its length may be damaged, or the record behind it.
+                let end = search_end(window)?;
+                Search::from(found.data_at).run_to(window, end, begins)?
+            }
+            Probe::Cut => return Ok(Some(search_end(window)?)),
+            Probe::Bad => None,
+        };
+        at = match next {
+            Some(next) => next,
+            None => match Search::from(at + 1).run_to(window, search_end(window)?, begins)? {
+                Some(next) => next,
+                None => return Ok(Some(search_end(window)?)),
+            },
+        };
+    }
+}
+
+/// The records of a chunk whose header is lost.
+fn headless(window: Window<'_>, at: u64) -> Result<Step, NeedMore> {
+    let mut end = at;
+    while let Probe::Good(found) = probe(window, end)? {
+        let is_inner = matches!(found.header, Header::Message(_) | Header::Connection(_));
+        if !is_inner || window.slice(end, found.end())?.is_none() {
+            break;
+        }
+        end = found.end();
+    }
+    if end == at {
+        return lost(window, at, at + 1, true);
+    }
+    let compression = Some(Compression::None);
+    let length = Length::Found;
+    let extent = Extent { at, data_at: at, end, compression, data_len: 0, size: 0, length, headless: true };
+    Ok(Step::Chunk(extent))
+}
+
+/// A record that is no chunk and no message.
+fn record(window: Window<'_>, at: u64, found: &Found<'_>) -> Result<Step, NeedMore> {
+    let data_at = found.data_at;
+    let step = |end| Ok(Step::Record { at, end });
+    let claimed = found.end();
+    let mut ends = [Some(claimed), None];
+    if let Header::IndexData(index) = found.header {
+        let entries = size_of::<IndexEntry>() as u64 * u64::from(index.count.get());
+        // Recorders of before 1.1.15 wrote 20 bytes for each entry, and 12 follow.
+        ends = [Some(data_at + entries), Some(claimed)];
+    }
+    for end in ends.into_iter().flatten() {
+        if window.slice(data_at, end)?.is_some() && follows_top(window, end)? {
+            return step(end);
+        }
+    }
+    let Some(data) = window.slice(data_at, claimed)? else {
+        return lost(window, at, data_at, true);
+    };
+    // What follows may be damaged, and not this record, if its data agree with its length.
+    let agrees = match found.header {
+        Header::BagHeader(_) => {
+            let spaces = data.iter().take_while(|byte| **byte == b' ').count() as u64;
+            if spaces < data.len() as u64 && follows_top(window, data_at + spaces)? {
+                return step(data_at + spaces);
+            }
+            spaces == data.len() as u64
+        }
+        Header::Connection(_) => ConnectionHeader::read(data).is_some(),
+        Header::ChunkInfo(info) => data.len() == info.count.get() as usize * size_of::<ConnectionCount>(),
+        Header::IndexData(index) => data.len() == index.count.get() as usize * size_of::<IndexEntry>(),
+        _ => false,
+    };
+    if agrees {
+        return step(claimed);
+    }
+    lost(window, at, data_at, false)
+}
+
+/// Bytes that cannot be read, up to the next record from `from` on.
+fn lost(window: Window<'_>, at: u64, from: u64, cut: bool) -> Result<Step, NeedMore> {
+    // A pipe looks at what is at hand, and asks for more behind it.
+    let limit = if window.eof { window.end() } else { u64::MAX };
+    let next = Search::from(from).run_to(window, limit, begins)?;
+    let rule = if next.is_none() && cut { &rules::CUT } else { &rules::GAP };
+    Ok(Step::Lost { at, end: next.unwrap_or(limit), rule })
+}

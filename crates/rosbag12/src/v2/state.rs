@@ -1,0 +1,298 @@
+//! What a bag of V2.0 has beside topics and definitions: connections by their numbers, chunks, and what the index says.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use rovelog_core::text::count;
+use rovelog_core::{Detail, Value};
+
+use super::scan::{Extent, Length};
+use super::unpack::{Compression, Ending};
+use super::wire::{IndexEntry, Stamp};
+use crate::reader::{Publisher, usize_of};
+use crate::tables::Tally;
+
+/// Numbers of connections for which there is a place in a list; others go into a map.
+const DENSE: usize = 1 << 16;
+
+/// An origin by the number of its connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ids {
+    /// One more than the origin; 0 for none.
+    dense: Vec<u32>,
+    sparse: HashMap<u32, u32>,
+}
+
+impl Ids {
+    #[inline]
+    pub(crate) fn get(&self, id: u32) -> Option<u32> {
+        match self.dense.get(id as usize) {
+            Some(origin) => origin.checked_sub(1),
+            None => self.sparse.get(&id).copied(),
+        }
+    }
+
+    pub(crate) fn set(&mut self, id: u32, origin: u32) {
+        let place = id as usize;
+        if place < DENSE {
+            if self.dense.len() <= place {
+                self.dense.resize(place + 1, 0);
+            }
+            self.dense[place] = origin + 1;
+        } else {
+            // The list may have become long enough meanwhile only for numbers below.
+            self.sparse.insert(id, origin);
+        }
+    }
+}
+
+/// A connection of the file: many of them may be one [`Connection`](crate::Connection), of other publishers.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    /// The bag of the file that it is of, and its number there.
+    pub(crate) section: u32,
+    pub(crate) id: u32,
+    /// The connection by topic, type and md5 sum.
+    pub(crate) connection: u32,
+    pub(crate) publisher: Publisher,
+    /// Its topic by the record, and the data of the record; empty where no record says what it is.
+    pub(crate) topic: Box<[u8]>,
+    pub(crate) data: Box<[u8]>,
+    /// Whether a record says what it is.
+    pub(crate) is_known: bool,
+    /// Messages, and entries of index data.
+    pub(crate) count: u64,
+    pub(crate) named: u64,
+    /// Whether the index data of a chunk name others than it has.
+    pub(crate) differs: bool,
+}
+
+/// The index data of one connection behind a chunk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IndexRange {
+    pub(crate) conn: u32,
+    pub(crate) data_at: u64,
+    pub(crate) end: u64,
+}
+
+/// How the index agrees with a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Agrees {
+    Exact,
+    Differs,
+    Absent,
+}
+
+/// A chunk, and what was found in it.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    pub(crate) extent: Extent,
+    pub(crate) section: u32,
+    /// The numbers of connections at its start, where they are not those of the bag.
+    pub(crate) ids: Option<Arc<Ids>>,
+    pub(crate) index: Vec<IndexRange>,
+    pub(crate) ending: Ending,
+    /// Bytes of its records.
+    pub(crate) unpacked: u64,
+    /// Lowest and highest time.
+    pub(crate) span: Option<(i64, i64)>,
+    pub(crate) messages: u64,
+    /// What its messages and its index data add up to, by number of the connection.
+    pub(crate) found: Vec<(u32, Tally)>,
+    pub(crate) named: BTreeMap<u32, Tally>,
+    /// The connections with messages in it, ascending: messages before it, and in it.
+    pub(crate) counts: Vec<(u32, u64, u64)>,
+    pub(crate) index_agrees: Agrees,
+    pub(crate) info_agrees: Agrees,
+    /// Bytes of its records that cannot be read, by place in the unpacked data.
+    pub(crate) lost: Vec<(u64, u64)>,
+}
+
+impl Chunk {
+    /// The class by which it is told.
+    pub(crate) fn state(&self) -> &'static str {
+        let is_plain = self.extent.compression == Some(Compression::None);
+        match (self.ending, self.extent.length) {
+            (Ending::Whole | Ending::Cut, Length::Unterminated) => "unterminated",
+            (Ending::Whole, Length::Found) => "data_len wrong",
+            (Ending::Whole, Length::Cut) => "cut",
+            (Ending::Whole, Length::Stored) if u64::from(self.extent.size) != self.unpacked => "size wrong",
+            (Ending::Cut, _) if is_plain => "cut",
+            (ending, _) => ending.name(),
+        }
+    }
+
+    pub(crate) fn new(extent: Extent, section: u32) -> Self {
+        Self {
+            extent,
+            section,
+            ids: None,
+            index: Vec::new(),
+            ending: Ending::Whole,
+            unpacked: 0,
+            span: None,
+            messages: 0,
+            found: Vec::new(),
+            named: BTreeMap::new(),
+            counts: Vec::new(),
+            index_agrees: Agrees::Absent,
+            info_agrees: Agrees::Absent,
+            lost: Vec::new(),
+        }
+    }
+
+    /// The entries of its index data, each with the number of its connection.
+    pub(crate) fn entries<'a>(&'a self, file: &'a [u8]) -> impl Iterator<Item = (u32, &'a IndexEntry)> {
+        self.index.iter().flat_map(|range| {
+            let entries = IndexEntry::all_of(&file[usize_of(range.data_at)..usize_of(range.end)]);
+            entries.iter().map(|entry| (range.conn, entry))
+        })
+    }
+
+    /// Its data in the file.
+    pub(crate) fn data<'a>(&self, file: &'a [u8]) -> &'a [u8] {
+        &file[usize_of(self.extent.data_at)..usize_of(self.extent.end)]
+    }
+
+    /// Whether any of the marked connections has messages in it.
+    pub(crate) fn has_any(&self, wanted: &[bool]) -> bool {
+        self.counts.iter().any(|(connection, ..)| wanted[*connection as usize])
+    }
+}
+
+/// What a connection record says: bag of the file, number, topic and data.
+pub(crate) type Declaration = (u32, u32, Box<[u8]>, Box<[u8]>);
+
+/// A chunk info record.
+#[derive(Clone, Debug)]
+pub(crate) struct Info {
+    pub(crate) section: u32,
+    pub(crate) chunk_pos: u64,
+    pub(crate) start: Stamp,
+    pub(crate) end: Stamp,
+    /// By number of the connection, ascending.
+    pub(crate) counts: Vec<(u32, u64)>,
+}
+
+/// What a bag header says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Header {
+    pub(crate) conn_count: u32,
+    pub(crate) chunk_count: u32,
+    /// What encrypts the bag, and for whom.
+    pub(crate) encryption: Option<(String, String)>,
+}
+
+/// All of that.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) origins: Vec<Origin>,
+    pub(crate) by_record: HashMap<Declaration, u32>,
+    /// What a number means at the start of each bag of the file: by the index, else by the first record.
+    pub(crate) ids: Vec<Ids>,
+    /// What it means where the scan stands.
+    pub(crate) now: Ids,
+    /// Whether any number came to mean something else within a bag.
+    pub(crate) has_changed: bool,
+    pub(crate) section: u32,
+    pub(crate) header: Option<Header>,
+    pub(crate) chunks: Vec<Chunk>,
+    /// The chunk that is being read.
+    pub(crate) at_hand: usize,
+    pub(crate) infos: Vec<Info>,
+    /// Which of them is of the chunk at a position of a bag.
+    pub(crate) infos_at: HashMap<(u32, u64), usize>,
+    /// The connections of the index sections: section and number.
+    pub(crate) indexed: Vec<(u32, u32)>,
+    /// Numbers that were met before any record said what they are.
+    pub(crate) early: Vec<(u32, u32)>,
+    /// What is counted of the chunk at hand, by origin; those with messages in it; their times.
+    pub(crate) tallies: Vec<Tally>,
+    pub(crate) in_chunk: Vec<u32>,
+    pub(crate) span: Option<(i64, i64)>,
+    /// Records in chunks that are no messages, by op.
+    pub(crate) records: Ops,
+    /// Whether the index alone was read.
+    pub(crate) is_by_index: bool,
+}
+
+/// Counts by op.
+#[derive(Debug)]
+pub(crate) struct Ops(Box<[u64; 256]>);
+
+impl Default for Ops {
+    fn default() -> Self {
+        Self(Box::new([0; 256]))
+    }
+}
+
+impl Ops {
+    pub(crate) fn add(&mut self, op: u8) {
+        self.0[usize::from(op)] += 1;
+    }
+
+    pub(crate) fn all(&self) -> [u64; 256] {
+        *self.0
+    }
+}
+
+impl State {
+    /// The lines of `info` that only bags of V2.0 have.
+    pub(crate) fn details(&self) -> Vec<Detail> {
+        let mut details = Vec::new();
+        if let Some((encryptor, user)) = self.header.as_ref().and_then(|header| header.encryption.as_ref()) {
+            let text = format!(
+                "by {encryptor} for {user}: only with that user's key it can be read (rosbag decrypt)"
+            );
+            details.push(Detail::new("encryption", text, Value::Text(encryptor.clone())));
+        }
+        let mut kinds: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
+        for chunk in &self.chunks {
+            let name = chunk.extent.compression.map_or("unknown", Compression::name);
+            let kind = kinds.entry(name).or_default();
+            kind.0 += 1;
+            kind.1 += chunk.extent.end - chunk.extent.data_at;
+            kind.2 += chunk.unpacked;
+        }
+        let text: Vec<_> = kinds
+            .iter()
+            .map(|(name, (chunks, packed, unpacked))| match *name {
+                "none" => format!("{}, uncompressed", count(*chunks, "chunk")),
+                name => format!("{}, {name}: {packed} bytes hold {unpacked}", count(*chunks, "chunk")),
+            })
+            .collect();
+        let mut states: BTreeMap<&str, u64> = BTreeMap::new();
+        for chunk in &self.chunks {
+            *states.entry(chunk.state()).or_default() += 1;
+        }
+        let value = Value::record([
+            ("count", Value::count(self.chunks.len() as u64)),
+            ("compression", Value::record(kinds.iter().map(|(name, kind)| (*name, Value::count(kind.0))))),
+            ("packed", Value::count(kinds.values().map(|kind| kind.1).sum())),
+            ("unpacked", Value::count(kinds.values().map(|kind| kind.2).sum())),
+            ("states", Value::record(states.into_iter().map(|(name, n)| (name, Value::count(n))))),
+        ]);
+        if !self.chunks.is_empty() {
+            details.push(Detail::new("chunks", text.join("\n"), value));
+        }
+        details
+    }
+
+    /// What it costs to read all chunks, in bytes that need no unpacking.
+    pub(crate) fn cost(&self) -> u64 {
+        let cost = |chunk: &Chunk| {
+            let size = u64::from(chunk.extent.size);
+            match chunk.extent.compression {
+                Some(Compression::Bz2) => 64 * size,
+                Some(Compression::Lz4) => 4 * size,
+                _ => size,
+            }
+        };
+        self.chunks.iter().map(cost).sum()
+    }
+
+    /// What a number means at the start of a chunk.
+    pub(crate) fn ids_of<'a>(&'a self, chunk: &'a Chunk) -> &'a Ids {
+        chunk.ids.as_deref().unwrap_or_else(|| &self.ids[chunk.section as usize])
+    }
+}

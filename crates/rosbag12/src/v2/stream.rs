@@ -1,0 +1,173 @@
+//! Bags of V2.0 from a pipe: a chunk at a time.
+
+use std::io::Read;
+use std::ops::Range;
+
+use rovelog_core::scan::{Scan as _, Source};
+
+use super::heads::Template;
+use super::inner::{Hints, Item};
+use super::learn::Learned;
+use super::scan::{Step, TopScan};
+use super::state::State;
+use super::unpack::{Compression, Ending, Room, limit, unpack};
+use crate::error::BagError;
+use crate::scan::Walk;
+
+/// A chunk that is being read.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    number: usize,
+    /// Where the next record begins in its bytes, of which there are so many.
+    at: usize,
+    len: usize,
+    /// Where these lie in the pipe; `None` if they were unpacked.
+    data_at: Option<u64>,
+    used: usize,
+}
+
+/// What reads a pipe.
+#[derive(Debug)]
+pub(crate) struct Streamed {
+    scan: TopScan,
+    room: Room,
+    open: Option<Open>,
+    template: Option<Template>,
+    cap: u64,
+    has_ended: bool,
+}
+
+/// Where the payload of a message lies.
+#[derive(Clone, Debug)]
+pub(crate) enum Lies {
+    InPipe(Range<u64>),
+    Unpacked(Range<usize>),
+}
+
+/// A message of a pipe: what it is, where its record begins, where its payload lies.
+pub(crate) type Arrived = (Learned, u64, Lies);
+
+impl Streamed {
+    pub(crate) fn new(walk: &mut Walk, cap: u64) -> Self {
+        walk.v2 = Some(Box::new(State::default()));
+        walk.chunked_mut().begin_section();
+        let scan = TopScan::new(walk.line.len, cap);
+        Self { scan, room: Room::default(), open: None, template: None, cap, has_ended: false }
+    }
+
+    /// Bytes of the chunk at hand.
+    pub(crate) fn unpacked(&self) -> &[u8] {
+        self.room.filled()
+    }
+
+    /// The next message; `None` at the end. `fill` reads on.
+    pub(crate) fn next<R: Read>(
+        &mut self,
+        walk: &mut Walk,
+        source: &mut Source<R>,
+        mut fill: impl FnMut(&mut Source<R>, u64, u64) -> Result<(), BagError>,
+    ) -> Result<Option<Arrived>, BagError> {
+        loop {
+            if let Some(open) = self.open {
+                match self.message(walk, source, open) {
+                    Some(arrived) => return Ok(Some(arrived)),
+                    None => continue,
+                }
+            }
+            if self.has_ended {
+                return Ok(None);
+            }
+            let step = loop {
+                match self.scan.step(source.window()) {
+                    Ok(step) => break step,
+                    Err(need) => fill(source, self.scan.needed_from(), need.0)?,
+                }
+            };
+            match step {
+                Step::Line { at, end } => walk.take_line(at, end),
+                Step::Record { at, end } => walk.take_record(source.window(), at, end),
+                Step::Lost { at, end, rule } => walk.lose_record(at, end, rule),
+                Step::Chunk(extent) => {
+                    walk.note_old_index(extent.at);
+                    walk.begin_chunk(extent);
+                    self.open = Some(self.unpack(walk, source));
+                }
+                Step::End => {
+                    self.has_ended = true;
+                    walk.settle_chunks(source.window().end());
+                }
+            }
+        }
+    }
+
+    /// Unpacks the chunk that has just begun.
+    fn unpack<R: Read>(&mut self, walk: &mut Walk, source: &Source<R>) -> Open {
+        let state = walk.chunked_mut();
+        let is_encrypted = state.header.as_ref().is_some_and(|header| header.encryption.is_some());
+        let number = state.chunks.len() - 1;
+        state.at_hand = number;
+        let chunk = &mut state.chunks[number];
+        let extent = chunk.extent;
+        let data = source.bytes(extent.data_at, extent.end);
+        let mut open = Open { number, at: 0, len: data.len(), data_at: None, used: data.len() };
+        chunk.ending = match extent.compression {
+            _ if is_encrypted => Ending::Encrypted,
+            None => Ending::Unknown,
+            Some(Compression::None) => {
+                open.data_at = Some(extent.data_at);
+                if extent.length == super::scan::Length::Cut { Ending::Cut } else { Ending::Whole }
+            }
+            Some(compression) => {
+                let ending;
+                (ending, open.used) = unpack(compression, data, limit(extent.size, self.cap), &mut self.room);
+                open.len = self.room.len;
+                ending
+            }
+        };
+        if matches!(chunk.ending, Ending::Encrypted | Ending::Unknown) {
+            open.len = 0;
+        }
+        open
+    }
+
+    /// The next message of the chunk at hand; `None` where it is another record, or the end of it.
+    fn message<R: Read>(&mut self, walk: &mut Walk, source: &Source<R>, open: Open) -> Option<Arrived> {
+        let chunk = &walk.chunked().chunks[open.number];
+        let extent = chunk.extent;
+        let data = match open.data_at {
+            Some(at) => source.bytes(at, at + open.len as u64),
+            None => &self.room.bytes[..open.len],
+        };
+        let mut inner = chunk.inner(data, chunk.ending, Hints::default(), self.template).at(open.at);
+        let item = inner.next();
+        let place = |at: usize| extent.data_at + if open.data_at.is_some() { at as u64 } else { 0 };
+        self.open = Some(Open { at: inner.place(), ..open });
+        self.template = inner.template();
+        match item {
+            Some(Item::Message(message)) => {
+                let range = message.payload_at..message.end;
+                let at = (place(range.start), place(range.end));
+                let learned = walk.chunk_message(&message, &data[range.clone()], at);
+                let Some(learned) = learned else {
+                    walk.refuse_message(at);
+                    return None;
+                };
+                Some(match open.data_at {
+                    Some(_) => (learned, place(message.at), Lies::InPipe(at.0..at.1)),
+                    None => (learned, extent.at, Lies::Unpacked(range)),
+                })
+            }
+            Some(item) => {
+                walk.chunk_item(item, data.len(), place);
+                None
+            }
+            None => {
+                self.open = None;
+                walk.end_chunk(open.number, open.len);
+                let end = if source.window().eof { source.window().end() } else { u64::MAX };
+                walk.note_chunk(open.number, open.used, end, &mut Vec::new());
+                None
+            }
+        }
+    }
+}

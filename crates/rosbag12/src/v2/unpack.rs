@@ -1,0 +1,260 @@
+//! What the data of a chunk hold: as they are, or unpacked, and how that ended. Nothing is reserved by what a header claims.
+
+/// How the data of chunks are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Compression {
+    /// As they are.
+    #[default]
+    None,
+    /// With bzip2.
+    Bz2,
+    /// As LZ4 frames; recorders since 2014.
+    Lz4,
+}
+
+impl Compression {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::None, Self::Bz2, Self::Lz4];
+
+    /// The word of chunk headers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Bz2 => "bz2",
+            Self::Lz4 => "lz4",
+        }
+    }
+
+    /// The one that a chunk header names.
+    pub fn of(name: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.name().as_bytes() == name)
+    }
+}
+
+/// How the data of a chunk end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// As they should.
+    Whole,
+    /// Inside of a stream.
+    Cut,
+    /// With bytes that are no packed data.
+    Broken,
+    /// With a checksum that does not match: what was unpacked may be wrong.
+    Checksum,
+    /// At the limit of what a chunk may unpack to.
+    Limit,
+    /// They are not compressed as the header says.
+    NotPacked,
+    /// Their compression is not known, or not built in.
+    Unknown,
+    /// They are encrypted.
+    Encrypted,
+}
+
+impl Ending {
+    /// The class by which a chunk is told in `info` and in the report of recovery.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::Cut => "cut",
+            Self::Broken => "damaged: error",
+            Self::Checksum => "damaged: checksum",
+            Self::Limit => "damaged: limit",
+            Self::NotPacked => "damaged: not a frame",
+            Self::Unknown => "unknown compression",
+            Self::Encrypted => "encrypted",
+        }
+    }
+}
+
+/// Where chunks are unpacked to, one after the other: it grows with what comes out and is never zeroed twice.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    /// The first `len` of them are those of the chunk.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) len: usize,
+}
+
+#[cfg_attr(not(feature = "compressed"), expect(dead_code, reason = "nothing is unpacked then"))]
+impl Room {
+    /// What was unpacked, and room for `len` more bytes, or for those up to `limit`.
+    pub(super) fn spare(&mut self, len: usize, limit: usize) -> (&[u8], &mut [u8]) {
+        let end = limit.min(self.len + len).max(self.len);
+        if self.bytes.len() < end {
+            self.bytes.resize(end, 0);
+        }
+        let (done, spare) = self.bytes.split_at_mut(self.len);
+        (done, &mut spare[..end - self.len])
+    }
+
+    /// Takes bytes up to `limit`.
+    pub(super) fn extend(&mut self, bytes: &[u8], limit: usize) -> Result<(), Ending> {
+        let (_, spare) = self.spare(bytes.len(), limit);
+        let len = spare.len();
+        spare.copy_from_slice(&bytes[..len]);
+        self.len += len;
+        if len < bytes.len() { Err(Ending::Limit) } else { Ok(()) }
+    }
+
+    pub(crate) fn filled(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+/// The least limit of what a chunk may unpack to.
+const LIMIT: u64 = 64 << 20;
+
+/// How many bytes a chunk that claims `size` may unpack to.
+pub(crate) fn limit(size: u32, cap: u64) -> usize {
+    usize::try_from((4 * u64::from(size)).max(LIMIT).min(cap)).unwrap_or(usize::MAX)
+}
+
+/// Unpacks the streams at the start of `data` into `room`, up to `limit` bytes: how they end, and how many bytes of
+/// `data` they have.
+pub(crate) fn unpack(
+    compression: Compression,
+    data: &[u8],
+    limit: usize,
+    room: &mut Room,
+) -> (Ending, usize) {
+    room.len = 0;
+    match compression {
+        Compression::None => (room.extend(data, limit).err().unwrap_or(Ending::Whole), room.len),
+        #[cfg(feature = "compressed")]
+        Compression::Lz4 => super::lz4::unpack(data, limit, room),
+        #[cfg(feature = "compressed")]
+        Compression::Bz2 => bz2::unpack(data, limit, room),
+        #[cfg(not(feature = "compressed"))]
+        _ => (Ending::Unknown, 0),
+    }
+}
+
+/// Streams of bzip2.
+#[cfg(feature = "compressed")]
+mod bz2 {
+    use bzip2::{Decompress, Status};
+
+    use super::{Ending, Room};
+
+    const MAGIC: &[u8] = b"BZh";
+
+    /// Bytes of output that there is room for at least.
+    const STEP: usize = 1 << 20;
+
+    pub(super) fn unpack(data: &[u8], limit: usize, room: &mut Room) -> (Ending, usize) {
+        if !data.starts_with(MAGIC) {
+            return (if MAGIC.starts_with(data) { Ending::Cut } else { Ending::NotPacked }, 0);
+        }
+        let mut used = 0;
+        while data[used..].starts_with(MAGIC) {
+            let start = room.len;
+            let (ending, len) = stream(&data[used..], limit, room, usize::MAX);
+            used += len;
+            match ending {
+                Ending::Whole => {}
+                Ending::Broken => {
+                    // A block is known to be right at its end only, when its bytes have come out already. Fed byte by
+                    // byte, the bytes of a block come out with the last one of it.
+                    room.len = start;
+                    stream(&data[used - len..], limit, room, len.saturating_sub(SLOW));
+                    return (ending, used);
+                }
+                _ => return (ending, used),
+            }
+        }
+        (Ending::Whole, used)
+    }
+
+    /// Bytes before an error that are fed one by one.
+    const SLOW: usize = 256;
+
+    /// Unpacks one stream, of which so many bytes are fed at once, and then one after the other.
+    fn stream(data: &[u8], limit: usize, room: &mut Room, at_once: usize) -> (Ending, usize) {
+        let mut decoder = Decompress::new(false);
+        let (mut used, mut checked) = (0, room.len);
+        loop {
+            let (_, spare) = room.spare(STEP, limit);
+            if spare.is_empty() {
+                return (Ending::Limit, used);
+            }
+            let fed = &data[used..at_once.max(used + 1).min(data.len())];
+            let before = (decoder.total_in(), decoder.total_out());
+            let status = decoder.decompress(fed, spare);
+            let moved = |now: u64, before: u64| usize::try_from(now - before).unwrap_or(usize::MAX);
+            let (taken, made) = (moved(decoder.total_in(), before.0), moved(decoder.total_out(), before.1));
+            used += taken;
+            match status {
+                Ok(Status::StreamEnd) => {
+                    room.len += made;
+                    return (Ending::Whole, used);
+                }
+                Ok(_) => room.len += made,
+                Err(_) => {
+                    room.len = checked;
+                    return (Ending::Broken, used);
+                }
+            }
+            if made == 0 {
+                checked = room.len;
+                if taken == 0 && used == data.len() {
+                    return (Ending::Cut, used);
+                }
+                if taken == 0 && !fed.is_empty() {
+                    return (Ending::Broken, used);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(all(test, feature = "compressed"))]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn unpacked(compression: Compression, data: &[u8], limit: usize) -> (Ending, usize, Vec<u8>) {
+        let mut room = Room::default();
+        let (ending, used) = unpack(compression, data, limit, &mut room);
+        (ending, used, room.filled().to_vec())
+    }
+
+    fn text() -> Vec<u8> {
+        (0..400_000u32).flat_map(|n| (n / 7 % 1000).to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn what_is_cut_gives_a_prefix_and_what_is_whole_everything() {
+        let text = text();
+        let mut bz2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        bz2.write_all(&text).unwrap();
+        let mut lz4 = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        lz4.write_all(&text).unwrap();
+        for (compression, packed) in
+            [(Compression::Bz2, bz2.finish().unwrap()), (Compression::Lz4, lz4.finish().unwrap())]
+        {
+            let twice = [&*packed, &packed, b"tail"].concat();
+            let (ending, used, bytes) = unpacked(compression, &twice, usize::MAX);
+            assert_eq!((ending, used), (Ending::Whole, 2 * packed.len()), "{compression:?}");
+            assert!(bytes == [&*text, &text].concat());
+            for cut in (0..packed.len()).step_by(97) {
+                let (ending, _, bytes) = unpacked(compression, &packed[..cut], usize::MAX);
+                assert_eq!(ending, Ending::Cut, "{compression:?} {cut}");
+                assert!(text.starts_with(&bytes));
+            }
+            let (ending, _, bytes) = unpacked(compression, &packed, 1_000_000);
+            assert_eq!((ending, bytes.len()), (Ending::Limit, 1_000_000), "{compression:?}");
+            for at in (0..packed.len()).step_by(101) {
+                let mut bad = packed.clone();
+                bad[at] ^= 4;
+                let (ending, _, bytes) = unpacked(compression, &bad, 8 << 20);
+                // A reserved bit of an LZ4 flag is the only one that nothing depends on.
+                assert!(ending != Ending::Whole || bytes == text, "{compression:?} {at}");
+                if compression == Compression::Bz2 {
+                    assert!(text.starts_with(&bytes), "{at}: a block that was not checked");
+                }
+            }
+        }
+    }
+}

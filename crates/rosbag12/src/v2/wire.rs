@@ -1,0 +1,244 @@
+//! The bytes of a bag of V2.0, declared in the specification's order ("Bags/Format/2.0" of the ROS wiki). Records, fields
+//! and their lengths are those of [V1.2](crate::wire).
+
+use rovelog_core::wire::{U32Le, U64Le};
+use zerocopy::FromBytes;
+
+use crate::wire::{BAG_HEADER_SIZE, Field, Fields, Name, Value, head_of, headers};
+
+/// "Format": the version line.
+pub const VERSION_LINE: &[u8; 13] = b"#ROSBAG V2.0\n";
+
+/// "index data version", "chunk info record version": both are 1.
+pub(crate) const VER: u32 = 1;
+
+headers! {
+    /// What a header of V2.0 says, by its op.
+    Header;
+
+    /// "Followed by actual message data"; in chunks only.
+    2 Message {
+        /// ID for connection on which message arrived.
+        conn: &'a U32Le = Conn,
+        /// Time at which the message was received.
+        time: &'a Stamp = Time,
+    }
+
+    /// "Stores information about the entire file".
+    3 BagHeader {
+        /// Offset of first record after the chunk section; 0 until the bag is closed.
+        index_pos: &'a U64Le = IndexPos,
+        /// Number of unique connections in the file.
+        conn_count: &'a U32Le = ConnCount,
+        /// Number of chunk records in the file.
+        chunk_count: &'a U32Le = ChunkCount,
+        /// Not in the specification: what encrypts the bag, since 2018.
+        encryptor: Option<&'a [u8]> = Encryptor,
+        /// Not in the specification: for whom the key is encrypted.
+        gpg_user: Option<&'a [u8]> = GpgUser,
+    }
+
+    /// "Stores the uncompressed byte offset of message records" of the chunk in front. [`IndexEntry`]s follow.
+    4 IndexData {
+        /// Index data record version.
+        ver: &'a U32Le = Ver,
+        /// Connection ID.
+        conn: &'a U32Le = Conn,
+        /// Number of messages on the connection in the preceding chunk.
+        count: &'a U32Le = Count,
+    }
+
+    /// "Stores connection and message data, which may be compressed".
+    5 Chunk {
+        /// Compression type for the data: `none`, `bz2`, and `lz4` since 2014.
+        compression: &'a [u8] = Compression,
+        /// Size in bytes of the uncompressed chunk.
+        size: &'a U32Le = Size,
+    }
+
+    /// "Stores information about each chunk". [`ConnectionCount`]s follow.
+    6 ChunkInfo {
+        /// Chunk info record version.
+        ver: &'a U32Le = Ver,
+        /// Offset of the chunk record.
+        chunk_pos: &'a U64Le = ChunkPos,
+        /// Timestamp of earliest message in the chunk.
+        start_time: &'a Stamp = StartTime,
+        /// Timestamp of latest message in the chunk.
+        end_time: &'a Stamp = EndTime,
+        /// Number of connections in the chunk.
+        count: &'a U32Le = Count,
+    }
+
+    /// "The topic and type information for a connection". A [`ConnectionHeader`] follows.
+    7 Connection {
+        /// Unique connection ID.
+        conn: &'a U32Le = Conn,
+        /// Topic on which the messages are stored.
+        topic: &'a [u8] = Topic,
+    }
+}
+
+impl<'a> Header<'a> {
+    /// What the fields say. An op that no record has, beside the fields of a known record, is damage: that record is
+    /// meant, and the flag says so.
+    pub(crate) fn meant(fields: &Fields<'a>) -> Option<(Self, bool)> {
+        let op = *fields.get::<&u8>(Name::Op)?;
+        if Self::knows(op) {
+            if let Some(header) = Self::of_op(fields, op) {
+                return Some((header, false));
+            }
+        } else if fields.is_empty_but_op() {
+            return Some((Self::Unknown(op), false));
+        }
+        let specific = [Message::OP, BagHeader::OP, Chunk::OP, ChunkInfo::OP, IndexData::OP, Connection::OP];
+        let meant = specific.into_iter().find_map(|op| Self::of_op(fields, op));
+        meant.map(|header| (header, true)).or((!Self::knows(op)).then_some((Self::Unknown(op), false)))
+    }
+}
+
+/// The data of a connection record: fields like those of a header, without its length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConnectionHeader<'a> {
+    /// The topic as the publisher named it.
+    pub topic: Option<&'a [u8]>,
+    /// Message type.
+    pub ty: Option<&'a [u8]>,
+    /// md5 sum of the message type.
+    pub md5sum: Option<&'a [u8]>,
+    /// Full text of the message definition.
+    pub message_definition: Option<&'a [u8]>,
+    /// Name of the node sending data.
+    pub callerid: Option<&'a [u8]>,
+    /// `1` of a latching publisher.
+    pub latching: Option<&'a [u8]>,
+}
+
+impl<'a> ConnectionHeader<'a> {
+    /// Reads the data of a connection record; `None` if they are no fields.
+    pub fn read(data: &'a [u8]) -> Option<Self> {
+        let fields = Fields::read(data)?;
+        Some(Self {
+            topic: fields.get(Name::Topic)?,
+            ty: fields.get(Name::Type)?,
+            md5sum: fields.get(Name::Md5Sum)?,
+            message_definition: fields.get(Name::MessageDefinition)?,
+            callerid: fields.get(Name::CallerId)?,
+            latching: fields.get(Name::Latching)?,
+        })
+    }
+
+    /// Returns the data as they are stored, fields in the byte order of their names.
+    ///
+    /// # Panics
+    /// As [`head_of`].
+    pub fn to_data(&self) -> Vec<u8> {
+        let fields = [
+            (Name::CallerId, self.callerid),
+            (Name::Latching, self.latching),
+            (Name::Md5Sum, self.md5sum),
+            (Name::MessageDefinition, self.message_definition),
+            (Name::Topic, self.topic),
+            (Name::Type, self.ty),
+        ];
+        let field =
+            |(name, value): (Name, Option<&'a [u8]>)| Some(Field { name: name.text(), value: value? });
+        let fields: Vec<_> = fields.into_iter().filter_map(field).collect();
+        let mut head = head_of(&fields, 0);
+        // Its length and that of the data are those of the record.
+        head.truncate(head.len() - size_of::<U32Le>());
+        head.split_off(size_of::<U32Le>())
+    }
+}
+
+rovelog_core::fixed! {
+    /// A time: "time" of the specification's fields is no number of nanoseconds.
+    pub struct Stamp[8] {
+        /// Seconds.
+        pub sec: U32Le,
+        /// Nanoseconds.
+        pub nsec: U32Le,
+    }
+
+    /// "Occurrences of timestamps, chunk record offsets and message offsets".
+    pub struct IndexEntry[12] {
+        /// Time at which the message was received.
+        pub time: Stamp,
+        /// Offset of the message record in the uncompressed chunk.
+        pub offset: U32Le,
+    }
+
+    /// "Occurrences of conn and count" in a chunk info record.
+    pub struct ConnectionCount[8] {
+        /// Connection ID.
+        pub conn: U32Le,
+        /// Number of messages that arrived on this connection in the chunk.
+        pub count: U32Le,
+    }
+}
+
+impl Stamp {
+    /// Seconds and nanoseconds.
+    pub fn new(sec: u32, nsec: u32) -> Self {
+        Self { sec: U32Le::new(sec), nsec: U32Le::new(nsec) }
+    }
+
+    /// Nanoseconds; a second or more of them is carried.
+    pub(crate) fn nanos(self) -> i64 {
+        crate::tables::nanos(self.sec.get(), self.nsec.get())
+    }
+}
+
+impl IndexEntry {
+    /// The entries of an index data record; what is left over at the end is none.
+    pub(crate) fn all_of(data: &[u8]) -> &[Self] {
+        let whole = data.len() - data.len() % size_of::<Self>();
+        <[Self]>::ref_from_bytes(&data[..whole]).unwrap_or_default()
+    }
+}
+
+impl ConnectionCount {
+    /// The entries of a chunk info record; what is left over at the end is none.
+    pub(crate) fn all_of(data: &[u8]) -> &[Self] {
+        let whole = data.len() - data.len() % size_of::<Self>();
+        <[Self]>::ref_from_bytes(&data[..whole]).unwrap_or_default()
+    }
+}
+
+/// The bag header record as recorders wrote it: padded with spaces.
+pub(crate) fn bag_header_record(index_pos: u64, conn_count: u32, chunk_count: u32) -> Vec<u8> {
+    let (index_pos, conn_count, chunk_count) =
+        (U64Le::new(index_pos), U32Le::new(conn_count), U32Le::new(chunk_count));
+    let header = Header::BagHeader(BagHeader {
+        index_pos: &index_pos,
+        conn_count: &conn_count,
+        chunk_count: &chunk_count,
+        encryptor: None,
+        gpg_user: None,
+    });
+    let len = u32::try_from(header.to_head(0).len() - 2 * size_of::<U32Le>()).unwrap_or(BAG_HEADER_SIZE);
+    let padding = BAG_HEADER_SIZE - len;
+    let mut record = header.to_head(padding);
+    record.resize(record.len() + padding as usize, b' ');
+    record
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::RecordHead;
+
+    #[test]
+    fn headers_are_those_of_the_recorder() {
+        let record = bag_header_record(7, 1, 2);
+        assert_eq!((record.len(), &record[..4]), (4104, &[69, 0, 0, 0][..]));
+        let (conn, time) = (U32Le::new(3), Stamp::new(1, 2));
+        let header = Header::Message(Message { conn: &conn, time: &time });
+        let head = header.to_head(5);
+        assert_eq!((head.len(), head[0]), (46, 38));
+        assert_eq!(Header::read(RecordHead::read(&head).unwrap().header), Some(header));
+        let said =
+            ConnectionHeader { topic: Some(b"/t"), latching: Some(b"1"), ..ConnectionHeader::default() };
+        assert_eq!(ConnectionHeader::read(&said.to_data()), Some(said));
+    }
+}

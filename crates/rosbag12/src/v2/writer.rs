@@ -1,0 +1,244 @@
+//! Writing V2.0, as the recorder writes it: chunks of messages with the index of each, then all connections and a summary of
+//! each chunk. The output is never sought: it is laid twice, the first time for what its bag header will say.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use rovelog_core::wire::{U32Le, U64Le};
+use zerocopy::IntoBytes;
+
+use super::unpack::Compression;
+use super::wire::{
+    Chunk, ChunkInfo, Connection, ConnectionCount, Header, IndexData, IndexEntry, Message, Stamp, VER,
+    VERSION_LINE, bag_header_record,
+};
+use crate::error::BagError;
+
+/// Bytes of messages from which on a chunk is closed, as ROS closes them.
+const CHUNK_SIZE: usize = 768 << 10;
+
+/// Bytes that a chunk may have: its messages are found by offsets of 32 bits.
+const MAX_CHUNK: usize = u32::MAX as usize;
+
+/// What the bag header says of the whole file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    index_pos: u64,
+    connections: u32,
+    chunks: u32,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// Messages of one topic, type and publisher.
+#[derive(Debug)]
+struct Declared {
+    record: Vec<u8>,
+    /// Its entries in the index of the chunk at hand.
+    entries: Vec<IndexEntry>,
+}
+
+/// A summary of a chunk.
+#[derive(Debug)]
+struct Summary {
+    at: u64,
+    span: (Stamp, Stamp),
+    counts: Vec<ConnectionCount>,
+}
+
+/// Writes a bag of V2.0. One type for all outputs, so that writing is compiled once.
+pub struct Writer<'a> {
+    out: &'a mut dyn Write,
+    at: u64,
+    compression: Compression,
+    connections: Vec<Declared>,
+    /// The numbers of connections by the topic and the data of their records.
+    numbers: HashMap<(Vec<u8>, Vec<u8>), u32>,
+    /// The bytes of the chunk at hand, and the times in it.
+    chunk: Vec<u8>,
+    span: Option<(Stamp, Stamp)>,
+    chunks: Vec<Summary>,
+}
+
+impl<'a> Writer<'a> {
+    /// Begins a bag; the totals are those that an earlier [`finish`](Self::finish) of the same gave.
+    ///
+    /// # Errors
+    /// Returns an error if the output refuses.
+    pub fn new(out: &'a mut dyn Write, compression: Compression, totals: Totals) -> Result<Self, BagError> {
+        let mut writer = Self {
+            out,
+            at: 0,
+            compression,
+            connections: Vec::new(),
+            numbers: HashMap::new(),
+            chunk: Vec::new(),
+            span: None,
+            chunks: Vec::new(),
+        };
+        writer.put(VERSION_LINE)?;
+        writer.put(&bag_header_record(totals.index_pos, totals.connections, totals.chunks))?;
+        Ok(writer)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), BagError> {
+        self.out.write_all(bytes)?;
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Begins a connection, whose record stands in the chunk before its first message. `data` are those of a
+    /// [`ConnectionHeader`](super::wire::ConnectionHeader). Equal ones are the same connection.
+    ///
+    /// # Errors
+    /// Returns an error if there are too many.
+    pub fn connect(&mut self, topic: &[u8], data: &[u8]) -> Result<u32, BagError> {
+        let refuse = |why| BagError::BadRecord { what: "a connection".to_owned(), why };
+        let key = (topic.to_vec(), data.to_vec());
+        if let Some(number) = self.numbers.get(&key) {
+            return Ok(*number);
+        }
+        let number = u32::try_from(self.connections.len()).map_err(|_| refuse("there are too many"))?;
+        let len = u32::try_from(data.len()).map_err(|_| refuse("its data have 4 GiB or more"))?;
+        let conn = U32Le::new(number);
+        let mut record = Header::Connection(Connection { conn: &conn, topic }).to_head(len);
+        record.extend_from_slice(data);
+        self.chunk.extend_from_slice(&record);
+        self.numbers.insert(key, number);
+        self.connections.push(Declared { record, entries: Vec::new() });
+        Ok(number)
+    }
+
+    /// Writes a message received at `sec` seconds and `nsec` nanoseconds; whether it is one that a bag can hold.
+    ///
+    /// # Errors
+    /// Returns an error if the output refuses.
+    ///
+    /// # Panics
+    /// Panics if the connection is none of this writer.
+    pub fn message(&mut self, id: u32, (sec, nsec): (u32, u32), payload: &[u8]) -> Result<bool, BagError> {
+        let (conn, time) = (U32Le::new(id), Stamp::new(sec, nsec));
+        let Ok(len) = u32::try_from(payload.len()) else { return Ok(false) };
+        let head = Header::Message(Message { conn: &conn, time: &time }).to_head(len);
+        let fits = |chunk: usize| payload.len() <= MAX_CHUNK.saturating_sub(chunk + head.len());
+        if !fits(self.chunk.len()) {
+            self.close_chunk()?;
+        }
+        let (true, Ok(offset)) = (fits(self.chunk.len()), u32::try_from(self.chunk.len())) else {
+            return Ok(false);
+        };
+        let entry = IndexEntry { time, offset: U32Le::new(offset) };
+        self.connections[id as usize].entries.push(entry);
+        self.chunk.extend_from_slice(&head);
+        self.chunk.extend_from_slice(payload);
+        let (first, last) = self.span.unwrap_or((time, time));
+        let by_time = |time: &Stamp| (time.sec.get(), time.nsec.get());
+        self.span =
+            Some((std::cmp::min_by_key(first, time, by_time), std::cmp::max_by_key(last, time, by_time)));
+        if self.chunk.len() >= CHUNK_SIZE {
+            self.close_chunk()?;
+        }
+        Ok(true)
+    }
+
+    /// Writes the chunk at hand, if it has messages, and their index.
+    fn close_chunk(&mut self) -> Result<(), BagError> {
+        let Some(span) = self.span.take() else { return Ok(()) };
+        let at = self.at;
+        let mut chunk = std::mem::take(&mut self.chunk);
+        // Not more than `MAX_CHUNK`.
+        let size = U32Le::new(u32::try_from(chunk.len()).unwrap_or(u32::MAX));
+        let packed = pack(self.compression, &chunk)?;
+        let data = packed.as_ref().unwrap_or(&chunk);
+        let compression = self.compression.name().as_bytes();
+        let len = u32::try_from(data.len())
+            .map_err(|_| BagError::BadRecord { what: "a chunk".to_owned(), why: "it has 4 GiB or more" })?;
+        let head = Header::Chunk(Chunk { compression, size: &size }).to_head(len);
+        self.put(&head)?;
+        self.out.write_all(data)?;
+        self.at += data.len() as u64;
+        chunk.clear();
+        self.chunk = chunk;
+        let mut counts = Vec::new();
+        for number in 0..self.connections.len() {
+            let mut entries = std::mem::take(&mut self.connections[number].entries);
+            if entries.is_empty() {
+                continue;
+            }
+            // By time, as recorders have them.
+            entries.sort_by_key(|entry| (entry.time.sec.get(), entry.time.nsec.get()));
+            let whole = |n: usize| U32Le::new(u32::try_from(n).unwrap_or(u32::MAX));
+            let (conn, count, ver) = (whole(number), whole(entries.len()), U32Le::new(VER));
+            let bytes = entries.as_bytes();
+            let record = Header::IndexData(IndexData { ver: &ver, conn: &conn, count: &count });
+            self.put(&record.to_head(whole(bytes.len()).get()))?;
+            self.put(bytes)?;
+            counts.push(ConnectionCount { conn, count });
+            entries.clear();
+            self.connections[number].entries = entries;
+        }
+        self.chunks.push(Summary { at, span, counts });
+        Ok(())
+    }
+
+    /// Writes what is left, and returns what the bag header should have said.
+    ///
+    /// # Errors
+    /// Returns an error if the output refuses.
+    pub fn finish(mut self) -> Result<Totals, BagError> {
+        self.close_chunk()?;
+        let index_pos = self.at;
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let connections = std::mem::take(&mut self.connections);
+        for connection in &connections {
+            self.put(&connection.record)?;
+        }
+        let chunks = std::mem::take(&mut self.chunks);
+        for Summary { at, span: (start_time, end_time), counts } in &chunks {
+            let (ver, chunk_pos, count) =
+                (U32Le::new(VER), U64Le::new(*at), U32Le::new(number(counts.len())));
+            let (ver, chunk_pos, count) = (&ver, &chunk_pos, &count);
+            let info = ChunkInfo { ver, chunk_pos, start_time, end_time, count };
+            let bytes = counts.as_bytes();
+            self.put(&Header::ChunkInfo(info).to_head(number(bytes.len())))?;
+            self.put(bytes)?;
+        }
+        self.out.flush()?;
+        Ok(Totals {
+            index_pos,
+            connections: number(connections.len()),
+            chunks: number(chunks.len()),
+            bytes: self.at,
+        })
+    }
+}
+
+/// The data of a chunk, compressed; `None` if they stay as they are.
+fn pack(compression: Compression, data: &[u8]) -> Result<Option<Vec<u8>>, BagError> {
+    match compression {
+        Compression::None => Ok(None),
+        #[cfg(feature = "compressed")]
+        Compression::Bz2 => {
+            let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+            encoder.write_all(data)?;
+            Ok(Some(encoder.finish()?))
+        }
+        #[cfg(feature = "compressed")]
+        Compression::Lz4 => {
+            use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
+            // ROS reads no other frames than these.
+            let frame = FrameInfo::new()
+                .block_mode(BlockMode::Independent)
+                .block_size(BlockSize::Max1MB)
+                .content_checksum(true);
+            let mut encoder = FrameEncoder::with_frame_info(frame, Vec::new());
+            encoder.write_all(data)?;
+            Ok(Some(encoder.finish().map_err(std::io::Error::other)?))
+        }
+        #[cfg(not(feature = "compressed"))]
+        _ => Err(BagError::BadRecord {
+            what: format!("a chunk compressed with {}", compression.name()),
+            why: "built without feature `compressed`",
+        }),
+    }
+}

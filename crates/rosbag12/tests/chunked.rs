@@ -1,0 +1,248 @@
+//! Real and abnormal bags of V2.0 against what an independent walker and decoder found.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rosbag12::{BagError, BagOptions, BagReader};
+use rovelog_core::{Bytes, LogReader, Record, Select};
+use rovelog_testing::{hex, read_json, real};
+use serde_json::{Value as Json, json};
+use sha2::{Digest, Sha256};
+use support::{same, stamp};
+
+/// The bags with their expected results.
+fn bags() -> Vec<(PathBuf, Bytes, Json)> {
+    let Some(folder) = real("rosbag20") else { return Vec::new() };
+    let mut found: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.to_string_lossy().contains(".bag"))
+        .filter(|path| !path.to_string_lossy().ends_with("real-bags"))
+        .collect();
+    found.sort();
+    assert_eq!(found.len(), 97);
+    let bag = |path: PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let expected = read_json(&folder.join(format!("expected/{name}.json")));
+        let bytes = std::fs::read(&path).unwrap().into();
+        (path, bytes, expected)
+    };
+    found.into_iter().map(bag).collect()
+}
+
+/// Options by which a bag is read whole, or by its index where that agrees with itself.
+fn options(by_index: bool) -> BagOptions {
+    let mut options = BagOptions::default();
+    options.indexed_from = if by_index { 0 } else { u64::MAX };
+    options
+}
+
+#[expect(clippy::too_many_lines, reason = "one list of what is compared")]
+fn check(name: &str, bag: &BagReader, want: &Json, by_index: bool) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut same_as = |what: &str, got: Json, want: &Json| {
+        if got != *want {
+            wrong.push(format!("{name} {what}: {got} for {want}"));
+        }
+    };
+    let records: Vec<_> = bag.records(&Select::all()).map(Result::unwrap).collect();
+    same_as("records", json!(records.len()), &want["messages"]);
+    let in_file = bag.records_in_file_order().count();
+    same_as("records in file order", json!(in_file), &want["messages"]);
+    same_as("count", json!(bag.info().records), &want["messages"]);
+    let back: Vec<_> = bag.records_in_file_order().map(|r| r.time.unwrap().nanos).collect();
+    let back = back.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    same_as("going back", json!(back), &want["times_going_back"]);
+    let times: Vec<_> = records.iter().map(|r| r.time.unwrap().nanos).collect();
+    assert!(times.is_sorted(), "{name}");
+    same_as("least time", json!(times.first().copied().map(stamp)), &want["min_time"]);
+    same_as("greatest time", json!(times.last().copied().map(stamp)), &want["max_time"]);
+    let info = bag.info();
+    if !by_index {
+        let detail = rovelog_testing::detail(&info.details, "index").map(rovelog_testing::json_of);
+        same_as("index", detail.unwrap()[0]["state"].clone(), &want["index"]);
+        let chunks = rovelog_testing::detail(&info.details, "chunks").map(rovelog_testing::json_of);
+        let states = chunks.map_or(json!({}), |chunks| chunks["states"].clone());
+        let states: BTreeMap<String, u64> = states
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(name, count)| (name.clone(), count.as_str().unwrap().parse().unwrap()))
+            .collect();
+        same_as("chunks", json!(states), &want["chunk_totals"]["states"]);
+        for ranges in info.lost.ranges.windows(2) {
+            assert!(ranges[0].end <= ranges[1].start, "{name}: {ranges:?}");
+        }
+        let ledger = bag.ledger();
+        let sum: u64 = ledger.iter().map(|(_, range)| range.end - range.start).sum();
+        same_as("ledger", json!(sum), &want["file_bytes"]);
+    }
+    // Topics whose type and sum differ are several.
+    let topics = want["topics"].as_array().cloned().unwrap_or_default();
+    let unnamed = want["messages_without_connection"].as_object().cloned().unwrap_or_default();
+    let met: std::collections::BTreeSet<_> = records.iter().map(|r| r.topic.id).collect();
+    same_as("topics", json!(met.len()), &json!(topics.len() + unnamed.len()));
+    let sum = |records: &[&Record<'_>]| {
+        let mut hash = Sha256::new();
+        for record in records {
+            hash.update(&record.payload);
+        }
+        hex(&hash.finalize())
+    };
+    for (id, unnamed) in &unnamed {
+        let own: Vec<_> = records.iter().filter(|r| r.topic.name == format!("conn {id}")).collect();
+        same_as("unnamed", json!({"count": own.len(), "payload_sha256": sum(&own)}), unnamed);
+    }
+    for want in &topics {
+        let is_own = |topic: &rovelog_core::Topic| {
+            let connection = &bag.connections()[topic.id.index()];
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            text(&connection.topic) == want["topic"]
+                && text(&connection.ty) == want["type"]
+                && text(&connection.md5) == want["md5"]
+        };
+        let what = format!("{} {}", want["topic"], want["type"]);
+        let Some(topic) = bag.topics().iter().find(|topic| is_own(topic)) else {
+            same_as("topic", Json::Null, &json!(what));
+            continue;
+        };
+        let own: Vec<_> = records.iter().filter(|record| record.topic.id == topic.id).collect();
+        same_as(&what, json!(own.len()), &want["count"]);
+        // What an index has said that was not right is right in `info` only: topics are those of the index.
+        let is_right = !by_index || want["count"] == topic.count && !name.starts_with("connection_duplicate");
+        if !by_index {
+            same_as(&what, json!(topic.count), &want["count"]);
+        }
+        if topic.bytes_known {
+            same_as(&what, json!(topic.bytes), &want["bytes"]);
+        }
+        same_as(&what, json!(sum(&own)), &want["payload_sha256"]);
+        let connection = &bag.connections()[topic.id.index()];
+        if !by_index {
+            same_as(&what, json!(connection.latched()), &want["latched"]);
+        }
+        let mut callers = want["callerids"].as_object().unwrap().clone();
+        callers.remove("");
+        if is_right {
+            same_as(&what, json!(bag.callerids(topic)), &json!(callers));
+        }
+        for (record, want) in [(own.first(), &want["first"]), (own.last(), &want["last"])] {
+            let Some(record) = record.filter(|_| want.is_object()) else { continue };
+            same_as(&what, stamp(record.time.unwrap().nanos), &want["time"]);
+            same_as(&what, json!(record.payload.len()), &want["len"]);
+            match bag.decode(record) {
+                Ok((value, _)) if want["value"].is_object() => {
+                    let is_same = same(&value, &want["value"]);
+                    if !is_same {
+                        same_as(&what, json!(value.to_json()), &want["value"]);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let file_order = want.get("payload_sha256_file_order").unwrap_or(&want["payload_sha256"]);
+        let stored: Vec<_> = bag.records_in_file_order().filter(|r| r.topic.id == topic.id).collect();
+        same_as(&what, json!(sum(&stored.iter().collect::<Vec<_>>())), file_order);
+    }
+    let visited = std::cell::Cell::new(0);
+    bag.scan(|_, _, _, _| visited.set(visited.get() + 1));
+    same_as("visited", json!(visited.get()), &want["messages"]);
+    wrong
+}
+
+#[test]
+fn bags_are_as_expected() {
+    let mut wrong = Vec::new();
+    for (path, bytes, want) in bags() {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if want.get("refused").is_some() {
+            let refused = BagReader::new(bytes, &options(false)).unwrap_err();
+            assert!(matches!(refused, BagError::OtherVersion { version } if version == "2.1"));
+            continue;
+        }
+        for by_index in [false, true] {
+            match BagReader::new(bytes.clone(), &options(by_index)) {
+                Ok(bag) => wrong.extend(check(&format!("{name} by index {by_index}"), &bag, &want, by_index)),
+                Err(error) => wrong.push(format!("{name}: {error}")),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Splitmix64 as the plans have it.
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Four flipped bits: every message whose own bytes are whole comes back, and nothing that was not recorded.
+#[test]
+fn what_no_flip_has_hit_survives() {
+    let Some(folder) = real("rosbag20") else { return };
+    let mut wrong = Vec::new();
+    for compression in ["none", "lz4", "bz2"] {
+        let plan = read_json(&folder.join(format!("expected/flips_clean_{compression}.json")));
+        let clean: Bytes = std::fs::read(folder.join(format!("clean_{compression}.bag"))).unwrap().into();
+        let recorded = BagReader::new(clean.clone(), &options(false)).unwrap();
+        let key = |record: &Record<'_>| (record.time.unwrap().nanos, record.payload.to_vec());
+        let recorded: Vec<_> = recorded.records(&Select::all()).map(|record| key(&record.unwrap())).collect();
+        for file in plan["files"].as_array().unwrap() {
+            let seed = file["seed"].as_u64().unwrap();
+            let mut state = seed * 1_000_003 + clean.len() as u64;
+            let mut bytes = clean.to_vec();
+            for flip in file["flips"].as_array().unwrap() {
+                let at = 13 + usize::try_from(next(&mut state) % (clean.len() as u64 - 13)).unwrap();
+                let bit = next(&mut state) % 8;
+                assert_eq!(json!([at, bit]), *flip);
+                bytes[at] ^= 1 << bit;
+            }
+            let what = format!("{compression} {seed} {}", file["hit"]);
+            let bag = BagReader::new(bytes.into(), &options(false)).unwrap();
+            let found: Vec<_> = bag.records(&Select::all()).map(|record| key(&record.unwrap())).collect();
+            // In time order; a message that was hit may have another time and stand elsewhere.
+            let mut left = found.clone();
+            let kept: Vec<_> = recorded
+                .iter()
+                .filter(|key| {
+                    let place = left.iter().position(|found| found == *key);
+                    place.map(|place| left.swap_remove(place)).is_some()
+                })
+                .collect();
+            let touched = recorded.len() as u64 - file["must_survive"].as_u64().unwrap();
+            if (kept.len() as u64) < file["must_survive"].as_u64().unwrap() {
+                wrong.push(format!("{what}: {} kept of {}", kept.len(), file["must_survive"]));
+            }
+            if left.len() as u64 > touched {
+                wrong.push(format!("{what}: {} that nobody recorded", left.len()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// However short a bag is cut, its whole messages come back.
+#[test]
+fn every_prefix_holds_its_whole_messages() {
+    let Some(folder) = real("rosbag20") else { return };
+    let clean: Bytes = std::fs::read(folder.join("clean_none.bag")).unwrap().into();
+    let bag = BagReader::new(clean.clone(), &options(false)).unwrap();
+    let ends: Vec<u64> =
+        bag.records_in_file_order().map(|r| r.offset + 46 + r.payload.len() as u64).collect();
+    for len in 0..=clean.len() {
+        let bag = match BagReader::new(clean.slice(..len), &options(false)) {
+            Ok(bag) => bag,
+            Err(_) if len < 13 => continue,
+            Err(error) => panic!("{len}: {error}"),
+        };
+        let whole = ends.iter().filter(|end| **end <= len as u64).count() as u64;
+        assert_eq!(bag.info().records, whole, "{len} bytes");
+        let lost: u64 = bag.ledger().iter().map(|(_, range)| range.end - range.start).sum();
+        assert_eq!(lost, len as u64);
+    }
+}
