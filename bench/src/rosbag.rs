@@ -12,6 +12,9 @@ pub(crate) const WORKS: &[(&str, Work)] = &[
     ("rovelog-records", records),
     ("rovelog-values", values),
     ("rovelog-columns", columns),
+    ("crate-rosbag", other),
+    ("bare-walk", walk),
+    ("unpacked", unpacked),
 ];
 
 fn open(log: &str) -> Result<BagReader, Box<dyn std::error::Error>> {
@@ -41,7 +44,7 @@ fn records(log: &str) -> Outcome {
     let (mut messages, mut total) = (0u64, 0u64);
     for record in bag.records(&Select::all()) {
         messages += 1;
-        total = total.wrapping_add(sum(record?.payload));
+        total = total.wrapping_add(sum(&record?.payload));
     }
     Ok((format!("{messages} messages {total:x}"), Box::new(bag)))
 }
@@ -63,4 +66,91 @@ fn columns(log: &str) -> Outcome {
         rows += batch?.1.num_rows();
     }
     Ok((format!("{rows} rows"), Box::new(bag)))
+}
+
+/// The crate `rosbag`: records of chunks as they lie, no connections, no order; payload read.
+fn other(log: &str) -> Outcome {
+    use rosbag::{ChunkRecord, MessageRecord, RosBag};
+    let bag = RosBag::new(log)?;
+    let (mut messages, mut total) = (0u64, 0u64);
+    for record in bag.chunk_records() {
+        let ChunkRecord::Chunk(chunk) = record? else { continue };
+        for message in chunk.messages() {
+            if let MessageRecord::MessageData(data) = message? {
+                messages += 1;
+                total = total.wrapping_add(sum(data.data));
+            }
+        }
+    }
+    Ok((format!("{messages} messages {total:x}"), Box::new(())))
+}
+
+fn number(bytes: &[u8]) -> Option<usize> {
+    Some(u32::from_le_bytes(*bytes.first_chunk()?) as usize)
+}
+
+/// The header, data and rest of the record at the start of `bytes`.
+fn record(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let (header, rest) = bytes.get(4..)?.split_at_checked(number(bytes)?)?;
+    let (data, rest) = rest.get(4..)?.split_at_checked(number(rest)?)?;
+    Some((header, data, rest))
+}
+
+/// The value of a field of a header.
+fn field<'a>(mut header: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    while let Some((field, rest)) = header.get(4..).and_then(|rest| rest.split_at_checked(number(header)?)) {
+        if let Some(value) = field.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"=")) {
+            return Some(value);
+        }
+        header = rest;
+    }
+    None
+}
+
+/// From record to record of uncompressed chunks over a fresh map, connection and time of each message and its payload read,
+/// nothing else: no connections, no index, no order.
+fn walk(log: &str) -> Outcome {
+    // SAFETY: nobody changes the log that is measured.
+    let map = unsafe { memmap2::Mmap::map(&std::fs::File::open(log)?)? };
+    let (mut messages, mut total) = (0u64, 0u64);
+    let mut rest = &map[13..];
+    while let Some((header, mut data, next)) = record(rest) {
+        if field(header, b"op") == Some(&[5]) {
+            while let Some((header, payload, next)) = record(data) {
+                if field(header, b"op") == Some(&[2]) {
+                    let conn = field(header, b"conn").and_then(number);
+                    std::hint::black_box((conn, field(header, b"time")));
+                    messages += 1;
+                    total = total.wrapping_add(sum(payload));
+                }
+                data = next;
+            }
+        }
+        rest = next;
+    }
+    Ok((format!("{messages} messages {total:x}"), Box::new(map)))
+}
+
+/// Every chunk decompressed on one thread, nothing else.
+fn unpacked(log: &str) -> Outcome {
+    use std::io::Read as _;
+    // SAFETY: nobody changes the log that is measured.
+    let map = unsafe { memmap2::Mmap::map(&std::fs::File::open(log)?)? };
+    let (mut chunks, mut bytes) = (0u64, 0u64);
+    let mut out = Vec::new();
+    let mut rest = &map[13..];
+    while let Some((header, data, next)) = record(rest) {
+        if field(header, b"op") == Some(&[5]) {
+            out.clear();
+            match field(header, b"compression") {
+                Some(b"lz4") => lz4_flex::frame::FrameDecoder::new(data).read_to_end(&mut out)?,
+                Some(b"bz2") => bzip2::bufread::BzDecoder::new(data).read_to_end(&mut out)?,
+                _ => 0,
+            };
+            bytes += std::hint::black_box(&out).len() as u64;
+            chunks += 1;
+        }
+        rest = next;
+    }
+    Ok((format!("{chunks} chunks {bytes} bytes"), Box::new(map)))
 }

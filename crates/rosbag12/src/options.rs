@@ -41,7 +41,7 @@ impl Default for BagOptions {
 
 impl From<&ReadOptions> for BagOptions {
     fn from(read: &ReadOptions) -> Self {
-        Self { read: read.clone(), ..Self::default() }
+        Self { read: read.clone(), layouts: read.definitions.clone(), ..Self::default() }
     }
 }
 

@@ -44,6 +44,9 @@ pub(crate) struct Global {
     /// VEL: read declarations of custom message types from this file
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) types: Option<PathBuf>,
+    /// ROS bag: read missing message definitions from a .msg file or a folder of packages
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(crate) msgs: Option<PathBuf>,
     /// Memory limit for decompressing a bag; default 1GiB
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_unpacked: Option<u64>,
@@ -113,6 +116,10 @@ impl Context {
     /// Reads the type declarations that the user named. They are checked before any log is opened,
     /// so that their errors are not attributed to a log.
     pub(crate) fn declare(&mut self) -> Result<(), Failure> {
+        if let Some(path) = &self.global.msgs {
+            self.options.definitions = rovelog::rosbag12::msg::files::read(path)
+                .map_err(|error| Failure::failed(format!("cannot read the definitions: {error}")).at(path))?;
+        }
         let Some(path) = &self.global.types else { return Ok(()) };
         let file = File::open(path)
             .map_err(|error| Failure::failed(format!("cannot read the declarations: {error}")).at(path))?;

@@ -1,5 +1,6 @@
 //! The traits that every format implements, and how a format is told by its first bytes.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
 use std::ops::Deref;
@@ -96,6 +97,9 @@ pub struct ReadOptions {
     /// Declarations of types that logs carry only the ids of, in the format's own language. Formats
     /// that describe their types themselves have no use for it.
     pub declarations: String,
+    /// Definitions of types that a log lacks, by the name of the type, in the format's own language. Formats whose logs
+    /// define all of their types have no use for them.
+    pub definitions: BTreeMap<String, Vec<u8>>,
 }
 
 /// Another file of a log: its name, without folders, and what is in it.

@@ -26,6 +26,15 @@ impl From<io::Error> for ExportError {
     }
 }
 
+impl From<rovelog::rosbag12::BagError> for ExportError {
+    fn from(error: rovelog::rosbag12::BagError) -> Self {
+        match error {
+            rovelog::rosbag12::BagError::Io(error) => Self::Io(error),
+            error => Self::Log(error.into()),
+        }
+    }
+}
+
 impl From<ArrowError> for ExportError {
     fn from(error: ArrowError) -> Self {
         match error {

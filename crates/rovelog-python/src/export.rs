@@ -100,9 +100,7 @@ impl Options {
     fn bag2(&self) -> Bag2Options {
         let mut options = Bag2Options::default();
         options.modernize = self.modernize;
-        if self.compression == "bz2" {
-            options.compression = Compression::Bz2;
-        }
+        options.compression = Compression::of(self.compression.as_bytes()).unwrap_or_default();
         options
     }
 }

@@ -135,8 +135,18 @@ impl Reader {
     }
 }
 
-fn options(py: Python<'_>, types: Option<PathBuf>, max_unpacked: Option<u64>) -> PyResult<ReadOptions> {
+fn options(
+    py: Python<'_>,
+    types: Option<PathBuf>,
+    max_unpacked: Option<u64>,
+    msgs: Option<PathBuf>,
+) -> PyResult<ReadOptions> {
     let mut options = vel::declaring(py, types)?;
+    if let Some(path) = msgs {
+        options.definitions = errors::run_on(py, Some(&path.to_string_lossy()), || {
+            rovelog::rosbag12::msg::files::read(&path).map_err(|error| rovelog::Error::io("rosbag", error))
+        })?;
+    }
     options.limits.unpacked = max_unpacked.unwrap_or(options.limits.unpacked);
     Ok(options)
 }
@@ -147,7 +157,7 @@ impl Reader {
     /// the log are not opened. `types` is a file that declares message types, `max_unpacked` the
     /// maximum size of a decompressed file in bytes.
     #[staticmethod]
-    #[pyo3(signature = (path, format=None, alone=false, types=None, max_unpacked=None))]
+    #[pyo3(signature = (path, format=None, alone=false, types=None, max_unpacked=None, msgs=None))]
     fn open(
         py: Python<'_>,
         path: PathBuf,
@@ -155,9 +165,10 @@ impl Reader {
         alone: bool,
         types: Option<PathBuf>,
         max_unpacked: Option<u64>,
+        msgs: Option<PathBuf>,
     ) -> PyResult<Self> {
         let name = path.to_string_lossy().into_owned();
-        let mut options = options(py, types, max_unpacked)?;
+        let mut options = options(py, types, max_unpacked, msgs)?;
         options.alone = alone;
         let open = || rovelog::open_watched(&path, format.as_deref(), &options);
         let (log, watch) = errors::run_on(py, Some(&name), open)?;
@@ -166,7 +177,7 @@ impl Reader {
 
     /// Opens a log in memory, without copying it.
     #[staticmethod]
-    #[pyo3(signature = (data, format=None, name=None, types=None, max_unpacked=None))]
+    #[pyo3(signature = (data, format=None, name=None, types=None, max_unpacked=None, msgs=None))]
     fn from_bytes(
         py: Python<'_>,
         data: PyBackedBytes,
@@ -174,8 +185,9 @@ impl Reader {
         name: Option<String>,
         types: Option<PathBuf>,
         max_unpacked: Option<u64>,
+        msgs: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let (bytes, options) = (Bytes::from_owner(data), options(py, types, max_unpacked)?);
+        let (bytes, options) = (Bytes::from_owner(data), options(py, types, max_unpacked, msgs)?);
         let memory = Some(bytes.clone());
         let log = errors::run_on(py, name.as_deref(), || match &format {
             None => rovelog::from_bytes(bytes, &options),

@@ -48,7 +48,7 @@ fn every_real_file_is_what_its_folder_says() {
                 name if name.contains("encrypted") && name.contains("key") => {
                     "the key file of an encrypted ULog"
                 }
-                name if name.contains("encrypted") => "an encrypted ULog",
+                name if name.contains("encrypted") && id == "ulog" => "an encrypted ULog",
                 _ => id,
             };
             assert_eq!(name(&path), expected, "{}", path.display());

@@ -4,6 +4,7 @@
 //! are those of `docs/formats/rosbag.md`.
 
 mod catalogue;
+pub mod files;
 mod layout;
 mod md5;
 mod text;

@@ -1,9 +1,7 @@
-//! ROS bags of V2.0, which ROS reads since 2010, from those of V1.2 and before.
+//! ROS bags of V2.0, which ROS reads since 2010, from those of any version.
 //!
 //! Payloads stay byte for byte, messages stand in the order of time. The file begins with where its index will
 //! stand, so all is laid out once to know that, and once to be written: it may go into a pipe.
-
-mod writer;
 
 use rovelog::core::text;
 use std::io::{self, Write};
@@ -11,10 +9,12 @@ use std::io::{self, Write};
 use rovelog::rosbag12::BagReader;
 use rovelog::{LogReader as _, Select};
 
-pub use self::writer::Compression;
-use self::writer::{Totals, Writer};
 use crate::ros::{ByPublisher, Line};
 use crate::{ExportError, Exported, Loss};
+use rovelog::rosbag12::Publisher;
+pub use rovelog::rosbag12::v2::Compression;
+use rovelog::rosbag12::v2::wire::ConnectionHeader;
+use rovelog::rosbag12::v2::{Totals, Writer};
 
 /// How a bag of V2.0 is written.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,7 +80,7 @@ fn lay<'a>(
     bag: &BagReader,
     select: &Select,
     lines: &'a Lines<'a>,
-    mut writer: Writer<'a>,
+    mut writer: Writer<'_>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Totals, u64, Vec<Tally>), ExportError> {
     let mut connections = ByPublisher::new(bag);
@@ -102,7 +102,7 @@ fn lay<'a>(
             tally.misfits += 1;
             continue;
         }
-        let id = *connections.of(bag, &record, |publisher| writer.connect(line, publisher.clone()))?;
+        let id = *connections.of(bag, &record, |publisher| connect(&mut writer, line, publisher))?;
         if writer.message(id, (sec, nsec), &record.payload)? {
             messages += 1;
         } else {
@@ -110,6 +110,20 @@ fn lay<'a>(
         }
     }
     Ok((writer.finish()?, messages, tallies))
+}
+
+/// Begins a connection by what was said when the publisher connected.
+fn connect(writer: &mut Writer<'_>, line: &Line<'_>, publisher: &Publisher) -> Result<u32, ExportError> {
+    let text = line.text();
+    let said = ConnectionHeader {
+        callerid: publisher.callerid.as_ref().map(String::as_bytes),
+        latching: publisher.latching.then_some(b"1"),
+        md5sum: Some(line.sum.as_bytes()),
+        message_definition: Some(text.as_bytes()),
+        topic: Some(line.topic.as_bytes()),
+        ty: Some(line.type_name.as_bytes()),
+    };
+    Ok(writer.connect(line.topic.as_bytes(), &said.to_data())?)
 }
 
 fn losses(bag: &BagReader, lines: &Lines<'_>, tallies: &[Tally]) -> Vec<Loss> {

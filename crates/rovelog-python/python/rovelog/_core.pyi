@@ -121,6 +121,7 @@ class Reader:
         alone: bool = False,
         types: str | PathLike[str] | None = None,
         max_unpacked: int | None = None,
+        msgs: str | PathLike[str] | None = None,
     ) -> Reader: ...
     @staticmethod
     def from_bytes(
@@ -129,6 +130,7 @@ class Reader:
         name: str | None = None,
         types: str | PathLike[str] | None = None,
         max_unpacked: int | None = None,
+        msgs: str | PathLike[str] | None = None,
     ) -> Reader: ...
     @property
     def path(self) -> str | None: ...

@@ -30,6 +30,7 @@ def open(
     strict: bool = False,
     types: str | os.PathLike[str] | None = None,
     max_unpacked: int | None = None,
+    msgs: str | os.PathLike[str] | None = None,
 ) -> Log:
     """Opens a log. Its headers are scanned once; nothing is decoded until it is needed.
 
@@ -37,18 +38,19 @@ def open(
     restricts the log to one topic or several. `format` is a format id (`ulog`) and skips detection
     by the first bytes. `types` is a file with declarations of custom message types for VEL logs,
     which contain only their ids. `max_unpacked` limits the size of a decompressed bag in bytes; the
-    default is 1 GiB.
+    default is 1 GiB. `msgs` is a `.msg` file or a folder of ROS packages with message definitions
+    that a bag lacks.
 
     Damage is not an error: it is in `log.problems`, and one `DataLossWarning` reports it. With
     `strict=True` it is a `CorruptError`.
 
     Raises MissingFileError, ReadError, NotALogError (which names the detected file type),
     UnreadableError or TopicNotFound. If another program shortens the file later, reading from the
-    log raises ReadError. On the command line: `rovelog info FILE`, with `--types` and
-    `--max-unpacked`.
+    log raises ReadError. On the command line: `rovelog info FILE`, with `--types`,
+    `--msgs` and `--max-unpacked`.
     """
-    log = Log(_source.reader(f, format, types, max_unpacked), topics)
-    log._types = [] if types is None else [os.fspath(types)]
+    log = Log(_source.reader(f, format, types, max_unpacked, msgs), topics)
+    log._types = [os.fspath(extra) for extra in (types, msgs) if extra is not None]
     if strict and log.info.loss is not None:
         raise CorruptError(
             log.info.loss,

@@ -28,23 +28,25 @@ def reader(
     format: str | None = None,
     types: str | os.PathLike[str] | None = None,
     max_unpacked: int | None = None,
+    msgs: str | os.PathLike[str] | None = None,
 ) -> _core.Reader:
     """Opens a log, of the format with this id or of that which its first bytes tell."""
     types = None if types is None else place(types)
+    msgs = None if msgs is None else place(msgs)
     if isinstance(f, (bytes, bytearray, memoryview)):
         try:
-            return _core.Reader.from_bytes(bytes(f), format, None, types, max_unpacked)
+            return _core.Reader.from_bytes(bytes(f), format, None, types, max_unpacked, msgs)
         except (NotALogError, UnreadableError) as error:
             raise _hinted(error, bytes(f)) from None
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
         scheme = SCHEME.match(path)
         if scheme is None:
-            return _core.Reader.open(place(path), format, False, types, max_unpacked)
+            return _core.Reader.open(place(path), format, False, types, max_unpacked, msgs)
         if scheme[1].lower() in ("http", "https"):
-            return _core.Reader.from_bytes(_download(path), format, path, types, max_unpacked)
+            return _core.Reader.from_bytes(_download(path), format, path, types, max_unpacked, msgs)
         if scheme[1].lower() == "file":
-            return _core.Reader.open(_local(path), format, False, types, max_unpacked)
+            return _core.Reader.open(_local(path), format, False, types, max_unpacked, msgs)
         raise UnsupportedError(
             f"logs at {scheme[1]}:// cannot be opened yet",
             path=path,
@@ -56,7 +58,7 @@ def reader(
     if not isinstance(data, bytes):
         raise TypeError("the file object gives text: open it with mode 'rb'")
     name = getattr(f, "name", None)
-    return _core.Reader.from_bytes(data, format, name if isinstance(name, str) else None, types, max_unpacked)
+    return _core.Reader.from_bytes(data, format, name if isinstance(name, str) else None, types, max_unpacked, msgs)
 
 
 def _hinted(error: RovelogError, data: bytes) -> RovelogError:

@@ -103,7 +103,7 @@ pub(crate) struct Args {
     /// mcap, bag2, ROS bag: use the new names of message types that were renamed; implied by --ros2
     #[arg(long)]
     pub(super) modernize: bool,
-    /// bag2: compression of chunks: none or bz2
+    /// bag2: compression of chunks: none, lz4 or bz2
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     pub(super) compression: Option<Packing>,
     #[command(flatten)]
@@ -163,6 +163,7 @@ pub(super) enum Unit {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Packing {
     None,
+    Lz4,
     Bz2,
 }
 

@@ -130,9 +130,11 @@ impl Job<'_> {
         };
         let mut options = Bag2Options::default();
         options.modernize = self.args.modernize;
-        if self.args.compression == Some(Packing::Bz2) {
-            options.compression = Compression::Bz2;
-        }
+        options.compression = match self.args.compression {
+            Some(Packing::Bz2) => Compression::Bz2,
+            Some(Packing::Lz4) => Compression::Lz4,
+            Some(Packing::None) | None => Compression::None,
+        };
         self.messages(target, "log.bag", |out, take| {
             bag2::write(bag, &self.select(topics), options, out, take).map_err(|error| {
                 let whole = matches!(error, ExportError::Format(_));
