@@ -130,7 +130,7 @@ impl BagReader {
                 v2::read_all(&bytes, &mut walk, &mut index, options, &late);
             }
         }
-        index.finish(bytes.len() as u64);
+        index.blocks.finish(bytes.len() as u64);
         if let Some((what, ending)) = packed {
             unpack::note_ending(what, ending, bytes.len() as u64, &mut walk.diagnostics);
         }

@@ -208,6 +208,22 @@ mod tests {
         "many_topics",
         "bad_magic",
         "id_collision",
+        // V2.0: shown by the abnormal bags beside the checkout (crates/rosbag12/tests/chunked.rs).
+        "chunk_damaged",
+        "chunk_checksum",
+        "chunk_unreadable",
+        "chunk_too_large",
+        "lost_in_chunk",
+        "encrypted",
+        "chunk_open",
+        "chunk_length",
+        "chunk_size",
+        "chunk_headless",
+        "connection_conflict",
+        "other_topic",
+        "op_damaged",
+        "old_index",
+        "index_length",
     ];
 
     #[test]

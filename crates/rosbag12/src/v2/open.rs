@@ -32,6 +32,7 @@ pub(crate) fn read_all(
 ) -> Vec<Declaration> {
     let cap = options.read.limits.unpacked;
     let mut lost: Vec<(u64, u64, &'static Rule)> = Vec::new();
+    let mut lines: Vec<Range<u64>> = Vec::new();
     walk.v2 = Some(Box::new(State::default()));
     walk.chunked_mut().begin_section();
     let window = Window::whole(bytes);
@@ -41,7 +42,7 @@ pub(crate) fn read_all(
         match scan.step(window).expect("the window reaches the end of the file") {
             Step::Line { at, end } => {
                 walk.take_line(at, end);
-                index.gap(at..end);
+                lines.push(at..end);
             }
             Step::Record { at, end } => walk.take_record(window, at, end),
             Step::Chunk(extent) => {
@@ -54,8 +55,15 @@ pub(crate) fn read_all(
             Step::End => break,
         }
     }
+    let mut lines = lines.into_iter().peekable();
     for range in ranges::joined(walk.read_chunks(bytes, cap, late, lost)) {
+        while let Some(line) = lines.next_if(|line| line.start < range.start) {
+            index.blocks.gap(line);
+        }
         index.lose(range);
+    }
+    for line in lines {
+        index.blocks.gap(line);
     }
     walk.settle_chunks(bytes.len() as u64);
     let state = walk.chunked();
