@@ -145,7 +145,7 @@ impl BagReader {
         self.whole.get_or_init(|| {
             let mut options = self.options.clone();
             options.read.read_all = true;
-            // What was opened by its index begins with a version line.
+            // What was opened by its index starts with a version line.
             Box::new(Self::new(self.bytes.clone(), &options).expect("a bag of V2.0"))
         })
     }

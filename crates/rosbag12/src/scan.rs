@@ -77,7 +77,7 @@ pub(crate) struct Walk {
     /// The topics of a V1.0 or V0 bag.
     pub(crate) table: Vec<TableTopic>,
     pub(crate) last_time: i64,
-    /// What a bag of V2.0 has beside.
+    /// What only a bag of V2.0 has.
     pub(crate) v2: Option<Box<v2::State>>,
     /// The last message: where it began and ended, and its connection. Bytes lost or added in it show behind it.
     last_message: (u64, u64, u32),

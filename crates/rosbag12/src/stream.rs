@@ -143,13 +143,13 @@ impl<R: Read + Send> LogStream for BagStream<R> {
 
     fn next_record(&mut self) -> rovelog_core::Result<Option<Record<'_>>> {
         if self.chunked.is_some() {
-            let Some((learned, at, lies)) = self.next_chunked()? else { return Ok(None) };
+            let Some((learned, at, at_hand)) = self.next_chunked()? else { return Ok(None) };
             self.stream.scan.tables.publish(learned.connection);
             let tables = &self.stream.scan.tables;
             let unpacked = self.chunked.as_ref().map_or(&[][..], v2::Streamed::unpacked);
-            let payload = match lies {
-                v2::Lies::InPipe(range) => self.stream.source.bytes(range.start, range.end),
-                v2::Lies::Unpacked(range) => &unpacked[range],
+            let payload = match at_hand {
+                v2::At::InPipe(range) => self.stream.source.bytes(range.start, range.end),
+                v2::At::Unpacked(range) => &unpacked[range],
             };
             let (topic, time) =
                 (&tables.topics[learned.connection as usize], Timestamp::new(learned.time, tables.clock));

@@ -57,8 +57,8 @@ fn check(name: &str, bag: &BagReader, want: &Json, by_index: bool) -> Vec<String
     same_as("going back", json!(back), &want["times_going_back"]);
     let times: Vec<_> = records.iter().map(|r| r.time.unwrap().nanos).collect();
     assert!(times.is_sorted(), "{name}");
-    same_as("least time", json!(times.first().copied().map(stamp)), &want["min_time"]);
-    same_as("greatest time", json!(times.last().copied().map(stamp)), &want["max_time"]);
+    same_as("first time", json!(times.first().copied().map(stamp)), &want["min_time"]);
+    same_as("last time", json!(times.last().copied().map(stamp)), &want["max_time"]);
     let info = bag.info();
     if !by_index {
         let detail = rovelog_testing::detail(&info.details, "index").map(rovelog_testing::json_of);
@@ -205,7 +205,7 @@ fn what_no_flip_has_hit_survives() {
             let what = format!("{compression} {seed} {}", file["hit"]);
             let bag = BagReader::new(bytes.into(), &options(false)).unwrap();
             let found: Vec<_> = bag.records(&Select::all()).map(|record| key(&record.unwrap())).collect();
-            // In time order; a message that was hit may have another time and stand elsewhere.
+            // In time order; a message that was hit may have another time and are elsewhere.
             let mut left = found.clone();
             let kept: Vec<_> = recorded
                 .iter()
@@ -219,7 +219,7 @@ fn what_no_flip_has_hit_survives() {
                 wrong.push(format!("{what}: {} kept of {}", kept.len(), file["must_survive"]));
             }
             if left.len() as u64 > touched {
-                wrong.push(format!("{what}: {} that nobody recorded", left.len()));
+                wrong.push(format!("{what}: {} that no one recorded", left.len()));
             }
         }
     }

@@ -208,7 +208,7 @@ mod tests {
         "many_topics",
         "bad_magic",
         "id_collision",
-        // V2.0: shown by the abnormal bags beside the checkout (crates/rosbag12/tests/chunked.rs).
+        // V2.0: shown by the abnormal bags of real/rosbag20 (crates/rosbag12/tests/chunked.rs).
         "chunk_damaged",
         "chunk_checksum",
         "chunk_unreadable",

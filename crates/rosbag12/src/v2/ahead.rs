@@ -9,12 +9,13 @@ use std::thread;
 
 use rovelog_core::Bytes;
 
-use super::unpack::{Compression, Ending, Room, unpack};
+use super::buffer::{Buffer, Ending};
+use super::unpack::{Compression, unpack};
 
 /// Threads that unpack, where there are as many.
 const THREADS: usize = 2;
 
-/// Chunks that wait for their reader, beside those that threads have in hand.
+/// Chunks that wait for their reader, in addition to those that threads have in hand.
 const WAITING: usize = 2;
 
 /// Packed bytes of a chunk from which on one is unpacked at a time.
@@ -54,9 +55,9 @@ impl Shared {
     fn run(&self, job: usize) -> Unpacked {
         let Job { data, compression, limit } = self.jobs[job].clone();
         let buffer = self.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut room = Room { bytes: buffer.unwrap_or_default(), len: 0 };
-        let (ending, used) = unpack(compression, &self.file[data], limit, &mut room);
-        Unpacked { ending, used, len: room.len, block: Arc::new(room.bytes) }
+        let mut buffer = Buffer { bytes: buffer.unwrap_or_default(), len: 0 };
+        let (ending, used) = unpack(compression, &self.file[data], limit, &mut buffer);
+        Unpacked { ending, used, len: buffer.len, block: Arc::new(buffer.bytes) }
     }
 }
 
@@ -67,18 +68,18 @@ pub(super) struct Ahead {
     from: Option<Receiver<(usize, Unpacked)>>,
     /// Unpacked before their turn.
     early: BTreeMap<usize, Unpacked>,
-    begun: bool,
+    started: bool,
 }
 
 impl Ahead {
     pub(super) fn new(file: Bytes, jobs: Vec<Job>) -> Self {
         let shared = Shared { file, jobs, next: AtomicUsize::new(0), buffers: Mutex::default() };
-        Self { shared: Arc::new(shared), from: None, early: BTreeMap::new(), begun: false }
+        Self { shared: Arc::new(shared), from: None, early: BTreeMap::new(), started: false }
     }
 
-    /// Begins threads if there are several chunks and processors.
+    /// Starts threads if there are several chunks and processors.
     fn begin(&mut self) {
-        self.begun = true;
+        self.started = true;
         let jobs = &self.shared.jobs;
         let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS).min(jobs.len());
         if threads < 2 || jobs.iter().any(|job| job.data.len() > LARGE) {
@@ -103,7 +104,7 @@ impl Ahead {
 
     /// The chunk of a job; jobs are taken in their order.
     pub(super) fn take(&mut self, job: usize) -> Unpacked {
-        if !self.begun {
+        if !self.started {
             self.begin();
         }
         while let Some(from) = &self.from {

@@ -16,7 +16,7 @@ const WORDS: usize = 8;
 /// How the header of a message looks, its length included and that of the data not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Template {
-    /// Where a word stands, which of its bits count, and what they are.
+    /// Where a word is, which of its bits count, and what they are.
     words: [(usize, u64, u64); WORDS],
     count: usize,
     len: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    /// The one of the message that begins `record`; `None` if its header is longer than those of recorders.
+    /// The one of the message that starts `record`; `None` if its header is longer than those of recorders.
     pub(crate) fn of(record: &[u8]) -> Option<Self> {
         let head = RecordHead::read(record)?;
         let Some(Header::Message(wire::Message { conn, time })) = Header::read(head.header) else {
@@ -50,7 +50,7 @@ impl Template {
         Some(Self { words, count, len, conn_at, time_at })
     }
 
-    /// The message at `at`, if it looks so and lies in `data` whole.
+    /// The message at `at`, if it looks so and is in `data` whole.
     #[inline]
     pub(crate) fn find(&self, data: &[u8], at: usize) -> Option<Message> {
         let head = data.get(at..)?.get(..self.len + LEN)?;

@@ -195,13 +195,13 @@ impl Walk {
             self.tables.resolve(id);
             self.tables.publish(id);
             let topic = &mut self.tables.topics[number];
-            // Nobody has looked.
+            // No one has looked.
             (topic.in_order, topic.bytes_known) = (topic.count < 2, topic.count == 0);
             self.tables.note(number, &mut self.diagnostics);
         }
     }
 
-    /// The chunk at `at` by its header, its index data and its chunk info, which must agree: where the next one begins.
+    /// The chunk at `at` by its header, its index data and its chunk info, which must agree: where the next one starts.
     fn read_chunk_index(&mut self, window: Window<'_>, at: u64, number: usize) -> Option<u64> {
         let Ok(Probe::Good(found)) = probe(window, at) else { return None };
         let Header::Chunk(header) = found.header else { return None };

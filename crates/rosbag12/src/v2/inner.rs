@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use rovelog_core::scan::{NeedMore, Window};
 
 use super::heads::Template;
-use super::probe::{Found, Probe, begins, follows, probe};
+use super::probe::{Found, Probe, follows, probe, starts};
 use super::state::IndexRange;
 use super::wire::{Header, IndexEntry, Stamp};
 use crate::reader::usize_of;
@@ -108,7 +108,7 @@ impl<'a> Inner<'a> {
         Self { at, ..self }
     }
 
-    /// Where the next record begins.
+    /// Where the next record starts.
     pub(crate) fn place(&self) -> usize {
         self.at
     }
@@ -192,7 +192,7 @@ impl<'a> Inner<'a> {
             return Ok(self.hinted(from).filter(|place| (*place as u64) < end));
         }
         let mut search = Search::from(from as u64);
-        while let Some(start) = search.run_to(self.window(), end, begins)? {
+        while let Some(start) = search.run_to(self.window(), end, starts)? {
             // A chain of records that leads beyond the end is the bag's; one that ends there may be the payload's.
             let mut at = start;
             while at < end {
@@ -207,14 +207,14 @@ impl<'a> Inner<'a> {
         Ok(None)
     }
 
-    /// The next place from `from` on that the index names, and where a message of that connection begins.
+    /// The next place from `from` on that the index names, and where a message of that connection starts.
     fn hinted(&self, from: usize) -> Option<usize> {
         let hints = self.hints.all();
         let first = hints.partition_point(|hint| (hint.offset as usize) < from);
         hints[first..].iter().find(|hint| self.is_right(**hint)).map(|hint| hint.offset as usize)
     }
 
-    /// Whether a whole message of its connection begins where a hint says.
+    /// Whether a whole message of its connection starts where a hint says.
     fn is_right(&self, hint: Hint) -> bool {
         match probe(self.window(), hint.offset.into()) {
             Ok(Probe::Good(found)) => {
@@ -235,7 +235,7 @@ impl<'a> Inner<'a> {
         let hinted = self.hinted(from);
         let limit = hinted.unwrap_or(len);
         let mut search = Search::from(from as u64);
-        while let Some(start) = search.run_to(window, limit as u64, begins)? {
+        while let Some(start) = search.run_to(window, limit as u64, starts)? {
             if self.hints.is_empty() || self.leads(start, hinted)? {
                 // Behind a record that most likely the end cuts only what is sure to be none of its payload counts.
                 if !cut || hinted.is_some() || !self.hints.is_empty() {

@@ -98,7 +98,7 @@ impl Walk {
         Some(origin)
     }
 
-    /// Takes a connection record that stands in front of messages.
+    /// Takes a connection record that is in front of messages.
     pub(super) fn declare(&mut self, conn: u32, topic: &[u8], data: &[u8], at: u64) {
         let Some(origin) = self.origin(conn, topic, data, at) else {
             self.diagnostics
@@ -146,7 +146,7 @@ impl Walk {
         Some(origin)
     }
 
-    /// Begins a chunk.
+    /// Starts a chunk.
     pub(super) fn begin_chunk(&mut self, extent: Extent) {
         let state = self.chunked_mut();
         let mut chunk = Chunk::new(extent, state.section);
@@ -156,7 +156,7 @@ impl Walk {
         state.chunks.push(chunk);
     }
 
-    /// Takes a message of the chunk at hand, whose payload stands at `at..end` of the file, or somewhere in there.
+    /// Takes a message of the chunk at hand, whose payload is at `at..end` of the file, or somewhere in there.
     #[inline]
     pub(super) fn chunk_message(
         &mut self,
@@ -258,7 +258,7 @@ impl Walk {
         });
     }
 
-    /// Takes all that is in a chunk: its bytes, where its messages stand in the file, and what the scan meets.
+    /// Takes all that is in a chunk: its bytes, where its messages are in the file, and what the scan meets.
     pub(super) fn learn_chunk(
         &mut self,
         mut inner: Inner<'_>,

@@ -4,12 +4,12 @@
 use rovelog_core::wire::{U16Le, U32Le, U64Le};
 use zerocopy::FromBytes;
 
-use super::unpack::{Ending, Room};
+use super::buffer::{Buffer, Ending};
 
-/// How a frame begins.
+/// How a frame starts.
 pub(super) const MAGIC: u32 = 0x184d_2204;
 
-/// How a frame begins that readers skip; the last four bits are free.
+/// How a frame starts that readers skip; the last four bits are free.
 const SKIPPABLE: u32 = 0x184d_2a50;
 
 /// Bytes before the place that a match may reach back to.
@@ -65,22 +65,22 @@ fn sum_of(bytes: &[u8]) -> u32 {
     twox_hash::XxHash32::oneshot(0, bytes)
 }
 
-/// Whether a frame begins at the start of `data`.
-pub(super) fn begins(data: &[u8]) -> bool {
+/// Whether a frame starts at the start of `data`.
+pub(super) fn starts(data: &[u8]) -> bool {
     U32Le::first(data).is_some_and(|magic| magic.get() == MAGIC || magic.get() & !0xf == SKIPPABLE)
 }
 
 /// Unpacks the frames at the start of `data`, up to `limit` bytes: how they end, and how many bytes they have.
-pub(super) fn unpack(data: &[u8], limit: usize, room: &mut Room) -> (Ending, usize) {
+pub(super) fn unpack(data: &[u8], limit: usize, buffer: &mut Buffer) -> (Ending, usize) {
     let mut rest = data;
     let mut ending = Ending::Whole;
-    if !begins(data) {
+    if !starts(data) {
         let is_start = data.len() < size_of::<U32Le>()
             && zerocopy::IntoBytes::as_bytes(&U32Le::new(MAGIC)).starts_with(data);
         return (if is_start { Ending::Cut } else { Ending::NotPacked }, 0);
     }
-    while begins(rest) {
-        match frame(&mut rest, limit, room) {
+    while starts(rest) {
+        match frame(&mut rest, limit, buffer) {
             Ending::Whole => {}
             Ending::Checksum => ending = Ending::Checksum,
             failed => return (failed, data.len() - rest.len()),
@@ -90,12 +90,12 @@ pub(super) fn unpack(data: &[u8], limit: usize, room: &mut Room) -> (Ending, usi
 }
 
 /// Unpacks one frame.
-fn frame(rest: &mut &[u8], limit: usize, room: &mut Room) -> Ending {
-    try_frame(rest, limit, room).unwrap_or(Ending::Cut)
+fn frame(rest: &mut &[u8], limit: usize, buffer: &mut Buffer) -> Ending {
+    try_frame(rest, limit, buffer).unwrap_or(Ending::Cut)
 }
 
 /// `None` where the data end inside of it.
-fn try_frame(rest: &mut &[u8], limit: usize, room: &mut Room) -> Option<Ending> {
+fn try_frame(rest: &mut &[u8], limit: usize, buffer: &mut Buffer) -> Option<Ending> {
     let magic = take::<U32Le>(rest)?.get();
     if magic != MAGIC {
         let len = take::<U32Le>(rest)?.get() as usize;
@@ -122,7 +122,7 @@ fn try_frame(rest: &mut &[u8], limit: usize, room: &mut Room) -> Option<Ending> 
     if u32::from(*take::<u8>(rest)?) != sum_of(descriptor) >> 8 & 0xff {
         ending = Ending::Checksum;
     }
-    let start = room.len;
+    let start = buffer.len;
     loop {
         let len = take::<U32Le>(rest)?.get();
         if len == 0 {
@@ -135,13 +135,13 @@ fn try_frame(rest: &mut &[u8], limit: usize, room: &mut Room) -> Option<Ending> 
         let whole = rest.get(..size);
         let block = whole.unwrap_or(rest);
         *rest = &rest[block.len()..];
-        let from = if flags.are_blocks_linked() { start } else { room.len };
+        let from = if flags.are_blocks_linked() { start } else { buffer.len };
         let unpacked = if len & STORED != 0 {
-            room.extend(block, limit)
+            buffer.extend(block, limit)
         } else if whole.is_some() {
-            packed_block(block, from, most, limit, room)
+            packed_block(block, from, most, limit, buffer)
         } else {
-            sequences(block, from, most, limit, room);
+            sequences(block, from, most, limit, buffer);
             Ok(())
         };
         whole?;
@@ -152,15 +152,21 @@ fn try_frame(rest: &mut &[u8], limit: usize, room: &mut Room) -> Option<Ending> 
             ending = Ending::Checksum;
         }
     }
-    if flags.has_sum() && take::<U32Le>(rest)?.get() != sum_of(&room.bytes[start..room.len]) {
+    if flags.has_sum() && take::<U32Le>(rest)?.get() != sum_of(&buffer.bytes[start..buffer.len]) {
         ending = Ending::Checksum;
     }
     Some(ending)
 }
 
 /// Unpacks a whole block, or what it gives back. Matches reach back to `from` at most.
-fn packed_block(block: &[u8], from: usize, most: usize, limit: usize, room: &mut Room) -> Result<(), Ending> {
-    let (before, spare) = room.spare(most, limit);
+fn packed_block(
+    block: &[u8],
+    from: usize,
+    most: usize,
+    limit: usize,
+    buffer: &mut Buffer,
+) -> Result<(), Ending> {
+    let (before, spare) = buffer.spare(most, limit);
     let window = before.get(from..).unwrap_or_default();
     let window = &window[window.len().saturating_sub(WINDOW)..];
     let unpacked = if window.is_empty() {
@@ -169,16 +175,16 @@ fn packed_block(block: &[u8], from: usize, most: usize, limit: usize, room: &mut
         lz4_flex::block::decompress_into_with_dict(block, spare, window)
     };
     if let Ok(len) = unpacked {
-        room.len += len;
+        buffer.len += len;
         return Ok(());
     }
-    sequences(block, from, most, limit, room);
-    Err(if room.len >= limit { Ending::Limit } else { Ending::Broken })
+    sequences(block, from, most, limit, buffer);
+    Err(if buffer.len >= limit { Ending::Limit } else { Ending::Broken })
 }
 
 /// Unpacks the sequences of a block one by one, as far as they go: the data may be cut or damaged.
-fn sequences(mut input: &[u8], from: usize, most: usize, limit: usize, room: &mut Room) {
-    let end = limit.min(room.len + most);
+fn sequences(mut input: &[u8], from: usize, most: usize, limit: usize, buffer: &mut Buffer) {
+    let end = limit.min(buffer.len + most);
     // A length of 15 goes on in the bytes that follow.
     let length = |input: &mut &[u8], start: u8| {
         let mut len = usize::from(start);
@@ -193,21 +199,21 @@ fn sequences(mut input: &[u8], from: usize, most: usize, limit: usize, room: &mu
     while let Some(token) = take::<u8>(&mut input).copied() {
         let Some(literals) = length(&mut input, token >> 4) else { return };
         let at_hand = input.len().min(literals);
-        if room.extend(&input[..at_hand], end).is_err() || at_hand < literals {
+        if buffer.extend(&input[..at_hand], end).is_err() || at_hand < literals {
             return;
         }
         input = &input[literals..];
         let Some(back) = take::<U16Le>(&mut input) else { return };
         let back = usize::from(back.get());
         let Some(len) = length(&mut input, token & 15) else { return };
-        if back == 0 || back > room.len - from.min(room.len) {
+        if back == 0 || back > buffer.len - from.min(buffer.len) {
             return;
         }
-        let len = (len + 4).min(end - room.len);
-        room.spare(len, end);
-        for at in room.len..room.len + len {
-            room.bytes[at] = room.bytes[at - back];
+        let len = (len + 4).min(end - buffer.len);
+        buffer.spare(len, end);
+        for at in buffer.len..buffer.len + len {
+            buffer.bytes[at] = buffer.bytes[at - back];
         }
-        room.len += len;
+        buffer.len += len;
     }
 }

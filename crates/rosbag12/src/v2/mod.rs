@@ -1,6 +1,7 @@
 //! Bags of V2.0: records in chunks, which may be compressed.
 
 mod ahead;
+mod buffer;
 mod heads;
 mod index;
 mod inner;
@@ -22,6 +23,6 @@ pub(crate) use open::read_all;
 pub(crate) use order::InTime;
 pub(crate) use pass::{Loader, Pass};
 pub(crate) use state::State;
-pub(crate) use stream::{Arrived, Lies, Streamed};
+pub(crate) use stream::{Arrived, At, Streamed};
 pub use unpack::Compression;
 pub use writer::{Totals, Writer};

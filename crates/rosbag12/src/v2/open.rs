@@ -5,12 +5,13 @@ use std::ops::Range;
 use rovelog_core::scan::{Scan as _, Window};
 use rovelog_core::{Bytes, Rule, ranges, text};
 
+use super::buffer::Ending;
 use super::inner::Hints;
 use super::pass::Loader;
 use super::probe::{Probe, probe};
 use super::scan::{Length, Step, TopScan};
 use super::state::{Declaration, Header as BagHeader, IndexRange, Info, State};
-use super::unpack::{Compression, Ending};
+use super::unpack::Compression;
 use super::wire::{ChunkInfo, ConnectionCount, Header, IndexEntry, VER};
 use crate::diagnostics as rules;
 use crate::index::Index;
@@ -21,7 +22,7 @@ use crate::sections::Section;
 /// What encrypts nothing.
 const NO_ENCRYPTOR: &[u8] = b"rosbag/NoEncryptor";
 
-/// Reads all of the bag into a `walk` that has just begun: its lost bytes, and what must be known before to read it again
+/// Reads all of the bag into a `walk` that has just started: its lost bytes, and what must be known before to read it again
 /// where messages come before the records that say what they are.
 pub(crate) fn read_all(
     bytes: &Bytes,
@@ -75,14 +76,14 @@ pub(crate) fn read_all(
 }
 
 impl Walk {
-    /// A version line; behind the first one another bag begins.
+    /// A version line; behind the first one another bag starts.
     pub(super) fn take_line(&mut self, at: u64, end: u64) {
         if at == 0 {
             return;
         }
         self.sections.push(Section::new(at, end));
         self.diagnostics.push(&rules::APPENDED_SECTION, at..end, || {
-            format!("another bag begins at byte {at}: it is read with its own connections")
+            format!("another bag starts at byte {at}: it is read with its own connections")
         });
         self.chunked_mut().begin_section();
     }
@@ -95,7 +96,7 @@ impl Walk {
             let bytes = text::count(end - at, "byte");
             match rule.name {
                 "cut" => format!(
-                    "a record that begins at byte {at} passes the end of the file, which has {bytes} of it"
+                    "a record that starts at byte {at} passes the end of the file, which has {bytes} of it"
                 ),
                 "encrypted" => format!("{bytes} of encrypted connection records"),
                 _ => format!("{bytes} in which no record can be recognised"),
@@ -109,7 +110,7 @@ impl Walk {
         if let Some(old) = section.first_index_at.take() {
             section.unusable = true;
             self.diagnostics.push(&rules::OLD_INDEX, old..at, || {
-                format!("an index stands at byte {old}, in front of the chunk at byte {at}")
+                format!("an index is at byte {old}, in front of the chunk at byte {at}")
             });
         }
     }
@@ -229,7 +230,7 @@ impl Walk {
             let number = loaded.number;
             let at = self.chunked().chunks[number].extent.at;
             // What was noticed is told in the order of the file.
-            while let Some((at, end, rule)) = between.next_if(|(gap, ..)| *gap < at) {
+            while let Some((at, end, rule)) = between.next_if(|(loss, ..)| *loss < at) {
                 self.lose_record(at, end, rule);
                 lost.push(at..end);
             }

@@ -7,12 +7,13 @@ use rovelog_core::usage::UsageTally;
 use rovelog_core::{LogReader as _, Payload, Record, Select, Timestamp, TopicId};
 
 use super::ahead::{Ahead, Job, Unpacked};
+use super::buffer::Ending;
 use super::heads::Template;
 use super::inner::{Hints, Inner, Item, Message};
 use super::probe::{Probe, probe};
 use super::scan::{Length, Step, TopScan};
 use super::state::Chunk;
-use super::unpack::{Compression, Ending, limit};
+use super::unpack::{Compression, limit};
 use super::wire::Header;
 use crate::reader::{BagReader, usize_of};
 
@@ -53,7 +54,7 @@ impl Loaded {
         }
     }
 
-    /// Where the record of a message begins: in the file, or the chunk that it is packed in.
+    /// Where the record of a message starts: in the file, or the chunk that it is packed in.
     pub(crate) fn offset(&self, chunk: &Chunk, at: usize) -> u64 {
         if self.block.is_some() { chunk.extent.at } else { chunk.extent.data_at + at as u64 }
     }

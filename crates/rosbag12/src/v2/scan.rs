@@ -3,8 +3,9 @@
 use rovelog_core::Rule;
 use rovelog_core::scan::{NeedMore, Scan, Window};
 
-use super::probe::{Found, Probe, begins, follows, follows_top, is_line, probe};
-use super::unpack::{Compression, Room, unpack};
+use super::buffer::Buffer;
+use super::probe::{Found, Probe, follows, follows_top, is_line, probe, starts};
+use super::unpack::{Compression, unpack};
 use super::wire::{ConnectionCount, ConnectionHeader, Header, IndexEntry};
 use crate::diagnostics as rules;
 use crate::validate::Search;
@@ -42,7 +43,7 @@ pub(crate) struct Extent {
 /// What comes next in a bag.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// A version line; behind the first one another bag begins.
+    /// A version line; behind the first one another bag starts.
     Line {
         at: u64,
         end: u64,
@@ -62,7 +63,7 @@ pub(crate) enum Step {
     End,
 }
 
-/// The scan: where it stands.
+/// The scan: where it is.
 #[derive(Debug)]
 pub(crate) struct TopScan {
     at: u64,
@@ -139,7 +140,7 @@ impl TopScan {
         }
         let found_by = if is_open { Length::Unterminated } else { Length::Found };
         let end = match compression {
-            Some(Compression::None) => walk(window, data_at, claimed)?,
+            Some(Compression::None) => measure(window, data_at, claimed)?,
             Some(compression) => self.unpacked(window, data_at, compression)?,
             None => None,
         };
@@ -156,7 +157,7 @@ impl TopScan {
         // The data do not tell: up to the next record of the file, or as the header has it.
         let mut search = Search::from(data_at);
         let next = search.run_to(window, search_end(window)?, |window, at| {
-            Ok(begins(window, at)? && is_of_file(window, at)?)
+            Ok(starts(window, at)? && is_of_file(window, at)?)
         })?;
         let end = match next {
             Some(next) if is_whole && claimed <= next => claimed,
@@ -176,7 +177,7 @@ impl TopScan {
     ) -> Result<Option<u64>, NeedMore> {
         let data = window.upto(from, search_end(window)?.saturating_sub(from))?;
         let cap = usize::try_from(self.cap).unwrap_or(usize::MAX);
-        let (_, used) = unpack(compression, data, cap, &mut Room::default());
+        let (_, used) = unpack(compression, data, cap, &mut Buffer::default());
         let end = from + used as u64;
         Ok((used > 0 && follows_top(window, end)?).then_some(end))
     }
@@ -195,7 +196,7 @@ fn is_closed(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     })
 }
 
-/// Whether the record at `at` stands between chunks.
+/// Whether the record at `at` is between chunks.
 fn is_of_file(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     Ok(match probe(window, at)? {
         Probe::Good(found) => found.is_top(),
@@ -204,7 +205,7 @@ fn is_of_file(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
 }
 
 /// Where the records of an uncompressed chunk end that begin at `from`; `claimed` is where its header says.
-fn walk(window: Window<'_>, from: u64, claimed: u64) -> Result<Option<u64>, NeedMore> {
+fn measure(window: Window<'_>, from: u64, claimed: u64) -> Result<Option<u64>, NeedMore> {
     let mut at = from;
     loop {
         if at == claimed && at > from {
@@ -224,14 +225,14 @@ fn walk(window: Window<'_>, from: u64, claimed: u64) -> Result<Option<u64>, Need
             Probe::Good(found) => {
                 // Its length may be damaged, or the record behind it.
                 let end = search_end(window)?;
-                Search::from(found.data_at).run_to(window, end, begins)?
+                Search::from(found.data_at).run_to(window, end, starts)?
             }
             Probe::Cut => return Ok(Some(search_end(window)?)),
             Probe::Bad => None,
         };
         at = match next {
             Some(next) => next,
-            None => match Search::from(at + 1).run_to(window, search_end(window)?, begins)? {
+            None => match Search::from(at + 1).run_to(window, search_end(window)?, starts)? {
                 Some(next) => next,
                 None => return Ok(Some(search_end(window)?)),
             },
@@ -301,7 +302,7 @@ fn record(window: Window<'_>, at: u64, found: &Found<'_>) -> Result<Step, NeedMo
 fn lost(window: Window<'_>, at: u64, from: u64, cut: bool) -> Result<Step, NeedMore> {
     // A pipe looks at what is at hand, and asks for more behind it.
     let limit = if window.eof { window.end() } else { u64::MAX };
-    let next = Search::from(from).run_to(window, limit, begins)?;
+    let next = Search::from(from).run_to(window, limit, starts)?;
     let rule = if next.is_none() && cut { &rules::CUT } else { &rules::GAP };
     Ok(Step::Lost { at, end: next.unwrap_or(limit), rule })
 }

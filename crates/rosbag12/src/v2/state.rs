@@ -1,4 +1,4 @@
-//! What a bag of V2.0 has beside topics and definitions: connections by their numbers, chunks, and what the index says.
+//! What a bag of V2.0 has in addition to topics and definitions: connections by their numbers, chunks, and what the index says.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -6,8 +6,9 @@ use std::sync::Arc;
 use rovelog_core::text::count;
 use rovelog_core::{Detail, Value};
 
+use super::buffer::Ending;
 use super::scan::{Extent, Length};
-use super::unpack::{Compression, Ending};
+use super::unpack::Compression;
 use super::wire::{IndexEntry, Stamp};
 use crate::reader::{Publisher, usize_of};
 use crate::tables::Tally;
@@ -190,7 +191,7 @@ pub(crate) struct State {
     pub(crate) by_record: HashMap<Declaration, u32>,
     /// What a number means at the start of each bag of the file: by the index, else by the first record.
     pub(crate) ids: Vec<Ids>,
-    /// What it means where the scan stands.
+    /// What it means where the scan is.
     pub(crate) now: Ids,
     /// Whether any number came to mean something else within a bag.
     pub(crate) has_changed: bool,

@@ -5,12 +5,13 @@ use std::ops::Range;
 
 use rovelog_core::scan::{Scan as _, Source};
 
+use super::buffer::{Buffer, Ending};
 use super::heads::Template;
 use super::inner::{Hints, Item};
 use super::learn::Learned;
 use super::scan::{Step, TopScan};
 use super::state::State;
-use super::unpack::{Compression, Ending, Room, limit, unpack};
+use super::unpack::{Compression, limit, unpack};
 use crate::error::BagError;
 use crate::scan::Walk;
 
@@ -18,7 +19,7 @@ use crate::scan::Walk;
 #[derive(Clone, Copy, Debug)]
 struct Open {
     number: usize,
-    /// Where the next record begins in its bytes, of which there are so many.
+    /// Where the next record starts in its bytes, of which there are so many.
     at: usize,
     len: usize,
     /// Where these lie in the pipe; `None` if they were unpacked.
@@ -30,34 +31,34 @@ struct Open {
 #[derive(Debug)]
 pub(crate) struct Streamed {
     scan: TopScan,
-    room: Room,
+    buffer: Buffer,
     open: Option<Open>,
     template: Option<Template>,
     cap: u64,
     has_ended: bool,
 }
 
-/// Where the payload of a message lies.
+/// Where the payload of a message is.
 #[derive(Clone, Debug)]
-pub(crate) enum Lies {
+pub(crate) enum At {
     InPipe(Range<u64>),
     Unpacked(Range<usize>),
 }
 
-/// A message of a pipe: what it is, where its record begins, where its payload lies.
-pub(crate) type Arrived = (Learned, u64, Lies);
+/// A message of a pipe: what it is, where its record starts, where its payload is.
+pub(crate) type Arrived = (Learned, u64, At);
 
 impl Streamed {
     pub(crate) fn new(walk: &mut Walk, cap: u64) -> Self {
         walk.v2 = Some(Box::new(State::default()));
         walk.chunked_mut().begin_section();
         let scan = TopScan::new(walk.line.len, cap);
-        Self { scan, room: Room::default(), open: None, template: None, cap, has_ended: false }
+        Self { scan, buffer: Buffer::default(), open: None, template: None, cap, has_ended: false }
     }
 
     /// Bytes of the chunk at hand.
     pub(crate) fn unpacked(&self) -> &[u8] {
-        self.room.filled()
+        self.buffer.filled()
     }
 
     /// The next message; `None` at the end. `fill` reads on.
@@ -100,7 +101,7 @@ impl Streamed {
         }
     }
 
-    /// Unpacks the chunk that has just begun.
+    /// Unpacks the chunk that has just started.
     fn unpack<R: Read>(&mut self, walk: &mut Walk, source: &Source<R>) -> Open {
         let state = walk.chunked_mut();
         let is_encrypted = state.header.as_ref().is_some_and(|header| header.encryption.is_some());
@@ -119,8 +120,9 @@ impl Streamed {
             }
             Some(compression) => {
                 let ending;
-                (ending, open.used) = unpack(compression, data, limit(extent.size, self.cap), &mut self.room);
-                open.len = self.room.len;
+                (ending, open.used) =
+                    unpack(compression, data, limit(extent.size, self.cap), &mut self.buffer);
+                open.len = self.buffer.len;
                 ending
             }
         };
@@ -136,7 +138,7 @@ impl Streamed {
         let extent = chunk.extent;
         let data = match open.data_at {
             Some(at) => source.bytes(at, at + open.len as u64),
-            None => &self.room.bytes[..open.len],
+            None => &self.buffer.bytes[..open.len],
         };
         let mut inner = chunk.inner(data, chunk.ending, Hints::default(), self.template).at(open.at);
         let item = inner.next();
@@ -153,8 +155,8 @@ impl Streamed {
                     return None;
                 };
                 Some(match open.data_at {
-                    Some(_) => (learned, place(message.at), Lies::InPipe(at.0..at.1)),
-                    None => (learned, extent.at, Lies::Unpacked(range)),
+                    Some(_) => (learned, place(message.at), At::InPipe(at.0..at.1)),
+                    None => (learned, extent.at, At::Unpacked(range)),
                 })
             }
             Some(item) => {

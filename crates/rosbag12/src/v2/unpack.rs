@@ -1,5 +1,7 @@
 //! What the data of a chunk hold: as they are, or unpacked, and how that ended. Nothing is reserved by what a header claims.
 
+use super::buffer::{Buffer, Ending};
+
 /// How the data of chunks are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Compression {
@@ -31,78 +33,7 @@ impl Compression {
     }
 }
 
-/// How the data of a chunk end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// As they should.
-    Whole,
-    /// Inside of a stream.
-    Cut,
-    /// With bytes that are no packed data.
-    Broken,
-    /// With a checksum that does not match: what was unpacked may be wrong.
-    Checksum,
-    /// At the limit of what a chunk may unpack to.
-    Limit,
-    /// They are not compressed as the header says.
-    NotPacked,
-    /// Their compression is not known, or not built in.
-    Unknown,
-    /// They are encrypted.
-    Encrypted,
-}
-
-impl Ending {
-    /// The class by which a chunk is told in `info` and in the report of recovery.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Whole => "whole",
-            Self::Cut => "cut",
-            Self::Broken => "damaged: error",
-            Self::Checksum => "damaged: checksum",
-            Self::Limit => "damaged: limit",
-            Self::NotPacked => "damaged: not a frame",
-            Self::Unknown => "unknown compression",
-            Self::Encrypted => "encrypted",
-        }
-    }
-}
-
-/// Where chunks are unpacked to, one after the other: it grows with what comes out and is never zeroed twice.
-#[derive(Debug, Default)]
-pub(crate) struct Room {
-    /// The first `len` of them are those of the chunk.
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) len: usize,
-}
-
-#[cfg_attr(not(feature = "compressed"), expect(dead_code, reason = "nothing is unpacked then"))]
-impl Room {
-    /// What was unpacked, and room for `len` more bytes, or for those up to `limit`.
-    pub(super) fn spare(&mut self, len: usize, limit: usize) -> (&[u8], &mut [u8]) {
-        let end = limit.min(self.len + len).max(self.len);
-        if self.bytes.len() < end {
-            self.bytes.resize(end, 0);
-        }
-        let (done, spare) = self.bytes.split_at_mut(self.len);
-        (done, &mut spare[..end - self.len])
-    }
-
-    /// Takes bytes up to `limit`.
-    pub(super) fn extend(&mut self, bytes: &[u8], limit: usize) -> Result<(), Ending> {
-        let (_, spare) = self.spare(bytes.len(), limit);
-        let len = spare.len();
-        spare.copy_from_slice(&bytes[..len]);
-        self.len += len;
-        if len < bytes.len() { Err(Ending::Limit) } else { Ok(()) }
-    }
-
-    pub(crate) fn filled(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-}
-
-/// The least limit of what a chunk may unpack to.
+/// The smallest limit of what a chunk may unpack to.
 const LIMIT: u64 = 64 << 20;
 
 /// How many bytes a chunk that claims `size` may unpack to.
@@ -110,21 +41,21 @@ pub(crate) fn limit(size: u32, cap: u64) -> usize {
     usize::try_from((4 * u64::from(size)).max(LIMIT).min(cap)).unwrap_or(usize::MAX)
 }
 
-/// Unpacks the streams at the start of `data` into `room`, up to `limit` bytes: how they end, and how many bytes of
+/// Unpacks the streams at the start of `data` into `buffer`, up to `limit` bytes: how they end, and how many bytes of
 /// `data` they have.
 pub(crate) fn unpack(
     compression: Compression,
     data: &[u8],
     limit: usize,
-    room: &mut Room,
+    buffer: &mut Buffer,
 ) -> (Ending, usize) {
-    room.len = 0;
+    buffer.len = 0;
     match compression {
-        Compression::None => (room.extend(data, limit).err().unwrap_or(Ending::Whole), room.len),
+        Compression::None => (buffer.extend(data, limit).err().unwrap_or(Ending::Whole), buffer.len),
         #[cfg(feature = "compressed")]
-        Compression::Lz4 => super::lz4::unpack(data, limit, room),
+        Compression::Lz4 => super::lz4::unpack(data, limit, buffer),
         #[cfg(feature = "compressed")]
-        Compression::Bz2 => bz2::unpack(data, limit, room),
+        Compression::Bz2 => bz2::unpack(data, limit, buffer),
         #[cfg(not(feature = "compressed"))]
         _ => (Ending::Unknown, 0),
     }
@@ -135,29 +66,29 @@ pub(crate) fn unpack(
 mod bz2 {
     use bzip2::{Decompress, Status};
 
-    use super::{Ending, Room};
+    use super::{Buffer, Ending};
 
     const MAGIC: &[u8] = b"BZh";
 
-    /// Bytes of output that there is room for at least.
+    /// Bytes of output that there is space for.
     const STEP: usize = 1 << 20;
 
-    pub(super) fn unpack(data: &[u8], limit: usize, room: &mut Room) -> (Ending, usize) {
+    pub(super) fn unpack(data: &[u8], limit: usize, buffer: &mut Buffer) -> (Ending, usize) {
         if !data.starts_with(MAGIC) {
             return (if MAGIC.starts_with(data) { Ending::Cut } else { Ending::NotPacked }, 0);
         }
         let mut used = 0;
         while data[used..].starts_with(MAGIC) {
-            let start = room.len;
-            let (ending, len) = stream(&data[used..], limit, room, usize::MAX);
+            let start = buffer.len;
+            let (ending, len) = stream(&data[used..], limit, buffer, usize::MAX);
             used += len;
             match ending {
                 Ending::Whole => {}
                 Ending::Broken => {
                     // A block is known to be right at its end only, when its bytes have come out already. Fed byte by
                     // byte, the bytes of a block come out with the last one of it.
-                    room.len = start;
-                    stream(&data[used - len..], limit, room, len.saturating_sub(SLOW));
+                    buffer.len = start;
+                    stream(&data[used - len..], limit, buffer, len.saturating_sub(SLOW));
                     return (ending, used);
                 }
                 _ => return (ending, used),
@@ -170,11 +101,11 @@ mod bz2 {
     const SLOW: usize = 256;
 
     /// Unpacks one stream, of which so many bytes are fed at once, and then one after the other.
-    fn stream(data: &[u8], limit: usize, room: &mut Room, at_once: usize) -> (Ending, usize) {
+    fn stream(data: &[u8], limit: usize, buffer: &mut Buffer, at_once: usize) -> (Ending, usize) {
         let mut decoder = Decompress::new(false);
-        let (mut used, mut checked) = (0, room.len);
+        let (mut used, mut checked) = (0, buffer.len);
         loop {
-            let (_, spare) = room.spare(STEP, limit);
+            let (_, spare) = buffer.spare(STEP, limit);
             if spare.is_empty() {
                 return (Ending::Limit, used);
             }
@@ -186,17 +117,17 @@ mod bz2 {
             used += taken;
             match status {
                 Ok(Status::StreamEnd) => {
-                    room.len += made;
+                    buffer.len += made;
                     return (Ending::Whole, used);
                 }
-                Ok(_) => room.len += made,
+                Ok(_) => buffer.len += made,
                 Err(_) => {
-                    room.len = checked;
+                    buffer.len = checked;
                     return (Ending::Broken, used);
                 }
             }
             if made == 0 {
-                checked = room.len;
+                checked = buffer.len;
                 if taken == 0 && used == data.len() {
                     return (Ending::Cut, used);
                 }
@@ -215,9 +146,9 @@ mod tests {
     use super::*;
 
     fn unpacked(compression: Compression, data: &[u8], limit: usize) -> (Ending, usize, Vec<u8>) {
-        let mut room = Room::default();
-        let (ending, used) = unpack(compression, data, limit, &mut room);
-        (ending, used, room.filled().to_vec())
+        let mut buffer = Buffer::default();
+        let (ending, used) = unpack(compression, data, limit, &mut buffer);
+        (ending, used, buffer.filled().to_vec())
     }
 
     fn text() -> Vec<u8> {

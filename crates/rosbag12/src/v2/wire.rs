@@ -80,7 +80,7 @@ headers! {
 }
 
 impl<'a> Header<'a> {
-    /// What the fields say. An op that no record has, beside the fields of a known record, is damage: that record is
+    /// What the fields say. An op that no record has, in addition to the fields of a known record, is damage: that record is
     /// meant, and the flag says so.
     pub(crate) fn meant(fields: &Fields<'a>) -> Option<(Self, bool)> {
         let op = *fields.get::<&u8>(Name::Op)?;

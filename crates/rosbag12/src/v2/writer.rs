@@ -61,7 +61,7 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Begins a bag; the totals are those that an earlier [`finish`](Self::finish) of the same gave.
+    /// Starts a bag; the totals are those that an earlier [`finish`](Self::finish) of the same gave.
     ///
     /// # Errors
     /// Returns an error if the output refuses.
@@ -87,7 +87,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Begins a connection, whose record stands in the chunk before its first message. `data` are those of a
+    /// Starts a connection, whose record is in the chunk before its first message. `data` are those of a
     /// [`ConnectionHeader`](super::wire::ConnectionHeader). Equal ones are the same connection.
     ///
     /// # Errors

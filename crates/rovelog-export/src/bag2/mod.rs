@@ -112,7 +112,7 @@ fn lay<'a>(
     Ok((writer.finish()?, messages, tallies))
 }
 
-/// Begins a connection by what was said when the publisher connected.
+/// Starts a connection by what was said when the publisher connected.
 fn connect(writer: &mut Writer<'_>, line: &Line<'_>, publisher: &Publisher) -> Result<u32, ExportError> {
     let text = line.text();
     let said = ConnectionHeader {

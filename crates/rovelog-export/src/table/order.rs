@@ -168,7 +168,7 @@ fn divide(
     windows: &mut Vec<(i64, i64)>,
 ) -> Result<(), ExportError> {
     let width = (max.wrapping_sub(min).cast_unsigned()) / BINS as u64 + 1;
-    // Where nobody knows, all of the log may be of this topic.
+    // If that is unknown, all of the log may be of this topic.
     let bytes = if topic.bytes_known { topic.bytes } else { log.info().size };
     let most = WINDOW_ROWS.max(WINDOW_BYTES / (bytes / topic.count.max(1)).max(1));
     let mut bins = vec![0u64; BINS];
