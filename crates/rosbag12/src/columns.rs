@@ -23,7 +23,7 @@ const BATCH_ROWS: usize = 1024;
 /// Bytes of messages from which a batch is handed out.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// Bytes of the bag that are walked at once.
+/// Bytes of the bag that are scanned at once.
 const STRIDE: u64 = 1 << 20;
 
 impl BagReader {
@@ -116,7 +116,7 @@ pub struct ColumnBatches<'a> {
     /// By topic; empty where a topic is not wanted or not met yet.
     filling: Vec<Option<Box<Filling<'a>>>>,
     ready: VecDeque<Result<(TopicId, RecordBatch), ArrowError>>,
-    /// Blocks still to be walked, and the walk over the current one.
+    /// Blocks still to be scanned, and the scanner over the current one.
     blocks: std::ops::Range<usize>,
     cursor: Option<Cursor<'a>>,
     /// The way through chunks, of a bag of V2.0.
@@ -149,7 +149,7 @@ impl<'a> ColumnBatches<'a> {
             };
             self.wanted = reader.topics().iter().map(wants).collect();
             self.filling.resize_with(self.wanted.len(), || None);
-            if reader.walk.v2.is_some() {
+            if reader.scanner.v2.is_some() {
                 self.pass = Some(v2::Pass::new(reader, &self.wanted, &self.select));
             }
         }
@@ -182,9 +182,9 @@ impl<'a> ColumnBatches<'a> {
             };
             let Some(block) = self.blocks.clone().find(is_wanted) else { return false };
             self.blocks.start = block + 1;
-            let walk = &reader.walk;
+            let scanner = &reader.scanner;
             self.cursor =
-                Some(Cursor::block(&reader.bytes, &reader.index, &walk.tables, walk.version, block));
+                Some(Cursor::block(&reader.bytes, &reader.index, &scanner.tables, scanner.version, block));
         }
         let Some(cursor) = &mut self.cursor else { return false };
         let more = cursor.messages(cursor.at + STRIDE, |_, message| {
@@ -197,7 +197,7 @@ impl<'a> ColumnBatches<'a> {
         true
     }
 
-    /// What is left in the columns when the walk is done.
+    /// What is left in the columns when the scanner is done.
     fn flush(&mut self) {
         for filling in self.filling.iter_mut().flatten().filter(|filling| filling.rows.rows() > 0) {
             self.ready.push_back(filling.finish());

@@ -54,7 +54,7 @@ pub enum BagError {
     /// A record from a pipe that is too large to hold.
     #[error("a record of {len} bytes at byte {at}: a pipe is read with at most {limit} bytes in memory")]
     RecordTooLarge {
-        /// Where it begins.
+        /// Where it starts.
         at: u64,
         /// Its length.
         len: u64,

@@ -27,9 +27,14 @@ impl Index {
         self.blocks.record(at, connection, (&mut stats.block, stats.count - 1), Span::default).add(time);
     }
 
+    /// Takes bytes outside of records.
+    pub(crate) fn skip(&mut self, range: Range<u64>) {
+        self.blocks.gap(range);
+    }
+
     /// Takes bytes that cannot be read.
     pub(crate) fn lose(&mut self, range: Range<u64>) {
-        self.blocks.gap(range.clone());
+        self.skip(range.clone());
         ranges::push(&mut self.lost, range);
     }
 
@@ -82,12 +87,12 @@ impl Message {
 }
 
 impl<'a> Cursor<'a> {
-    /// A walk over all of the file.
+    /// A pass over all of the file.
     pub(crate) fn all(data: &'a [u8], index: &'a Index, tables: &'a Tables, version: Version) -> Self {
         Self::new(data, index, tables, version, 0..index.blocks.end())
     }
 
-    /// The message at `at`, where the first walk found one.
+    /// The message at `at`, where the first scanner found one.
     pub(crate) fn message_at(
         data: &'a [u8],
         index: &'a Index,
@@ -99,7 +104,7 @@ impl<'a> Cursor<'a> {
         Some((record, record.message?))
     }
 
-    /// A walk over one block.
+    /// A pass over one block.
     pub(crate) fn block(
         data: &'a [u8],
         index: &'a Index,
@@ -143,11 +148,11 @@ impl<'a> Cursor<'a> {
             };
             return Some(Record { at, end: self.at, message: Some(message) });
         }
-        // Before V1.2 all records are messages: another program has changed the file since the first walk.
+        // Before V1.2 all records are messages: another program has changed the file since the first scanner.
         if self.version != Version::V1_2 {
             return None;
         }
-        // The first walk found a whole record of another kind here.
+        // The first scanner found a whole record of another kind here.
         let head = RecordHead::read(bytes)?;
         self.at = at + head.size() as u64 + u64::from(head.data_len);
         Some(Record { at, end: self.at, message: None })
@@ -171,7 +176,7 @@ impl<'a> Cursor<'a> {
         self.tables.shapes.look_up(bytes, head, &mut self.scratch)
     }
 
-    /// Hands all messages that begin before `until` to `sink`; false at the end of the walk.
+    /// Hands all messages that begin before `until` to `sink`; false at the end of the scanner.
     #[inline]
     pub(crate) fn messages(&mut self, until: u64, mut sink: impl FnMut(u64, Message)) -> bool {
         let until = until.min(self.end);

@@ -114,7 +114,7 @@
 //! Lowest first; each is usable without those above it:
 //!
 //! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
-//! - `scan`, `validate`, `shapes`, `old` (private): one walk over the records of sound and damaged bags.
+//! - `scan`, `validate`, `shapes`, `old` (private): one scan over the records of sound and damaged bags.
 //! - [`msg`]: message definitions, their sums, and the layouts that they describe; it knows no bag.
 //! - [`BagReader`]: random access to a bag in memory or in a mapped file; [`BagStream`]: one pass over a
 //!   pipe, in bounded memory. Both hand out [`Record`]s.
@@ -210,7 +210,7 @@ impl LogReader for BagReader {
     }
 
     fn topics(&self) -> &[Topic] {
-        &self.walk.tables.topics
+        &self.scanner.tables.topics
     }
 
     fn as_log(&self) -> &dyn LogReader {
@@ -218,7 +218,7 @@ impl LogReader for BagReader {
     }
 
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
-        if self.walk.v2.is_some() {
+        if self.scanner.v2.is_some() {
             return Box::new(v2::InTime::new(self, select).map(Ok));
         }
         Box::new(self.places(select).map(|place| Ok(self.record_at(place))))
@@ -235,14 +235,14 @@ impl LogReader for BagReader {
 
     fn topic_definition(&self, topic: TopicId) -> Option<String> {
         let connection = self.connections().get(topic.index())?;
-        let own = self.walk.tables.definitions.text_of(&connection.topic, &connection.ty, &connection.md5);
+        let own = self.scanner.tables.definitions.text_of(&connection.topic, &connection.ty, &connection.md5);
         let own = own.filter(|text| !text.is_empty() || connection.definition().is_none());
         let text = own.or_else(|| connection.definition().map(|definition| &*definition.text))?;
         Some(String::from_utf8_lossy(text).into_owned())
     }
 
     fn diagnostics(&self) -> &Diagnostics {
-        &self.known().walk.diagnostics
+        &self.known().scanner.diagnostics
     }
 
     fn usage(&self) -> Vec<Usage> {

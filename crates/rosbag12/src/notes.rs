@@ -1,4 +1,4 @@
-//! Diagnostics of a walk that have more to say than a line: of a message, at the end of a section, at the end of the bag.
+//! Diagnostics of a scanner that have more to say than a line: of a message, at the end of a section, at the end of the bag.
 
 use rovelog_core::Diagnostics;
 use rovelog_core::layout::Fit;
@@ -7,11 +7,11 @@ use rovelog_core::text::count;
 use crate::definitions::Source;
 use crate::diagnostics as rules;
 use crate::msg::SumMatch;
-use crate::scan::Walk;
+use crate::scan::Scanner;
 use crate::sections::{IndexState, Section};
 use crate::tables::{Tables, text_of};
 
-impl Walk {
+impl Scanner {
     #[cold]
     pub(super) fn note_misfit(&mut self, connection: u32, misfit: Fit, from: u64, end: u64) {
         let topic = &self.tables.topics[connection as usize];

@@ -13,7 +13,7 @@ use rovelog_core::{Bytes, LogInfo, Record, Select, Timestamp, Topic};
 use crate::error::BagError;
 use crate::index::{Cursor, Index, Message, Record as Met, payload};
 use crate::options::BagOptions;
-use crate::scan::{Step, Walk};
+use crate::scan::{Scanner, Step};
 use crate::sections::{Differences, Section, differences};
 use crate::shapes::Head;
 use crate::tables::{Connection, Tables, text_of};
@@ -22,11 +22,11 @@ use crate::v2;
 use crate::version::Version;
 use crate::wire::{self, Header, IndexEntry};
 
-/// A bag, opened. Opening walks over the record headers once; messages are decoded when asked for.
+/// A bag, opened. Opening scans over the record headers once; messages are decoded when asked for.
 #[derive(Debug)]
 pub struct BagReader {
     pub(crate) bytes: Bytes,
-    pub(crate) walk: Walk,
+    pub(crate) scanner: Scanner,
     pub(crate) index: Index,
     pub(crate) info: LogInfo,
     pub(crate) options: BagOptions,
@@ -63,13 +63,13 @@ impl BagReader {
     #[expect(clippy::missing_panics_doc, reason = "the window is the whole file")]
     pub fn new(bytes: Bytes, options: &BagOptions) -> Result<Self, BagError> {
         let (bytes, packed) = unpack::whole(bytes, options)?;
-        let head = &bytes[..bytes.len().min(Walk::START)];
-        let mut walk = Walk::start(head, options).map_err(|error| unpack::not_begun(packed, error))?;
+        let head = &bytes[..bytes.len().min(Scanner::START)];
+        let mut scanner = Scanner::start(head, options).map_err(|error| unpack::not_begun(packed, error))?;
         if let Some((what, _)) = packed {
-            unpack::note(what, &mut walk.diagnostics);
+            unpack::note(what, &mut scanner.diagnostics);
         }
-        if walk.version == Version::V2_0 {
-            return Self::chunked(bytes, walk, options, packed);
+        if scanner.version == Version::V2_0 {
+            return Self::chunked(bytes, scanner, options, packed);
         }
         let mut index = Index::default();
         let window = Window::whole(&bytes);
@@ -78,68 +78,68 @@ impl BagReader {
             index.message(met.at, met.connection, met.time, stats);
         };
         loop {
-            walk.messages(window, |met, tables| take(&mut index, met, tables));
+            scanner.messages(window, |met, tables| take(&mut index, met, tables));
             // The window is the whole file, so there is never more to ask for.
-            match walk.step(window).expect("the window reaches the end of the file") {
-                Step::Message(met) => take(&mut index, met, &mut walk.tables),
+            match scanner.step(window).expect("the window reaches the end of the file") {
+                Step::Message(met) => take(&mut index, met, &mut scanner.tables),
                 Step::Record { .. } => {}
-                Step::Passed { at, end } => index.blocks.gap(at..end),
+                Step::Passed { at, end } => index.skip(at..end),
                 Step::Lost { at, end, .. } => index.lose(at..end),
                 Step::End => break,
             }
         }
         index.blocks.finish(bytes.len() as u64);
         if let Some((what, ending)) = packed {
-            unpack::note_ending(what, ending, bytes.len() as u64, &mut walk.diagnostics);
+            unpack::note_ending(what, ending, bytes.len() as u64, &mut scanner.diagnostics);
         }
-        Ok(Self::of(bytes, walk, index, options))
+        Ok(Self::of(bytes, scanner, index, options))
     }
 
-    fn of(bytes: Bytes, walk: Walk, index: Index, options: &BagOptions) -> Self {
-        let info = walk.info(bytes.len() as u64);
+    fn of(bytes: Bytes, scanner: Scanner, index: Index, options: &BagOptions) -> Self {
+        let info = scanner.info(bytes.len() as u64);
         let (whole, suspected) = (OnceLock::new(), AtomicBool::new(false));
-        Self { bytes, walk, index, info, options: options.clone(), whole, suspected }
+        Self { bytes, scanner, index, info, options: options.clone(), whole, suspected }
     }
 
-    /// Opens a bag of V2.0, of which `walk` has read the version line.
+    /// Opens a bag of V2.0, of which `scanner` has read the version line.
     fn chunked(
         bytes: Bytes,
-        mut walk: Walk,
+        mut scanner: Scanner,
         options: &BagOptions,
         packed: Packing,
     ) -> Result<Self, BagError> {
         let begin = || {
-            let mut walk = Walk::start(&bytes[..bytes.len().min(Walk::START)], options)?;
+            let mut scanner = Scanner::start(&bytes[..bytes.len().min(Scanner::START)], options)?;
             if let Some((what, _)) = packed {
-                unpack::note(what, &mut walk.diagnostics);
+                unpack::note(what, &mut scanner.diagnostics);
             }
-            Ok::<_, BagError>(walk)
+            Ok::<_, BagError>(scanner)
         };
         let mut index = Index::default();
         let by_index = !options.read.read_all
             && packed.is_none()
-            && walk.read_index(&bytes).is_some()
-            && walk.chunked().cost() >= options.indexed_from;
+            && scanner.read_index(&bytes).is_some()
+            && scanner.chunked().cost() >= options.indexed_from;
         if by_index {
-            walk.believe_index();
+            scanner.believe_index();
         } else {
-            walk = begin()?;
-            let late = v2::read_all(&bytes, &mut walk, &mut index, options, &[]);
+            scanner = begin()?;
+            let late = v2::read_all(&bytes, &mut scanner, &mut index, options, &[]);
             if !late.is_empty() {
-                (walk, index) = (begin()?, Index::default());
-                v2::read_all(&bytes, &mut walk, &mut index, options, &late);
+                (scanner, index) = (begin()?, Index::default());
+                v2::read_all(&bytes, &mut scanner, &mut index, options, &late);
             }
         }
         index.blocks.finish(bytes.len() as u64);
         if let Some((what, ending)) = packed {
-            unpack::note_ending(what, ending, bytes.len() as u64, &mut walk.diagnostics);
+            unpack::note_ending(what, ending, bytes.len() as u64, &mut scanner.diagnostics);
         }
-        Ok(Self::of(bytes, walk, index, options))
+        Ok(Self::of(bytes, scanner, index, options))
     }
 
     /// The same bag with all that is in it read, if it was opened by its index.
     pub(crate) fn whole(&self) -> &Self {
-        if !self.walk.v2.as_ref().is_some_and(|state| state.is_by_index) {
+        if !self.scanner.v2.as_ref().is_some_and(|state| state.is_by_index) {
             return self;
         }
         self.whole.get_or_init(|| {
@@ -163,7 +163,7 @@ impl BagReader {
     /// What loads chunks, in this order.
     pub(crate) fn loader(&self, plan: Vec<usize>) -> v2::Loader {
         let cap = self.options.read.limits.unpacked;
-        v2::Loader::new(self.bytes.clone(), &self.walk.chunked().chunks, plan, cap)
+        v2::Loader::new(self.bytes.clone(), &self.scanner.chunked().chunks, plan, cap)
     }
 
     /// Opens a bag of before V1.0, which has no version line: on request only, because anything could be one.
@@ -176,27 +176,27 @@ impl BagReader {
 
     /// The version of the bag.
     pub fn version(&self) -> Version {
-        self.walk.version
+        self.scanner.version
     }
 
     /// The version line without its end.
     pub fn version_line(&self) -> &str {
-        &self.walk.line.text
+        &self.scanner.line.text
     }
 
     /// The connections; each has the same index as its topic.
     pub fn connections(&self) -> &[Connection] {
-        &self.walk.tables.connections
+        &self.scanner.tables.connections
     }
 
     /// The bags in this file, with the state of their indices.
     pub fn sections(&self) -> &[Section] {
-        &self.walk.sections
+        &self.scanner.sections
     }
 
     /// How the index of a topic differs from its messages in a section, entry by entry; before V2.0 only.
     pub fn index_differences(&self, section: &Section, topic: &[u8]) -> Differences {
-        if self.walk.v2.is_some() {
+        if self.scanner.v2.is_some() {
             return Differences::default();
         }
         let end =
@@ -220,22 +220,22 @@ impl BagReader {
 
     /// The number of sound records with this op.
     pub fn records_of(&self, op: u8) -> u64 {
-        self.walk.ops[usize::from(op)]
+        self.scanner.ops[usize::from(op)]
     }
 
     /// Messages whose stamp is lower than that of the message before.
     pub fn times_going_back(&self) -> u64 {
-        self.walk.going_back
+        self.scanner.going_back
     }
 
     /// How many latched messages of a topic each publisher sent, by the name of its node.
     pub fn callerids(&self, topic: &Topic) -> BTreeMap<String, u64> {
-        let tables = &self.walk.tables;
+        let tables = &self.scanner.tables;
         let mut found = BTreeMap::new();
         if !topic.is_of(&tables.topics) {
             return found;
         }
-        if let Some(state) = &self.walk.v2 {
+        if let Some(state) = &self.scanner.v2 {
             for origin in state.origins.iter().filter(|o| o.connection == topic.id.0 && o.count > 0) {
                 if let Some(name) = &origin.publisher.callerid {
                     *found.entry(name.clone()).or_default() += origin.count;
@@ -260,10 +260,10 @@ impl BagReader {
         &'a self,
         select: &Select,
     ) -> Box<dyn Iterator<Item = Record<'a>> + Send + 'a> {
-        if self.walk.v2.is_some() {
+        if self.scanner.v2.is_some() {
             return Box::new(v2::InTime::as_stored(self, select));
         }
-        let mut counts = vec![0; self.walk.tables.topics.len()];
+        let mut counts = vec![0; self.scanner.tables.topics.len()];
         Box::new(self.cursor().filter_map(move |record| {
             let message = record.message?;
             let seq = counts[message.connection as usize];
@@ -275,8 +275,8 @@ impl BagReader {
     /// Hands every message in file order to `visit`: offset, topic, stamp in nanoseconds, payload. The
     /// fastest way through a bag.
     pub fn scan(&self, mut visit: impl FnMut(u64, &Topic, i64, &[u8])) {
-        if let Some(state) = &self.walk.v2 {
-            let topics = &self.walk.tables.topics;
+        if let Some(state) = &self.scanner.v2 {
+            let topics = &self.scanner.tables.topics;
             let mut pass = v2::Pass::new(self, &vec![true; topics.len()], &Select::all());
             while pass.chunk(|loaded, met, payload| {
                 let at = loaded.offset(&state.chunks[loaded.number], met.message.at);
@@ -285,7 +285,7 @@ impl BagReader {
             return;
         }
         self.cursor().messages(u64::MAX, |at, message| {
-            let topic = &self.walk.tables.topics[message.connection as usize];
+            let topic = &self.scanner.tables.topics[message.connection as usize];
             visit(
                 at,
                 topic,
@@ -301,7 +301,7 @@ impl BagReader {
     /// Where the payload is too short for its definition, or the record is one of another bag.
     pub fn decode(&self, record: &Record<'_>) -> Result<(rovelog_core::Value, usize), BagError> {
         self.own(record.topic)?;
-        self.walk.tables.decode(record.topic.id.index(), &record.payload)
+        self.scanner.tables.decode(record.topic.id.index(), &record.payload)
     }
 
     /// The layout by which a payload of a topic decodes, for decoders into types of one's own; none where
@@ -311,23 +311,23 @@ impl BagReader {
     /// Where the payload is too short for its definition, or the topic is one of another bag.
     pub fn layout(&self, topic: &Topic, payload: &[u8]) -> Result<Option<&Layout>, BagError> {
         self.own(topic)?;
-        self.walk.tables.layout(topic.id.index(), payload)
+        self.scanner.tables.layout(topic.id.index(), payload)
     }
 
     fn own(&self, topic: &Topic) -> Result<(), BagError> {
-        let is_own = topic.is_of(&self.walk.tables.topics);
+        let is_own = topic.is_of(&self.scanner.tables.topics);
         is_own.then_some(()).ok_or_else(|| BagError::NoSuchTopic { topic: topic.name.clone() })
     }
 
     /// Who published a message; nothing for most messages, because only those of latching publishers say.
     pub fn publisher(&self, record: &Record<'_>) -> Publisher {
-        if let (Some(state), Ok(())) = (&self.walk.v2, self.own(record.topic)) {
+        if let (Some(state), Ok(())) = (&self.scanner.v2, self.own(record.topic)) {
             let origin =
                 (record.origin() as usize).checked_sub(1).and_then(|number| state.origins.get(number));
             return origin.map(|origin| origin.publisher.clone()).unwrap_or_default();
         }
         let found = || {
-            if self.walk.version != Version::V1_2 || self.own(record.topic).is_err() {
+            if self.scanner.version != Version::V1_2 || self.own(record.topic).is_err() {
                 return None;
             }
             let (_, data) = Head::of(self.bytes.get(usize::try_from(record.offset).ok()?..)?)?;
@@ -336,13 +336,13 @@ impl BagReader {
         found().unwrap_or_default()
     }
 
-    /// A record that the first walk has found.
+    /// A record that the first scanner has found.
     pub(crate) fn wire_record(&self, record: &Met) -> Option<wire::Record<'_>> {
         wire::Record::read(self.bytes.get(usize_of(record.at)..usize_of(record.end))?)
     }
 
     pub(crate) fn cursor(&self) -> Cursor<'_> {
-        Cursor::all(&self.bytes, &self.index, &self.walk.tables, self.walk.version)
+        Cursor::all(&self.bytes, &self.index, &self.scanner.tables, self.scanner.version)
     }
 
     pub(crate) fn record(&self, message: &Message, at: u64, seq: u64) -> Record<'_> {
@@ -352,7 +352,7 @@ impl BagReader {
 
     fn record_of(&self, place: Place, payload_at: usize, len: usize) -> Record<'_> {
         let Place { time, offset, topic, seq } = place;
-        let tables = &self.walk.tables;
+        let tables = &self.scanner.tables;
         let payload = &self.bytes[payload_at..payload_at + len];
         let time = Timestamp::new(time, tables.clock);
         Record::new(&tables.topics[topic as usize], Some(time), offset, seq, payload, tables)
@@ -360,19 +360,19 @@ impl BagReader {
 
     /// The places of the selected messages, in the order of time.
     pub(crate) fn places<'a>(&'a self, select: &Select) -> impl Iterator<Item = Place> + Send + use<'a> {
-        order::selected(&self.walk.tables.topics, select, |wanted| MessagesOf { reader: self, wanted })
+        order::selected(&self.scanner.tables.topics, select, |wanted| MessagesOf { reader: self, wanted })
     }
 
     /// The message at a place that [`places`](Self::places) handed out.
     pub(crate) fn message_at(&self, offset: u64) -> (Met, Message) {
         let found =
-            Cursor::message_at(&self.bytes, &self.index, &self.walk.tables, self.walk.version, offset);
+            Cursor::message_at(&self.bytes, &self.index, &self.scanner.tables, self.scanner.version, offset);
         found.expect("the index points at whole messages")
     }
 
     pub(crate) fn record_at(&self, place: Place) -> Record<'_> {
         let of = &self.connections()[place.topic as usize];
-        let payload = payload(&self.bytes, place.offset, self.walk.version, of);
+        let payload = payload(&self.bytes, place.offset, self.scanner.version, of);
         let (payload_at, len) = payload.expect("the index points at whole messages");
         self.record_of(place, payload_at, len)
     }
@@ -407,8 +407,8 @@ impl Blocks for MessagesOf<'_> {
         for (connection, before) in reader.index.blocks.before(block) {
             counts[*connection as usize] = *before;
         }
-        let walk = &reader.walk;
-        let mut cursor = Cursor::block(&reader.bytes, &reader.index, &walk.tables, walk.version, block);
+        let scanner = &reader.scanner;
+        let mut cursor = Cursor::block(&reader.bytes, &reader.index, &scanner.tables, scanner.version, block);
         cursor.messages(u64::MAX, |offset, message| {
             let connection = message.connection as usize;
             if self.wanted[connection] {

@@ -1,6 +1,6 @@
-//! Framing: one walk over the records of a bag, for the reader, the stream and recovery alike.
+//! Framing: one scan over the records of a bag, for the reader, the stream and recovery alike.
 //!
-//! [`Walk`] does no input or output. It looks at a [`Window`] of the file and says what comes next; where
+//! [`Scanner`] does no input or output. It looks at a [`Window`] of the file and says what comes next; where
 //! the window ends too early it asks for more. Every byte of a file is part of exactly one [`Step`].
 
 use std::collections::{BTreeMap, HashMap};
@@ -60,9 +60,9 @@ struct Gap {
     search: Search,
 }
 
-/// The walk over a bag: where it stands, what it learned, what it noticed.
+/// The scanner over a bag: where it stands, what it learned, what it noticed.
 #[derive(Debug)]
-pub(crate) struct Walk {
+pub(crate) struct Scanner {
     pub(crate) version: Version,
     pub(crate) line: VersionLine,
     pub(crate) tables: Tables,
@@ -77,7 +77,6 @@ pub(crate) struct Walk {
     /// The topics of a V1.0 or V0 bag.
     pub(crate) table: Vec<TableTopic>,
     pub(crate) last_time: i64,
-    /// What only a bag of V2.0 has.
     pub(crate) v2: Option<Box<v2::State>>,
     /// The last message: where it began and ended, and its connection. Bytes lost or added in it show behind it.
     last_message: (u64, u64, u32),
@@ -98,7 +97,7 @@ pub(crate) struct Walk {
     finished: bool,
 }
 
-impl Scan for Walk {
+impl Scan for Scanner {
     type Step = Step;
 
     // Every byte of the file is part of exactly one step.
@@ -147,7 +146,7 @@ impl Scan for Walk {
     }
 }
 
-impl Walk {
+impl Scanner {
     /// How much of the file [`start`](Self::start) must see, if the file has that much.
     pub(crate) const START: usize = version::LINE_MAX;
 
@@ -161,7 +160,7 @@ impl Walk {
         let clock =
             if matches!(line.version, Version::V1_0 | Version::V0) { Clock::LogStart } else { Clock::Unix };
         let limits = &options.read.limits;
-        let mut walk = Self {
+        let mut scanner = Self {
             version: line.version,
             tables: Tables::new(limits.nesting, options.layouts.clone(), clock),
             diagnostics: Diagnostics::new(limits),
@@ -185,12 +184,13 @@ impl Walk {
             finished: false,
             line,
         };
-        if walk.line.crlf {
-            let len = walk.line.len;
-            walk.diagnostics
+        if scanner.line.crlf {
+            let len = scanner.line.len;
+            scanner
+                .diagnostics
                 .push(&rules::VERSION_LINE_CRLF, 0..len, || "the version line ends in CR LF".to_owned());
         }
-        Ok(walk)
+        Ok(scanner)
     }
 
     /// Hands messages to `sink` as long as each has a known header and the next one has too. What is left is
@@ -587,7 +587,7 @@ impl Walk {
         self.settle_tables();
     }
 
-    /// Everything that can be said of connections at the end only.
+    /// Completes the connections.
     pub(crate) fn settle_tables(&mut self) {
         for number in 0..self.tables.connections.len() {
             let id = u32::try_from(number).expect("connections are limited");

@@ -1,4 +1,4 @@
-//! What a walk over a bag adds up to: the summary, and the lines of `rovelog info` that only bags have.
+//! What a scanner over a bag adds up to: the summary, and the lines of `rovelog info` that only bags have.
 
 use rovelog_core::text::count;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use rovelog_core::{DataSpan, Detail, LogInfo, State, Timestamp, Value};
 
 use crate::definitions::Source;
 use crate::diagnostics as rules;
-use crate::scan::Walk;
+use crate::scan::Scanner;
 use crate::sections::{IndexState, Section};
 use crate::tables::{Connection, text_of};
 use crate::v2::wire::{Chunk, ChunkInfo, Connection as Connection2};
@@ -20,7 +20,7 @@ type Publishers = BTreeMap<u32, (u64, BTreeMap<String, u64>)>;
 /// Sections that `info` lists one by one; all are counted.
 const SECTIONS_LISTED: usize = 1000;
 
-impl Walk {
+impl Scanner {
     /// The summary of what was passed of a file of `size` bytes.
     pub(crate) fn info(&self, size: u64) -> LogInfo {
         let mut info = LogInfo::new(self.version.name(), size);

@@ -7,7 +7,7 @@ use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, Record, Timestam
 
 use crate::error::BagError;
 use crate::options::BagOptions;
-use crate::scan::{Met, Step, Walk};
+use crate::scan::{Met, Scanner, Step};
 use crate::tables::Connection;
 use crate::unpack::{self, Packed, Unpacked};
 use crate::v2;
@@ -33,10 +33,10 @@ impl<R: Read> Read for Input<R> {
 
 /// A bag that comes from a pipe.
 ///
-/// The buffer holds one chunk and what the walk still looks at: a record and the header behind it. It does
+/// The buffer holds one chunk and what the scanner still looks at: a record and the header behind it. It does
 /// not grow with the bag.
 pub struct BagStream<R> {
-    stream: Stream<Input<R>, Walk>,
+    stream: Stream<Input<R>, Scanner>,
     /// What reads chunks, of a bag of V2.0.
     chunked: Option<v2::Streamed>,
     packed: Option<Packed>,
@@ -59,19 +59,20 @@ impl<R: Read> BagStream<R> {
             Some(packed) => Input::Unpacked(Box::new(unpack::reader(packed, BufReader::new(input)))),
         };
         let mut source = Source::new(input);
-        source.fill(0, Walk::START as u64).map_err(|error| unpack::failed(packed, 0, error))?;
+        source.fill(0, Scanner::START as u64).map_err(|error| unpack::failed(packed, 0, error))?;
         let window = source.window();
         let ending = match source.input() {
             Input::Unpacked(input) if window.eof => packed.map(|packed| (packed, input.ending())),
             _ => None,
         };
-        let mut walk = Walk::start(window.data, options).map_err(|error| unpack::not_begun(ending, error))?;
+        let mut scanner =
+            Scanner::start(window.data, options).map_err(|error| unpack::not_begun(ending, error))?;
         if let Some(packed) = packed {
-            unpack::note(packed, &mut walk.diagnostics);
+            unpack::note(packed, &mut scanner.diagnostics);
         }
         let cap = options.read.limits.unpacked;
-        let chunked = (walk.version == Version::V2_0).then(|| v2::Streamed::new(&mut walk, cap));
-        let stream = Stream { source, scan: walk };
+        let chunked = (scanner.version == Version::V2_0).then(|| v2::Streamed::new(&mut scanner, cap));
+        let stream = Stream { source, scan: scanner };
         Ok(Self { stream, chunked, packed, limit: options.streamed_record })
     }
 

@@ -80,14 +80,14 @@ fn stamp(record: &Record<'_>) -> (u32, u32) {
 impl BagReader {
     /// How chunks of what is made of this bag are stored.
     fn compression(&self) -> Compression {
-        let stored = || self.walk.chunked().chunks.first().and_then(|chunk| chunk.extent.compression);
+        let stored = || self.scanner.chunked().chunks.first().and_then(|chunk| chunk.extent.compression);
         self.options.compression.or_else(stored).unwrap_or_default()
     }
 
     /// The topic and the data of the record of the connection that a message came on.
     fn declaration(&self, record: &Record<'_>) -> (Vec<u8>, Vec<u8>) {
         let origin = (record.origin() as usize).checked_sub(1);
-        match origin.and_then(|number| self.walk.chunked().origins.get(number)) {
+        match origin.and_then(|number| self.scanner.chunked().origins.get(number)) {
             Some(origin) if origin.is_known => (origin.topic.to_vec(), origin.data.to_vec()),
             _ => {
                 let topic = record.topic.name.as_bytes();
@@ -117,8 +117,8 @@ impl BagReader {
         ];
         let counts = self.diagnostics().counts();
         self.info().lost.losses == 0
-            && self.walk.line.text == "#ROSBAG V2.0"
-            && !self.walk.line.crlf
+            && self.scanner.line.text == "#ROSBAG V2.0"
+            && !self.scanner.line.crlf
             && wrong.iter().all(|rule| !counts.contains_key(rule.code))
             && matches!(self.sections(), [section]
                 if matches!(section.index, IndexState::Exact | IndexState::Empty) && section.index_pos.is_some())
@@ -135,7 +135,7 @@ impl BagReader {
 
     /// What recovery says of chunks: what is in each, and the messages that their index data name and that are gone.
     fn chunk_details(&self) -> Vec<Detail> {
-        let state = self.walk.chunked();
+        let state = self.scanner.chunked();
         let chunks = state.chunks.iter().map(|chunk| {
             let lost = chunk.lost.iter().map(|(from, to)| {
                 Value::record([("start", Value::count(*from)), ("end", Value::count(*to))])
@@ -167,7 +167,7 @@ impl BagReader {
 
     /// The messages that index data name and that are gone: topic, time, chunk.
     fn gone(&self) -> Vec<(String, i64, u64)> {
-        let state = self.walk.chunked();
+        let state = self.scanner.chunked();
         let mut gone = Vec::new();
         for (number, chunk) in state.chunks.iter().enumerate() {
             let named: u64 = chunk.named.values().map(|tally| tally.count).sum();

@@ -66,7 +66,7 @@ impl<'a> Output<'a> {
             None | Some(Header::BagHeader(_) | Header::Index(_)) => {}
             Some(Header::Definition(Definition { topic, ty, md5, .. })) => {
                 // Those of topics with messages stand in front of the first one.
-                let known = bag.walk.tables.known(topic, ty, md5);
+                let known = bag.scanner.tables.known(topic, ty, md5);
                 if known.is_some_and(|connection| connection.stats.count == 0)
                     && self.defined.insert((topic.to_vec(), ty.to_vec(), md5.to_vec()))
                 {
@@ -145,7 +145,7 @@ fn definition_records(bag: &BagReader) -> Vec<Option<Range<u64>>> {
     }
     for record in bag.cursor().filter(|record| record.message.is_none()) {
         if let Some(wire::Record { header: Header::Definition(header), data: [] }) = bag.wire_record(&record)
-            && let Some(number) = bag.walk.tables.number(header.topic, header.ty, header.md5)
+            && let Some(number) = bag.scanner.tables.number(header.topic, header.ty, header.md5)
         {
             found[number as usize].get_or_insert(record.at..record.end);
         }

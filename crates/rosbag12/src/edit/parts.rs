@@ -55,7 +55,7 @@ pub(crate) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Re
 fn keep_other(bag: &BagReader, output: &mut Output<'_>, record: &Record, kept: &[bool]) {
     let is_wanted = match bag.wire_record(record).map(|record| record.header) {
         Some(Header::Definition(definition)) => {
-            let number = bag.walk.tables.number(definition.topic, definition.ty, definition.md5);
+            let number = bag.scanner.tables.number(definition.topic, definition.ty, definition.md5);
             number.is_none_or(|number| kept[number as usize])
         }
         _ => true,
@@ -70,7 +70,7 @@ pub(crate) fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> R
     if logs.iter().any(|log| log.version() == Version::V2_0) {
         return chunked::merge(logs, out);
     }
-    let relative = logs.iter().filter(|log| log.walk.tables.clock != Clock::Unix).count();
+    let relative = logs.iter().filter(|log| log.scanner.tables.clock != Clock::Unix).count();
     if relative > 0 && align != Align::AsIs {
         return Err(BagError::Clocks("bags of before V1.1 count time from the start of their recording"));
     }

@@ -87,18 +87,18 @@ impl BagReader {
         };
         let mut at = 0;
         let mut lost = self.index.lost().iter().peekable();
-        for gap in self.index.blocks.gaps() {
-            push(Part::Records, at..gap.start);
-            at = gap.start;
-            while let Some(range) = lost.next_if(|range| range.end <= gap.end) {
+        for skipped in self.index.blocks.gaps() {
+            push(Part::Records, at..skipped.start);
+            at = skipped.start;
+            while let Some(range) = lost.next_if(|range| range.end <= skipped.end) {
                 push(Part::Frame, at..range.start);
                 let tail = cut.filter(|cut| range.contains(cut)).unwrap_or(range.end);
                 push(Part::Lost, range.start..tail);
                 push(Part::Tail, tail..range.end);
                 at = range.end;
             }
-            push(Part::Frame, at..gap.end);
-            at = gap.end;
+            push(Part::Frame, at..skipped.end);
+            at = skipped.end;
         }
         push(Part::Records, at..size);
         ledger
@@ -171,8 +171,8 @@ impl BagReader {
         let counts = self.diagnostics().counts();
         self.version() == Version::V1_2
             && self.info().lost.losses == 0
-            && self.walk.line.text == "#ROSRECORD V1.2"
-            && !self.walk.line.crlf
+            && self.scanner.line.text == "#ROSRECORD V1.2"
+            && !self.scanner.line.crlf
             && wrong.iter().all(|code| !counts.contains_key(code))
             && matches!(self.sections(), [section]
                 if matches!(section.index, IndexState::Exact | IndexState::Empty) && section.index_pos.is_some())

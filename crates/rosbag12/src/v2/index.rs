@@ -9,11 +9,11 @@ use super::scan::{Extent, Length};
 use super::state::{Agrees, IndexRange, State};
 use super::unpack::Compression;
 use super::wire::{Header, IndexEntry};
-use crate::scan::Walk;
+use crate::scan::Scanner;
 use crate::sections::{IndexState, IndexTopic};
 use crate::tables::Tally;
 
-impl Walk {
+impl Scanner {
     /// Says how the index of each bag of the file agrees with its chunks.
     pub(super) fn settle_index(&mut self, end: u64) {
         self.compare_chunks();

@@ -12,7 +12,7 @@ use super::state::{Chunk, Ids, Origin, State};
 use super::wire::{Connection, ConnectionHeader};
 use crate::diagnostics as rules;
 use crate::reader::Publisher;
-use crate::scan::Walk;
+use crate::scan::Scanner;
 use crate::tables::{MAX_CONNECTIONS, Tally, fit, text_of};
 
 /// A message of a chunk: its origin, its connection, its number there and its time.
@@ -41,7 +41,7 @@ impl State {
     }
 }
 
-impl Walk {
+impl Scanner {
     pub(crate) fn chunked(&self) -> &State {
         self.v2.as_deref().expect("a bag of V2.0")
     }

@@ -16,17 +16,17 @@ use super::wire::{ChunkInfo, ConnectionCount, Header, IndexEntry, VER};
 use crate::diagnostics as rules;
 use crate::index::Index;
 use crate::options::BagOptions;
-use crate::scan::Walk;
+use crate::scan::Scanner;
 use crate::sections::Section;
 
 /// What encrypts nothing.
 const NO_ENCRYPTOR: &[u8] = b"rosbag/NoEncryptor";
 
-/// Reads all of the bag into a `walk` that has just started: its lost bytes, and what must be known before to read it again
+/// Reads all of the bag into a `scanner` that has just started: its lost bytes, and what must be known before to read it again
 /// where messages come before the records that say what they are.
 pub(crate) fn read_all(
     bytes: &Bytes,
-    walk: &mut Walk,
+    scanner: &mut Scanner,
     index: &mut Index,
     options: &BagOptions,
     late: &[Declaration],
@@ -34,21 +34,21 @@ pub(crate) fn read_all(
     let cap = options.read.limits.unpacked;
     let mut lost: Vec<(u64, u64, &'static Rule)> = Vec::new();
     let mut lines: Vec<Range<u64>> = Vec::new();
-    walk.v2 = Some(Box::new(State::default()));
-    walk.chunked_mut().begin_section();
+    scanner.v2 = Some(Box::new(State::default()));
+    scanner.chunked_mut().begin_section();
     let window = Window::whole(bytes);
-    let mut scan = TopScan::new(walk.line.len, cap);
+    let mut scan = TopScan::new(scanner.line.len, cap);
     loop {
         // The window is the whole file, so there is never more to ask for.
         match scan.step(window).expect("the window reaches the end of the file") {
             Step::Line { at, end } => {
-                walk.take_line(at, end);
+                scanner.take_line(at, end);
                 lines.push(at..end);
             }
-            Step::Record { at, end } => walk.take_record(window, at, end),
+            Step::Record { at, end } => scanner.take_record(window, at, end),
             Step::Chunk(extent) => {
-                walk.note_old_index(extent.at);
-                walk.begin_chunk(extent);
+                scanner.note_old_index(extent.at);
+                scanner.begin_chunk(extent);
             }
             Step::Lost { at, end, rule } => {
                 lost.push((at, end, rule));
@@ -56,18 +56,15 @@ pub(crate) fn read_all(
             Step::End => break,
         }
     }
-    let mut lines = lines.into_iter().peekable();
-    for range in ranges::joined(walk.read_chunks(bytes, cap, late, lost)) {
-        while let Some(line) = lines.next_if(|line| line.start < range.start) {
-            index.blocks.gap(line);
-        }
-        index.lose(range);
+    let lost = ranges::joined(scanner.read_chunks(bytes, cap, late, lost));
+    let mut skipped: Vec<_> = lost.into_iter().map(|range| (range, true)).collect();
+    skipped.extend(lines.into_iter().map(|range| (range, false)));
+    skipped.sort_by_key(|(range, _)| range.start);
+    for (range, is_lost) in skipped {
+        if is_lost { index.lose(range) } else { index.skip(range) }
     }
-    for line in lines {
-        index.blocks.gap(line);
-    }
-    walk.settle_chunks(bytes.len() as u64);
-    let state = walk.chunked();
+    scanner.settle_chunks(bytes.len() as u64);
+    let state = scanner.chunked();
     let later = |(section, id): &(u32, u32)| {
         let origin = state.origins.iter().find(|o| o.is_known && (o.section, o.id) == (*section, *id))?;
         Some((*section, *id, origin.topic.clone(), origin.data.clone()))
@@ -75,7 +72,7 @@ pub(crate) fn read_all(
     state.early.iter().filter_map(later).collect()
 }
 
-impl Walk {
+impl Scanner {
     /// A version line; behind the first one another bag starts.
     pub(super) fn take_line(&mut self, at: u64, end: u64) {
         if at == 0 {

@@ -52,7 +52,7 @@ impl<'a> InTime<'a> {
 
     fn begin(reader: &'a BagReader, select: &Select, as_stored: bool) -> Self {
         let wanted: Vec<bool> = reader.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
-        let chunks = &reader.walk.chunked().chunks;
+        let chunks = &reader.scanner.chunked().chunks;
         let is_wanted = |chunk: &Chunk| {
             chunk.has_any(&wanted) && chunk.span.is_some_and(|(first, last)| select.keeps_span(first, last))
         };
@@ -77,12 +77,12 @@ impl<'a> InTime<'a> {
     fn is_due(&self) -> bool {
         let Some(number) = self.loader.peek() else { return false };
         let Some(Reverse((time, chunk, _))) = self.heads.peek() else { return true };
-        let span = self.reader.walk.chunked().chunks[number].span;
+        let span = self.reader.scanner.chunked().chunks[number].span;
         !self.as_stored && span.is_some_and(|(first, _)| (first, number) < (*time, *chunk))
     }
 
     fn load(&mut self) {
-        let Some(loaded) = self.loader.load(&self.reader.walk.chunked().chunks) else { return };
+        let Some(loaded) = self.loader.load(&self.reader.scanner.chunked().chunks) else { return };
         let (wanted, select) = (&self.wanted, &self.select);
         let mut due = Vec::new();
         self.way.visit(self.reader, &loaded, |met| {
@@ -137,7 +137,7 @@ impl<'a> Iterator for InTime<'a> {
 /// The last record of each selected topic before `start`, the latest one first.
 fn latched<'a>(reader: &'a BagReader, select: &Select, start: i64) -> Vec<Record<'a>> {
     let wanted: Vec<bool> = reader.topics().iter().map(|topic| select.keeps_latched(topic)).collect();
-    let chunks = &reader.walk.chunked().chunks;
+    let chunks = &reader.scanner.chunked().chunks;
     let is_before =
         |chunk: &Chunk| chunk.span.is_some_and(|(first, _)| first < start) && chunk.has_any(&wanted);
     let mut plan: Vec<_> = (0..chunks.len()).filter(|number| is_before(&chunks[*number])).collect();

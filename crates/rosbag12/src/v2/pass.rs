@@ -43,7 +43,7 @@ pub(crate) struct Loaded {
 impl Loaded {
     /// The records of the chunk.
     pub(crate) fn data<'a>(&'a self, reader: &'a BagReader) -> &'a [u8] {
-        self.data_of(reader.walk.chunked().chunks[self.number].data(&reader.bytes))
+        self.data_of(reader.scanner.chunked().chunks[self.number].data(&reader.bytes))
     }
 
     /// The same, where the data of the chunk in the file are these.
@@ -61,14 +61,14 @@ impl Loaded {
 
     /// The record of a message.
     pub(crate) fn record<'a>(&self, reader: &'a BagReader, met: &Met) -> Record<'a> {
-        let chunk = &reader.walk.chunked().chunks[self.number];
+        let chunk = &reader.scanner.chunked().chunks[self.number];
         let range = met.message.payload_at..met.message.end;
         let payload = match &self.block {
             Some(block) => Payload::shared(block, range),
             None => Payload::from(&chunk.data(&reader.bytes)[range]),
         };
         let offset = self.offset(chunk, met.message.at);
-        let tables = &reader.walk.tables;
+        let tables = &reader.scanner.tables;
         let topic = &tables.topics[met.connection as usize];
         let time = Timestamp::new(met.time, tables.clock);
         Record::new(topic, Some(time), offset, met.seq, payload, tables).with_origin(met.origin + 1)
@@ -164,7 +164,7 @@ impl Way {
     /// Hands the messages of a chunk to `sink`, in their order.
     #[inline]
     pub(crate) fn visit(&mut self, reader: &BagReader, loaded: &Loaded, mut sink: impl FnMut(Met)) {
-        let state = reader.walk.chunked();
+        let state = reader.scanner.chunked();
         let chunk = &state.chunks[loaded.number];
         let ids = state.ids_of(chunk);
         let fallback = &state.ids[chunk.section as usize];
@@ -233,7 +233,7 @@ impl BagReader {
     /// Where in its records the messages of a chunk begin, ascending.
     pub(crate) fn offsets_of(&self, number: usize) -> Vec<u32> {
         let mut found = Vec::new();
-        if let Some(loaded) = self.loader(vec![number]).load(&self.walk.chunked().chunks) {
+        if let Some(loaded) = self.loader(vec![number]).load(&self.scanner.chunked().chunks) {
             let at = |met: &Met| u32::try_from(met.message.at).unwrap_or(u32::MAX);
             Way::default().visit(self, &loaded, |met| found.push(at(&met)));
         }
@@ -251,7 +251,7 @@ pub(crate) struct Pass<'a> {
 impl<'a> Pass<'a> {
     /// Through the chunks that hold messages of marked topics within a window.
     pub(crate) fn new(reader: &'a BagReader, wanted: &[bool], select: &Select) -> Self {
-        let chunks = &reader.walk.chunked().chunks;
+        let chunks = &reader.scanner.chunked().chunks;
         let is_wanted = |chunk: &Chunk| {
             chunk.has_any(wanted) && chunk.span.is_some_and(|(first, last)| select.keeps_span(first, last))
         };
@@ -262,7 +262,7 @@ impl<'a> Pass<'a> {
     /// Hands the messages of the next chunk to `sink`, with their payloads; false at the end.
     pub(crate) fn chunk(&mut self, mut sink: impl FnMut(&Loaded, Met, &[u8])) -> bool {
         let reader = self.reader;
-        let Some(loaded) = self.loader.load(&reader.walk.chunked().chunks) else { return false };
+        let Some(loaded) = self.loader.load(&reader.scanner.chunked().chunks) else { return false };
         let data = loaded.data(reader);
         self.way.visit(reader, &loaded, |met| {
             sink(&loaded, met, &data[met.message.payload_at..met.message.end]);
@@ -276,7 +276,7 @@ impl BagReader {
     /// Where the bytes of the file are. Messages that are packed have no bytes of their own: their chunk has.
     pub(crate) fn chunk_usage(&self, tally: &mut UsageTally) {
         let window = Window::whole(&self.bytes);
-        let mut scan = TopScan::new(self.walk.line.len, self.options.read.limits.unpacked);
+        let mut scan = TopScan::new(self.scanner.line.len, self.options.read.limits.unpacked);
         // The window is the whole file, so there is never more to ask for.
         loop {
             match scan.step(window).expect("the window reaches the end of the file") {
@@ -305,7 +305,7 @@ impl BagReader {
                 Step::End => break,
             }
         }
-        let chunks = &self.walk.chunked().chunks;
+        let chunks = &self.scanner.chunked().chunks;
         let is_plain = |number: &usize| chunks[*number].extent.compression == Some(Compression::None);
         let mut loader = self.loader((0..chunks.len()).filter(is_plain).collect());
         let mut way = Way::default();

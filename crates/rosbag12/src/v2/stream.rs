@@ -13,7 +13,7 @@ use super::scan::{Step, TopScan};
 use super::state::State;
 use super::unpack::{Compression, limit, unpack};
 use crate::error::BagError;
-use crate::scan::Walk;
+use crate::scan::Scanner;
 
 /// A chunk that is being read.
 #[derive(Clone, Copy, Debug)]
@@ -49,10 +49,10 @@ pub(crate) enum At {
 pub(crate) type Arrived = (Learned, u64, At);
 
 impl Streamed {
-    pub(crate) fn new(walk: &mut Walk, cap: u64) -> Self {
-        walk.v2 = Some(Box::new(State::default()));
-        walk.chunked_mut().begin_section();
-        let scan = TopScan::new(walk.line.len, cap);
+    pub(crate) fn new(scanner: &mut Scanner, cap: u64) -> Self {
+        scanner.v2 = Some(Box::new(State::default()));
+        scanner.chunked_mut().begin_section();
+        let scan = TopScan::new(scanner.line.len, cap);
         Self { scan, buffer: Buffer::default(), open: None, template: None, cap, has_ended: false }
     }
 
@@ -64,13 +64,13 @@ impl Streamed {
     /// The next message; `None` at the end. `fill` reads on.
     pub(crate) fn next<R: Read>(
         &mut self,
-        walk: &mut Walk,
+        scanner: &mut Scanner,
         source: &mut Source<R>,
         mut fill: impl FnMut(&mut Source<R>, u64, u64) -> Result<(), BagError>,
     ) -> Result<Option<Arrived>, BagError> {
         loop {
             if let Some(open) = self.open {
-                match self.message(walk, source, open) {
+                match self.message(scanner, source, open) {
                     Some(arrived) => return Ok(Some(arrived)),
                     None => continue,
                 }
@@ -85,25 +85,25 @@ impl Streamed {
                 }
             };
             match step {
-                Step::Line { at, end } => walk.take_line(at, end),
-                Step::Record { at, end } => walk.take_record(source.window(), at, end),
-                Step::Lost { at, end, rule } => walk.lose_record(at, end, rule),
+                Step::Line { at, end } => scanner.take_line(at, end),
+                Step::Record { at, end } => scanner.take_record(source.window(), at, end),
+                Step::Lost { at, end, rule } => scanner.lose_record(at, end, rule),
                 Step::Chunk(extent) => {
-                    walk.note_old_index(extent.at);
-                    walk.begin_chunk(extent);
-                    self.open = Some(self.unpack(walk, source));
+                    scanner.note_old_index(extent.at);
+                    scanner.begin_chunk(extent);
+                    self.open = Some(self.unpack(scanner, source));
                 }
                 Step::End => {
                     self.has_ended = true;
-                    walk.settle_chunks(source.window().end());
+                    scanner.settle_chunks(source.window().end());
                 }
             }
         }
     }
 
     /// Unpacks the chunk that has just started.
-    fn unpack<R: Read>(&mut self, walk: &mut Walk, source: &Source<R>) -> Open {
-        let state = walk.chunked_mut();
+    fn unpack<R: Read>(&mut self, scanner: &mut Scanner, source: &Source<R>) -> Open {
+        let state = scanner.chunked_mut();
         let is_encrypted = state.header.as_ref().is_some_and(|header| header.encryption.is_some());
         let number = state.chunks.len() - 1;
         state.at_hand = number;
@@ -133,8 +133,8 @@ impl Streamed {
     }
 
     /// The next message of the chunk at hand; `None` where it is another record, or the end of it.
-    fn message<R: Read>(&mut self, walk: &mut Walk, source: &Source<R>, open: Open) -> Option<Arrived> {
-        let chunk = &walk.chunked().chunks[open.number];
+    fn message<R: Read>(&mut self, scanner: &mut Scanner, source: &Source<R>, open: Open) -> Option<Arrived> {
+        let chunk = &scanner.chunked().chunks[open.number];
         let extent = chunk.extent;
         let data = match open.data_at {
             Some(at) => source.bytes(at, at + open.len as u64),
@@ -149,9 +149,9 @@ impl Streamed {
             Some(Item::Message(message)) => {
                 let range = message.payload_at..message.end;
                 let at = (place(range.start), place(range.end));
-                let learned = walk.chunk_message(&message, &data[range.clone()], at);
+                let learned = scanner.chunk_message(&message, &data[range.clone()], at);
                 let Some(learned) = learned else {
-                    walk.refuse_message(at);
+                    scanner.refuse_message(at);
                     return None;
                 };
                 Some(match open.data_at {
@@ -160,14 +160,14 @@ impl Streamed {
                 })
             }
             Some(item) => {
-                walk.chunk_item(item, data.len(), place);
+                scanner.chunk_item(item, data.len(), place);
                 None
             }
             None => {
                 self.open = None;
-                walk.end_chunk(open.number, open.len);
+                scanner.end_chunk(open.number, open.len);
                 let end = if source.window().eof { source.window().end() } else { u64::MAX };
-                walk.note_chunk(open.number, open.used, end, &mut Vec::new());
+                scanner.note_chunk(open.number, open.used, end, &mut Vec::new());
                 None
             }
         }
