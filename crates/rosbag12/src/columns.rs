@@ -1,7 +1,7 @@
 //! Topics as Arrow columns, straight from the bytes of the bag by the layout of each type.
 //!
-//! Rows come in file order; the first column, `t_ns`, is the stamp of the record. Messages that cannot be
-//! decoded have no row; they are in the diagnostics.
+//! Rows come in file order; the first column, `t_ns`, is the stamp of the record. Messages that
+//! cannot be decoded have no row; they are in the diagnostics.
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ const BATCH_BYTES: usize = 16 << 20;
 const STRIDE: u64 = 1 << 20;
 
 impl BagReader {
-    /// One topic as record batches of about a thousand rows.
+    /// Returns one topic as record batches of about a thousand rows.
     pub(crate) fn topic_batches(
         &self,
         topic: TopicId,
@@ -40,13 +40,13 @@ impl BagReader {
         Ok(OneTopic::new(schema, ColumnBatches::new(self, select, Some(topic.id))))
     }
 
-    /// All selected topics that can be decoded as record batches, in one pass over the bag.
+    /// Returns all selected topics that can be decoded as record batches, in one pass over the bag.
     pub fn batches(&self, select: &Select) -> ColumnBatches<'_> {
         ColumnBatches::new(self, select, None)
     }
 }
 
-/// The definition that decodes a topic, or why there is none.
+/// Returns the definition that decodes a topic, or why there is none.
 fn definition_of<'a>(topic: &Topic, connection: &'a Connection) -> Result<&'a Definition, BagError> {
     connection.definition.as_deref().map_err(|why| match why {
         Some(why) => BagError::Undecodable { topic: topic.name.clone(), why: why.clone() },
@@ -54,7 +54,7 @@ fn definition_of<'a>(topic: &Topic, connection: &'a Connection) -> Result<&'a De
     })
 }
 
-/// The columns of a topic.
+/// Returns the columns of a topic.
 fn builder(
     topic: &Topic,
     connection: &Connection,
@@ -76,14 +76,14 @@ fn builder(
 }
 
 /// What is being collected of one topic.
-struct Filling<'a> {
+struct TopicBuilder<'a> {
     topic: TopicId,
     definition: &'a Definition,
     rows: VariableBuilder,
     bytes: usize,
 }
 
-impl<'a> Filling<'a> {
+impl<'a> TopicBuilder<'a> {
     fn new(reader: &'a BagReader, select: &Select, topic: &Topic) -> Option<Self> {
         let connection = &reader.connections()[topic.id.index()];
         let definition = connection.definition()?;
@@ -114,7 +114,7 @@ pub struct ColumnBatches<'a> {
     /// By topic. Made with the first row: who only asks for a schema does not wait for all topics.
     wanted: Vec<bool>,
     /// By topic; empty where a topic is not wanted or not met yet.
-    filling: Vec<Option<Box<Filling<'a>>>>,
+    builders: Vec<Option<Box<TopicBuilder<'a>>>>,
     ready: VecDeque<Result<(TopicId, RecordBatch), ArrowError>>,
     /// Blocks still to be scanned, and the scanner over the current one.
     blocks: std::ops::Range<usize>,
@@ -131,7 +131,7 @@ impl<'a> ColumnBatches<'a> {
             select: select.clone(),
             only,
             wanted: Vec::new(),
-            filling: Vec::new(),
+            builders: Vec::new(),
             ready: VecDeque::new(),
             blocks: 0..reader.index.blocks.blocks().len(),
             cursor: None,
@@ -140,7 +140,7 @@ impl<'a> ColumnBatches<'a> {
         }
     }
 
-    /// Walks one stride further; false at the end of the bag.
+    /// Scans one stride further; false at the end of the bag.
     fn advance(&mut self) -> bool {
         let reader = self.reader;
         if self.wanted.is_empty() {
@@ -148,25 +148,25 @@ impl<'a> ColumnBatches<'a> {
                 self.only.map_or_else(|| self.select.keeps_topic(topic), |only| only == topic.id)
             };
             self.wanted = reader.topics().iter().map(wants).collect();
-            self.filling.resize_with(self.wanted.len(), || None);
+            self.builders.resize_with(self.wanted.len(), || None);
             if reader.scanner.v2.is_some() {
                 self.pass = Some(v2::Pass::new(reader, &self.wanted, &self.select));
             }
         }
-        let (wanted, filling, select, ready) =
-            (&self.wanted, &mut self.filling, &self.select, &mut self.ready);
+        let (wanted, builders, select, ready) =
+            (&self.wanted, &mut self.builders, &self.select, &mut self.ready);
         let mut take = |connection: u32, time: i64, payload: &[u8]| {
             let topic = connection as usize;
             if !wanted[topic] || !select.keeps_time(time) {
                 return;
             }
-            if filling[topic].is_none() {
-                filling[topic] = Filling::new(reader, select, &reader.topics()[topic]).map(Box::new);
+            if builders[topic].is_none() {
+                builders[topic] = TopicBuilder::new(reader, select, &reader.topics()[topic]).map(Box::new);
             }
-            if let Some(filling) = &mut filling[topic] {
-                filling.push(payload, time);
-                if filling.rows.rows() >= BATCH_ROWS || filling.bytes >= BATCH_BYTES {
-                    ready.push_back(filling.finish());
+            if let Some(builders) = &mut builders[topic] {
+                builders.push(payload, time);
+                if builders.rows.rows() >= BATCH_ROWS || builders.bytes >= BATCH_BYTES {
+                    ready.push_back(builders.finish());
                 }
             }
         };
@@ -199,8 +199,8 @@ impl<'a> ColumnBatches<'a> {
 
     /// What is left in the columns when the scanner is done.
     fn flush(&mut self) {
-        for filling in self.filling.iter_mut().flatten().filter(|filling| filling.rows.rows() > 0) {
-            self.ready.push_back(filling.finish());
+        for builders in self.builders.iter_mut().flatten().filter(|builders| builders.rows.rows() > 0) {
+            self.ready.push_back(builders.finish());
         }
         self.flushed = true;
     }

@@ -8,7 +8,7 @@ use crate::tables::nanos;
 /// The types that are console lines.
 const TYPES: [&str; 2] = ["roslib/Log", "rosgraph_msgs/Log"];
 
-/// The lines in file order.
+/// Returns the lines in file order.
 pub(crate) fn texts(log: &BagReader) -> impl Iterator<Item = Text> + Send + '_ {
     let is_log: Vec<bool> = log.topics().iter().map(|topic| TYPES.contains(&&*topic.type_name)).collect();
     let names = log.topics().iter().filter(|topic| is_log[topic.id.index()]).map(|topic| topic.name.clone());
@@ -35,7 +35,7 @@ fn text(value: Option<&Value>) -> String {
     }
 }
 
-/// One line: its own time where it has one, else when it was recorded.
+/// Returns one line: its own time where it has one, else when it was recorded.
 fn line(value: &Value, recorded: Option<Timestamp>, offset: u64) -> Option<Text> {
     let level = syslog(number(value.get("level")?)?);
     let stamp = value.get("header").and_then(|header| header.get("stamp"));

@@ -15,7 +15,8 @@ const MAX_TEXT: usize = 4 << 20;
 /// The sum of a type without fields and constants.
 const EMPTY_SUM: &[u8] = b"d41d8cd98f00b204e9800998ecf8427e";
 
-/// Bytes of texts that are looked up for definitions that lack them, beyond those of the bag itself.
+/// Bytes of texts that are looked up for definitions that lack them, beyond those of the bag
+/// itself.
 const ELSEWHERE: u64 = 64 << 20;
 
 /// Where the definition of a topic comes from.
@@ -34,7 +35,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The word used in text and JSON.
+    /// Returns the word used in text and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Topic => "topic",
@@ -63,7 +64,8 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// Whether it is only a guess, so that a payload that does not fit it exactly is left as bytes.
+    /// Returns whether it is only a guess, so that a payload that does not fit it exactly is left
+    /// as bytes.
     pub fn is_guess(&self) -> bool {
         !matches!(self.source, Source::Topic) && !matches!(self.sum, SumMatch::V2 | SumMatch::V1)
     }
@@ -110,11 +112,12 @@ pub(crate) struct Definitions {
     /// What was compiled already; a failure with the number of records at that time.
     compiled: HashMap<Of, (usize, Result<Compiled, DefinitionError>)>,
     /// Bytes of texts compiled and looked up so far, and of those in the bag.
-    spent: u64,
+    used: u64,
     bytes: u64,
 }
 
-/// What was found for a topic: a definition, or why there is none; the offset of what could not be used.
+/// What was found for a topic: a definition, or why there is none; the offset of what could not be
+/// used.
 pub(crate) type Found = (Result<Arc<Definition>, Option<DefinitionError>>, Option<(u64, DefinitionError)>);
 
 impl Definitions {
@@ -163,7 +166,7 @@ impl Definitions {
         true
     }
 
-    /// The definition that decodes the messages of a topic.
+    /// Returns the definition that decodes the messages of a topic.
     pub(crate) fn find(&mut self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Found {
         let mut unusable = None;
         let mut why = None;
@@ -236,33 +239,34 @@ impl Definitions {
         Ok(Arc::new(Definition { source, text, types, sum, layout }))
     }
 
-    /// Compiles a text, once. What failed is tried again only while there is new to be found and work left.
+    /// Compiles a text, once. What failed is tried again only while there is new to be found and
+    /// work left.
     fn compile(&mut self, of: Of, name: &str, text: &[u8]) -> Result<Compiled, DefinitionError> {
         let budget = ELSEWHERE + 8 * self.bytes;
         match self.compiled.get(&of) {
             Some((_, Ok(compiled))) => return Ok(compiled.clone()),
-            Some((records, Err(error))) if *records == self.records.len() || self.spent > budget => {
+            Some((records, Err(error))) if *records == self.records.len() || self.used > budget => {
                 return Err(error.clone());
             }
             _ => {}
         }
-        let spent = Cell::new(self.spent + text.len() as u64);
+        let used = Cell::new(self.used + text.len() as u64);
         let elsewhere = |name: &str| {
             let text = self.own_text(name)?;
-            spent.set(spent.get() + text.len() as u64);
-            (spent.get() <= budget).then_some(text)
+            used.set(used.get() + text.len() as u64);
+            (used.get() <= budget).then_some(text)
         };
         let types = Types::resolve(name, text, self.nesting, &elsewhere);
         let compiled = types.and_then(|types| {
             let layout = types.layout()?;
             Ok((Arc::new(types), layout))
         });
-        self.spent = spent.get();
+        self.used = used.get();
         self.compiled.insert(of, (self.records.len(), compiled.clone()));
         compiled
     }
 
-    /// The own text of a type from anywhere in the bag, the catalogue or the layouts.
+    /// Returns the own text of a type from anywhere in the bag, the catalogue or the layouts.
     fn own_text(&self, name: &str) -> Option<Vec<u8>> {
         let from_bag = || {
             let (record, range) = self.own_text.get(name)?;
@@ -272,7 +276,7 @@ impl Definitions {
         from_bag().or_else(|| known(name).map(|text| text.as_bytes().to_vec())).or_else(from_layout)
     }
 
-    /// The text of the definition record of a topic, as it stands in the bag.
+    /// Returns the text of the definition record of a topic, as it is in the bag.
     pub(crate) fn text_of(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<&[u8]> {
         let record = |index: &usize| &self.records[*index];
         let same = |record: &&Record| (&*record.topic, &*record.ty, &*record.md5) == (topic, ty, md5);

@@ -9,7 +9,7 @@ use crate::msg::DefinitionError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BagError {
-    /// The file does not begin with a version line.
+    /// The file does not start with a version line.
     #[error("not a ROS bag: the file does not start with a line #ROSRECORD V1.2")]
     NotBag,
     /// The file ends inside the version line.
@@ -18,7 +18,7 @@ pub enum BagError {
         /// Its length in bytes.
         len: u64,
     },
-    /// The file begins like a version line, and none is there.
+    /// The file starts like a version line, and none is there.
     #[error("the version line at the start of the file is broken")]
     BadVersionLine,
     /// A version that this crate does not read.

@@ -1,8 +1,9 @@
-//! The index that the first scan of a bag leaves, and the cursor that goes through the bag again by it.
+//! The index that the first scan of a bag leaves, and the cursor that goes through the bag again by
+//! it.
 
 use std::ops::Range;
 
-use rovelog_core::index::{Gaps, Index as Blocks, Span};
+use rovelog_core::index::{Index as Blocks, Skips, Span};
 use rovelog_core::ranges;
 use zerocopy::FromBytes;
 
@@ -12,7 +13,8 @@ use crate::tables::{Connection, Stats, Tables, nanos};
 use crate::version::Version;
 use crate::wire::{OldStamp, RecordHead};
 
-/// Blocks with the span of their stamps; the gaps between records are lost ranges, version lines, padding.
+/// Blocks with the span of their stamps; the gaps between records are lost ranges, version lines,
+/// padding.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) blocks: Blocks<Span>,
@@ -21,7 +23,8 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Takes a message in file order; `stats` is what is counted of its connection, this message included.
+    /// Takes a message in file order; `stats` is what is counted of its connection, this message
+    /// included.
     #[inline]
     pub(crate) fn message(&mut self, at: u64, connection: u32, time: i64, stats: &mut Stats) {
         self.blocks.record(at, connection, (&mut stats.block, stats.count - 1), Span::default).add(time);
@@ -29,7 +32,7 @@ impl Index {
 
     /// Takes bytes outside of records.
     pub(crate) fn skip(&mut self, range: Range<u64>) {
-        self.blocks.gap(range);
+        self.blocks.skip(range);
     }
 
     /// Takes bytes that cannot be read.
@@ -38,7 +41,7 @@ impl Index {
         ranges::push(&mut self.lost, range);
     }
 
-    /// Bytes that cannot be read, ascending, neighbours joined; all of them.
+    /// Returns bytes that cannot be read, ascending, neighbours joined; all of them.
     pub(crate) fn lost(&self) -> &[Range<u64>] {
         &self.lost
     }
@@ -52,7 +55,7 @@ pub(crate) struct Cursor<'a> {
     version: Version,
     pub(crate) at: u64,
     end: u64,
-    gaps: Gaps<'a>,
+    skips: Skips<'a>,
     after: u32,
     scratch: Vec<u8>,
 }
@@ -79,7 +82,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// Its time, nanoseconds.
+    /// Returns its time, nanoseconds.
     #[inline]
     pub(crate) fn time(&self) -> i64 {
         nanos(self.sec, self.nsec)
@@ -87,12 +90,12 @@ impl Message {
 }
 
 impl<'a> Cursor<'a> {
-    /// A pass over all of the file.
+    /// Returns a pass over all of the file.
     pub(crate) fn all(data: &'a [u8], index: &'a Index, tables: &'a Tables, version: Version) -> Self {
         Self::new(data, index, tables, version, 0..index.blocks.end())
     }
 
-    /// The message at `at`, where the first scanner found one.
+    /// Returns the message at `at`, where the first scanner found one.
     pub(crate) fn message_at(
         data: &'a [u8],
         index: &'a Index,
@@ -104,7 +107,7 @@ impl<'a> Cursor<'a> {
         Some((record, record.message?))
     }
 
-    /// A pass over one block.
+    /// Returns a pass over one block.
     pub(crate) fn block(
         data: &'a [u8],
         index: &'a Index,
@@ -122,11 +125,11 @@ impl<'a> Cursor<'a> {
         version: Version,
         Range { start: at, end }: Range<u64>,
     ) -> Self {
-        let gaps = index.blocks.gaps_from(at);
-        Self { data, tables, version, at, end, gaps, after: 0, scratch: Vec::new() }
+        let skips = index.blocks.skips_from(at);
+        Self { data, tables, version, at, end, skips, after: 0, scratch: Vec::new() }
     }
 
-    /// The record at the place, behind the gaps.
+    /// Returns the record at the place, behind the gaps.
     #[inline]
     fn record(&mut self) -> Option<Record> {
         let at = self.at;
@@ -158,7 +161,7 @@ impl<'a> Cursor<'a> {
         Some(Record { at, end: self.at, message: None })
     }
 
-    /// The message at the start of `bytes`, by its header.
+    /// Returns the message at the start of `bytes`, by its header.
     #[cold]
     fn parsed(&mut self, bytes: &[u8]) -> Option<Matched> {
         if self.version != Version::V1_2 {
@@ -181,7 +184,7 @@ impl<'a> Cursor<'a> {
     pub(crate) fn messages(&mut self, until: u64, mut sink: impl FnMut(u64, Message)) -> bool {
         let until = until.min(self.end);
         loop {
-            let stop = self.gaps.step_over(&mut self.at, self.end).min(until);
+            let stop = self.skips.step_over(&mut self.at, self.end).min(until);
             if self.at >= until {
                 return self.at < self.end;
             }
@@ -199,12 +202,12 @@ impl Iterator for Cursor<'_> {
     type Item = Record;
 
     fn next(&mut self) -> Option<Record> {
-        self.gaps.step_over(&mut self.at, self.end);
+        self.skips.step_over(&mut self.at, self.end);
         if self.at < self.end { self.record() } else { None }
     }
 }
 
-/// The payload of the message at `at`, whose whole record lies in `data`.
+/// Returns the payload of the message at `at`, whose whole record is in `data`.
 pub(crate) fn payload(
     data: &[u8],
     at: u64,

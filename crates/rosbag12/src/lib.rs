@@ -2,10 +2,10 @@
 //!
 //! # Open
 //!
-//! [`Rosbag::open`](Format::open) takes bytes that lie in memory or in a mapped file; [`Rosbag::stream`](Format::stream) takes a
-//! pipe and needs memory for a window only. Damage is no error: an error means that nothing can be read.
-//! [`BagReader::new`] and [`BagStream::new`] take [`BagOptions`]: [`ReadOptions`] and what only bags need, such as
-//! definitions that a bag lacks.
+//! [`Rosbag::open`](Format::open) takes bytes that lie in memory or in a mapped file;
+//! [`Rosbag::stream`](Format::stream) takes a pipe and needs memory for a window only. Damage is no
+//! error: an error means that nothing can be read. [`BagReader::new`] and [`BagStream::new`] take
+//! [`BagOptions`]: [`ReadOptions`] and what only bags need, such as definitions that a bag lacks.
 //!
 //! ```no_run
 //! use rosbag12::{Format, LogStream, ReadOptions, Rosbag};
@@ -22,7 +22,8 @@
 //! # Look
 //!
 //! [`info`](LogReader::info) is the summary, [`topics`](LogReader::topics) what was recorded, and
-//! [`diagnostics`](LogReader::diagnostics) everything that was noticed in the bytes; [`mod@diagnostics`] lists the rules.
+//! [`diagnostics`](LogReader::diagnostics) everything that was noticed in the bytes;
+//! [`mod@diagnostics`] lists the rules.
 //!
 //! ```no_run
 //! # use rosbag12::{Format, LogReader, ReadOptions, Rosbag};
@@ -44,8 +45,9 @@
 //!
 //! # Iterate
 //!
-//! [`records`](LogReader::records) hands out records in the order of time, `records_in_file_order` as they lie in the file.
-//! [`BagReader::scan`] visits payloads without decoding them; [`msg`] decodes payloads that lie elsewhere.
+//! [`records`](LogReader::records) hands out records in time order, `records_in_file_order` as they
+//! lie in the file. [`BagReader::scan`] visits payloads without decoding them; [`msg`] decodes
+//! payloads that lie elsewhere.
 //!
 //! ```no_run
 //! # use rosbag12::{Format, LogReader, ReadOptions, Select, Rosbag};
@@ -59,9 +61,9 @@
 //!
 //! # Columns
 //!
-//! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) gives a topic as Arrow record batches: the time
-//! `t_ns`, then its fields. `BagReader::topic_batches` is the same with a [`BagError`], `BagReader::batches` gives all
-//! topics in one pass.
+//! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) gives a topic as
+//! Arrow record batches: the time `t_ns`, then its fields. `BagReader::topic_batches` is the same
+//! with a [`BagError`], `BagReader::batches` gives all topics in one pass.
 //!
 //! ```no_run
 //! # use rosbag12::{Format, LogReader, ReadOptions, Select, Rosbag};
@@ -77,7 +79,8 @@
 //!
 //! # Write
 //!
-//! [`BagWriter`] writes V1.2 as the original recorder did; [`BagReader::reindex`] makes the index of a bag again.
+//! [`BagWriter`] writes V1.2 as the original recorder did; [`BagReader::reindex`] makes the index
+//! of a bag again.
 //!
 //! ```
 //! use rosbag12::{BagOptions, BagReader, BagWriter, LogReader};
@@ -96,15 +99,16 @@
 //!
 //! # Recover
 //!
-//! [`recover`](LogReader::recover) writes the best sound log that a damaged one still holds, and accounts for every byte;
-//! [`slice`](LogReader::slice) a part by topic and time; [`Rosbag::merge`](Format::merge) several logs as one.
+//! [`recover`](LogReader::recover) writes the best valid log that a damaged one still holds, and
+//! accounts for every byte; [`slice`](LogReader::slice) a part by topic and time;
+//! [`Rosbag::merge`](Format::merge) several logs as one.
 //!
 //! ```no_run
 //! # use rosbag12::{Format, LogReader, ReadOptions, Rosbag};
 //! # use rosbag12::rovelog_core::RecoverOptions;
 //! # let log = Rosbag::open(std::fs::read("2010-05-29.bag")?.into(), &ReadOptions::default())?;
-//! let mut sound = std::fs::File::create("sound-2010-05-29.bag")?;
-//! let recovery = log.recover(&mut sound, &RecoverOptions::default())?;
+//! let mut valid = std::fs::File::create("valid-2010-05-29.bag")?;
+//! let recovery = log.recover(&mut valid, &RecoverOptions::default())?;
 //! println!("{} records kept, {} bytes lost", recovery.records, recovery.lost_bytes());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -114,7 +118,7 @@
 //! Lowest first; each is usable without those above it:
 //!
 //! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
-//! - `scan`, `validate`, `shapes`, `old` (private): one scan over the records of sound and damaged bags.
+//! - `scan`, `validate`, `shapes`, `old` (private): one scan over the records of valid and damaged bags.
 //! - [`msg`]: message definitions, their sums, and the layouts that they describe; it knows no bag.
 //! - [`BagReader`]: random access to a bag in memory or in a mapped file; [`BagStream`]: one pass over a
 //!   pipe, in bounded memory. Both hand out [`Record`]s.
@@ -167,10 +171,10 @@ pub use definitions::{Definition, Source};
 pub use edit::{LostMessage, Part};
 pub use error::BagError;
 pub use options::BagOptions;
-pub use reader::{BagReader, Publisher};
+pub use reader::BagReader;
 pub use sections::{Differences, IndexState, IndexTopic, Section};
 pub use stream::BagStream;
-pub use tables::Connection;
+pub use tables::{Connection, Publisher};
 pub use version::Version;
 pub use writer::{BagWriter, ConnectionId};
 
@@ -219,7 +223,7 @@ impl LogReader for BagReader {
 
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
         if self.scanner.v2.is_some() {
-            return Box::new(v2::InTime::new(self, select).map(Ok));
+            return Box::new(self.chunked_in_time(select).map(Ok));
         }
         Box::new(self.places(select).map(|place| Ok(self.record_at(place))))
     }

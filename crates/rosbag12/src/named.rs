@@ -1,11 +1,11 @@
-//! What the index of a section names. Behind damage that tells the records of a bag from those inside of messages
-//! (section 5, D5).
+//! What the index of a section names. Behind damage that tells the records of a bag from those
+//! inside of messages (section 5, D5).
 
 use std::collections::HashMap;
 
 use rovelog_core::scan::Window;
 
-use crate::validate::{Probe, Search, Sound, probe};
+use crate::validate::{Found, Probe, Search, probe};
 use crate::wire::{Data, Header, IndexEntry};
 
 /// The first entry of a topic: its place and the stamp of the message that it means.
@@ -21,18 +21,19 @@ struct First {
 pub(crate) struct Named {
     /// All of them, and that of the index itself; ascending.
     places: Vec<u64>,
-    /// The first entry of each topic. As a rule it names the definition; the message behind it is named by its
-    /// stamp alone.
+    /// The first entry of each topic. As a rule it names the definition; the message behind it is
+    /// named by its stamp alone.
     firsts: HashMap<Box<[u8]>, First>,
     /// The places of these, ascending.
     first_places: Vec<u64>,
-    /// The answer of the last search for a place with a valid record: where it began, what it found.
+    /// The answer of the last search for a place with a valid record: where it started, what it
+    /// found.
     last: Option<(u64, u64)>,
 }
 
 impl Named {
-    /// Reads the index that the section at `offset` has at `index_pos`, counted from there; empty where its records do not
-    /// fill the file to its end.
+    /// Reads the index that the section at `offset` has at `index_pos`, counted from there; empty
+    /// where its records do not fill the file to its end.
     pub(crate) fn of(window: Window<'_>, offset: u64, index_pos: Option<u64>) -> Self {
         Self::read(window, offset, index_pos).unwrap_or_default()
     }
@@ -42,7 +43,7 @@ impl Named {
         let mut named = Self { places: vec![at], ..Self::default() };
         let end = window.end();
         while at < end {
-            let Ok(Probe::Good(Sound { header, data_at, end: behind, .. })) = probe(window, at) else {
+            let Ok(Probe::Good(Found { header, data_at, end: behind, .. })) = probe(window, at) else {
                 return None;
             };
             let Header::Index(index) = header else { return None };
@@ -64,11 +65,12 @@ impl Named {
         Some(named)
     }
 
-    /// Where records of the bag go on behind damage that begins at `start`: the next place that the index names and
-    /// where a valid record begins, or a message before it that the index means by the entry of its definition.
+    /// Returns where records of the bag go on behind damage that starts at `start`: the next place
+    /// that the index names and where a valid record starts, or a message before it that the index
+    /// means by the entry of its definition.
     pub(crate) fn next(&mut self, window: Window<'_>, start: u64) -> Option<u64> {
         let next = self.next_place(window, start)?;
-        // The entry that the damage begins at or behind counts too: it may name the definition that is gone.
+        // The entry that the damage starts at or behind counts too: it may name the definition that is gone.
         let before = self.places.partition_point(|place| *place <= start).checked_sub(1);
         let from = before.map_or(start, |before| self.places[before]);
         let first = self.first_places.partition_point(|place| *place < from);
@@ -86,10 +88,10 @@ impl Named {
         Some(next)
     }
 
-    /// Whether the message at `at` is the first of its topic, by an entry of the index that names a place in front of
-    /// it, at or behind `from`.
+    /// Returns whether the message at `at` is the first of its topic, by an entry of the index that
+    /// names a place in front of it, at or behind `from`.
     fn is_first(&self, window: Window<'_>, at: u64, from: u64) -> bool {
-        let Ok(Probe::Good(Sound { header: Header::Data(Data { topic, sec, nsec, .. }), .. })) =
+        let Ok(Probe::Good(Found { header: Header::Data(Data { topic, sec, nsec, .. }), .. })) =
             probe(window, at)
         else {
             return false;
@@ -99,14 +101,14 @@ impl Named {
         })
     }
 
-    /// The first place behind `start` that is named and where a valid record begins.
+    /// Returns the first place behind `start` that is named and where a valid record starts.
     fn next_place(&mut self, window: Window<'_>, start: u64) -> Option<u64> {
         if let Some((from, found)) = self.last
             && (from..found).contains(&start)
         {
             return Some(found);
         }
-        let is_valid = |place: u64| matches!(probe(window, place), Ok(Probe::Good(sound)) if !matches!(sound.header, Header::Unknown(_)));
+        let is_valid = |place: u64| matches!(probe(window, place), Ok(Probe::Good(found)) if !matches!(found.header, Header::Unknown(_)));
         let behind = &self.places[self.places.partition_point(|place| *place <= start)..];
         let found = behind.iter().copied().find(|place| is_valid(*place))?;
         self.last = Some((start, found));

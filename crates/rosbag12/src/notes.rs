@@ -1,4 +1,5 @@
-//! Diagnostics of a scanner that have more to say than a line: of a message, at the end of a section, at the end of the bag.
+//! Diagnostics of a scanner that have more to say than a line: of a message, at the end of a
+//! section, at the end of the bag.
 
 use rovelog_core::Diagnostics;
 use rovelog_core::layout::Fit;

@@ -30,7 +30,7 @@ pub(crate) struct OldRecord<'a> {
     pub(crate) end: u64,
 }
 
-/// What stands at a place.
+/// What is at a place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OldProbe<'a> {
     Good(OldRecord<'a>),
@@ -40,8 +40,8 @@ pub(crate) enum OldProbe<'a> {
     Bad,
 }
 
-/// The line at `at`, without its LF, and where the next one begins; `Ok(Err(true))` where the file cuts it,
-/// `Ok(Err(false))` where it is none.
+/// Returns the line at `at`, without its LF, and where the next one starts; `Ok(Err(true))` where
+/// the file cuts it, `Ok(Err(false))` where it is none.
 fn line(window: Window<'_>, at: u64) -> Result<Result<(&[u8], u64), bool>, NeedMore> {
     let mut len = 256;
     loop {
@@ -113,8 +113,8 @@ pub(crate) fn probe<'a>(
     Ok(OldProbe::Good(OldRecord { topic, md5, ty, lines: behind - at, end }))
 }
 
-/// The table of topics in front of the messages of a V1.0 or V0 bag, and where it ends; `None` where it is
-/// broken.
+/// Returns the table of topics in front of the messages of a V1.0 or V0 bag, and where it ends;
+/// `None` where it is broken.
 pub(crate) fn table(
     window: Window<'_>,
     version: Version,
@@ -144,7 +144,7 @@ pub(crate) fn table(
     Ok(Some((topics, at)))
 }
 
-/// Bytes of the lines in front of a message of an old version.
+/// Returns the number of bytes of the lines in front of a message of an old version.
 pub(crate) fn lines_len(version: Version, topic: &[u8], md5: &[u8], ty: &[u8]) -> usize {
     match version {
         Version::V1_1 => topic.len() + md5.len() + ty.len() + 3,

@@ -12,13 +12,15 @@ use crate::v2::Compression;
 pub struct BagOptions {
     /// What all formats share.
     pub read: ReadOptions,
-    /// Definitions for types that a bag does not define, by full type name: full text, or the type's own text.
+    /// Definitions for types that a bag does not define, by full type name: full text, or the
+    /// type's own text.
     pub layouts: BTreeMap<String, Vec<u8>>,
-    /// Indexed bags of V2.0 of fewer bytes than this, unpacked, are read whole when they are opened: 32 MiB. Larger ones are
-    /// described by their index, if it agrees with itself, and each chunk is checked when it is read.
+    /// Indexed bags of V2.0 of fewer bytes than this, unpacked, are read whole when they are
+    /// opened: 32 MiB. Larger ones are described by their index, if it agrees with itself, and each
+    /// chunk is checked when it is read.
     pub indexed_from: u64,
-    /// How chunks are stored of what recovering, slicing, merging and reindexing bags of V2.0 write; as those of the (first)
-    /// bag, if it is not said.
+    /// How chunks are stored of what recovering, slicing, merging and reindexing bags of V2.0
+    /// write; as those of the (first) bag, if it is not said.
     pub compression: Option<Compression>,
     /// Read the file as a bag of before V1.0, which has no version line by which it could be told.
     pub version_0: bool,
@@ -46,14 +48,14 @@ impl From<&ReadOptions> for BagOptions {
 }
 
 impl BagOptions {
-    /// The same options with a definition for a type.
+    /// Returns the same options with a definition for a type.
     #[must_use]
     pub fn with_layout(mut self, ty: impl Into<String>, text: impl Into<Vec<u8>>) -> Self {
         self.layouts.insert(ty.into(), text.into());
         self
     }
 
-    /// The same options for a bag of before V1.0.
+    /// Returns the same options for a bag of before V1.0.
     #[must_use]
     pub fn as_version_0(mut self) -> Self {
         self.version_0 = true;

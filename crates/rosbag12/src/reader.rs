@@ -16,9 +16,8 @@ use crate::options::BagOptions;
 use crate::scan::{Scanner, Step};
 use crate::sections::{Differences, Section, differences};
 use crate::shapes::Head;
-use crate::tables::{Connection, Tables, text_of};
+use crate::tables::{Connection, Publisher, Tables, text_of, usize_of};
 use crate::unpack::{self, Packing};
-use crate::v2;
 use crate::version::Version;
 use crate::wire::{self, Header, IndexEntry};
 
@@ -36,30 +35,13 @@ pub struct BagReader {
     suspected: AtomicBool,
 }
 
-/// Who published a message, as far as its record says.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct Publisher {
-    /// Whether it latches: it sends the last message again to whoever comes later.
-    pub latching: bool,
-    /// The name of its node.
-    pub callerid: Option<String>,
-}
-
-impl Publisher {
-    /// A latching publisher: the only kind that a message tells of.
-    pub fn latching(callerid: impl Into<String>) -> Self {
-        Self { latching: true, callerid: Some(callerid.into()) }
-    }
-}
-
 impl BagReader {
     /// Opens the bag that `bytes` holds; one that is compressed as a whole is unpacked into memory,
     /// up to [`Limits::unpacked`](rovelog_core::Limits::unpacked).
     ///
     /// # Errors
-    /// Where the bytes are no bag of V1.2 or before, or cannot be unpacked. Damage is no error: it is in
-    /// [`diagnostics`](rovelog_core::LogReader::diagnostics).
+    /// Returns an error if the bytes are no bag of V1.2 or before, or cannot be unpacked. Damage is
+    /// no error: it is in [`diagnostics`](rovelog_core::LogReader::diagnostics).
     #[expect(clippy::missing_panics_doc, reason = "the window is the whole file")]
     pub fn new(bytes: Bytes, options: &BagOptions) -> Result<Self, BagError> {
         let (bytes, packed) = unpack::whole(bytes, options)?;
@@ -124,10 +106,10 @@ impl BagReader {
             scanner.believe_index();
         } else {
             scanner = begin()?;
-            let late = v2::read_all(&bytes, &mut scanner, &mut index, options, &[]);
+            let late = scanner.read_all(&bytes, &mut index, options, &[]);
             if !late.is_empty() {
                 (scanner, index) = (begin()?, Index::default());
-                v2::read_all(&bytes, &mut scanner, &mut index, options, &late);
+                scanner.read_all(&bytes, &mut index, options, &late);
             }
         }
         index.blocks.finish(bytes.len() as u64);
@@ -137,7 +119,7 @@ impl BagReader {
         Ok(Self::of(bytes, scanner, index, options))
     }
 
-    /// The same bag with all that is in it read, if it was opened by its index.
+    /// Returns the same bag with all that is in it read, if it was opened by its index.
     pub(crate) fn whole(&self) -> &Self {
         if !self.scanner.v2.as_ref().is_some_and(|state| state.is_by_index) {
             return self;
@@ -150,7 +132,7 @@ impl BagReader {
         })
     }
 
-    /// What is known of the bag: all, once a chunk was not as its index says.
+    /// Returns what is known of the bag: all, once a chunk was not as its index says.
     pub(crate) fn known(&self) -> &Self {
         if self.suspected.load(Ordering::Relaxed) { self.whole() } else { self }
     }
@@ -160,13 +142,8 @@ impl BagReader {
         self.suspected.store(true, Ordering::Relaxed);
     }
 
-    /// What loads chunks, in this order.
-    pub(crate) fn loader(&self, plan: Vec<usize>) -> v2::Loader {
-        let cap = self.options.read.limits.unpacked;
-        v2::Loader::new(self.bytes.clone(), &self.scanner.chunked().chunks, plan, cap)
-    }
-
-    /// Opens a bag of before V1.0, which has no version line: on request only, because anything could be one.
+    /// Opens a bag of before V1.0, which has no version line: on request only, because anything
+    /// could be one.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -174,27 +151,28 @@ impl BagReader {
         Self::new(bytes, &options.clone().as_version_0())
     }
 
-    /// The version of the bag.
+    /// Returns the version of the bag.
     pub fn version(&self) -> Version {
         self.scanner.version
     }
 
-    /// The version line without its end.
+    /// Returns the version line without its end.
     pub fn version_line(&self) -> &str {
         &self.scanner.line.text
     }
 
-    /// The connections; each has the same index as its topic.
+    /// Returns the connections; each has the same index as its topic.
     pub fn connections(&self) -> &[Connection] {
         &self.scanner.tables.connections
     }
 
-    /// The bags in this file, with the state of their indices.
+    /// Returns the bags in this file, with the state of their indices.
     pub fn sections(&self) -> &[Section] {
         &self.scanner.sections
     }
 
-    /// How the index of a topic differs from its messages in a section, entry by entry; before V2.0 only.
+    /// Returns how the index of a topic differs from its messages in a section, entry by entry;
+    /// before V2.0 only.
     pub fn index_differences(&self, section: &Section, topic: &[u8]) -> Differences {
         if self.scanner.v2.is_some() {
             return Differences::default();
@@ -218,7 +196,7 @@ impl BagReader {
         differences(index, scan)
     }
 
-    /// The number of sound records with this op.
+    /// Returns the number of valid records with this op.
     pub fn records_of(&self, op: u8) -> u64 {
         self.scanner.ops[usize::from(op)]
     }
@@ -228,7 +206,7 @@ impl BagReader {
         self.scanner.going_back
     }
 
-    /// How many latched messages of a topic each publisher sent, by the name of its node.
+    /// Returns how many latched messages of a topic each publisher sent, by the name of its node.
     pub fn callerids(&self, topic: &Topic) -> BTreeMap<String, u64> {
         let tables = &self.scanner.tables;
         let mut found = BTreeMap::new();
@@ -250,18 +228,18 @@ impl BagReader {
         found
     }
 
-    /// All messages in file order, as records.
+    /// Returns all messages in file order, as records.
     pub fn records_in_file_order(&self) -> Box<dyn Iterator<Item = Record<'_>> + Send + '_> {
         self.as_stored(&Select::all())
     }
 
-    /// The messages of the selected topics in file order; before V2.0 those of all.
+    /// Returns the messages of the selected topics in file order; before V2.0 those of all.
     pub(crate) fn as_stored<'a>(
         &'a self,
         select: &Select,
     ) -> Box<dyn Iterator<Item = Record<'a>> + Send + 'a> {
         if self.scanner.v2.is_some() {
-            return Box::new(v2::InTime::as_stored(self, select));
+            return Box::new(self.chunked_as_stored(select));
         }
         let mut counts = vec![0; self.scanner.tables.topics.len()];
         Box::new(self.cursor().filter_map(move |record| {
@@ -272,17 +250,11 @@ impl BagReader {
         }))
     }
 
-    /// Hands every message in file order to `visit`: offset, topic, stamp in nanoseconds, payload. The
-    /// fastest way through a bag.
+    /// Hands every message in file order to `visit`: offset, topic, stamp in nanoseconds, payload.
+    /// The fastest way through a bag.
     pub fn scan(&self, mut visit: impl FnMut(u64, &Topic, i64, &[u8])) {
-        if let Some(state) = &self.scanner.v2 {
-            let topics = &self.scanner.tables.topics;
-            let mut pass = v2::Pass::new(self, &vec![true; topics.len()], &Select::all());
-            while pass.chunk(|loaded, met, payload| {
-                let at = loaded.offset(&state.chunks[loaded.number], met.message.at);
-                visit(at, &topics[met.connection as usize], met.time, payload);
-            }) {}
-            return;
+        if self.scanner.v2.is_some() {
+            return self.scan_chunks(visit);
         }
         self.cursor().messages(u64::MAX, |at, message| {
             let topic = &self.scanner.tables.topics[message.connection as usize];
@@ -295,20 +267,23 @@ impl BagReader {
         });
     }
 
-    /// The fields of a record, and how many bytes its payload has behind them.
+    /// Returns the fields of a record, and how many bytes its payload has behind them.
     ///
     /// # Errors
-    /// Where the payload is too short for its definition, or the record is one of another bag.
+    /// Returns an error if the payload is too short for its definition, or the record is one of
+    /// another bag.
     pub fn decode(&self, record: &Record<'_>) -> Result<(rovelog_core::Value, usize), BagError> {
         self.own(record.topic)?;
         self.scanner.tables.decode(record.topic.id.index(), &record.payload)
     }
 
-    /// The layout by which a payload of a topic decodes, for decoders into types of one's own; none where
-    /// [`decode`](Self::decode) gives the bytes, because no definition is sure to fit.
+    /// Returns the layout by which a payload of a topic decodes, for decoders into types of one's
+    /// own; none where [`decode`](Self::decode) gives the bytes, because no definition is sure to
+    /// fit.
     ///
     /// # Errors
-    /// Where the payload is too short for its definition, or the topic is one of another bag.
+    /// Returns an error if the payload is too short for its definition, or the topic is one of
+    /// another bag.
     pub fn layout(&self, topic: &Topic, payload: &[u8]) -> Result<Option<&Layout>, BagError> {
         self.own(topic)?;
         self.scanner.tables.layout(topic.id.index(), payload)
@@ -319,7 +294,8 @@ impl BagReader {
         is_own.then_some(()).ok_or_else(|| BagError::NoSuchTopic { topic: topic.name.clone() })
     }
 
-    /// Who published a message; nothing for most messages, because only those of latching publishers say.
+    /// Who published a message; nothing for most messages, because only those of latching
+    /// publishers say.
     pub fn publisher(&self, record: &Record<'_>) -> Publisher {
         if let (Some(state), Ok(())) = (&self.scanner.v2, self.own(record.topic)) {
             let origin =
@@ -336,7 +312,7 @@ impl BagReader {
         found().unwrap_or_default()
     }
 
-    /// A record that the first scanner has found.
+    /// Returns a record that the first scanner has found.
     pub(crate) fn wire_record(&self, record: &Met) -> Option<wire::Record<'_>> {
         wire::Record::read(self.bytes.get(usize_of(record.at)..usize_of(record.end))?)
     }
@@ -358,12 +334,12 @@ impl BagReader {
         Record::new(&tables.topics[topic as usize], Some(time), offset, seq, payload, tables)
     }
 
-    /// The places of the selected messages, in the order of time.
+    /// Returns the places of the selected messages, in time order.
     pub(crate) fn places<'a>(&'a self, select: &Select) -> impl Iterator<Item = Place> + Send + use<'a> {
         order::selected(&self.scanner.tables.topics, select, |wanted| MessagesOf { reader: self, wanted })
     }
 
-    /// The message at a place that [`places`](Self::places) handed out.
+    /// Returns the message at a place that [`places`](Self::places) handed out.
     pub(crate) fn message_at(&self, offset: u64) -> (Met, Message) {
         let found =
             Cursor::message_at(&self.bytes, &self.index, &self.scanner.tables, self.scanner.version, offset);
@@ -376,11 +352,6 @@ impl BagReader {
         let (payload_at, len) = payload.expect("the index points at whole messages");
         self.record_of(place, payload_at, len)
     }
-}
-
-/// An offset within the bytes at hand as an index.
-pub(crate) fn usize_of(at: u64) -> usize {
-    usize::try_from(at).expect("within the bytes at hand")
 }
 
 /// The messages of some topics, block by block.

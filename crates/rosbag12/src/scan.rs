@@ -1,7 +1,7 @@
-//! Framing: one scan over the records of a bag, for the reader, the stream and recovery alike.
+//! The scanner of the records of a bag, shared by reader, stream and recovery.
 //!
-//! [`Scanner`] does no input or output. It looks at a [`Window`] of the file and says what comes next; where
-//! the window ends too early it asks for more. Every byte of a file is part of exactly one [`Step`].
+//! [`Scanner`] does no I/O. It looks at a [`Window`] of the file and returns the next [`Step`]; if the
+//! window ends too early, it requests more. Every byte of the file is part of exactly one step.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,7 +18,7 @@ use crate::sections::{MAX_SECTIONS, Section};
 use crate::shapes::{Head, Matched};
 use crate::tables::{Tables, Tally, fit, text_of};
 use crate::v2;
-use crate::validate::{Probe, Search, Sound, crossing, follows, probe};
+use crate::validate::{Found, Probe, Search, crossing, follows, probe};
 use crate::version::{self, Version, VersionLine};
 use crate::wire::{BAG_HEADER_SIZE, Data, Definition, Header, IndexEntry};
 
@@ -27,9 +27,9 @@ use crate::wire::{BAG_HEADER_SIZE, Data, Definition, Header, IndexEntry};
 pub(crate) enum Step {
     /// A message.
     Message(Met),
-    /// A sound record that is no message.
+    /// A valid record that is no message.
     Record { at: u64, data_at: u64, end: u64, op: u8 },
-    /// Bytes that are sound and no record: a version line, a table of topics, raw padding.
+    /// Bytes that are valid and no record: a version line, a table of topics, raw padding.
     Passed { at: u64, end: u64 },
     /// Bytes that cannot be read.
     Lost { at: u64, end: u64, rule: &'static Rule },
@@ -49,18 +49,18 @@ pub(crate) struct Met {
     pub(crate) time: i64,
 }
 
-/// A stretch of damage whose end is being looked for.
+/// A lost range whose end is being looked for.
 #[derive(Clone, Copy, Debug)]
-struct Gap {
+struct Damage {
     start: u64,
-    /// Where the record that was due would have ended, if its lengths were sound.
+    /// Where the record that was due would have ended, if its lengths were valid.
     claimed: Option<u64>,
     /// Whether it passes the end of the file.
     cut: bool,
     search: Search,
 }
 
-/// The scanner over a bag: where it stands, what it learned, what it noticed.
+/// Scans a bag: where it is, what it learned, what it noticed.
 #[derive(Debug)]
 pub(crate) struct Scanner {
     pub(crate) version: Version,
@@ -68,7 +68,7 @@ pub(crate) struct Scanner {
     pub(crate) tables: Tables,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) sections: Vec<Section>,
-    /// Sound records by op.
+    /// Valid records by op.
     pub(crate) ops: Box<[u64; 256]>,
     /// Messages with a lower stamp than the one before.
     pub(crate) going_back: u64,
@@ -78,22 +78,22 @@ pub(crate) struct Scanner {
     pub(crate) table: Vec<TableTopic>,
     pub(crate) last_time: i64,
     pub(crate) v2: Option<Box<v2::State>>,
-    /// The last message: where it began and ended, and its connection. Bytes lost or added in it show behind it.
+    /// The last message: where it started and ended, and its connection.
     last_message: (u64, u64, u32),
     /// Connections with messages in this section.
     in_section: Vec<u32>,
     /// By topic: the last section that defines it.
     defined_in: HashMap<Box<[u8]>, usize>,
     at: u64,
-    gap: Option<Gap>,
+    damage: Option<Damage>,
     /// The shape of the last message.
     last_shape: u32,
-    /// The last record, if it was a definition: where it began and ended.
+    /// The last record, if it was a definition: where it started and ended.
     definition: Option<(u64, u64)>,
-    /// The last record, if it was a bag header without data: where it began and ended.
+    /// The last record, if it was a bag header without data: where it started and ended.
     bare_bag_header: Option<(u64, u64)>,
     text_mode: bool,
-    begun: bool,
+    started: bool,
     finished: bool,
 }
 
@@ -102,10 +102,10 @@ impl Scan for Scanner {
 
     // Every byte of the file is part of exactly one step.
     fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
-        if self.gap.is_some() {
+        if self.damage.is_some() {
             return self.search(window);
         }
-        if !self.begun
+        if !self.started
             && let Some(step) = self.begin(window)?
         {
             return Ok(step);
@@ -128,13 +128,13 @@ impl Scan for Scanner {
             return Ok(step);
         }
         match probe(window, at)? {
-            Probe::Good(sound) => {
-                if !follows(window, sound.end)?
-                    && let Some(found) = self.swallowed(window, &sound)?
+            Probe::Good(record) => {
+                if !follows(window, record.end)?
+                    && let Some(found) = self.swallowed(window, &record)?
                 {
                     return Ok(self.lose(at, found, &rules::GAP));
                 }
-                self.take(window, &sound)
+                self.take(window, &record)
             }
             Probe::Cut => self.begin_gap(window, None, true),
             Probe::Bad(claimed) => self.begin_gap(window, claimed, false),
@@ -142,7 +142,7 @@ impl Scan for Scanner {
     }
 
     fn needed_from(&self) -> u64 {
-        self.gap.map_or(self.at, |gap| gap.search.next)
+        self.damage.map_or(self.at, |damage| damage.search.next)
     }
 }
 
@@ -175,12 +175,12 @@ impl Scanner {
             in_section: Vec::new(),
             defined_in: HashMap::new(),
             at: 0,
-            gap: None,
+            damage: None,
             last_shape: 0,
             definition: None,
             bare_bag_header: None,
             text_mode: false,
-            begun: false,
+            started: false,
             finished: false,
             line,
         };
@@ -193,11 +193,10 @@ impl Scanner {
         Ok(scanner)
     }
 
-    /// Hands messages to `sink` as long as each has a known header and the next one has too. What is left is
-    /// for [`step`](Self::step).
+    /// Hands messages to `sink` as long as each and the next one have known headers.
     #[inline]
     pub(crate) fn messages(&mut self, window: Window<'_>, mut sink: impl FnMut(Met, &mut Tables)) {
-        if self.gap.is_some() || !self.begun {
+        if self.damage.is_some() || !self.started {
             return;
         }
         let Ok(start) = usize::try_from(self.at - window.base) else { return };
@@ -213,7 +212,7 @@ impl Scanner {
         }
     }
 
-    /// The message at the place, where it and the next one have known headers: most steps of most bags.
+    /// Returns the message at the place, if it and the next one have known headers.
     #[inline]
     fn plain_step(&mut self, window: Window<'_>) -> Option<Step> {
         let start = usize::try_from(self.at - window.base).ok()?;
@@ -265,7 +264,7 @@ impl Scanner {
         Met { at, payload_at, end, connection: number, seq, time }
     }
 
-    /// The version line, and the table of topics behind it; `None` where there is neither.
+    /// Returns the version line, and the table of topics behind it; `None` where there is neither.
     fn begin(&mut self, window: Window<'_>) -> Result<Option<Step>, NeedMore> {
         let mut end = self.line.len;
         if matches!(self.version, Version::V1_0 | Version::V0) {
@@ -277,7 +276,7 @@ impl Scanner {
                 "times are shown as counted from the start of the recording".to_owned()
             });
         }
-        self.begun = true;
+        self.started = true;
         self.at = end;
         Ok((end > 0).then_some(Step::Passed { at: 0, end }))
     }
@@ -316,51 +315,52 @@ impl Scanner {
         Ok(Some(Step::Passed { at, end: self.at }))
     }
 
-    /// Where the records of the bag go on inside of a record that nothing valid follows: bytes of it are lost, and its
-    /// length reaches into the next one. A message that fits its definition may still hold whole records.
-    fn swallowed(&mut self, window: Window<'_>, sound: &Sound<'_>) -> Result<Option<u64>, NeedMore> {
-        if let Some(found) = crossing(window, sound.data_at, sound.end)? {
+    /// Returns where the records of the bag go on inside of a record that nothing valid follows:
+    /// bytes of it are lost, and its length reaches into the next one. A message that fits its
+    /// definition may still hold whole records.
+    fn swallowed(&mut self, window: Window<'_>, record: &Found<'_>) -> Result<Option<u64>, NeedMore> {
+        if let Some(found) = crossing(window, record.data_at, record.end)? {
             return Ok(Some(found));
         }
-        if self.is_confirmed(window, sound)? {
+        if self.is_confirmed(window, record)? {
             return Ok(None);
         }
-        Search::from(sound.data_at).run(window, sound.end)
+        Search::from(record.data_at).run(window, record.end)
     }
 
-    /// Whether the content of a record confirms its length, whatever follows it.
-    fn is_confirmed(&mut self, window: Window<'_>, sound: &Sound<'_>) -> Result<bool, NeedMore> {
-        let Header::Data(Data { topic, ty, md5, .. }) = sound.header else { return Ok(false) };
+    /// Returns whether the content of a record confirms its length, whatever follows it.
+    fn is_confirmed(&mut self, window: Window<'_>, record: &Found<'_>) -> Result<bool, NeedMore> {
+        let Header::Data(Data { topic, ty, md5, .. }) = record.header else { return Ok(false) };
         let Some(number) = self.tables.number(topic, ty, md5) else { return Ok(false) };
         self.tables.resolve(number);
         let known = &self.tables.connections[number as usize];
-        let payload = window.slice(sound.data_at, sound.end)?.unwrap_or_default();
+        let payload = window.slice(record.data_at, record.end)?.unwrap_or_default();
         Ok(known.definition().is_some() && fit(known, payload) == Fit::Exact)
     }
 
-    /// Takes a sound record.
-    fn take(&mut self, window: Window<'_>, sound: &Sound<'_>) -> Result<Step, NeedMore> {
-        let (at, end) = (self.at, sound.end);
+    /// Takes a valid record.
+    fn take(&mut self, window: Window<'_>, record: &Found<'_>) -> Result<Step, NeedMore> {
+        let (at, end) = (self.at, record.end);
         let bytes = window.slice(at, end)?.unwrap_or_default();
-        if let Header::Data(_) = sound.header {
+        if let Header::Data(_) = record.header {
             let shapes = self.tables.shapes.list.len();
             let Some(found) = self.intern(bytes) else {
                 return Ok(self.lose(at, end, &rules::TOO_MANY_TOPICS));
             };
             // Once for each header: the messages that follow are not parsed any more.
-            if sound.repeated > 0 && shapes < self.tables.shapes.list.len() {
-                self.note_duplicates(at, sound.data_at, sound.repeated);
+            if record.repeated > 0 && shapes < self.tables.shapes.list.len() {
+                self.note_duplicates(at, record.data_at, record.repeated);
             }
             return Ok(Step::Message(self.count(found, &bytes[found.head..])));
         }
-        if sound.repeated > 0 {
-            self.note_duplicates(at, sound.data_at, sound.repeated);
+        if record.repeated > 0 {
+            self.note_duplicates(at, record.data_at, record.repeated);
         }
-        let op = sound.header.op();
+        let op = record.header.op();
         self.ops[usize::from(op)] += 1;
         (self.definition, self.bare_bag_header) = (None, None);
-        let data = window.slice(sound.data_at, end)?.unwrap_or_default();
-        match sound.header {
+        let data = window.slice(record.data_at, end)?.unwrap_or_default();
+        match record.header {
             Header::Definition(definition) => self.define(&definition, at, data.len(), end),
             Header::BagHeader(header) => {
                 let section = self.sections.last_mut().expect("there is always a section");
@@ -370,7 +370,7 @@ impl Scanner {
                     });
                 }
                 section.index_pos = Some(header.index_pos.get());
-                section.bag_header_at = Some((at, sound.data_at));
+                section.bag_header_at = Some((at, record.data_at));
                 self.bare_bag_header = data.is_empty().then_some((at, end));
             }
             Header::Index(index) => {
@@ -390,7 +390,7 @@ impl Scanner {
             }
         }
         self.at = end;
-        Ok(Step::Record { at, data_at: sound.data_at, end, op })
+        Ok(Step::Record { at, data_at: record.data_at, end, op })
     }
 
     fn define(&mut self, definition: &Definition<'_>, at: u64, data: usize, end: u64) {
@@ -419,7 +419,7 @@ impl Scanner {
         self.definition = Some((at, end));
     }
 
-    /// The shape of a message, a new one if need be.
+    /// Returns the shape of a message, a new one if need be.
     fn intern(&mut self, bytes: &[u8]) -> Option<Matched> {
         let (head, data) = Head::of(bytes)?;
         let connection = self.tables.connection(data.topic, data.ty, data.md5)?;
@@ -467,56 +467,56 @@ impl Scanner {
                 });
             }
         }
-        self.gap = Some(Gap { start: self.at, claimed, cut, search: Search::from(self.at + 1) });
+        self.damage = Some(Damage { start: self.at, claimed, cut, search: Search::from(self.at + 1) });
         self.search(window)
     }
 
     /// Looks for the end of the damage.
     fn search(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
-        let mut gap = self.gap.expect("only called with a gap");
+        let mut damage = self.damage.expect("only called with damage");
         let limit = if window.eof { window.end() } else { u64::MAX };
         let found = if self.version != Version::V1_2 {
             // Records of old versions have nothing by which they could be found again.
-            gap.search.next = window.end();
+            damage.search.next = window.end();
             if window.eof { Ok(None) } else { Err(NeedMore(window.end() + 1)) }
-        } else if let Some(place) = self.named_by_index(window, gap.start) {
+        } else if let Some(place) = self.named_by_index(window, damage.start) {
             Ok(Some(place))
         } else {
-            self.find(window, &mut gap, limit)
+            self.find(window, &mut damage, limit)
         };
         // What was searched is searched, whatever is missing now.
-        self.gap = Some(gap);
+        self.damage = Some(damage);
         let (end, rule) = match found? {
-            Some(end) if gap.claimed == Some(end) => (end, &rules::BAD_RECORD),
+            Some(end) if damage.claimed == Some(end) => (end, &rules::BAD_RECORD),
             Some(end) => (end, &rules::GAP),
-            None if gap.cut => (limit, &rules::CUT),
-            None if gap.claimed == Some(limit) => (limit, &rules::BAD_RECORD),
+            None if damage.cut => (limit, &rules::CUT),
+            None if damage.claimed == Some(limit) => (limit, &rules::BAD_RECORD),
             None => (limit, &rules::GAP),
         };
-        self.gap = None;
-        Ok(self.lose(gap.start, end, rule))
+        self.damage = None;
+        Ok(self.lose(damage.start, end, rule))
     }
 
-    /// The next sound record. Behind a record that is sound but for its end, which most likely the file cuts,
-    /// it must be of a topic that was met before: what else is found may be part of the message.
-    fn find(&self, window: Window<'_>, gap: &mut Gap, limit: u64) -> Result<Option<u64>, NeedMore> {
+    /// Returns the next valid record. Behind a record that is valid but for its end, which most
+    /// likely the file cuts, it must be of a topic that was met before: what else is found may be
+    /// part of the message.
+    fn find(&self, window: Window<'_>, damage: &mut Damage, limit: u64) -> Result<Option<u64>, NeedMore> {
         loop {
-            let Some(found) = gap.search.run(window, limit)? else { return Ok(None) };
+            let Some(found) = damage.search.run(window, limit)? else { return Ok(None) };
             let is_known = match probe(window, found)? {
-                Probe::Good(Sound { header, .. }) => {
+                Probe::Good(Found { header, .. }) => {
                     header.topic().is_some_and(|topic| self.tables.has_topic(topic))
                 }
                 _ => false,
             };
-            if !gap.cut || is_known {
+            if !damage.cut || is_known {
                 return Ok(Some(found));
             }
-            gap.search.next = found + 1;
+            damage.search.next = found + 1;
         }
     }
 
-    /// Where records go on by the index of the section. A message may hold whole records; the index tells them from
-    /// those of the bag. A pipe has none yet.
+    /// Returns where records go on by the index of the section, which a pipe does not have yet.
     fn named_by_index(&mut self, window: Window<'_>, start: u64) -> Option<u64> {
         if !(window.eof && window.base == 0) {
             return None;

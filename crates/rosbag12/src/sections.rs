@@ -27,7 +27,7 @@ pub enum IndexState {
 }
 
 impl IndexState {
-    /// The word used in text and JSON.
+    /// Returns the word used in text and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -40,11 +40,11 @@ impl IndexState {
     }
 }
 
-/// The index of one topic beside its messages.
+/// The index of one topic next to its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexTopic {
-    /// The topic's name as it stands in the bag.
+    /// The topic's name as it is in the bag.
     pub topic: Vec<u8>,
     /// Entries of the index.
     pub entries: u64,
@@ -58,7 +58,7 @@ pub struct IndexTopic {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Section {
-    /// Where its version line begins: positions in it count from here.
+    /// Where its version line starts: positions in it count from here.
     pub offset: u64,
     /// Where its records begin.
     pub first_record: u64,
@@ -66,7 +66,7 @@ pub struct Section {
     pub index_pos: Option<u64>,
     /// Bytes of spaces behind the bag header that belong to no record.
     pub raw_padding: Option<u64>,
-    /// How its index agrees with its messages; settled at its end.
+    /// How its index agrees with its messages; resolved at its end.
     pub index: IndexState,
     /// The index by topic, ascending; empty without index.
     pub index_topics: Vec<IndexTopic>,
@@ -107,7 +107,8 @@ impl Section {
         }
     }
 
-    /// The place that an index entry means: that of the message where it points at its definition.
+    /// Returns the place that an index entry means: that of the message where it points at its
+    /// definition.
     pub(crate) fn meant(&self, pos: u64) -> u64 {
         self.behind_definition.get(&pos).copied().unwrap_or(pos)
     }
@@ -200,7 +201,8 @@ mod tests {
     use crate::diagnostics as rules;
     use crate::{BagOptions, BagReader};
 
-    /// A file of nothing but version lines: what is kept of each is limited, and so is what is said of them.
+    /// A file of nothing but version lines: what is kept of each is limited, and so is what is said
+    /// of them.
     #[test]
     fn sections_are_limited() {
         let lines = b"#ROSRECORD V1.2\n".repeat(MAX_SECTIONS + 1000);

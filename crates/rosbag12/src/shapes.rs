@@ -1,7 +1,7 @@
 //! Shapes: what stays the same in the headers of a connection's messages.
 //!
-//! All but the stamp repeats from message to message. A header that equals a known shape outside of its
-//! eight bytes of time needs no parsing: that is what makes a scan fast.
+//! All but the stamp repeats from message to message. A header that equals a known shape outside of
+//! its eight bytes of time needs no parsing: that is what makes a scan fast.
 
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -40,7 +40,7 @@ impl Shape {
         let [low, high] = self.holes;
         let template = &*self.template;
         let Some(bytes) = bytes.get(..template.len()) else { return false };
-        // The end differs most often: there stand topic and type.
+        // The end differs most often: there are topic and type.
         bytes[high + LEN..] == template[high + LEN..]
             && bytes[..low] == template[..low]
             && bytes[low + LEN..high] == template[low + LEN..high]
@@ -60,7 +60,7 @@ pub(crate) struct Matched {
 }
 
 impl Matched {
-    /// Bytes of the whole record.
+    /// Returns the number of bytes of the whole record.
     #[inline]
     pub(crate) fn size(&self) -> usize {
         self.head + self.len
@@ -91,8 +91,8 @@ impl Default for Shapes {
 }
 
 impl Shapes {
-    /// The message that begins at the start of `bytes` and lies in them whole, if its header has a known
-    /// shape. `after` is the shape of the message before.
+    /// Returns the message that starts at the start of `bytes` and is in them whole, if its header
+    /// has a known shape. `after` is the shape of the message before.
     #[inline]
     pub(crate) fn find(&self, bytes: &[u8], after: u32) -> Option<Matched> {
         let guess = self.list.get(after as usize).map_or(u32::MAX, |shape| shape.next);
@@ -114,7 +114,8 @@ impl Shapes {
         }
     }
 
-    /// The message at the start of `bytes` by its header, whose time stands at these offsets: the long way.
+    /// Returns the message at the start of `bytes` by its header, whose time is at these offsets:
+    /// the long way.
     pub(crate) fn look_up(&self, bytes: &[u8], head: Head, scratch: &mut Vec<u8>) -> Option<Matched> {
         head.zeroed(bytes, scratch)?;
         let number = *self.by_template.get(&**scratch)?;
@@ -178,13 +179,13 @@ impl Shape {
     }
 }
 
-/// The number at an offset.
+/// Returns the number at an offset.
 #[inline]
 fn number_at(bytes: &[u8], at: usize) -> Option<u32> {
     U32Le::ref_from_prefix(bytes.get(at..)?).ok().map(|(number, _)| number.get())
 }
 
-/// Where the time stands in a record, and how long it is up to the length of its data.
+/// Where the time is in a record, and how long it is up to the length of its data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     len: usize,
@@ -218,7 +219,8 @@ impl Head {
     }
 }
 
-/// A hash of the last 40 bytes of the header that begins at the start of `bytes`: type and topic, as a rule.
+/// Returns a hash of the last 40 bytes of the header that starts at the start of `bytes`: type and
+/// topic, as a rule.
 #[inline]
 fn slot(bytes: &[u8]) -> Option<usize> {
     let (len, rest) = U32Le::ref_from_prefix(bytes).ok()?;

@@ -1,4 +1,5 @@
-//! What a scanner over a bag adds up to: the summary, and the lines of `rovelog info` that only bags have.
+//! What a scanner over a bag adds up to: the summary, and the lines of `rovelog info` that only
+//! bags have.
 
 use rovelog_core::text::count;
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ type Publishers = BTreeMap<u32, (u64, BTreeMap<String, u64>)>;
 const SECTIONS_LISTED: usize = 1000;
 
 impl Scanner {
-    /// The summary of what was passed of a file of `size` bytes.
+    /// Returns the summary of what was passed of a file of `size` bytes.
     pub(crate) fn info(&self, size: u64) -> LogInfo {
         let mut info = LogInfo::new(self.version.name(), size);
         info.set_state(&self.diagnostics, &rules::CUT);
@@ -31,7 +32,7 @@ impl Scanner {
             info.state = State::Truncated;
         }
         let time = |nanos| Timestamp::new(nanos, self.tables.clock);
-        info.start = self.begins().map(time);
+        info.start = self.starts().map(time);
         info.end =
             self.tables.connections.iter().filter_map(Connection::span).map(|(_, max)| max).max().map(time);
         info.data.clone_from(&self.data);
@@ -40,18 +41,19 @@ impl Scanner {
         info
     }
 
-    /// Where the recording begins. Stamps of 0 come before the clock of a simulation runs, and say nothing about when
-    /// that was.
-    fn begins(&self) -> Option<i64> {
+    /// Returns where the recording starts. Stamps of 0 come before the clock of a simulation runs,
+    /// and say nothing about when that was.
+    fn starts(&self) -> Option<i64> {
         let connections = || self.tables.connections.iter();
         let above_0 = connections().filter_map(|c| c.stats.min_above_0).min();
         above_0.or_else(|| connections().filter_map(Connection::span).map(|(min, _)| min).min())
     }
 
-    /// Finds the span of the data, when all of the bag was scanned, and notes what lies outside of it.
+    /// Finds the span of the data, when all of the bag was scanned, and notes what is outside of
+    /// it.
     pub(crate) fn settle_times(&mut self) {
         let mut times: Vec<_> = self.tables.connections.iter().map(|c| c.stats.times.intervals()).collect();
-        if self.begins() > Some(0) {
+        if self.starts() > Some(0) {
             for topic in &mut times {
                 topic.retain(|interval| interval.last > 0);
             }
@@ -142,7 +144,8 @@ impl Scanner {
         )
     }
 
-    /// How many definitions agree with their sums, and where those come from that are not the topic's own.
+    /// Returns how many definitions agree with their sums, and where those come from that are not
+    /// the topic's own.
     fn definitions_detail(&self) -> Option<Detail> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         for connection in self.tables.connections.iter().filter(|c| c.stats.count > 0) {
@@ -163,7 +166,8 @@ impl Scanner {
         (!counts.is_empty()).then(|| Detail::new("definitions", text.join(", "), value))
     }
 
-    /// For each connection with messages that name their publisher: the latched ones, and all by publisher.
+    /// For each connection with messages that name their publisher: the latched ones, and all by
+    /// publisher.
     fn publishers(&self) -> Publishers {
         let mut topics = Publishers::new();
         for origin in self.v2.iter().flat_map(|state| &state.origins).filter(|origin| origin.count > 0) {
@@ -225,7 +229,7 @@ impl Scanner {
     }
 }
 
-/// The word for a kind of record.
+/// Returns the word for a kind of record.
 fn op_name(number: u8, is_chunked: bool) -> String {
     match number {
         Chunk::OP if is_chunked => "chunk".to_owned(),

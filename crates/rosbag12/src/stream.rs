@@ -1,4 +1,5 @@
-//! The reader of pipes: one pass over `Read`, bounded memory, the same records as the random-access reader.
+//! The reader of pipes: one pass over `Read`, bounded memory, the same records as the random-access
+//! reader.
 
 use std::io::{self, BufReader, Chain, Cursor, Read};
 
@@ -14,12 +15,12 @@ use crate::v2;
 use crate::version::Version;
 
 /// A pipe of which the first bytes were looked at.
-type Begun<R> = Chain<Cursor<Vec<u8>>, R>;
+type PeekedInput<R> = Chain<Cursor<Vec<u8>>, R>;
 
 /// Where bytes come from: as they are, or unpacked.
 enum Input<R> {
-    Plain(Begun<R>),
-    Unpacked(Box<Unpacked<BufReader<Begun<R>>>>),
+    Plain(PeekedInput<R>),
+    Unpacked(Box<Unpacked<BufReader<PeekedInput<R>>>>),
 }
 
 impl<R: Read> Read for Input<R> {
@@ -33,8 +34,8 @@ impl<R: Read> Read for Input<R> {
 
 /// A bag that comes from a pipe.
 ///
-/// The buffer holds one chunk and what the scanner still looks at: a record and the header behind it. It does
-/// not grow with the bag.
+/// The buffer holds one chunk and what the scanner still looks at: a record and the header behind
+/// it. It does not grow with the bag.
 pub struct BagStream<R> {
     stream: Stream<Input<R>, Scanner>,
     /// What reads chunks, of a bag of V2.0.
@@ -48,7 +49,7 @@ impl<R: Read> BagStream<R> {
     /// Reads the version line of a bag.
     ///
     /// # Errors
-    /// Where the input cannot be read or unpacked, or is no bag of V1.2 or before.
+    /// Returns an error if the input cannot be read or unpacked, or is no bag of V1.2 or before.
     pub fn new(mut input: R, options: &BagOptions) -> Result<Self, BagError> {
         let mut head = Vec::new();
         input.by_ref().take(4).read_to_end(&mut head)?;
@@ -76,7 +77,7 @@ impl<R: Read> BagStream<R> {
         Ok(Self { stream, chunked, packed, limit: options.streamed_record })
     }
 
-    /// The next message in file order; `None` at the end.
+    /// Returns the next message in file order; `None` at the end.
     fn next(&mut self) -> Result<Option<Met>, BagError> {
         let (packed, limit) = (self.packed, self.limit);
         loop {
@@ -91,7 +92,7 @@ impl<R: Read> BagStream<R> {
         }
     }
 
-    /// The next message of a bag of V2.0.
+    /// Returns the next message of a bag of V2.0.
     fn next_chunked(&mut self) -> Result<Option<v2::Arrived>, BagError> {
         let (packed, limit) = (self.packed, self.limit);
         let Some(chunked) = &mut self.chunked else { return Ok(None) };
@@ -113,13 +114,14 @@ impl<R: Read> BagStream<R> {
         }
     }
 
-    /// The connections met so far; each has the same index as its topic.
+    /// Returns the connections met so far; each has the same index as its topic.
     pub fn connections(&self) -> &[Connection] {
         &self.stream.scan.tables.connections
     }
 }
 
-/// Reads on until the window reaches `until`, if no record must be taken into memory for that which is too large.
+/// Reads on until the window reaches `until`, if no record must be taken into memory for that which
+/// is too large.
 fn fill<R: Read>(
     source: &mut Source<Input<R>>,
     from: u64,

@@ -1,4 +1,5 @@
-//! The tables that grow while a bag is read: connections, their topics, and what is counted of each.
+//! The tables that grow while a bag is read: connections, their topics, and what is counted of
+//! each.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -16,7 +17,7 @@ use crate::shapes::Shapes;
 /// Connections that a bag may have.
 pub(crate) const MAX_CONNECTIONS: usize = 65_536;
 
-/// The name under which the bytes of a message stand that nothing decodes.
+/// The name under which the bytes of a message are that nothing decodes.
 const RAW: &str = "raw";
 
 /// All messages of one topic with one type and md5 sum. It has the same index as its
@@ -24,9 +25,9 @@ const RAW: &str = "raw";
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Connection {
-    /// The topic's name as it stands in the bag.
+    /// The topic's name as it is in the bag.
     pub topic: Vec<u8>,
-    /// The type as it stands in the bag.
+    /// The type as it is in the bag.
     pub ty: Vec<u8>,
     /// The md5 sum of the type: 32 characters, or `*`.
     pub md5: Vec<u8>,
@@ -42,17 +43,17 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// The definition that decodes its messages; `None` where there is none.
+    /// Returns the definition that decodes its messages; `None` where there is none.
     pub fn definition(&self) -> Option<&Definition> {
         self.definition.as_deref().ok()
     }
 
-    /// How many of its messages are of a latching publisher.
+    /// Returns how many of its messages are of a latching publisher.
     pub fn latched(&self) -> u64 {
         self.stats.latched
     }
 
-    /// The lowest and the highest stamp, nanoseconds; `None` without messages.
+    /// Returns the lowest and the highest stamp, nanoseconds; `None` without messages.
     pub fn span(&self) -> Option<(i64, i64)> {
         (self.stats.count > 0).then_some((self.stats.min, self.stats.max))
     }
@@ -68,7 +69,7 @@ pub(crate) struct Stats {
     pub(crate) last: i64,
     pub(crate) min: i64,
     pub(crate) max: i64,
-    /// The least one above 0.
+    /// The smallest one above 0.
     pub(crate) min_above_0: Option<i64>,
     pub(crate) times: Spread,
     pub(crate) latched: u64,
@@ -126,7 +127,7 @@ impl Default for Stats {
     }
 }
 
-/// A stamp in nanoseconds; a second or more of nanoseconds is carried.
+/// Returns a stamp in nanoseconds; a second or more of nanoseconds is carried.
 #[inline]
 pub(crate) fn nanos(sec: u32, nsec: u32) -> i64 {
     i64::from(sec) * 1_000_000_000 + i64::from(nsec)
@@ -194,7 +195,7 @@ impl Tables {
         }
     }
 
-    /// The connection of these three; `None` where there would be too many.
+    /// Returns the connection of these three; `None` where there would be too many.
     pub(crate) fn connection(&mut self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<u32> {
         let key = (topic.into(), ty.into(), md5.into());
         if let Some(number) = self.by_key.get(&key) {
@@ -229,22 +230,22 @@ impl Tables {
         Some(number)
     }
 
-    /// The number of a connection that was met before.
+    /// Returns the number of a connection that was met before.
     pub(crate) fn number(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<u32> {
         self.by_key.get(&(topic.into(), ty.into(), md5.into())).copied()
     }
 
-    /// Whether a topic of this name was met before.
+    /// Returns whether a topic of this name was met before.
     pub(crate) fn has_topic(&self, topic: &[u8]) -> bool {
         self.names.contains_key(&text_of(topic))
     }
 
-    /// A connection that was met before.
+    /// Returns a connection that was met before.
     pub(crate) fn known(&self, topic: &[u8], ty: &[u8], md5: &[u8]) -> Option<&Connection> {
         self.connections.get(self.number(topic, ty, md5)? as usize)
     }
 
-    /// The number of a publisher's name.
+    /// Returns the number of a publisher's name.
     pub(crate) fn callerid(&mut self, name: &[u8]) -> u32 {
         if let Some(number) = self.callerid_numbers.get(name) {
             return *number;
@@ -287,7 +288,7 @@ impl Tables {
         topic.in_order = stats.times.is_ascending();
     }
 
-    /// A payload as values, with the bytes behind the last field.
+    /// Returns a payload as values, with the bytes behind the last field.
     pub(crate) fn decode(
         &self,
         number: usize,
@@ -311,7 +312,8 @@ impl Tables {
 }
 
 impl Tables {
-    /// The layout by which a payload decodes; none for what [`decode`](Self::decode) gives as bytes.
+    /// Returns the layout by which a payload decodes; none for what [`decode`](Self::decode) gives
+    /// as bytes.
     pub(crate) fn layout(
         &self,
         number: usize,
@@ -332,7 +334,7 @@ impl Decode for Tables {
     }
 }
 
-/// How a payload fits the definition of its connection; exactly, where there is none.
+/// Returns how a payload fits the definition of its connection; exactly, where there is none.
 #[inline]
 pub(crate) fn fit(connection: &Connection, payload: &[u8]) -> Fit {
     match &connection.definition {
@@ -341,7 +343,7 @@ pub(crate) fn fit(connection: &Connection, payload: &[u8]) -> Fit {
     }
 }
 
-/// Bytes as text; what is not UTF-8 as `\xff`.
+/// Returns bytes as text; what is not UTF-8 as `\xff`.
 pub(crate) fn text_of(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -351,4 +353,26 @@ pub(crate) fn text_of(bytes: &[u8]) -> String {
         }
     }
     text
+}
+
+/// Who published a message, as far as its record says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Publisher {
+    /// Whether it latches: it sends the last message again to callers that comes later.
+    pub latching: bool,
+    /// The name of its node.
+    pub callerid: Option<String>,
+}
+
+impl Publisher {
+    /// Returns a latching publisher: the only kind that a message tells of.
+    pub fn latching(callerid: impl Into<String>) -> Self {
+        Self { latching: true, callerid: Some(callerid.into()) }
+    }
+}
+
+/// Returns an offset within the bytes at hand as an index.
+pub(crate) fn usize_of(at: u64) -> usize {
+    usize::try_from(at).expect("within the bytes at hand")
 }

@@ -20,7 +20,7 @@ pub enum Packed {
 }
 
 impl Packed {
-    /// How the file that begins with `head` is compressed, if it is.
+    /// Returns how the file that starts with `head` is compressed, if it is.
     pub fn of(head: &[u8]) -> Option<Self> {
         match head {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
@@ -29,7 +29,7 @@ impl Packed {
         }
     }
 
-    /// The name of the compression.
+    /// Returns the name of the compression.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
@@ -82,7 +82,8 @@ impl<R> Read for Unpacked<R> {
     }
 }
 
-/// The first bytes of what a compressed file holds; fewer than `len` where it ends or is broken.
+/// Returns the first bytes of what a compressed file holds; fewer than `len` where it ends or is
+/// broken.
 ///
 /// ```
 /// use rosbag12::unpack::first_bytes;
@@ -105,9 +106,10 @@ type Whole = (Bytes, Packing);
 /// How a bag was compressed and how the compressed data end; `None` if it was not.
 pub(crate) type Packing = Option<(Packed, Ending)>;
 
-/// The bag in `file`, unpacked if it is compressed.
+/// Returns the bag in `file`, unpacked if it is compressed.
 ///
-/// It is unpacked into memory, never beyond the limit: see "Compressed files" in docs/formats/rosbag.md.
+/// It is unpacked into memory, never beyond the limit: see "Compressed files" in
+/// docs/formats/rosbag.md.
 pub(crate) fn whole(file: Bytes, options: &BagOptions) -> Result<Whole, BagError> {
     let Some(packed) = Packed::of(&file) else { return Ok((file, None)) };
     let what = packed.name();
@@ -173,7 +175,8 @@ pub(crate) fn note_ending(packed: Packed, ending: Ending, size: u64, diagnostics
     }
 }
 
-/// Why a bag could not be begun: what is too short of a compressed file that is cut is no bag of another kind.
+/// Why a bag could not be started: what is too short of a compressed file that is cut is no bag of
+/// another kind.
 pub(crate) fn not_begun(packed: Option<(Packed, Ending)>, error: BagError) -> BagError {
     match packed {
         Some((packed, Ending::Cut { at })) => {

@@ -1,11 +1,13 @@
-//! Unpacks gzip (RFC 1952) and bzip2, and tells how the data end: with a checksum that matches, without one, cut, or
-//! followed by other bytes. The decoders of whole files in `flate2` and `bzip2` call all of these one error.
+//! Unpacks gzip (RFC 1952) and bzip2, and tells how the data end: with a checksum that matches,
+//! without one, cut, or followed by other bytes. The decoders of whole files in `flate2` and
+//! `bzip2` call all of these one error.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
 use crate::unpack::{Ending, Packed};
 
-/// What a compressed input holds. Reading ends without an error where the input is cut; see [`ending`](Self::ending).
+/// What a compressed input holds. Reading ends without an error where the input is cut; see
+/// [`ending`](Self::ending).
 pub(crate) struct Unpacked<R> {
     packed: Packed,
     input: R,
@@ -31,12 +33,12 @@ impl<R: BufRead> Unpacked<R> {
         Self { packed, input, at: 0, any_checked: false, state: State::Between }
     }
 
-    /// How the data end, once reading gave 0 bytes.
+    /// Returns how the data end, once reading gave 0 bytes.
     pub(crate) fn ending(&self) -> Ending {
         if let State::Ended(ending) = self.state { ending } else { Ending::Cut { at: self.at } }
     }
 
-    /// The bytes that are at hand; none at the end of the input.
+    /// Returns the bytes that are at hand; none at the end of the input.
     fn fill(&mut self) -> io::Result<&[u8]> {
         while let Err(error) = self.input.fill_buf() {
             if error.kind() != ErrorKind::Interrupted {
@@ -67,7 +69,7 @@ impl<R: BufRead> Unpacked<R> {
         Ok(true)
     }
 
-    /// Begins the next member, or ends.
+    /// Starts the next member, or ends.
     fn begin(&mut self) -> io::Result<State> {
         let from = self.at;
         let mut head = Vec::new();
@@ -112,8 +114,8 @@ impl<R: BufRead> Unpacked<R> {
         }
     }
 
-    /// Passes the header of a gzip member, of which `head` holds the first bytes: whether it is right, `None`
-    /// where the input ends inside of it.
+    /// Passes the header of a gzip member, of which `head` holds the first bytes: whether it is
+    /// right, `None` where the input ends inside of it.
     fn gzip_header(&mut self, head: &mut Vec<u8>) -> io::Result<Option<bool>> {
         const SUM: u8 = 2;
         const EXTRA: u8 = 4;
@@ -249,7 +251,7 @@ impl<R: BufRead> Read for Unpacked<R> {
     }
 }
 
-/// How far the totals of a decoder, in and out, went on in a call.
+/// Returns how far the totals of a decoder, in and out, went on in a call.
 fn moved(before: (u64, u64), now: (u64, u64)) -> (usize, usize) {
     let len = |bytes: u64| usize::try_from(bytes).expect("within the slices of the call");
     (len(now.0 - before.0), len(now.1 - before.1))

@@ -1,4 +1,4 @@
-//! What stands at a place of a V1.2 bag, and where sound records begin again after damage (section 5).
+//! What is at a place of a V1.2 bag, and where valid records begin again after damage (section 5).
 
 use memchr::memmem;
 use rovelog_core::scan::{NeedMore, Window};
@@ -14,35 +14,35 @@ pub(crate) const MAX_HEADER: u32 = 16 << 20;
 /// Fields of a header that is found by searching.
 const FIELDS_SEARCHED: u32 = 64;
 
-/// The bytes that every sound header holds: the field `op` with its length.
+/// The bytes that every valid header holds: the field `op` with its length.
 const ANCHOR: [u8; 7] = *b"\x04\0\0\0op=";
 
-/// A sound record.
+/// A valid record.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sound<'a> {
+pub(crate) struct Found<'a> {
     pub(crate) header: Header<'a>,
     /// Fields of its header that are there a second time, and those without a meaning.
     pub(crate) repeated: u32,
     unknown: u32,
-    /// Where its data begins and ends.
+    /// Where its data starts and ends.
     pub(crate) data_at: u64,
     pub(crate) end: u64,
 }
 
-/// What stands at a place.
+/// What is at a place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Probe<'a> {
-    Good(Sound<'a>),
+    Good(Found<'a>),
     /// A record that the file cuts.
     Cut,
-    /// No record; where it would end, if its lengths were sound.
+    /// No record; where it would end, if its lengths were valid.
     Bad(Option<u64>),
 }
 
-/// What stands at a place, up to the data.
+/// What is at a place, up to the data.
 enum Head<'a> {
     /// The data need not be at hand.
-    Good(Sound<'a>),
+    Good(Found<'a>),
     Cut,
     Bad(Option<u64>),
 }
@@ -66,14 +66,14 @@ fn head(window: Window<'_>, at: u64) -> Result<Head<'_>, NeedMore> {
     let data = data_len.map(|len| (end + LEN, end + LEN + u64::from(len.get())));
     Ok(match (parsed, data) {
         (Some((header, Fields { repeated, unknown, .. })), Some((data_at, end))) => {
-            Head::Good(Sound { header, repeated, unknown, data_at, end })
+            Head::Good(Found { header, repeated, unknown, data_at, end })
         }
         (Some(_), None) => Head::Cut,
         (None, data) => Head::Bad(data.map(|(_, end)| end)),
     })
 }
 
-/// Whether `bytes`, which the file cuts, can be the beginning of a header of `len` bytes.
+/// Returns whether `bytes`, which the file cuts, can be the beginning of a header of `len` bytes.
 pub(crate) fn is_beginning(mut bytes: &[u8], mut len: u32) -> bool {
     for _ in 0..MAX_FIELDS {
         let Ok((field, text)) = U32Le::ref_from_prefix(bytes) else { return true };
@@ -95,8 +95,8 @@ pub(crate) fn is_beginning(mut bytes: &[u8], mut len: u32) -> bool {
 /// Looks at the record at `at`.
 pub(crate) fn probe(window: Window<'_>, at: u64) -> Result<Probe<'_>, NeedMore> {
     Ok(match head(window, at)? {
-        Head::Good(sound) => match window.slice(at, sound.end)? {
-            Some(_) => Probe::Good(sound),
+        Head::Good(found) => match window.slice(at, found.end)? {
+            Some(_) => Probe::Good(found),
             None => Probe::Cut,
         },
         Head::Cut => Probe::Cut,
@@ -104,7 +104,8 @@ pub(crate) fn probe(window: Window<'_>, at: u64) -> Result<Probe<'_>, NeedMore> 
     })
 }
 
-/// Whether what stands at `at` may follow a sound record: the end, a header, or another section.
+/// Returns whether what is at `at` may follow a valid record: the end, a header, or another
+/// section.
 pub(crate) fn follows(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if window.eof && at >= window.end() {
         return Ok(at == window.end());
@@ -112,13 +113,14 @@ pub(crate) fn follows(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     Ok(!matches!(head(window, at)?, Head::Bad(_)) || version::at(window, at)?.is_some())
 }
 
-/// Whether a version line may begin at `at`.
+/// Returns whether a version line may begin at `at`.
 fn is_version_prefix(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     Ok(window.slice(at, at + version::PREFIX.len() as u64)? == Some(version::PREFIX))
 }
 
-/// Whether sound records begin at `at`, judged strictly enough to go on there after damage.
-fn begins(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
+/// Returns whether valid records begin at `at`, validated strictly enough to go on there after
+/// damage.
+fn starts(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if is_version_prefix(window, at)? {
         return Ok(version::at(window, at)?.is_some());
     }
@@ -136,22 +138,23 @@ fn begins(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if !end.is_some_and(|end| wire::is_name(&name[..end])) {
         return Ok(false);
     }
-    let Head::Good(sound) = head(window, at)? else { return Ok(false) };
-    let may_be = match sound.header {
+    let Head::Good(found) = head(window, at)? else { return Ok(false) };
+    let may_be = match found.header {
         Header::Unknown(_) => false,
         Header::Index(index) => {
-            u64::from(index.count.get()) * size_of::<IndexEntry>() as u64 == sound.end - sound.data_at
+            u64::from(index.count.get()) * size_of::<IndexEntry>() as u64 == found.end - found.data_at
         }
         _ => true,
     };
-    if !may_be || sound.unknown > FIELDS_SEARCHED || (window.eof && sound.end > window.end()) {
+    if !may_be || found.unknown > FIELDS_SEARCHED || (window.eof && found.end > window.end()) {
         return Ok(false);
     }
-    follows(window, sound.end)
+    follows(window, found.end)
 }
 
-/// Where the records of a bag go on inside the data of a record at `from..end`, part of which is lost: the first place
-/// from which valid records lead beyond `end`. A message may hold whole records too, but those end where it ends.
+/// Returns where the records of a bag go on inside the data of a record at `from..end`, part of
+/// which is lost: the first place from which valid records lead beyond `end`. A message may hold
+/// whole records too, but those end where it ends.
 pub(crate) fn crossing(window: Window<'_>, from: u64, end: u64) -> Result<Option<u64>, NeedMore> {
     let mut search = Search::from(from);
     while let Some(found) = search.run(window, end)? {
@@ -160,7 +163,7 @@ pub(crate) fn crossing(window: Window<'_>, from: u64, end: u64) -> Result<Option
             let behind = match version::at(window, at)? {
                 Some(line) => at + line.len,
                 None => match probe(window, at)? {
-                    Probe::Good(sound) => sound.end,
+                    Probe::Good(found) => found.end,
                     Probe::Cut | Probe::Bad(_) => break,
                 },
             };
@@ -170,7 +173,7 @@ pub(crate) fn crossing(window: Window<'_>, from: u64, end: u64) -> Result<Option
                 }
                 break;
             }
-            // What begins inside of the last record of this chain may still lead further.
+            // What starts inside of the last record of this chain may still lead further.
             search.next = at + 1;
             if behind == end {
                 break;
@@ -182,14 +185,14 @@ pub(crate) fn crossing(window: Window<'_>, from: u64, end: u64) -> Result<Option
     Ok(None)
 }
 
-/// A search for the next sound record, which can be continued when more of the file is there.
+/// A search for the next valid record, which can be continued when more of the file is there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Search {
     /// The next place to look at.
     pub(crate) next: u64,
     /// The first anchor at or behind `next`, where one is known.
     anchor: Option<u64>,
-    /// Where none is known: none begins before this place.
+    /// Where none is known: none starts before this place.
     none_before: u64,
 }
 
@@ -198,17 +201,17 @@ impl Search {
         Self { next: at, anchor: None, none_before: at }
     }
 
-    /// The next place before `limit` where sound records begin; `None` where there is none.
+    /// Returns the next place before `limit` where valid records begin; `None` where there is none.
     pub(crate) fn run(&mut self, window: Window<'_>, limit: u64) -> Result<Option<u64>, NeedMore> {
-        self.run_to(window, limit, begins)
+        self.run_to(window, limit, starts)
     }
 
-    /// The next place before `limit` that `begins` takes; `None` where there is none.
+    /// Returns the next place before `limit` that `starts` takes; `None` where there is none.
     pub(crate) fn run_to<'a>(
         &mut self,
         window: Window<'a>,
         limit: u64,
-        begins: impl Fn(Window<'a>, u64) -> Result<bool, NeedMore>,
+        starts: impl Fn(Window<'a>, u64) -> Result<bool, NeedMore>,
     ) -> Result<Option<u64>, NeedMore> {
         while self.next < limit {
             if window.view::<U32Le>(self.next)?.is_some_and(|len| len.get() == 0) {
@@ -217,7 +220,7 @@ impl Search {
                 continue;
             }
             self.find_anchor(window);
-            if self.is_possible(window)? && begins(window, self.next)? {
+            if self.is_possible(window)? && starts(window, self.next)? {
                 return Ok(Some(self.next));
             }
             self.next += 1;
@@ -225,7 +228,8 @@ impl Search {
         Ok(None)
     }
 
-    /// Whether a version line stands here, or a header that would be long enough to hold the next anchor.
+    /// Returns whether a version line is here, or a header that would be long enough to hold the
+    /// next anchor.
     fn is_possible(&self, window: Window<'_>) -> Result<bool, NeedMore> {
         if is_version_prefix(window, self.next)? {
             return Ok(true);

@@ -7,7 +7,7 @@ use crate::error::BagError;
 /// Bytes within which a version line ends.
 pub(crate) const LINE_MAX: usize = 64;
 
-/// How every version line begins.
+/// How every version line starts.
 pub(crate) const PREFIX: &[u8; 4] = b"#ROS";
 
 /// The layouts that are read.
@@ -27,7 +27,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// The version as users write it: `1.2`.
+    /// Returns the version as users write it: `1.2`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::V2_0 => "2.0",
@@ -50,7 +50,8 @@ pub(crate) struct VersionLine {
     pub(crate) crlf: bool,
 }
 
-/// Reads the version line at the start of `head`, the first 64 bytes of a file or all of a shorter one.
+/// Reads the version line at the start of `head`, the first 64 bytes of a file or all of a shorter
+/// one.
 pub(crate) fn parse(head: &[u8]) -> Result<VersionLine, BagError> {
     if !head.starts_with(PREFIX) {
         let cut = !head.is_empty() && PREFIX.starts_with(head);
@@ -82,7 +83,7 @@ pub(crate) fn parse(head: &[u8]) -> Result<VersionLine, BagError> {
     Ok(VersionLine { version, text: text.to_owned(), len: end as u64 + 1, crlf: line.len() < end })
 }
 
-/// The version line of another section of V1.2 at `at`, if one is there.
+/// Returns the version line of another section of V1.2 at `at`, if one is there.
 pub(crate) fn at(window: Window<'_>, at: u64) -> Result<Option<VersionLine>, NeedMore> {
     if window.slice(at, at + PREFIX.len() as u64)? != Some(PREFIX) {
         return Ok(None);

@@ -1,7 +1,8 @@
 //! The bytes of a bag, declared in the specification's order ("Bags/Format/1.2" of the ROS wiki).
 //!
-//! A record is a [`RecordHead`], whose header is a sequence of [`Field`]s, and the data behind it. [`Header`] says what the
-//! fields of each kind of record mean. Everything is read in place, without a copy, and written by the same declarations.
+//! A record is a [`RecordHead`], whose header is a sequence of [`Field`]s, and the data behind it.
+//! [`Header`] says what the fields of each kind of record mean. Everything is read in place,
+//! without a copy, and written by the same declarations.
 
 use std::io::{Cursor, ErrorKind, Read, Seek, SeekFrom};
 
@@ -28,8 +29,8 @@ pub(crate) const INFO: FormatInfo = FormatInfo {
 /// "Format": the version line of the bags that this crate writes.
 pub const VERSION_LINE: &[u8; 16] = b"#ROSRECORD V1.2\n";
 
-/// "The bag header record is padded out by filling data with ASCII space characters": header and data
-/// together have so many bytes, so that the first record behind it begins at 4120.
+/// "The bag header record is padded out by filling data with ASCII space characters": header and
+/// data together have so many bytes, so that the first record behind it starts at 4120.
 pub const BAG_HEADER_SIZE: u32 = 4096;
 
 /// Fields of one header that are read.
@@ -100,7 +101,7 @@ fn name<'a, R: Read + Seek>(
     Ok(name)
 }
 
-/// Whether a field may have this name.
+/// Returns whether a field may have this name.
 pub(crate) fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|byte| (0x20..=0x7e).contains(byte))
 }
@@ -205,7 +206,7 @@ impl<'a> Fields<'a> {
         (reader.position() == header.len() as u64).then_some(found)
     }
 
-    /// Whether none but the op has a meaning.
+    /// Returns whether none but the op has a meaning.
     pub(crate) fn is_empty_but_op(&self) -> bool {
         self.values.iter().flatten().count() == 1
     }
@@ -280,13 +281,13 @@ macro_rules! headers {
         }
 
         impl<'a> $Header<'a> {
-            /// What the fields say; `None` if the op is missing, or a field that it requires is missing or of another
-            /// width.
+            /// Returns what the fields say; `None` if the op is missing, or a field that it
+            /// requires is missing or of another width.
             pub(crate) fn of(fields: &Fields<'a>) -> Option<Self> {
                 Self::of_op(fields, *fields.get::<&u8>(Name::Op)?)
             }
 
-            /// What the fields say if they are those of this op.
+            /// Returns what the fields say if they are those of this op.
             pub(crate) fn of_op(fields: &Fields<'a>, op: u8) -> Option<Self> {
                 Some(match op {
                     $($op => Self::$kind($kind { $($field: fields.get(Name::$name)?,)* }),)*
@@ -294,12 +295,12 @@ macro_rules! headers {
                 })
             }
 
-            /// Whether records of this op have a meaning.
+            /// Returns whether records of this op have a meaning.
             pub(crate) fn knows(op: u8) -> bool {
                 [$($op),*].contains(&op)
             }
 
-            /// Its op.
+            /// Returns its op.
             pub fn op(&self) -> u8 {
                 match self {
                     $(Self::$kind(_) => $op,)*
@@ -307,8 +308,9 @@ macro_rules! headers {
                 }
             }
 
-            /// Reads a header, without the lengths around it. `None` if its fields do not fill it, a name is not
-            /// printable, the op is missing, or a field that the op requires is missing or of another width.
+            /// Reads a header, without the lengths around it. `None` if its fields do not fill it,
+            /// a name is not printable, the op is missing, or a field that the op requires is
+            /// missing or of another width.
             pub fn read(header: &'a [u8]) -> Option<Self> {
                 Self::of(&Fields::read(header)?)
             }
@@ -321,7 +323,7 @@ macro_rules! headers {
                 self.write(|fields| head_of(fields, data_len))
             }
 
-            /// Its fields in the byte order of their names, as recorders wrote them.
+            /// Returns its fields in the byte order of their names, as recorders wrote them.
             fn write<T>(&self, write: impl FnOnce(&[Field<'_>]) -> T) -> T {
                 let op = self.op();
                 let mut fields = vec![Field { name: Name::Op.text(), value: std::slice::from_ref(&op) }];
@@ -382,7 +384,8 @@ headers! {
         index_pos: &'a U64Le = IndexPos,
     }
 
-    /// "Version 0 of the bag index stores one index data record per topic"; ROS 0.11 and later. [`IndexEntry`]s follow.
+    /// "Version 0 of the bag index stores one index data record per topic"; ROS 0.11 and later.
+    /// [`IndexEntry`]s follow.
     4 Index {
         /// Topic on which the messages arrived.
         topic: &'a [u8] = Topic,
@@ -396,7 +399,7 @@ headers! {
 }
 
 impl<'a> Header<'a> {
-    /// The topic that it names.
+    /// Returns the topic that it names.
     pub(crate) fn topic(&self) -> Option<&'a [u8]> {
         match self {
             Self::Definition(Definition { topic, .. })
@@ -430,7 +433,8 @@ rovelog_core::fixed! {
         pub sec: U32Le,
         /// The same, nanoseconds.
         pub nsec: U32Le,
-        /// Offset of the record, from the start of the section. The topic's first entry points at its definition.
+        /// Offset of the record, from the start of the section. The topic's first entry points at
+        /// its definition.
         pub pos: U64Le,
     }
 
@@ -444,7 +448,7 @@ rovelog_core::fixed! {
         pub data_len: U32Le,
     }
 
-    /// What the head of a record begins with.
+    /// What the head of a record starts with.
     pub struct RecordStart[8] {
         /// Length of the header.
         pub header_len: U32Le,
@@ -454,14 +458,14 @@ rovelog_core::fixed! {
 }
 
 impl IndexEntry {
-    /// The entries of an index record; what is left over at the end is none.
+    /// Returns the entries of an index record; what is left over at the end is none.
     pub(crate) fn all_of(data: &[u8]) -> &[Self] {
         let whole = data.len() - data.len() % size_of::<Self>();
         <[Self]>::ref_from_bytes(&data[..whole]).unwrap_or_default()
     }
 }
 
-/// The bag header record as recorders wrote it: padded with spaces.
+/// Returns the bag header record as recorders wrote it: padded with spaces.
 pub(crate) fn bag_header_record(index_pos: u64) -> Vec<u8> {
     let header = Header::BagHeader(BagHeader { index_pos: &U64Le::new(index_pos) });
     let len = u32::try_from(header.to_head(0).len() - 2 * size_of::<U32Le>()).unwrap_or(BAG_HEADER_SIZE);

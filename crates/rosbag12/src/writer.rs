@@ -1,5 +1,6 @@
-//! Writing V1.2, as the original recorder wrote it: fields in the byte order of their names, the bag header
-//! padded to 4096 bytes, a definition in front of the first message of each topic, the index at the end.
+//! Writing V1.2, as the original recorder wrote it: fields in the byte order of their names, the
+//! bag header padded to 4096 bytes, a definition in front of the first message of each topic, the
+//! index at the end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{Seek, SeekFrom, Write};
@@ -9,7 +10,7 @@ use rovelog_core::wire::{U32Le, U64Le};
 use zerocopy::IntoBytes;
 
 use crate::error::BagError;
-use crate::reader::Publisher;
+use crate::tables::Publisher;
 use crate::tables::text_of;
 use crate::wire::{Data, Definition, Header, Index, IndexEntry, VERSION_LINE, bag_header_record};
 
@@ -43,7 +44,7 @@ impl IndexBuilder {
         }
     }
 
-    /// The number of topics.
+    /// Returns the number of topics.
     pub(crate) fn topics(&self) -> usize {
         self.topics.len()
     }
@@ -70,7 +71,7 @@ impl IndexBuilder {
     }
 }
 
-/// Where a connection of a [`BagWriter`] stands.
+/// Where a connection of a [`BagWriter`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConnectionId(usize);
 
@@ -80,7 +81,7 @@ type Key = (Vec<u8>, Vec<u8>, Vec<u8>);
 #[derive(Debug)]
 struct Open {
     key: Key,
-    /// Its definition, until it stands in the bag.
+    /// Its definition, until it is in the bag.
     definition: Option<Vec<u8>>,
 }
 
@@ -96,10 +97,10 @@ pub struct BagWriter<W> {
 }
 
 impl<W: Write + Seek> BagWriter<W> {
-    /// Begins a bag at the current position of `out`.
+    /// Starts a bag at the current position of `out`.
     ///
     /// # Errors
-    /// Where the output refuses.
+    /// Returns an error if the output refuses.
     pub fn new(mut out: W) -> Result<Self, BagError> {
         let start = out.stream_position()?;
         let mut writer = Self {
@@ -121,12 +122,12 @@ impl<W: Write + Seek> BagWriter<W> {
         Ok(())
     }
 
-    /// Announces messages of a topic. `md5` is the sum of the definition, of which `definition` is the full
-    /// text; it stands in the bag once the first message does.
+    /// Announces messages of a topic. `md5` is the sum of the definition, of which `definition` is
+    /// the full text; it is in the bag once the first message is.
     ///
     /// # Errors
-    /// Where readers would refuse the bag: no topic, no type, a sum that is not 32 hexadecimal digits, or a
-    /// definition of more than 999 000 bytes.
+    /// Returns an error if readers would refuse the bag: no topic, no type, a sum that is not 32
+    /// hexadecimal digits, or a definition of more than 999 000 bytes.
     pub fn connect(
         &mut self,
         topic: &[u8],
@@ -154,11 +155,12 @@ impl<W: Write + Seek> BagWriter<W> {
         Ok(ConnectionId(number))
     }
 
-    /// Writes a message received at `sec` seconds and `nsec` nanoseconds. `publisher` is for messages of a
-    /// latching publisher only.
+    /// Writes a message received at `sec` seconds and `nsec` nanoseconds. `publisher` is for
+    /// messages of a latching publisher only.
     ///
     /// # Errors
-    /// Where the output refuses, nanoseconds are a second or more, or only one of latching and name is given.
+    /// Returns an error if the output refuses, nanoseconds are a second or more, or only one of
+    /// latching and name is given.
     #[expect(clippy::missing_panics_doc, reason = "connections come from `connect`")]
     pub fn message(
         &mut self,
@@ -201,7 +203,7 @@ impl<W: Write + Seek> BagWriter<W> {
     /// Writes the index and hands the output back.
     ///
     /// # Errors
-    /// Where the output refuses.
+    /// Returns an error if the output refuses.
     pub fn finish(mut self) -> Result<W, BagError> {
         self.index.write(&mut self.out)?;
         self.out.seek(SeekFrom::Start(self.start + VERSION_LINE.len() as u64))?;

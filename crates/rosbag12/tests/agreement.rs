@@ -1,5 +1,5 @@
-//! Everything that reads the same bytes must say the same: stream and slice, what is read and what is written; and the order of
-//! records is a plain sort.
+//! Everything that reads the same bytes must say the same: stream and slice, what is read and what
+//! is written; and the order of records is a plain sort.
 
 mod support;
 
@@ -10,8 +10,8 @@ use rovelog_core::{LogReader, LogStream, Select};
 use rovelog_testing::{Dribble, Log, PIECES, assert_alike, check_order};
 use support::{LOGS, common_of_reader, common_of_stream, open, options, readable};
 
-/// Bags whose index tells the reader more than a pipe can know before its end, and one whose definition
-/// comes behind its messages.
+/// Bags whose index tells the reader more than a pipe can know before its end, and one whose
+/// definition comes behind its messages.
 const TOLD_APART: [&str; 2] = ["damaged+bag-in-a-message", "definition-behind-its-messages"];
 
 fn check_stream(log: &Log, sizes: &[usize]) {
@@ -63,7 +63,7 @@ fn check_header(bytes: &[u8]) -> bool {
 fn every_header_is_written_as_it_was_read() {
     let (mut headers, mut same) = (0, 0);
     for log in LOGS.corpus().into_iter().filter(|log| log.bytes.starts_with(b"#ROSRECORD V1.2\n")) {
-        // Plain framing: also what is not sound must be read by all alike.
+        // Plain framing: also what is not valid must be read by all alike.
         let mut rest = &log.bytes[16..];
         while let Some(head) = RecordHead::read(rest) {
             headers += usize::from(check_header(head.header));
@@ -131,7 +131,7 @@ fn records_borrow_from_the_bag() {
     }
 }
 
-/// A record of V1.2: fields by name and value, then data.
+/// Returns a record of V1.2: fields by name and value, then data.
 fn record(fields: &[(&str, &[u8])], data: &[u8]) -> Vec<u8> {
     let len = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap().to_le_bytes();
     let fields = fields.iter().map(|(name, value)| [name.as_bytes(), b"=", value].concat());

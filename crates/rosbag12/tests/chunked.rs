@@ -181,7 +181,8 @@ fn next(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Four flipped bits: every message whose own bytes are whole comes back, and nothing that was not recorded.
+/// Four flipped bits: every message whose own bytes are whole comes back, and nothing that was not
+/// recorded.
 #[test]
 fn what_no_flip_has_hit_survives() {
     let Some(folder) = real("rosbag20") else { return };

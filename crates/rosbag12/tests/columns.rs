@@ -9,7 +9,7 @@ use rovelog_core::{LogReader, Select, Value};
 use rovelog_testing::timed_rows;
 use support::{LOGS, open, readable};
 
-/// A value of a record as columns hold it: times as one number.
+/// Returns a value of a record as columns hold it: times as one number.
 fn columnar(value: Value) -> Value {
     match value {
         Value::Struct(fields) => {

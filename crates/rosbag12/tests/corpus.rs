@@ -1,4 +1,5 @@
-//! Every corpus case against its expected result, which comes from the recipe and not from a reader.
+//! Every corpus case against its expected result, which comes from the recipe and not from a
+//! reader.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! Real bags of 2008 to 2010 and abnormal ones against what an independent walker and decoder found.
+//! Real bags of 2008 to 2010 and abnormal ones against what an independent walker and decoder
+//! found.
 
 mod support;
 
@@ -16,7 +17,7 @@ fn expected(log: &Log) -> Json {
     read_json(&path)
 }
 
-/// The bags, read with the two layouts where their types exist no more.
+/// Returns the bags, read with the two layouts where their types exist no more.
 fn bags() -> Vec<(Log, BagReader)> {
     let Some(folder) = LOGS.folder() else { return Vec::new() };
     let layouts = std::fs::read_dir(folder.join("layouts")).unwrap();
@@ -188,7 +189,8 @@ fn topics_and_values_are_as_expected() {
     assert!(decoded > 8000 || LOGS.folder().is_none(), "only {decoded} messages were decoded");
 }
 
-/// The catalogue has the types of bags that carry no definitions; sums in bags are those of its entries.
+/// The catalogue has the types of bags that carry no definitions; sums in bags are those of its
+/// entries.
 #[test]
 fn the_catalogue_agrees_with_the_sums_in_bags() {
     let mut known = 0;

@@ -1,4 +1,4 @@
-//! A plan of injected damage loses no more than it must, and what is recovered is sound.
+//! A plan of injected damage loses no more than it must, and what is recovered is valid.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! What is read and written again is the same, byte for byte; what is written reads as it was meant.
+//! What is read and written again is the same, byte for byte; what is written reads as it was
+//! meant.
 
 mod support;
 
@@ -20,7 +21,7 @@ fn intact() -> impl Iterator<Item = (Log, BagReader)> {
 fn an_intact_bag_is_made_again_byte_for_byte() {
     let mut real_ones = 0;
     for (log, bag) in intact() {
-        // A script's field order and unknown records survive; two topics' definitions may stand elsewhere.
+        // A script's field order and unknown records survive; two topics' definitions may be elsewhere.
         let mut out = Vec::new();
         bag.reindex(&mut out).expect("memory takes all");
         let orders =

@@ -1,4 +1,5 @@
-//! Bags cut at every length and damaged at every byte: nothing panics, nothing before the damage is lost.
+//! Bags cut at every length and damaged at every byte: nothing panics, nothing before the damage is
+//! lost.
 
 mod support;
 
@@ -7,7 +8,7 @@ use rovelog_core::{Bytes, LogReader, Select};
 use rovelog_testing::{Content, Log, content, flips};
 use support::{LOGS, open, try_open};
 
-/// A message and where it lies.
+/// A message and where it is.
 type Seen = (u64, Content);
 
 fn records(bag: &BagReader) -> Vec<Seen> {
@@ -36,7 +37,7 @@ fn sound() -> impl Iterator<Item = (Log, BagReader)> {
     opened.filter(|(_, bag)| bag.info().lost.losses == 0)
 }
 
-/// Every length of a small bag, some lengths of the padding of a large one.
+/// Returns every length of a small bag, some lengths of the padding of a large one.
 fn steps(len: usize) -> impl Iterator<Item = usize> {
     (0..len).filter(move |at| !(100..4100).contains(at) || at % 97 == 0)
 }
@@ -54,7 +55,7 @@ fn a_bag_cut_anywhere_is_read_up_to_the_cut() {
                 continue;
             };
             let got = records(&cut);
-            // A message is whole where the next one begins before the cut; the last may end at it.
+            // A message is whole where the next one starts before the cut; the last may end at it.
             let next = |i: usize| all.get(i + 1).map_or(u64::MAX, |next| next.0);
             let sure = (0..all.len()).take_while(|i| next(*i) <= len as u64).count();
             assert!(

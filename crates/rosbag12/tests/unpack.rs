@@ -9,7 +9,7 @@ use rosbag12::{BagError, BagOptions, BagReader, BagStream, LogReader as _, LogSt
 use rovelog_core::Bytes;
 use rovelog_core::info::State;
 
-/// The compressed bags of the corpus that are whole.
+/// Returns the compressed bags of the corpus that are whole.
 fn compressed() -> impl Iterator<Item = rovelog_testing::Log> {
     let whole = ["compressed-gzip", "compressed-bzip2", "compressed-gzip+header-fields"];
     let logs = rovelog_testing::corpus("rosbag", "bag", 40).into_iter();
@@ -78,8 +78,8 @@ fn a_compressed_file_with_a_wrong_byte_is_complete_only_where_it_does_not_matter
     assert!(free < 40 && found > 1000, "{free} bytes do not matter, {found} do");
 }
 
-/// What cannot be unpacked is called the same from a pipe as from a file; the limit is one of memory, which a pipe
-/// does not need.
+/// What cannot be unpacked is called the same from a pipe as from a file; the limit is one of
+/// memory, which a pipe does not need.
 #[test]
 fn what_cannot_be_unpacked_says_why() {
     for log in compressed() {

@@ -30,7 +30,7 @@ const BLOCK: u64 = 4 << 20;
 pub struct Index<M> {
     blocks: Vec<Block<M>>,
     /// Ranges without records, ascending, neighbours joined.
-    gaps: Vec<Range<u64>>,
+    skips: Vec<Range<u64>>,
     /// Where the records end.
     end: u64,
     /// The block that is being filled, counted from 1, and where it is full.
@@ -90,7 +90,7 @@ impl<M: Default> Default for Index<M> {
     fn default() -> Self {
         Self {
             blocks: Vec::new(),
-            gaps: Vec::new(),
+            skips: Vec::new(),
             end: 0,
             number: 0,
             full_at: 0,
@@ -159,8 +159,8 @@ impl<M: Copy> Index<M> {
     }
 
     /// Takes a range without records, in file order.
-    pub fn gap(&mut self, range: Range<u64>) {
-        ranges::push(&mut self.gaps, range);
+    pub fn skip(&mut self, range: Range<u64>) {
+        ranges::push(&mut self.skips, range);
     }
 
     /// Completes the index of a file whose records end at `end`.
@@ -182,8 +182,8 @@ impl<M> Index<M> {
     }
 
     /// Returns the ranges without records, ascending, neighbours joined.
-    pub fn gaps(&self) -> &[Range<u64>] {
-        &self.gaps
+    pub fn skips(&self) -> &[Range<u64>] {
+        &self.skips
     }
 
     /// Returns the bytes of the file that a block is made of.
@@ -211,28 +211,28 @@ impl<M> Index<M> {
         later.find(|(of, _)| *of == topic).map_or(count, |(_, before)| *before)
     }
 
-    /// Starts to follow the gaps from `at` on.
-    pub fn gaps_from(&self, at: u64) -> Gaps<'_> {
-        Gaps { left: &self.gaps[self.gaps.partition_point(|gap| gap.end <= at)..] }
+    /// Starts to follow the skips from `at` on.
+    pub fn skips_from(&self, at: u64) -> Skips<'_> {
+        Skips { left: &self.skips[self.skips.partition_point(|skip| skip.end <= at)..] }
     }
 }
 
 /// The ranges without records that a pass over the file has still to step over.
 #[derive(Clone, Debug)]
-pub struct Gaps<'a> {
+pub struct Skips<'a> {
     left: &'a [Range<u64>],
 }
 
-impl Gaps<'_> {
-    /// Moves `at` behind the gaps that begin there or before, and returns where the next one
+impl Skips<'_> {
+    /// Moves `at` behind the ranges that start there or before, and returns where the next one
     /// starts, or `end`.
     #[inline]
     pub fn step_over(&mut self, at: &mut u64, end: u64) -> u64 {
-        while let [gap, left @ ..] = self.left {
-            if gap.start > *at {
-                return gap.start.min(end);
+        while let [skip, left @ ..] = self.left {
+            if skip.start > *at {
+                return skip.start.min(end);
             }
-            *at = gap.end.max(*at);
+            *at = skip.end.max(*at);
             self.left = left;
         }
         end

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use rovelog_core::index::{Gaps, Index as Blocks, Span};
+use rovelog_core::index::{Index as Blocks, Skips, Span};
 use zerocopy::FromBytes as _;
 
 use crate::clock::{LogClock, RowMicros};
@@ -143,7 +143,7 @@ pub(crate) struct Cursor<'a> {
     definitions: &'a Definitions,
     pub(crate) at: u64,
     end: u64,
-    gaps: Gaps<'a>,
+    skips: Skips<'a>,
     active: usize,
     shapes: Shapes,
     pub(crate) clock: LogClock,
@@ -219,8 +219,8 @@ impl<'a> Cursor<'a> {
     /// Returns the same pass, started where the first message is; for one that starts with the
     /// first block.
     pub(crate) fn after_the_header(self) -> Self {
-        let gaps = self.index.blocks.gaps_from(FLAG_BITS_AT);
-        Self { at: FLAG_BITS_AT, gaps, ..self }
+        let skips = self.index.blocks.skips_from(FLAG_BITS_AT);
+        Self { at: FLAG_BITS_AT, skips, ..self }
     }
 
     fn from(
@@ -231,8 +231,8 @@ impl<'a> Cursor<'a> {
         end: u64,
         clock: LogClock,
     ) -> Self {
-        let gaps = index.blocks.gaps_from(at);
-        Self { data, index, definitions, at, end, gaps, active: 0, shapes: Shapes::default(), clock }
+        let skips = index.blocks.skips_from(at);
+        Self { data, index, definitions, at, end, skips, active: 0, shapes: Shapes::default(), clock }
     }
 }
 
@@ -240,7 +240,7 @@ impl<'a> Cursor<'a> {
     /// Steps over gaps and makes the subscriptions active that are at the place; where the next gap
     /// or subscription is.
     fn settle(&mut self) -> u64 {
-        let gap = self.gaps.step_over(&mut self.at, self.end);
+        let gap = self.skips.step_over(&mut self.at, self.end);
         while let Some((at, series, shape)) =
             self.index.active.get(self.active).filter(|(at, ..)| *at <= self.at)
         {

@@ -105,7 +105,7 @@ impl Scanned {
                 }
                 // Data without a usable subscription is framed correctly: a second pass passes it by itself.
                 Step::Lost { rule, .. } if rule.name == "unknown_id" || rule.name == "undecodable" => {}
-                Step::Lost { at, end, .. } => index.blocks.gap(at..end),
+                Step::Lost { at, end, .. } => index.blocks.skip(at..end),
                 Step::End => break,
             }
         }
@@ -247,7 +247,7 @@ impl UlogReader {
 
     /// Returns bytes without valid framing, ascending.
     pub(crate) fn lost(&self) -> &[std::ops::Range<u64>] {
-        self.index().blocks.gaps()
+        self.index().blocks.skips()
     }
 
     /// Pieces of messages at which the log ended before data was appended to it.

@@ -63,27 +63,27 @@ const LATCHED: &[&str] = &[
 ];
 
 const WORDS: &[Word] = &[
-    word(&["walk", "walks", "walked", "walking", "walker"], "scan, scanner", 91, &[]),
-    word(&["gap", "gaps"], "lost range (gap: missing time or samples only)", 111, GAPS),
-    word(&["judge", "judges", "judged", "judging", "unjudgeable"], "validate, check, unverifiable", 8, &[]),
-    word(&["sound"], "valid, intact, undamaged", 94, &[]),
-    word(&["stamp", "stamps"], "timestamp; block time (RLD)", 35, STAMPS),
-    word(&["stand", "stands", "lies"], "is, is stored, appears", 36, &[]),
-    word(&["stretch", "stretches", "stretched"], "segment, range", 5, &[]),
-    word(&["beside"], "next to, in addition to", 1, &[]),
+    word(&["walk", "walks", "walked", "walking", "walker"], "scan, scanner", 2, &[]),
+    word(&["gap", "gaps"], "lost range (gap: missing time or samples only)", 37, GAPS),
+    word(&["judge", "judges", "judged", "judging", "unjudgeable"], "validate, check, unverifiable", 1, &[]),
+    word(&["sound"], "valid, intact, undamaged", 13, &[]),
+    word(&["stamp", "stamps"], "timestamp; block time (RLD)", 18, STAMPS),
+    word(&["stand", "stands", "lies"], "is, is stored, appears", 5, &[]),
+    word(&["stretch", "stretches", "stretched"], "segment, range", 4, &[]),
+    word(&["beside"], "next to, in addition to", 0, &[]),
     word(&["room", "rooms", "house"], "module; buffer, space", 2, &[]),
-    word(&["gather", "gathers", "gathered", "gathering", "filling"], "column builder", 26, &[]),
+    word(&["gather", "gathers", "gathered", "gathering", "filling"], "column builder", 4, &[]),
     word(
         &["settled"],
         "inferred, resolved",
-        3,
+        1,
         &["crates/rld-format/", "crates/rovelog-python/python/rovelog/_rld.py", "docs/"],
     ),
     word(&["latched"], "last value before the start (latched: ROS publishers only)", 29, LATCHED),
-    word(&["least", "greatest"], "min, max, smallest, largest, at least", 2, &[]),
-    word(&["begun", "begins"], "start, starts", 43, &[]),
-    word(&["whoever", "nobody", "somebody", "anybody"], "the caller, the user", 2, &[]),
-    word(&["spent"], "used up", 9, &[]),
+    word(&["least", "greatest"], "min, max, smallest, largest, at least", 1, &[]),
+    word(&["begun", "begins"], "start, starts", 3, &[]),
+    word(&["whoever", "nobody", "somebody", "anybody"], "the caller, the user", 1, &[]),
+    word(&["spent"], "used up", 0, &[]),
     word(
         &["reshape", "reshaped", "reshaping"],
         "edit; slice, merge",
@@ -96,7 +96,7 @@ const WORDS: &[Word] = &[
 
 /// Phrases, counted where they are on one line.
 const PHRASES: &[(&str, &str, usize)] =
-    &[("in the order of time", "in time order", 5), ("in force", "active", 0)];
+    &[("in the order of time", "in time order", 2), ("in force", "active", 0)];
 
 /// A use of a word: the file, the line and the index in [`WORDS`], or behind it in [`PHRASES`].
 struct Use<'a> {

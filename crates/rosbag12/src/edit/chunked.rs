@@ -1,5 +1,5 @@
-//! Bags of V2.0 made of bags of V2.0: messages are copied byte for byte into new chunks, with the records of their
-//! connections.
+//! Bags of V2.0 made of bags of V2.0: messages are copied byte for byte into new chunks, with the
+//! records of their connections.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -34,7 +34,8 @@ struct Written {
     too_large: u64,
 }
 
-/// Writes the messages that `each` hands out, of these bags: twice, because the bag header says what comes.
+/// Writes the messages that `each` hands out, of these bags: twice, because the bag header says
+/// what comes.
 fn write(logs: &[&BagReader], out: &mut dyn Write, each: &Each<'_>) -> Result<Written, BagError> {
     let compression = logs.first().map_or(Compression::None, |log| log.compression());
     let mut nowhere = io::sink();
@@ -70,7 +71,7 @@ fn lay(logs: &[&BagReader], mut writer: Writer<'_>, each: &Each<'_>) -> Result<(
     Ok((totals, written))
 }
 
-/// The time of a record as a bag has it.
+/// Returns the time of a record as a bag has it.
 fn stamp(record: &Record<'_>) -> (u32, u32) {
     let nanos = record.time.map_or(0, |time| time.nanos);
     let sec = u32::try_from(nanos.div_euclid(1_000_000_000)).unwrap_or(u32::MAX);
@@ -78,13 +79,13 @@ fn stamp(record: &Record<'_>) -> (u32, u32) {
 }
 
 impl BagReader {
-    /// How chunks of what is made of this bag are stored.
+    /// Returns how chunks of what is made of this bag are stored.
     fn compression(&self) -> Compression {
         let stored = || self.scanner.chunked().chunks.first().and_then(|chunk| chunk.extent.compression);
         self.options.compression.or_else(stored).unwrap_or_default()
     }
 
-    /// The topic and the data of the record of the connection that a message came on.
+    /// Returns the topic and the data of the record of the connection that a message came on.
     fn declaration(&self, record: &Record<'_>) -> (Vec<u8>, Vec<u8>) {
         let origin = (record.origin() as usize).checked_sub(1);
         match origin.and_then(|number| self.scanner.chunked().origins.get(number)) {
@@ -103,7 +104,7 @@ impl BagReader {
         }
     }
 
-    /// Whether a bag of V2.0 is as a recorder leaves it.
+    /// Returns whether a bag of V2.0 is as a recorder leaves it.
     pub(super) fn is_closed(&self) -> bool {
         let wrong = [
             &rules::CHUNK_OPEN,
@@ -133,7 +134,8 @@ impl BagReader {
         write(&[self], out, &|sink| self.records_in_file_order().try_for_each(|record| sink(0, &record)))
     }
 
-    /// What recovery says of chunks: what is in each, and the messages that their index data name and that are gone.
+    /// Returns what recovery says of chunks: what is in each, and the messages that their index
+    /// data name and that are gone.
     fn chunk_details(&self) -> Vec<Detail> {
         let state = self.scanner.chunked();
         let chunks = state.chunks.iter().map(|chunk| {
@@ -165,7 +167,7 @@ impl BagReader {
         details
     }
 
-    /// The messages that index data name and that are gone: topic, time, chunk.
+    /// Returns the messages that index data name and that are gone: topic, time, chunk.
     fn gone(&self) -> Vec<(String, i64, u64)> {
         let state = self.scanner.chunked();
         let mut gone = Vec::new();

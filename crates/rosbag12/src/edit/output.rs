@@ -1,8 +1,8 @@
 //! Bags made of bags: what recovery, slicing, reindexing and merging write is put together here.
 //!
-//! Records are copied byte for byte; new are the bag header, the index, and definitions that a topic lacks
-//! in front of its first message. The layout is settled before the first byte is written, so that the output
-//! need not seek.
+//! Records are copied byte for byte; new are the bag header, the index, and definitions that a
+//! topic lacks in front of its first message. The layout is resolved before the first byte is
+//! written, so that the output need not seek.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -21,7 +21,7 @@ use crate::version::Version;
 use crate::wire::{self, BAG_HEADER_SIZE, Data, Definition, Header, VERSION_LINE, bag_header_record};
 use crate::writer::IndexBuilder;
 
-/// Where the first record behind the bag header begins.
+/// Where the first record behind the bag header starts.
 const FIRST_RECORD: u64 = VERSION_LINE.len() as u64 + 8 + BAG_HEADER_SIZE as u64;
 
 /// A bag in the making.
@@ -30,7 +30,8 @@ pub(crate) struct Output<'a> {
     sources: Vec<&'a BagReader>,
     bytes: Splice<'a>,
     index: IndexBuilder,
-    /// Connections whose definition stands in the output; by source and number those that were looked up.
+    /// Connections whose definition is in the output; by source and number those that were looked
+    /// up.
     defined: HashSet<(Vec<u8>, Vec<u8>, Vec<u8>)>,
     met: Vec<Vec<bool>>,
     pub(crate) records: u64,
@@ -52,20 +53,20 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// The offset of what is added next.
+    /// Returns the offset of what is added next.
     fn at(&self) -> u64 {
         FIRST_RECORD + self.bytes.len()
     }
 
-    /// Adds a record that is no message: definitions of topics without messages, and unknown kinds. What the
-    /// output has of its own is left out.
+    /// Adds a record that is no message: definitions of topics without messages, and unknown kinds.
+    /// What the output has of its own is left out.
     pub(crate) fn other(&mut self, source: usize, record: &Record) {
         let bag = self.sources[source];
         let range = record.at..record.end;
         match bag.wire_record(record).map(|record| record.header) {
             None | Some(Header::BagHeader(_) | Header::Index(_)) => {}
             Some(Header::Definition(Definition { topic, ty, md5, .. })) => {
-                // Those of topics with messages stand in front of the first one.
+                // Those of topics with messages are in front of the first one.
                 let known = bag.scanner.tables.known(topic, ty, md5);
                 if known.is_some_and(|connection| connection.stats.count == 0)
                     && self.defined.insert((topic.to_vec(), ty.to_vec(), md5.to_vec()))
@@ -137,7 +138,8 @@ impl<'a> Output<'a> {
     }
 }
 
-/// The first definition record of each connection, where it has no data: readers lose their place behind it.
+/// Returns the first definition record of each connection, where it has no data: readers lose their
+/// place behind it.
 fn definition_records(bag: &BagReader) -> Vec<Option<Range<u64>>> {
     let mut found = vec![None; bag.connections().len()];
     if bag.version() != Version::V1_2 || bag.records_of(Definition::OP) == 0 {
@@ -153,7 +155,8 @@ fn definition_records(bag: &BagReader) -> Vec<Option<Range<u64>>> {
     found
 }
 
-/// The md5 sum under which a connection is written: bags of before V1.2 may say `*`, which readers refuse.
+/// Returns the md5 sum under which a connection is written: bags of before V1.2 may say `*`, which
+/// readers refuse.
 fn written_sum(bag: &BagReader, connection: &Connection) -> Vec<u8> {
     match connection.definition() {
         Some(definition) if bag.version() != Version::V1_2 && definition.sum == SumMatch::Wildcard => {
@@ -163,7 +166,8 @@ fn written_sum(bag: &BagReader, connection: &Connection) -> Vec<u8> {
     }
 }
 
-/// A definition for a connection that has no record of its own. A guess is not written down as the truth.
+/// Returns a definition for a connection that has no record of its own. A guess is not written down
+/// as the truth.
 fn made_definition(connection: &Connection, md5: &[u8]) -> Vec<u8> {
     let def = match connection.definition() {
         Some(definition) if definition.sum == SumMatch::No => Vec::new(),

@@ -18,7 +18,7 @@ use crate::wire::Header;
 /// Writes the part of `bag` that `select` names, as a bag of its own.
 ///
 /// # Errors
-/// Where the output refuses.
+/// Returns an error if the output refuses.
 pub(crate) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Result<Sliced, BagError> {
     if bag.version() == Version::V2_0 {
         return chunked::slice(bag, select, out);
@@ -74,7 +74,7 @@ pub(crate) fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> R
     if relative > 0 && align != Align::AsIs {
         return Err(BagError::Clocks("bags of before V1.1 count time from the start of their recording"));
     }
-    // Messages of each bag in the order of time, the next one of each in the heap.
+    // Messages of each bag in time order, the next one of each in the heap.
     let mut orders: Vec<_> = logs.iter().map(|log| log.places(&Select::all())).collect();
     let mut heap = BinaryHeap::new();
     for (source, order) in orders.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Recovery: the best sound bag that a damaged one still holds, with an account of every byte.
+//! Recovery: the best valid bag that a damaged one still holds, with an account of every byte.
 
 use rovelog_core::text::count;
 use std::io::Write;
@@ -19,9 +19,9 @@ use crate::wire::{Header, IndexEntry, Record, RecordHead};
 /// What a range of bytes of a bag is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Sound records.
+    /// Valid records.
     Records,
-    /// Sound bytes outside of records: version lines, a table of topics, raw padding.
+    /// Valid bytes outside of records: version lines, a table of topics, raw padding.
     Frame,
     /// Bytes that cannot be read.
     Lost,
@@ -33,7 +33,7 @@ pub enum Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LostMessage {
-    /// The topic's name as it stands in the bag.
+    /// The topic's name as it is in the bag.
     pub topic: Vec<u8>,
     /// Its stamp, nanoseconds.
     pub nanos: i64,
@@ -44,11 +44,11 @@ pub struct LostMessage {
 /// Lost messages that a report names; all are counted.
 const NAMED: usize = 1000;
 
-/// Writes the best sound bag that `bag` still holds. An intact bag is copied as it is; of any other all sound messages
-/// are written as [`BagReader::reindex`] does.
+/// Writes the best valid bag that `bag` still holds. An intact bag is copied as it is; of any other
+/// all valid messages are written as [`BagReader::reindex`] does.
 ///
 /// # Errors
-/// Where the output refuses.
+/// Returns an error if the output refuses.
 pub(crate) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, BagError> {
     let bag = bag.whole();
     if bag.is_intact() {
@@ -72,7 +72,7 @@ pub(crate) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, 
 }
 
 impl BagReader {
-    /// What each byte of the bag is: ranges that fill it from start to end.
+    /// Returns what each byte of the bag is: ranges that fill it from start to end.
     pub fn ledger(&self) -> Vec<(Part, Range<u64>)> {
         let size = self.bytes.len() as u64;
         let cut = self.diagnostics().list().iter().rfind(|d| d.rule == &rules::CUT).map(|d| d.range.start);
@@ -87,7 +87,7 @@ impl BagReader {
         };
         let mut at = 0;
         let mut lost = self.index.lost().iter().peekable();
-        for skipped in self.index.blocks.gaps() {
+        for skipped in self.index.blocks.skips() {
             push(Part::Records, at..skipped.start);
             at = skipped.start;
             while let Some(range) = lost.next_if(|range| range.end <= skipped.end) {
@@ -104,7 +104,8 @@ impl BagReader {
         ledger
     }
 
-    /// The messages that the index names and that are gone, before V2.0. Empty without a usable index.
+    /// Returns the messages that the index names and that are gone, before V2.0. Empty without a
+    /// usable index.
     pub fn lost_messages(&self) -> Vec<LostMessage> {
         let mut found = Vec::new();
         if self.info().lost.losses == 0 || self.version() == Version::V2_0 {
@@ -116,7 +117,7 @@ impl BagReader {
             lost.get(place).is_some_and(|range| range.start <= offset)
         };
         let others: Vec<_> = self.cursor().filter(|record| record.message.is_none()).collect();
-        // Ascending: where each definition begins. Most entries mean messages, which need not be looked at.
+        // Ascending: where each definition starts. Most entries mean messages, which need not be looked at.
         let is_definition = |record: &Record<'_>| matches!(record.header, Header::Definition(_));
         let definitions =
             others.iter().filter(|other| self.wire_record(other).as_ref().is_some_and(is_definition));
@@ -142,15 +143,15 @@ impl BagReader {
         found
     }
 
-    /// Where the definition record at `offset` ends, if there is one.
+    /// Returns where the definition record at `offset` ends, if there is one.
     fn end_of_definition(&self, offset: u64) -> Option<u64> {
         let head = RecordHead::read(self.bytes.get(usize::try_from(offset).ok()?..)?)?;
         matches!(Header::read(head.header), Some(Header::Definition(_)))
             .then_some(offset + head.size() as u64)
     }
 
-    /// Whether each topic of the index has messages and its first entry is the topic's definition: the reference
-    /// readers refuse a bag where a full disk left it otherwise.
+    /// Returns whether each topic of the index has messages and its first entry is the topic's
+    /// definition: the reference readers refuse a bag where a full disk left it otherwise.
     fn is_indexed_as_recorded(&self) -> bool {
         self.cursor().filter(|record| record.message.is_none()).all(|record| {
             let Some(Record { header: Header::Index(index), data }) = self.wire_record(&record) else {
@@ -162,7 +163,8 @@ impl BagReader {
         })
     }
 
-    /// Whether the bag is as a recorder leaves it: nothing lost, closed, with an index that names all messages.
+    /// Returns whether the bag is as a recorder leaves it: nothing lost, closed, with an index that
+    /// names all messages.
     pub fn is_intact(&self) -> bool {
         if self.version() == Version::V2_0 {
             return self.whole().is_closed();
@@ -179,12 +181,12 @@ impl BagReader {
             && self.is_indexed_as_recorded()
     }
 
-    /// Writes all sound messages as an indexed bag that both reference readers accept, of V2.0 if it is one, else of V1.2:
-    /// records byte for byte, a definition in front of the first message of each topic, a new index. An intact bag of V1.2
-    /// becomes itself.
+    /// Writes all valid messages as an indexed bag that both reference readers accept, of V2.0 if
+    /// it is one, else of V1.2: records byte for byte, a definition in front of the first message
+    /// of each topic, a new index. An intact bag of V1.2 becomes itself.
     ///
     /// # Errors
-    /// Where the output refuses.
+    /// Returns an error if the output refuses.
     pub fn reindex(&self, out: &mut dyn Write) -> Result<u64, BagError> {
         if self.version() == Version::V2_0 {
             return self.reindex_chunked(out);
@@ -221,7 +223,7 @@ impl BagReader {
         details
     }
 
-    /// What each byte of the bag is, for machines.
+    /// Returns what each byte of the bag is, for machines.
     pub(super) fn ledger_detail(&self) -> Detail {
         let word = |part: Part| match part {
             Part::Records => "records",

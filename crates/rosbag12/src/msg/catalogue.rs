@@ -1,7 +1,7 @@
 //! Definitions of the common types of that era, for bags that carry none.
 //!
-//! Fields and constants as the messages of `std_msgs`, `roslib`, `rosgraph_msgs`, `sensor_msgs`, `geometry_msgs`,
-//! `nav_msgs` and `tf` declare them; a test computes their sums.
+//! Fields and constants as the messages of `std_msgs`, `roslib`, `rosgraph_msgs`, `sensor_msgs`,
+//! `geometry_msgs`, `nav_msgs` and `tf` declare them; a test computes their sums.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -24,7 +24,7 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
     let mut by_sum = HashMap::new();
     for (name, text) in &full.sections {
         if let Ok(types) = Types::resolve(name, text, 64, &own) {
-            // The successors stand behind what they succeed, and win.
+            // The successors are behind what they succeed, and win.
             by_sum.insert(types.sum_v1().0, name.to_string());
             by_sum.insert(types.sum_v2().0, name.to_string());
         }
@@ -32,7 +32,7 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
     Catalogue { full, by_sum }
 });
 
-/// The own text of a type that the catalogue knows, by its full name.
+/// Returns the own text of a type that the catalogue knows, by its full name.
 ///
 /// ```
 /// assert_eq!(rosbag12::msg::known("std_msgs/String"), Some("string data\n"));
@@ -43,7 +43,7 @@ pub fn known(name: &str) -> Option<&'static str> {
     CATALOGUE.full.section(&name).and_then(|text| std::str::from_utf8(text).ok())
 }
 
-/// The name of a type with this sum.
+/// Returns the name of a type with this sum.
 pub(crate) fn name_of_sum(sum: &str) -> Option<&'static str> {
     CATALOGUE.by_sum.get(sum).map(String::as_str)
 }

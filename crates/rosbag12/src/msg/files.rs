@@ -8,8 +8,9 @@ use std::path::Path;
 /// Folders within folders that are looked into.
 const DEPTH: usize = 8;
 
-/// Reads the definitions at `path`: a file `.msg`, or a folder with such files, however deep. A type is of the package whose
-/// folder `msg` its file is in (`std_msgs/msg/String.msg`), else of the folder that it is in.
+/// Reads the definitions at `path`: a file `.msg`, or a folder with such files, however deep. A
+/// type is of the package whose folder `msg` its file is in (`std_msgs/msg/String.msg`), else of
+/// the folder that it is in.
 ///
 /// # Errors
 /// Returns an error if nothing can be read there, or there is no such file.
@@ -43,7 +44,8 @@ fn collect(path: &Path, depth: usize, found: &mut BTreeMap<String, Vec<u8>>) -> 
     Ok(())
 }
 
-/// The full name of the type that a file defines: `std_msgs/String`. A file alone may have it as `std_msgs-String.msg`.
+/// Returns the full name of the type that a file defines: `std_msgs/String`. A file alone may have
+/// it as `std_msgs-String.msg`.
 fn name_of(path: &Path) -> Option<String> {
     let name = path.file_stem()?.to_str()?;
     if let Some((package, name)) = name.split_once('-') {

@@ -9,10 +9,11 @@ use super::text::{Array, Primitive};
 use super::types::{DefinitionError, Types};
 
 impl Types {
-    /// The layout of the root, by which its messages are measured, decoded and put into columns.
+    /// Returns the layout of the root, by which its messages are measured, decoded and put into
+    /// columns.
     ///
     /// # Errors
-    /// Where a message would have more values than any payload holds bytes for.
+    /// Returns an error if a message would have more values than any payload holds bytes for.
     pub fn layout(&self) -> Result<Arc<Layout>, DefinitionError> {
         let mut layouts: Vec<Arc<Layout>> = Vec::with_capacity(self.list.len());
         for ty in &self.list {
@@ -45,7 +46,7 @@ impl From<Array> for Len {
     }
 }
 
-/// What a primitive's word means (section 6.3). Arrays of `uint8` and `char` are bytes.
+/// Returns what a primitive's word means (section 6.3). Arrays of `uint8` and `char` are bytes.
 fn element(word: &str) -> Element {
     match Primitive::named(word) {
         Some(Primitive::Bool) => Element::Scalar(Scalar::Bool),

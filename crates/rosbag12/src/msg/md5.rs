@@ -26,7 +26,7 @@ pub enum SumMatch {
 }
 
 impl SumMatch {
-    /// The word used in text and JSON.
+    /// Returns the word used in text and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::V2 => "v2",
@@ -37,7 +37,7 @@ impl SumMatch {
     }
 }
 
-/// The MD5 of `text` as digits.
+/// Returns the MD5 of `text` as digits.
 fn hex(text: &[u8]) -> String {
     md5(text).iter().fold(String::with_capacity(32), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -76,12 +76,13 @@ fn md5(text: &[u8]) -> [u8; 16] {
 }
 
 impl Types {
-    /// The sum of ROS 0.6 and later: over constants and fields, with the sums of nested types in their place.
+    /// Returns the sum of ROS 0.6 and later: over constants and fields, with the sums of nested
+    /// types in their place.
     pub fn sum_v2(&self) -> Sum {
         self.sums_v2().pop().unwrap_or(Sum(String::new()))
     }
 
-    /// The same of each of the types, in the order of [`all`](Self::all).
+    /// Returns the same of each of the types, in the order of [`all`](Self::all).
     pub fn sums_v2(&self) -> Vec<Sum> {
         let mut sums: Vec<String> = Vec::with_capacity(self.list.len());
         for ty in &self.list {
@@ -96,14 +97,15 @@ impl Types {
         sums.into_iter().map(Sum).collect()
     }
 
-    /// The sum of ROS 0.5: over the raw texts, comments included, in the order of the full text.
+    /// Returns the sum of ROS 0.5: over the raw texts, comments included, in the order of the full
+    /// text.
     pub fn sum_v1(&self) -> Sum {
         let nested = self.in_text_order.iter().map(|index| &self.list[*index]);
         let texts: Vec<&[u8]> = self.list.last().into_iter().chain(nested).map(|ty| &*ty.raw).collect();
         Sum(hex(&texts.concat()))
     }
 
-    /// How this definition, whose full text is `text`, agrees with `sum`.
+    /// Returns how this definition, whose full text is `text`, agrees with `sum`.
     pub fn agrees(&self, sum: &[u8], text: &[u8]) -> SumMatch {
         match sum {
             b"*" => SumMatch::Wildcard,
@@ -114,7 +116,7 @@ impl Types {
     }
 }
 
-/// The older sum in the order of the full text itself, whatever types are named in it.
+/// Returns the older sum in the order of the full text itself, whatever types are named in it.
 fn sum_of_text(text: &[u8]) -> Sum {
     let full = FullText::split(text);
     let texts: Vec<&[u8]> = full.sections.iter().map(|(_, text)| *text).collect();

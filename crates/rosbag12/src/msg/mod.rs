@@ -1,7 +1,7 @@
 //! ROS message definitions: their text, their sums, and layouts by which payloads decode.
 //!
-//! Nothing here knows a bag: the text comes from anywhere, and it is parsed, never run. Section numbers
-//! are those of `docs/formats/rosbag.md`.
+//! Nothing here knows a bag: the text comes from anywhere, and it is parsed, never run. Section
+//! numbers are those of `docs/formats/rosbag.md`.
 
 mod catalogue;
 pub mod files;

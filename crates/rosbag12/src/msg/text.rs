@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The parts of a full text, as "gendeps" writes it (section 6.1): the root's own text, then the texts of
-/// all types that it needs, each under a line of `=` and a line `MSG: pkg/Type`.
+/// The parts of a full text, as "gendeps" writes it (section 6.1): the root's own text, then the
+/// texts of all types that it needs, each under a line of `=` and a line `MSG: pkg/Type`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FullText<'a> {
     /// The text of the type itself.
@@ -17,7 +17,7 @@ impl<'a> FullText<'a> {
     pub fn split(text: &'a [u8]) -> Self {
         let mut root = None;
         let mut sections: Vec<(Cow<'a, str>, &'a [u8])> = Vec::new();
-        // The section that is open: its name and where its text begins.
+        // The section that is open: its name and where its text starts.
         let mut open: Option<Cow<'a, str>> = None;
         let (mut from, mut at) = (0, 0);
         while at < text.len() {
@@ -42,18 +42,19 @@ impl<'a> FullText<'a> {
         Self { root: root.unwrap_or_default(), sections }
     }
 
-    /// The text of a type by its full name.
+    /// Returns the text of a type by its full name.
     pub fn section(&self, name: &str) -> Option<&'a [u8]> {
         self.sections.iter().find(|(known, _)| known == name).map(|(_, text)| *text)
     }
 }
 
-/// The offset of the LF that ends the line at `at`, or of the end of the text.
+/// Returns the offset of the LF that ends the line at `at`, or of the end of the text.
 fn line_end(text: &[u8], at: usize) -> usize {
     text[at..].iter().position(|byte| *byte == b'\n').map_or(text.len(), |len| at + len)
 }
 
-/// Whether a line of `=` and a line `MSG: name` stand at `at`; the name, and where the text behind begins.
+/// Returns whether a line of `=` and a line `MSG: name` are at `at`; the name, and where the text
+/// behind starts.
 fn separator(text: &[u8], at: usize, end: usize) -> Option<(Cow<'_, str>, usize)> {
     let line = text[at..end].trim_ascii();
     if line.len() < 3 || line.iter().any(|byte| *byte != b'=') || end >= text.len() {
@@ -88,7 +89,8 @@ pub enum Primitive {
 }
 
 impl Primitive {
-    /// The type that a word means; `byte` is a signed byte and `char` an unsigned one (section 6.3).
+    /// Returns the type that a word means; `byte` is a signed byte and `char` an unsigned one
+    /// (section 6.3).
     pub fn named(word: &str) -> Option<Self> {
         Some(match word {
             "bool" => Self::Bool,
@@ -133,7 +135,7 @@ pub struct FieldText {
 }
 
 impl FieldText {
-    /// The type with its array, as it is written.
+    /// Returns the type with its array, as it is written.
     pub fn spelled(&self) -> String {
         match self.array {
             Array::One => self.ty.clone(),
@@ -177,7 +179,7 @@ impl MessageText {
     /// Parses the text of one message.
     ///
     /// # Errors
-    /// Where a line is none of those that section 6.2 knows.
+    /// Returns an error if a line is none of those that section 6.2 knows.
     pub fn parse(text: &[u8]) -> Result<Self, SyntaxError> {
         let text = String::from_utf8_lossy(text);
         let mut message = Self::default();

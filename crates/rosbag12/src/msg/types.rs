@@ -49,9 +49,10 @@ pub enum DefinitionError {
 /// A type and all types in it.
 #[derive(Clone, Debug)]
 pub struct Types {
-    /// The types; the last one is the root, and each stands behind those it has as fields.
+    /// The types; the last one is the root, and each is behind those it has as fields.
     pub(super) list: Vec<Type>,
-    /// The indices in the order in which "gendeps" lists them: depth first, each once, the root left out.
+    /// The indices in the order in which "gendeps" lists them: depth first, each once, the root
+    /// left out.
     pub(super) in_text_order: Vec<usize>,
 }
 
@@ -65,12 +66,12 @@ pub struct Type {
 }
 
 impl Type {
-    /// Its full name.
+    /// Returns its full name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its fields and constants.
+    /// Returns its fields and constants.
     pub fn message(&self) -> &MessageText {
         &self.message
     }
@@ -80,18 +81,18 @@ impl Type {
         &self.fields
     }
 
-    /// Its own text as it was found.
+    /// Returns its own text as it was found.
     pub fn text(&self) -> &[u8] {
         &self.raw
     }
 }
 
 impl Types {
-    /// Resolves the definition of `root`. What the text lacks is asked of `elsewhere`: the own text of a type
-    /// by its full name.
+    /// Resolves the definition of `root`. What the text lacks is asked of `elsewhere`: the own text
+    /// of a type by its full name.
     ///
     /// # Errors
-    /// Where the text breaks the grammar, lacks a type, or is hostile.
+    /// Returns an error if the text breaks the grammar, lacks a type, or is hostile.
     pub fn resolve(
         root: &str,
         text: &[u8],
@@ -113,22 +114,23 @@ impl Types {
         Ok(resolver.types)
     }
 
-    /// All types: the root stands last, and each behind those it has as fields.
+    /// Returns all types: the root is last, and each behind those it has as fields.
     pub fn all(&self) -> &[Type] {
         &self.list
     }
 
-    /// The indices among [`all`](Self::all) of the types in the root, in the order of a full text.
+    /// Returns the indices among [`all`](Self::all) of the types in the root, in the order of a
+    /// full text.
     pub fn in_text_order(&self) -> &[usize] {
         &self.in_text_order
     }
 
-    /// The names of the types in the root, in the order of a full text.
+    /// Returns the names of the types in the root, in the order of a full text.
     pub fn dependencies(&self) -> impl Iterator<Item = &str> {
         self.in_text_order.iter().map(|index| self.list[*index].name.as_str())
     }
 
-    /// The full text, as "gendeps" writes it (section 6.1).
+    /// Returns the full text, as "gendeps" writes it (section 6.1).
     pub fn full_text(&self) -> Vec<u8> {
         let mut text = self.list.last().map_or_else(Vec::new, |root| root.raw.clone());
         text.push(b'\n');
@@ -143,7 +145,7 @@ impl Types {
         text
     }
 
-    /// The root's constants.
+    /// Returns the root's constants.
     pub fn constants(&self) -> &[super::text::Constant] {
         self.list.last().map_or(&[], |root| &root.message.constants)
     }
@@ -195,7 +197,7 @@ impl Resolver<'_> {
         Ok(index)
     }
 
-    /// The full name and text of the type that `ty` means within `user` (section 6.2).
+    /// Returns the full name and text of the type that `ty` means within `user` (section 6.2).
     fn find(&self, ty: &str, single: bool, user: &str) -> Result<(String, Vec<u8>), DefinitionError> {
         let candidates: Vec<String> = if let Some((package, name)) = ty.split_once('/') {
             let mut names = vec![ty.to_owned()];
@@ -224,7 +226,8 @@ impl Resolver<'_> {
     }
 }
 
-/// Other names of the same type: `rostools` became `roslib`, and that `std_msgs` and `rosgraph_msgs`.
+/// Other names of the same type: `rostools` became `roslib`, and that `std_msgs` and
+/// `rosgraph_msgs`.
 fn renamed(package: &str, name: &str) -> Vec<String> {
     match (package, name) {
         ("rostools", _) => vec![format!("roslib/{name}")],

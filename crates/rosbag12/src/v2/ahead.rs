@@ -102,7 +102,7 @@ impl Ahead {
         self.from = Some(from);
     }
 
-    /// The chunk of a job; jobs are taken in their order.
+    /// Returns the chunk of a job; jobs are taken in their order.
     pub(super) fn take(&mut self, job: usize) -> Unpacked {
         if !self.started {
             self.begin();

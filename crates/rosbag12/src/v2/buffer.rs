@@ -22,7 +22,7 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
-    /// The class by which a chunk is told in `info` and in the report of recovery.
+    /// Returns the class by which a chunk is told in `info` and in the report of recovery.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Whole => "whole",
@@ -37,7 +37,8 @@ impl Ending {
     }
 }
 
-/// Where chunks are unpacked to, one after the other: it grows with what comes out and is never zeroed twice.
+/// Where chunks are unpacked to, one after the other: it grows with what comes out and is never
+/// zeroed twice.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
     /// The first `len` of them are those of the chunk.
@@ -47,7 +48,7 @@ pub(crate) struct Buffer {
 
 #[cfg_attr(not(feature = "compressed"), expect(dead_code, reason = "nothing is unpacked then"))]
 impl Buffer {
-    /// What was unpacked, and buffer for `len` more bytes, or for those up to `limit`.
+    /// Returns what was unpacked, and space for `len` more bytes, or for those up to `limit`.
     pub(super) fn spare(&mut self, len: usize, limit: usize) -> (&[u8], &mut [u8]) {
         let end = limit.min(self.len + len).max(self.len);
         if self.bytes.len() < end {

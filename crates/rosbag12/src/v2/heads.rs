@@ -1,14 +1,24 @@
-//! Headers of messages that look like the one before: all but connection and time repeats, so a comparison is enough.
+//! Headers of messages that look like the one before: all but connection and time repeats, so a
+//! comparison is enough.
 
 use rovelog_core::wire::{U32Le, U64Le};
 use zerocopy::FromBytes;
 
-use super::inner::Message;
 use super::wire::{self, Header, Stamp};
 use crate::wire::RecordHead;
 
 const WORD: usize = size_of::<U64Le>();
 const LEN: usize = size_of::<U32Le>();
+
+/// A message of a chunk; places count in its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message {
+    pub(crate) at: usize,
+    pub(crate) payload_at: usize,
+    pub(crate) end: usize,
+    pub(crate) conn: u32,
+    pub(crate) time: Stamp,
+}
 
 /// Words of a header that are compared; longer ones are parsed.
 const WORDS: usize = 8;
@@ -25,7 +35,8 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    /// The one of the message that starts `record`; `None` if its header is longer than those of recorders.
+    /// Returns the one of the message that starts `record`; `None` if its header is longer than
+    /// those of recorders.
     pub(crate) fn of(record: &[u8]) -> Option<Self> {
         let head = RecordHead::read(record)?;
         let Some(Header::Message(wire::Message { conn, time })) = Header::read(head.header) else {
@@ -50,7 +61,7 @@ impl Template {
         Some(Self { words, count, len, conn_at, time_at })
     }
 
-    /// The message at `at`, if it looks so and is in `data` whole.
+    /// Returns the message at `at`, if it looks so and is in `data` whole.
     #[inline]
     pub(crate) fn find(&self, data: &[u8], at: usize) -> Option<Message> {
         let head = data.get(at..)?.get(..self.len + LEN)?;

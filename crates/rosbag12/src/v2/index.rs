@@ -137,9 +137,10 @@ impl Scanner {
         }
     }
 
-    /// Reads the index of the bag alone, if it agrees with itself: records of the index section fill the file to its end,
-    /// the bag header counts them right, and chunks with their index data fill it up to there. Nothing is unpacked, and of
-    /// index data the first and last entry is read.
+    /// Reads the index of the bag alone, if it agrees with itself: records of the index section
+    /// fill the file to its end, the bag header counts them right, and chunks with their index data
+    /// fill it up to there. Nothing is unpacked, and of index data the first and last entry is
+    /// read.
     pub(crate) fn read_index(&mut self, bytes: &Bytes) -> Option<()> {
         self.v2 = Some(Box::new(State { is_by_index: true, ..State::default() }));
         self.chunked_mut().begin_section();
@@ -201,7 +202,8 @@ impl Scanner {
         }
     }
 
-    /// The chunk at `at` by its header, its index data and its chunk info, which must agree: where the next one starts.
+    /// Returns the chunk at `at` by its header, its index data and its chunk info, which must
+    /// agree: where the next one starts.
     fn read_chunk_index(&mut self, window: Window<'_>, at: u64, number: usize) -> Option<u64> {
         let Ok(Probe::Good(found)) = probe(window, at) else { return None };
         let Header::Chunk(header) = found.header else { return None };

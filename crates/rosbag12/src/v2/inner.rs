@@ -1,26 +1,16 @@
-//! The records of an unpacked chunk, one after the other, damage included. A record that is good is never looked into: its
-//! payload may be a bag.
+//! The records of an unpacked chunk, one after the other, damage included. A record that is good is
+//! never looked into: its payload may be a bag.
 
 use std::cell::OnceCell;
 
 use rovelog_core::scan::{NeedMore, Window};
 
-use super::heads::Template;
+use super::heads::{Message, Template};
 use super::probe::{Found, Probe, follows, probe, starts};
 use super::state::IndexRange;
-use super::wire::{Header, IndexEntry, Stamp};
-use crate::reader::usize_of;
+use super::wire::{Header, IndexEntry};
+use crate::tables::usize_of;
 use crate::validate::Search;
-
-/// A message of a chunk; places count in its bytes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Message {
-    pub(crate) at: usize,
-    pub(crate) payload_at: usize,
-    pub(crate) end: usize,
-    pub(crate) conn: u32,
-    pub(crate) time: Stamp,
-}
 
 /// What comes next in a chunk.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +59,7 @@ impl<'a> Hints<'a> {
         Self { ranges, file, read: OnceCell::new() }
     }
 
-    /// All of them, ascending.
+    /// Returns all of them, ascending.
     fn all(&self) -> &[Hint] {
         self.read.get_or_init(|| {
             let mut hints = Vec::new();
@@ -103,23 +93,23 @@ impl<'a> Inner<'a> {
         Self { data, hints, template, claimed, at: 0 }
     }
 
-    /// A scan that goes on at `at`.
+    /// Returns a scan that goes on at `at`.
     pub(crate) fn at(self, at: usize) -> Self {
         Self { at, ..self }
     }
 
-    /// Where the next record starts.
+    /// Returns where the next record starts.
     pub(crate) fn place(&self) -> usize {
         self.at
     }
 
-    /// How the headers of messages look.
+    /// Returns how the headers of messages look.
     pub(crate) fn template(&self) -> Option<Template> {
         self.template
     }
 
-    /// Hands messages to `sink` as long as each has a header as the last one had, and the next one has too. What is left
-    /// is for [`next`](Iterator::next).
+    /// Hands messages to `sink` as long as each has a header as the last one had, and the next one
+    /// has too. What is left is for [`next`](Iterator::next).
     #[inline]
     pub(crate) fn messages(&mut self, mut sink: impl FnMut(Message)) {
         let Some(template) = &self.template else { return };
@@ -141,7 +131,7 @@ impl<'a> Inner<'a> {
         Window::whole(self.data)
     }
 
-    /// The item at the place. The window is whole, so nothing is ever missing.
+    /// Returns the item at the place. The window is whole, so nothing is ever missing.
     fn item(&mut self) -> Result<Item<'a>, NeedMore> {
         let (window, at) = (self.window(), self.at);
         let found = match probe(window, at as u64)? {
@@ -184,8 +174,8 @@ impl<'a> Inner<'a> {
         Item::Lost { at, end }
     }
 
-    /// Where records go on inside of a record that none follows: its length is damaged, if the index or the records
-    /// themselves say so.
+    /// Returns where records go on inside of a record that none follows: its length is damaged, if
+    /// the index or the records themselves say so.
     fn swallowed(&self, found: &Found<'a>) -> Result<Option<usize>, NeedMore> {
         let (from, end) = (usize_of(found.data_at), found.end());
         if !self.hints.is_empty() {
@@ -207,14 +197,15 @@ impl<'a> Inner<'a> {
         Ok(None)
     }
 
-    /// The next place from `from` on that the index names, and where a message of that connection starts.
+    /// Returns the next place from `from` on that the index names, and where a message of that
+    /// connection starts.
     fn hinted(&self, from: usize) -> Option<usize> {
         let hints = self.hints.all();
         let first = hints.partition_point(|hint| (hint.offset as usize) < from);
         hints[first..].iter().find(|hint| self.is_right(**hint)).map(|hint| hint.offset as usize)
     }
 
-    /// Whether a whole message of its connection starts where a hint says.
+    /// Returns whether a whole message of its connection starts where a hint says.
     fn is_right(&self, hint: Hint) -> bool {
         match probe(self.window(), hint.offset.into()) {
             Ok(Probe::Good(found)) => {
@@ -258,7 +249,8 @@ impl<'a> Inner<'a> {
         Ok(self.lose(len))
     }
 
-    /// Whether records from `start` on, of connections that the index leaves out, lead exactly to the hint or the end.
+    /// Returns whether records from `start` on, of connections that the index leaves out, lead
+    /// exactly to the hint or the end.
     fn leads(&self, start: u64, hinted: Option<usize>) -> Result<bool, NeedMore> {
         let end = hinted.unwrap_or(self.data.len()) as u64;
         let mut at = start;
@@ -279,7 +271,8 @@ impl<'a> Inner<'a> {
         Ok(at == end || hinted.is_none())
     }
 
-    /// Whether records from `start` on lead to the end of the chunk: three of them, or to the very end.
+    /// Returns whether records from `start` on lead to the end of the chunk: three of them, or to
+    /// the very end.
     fn beyond(&self, start: u64) -> Result<Option<usize>, NeedMore> {
         let mut at = start;
         for _ in 0..3 {

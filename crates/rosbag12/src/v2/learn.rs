@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use rovelog_core::layout::Fit;
 
-use super::heads::Template;
-use super::inner::{Inner, Item, Message};
+use super::heads::{Message, Template};
+use super::inner::{Inner, Item};
 use super::scan::{Extent, Length};
 use super::state::{Chunk, Ids, Origin, State};
 use super::wire::{Connection, ConnectionHeader};
 use crate::diagnostics as rules;
-use crate::reader::Publisher;
 use crate::scan::Scanner;
+use crate::tables::Publisher;
 use crate::tables::{MAX_CONNECTIONS, Tally, fit, text_of};
 
 /// A message of a chunk: its origin, its connection, its number there and its time.
@@ -50,7 +50,7 @@ impl Scanner {
         self.v2.as_deref_mut().expect("a bag of V2.0")
     }
 
-    /// The origin that a connection record declares; `None` where there are too many.
+    /// Returns the origin that a connection record declares; `None` where there are too many.
     pub(super) fn origin(&mut self, conn: u32, topic: &[u8], data: &[u8], at: u64) -> Option<u32> {
         let state = self.v2.as_deref_mut()?;
         let key = (state.section, conn, Box::from(topic), Box::from(data));
@@ -114,7 +114,8 @@ impl Scanner {
         }
     }
 
-    /// What the number of a connection means, where a message has it for the first time since it was declared.
+    /// Returns what the number of a connection means, where a message has it for the first time
+    /// since it was declared.
     #[cold]
     fn origin_of(&mut self, id: u32) -> Option<u32> {
         let state = self.v2.as_deref_mut()?;
@@ -156,7 +157,8 @@ impl Scanner {
         state.chunks.push(chunk);
     }
 
-    /// Takes a message of the chunk at hand, whose payload is at `at..end` of the file, or somewhere in there.
+    /// Takes a message of the chunk at hand, whose payload is at `at..end` of the file, or
+    /// somewhere in there.
     #[inline]
     pub(super) fn chunk_message(
         &mut self,
@@ -194,7 +196,8 @@ impl Scanner {
         Some(Learned { origin, connection: number, seq, time })
     }
 
-    /// Takes an item that is no message of the chunk at hand; `place` gives the place in the file of one in the chunk.
+    /// Takes an item that is no message of the chunk at hand; `place` gives the place in the file
+    /// of one in the chunk.
     pub(super) fn chunk_item(&mut self, item: Item<'_>, len: usize, place: impl Fn(usize) -> u64) {
         match item {
             Item::Message(_) => {}
@@ -258,7 +261,8 @@ impl Scanner {
         });
     }
 
-    /// Takes all that is in a chunk: its bytes, where its messages are in the file, and what the scan meets.
+    /// Takes all that is in a chunk: its bytes, where its messages are in the file, and what the
+    /// scan meets.
     pub(super) fn learn_chunk(
         &mut self,
         mut inner: Inner<'_>,

@@ -1,5 +1,5 @@
-//! LZ4 frames as chunks hold them: any legal frame, several in a row, and of a cut or damaged one what its blocks give back.
-//! Blocks are the work of `lz4_flex`.
+//! LZ4 frames as chunks hold them: any legal frame, several in a row, and of a cut or damaged one
+//! what its blocks give back. Blocks are the work of `lz4_flex`.
 
 use rovelog_core::wire::{U16Le, U32Le, U64Le};
 use zerocopy::FromBytes;
@@ -65,12 +65,13 @@ fn sum_of(bytes: &[u8]) -> u32 {
     twox_hash::XxHash32::oneshot(0, bytes)
 }
 
-/// Whether a frame starts at the start of `data`.
+/// Returns whether a frame starts at the start of `data`.
 pub(super) fn starts(data: &[u8]) -> bool {
     U32Le::first(data).is_some_and(|magic| magic.get() == MAGIC || magic.get() & !0xf == SKIPPABLE)
 }
 
-/// Unpacks the frames at the start of `data`, up to `limit` bytes: how they end, and how many bytes they have.
+/// Unpacks the frames at the start of `data`, up to `limit` bytes: how they end, and how many bytes
+/// they have.
 pub(super) fn unpack(data: &[u8], limit: usize, buffer: &mut Buffer) -> (Ending, usize) {
     let mut rest = data;
     let mut ending = Ending::Whole;

@@ -19,9 +19,7 @@ mod unpack;
 pub mod wire;
 mod writer;
 
-pub(crate) use open::read_all;
-pub(crate) use order::InTime;
-pub(crate) use pass::{Loader, Pass};
+pub(crate) use pass::Pass;
 pub(crate) use state::State;
 pub(crate) use stream::{Arrived, At, Streamed};
 pub use unpack::Compression;

@@ -1,4 +1,5 @@
-//! A bag of V2.0 is opened: by all that is in it, or by its index alone where that agrees with itself.
+//! A bag of V2.0 is opened: by all that is in it, or by its index alone where that agrees with
+//! itself.
 
 use std::ops::Range;
 
@@ -22,57 +23,57 @@ use crate::sections::Section;
 /// What encrypts nothing.
 const NO_ENCRYPTOR: &[u8] = b"rosbag/NoEncryptor";
 
-/// Reads all of the bag into a `scanner` that has just started: its lost bytes, and what must be known before to read it again
-/// where messages come before the records that say what they are.
-pub(crate) fn read_all(
-    bytes: &Bytes,
-    scanner: &mut Scanner,
-    index: &mut Index,
-    options: &BagOptions,
-    late: &[Declaration],
-) -> Vec<Declaration> {
-    let cap = options.read.limits.unpacked;
-    let mut lost: Vec<(u64, u64, &'static Rule)> = Vec::new();
-    let mut lines: Vec<Range<u64>> = Vec::new();
-    scanner.v2 = Some(Box::new(State::default()));
-    scanner.chunked_mut().begin_section();
-    let window = Window::whole(bytes);
-    let mut scan = TopScan::new(scanner.line.len, cap);
-    loop {
-        // The window is the whole file, so there is never more to ask for.
-        match scan.step(window).expect("the window reaches the end of the file") {
-            Step::Line { at, end } => {
-                scanner.take_line(at, end);
-                lines.push(at..end);
-            }
-            Step::Record { at, end } => scanner.take_record(window, at, end),
-            Step::Chunk(extent) => {
-                scanner.note_old_index(extent.at);
-                scanner.begin_chunk(extent);
-            }
-            Step::Lost { at, end, rule } => {
-                lost.push((at, end, rule));
-            }
-            Step::End => break,
-        }
-    }
-    let lost = ranges::joined(scanner.read_chunks(bytes, cap, late, lost));
-    let mut skipped: Vec<_> = lost.into_iter().map(|range| (range, true)).collect();
-    skipped.extend(lines.into_iter().map(|range| (range, false)));
-    skipped.sort_by_key(|(range, _)| range.start);
-    for (range, is_lost) in skipped {
-        if is_lost { index.lose(range) } else { index.skip(range) }
-    }
-    scanner.settle_chunks(bytes.len() as u64);
-    let state = scanner.chunked();
-    let later = |(section, id): &(u32, u32)| {
-        let origin = state.origins.iter().find(|o| o.is_known && (o.section, o.id) == (*section, *id))?;
-        Some((*section, *id, origin.topic.clone(), origin.data.clone()))
-    };
-    state.early.iter().filter_map(later).collect()
-}
-
 impl Scanner {
+    /// Reads all of the bag into this scanner, which has just started: its lost bytes, and what must be
+    /// known before to read it again where messages come before the records that say what they are.
+    pub(crate) fn read_all(
+        &mut self,
+        bytes: &Bytes,
+        index: &mut Index,
+        options: &BagOptions,
+        late: &[Declaration],
+    ) -> Vec<Declaration> {
+        let cap = options.read.limits.unpacked;
+        let mut lost: Vec<(u64, u64, &'static Rule)> = Vec::new();
+        let mut lines: Vec<Range<u64>> = Vec::new();
+        self.v2 = Some(Box::new(State::default()));
+        self.chunked_mut().begin_section();
+        let window = Window::whole(bytes);
+        let mut scan = TopScan::new(self.line.len, cap);
+        loop {
+            // The window is the whole file, so there is never more to ask for.
+            match scan.step(window).expect("the window reaches the end of the file") {
+                Step::Line { at, end } => {
+                    self.take_line(at, end);
+                    lines.push(at..end);
+                }
+                Step::Record { at, end } => self.take_record(window, at, end),
+                Step::Chunk(extent) => {
+                    self.note_old_index(extent.at);
+                    self.begin_chunk(extent);
+                }
+                Step::Lost { at, end, rule } => {
+                    lost.push((at, end, rule));
+                }
+                Step::End => break,
+            }
+        }
+        let lost = ranges::joined(self.read_chunks(bytes, cap, late, lost));
+        let mut skipped: Vec<_> = lost.into_iter().map(|range| (range, true)).collect();
+        skipped.extend(lines.into_iter().map(|range| (range, false)));
+        skipped.sort_by_key(|(range, _)| range.start);
+        for (range, is_lost) in skipped {
+            if is_lost { index.lose(range) } else { index.skip(range) }
+        }
+        self.settle_chunks(bytes.len() as u64);
+        let state = self.chunked();
+        let later = |(section, id): &(u32, u32)| {
+            let origin = state.origins.iter().find(|o| o.is_known && (o.section, o.id) == (*section, *id))?;
+            Some((*section, *id, origin.topic.clone(), origin.data.clone()))
+        };
+        state.early.iter().filter_map(later).collect()
+    }
+
     /// A version line; behind the first one another bag starts.
     pub(super) fn take_line(&mut self, at: u64, end: u64) {
         if at == 0 {
@@ -193,7 +194,8 @@ impl Scanner {
         }
     }
 
-    /// Reads all chunks that were found. `between` are the lost bytes outside of them; gives all lost bytes, ascending.
+    /// Reads all chunks that were found. `between` are the lost bytes outside of them; gives all
+    /// lost bytes, ascending.
     fn read_chunks(
         &mut self,
         bytes: &Bytes,
@@ -243,7 +245,7 @@ impl Scanner {
             chunk.ending = loaded.ending;
             let extent = chunk.extent;
             let index = std::mem::take(&mut chunk.index);
-            let file = &bytes[crate::reader::usize_of(extent.data_at)..crate::reader::usize_of(extent.end)];
+            let file = &bytes[crate::tables::usize_of(extent.data_at)..crate::tables::usize_of(extent.end)];
             let data = loaded.data_of(file);
             let inner = chunk.inner(data, loaded.ending, Hints::new(&index, bytes), template);
             let is_plain = extent.compression == Some(Compression::None);

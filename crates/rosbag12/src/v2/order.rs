@@ -1,5 +1,5 @@
-//! Records in time order, or in that of the file: chunks are merged by their times, and no more of them are unpacked at once
-//! than overlap.
+//! Records in time order, or in that of the file: chunks are merged by their times, and no more of
+//! them are unpacked at once than overlap.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -29,28 +29,31 @@ pub(crate) struct InTime<'a> {
     /// Whether records come in file order.
     as_stored: bool,
     active: Vec<Option<Active>>,
-    /// The next message of each active chunk: its time, the number of the chunk, its place among the active ones.
+    /// The next message of each active chunk: its time, the number of the chunk, its place among
+    /// the active ones.
     heads: BinaryHeap<Reverse<(i64, usize, usize)>>,
     /// What comes before all others, last first.
     ready: Vec<Record<'a>>,
 }
 
-impl<'a> InTime<'a> {
-    /// The selected records in time order, those that are latched first.
-    pub(crate) fn new(reader: &'a BagReader, select: &Select) -> Self {
-        let mut all = Self::begin(reader, select, false);
+impl BagReader {
+    /// Returns the selected records in time order, those that are latched first.
+    pub(crate) fn chunked_in_time<'a>(&'a self, select: &Select) -> InTime<'a> {
+        let mut all = InTime::start(self, select, false);
         if let Some(start) = select.start.filter(|_| select.latched) {
-            all.ready = latched(reader, select, start);
+            all.ready = latched(self, select, start);
         }
         all
     }
 
-    /// The selected records in file order.
-    pub(crate) fn as_stored(reader: &'a BagReader, select: &Select) -> Self {
-        Self::begin(reader, select, true)
+    /// Returns the selected records in file order.
+    pub(crate) fn chunked_as_stored<'a>(&'a self, select: &Select) -> InTime<'a> {
+        InTime::start(self, select, true)
     }
+}
 
-    fn begin(reader: &'a BagReader, select: &Select, as_stored: bool) -> Self {
+impl<'a> InTime<'a> {
+    fn start(reader: &'a BagReader, select: &Select, as_stored: bool) -> Self {
         let wanted: Vec<bool> = reader.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
         let chunks = &reader.scanner.chunked().chunks;
         let is_wanted = |chunk: &Chunk| {
@@ -73,7 +76,8 @@ impl<'a> InTime<'a> {
         }
     }
 
-    /// Whether a chunk that is not loaded yet may hold what is due before everything that is.
+    /// Returns whether a chunk that is not loaded yet may hold what is due before everything that
+    /// is.
     fn is_due(&self) -> bool {
         let Some(number) = self.loader.peek() else { return false };
         let Some(Reverse((time, chunk, _))) = self.heads.peek() else { return true };
@@ -102,7 +106,7 @@ impl<'a> InTime<'a> {
         self.active[place] = Some(Active { loaded, due, next: 0 });
     }
 
-    /// The record that is due next of those at hand.
+    /// Returns the record that is due next of those at hand.
     fn pop(&mut self) -> Option<Record<'a>> {
         let Reverse((_, number, place)) = self.heads.pop()?;
         let active = self.active[place].as_mut()?;
@@ -134,7 +138,7 @@ impl<'a> Iterator for InTime<'a> {
     }
 }
 
-/// The last record of each selected topic before `start`, the latest one first.
+/// Returns the last record of each selected topic before `start`, the latest one first.
 fn latched<'a>(reader: &'a BagReader, select: &Select, start: i64) -> Vec<Record<'a>> {
     let wanted: Vec<bool> = reader.topics().iter().map(|topic| select.keeps_latched(topic)).collect();
     let chunks = &reader.scanner.chunked().chunks;

@@ -1,21 +1,23 @@
-//! One way through chunks of a bag, in any order of them: each is unpacked once, and its records are met in their order.
+//! One way through chunks of a bag, in any order of them: each is unpacked once, and its records
+//! are met in their order.
 
 use std::sync::Arc;
 
 use rovelog_core::scan::{Scan as _, Window};
 use rovelog_core::usage::UsageTally;
-use rovelog_core::{LogReader as _, Payload, Record, Select, Timestamp, TopicId};
+use rovelog_core::{LogReader as _, Payload, Record, Select, Timestamp, Topic, TopicId};
 
 use super::ahead::{Ahead, Job, Unpacked};
 use super::buffer::Ending;
-use super::heads::Template;
-use super::inner::{Hints, Inner, Item, Message};
+use super::heads::{Message, Template};
+use super::inner::{Hints, Inner, Item};
 use super::probe::{Probe, probe};
 use super::scan::{Length, Step, TopScan};
 use super::state::Chunk;
 use super::unpack::{Compression, limit};
 use super::wire::Header;
-use crate::reader::{BagReader, usize_of};
+use crate::reader::BagReader;
+use crate::tables::usize_of;
 
 /// A message that was met.
 #[derive(Clone, Copy, Debug)]
@@ -41,12 +43,12 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// The records of the chunk.
+    /// Returns the records of the chunk.
     pub(crate) fn data<'a>(&'a self, reader: &'a BagReader) -> &'a [u8] {
         self.data_of(reader.scanner.chunked().chunks[self.number].data(&reader.bytes))
     }
 
-    /// The same, where the data of the chunk in the file are these.
+    /// Returns the same, where the data of the chunk in the file are these.
     pub(super) fn data_of<'a>(&'a self, file: &'a [u8]) -> &'a [u8] {
         match &self.block {
             Some(block) => &block[..self.len],
@@ -54,12 +56,13 @@ impl Loaded {
         }
     }
 
-    /// Where the record of a message starts: in the file, or the chunk that it is packed in.
+    /// Returns where the record of a message starts: in the file, or the chunk that it is packed
+    /// in.
     pub(crate) fn offset(&self, chunk: &Chunk, at: usize) -> u64 {
         if self.block.is_some() { chunk.extent.at } else { chunk.extent.data_at + at as u64 }
     }
 
-    /// The record of a message.
+    /// Returns the record of a message.
     pub(crate) fn record<'a>(&self, reader: &'a BagReader, met: &Met) -> Record<'a> {
         let chunk = &reader.scanner.chunked().chunks[self.number];
         let range = met.message.payload_at..met.message.end;
@@ -76,7 +79,7 @@ impl Loaded {
 }
 
 impl Chunk {
-    /// Whether nothing has to be unpacked.
+    /// Returns whether nothing has to be unpacked.
     fn is_plain(&self) -> bool {
         self.ending == Ending::Encrypted || matches!(self.extent.compression, None | Some(Compression::None))
     }
@@ -87,7 +90,7 @@ impl Chunk {
         Some(Job { data, compression, limit: limit(self.extent.size, cap) })
     }
 
-    /// How its records are read from its bytes.
+    /// Returns how its records are read from its bytes.
     pub(super) fn inner<'a>(
         &self,
         data: &'a [u8],
@@ -122,7 +125,7 @@ impl Loader {
         Self { plan, next: 0, jobs: 0, ahead: Ahead::new(file, jobs) }
     }
 
-    /// The next chunk that [`load`](Self::load) gives.
+    /// Returns the next chunk that [`load`](Self::load) gives.
     pub(super) fn peek(&self) -> Option<usize> {
         self.plan.get(self.next).copied()
     }
@@ -230,7 +233,23 @@ impl Way {
 }
 
 impl BagReader {
-    /// Where in its records the messages of a chunk begin, ascending.
+    /// Returns what loads chunks, in this order.
+    pub(crate) fn loader(&self, plan: Vec<usize>) -> Loader {
+        let cap = self.options.read.limits.unpacked;
+        Loader::new(self.bytes.clone(), &self.scanner.chunked().chunks, plan, cap)
+    }
+
+    /// Hands every message in file order to `visit`: offset, topic, stamp in nanoseconds, payload.
+    pub(crate) fn scan_chunks(&self, mut visit: impl FnMut(u64, &Topic, i64, &[u8])) {
+        let (topics, chunks) = (&self.scanner.tables.topics, &self.scanner.chunked().chunks);
+        let mut pass = Pass::new(self, &vec![true; topics.len()], &Select::all());
+        while pass.chunk(|loaded, met, payload| {
+            let at = loaded.offset(&chunks[loaded.number], met.message.at);
+            visit(at, &topics[met.connection as usize], met.time, payload);
+        }) {}
+    }
+
+    /// Returns where in its records the messages of a chunk begin, ascending.
     pub(crate) fn offsets_of(&self, number: usize) -> Vec<u32> {
         let mut found = Vec::new();
         if let Some(loaded) = self.loader(vec![number]).load(&self.scanner.chunked().chunks) {
@@ -273,7 +292,8 @@ impl<'a> Pass<'a> {
 }
 
 impl BagReader {
-    /// Where the bytes of the file are. Messages that are packed have no bytes of their own: their chunk has.
+    /// Where the bytes of the file are. Messages that are packed have no bytes of their own: their
+    /// chunk has.
     pub(crate) fn chunk_usage(&self, tally: &mut UsageTally) {
         let window = Window::whole(&self.bytes);
         let mut scan = TopScan::new(self.scanner.line.len, self.options.read.limits.unpacked);

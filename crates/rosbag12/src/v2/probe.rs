@@ -27,12 +27,12 @@ pub(super) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Where it ends by its lengths.
+    /// Returns where it ends by its lengths.
     pub(super) fn end(&self) -> u64 {
         self.data_at + u64::from(self.data_len)
     }
 
-    /// Whether such records are between chunks only.
+    /// Returns whether such records are between chunks only.
     pub(super) fn is_top(&self) -> bool {
         matches!(
             self.header,
@@ -78,7 +78,7 @@ pub(super) fn probe(window: Window<'_>, at: u64) -> Result<Probe<'_>, NeedMore> 
     Ok(Probe::Good(Found { header, by_fields, repeated, data_at: end + LEN, data_len: data_len.get() }))
 }
 
-/// Whether the window ends at `at`, or another bag starts there.
+/// Returns whether the window ends at `at`, or another bag starts there.
 fn ends(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if !window.has(at)? {
         return Ok(at == window.end());
@@ -86,7 +86,7 @@ fn ends(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     is_line(window, at)
 }
 
-/// Whether the version line of a bag of V2.0 is at `at`.
+/// Returns whether the version line of a bag of V2.0 is at `at`.
 pub(super) fn is_line(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if window.upto(at, 4)? != version::PREFIX {
         return Ok(false);
@@ -95,7 +95,8 @@ pub(super) fn is_line(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     Ok(version::parse(head).is_ok_and(|line| line.version == Version::V2_0))
 }
 
-/// Whether what is at `at` may follow a record of the file that is no message: such a record, its beginning, or the end.
+/// Returns whether what is at `at` may follow a record of the file that is no message: such a
+/// record, its beginning, or the end.
 pub(super) fn follows_top(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     Ok(ends(window, at)?
         || match probe(window, at)? {
@@ -105,12 +106,13 @@ pub(super) fn follows_top(window: Window<'_>, at: u64) -> Result<bool, NeedMore>
         })
 }
 
-/// Whether what is at `at` may follow any record: another one, its beginning, or the end.
+/// Returns whether what is at `at` may follow any record: another one, its beginning, or the end.
 pub(super) fn follows(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     Ok(ends(window, at)? || !matches!(probe(window, at)?, Probe::Bad))
 }
 
-/// Whether a record starts at `at`, checked strictly enough to go on there after damage. Of a chunk the header is enough.
+/// Returns whether a record starts at `at`, checked strictly enough to go on there after damage. Of
+/// a chunk the header is enough.
 pub(super) fn starts(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if is_line(window, at)? {
         return Ok(true);

@@ -1,4 +1,5 @@
-//! The records of a bag of V2.0 outside of chunks, and where each chunk ends: one scan for files and pipes.
+//! The records of a bag of V2.0 outside of chunks, and where each chunk ends: one scan for files
+//! and pipes.
 
 use rovelog_core::Rule;
 use rovelog_core::scan::{NeedMore, Scan, Window};
@@ -93,7 +94,7 @@ impl Scan for TopScan {
 }
 
 impl TopScan {
-    /// A scan from the version line on, which has so many bytes.
+    /// Returns a scan from the version line on, which has so many bytes.
     pub(crate) fn new(line: u64, cap: u64) -> Self {
         Self { at: 0, line, cap }
     }
@@ -121,7 +122,7 @@ impl TopScan {
         }
     }
 
-    /// Where a chunk ends.
+    /// Returns where a chunk ends.
     fn chunk(&self, window: Window<'_>, at: u64, found: &Found<'_>) -> Result<Step, NeedMore> {
         let Header::Chunk(chunk) = found.header else { return Ok(Step::End) };
         let data_at = found.data_at;
@@ -168,7 +169,7 @@ impl TopScan {
         extent(end, if end == claimed && !is_open { Length::Stored } else { length(end) })
     }
 
-    /// Where packed data that begin at `from` end, if a record follows there.
+    /// Returns where packed data that begin at `from` end, if a record follows there.
     fn unpacked(
         &self,
         window: Window<'_>,
@@ -183,12 +184,13 @@ impl TopScan {
     }
 }
 
-/// The end of the file, which must be at hand.
+/// Returns the end of the file, which must be at hand.
 fn search_end(window: Window<'_>) -> Result<u64, NeedMore> {
     if window.eof { Ok(window.end()) } else { Err(NeedMore(window.end() + 1)) }
 }
 
-/// Whether an empty chunk was closed: what follows is no record of a chunk, and not the end.
+/// Returns whether an empty chunk was closed: what follows is no record of a chunk, and not the
+/// end.
 fn is_closed(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     Ok(match probe(window, at)? {
         Probe::Good(found) => found.is_top(),
@@ -196,7 +198,7 @@ fn is_closed(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     })
 }
 
-/// Whether the record at `at` is between chunks.
+/// Returns whether the record at `at` is between chunks.
 fn is_of_file(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     Ok(match probe(window, at)? {
         Probe::Good(found) => found.is_top(),
@@ -204,7 +206,8 @@ fn is_of_file(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     })
 }
 
-/// Where the records of an uncompressed chunk end that begin at `from`; `claimed` is where its header says.
+/// Returns where the records of an uncompressed chunk end that begin at `from`; `claimed` is where
+/// its header says.
 fn measure(window: Window<'_>, from: u64, claimed: u64) -> Result<Option<u64>, NeedMore> {
     let mut at = from;
     loop {
@@ -240,7 +243,7 @@ fn measure(window: Window<'_>, from: u64, claimed: u64) -> Result<Option<u64>, N
     }
 }
 
-/// The records of a chunk whose header is lost.
+/// Returns the records of a chunk whose header is lost.
 fn headless(window: Window<'_>, at: u64) -> Result<Step, NeedMore> {
     let mut end = at;
     while let Probe::Good(found) = probe(window, end)? {
@@ -259,7 +262,7 @@ fn headless(window: Window<'_>, at: u64) -> Result<Step, NeedMore> {
     Ok(Step::Chunk(extent))
 }
 
-/// A record that is no chunk and no message.
+/// Returns a record that is no chunk and no message.
 fn record(window: Window<'_>, at: u64, found: &Found<'_>) -> Result<Step, NeedMore> {
     let data_at = found.data_at;
     let step = |end| Ok(Step::Record { at, end });
@@ -298,7 +301,7 @@ fn record(window: Window<'_>, at: u64, found: &Found<'_>) -> Result<Step, NeedMo
     lost(window, at, data_at, false)
 }
 
-/// Bytes that cannot be read, up to the next record from `from` on.
+/// Returns bytes that cannot be read, up to the next record from `from` on.
 fn lost(window: Window<'_>, at: u64, from: u64, cut: bool) -> Result<Step, NeedMore> {
     // A pipe looks at what is at hand, and asks for more behind it.
     let limit = if window.eof { window.end() } else { u64::MAX };

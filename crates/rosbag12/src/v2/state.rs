@@ -1,4 +1,5 @@
-//! What a bag of V2.0 has in addition to topics and definitions: connections by their numbers, chunks, and what the index says.
+//! What a bag of V2.0 has in addition to topics and definitions: connections by their numbers,
+//! chunks, and what the index says.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use super::buffer::Ending;
 use super::scan::{Extent, Length};
 use super::unpack::Compression;
 use super::wire::{IndexEntry, Stamp};
-use crate::reader::{Publisher, usize_of};
 use crate::tables::Tally;
+use crate::tables::{Publisher, usize_of};
 
 /// Numbers of connections for which there is a place in a list; others go into a map.
 const DENSE: usize = 1 << 16;
@@ -47,7 +48,8 @@ impl Ids {
     }
 }
 
-/// A connection of the file: many of them may be one [`Connection`](crate::Connection), of other publishers.
+/// A connection of the file: many of them may be one [`Connection`](crate::Connection), of other
+/// publishers.
 #[derive(Debug)]
 pub(crate) struct Origin {
     /// The bag of the file that it is of, and its number there.
@@ -110,7 +112,7 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// The class by which it is told.
+    /// Returns the class by which it is told.
     pub(crate) fn state(&self) -> &'static str {
         let is_plain = self.extent.compression == Some(Compression::None);
         match (self.ending, self.extent.length) {
@@ -142,7 +144,7 @@ impl Chunk {
         }
     }
 
-    /// The entries of its index data, each with the number of its connection.
+    /// Returns the entries of its index data, each with the number of its connection.
     pub(crate) fn entries<'a>(&'a self, file: &'a [u8]) -> impl Iterator<Item = (u32, &'a IndexEntry)> {
         self.index.iter().flat_map(|range| {
             let entries = IndexEntry::all_of(&file[usize_of(range.data_at)..usize_of(range.end)]);
@@ -150,12 +152,12 @@ impl Chunk {
         })
     }
 
-    /// Its data in the file.
+    /// Returns its data in the file.
     pub(crate) fn data<'a>(&self, file: &'a [u8]) -> &'a [u8] {
         &file[usize_of(self.extent.data_at)..usize_of(self.extent.end)]
     }
 
-    /// Whether any of the marked connections has messages in it.
+    /// Returns whether any of the marked connections has messages in it.
     pub(crate) fn has_any(&self, wanted: &[bool]) -> bool {
         self.counts.iter().any(|(connection, ..)| wanted[*connection as usize])
     }
@@ -189,7 +191,8 @@ pub(crate) struct Header {
 pub(crate) struct State {
     pub(crate) origins: Vec<Origin>,
     pub(crate) by_record: HashMap<Declaration, u32>,
-    /// What a number means at the start of each bag of the file: by the index, else by the first record.
+    /// What a number means at the start of each bag of the file: by the index, else by the first
+    /// record.
     pub(crate) ids: Vec<Ids>,
     /// What it means where the scan is.
     pub(crate) now: Ids,
@@ -238,7 +241,7 @@ impl Ops {
 }
 
 impl State {
-    /// The lines of `info` that only bags of V2.0 have.
+    /// Returns the lines of `info` that only bags of V2.0 have.
     pub(crate) fn details(&self) -> Vec<Detail> {
         let mut details = Vec::new();
         if let Some((encryptor, user)) = self.header.as_ref().and_then(|header| header.encryption.as_ref()) {
@@ -279,7 +282,7 @@ impl State {
         details
     }
 
-    /// What it costs to read all chunks, in bytes that need no unpacking.
+    /// Returns what it costs to read all chunks, in bytes that need no unpacking.
     pub(crate) fn cost(&self) -> u64 {
         let cost = |chunk: &Chunk| {
             let size = u64::from(chunk.extent.size);
@@ -292,7 +295,7 @@ impl State {
         self.chunks.iter().map(cost).sum()
     }
 
-    /// What a number means at the start of a chunk.
+    /// Returns what a number means at the start of a chunk.
     pub(crate) fn ids_of<'a>(&'a self, chunk: &'a Chunk) -> &'a Ids {
         chunk.ids.as_deref().unwrap_or_else(|| &self.ids[chunk.section as usize])
     }

@@ -56,12 +56,12 @@ impl Streamed {
         Self { scan, buffer: Buffer::default(), open: None, template: None, cap, has_ended: false }
     }
 
-    /// Bytes of the chunk at hand.
+    /// Returns the number of bytes of the chunk at hand.
     pub(crate) fn unpacked(&self) -> &[u8] {
         self.buffer.filled()
     }
 
-    /// The next message; `None` at the end. `fill` reads on.
+    /// Returns the next message; `None` at the end. `fill` reads on.
     pub(crate) fn next<R: Read>(
         &mut self,
         scanner: &mut Scanner,
@@ -132,7 +132,8 @@ impl Streamed {
         open
     }
 
-    /// The next message of the chunk at hand; `None` where it is another record, or the end of it.
+    /// Returns the next message of the chunk at hand; `None` where it is another record, or the end
+    /// of it.
     fn message<R: Read>(&mut self, scanner: &mut Scanner, source: &Source<R>, open: Open) -> Option<Arrived> {
         let chunk = &scanner.chunked().chunks[open.number];
         let extent = chunk.extent;

@@ -1,4 +1,5 @@
-//! What the data of a chunk hold: as they are, or unpacked, and how that ended. Nothing is reserved by what a header claims.
+//! What the data of a chunk hold: as they are, or unpacked, and how that ended. Nothing is reserved
+//! by what a header claims.
 
 use super::buffer::{Buffer, Ending};
 
@@ -18,7 +19,7 @@ impl Compression {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::None, Self::Bz2, Self::Lz4];
 
-    /// The word of chunk headers.
+    /// Returns the word of chunk headers.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -27,7 +28,7 @@ impl Compression {
         }
     }
 
-    /// The one that a chunk header names.
+    /// Returns the one that a chunk header names.
     pub fn of(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.name().as_bytes() == name)
     }
@@ -36,13 +37,13 @@ impl Compression {
 /// The smallest limit of what a chunk may unpack to.
 const LIMIT: u64 = 64 << 20;
 
-/// How many bytes a chunk that claims `size` may unpack to.
+/// Returns how many bytes a chunk that claims `size` may unpack to.
 pub(crate) fn limit(size: u32, cap: u64) -> usize {
     usize::try_from((4 * u64::from(size)).max(LIMIT).min(cap)).unwrap_or(usize::MAX)
 }
 
-/// Unpacks the streams at the start of `data` into `buffer`, up to `limit` bytes: how they end, and how many bytes of
-/// `data` they have.
+/// Unpacks the streams at the start of `data` into `buffer`, up to `limit` bytes: how they end, and
+/// how many bytes of `data` they have.
 pub(crate) fn unpack(
     compression: Compression,
     data: &[u8],

@@ -1,5 +1,5 @@
-//! The bytes of a bag of V2.0, declared in the specification's order ("Bags/Format/2.0" of the ROS wiki). Records, fields
-//! and their lengths are those of [V1.2](crate::wire).
+//! The bytes of a bag of V2.0, declared in the specification's order ("Bags/Format/2.0" of the ROS
+//! wiki). Records, fields and their lengths are those of [V1.2](crate::wire).
 
 use rovelog_core::wire::{U32Le, U64Le};
 use zerocopy::FromBytes;
@@ -38,7 +38,8 @@ headers! {
         gpg_user: Option<&'a [u8]> = GpgUser,
     }
 
-    /// "Stores the uncompressed byte offset of message records" of the chunk in front. [`IndexEntry`]s follow.
+    /// "Stores the uncompressed byte offset of message records" of the chunk in front.
+    /// [`IndexEntry`]s follow.
     4 IndexData {
         /// Index data record version.
         ver: &'a U32Le = Ver,
@@ -80,8 +81,8 @@ headers! {
 }
 
 impl<'a> Header<'a> {
-    /// What the fields say. An op that no record has, in addition to the fields of a known record, is damage: that record is
-    /// meant, and the flag says so.
+    /// Returns what the fields say. An op that no record has, in addition to the fields of a known
+    /// record, is damage: that record is meant, and the flag says so.
     pub(crate) fn meant(fields: &Fields<'a>) -> Option<(Self, bool)> {
         let op = *fields.get::<&u8>(Name::Op)?;
         if Self::knows(op) {
@@ -190,7 +191,7 @@ impl Stamp {
 }
 
 impl IndexEntry {
-    /// The entries of an index data record; what is left over at the end is none.
+    /// Returns the entries of an index data record; what is left over at the end is none.
     pub(crate) fn all_of(data: &[u8]) -> &[Self] {
         let whole = data.len() - data.len() % size_of::<Self>();
         <[Self]>::ref_from_bytes(&data[..whole]).unwrap_or_default()
@@ -198,14 +199,14 @@ impl IndexEntry {
 }
 
 impl ConnectionCount {
-    /// The entries of a chunk info record; what is left over at the end is none.
+    /// Returns the entries of a chunk info record; what is left over at the end is none.
     pub(crate) fn all_of(data: &[u8]) -> &[Self] {
         let whole = data.len() - data.len() % size_of::<Self>();
         <[Self]>::ref_from_bytes(&data[..whole]).unwrap_or_default()
     }
 }
 
-/// The bag header record as recorders wrote it: padded with spaces.
+/// Returns the bag header record as recorders wrote it: padded with spaces.
 pub(crate) fn bag_header_record(index_pos: u64, conn_count: u32, chunk_count: u32) -> Vec<u8> {
     let (index_pos, conn_count, chunk_count) =
         (U64Le::new(index_pos), U32Le::new(conn_count), U32Le::new(chunk_count));

@@ -1,5 +1,6 @@
-//! Writing V2.0, as the recorder writes it: chunks of messages with the index of each, then all connections and a summary of
-//! each chunk. The output is never sought: it is laid twice, the first time for what its bag header will say.
+//! Writing V2.0, as the recorder writes it: chunks of messages with the index of each, then all
+//! connections and a summary of each chunk. The output is never sought: it is laid twice, the first
+//! time for what its bag header will say.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -61,7 +62,8 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Starts a bag; the totals are those that an earlier [`finish`](Self::finish) of the same gave.
+    /// Starts a bag; the totals are those that an earlier [`finish`](Self::finish) of the same
+    /// gave.
     ///
     /// # Errors
     /// Returns an error if the output refuses.
@@ -87,8 +89,9 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Starts a connection, whose record is in the chunk before its first message. `data` are those of a
-    /// [`ConnectionHeader`](super::wire::ConnectionHeader). Equal ones are the same connection.
+    /// Starts a connection, whose record is in the chunk before its first message. `data` are those
+    /// of a [`ConnectionHeader`](super::wire::ConnectionHeader). Equal ones are the same
+    /// connection.
     ///
     /// # Errors
     /// Returns an error if there are too many.
@@ -109,7 +112,8 @@ impl<'a> Writer<'a> {
         Ok(number)
     }
 
-    /// Writes a message received at `sec` seconds and `nsec` nanoseconds; whether it is one that a bag can hold.
+    /// Writes a message received at `sec` seconds and `nsec` nanoseconds; whether it is one that a
+    /// bag can hold.
     ///
     /// # Errors
     /// Returns an error if the output refuses.
@@ -213,7 +217,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The data of a chunk, compressed; `None` if they stay as they are.
+/// Returns the data of a chunk, compressed; `None` if they stay as they are.
 fn pack(compression: Compression, data: &[u8]) -> Result<Option<Vec<u8>>, BagError> {
     match compression {
         Compression::None => Ok(None),

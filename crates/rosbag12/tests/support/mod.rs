@@ -1,4 +1,5 @@
-//! What the tests share beside `rovelog-testing`: how bags are opened, and the picture of what a reader makes of one.
+//! What the tests share next to `rovelog-testing`: how bags are opened, and the picture of what a
+//! reader makes of one.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use rosbag12::{BagOptions, BagReader, BagStream};
@@ -8,29 +9,29 @@ use serde_json::{Value as Json, json};
 
 pub const LOGS: Logs = rovelog_testing::ROSBAG;
 
-/// How a bag is read: those without a version line on request.
+/// Returns how a bag is read: those without a version line on request.
 pub fn options(name: &str) -> BagOptions {
     let options = BagOptions::default();
     if name.starts_with("v0") { options.as_version_0() } else { options }
 }
 
-/// A bag that may be refused.
+/// Returns a bag that may be refused.
 pub fn try_open(bytes: &Bytes) -> Option<BagReader> {
     BagReader::new(bytes.clone(), &BagOptions::default()).ok()
 }
 
-/// A bag that must open.
+/// Returns a bag that must open.
 pub fn open(bytes: &Bytes) -> BagReader {
     BagReader::new(bytes.clone(), &BagOptions::default()).expect("a bag that opens")
 }
 
-/// All bags that open, those of the corpus and the real ones.
+/// Returns all bags that open, those of the corpus and the real ones.
 pub fn readable() -> impl Iterator<Item = (Log, BagReader)> {
     let open = |log: &Log| BagReader::new(log.bytes.clone(), &options(&log.name)).ok();
     LOGS.all().into_iter().filter_map(move |log| open(&log).map(|bag| (log, bag)))
 }
 
-/// A record with its fields; null where the payload is too short for them.
+/// Returns a record with its fields; null where the payload is too short for them.
 fn record_json(record: &Record<'_>) -> Json {
     record_with(record, &record.value().map_or(Json::Null, |value| json_of(&value)))
 }
@@ -50,7 +51,8 @@ pub fn stamp(nanos: i64) -> Json {
     json!([nanos / 1_000_000_000, nanos % 1_000_000_000])
 }
 
-/// A value of ours as the expected results spell it; `want` tells whether a list is shortened.
+/// Returns a value of ours as the expected results spell it; `want` tells whether a list is
+/// shortened.
 pub fn same(got: &Value, want: &Json) -> bool {
     match (got, want) {
         (Value::Struct(fields), Json::Object(want)) => {
@@ -90,7 +92,7 @@ fn float(got: f64, want: &Json) -> bool {
     }
 }
 
-/// What both readers say alike.
+/// Returns what both readers say alike.
 fn common(info: &LogInfo, topics: &[Topic], diagnostics: &Diagnostics, records: &[Json]) -> Json {
     let overview = Overview { format: "rosbag", clock: "unix", info, topics, diagnostics };
     let mut json = overview.picture(records);
@@ -138,13 +140,13 @@ pub fn picture(bag: &BagReader) -> Json {
     json
 }
 
-/// What both readers must agree on, from the random-access reader.
+/// Returns what both readers must agree on, from the random-access reader.
 pub fn common_of_reader(bag: &BagReader) -> Json {
     let records: Vec<_> = bag.records_in_file_order().map(|record| record_json(&record)).collect();
     common(bag.info(), bag.topics(), bag.diagnostics(), &records)
 }
 
-/// The same from the stream over `input`.
+/// Returns the same from the stream over `input`.
 pub fn common_of_stream(input: impl std::io::Read + Send, options: &BagOptions) -> Json {
     let mut stream = BagStream::new(input, options).expect("a bag that opens");
     let mut records = Vec::new();

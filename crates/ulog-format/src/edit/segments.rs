@@ -271,7 +271,7 @@ impl UlogReader {
             }
             cutter.row(at, series, time);
         }
-        // Gaps behind the last row; the last part ends with the file.
+        // Skips behind the last row; the last part ends with the file.
         lost.filter(|end| *end < len).for_each(|end| cutter.end(end));
         cutter.end(len);
         let parts = cutter.parts;
