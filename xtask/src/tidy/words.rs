@@ -65,11 +65,16 @@ const LATCHED: &[&str] = &[
 const WORDS: &[Word] = &[
     word(&["walk", "walks", "walked", "walking", "walker"], "scan, scanner", 2, &[]),
     word(&["gap", "gaps"], "lost range (gap: missing time or samples only)", 37, GAPS),
-    word(&["judge", "judges", "judged", "judging", "unjudgeable"], "validate, check, unverifiable", 1, &[]),
+    word(
+        &["judge", "judges", "judged", "judging", "unjudgeable"],
+        "validate, check, unverifiable",
+        1,
+        &["CHANGELOG.md"],
+    ),
     word(&["sound"], "valid, intact, undamaged", 13, &[]),
     word(&["stamp", "stamps"], "timestamp; block time (RLD)", 18, STAMPS),
     word(&["stand", "stands", "lies"], "is, is stored, appears", 5, &[]),
-    word(&["stretch", "stretches", "stretched"], "segment, range", 4, &[]),
+    word(&["stretch", "stretches", "stretched"], "segment, range", 4, &["CHANGELOG.md"]),
     word(&["beside"], "next to, in addition to", 0, &[]),
     word(&["room", "rooms", "house"], "module; buffer, space", 2, &[]),
     word(&["gather", "gathers", "gathered", "gathering", "filling"], "column builder", 4, &[]),
