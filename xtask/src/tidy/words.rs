@@ -74,7 +74,7 @@ const WORDS: &[Word] = &[
     word(&["sound"], "valid, intact, undamaged", 13, &[]),
     word(&["stamp", "stamps"], "timestamp; block time (RLD)", 18, STAMPS),
     word(&["stand", "stands", "lies"], "is, is stored, appears", 5, &[]),
-    word(&["stretch", "stretches", "stretched"], "segment, range", 4, &["CHANGELOG.md"]),
+    word(&["stretch", "stretches", "stretched"], "segment, range", 3, &["CHANGELOG.md"]),
     word(&["beside"], "next to, in addition to", 0, &[]),
     word(&["room", "rooms", "house"], "module; buffer, space", 2, &[]),
     word(&["gather", "gathers", "gathered", "gathering", "filling"], "column builder", 4, &[]),
