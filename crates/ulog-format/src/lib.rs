@@ -122,7 +122,7 @@
 //! - `scan` and `validate` (private): the one scanner of intact and damaged logs.
 //! - [`rovelog_core::layout`]: where the fields of a definition are in a row, and how they are decoded.
 //! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass over
-//!   a pipe, in bounded memory. Both hand out [`Record`]s, and [`Row`] for their fields.
+//!   a pipe, in bounded memory. Both return [`Record`]s, and [`Row`] for their fields.
 //! - [`typed`]: rows as structs of your own, declared with [`rows!`].
 //! - [`LogReader::recover`]: repairs a damaged log, with an account of every byte.
 //! - [`LogReader::slice`] and [`Ulog::merge`](Format::merge): parts of a log, or several logs, as a new log.
