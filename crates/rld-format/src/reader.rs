@@ -229,7 +229,7 @@ impl RldReader {
             let reader = if topic.id.0 == 0 { self } else { self.ambient()? };
             Some(self.place(topic.id.0, reader.last_before(select.start?)?))
         };
-        let topics = self.topics.iter().filter(|topic| select.keeps_latched(topic));
+        let topics = self.topics.iter().filter(|topic| select.keeps_last_before(topic));
         let mut places: Vec<Place> = topics.filter_map(last).collect();
         places.sort_unstable();
         places

@@ -1,7 +1,7 @@
 //! Everything that can be noticed in a bag, in one table. Codes and names are stable.
 
 rovelog_core::rules! {
-    GAP "E-BAG-001" "gap" DataLost
+    LOST "E-BAG-001" "gap" DataLost
         "lost range: no valid record was found up to the next valid one"
     CUT "E-BAG-002" "cut" DataLost
         "a record that is cut by the end of the file"

@@ -13,12 +13,12 @@ use crate::tables::{Connection, Stats, Tables, nanos};
 use crate::version::Version;
 use crate::wire::{OldStamp, RecordHead};
 
-/// Blocks with the span of their stamps; the gaps between records are lost ranges, version lines,
+/// Blocks with the span of their stamps; the ranges between records are lost ranges, version lines,
 /// padding.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) blocks: Blocks<Span>,
-    /// The lost ranges among the gaps.
+    /// The lost ranges among them.
     lost: Vec<Range<u64>>,
 }
 
@@ -129,7 +129,7 @@ impl<'a> Cursor<'a> {
         Self { data, tables, version, at, end, skips, after: 0, scratch: Vec::new() }
     }
 
-    /// Returns the record at the place, behind the gaps.
+    /// Returns the record at the place, behind what is skipped.
     #[inline]
     fn record(&mut self) -> Option<Record> {
         let at = self.at;

@@ -132,7 +132,7 @@ impl Scan for Scanner {
                 if !follows(window, record.end)?
                     && let Some(found) = self.swallowed(window, &record)?
                 {
-                    return Ok(self.lose(at, found, &rules::GAP));
+                    return Ok(self.lose(at, found, &rules::LOST));
                 }
                 self.take(window, &record)
             }
@@ -488,10 +488,10 @@ impl Scanner {
         self.damage = Some(damage);
         let (end, rule) = match found? {
             Some(end) if damage.claimed == Some(end) => (end, &rules::BAD_RECORD),
-            Some(end) => (end, &rules::GAP),
+            Some(end) => (end, &rules::LOST),
             None if damage.cut => (limit, &rules::CUT),
             None if damage.claimed == Some(limit) => (limit, &rules::BAD_RECORD),
-            None => (limit, &rules::GAP),
+            None => (limit, &rules::LOST),
         };
         self.damage = None;
         Ok(self.lose(damage.start, end, rule))

@@ -26,7 +26,7 @@ fn a_slice_holds_what_was_selected() {
             Select::all().between(Some(middle), None),
             Select::all().between(None, Some(middle)),
             Select::topic(topic.clone()),
-            Select::topic(topic).between(Some(middle), Some(end.nanos)).with_latched(),
+            Select::topic(topic).between(Some(middle), Some(end.nanos)).with_last_before(),
         ];
         for select in selects {
             let (part, sliced) = slice(&bag, &select);

@@ -70,7 +70,7 @@ impl LastBeforeArgs {
             return select;
         }
         let latched = topics.iter().filter(|topic| self.latched.iter().any(|regex| matches(regex, topic)));
-        select.with_latched_topics(latched.map(|topic| topic.name.clone()))
+        select.with_last_before_of(latched.map(|topic| topic.name.clone()))
     }
 }
 

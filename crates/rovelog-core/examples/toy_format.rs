@@ -72,7 +72,7 @@ impl ToyReader {
     /// window comes first of itself.
     fn kept(&self, select: &Select) -> impl Iterator<Item = (u64, &[u8])> + use<'_> {
         let (select, topic) = (select.clone(), &self.topics[0]);
-        let start = select.start.filter(|_| select.keeps_latched(topic));
+        let start = select.start.filter(|_| select.keeps_last_before(topic));
         let latched = start.and_then(|start| self.rows().rposition(|row| time(row).nanos < start));
         let rows = self.rows().enumerate().filter(move |(number, row)| {
             select.keeps_topic(topic) && select.keeps_time(time(row).nanos) || Some(*number) == latched
@@ -169,7 +169,7 @@ fn main() -> Result<()> {
     println!("{}, {} bytes lost", log.info().state.name(), log.info().lost.bytes);
     let mut sound = Vec::new();
     let recovery = log.recover(&mut sound, &RecoverOptions::default())?;
-    let window = Select::all().between(Some(1_000_000_000), None).with_latched();
+    let window = Select::all().between(Some(1_000_000_000), None).with_last_before();
     let sliced = log.slice(&window, &mut Vec::new())?;
     let (kept, size) = (recovery.kept_bytes, log.info().size);
     println!("{kept} bytes kept of {size}; {} records from 1 s on, with the last before", sliced.records);

@@ -142,7 +142,7 @@ mod tests {
     use crate::{Limits, Severity};
 
     static CUT: Rule = Rule { code: "E-T-1", name: "cut", severity: Severity::DataLost, meaning: "cut" };
-    static GAP: Rule = Rule { code: "E-T-2", name: "gap", severity: Severity::DataLost, meaning: "gap" };
+    static LOST: Rule = Rule { code: "E-T-2", name: "lost", severity: Severity::DataLost, meaning: "lost" };
     static NOTE: Rule = Rule { code: "W-T-1", name: "note", severity: Severity::Note, meaning: "note" };
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
         };
         assert_eq!(state(&[&NOTE]), (State::Complete, 1));
         assert_eq!(state(&[&CUT, &NOTE, &CUT]), (State::Truncated, 3));
-        assert_eq!(state(&[&CUT, &GAP]), (State::Damaged, 2));
-        assert_eq!(state(&[&GAP]), (State::Damaged, 1));
+        assert_eq!(state(&[&CUT, &LOST]), (State::Damaged, 2));
+        assert_eq!(state(&[&LOST]), (State::Damaged, 1));
     }
 }

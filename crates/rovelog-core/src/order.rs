@@ -75,23 +75,23 @@ impl<B: Blocks> Blocks for Within<B> {
     }
 }
 
-/// What [`selected`] gives: latched places, then those in the window.
+/// What [`selected`] gives: the last places before the window, then those in the window.
 pub type Selected<B> = Chain<IntoIter<Place>, InOrder<Within<B>>>;
 
-/// Returns the places that `select` keeps of a log with `topics`: of each topic that is latched the
+/// Returns the places that `select` keeps of a log with `topics`: of each topic that `select` marks the
 /// last one before the window, then all within it, both in time order. `of` gives the blocks that
 /// hold the places of the topics that are marked, and no other.
 pub fn selected<B: Blocks>(topics: &[Topic], select: &Select, of: impl Fn(Vec<bool>) -> B) -> Selected<B> {
-    let latched = match select.start {
-        Some(start) if select.latched => {
-            let wanted = topics.iter().map(|topic| select.keeps_latched(topic)).collect();
+    let last = match select.start {
+        Some(start) if select.last_before => {
+            let wanted = topics.iter().map(|topic| select.keeps_last_before(topic)).collect();
             last_before(&of(wanted), start)
         }
         _ => Vec::new(),
     };
     let wanted = topics.iter().map(|topic| select.keeps_topic(topic)).collect();
     let within = Within { blocks: of(wanted), select: select.clone() };
-    latched.into_iter().chain(InOrder::new(within))
+    last.into_iter().chain(InOrder::new(within))
 }
 
 /// Returns the last place of each topic before `start`, in time order.

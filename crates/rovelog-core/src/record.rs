@@ -161,7 +161,7 @@ pub struct Text {
     pub time: Option<Timestamp>,
     /// The offset of its first byte, framing included.
     pub offset: u64,
-    /// How grave it is: 0 emergency to 7 debug, as in syslog.
+    /// Its severity: 0 emergency to 7 debug, as in syslog.
     pub level: u8,
     /// Who printed it: a tag, a node, a process.
     pub source: Option<String>,

@@ -86,7 +86,7 @@ pub struct Segment {
     /// Its records.
     pub records: u64,
     /// Those of them that were validated: with a time, and not the first of their topic, which
-    /// often was latched long before.
+    /// often was published long before.
     pub timed_records: u64,
     /// When it starts: the median of the first of these, because single records may be far off.
     pub first: Option<Timestamp>,

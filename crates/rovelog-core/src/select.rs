@@ -53,9 +53,9 @@ pub struct Select {
     pub end: Option<i64>,
     /// Also keep each topic's last record before `start`: the state that held when the window
     /// opens.
-    pub latched: bool,
-    /// Of which topics `latched` keeps it, by name; `None`: of all that are kept.
-    pub latched_topics: Option<Names>,
+    pub last_before: bool,
+    /// Of which topics `last_before` keeps it, by name; `None`: of all that are kept.
+    pub last_before_topics: Option<Names>,
     /// Truth values of a ULog as their bytes, signed as in pyulog: some writers store others than 0
     /// and 1. Columns only.
     pub bool_bytes: bool,
@@ -87,24 +87,24 @@ impl Select {
 
     /// Returns the same selection with the last record before its start, for each topic.
     #[must_use]
-    pub fn with_latched(mut self) -> Self {
-        self.latched = true;
+    pub fn with_last_before(mut self) -> Self {
+        self.last_before = true;
         self
     }
 
     /// Returns the same selection with the last record before its start, for these topics.
     #[must_use]
-    pub fn with_latched_topics<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
-        self.latched = true;
-        self.latched_topics = Some(Names::from_iter(names));
+    pub fn with_last_before_of<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.last_before = true;
+        self.last_before_topics = Some(Names::from_iter(names));
         self
     }
 
     /// Returns whether the last record of `topic` before the start is kept.
-    pub fn keeps_latched(&self, topic: &Topic) -> bool {
-        self.latched
+    pub fn keeps_last_before(&self, topic: &Topic) -> bool {
+        self.last_before
             && self.keeps_topic(topic)
-            && self.latched_topics.as_ref().is_none_or(|names| names.topic(topic))
+            && self.last_before_topics.as_ref().is_none_or(|names| names.topic(topic))
     }
 
     /// Returns the same selection with only these fields in columns.

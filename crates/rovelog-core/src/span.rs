@@ -382,8 +382,8 @@ mod tests {
     fn a_topic_that_is_stuck_lies_outside_whatever_its_number_of_records() {
         let steady = times((0..2000).map(|i| 112 * S + i * S / 20));
         let stuck = times(std::iter::repeat_n(2 * S, 900));
-        let latched = times([3 * S, 150 * S]);
-        let data = span(&[steady, stuck, latched], Some(112 * S));
+        let early = times([3 * S, 150 * S]);
+        let data = span(&[steady, stuck, early], Some(112 * S));
         assert_eq!(seconds(&data), (112, 211));
         let told: Vec<_> = data.outside.iter().map(|outside| (outside.topic.0, outside.count)).collect();
         assert_eq!(told, [(1, 900)]);

@@ -384,7 +384,7 @@ impl Reader {
     ) -> PyResult<Messages> {
         let mut select = window.of(Select::all());
         select.topics = topics.map(Names::from_iter);
-        select.latched = latched;
+        select.last_before = latched;
         Messages::new(py, self, &select, raw)
     }
 

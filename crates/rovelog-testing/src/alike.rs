@@ -54,7 +54,7 @@ pub fn check_order<'a>(name: &str, log: &'a dyn LogReader, records: impl Iterato
         let window = Select::all().between(Some(start), Some(end));
         let inside = keys(&want[first_at(start)..first_at(end).max(first_at(start))]);
         assert!(got(&window) == inside, "{name}: other records from {start} to {end}");
-        let with_before = got(&window.with_latched());
+        let with_before = got(&window.with_last_before());
         let (before, rest) = with_before.split_at(with_before.len() - inside.len());
         assert!(rest == inside, "{name}: other records from {start} to {end} after the last ones before");
         for topic in log.topics() {

@@ -21,7 +21,7 @@ fn only_topics_that_are_asked_for_are_latched() {
         let after = log.records(&Select::all().between(Some(middle), None)).count();
         for topic in log.topics() {
             let before = log.records(&Select::topic(&topic.name).between(None, Some(middle))).count();
-            let select = Select::all().between(Some(middle), None).with_latched_topics([&topic.name]);
+            let select = Select::all().between(Some(middle), None).with_last_before_of([&topic.name]);
             let records: Vec<_> = log.records(&select).map(|record| record.expect("it is valid")).collect();
             assert_eq!(records.len(), after + before.min(1), "{name}: {}", topic.name);
             if before > 0 {

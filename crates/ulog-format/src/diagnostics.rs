@@ -1,7 +1,7 @@
 //! Everything that can be noticed in a ULog, in one table. Codes and names are stable.
 
 rovelog_core::rules! {
-    GAP "E-ULOG-001" "gap" DataLost
+    LOST "E-ULOG-001" "gap" DataLost
         "lost range: no valid message was found up to the next valid one"
     CUT "E-ULOG-002" "cut" DataLost
         "a message that is cut by the end of the file or by the start of appended data"

@@ -237,10 +237,10 @@ impl<'a> Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Steps over gaps and makes the subscriptions active that are at the place; where the next gap
+    /// Steps over skipped ranges and makes the subscriptions active that are at the place; where the next range
     /// or subscription is.
     fn settle(&mut self) -> u64 {
-        let gap = self.skips.step_over(&mut self.at, self.end);
+        let skip = self.skips.step_over(&mut self.at, self.end);
         while let Some((at, series, shape)) =
             self.index.active.get(self.active).filter(|(at, ..)| *at <= self.at)
         {
@@ -251,7 +251,7 @@ impl<'a> Cursor<'a> {
             }
             self.active += 1;
         }
-        self.index.active.get(self.active).map_or(gap, |(at, ..)| gap.min(*at))
+        self.index.active.get(self.active).map_or(skip, |(at, ..)| skip.min(*at))
     }
 
     /// Returns the message at the place, which [`settle`](Self::settle) found to be one; steps
@@ -259,7 +259,7 @@ impl<'a> Cursor<'a> {
     #[inline]
     fn message(&mut self) -> Option<Met<'a>> {
         let at = self.at;
-        // The first scan found whole messages everywhere outside the gaps.
+        // The first scan found whole messages everywhere outside the skipped ranges.
         let (header, payload) = message_at(self.data, at)?;
         let mut met = Met { at, msg_type: header.msg_type, payload, row: None };
         self.at = met.end();

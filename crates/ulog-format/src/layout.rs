@@ -78,12 +78,12 @@ pub(crate) struct Formats {
     failed: HashMap<String, Undecodable>,
     /// Steps of work that resolving may still take. Grows with the bytes read, so that definitions
     /// which are redefined and resolved again and again cannot cost more than the file is worth.
-    credit: u64,
+    budget: u64,
 }
 
 impl Default for Formats {
     fn default() -> Self {
-        Self { texts: HashMap::new(), layouts: HashMap::new(), failed: HashMap::new(), credit: 1 << 20 }
+        Self { texts: HashMap::new(), layouts: HashMap::new(), failed: HashMap::new(), budget: 1 << 20 }
     }
 }
 
@@ -104,7 +104,7 @@ impl Formats {
     /// # Panics
     /// Panics if `payload` is not the text of `format`.
     pub(crate) fn define(&mut self, format: &FormatText<'_>, payload: &[u8]) -> Defined {
-        self.credit += 4 * payload.len() as u64;
+        self.budget += 4 * payload.len() as u64;
         let text = std::str::from_utf8(payload).expect("FormatText accepts only UTF-8");
         match self.texts.get(format.name) {
             Some(known) if **known == *text => Defined::Repeated,
@@ -175,8 +175,8 @@ impl Formats {
         path.push(name.to_owned());
         let mut builder = Builder::new(name);
         for (ty, field) in format.fields() {
-            self.credit =
-                self.credit.checked_sub(1).ok_or(Undecodable::TooLarge("too many redefinitions"))?;
+            self.budget =
+                self.budget.checked_sub(1).ok_or(Undecodable::TooLarge("too many redefinitions"))?;
             let kind = match Basic::parse(ty.base) {
                 Some(Basic::Scalar(scalar)) => Kind::Basic(Element::Scalar(scalar)),
                 Some(Basic::Char) => Kind::Basic(Element::Char),

@@ -319,14 +319,14 @@ impl Scanner {
                 Some(end) if damage.due.is_some_and(|(_, claimed)| claimed == end) => {
                     (end, &rules::BAD_MESSAGE)
                 }
-                Some(end) => (end, &rules::GAP),
+                Some(end) => (end, &rules::LOST),
                 None => {
                     if self.candidates.first() == Some(&limit) && !self.appended_at(window, limit)? {
                         self.candidates.remove(0);
                         self.ignore_offset(limit);
                         continue;
                     }
-                    (limit, if passes(limit) { &rules::CUT } else { &rules::GAP })
+                    (limit, if passes(limit) { &rules::CUT } else { &rules::LOST })
                 }
             };
             self.damage = None;
@@ -521,7 +521,7 @@ impl scan::Scan for Scanner {
                     {
                         let used = validator.used();
                         self.used += used;
-                        return Ok(self.lose(at, found, &rules::GAP));
+                        return Ok(self.lose(at, found, &rules::LOST));
                     }
                     let used = validator.used();
                     self.used += used;
@@ -542,7 +542,7 @@ impl scan::Scan for Scanner {
                     let used = validator.used();
                     self.used += used;
                     if let Some(found) = swallowed {
-                        return Ok(self.lose(at, found, &rules::GAP));
+                        return Ok(self.lose(at, found, &rules::LOST));
                     }
                     if let Some(until) = passable {
                         self.passable = until;

@@ -291,7 +291,7 @@ impl Summary {
     }
 
     /// When logging started, microseconds. Some writers leave the header's time 0: then the median
-    /// of the topics' first times, because a topic's first row may be a value latched long before
+    /// of the topics' first times, because a topic's first row may be a value published long before
     /// the log.
     fn start(&self, scanner: &Scanner) -> u64 {
         let start = scanner.header.timestamp.get();

@@ -73,7 +73,7 @@ pub(crate) struct Validator<'a> {
     /// Work of the chain that is being looked at.
     work: Cell<u64>,
     /// Bytes of definitions that looking ahead may still parse, and has parsed.
-    credit: u64,
+    budget: u64,
     used: Cell<u64>,
 }
 
@@ -93,8 +93,8 @@ impl Scan {
 }
 
 impl<'a> Validator<'a> {
-    pub(crate) fn new(window: Window<'a>, definitions: &'a Definitions, limit: u64, credit: u64) -> Self {
-        Self { window, definitions, limit, work: Cell::new(0), credit, used: Cell::new(0) }
+    pub(crate) fn new(window: Window<'a>, definitions: &'a Definitions, limit: u64, budget: u64) -> Self {
+        Self { window, definitions, limit, work: Cell::new(0), budget, used: Cell::new(0) }
     }
 
     /// Returns the number of bytes of definitions parsed so far.
@@ -369,7 +369,7 @@ impl<'a> Validator<'a> {
             };
             self.cost(text);
             self.used.set(self.used.get() + text.len() as u64);
-            if self.used.get() > self.credit {
+            if self.used.get() > self.budget {
                 return None;
             }
             let format = FormatText::parse(text)?;

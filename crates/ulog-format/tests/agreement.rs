@@ -145,7 +145,7 @@ fn records_come_in_the_order_of_time_and_offset() {
 fn latched_records_are_each_topics_last_before_the_window() {
     let reader = open(&LOGS.case("one-topic+multi-id").bytes);
     let end = reader.info().end.expect("an end").nanos;
-    let select = Select::all().between(Some(end + 1), None).with_latched();
+    let select = Select::all().between(Some(end + 1), None).with_last_before();
     let got: Vec<_> = reader
         .records(&select)
         .map(|r| r.expect("sound"))

@@ -193,7 +193,7 @@ fn a_slice_by_topic_opens_clean() {
 fn latched_rows_come_along() {
     for (name, log) in sound() {
         let Some((start, end)) = middle(&log) else { continue };
-        let select = Select::all().between(Some(start), Some(end)).with_latched();
+        let select = Select::all().between(Some(start), Some(end)).with_last_before();
         let Ok(bytes) = cut(&log, &select) else { continue };
         let count = log.records(&select).count();
         assert_eq!(open(&bytes.into()).info().records, count as u64, "{name}");

@@ -1,7 +1,7 @@
 //! The diagnostics of VEL logs, in one table. Codes and names are stable.
 
 rovelog_core::rules! {
-    GAP "E-VEL-001" "gap" DataLost
+    LOST "E-VEL-001" "gap" DataLost
         "lost range: no valid message was found up to the next valid one"
     CUT "E-VEL-002" "cut" DataLost
         "a message that is cut by the end of the file"

@@ -109,7 +109,7 @@ pub(crate) fn conventions(log: &VelReader) -> WriteOptions {
 /// Writes the part of `log` that `select` names.
 ///
 /// Kept, byte for byte and in file order, are the messages of the topics within the window, and
-/// those before it that `select.latched` requests. If no topics are selected, messages whose
+/// those before it that `select.last_before` requests. If no topics are selected, messages whose
 /// content cannot be read are kept too. Size rule, markers and version stay the same; the index is
 /// new, with the same origin.
 ///

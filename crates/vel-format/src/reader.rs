@@ -284,9 +284,12 @@ impl VelReader {
         let from = select.start.map_or(0, |start| self.first_at(start));
         let to = select.end.map_or(self.entries.len(), |end| self.first_at(end)).max(from);
         let before = match select.start {
-            Some(start) if select.latched => {
+            Some(start) if select.last_before => {
                 let topics = self.topics().iter();
-                self.last_before(start, &topics.map(|topic| select.keeps_latched(topic)).collect::<Vec<_>>())
+                self.last_before(
+                    start,
+                    &topics.map(|topic| select.keeps_last_before(topic)).collect::<Vec<_>>(),
+                )
             }
             _ => Vec::new(),
         };

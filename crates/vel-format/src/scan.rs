@@ -107,7 +107,7 @@ impl Scan for Scanner {
         }
         if self.at < self.start.first {
             let (at, end) = (self.at, self.start.first);
-            return Ok(self.lose(at, end, &rules::GAP));
+            return Ok(self.lose(at, end, &rules::LOST));
         }
         if self.damage.is_some() {
             return self.search(window);
@@ -253,8 +253,10 @@ impl Scanner {
         let found = found?;
         self.damage = None;
         Ok(match found {
-            Some(found) => self.lose(damage.start, found, &rules::GAP),
-            None => self.lose(damage.start, window.end(), if damage.cut { &rules::CUT } else { &rules::GAP }),
+            Some(found) => self.lose(damage.start, found, &rules::LOST),
+            None => {
+                self.lose(damage.start, window.end(), if damage.cut { &rules::CUT } else { &rules::LOST })
+            }
         })
     }
 
@@ -293,7 +295,7 @@ impl Scanner {
         self.tail = Some(Tail { next, ..tail });
         if let Some(found) = found? {
             self.tail = None;
-            return Ok(self.lose(mark, found, &rules::GAP));
+            return Ok(self.lose(mark, found, &rules::LOST));
         }
         self.tail = Some(Tail { noise: true, ..tail });
         Ok(Step::Terminator { at: mark })

@@ -64,7 +64,7 @@ fn an_undamaged_log_is_its_own_slice() {
 fn the_last_message_before_the_window_is_kept() {
     let reader = open(&LOGS.case("all-kinds").bytes);
     let start = reader.info().end.unwrap().nanos;
-    let part = slice(&reader, &Select::all().between(Some(start), None).with_latched());
+    let part = slice(&reader, &Select::all().between(Some(start), None).with_last_before());
     assert_eq!(part.topics().len(), reader.topics().len());
 }
 

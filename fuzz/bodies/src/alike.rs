@@ -30,7 +30,7 @@ pub(crate) fn read_records(log: &dyn LogReader, mut each: impl FnMut(&Record<'_>
     }
     assert_eq!(records, log.info().records);
     let last = last?.nanos;
-    let select = Select::all().between(Some(last / 2), Some(last)).with_latched();
+    let select = Select::all().between(Some(last / 2), Some(last)).with_last_before();
     assert!(log.records(&select).all(|record| record.is_ok()));
     Some(last)
 }

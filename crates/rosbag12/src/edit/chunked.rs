@@ -202,7 +202,7 @@ pub(super) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, 
 
 pub(super) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Result<Sliced, BagError> {
     let written = write(&[bag], out, &|sink| {
-        if let Some(start) = select.start.filter(|_| select.latched) {
+        if let Some(start) = select.start.filter(|_| select.last_before) {
             let before = bag.records(select).map_while(Result::ok);
             for record in before.take_while(|r| r.time.is_some_and(|time| time.nanos < start)) {
                 sink(0, &record)?;

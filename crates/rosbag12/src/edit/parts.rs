@@ -26,8 +26,8 @@ pub(crate) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Re
     let kept: Vec<bool> = bag.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
     // The last message of each topic before the window, by its place.
     let mut latched: HashMap<u32, (i64, u64)> = HashMap::new();
-    if let Some(start) = select.start.filter(|_| select.latched) {
-        let wanted: Vec<bool> = bag.topics().iter().map(|topic| select.keeps_latched(topic)).collect();
+    if let Some(start) = select.start.filter(|_| select.last_before) {
+        let wanted: Vec<bool> = bag.topics().iter().map(|topic| select.keeps_last_before(topic)).collect();
         bag.cursor().messages(u64::MAX, |at, message| {
             if wanted[message.connection as usize] && message.time() < start {
                 let place = latched.entry(message.connection).or_insert((message.time(), at));

@@ -89,7 +89,7 @@ impl Scanner {
     pub(super) fn lose_record(&mut self, at: u64, end: u64, rule: &'static Rule) {
         let encrypted =
             self.chunked().header.as_ref().and_then(|header| header.encryption.as_ref()).is_some();
-        let rule = if encrypted && rule == &rules::GAP { &rules::ENCRYPTED } else { rule };
+        let rule = if encrypted && rule == &rules::LOST { &rules::ENCRYPTED } else { rule };
         self.diagnostics.push(rule, at..end, || {
             let bytes = text::count(end - at, "byte");
             match rule.name {

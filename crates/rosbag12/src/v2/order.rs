@@ -40,7 +40,7 @@ impl BagReader {
     /// Returns the selected records in time order, those that are latched first.
     pub(crate) fn chunked_in_time<'a>(&'a self, select: &Select) -> InTime<'a> {
         let mut all = InTime::start(self, select, false);
-        if let Some(start) = select.start.filter(|_| select.latched) {
+        if let Some(start) = select.start.filter(|_| select.last_before) {
             all.ready = latched(self, select, start);
         }
         all
@@ -140,7 +140,7 @@ impl<'a> Iterator for InTime<'a> {
 
 /// Returns the last record of each selected topic before `start`, the latest one first.
 fn latched<'a>(reader: &'a BagReader, select: &Select, start: i64) -> Vec<Record<'a>> {
-    let wanted: Vec<bool> = reader.topics().iter().map(|topic| select.keeps_latched(topic)).collect();
+    let wanted: Vec<bool> = reader.topics().iter().map(|topic| select.keeps_last_before(topic)).collect();
     let chunks = &reader.scanner.chunked().chunks;
     let is_before =
         |chunk: &Chunk| chunk.span.is_some_and(|(first, _)| first < start) && chunk.has_any(&wanted);

@@ -306,6 +306,6 @@ fn lost(window: Window<'_>, at: u64, from: u64, cut: bool) -> Result<Step, NeedM
     // A pipe looks at what is at hand, and asks for more behind it.
     let limit = if window.eof { window.end() } else { u64::MAX };
     let next = Search::from(from).run_to(window, limit, starts)?;
-    let rule = if next.is_none() && cut { &rules::CUT } else { &rules::GAP };
+    let rule = if next.is_none() && cut { &rules::CUT } else { &rules::LOST };
     Ok(Step::Lost { at, end: next.unwrap_or(limit), rule })
 }

@@ -67,7 +67,7 @@ fn write_all(
 ) -> Result<(Vec<u64>, Vec<Loss>), ExportError> {
     let names = outputs.iter().map(|(topic, _)| topic.name.clone());
     let mut select = select.clone();
-    (select.topics, select.latched) = (Some(names.collect()), false);
+    (select.topics, select.last_before) = (Some(names.collect()), false);
     let pyulog = options.dialect == Dialect::Pyulog && kind == Kind::Csv;
     select.bool_bytes = pyulog;
     let order = if pyulog {

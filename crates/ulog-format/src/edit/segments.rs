@@ -319,7 +319,7 @@ impl UlogReader {
         let mut started = vec![false; self.definitions().subscriptions().len()];
         self.cursor().filter_map(move |met| {
             let row = met.row?;
-            // A topic's first row often is a value latched long before.
+            // A topic's first row often is a value published long before.
             let first = !std::mem::replace(&mut started[row.series as usize], true);
             let time = match row.time {
                 RowMicros::At(micros @ 1..) if !first => Some(micros),

@@ -77,7 +77,7 @@ impl Report {
 ///
 /// Kept are, byte for byte and in file order: all formats and information messages; the
 /// subscriptions of the topics; their rows within the window, with those before it that
-/// `select.latched` asks for; and of the window the texts, dropouts, synchronization messages,
+/// `select.last_before` asks for; and of the window the texts, dropouts, synchronization messages,
 /// changes of parameters and unknown messages. Rows and texts are placed by their own time,
 /// everything else by the log time at its place. The values that changes before the window gave to
 /// parameters become their initial ones; where such a parameter started with its default, which a
@@ -153,7 +153,7 @@ struct Slice<'a, W> {
     /// Which topics are kept.
     kept: Vec<bool>,
     /// The last row of each topic before the window, where they are asked for.
-    latched: HashMap<u64, u32>,
+    last_before: HashMap<u64, u32>,
     /// Parameters set before the window: name, and the message that set it last.
     set: HashMap<&'a str, Range<u64>>,
     /// Defaults that went without saying, because they were the initial values.
@@ -177,7 +177,7 @@ impl<'a, W: Write> Slice<'a, W> {
             log,
             select,
             kept,
-            latched: HashMap::new(),
+            last_before: HashMap::new(),
             set: HashMap::new(),
             defaults: Vec::new(),
             written: HashSet::new(),
@@ -228,18 +228,18 @@ impl<'a, W: Write> Slice<'a, W> {
                 self.defaults.push(DefaultParameter { default_types: unsaid, info: *info });
             }
         }
-        if self.select.latched {
+        if self.select.last_before {
             let topics = self.log.topics().iter();
-            let latched: Vec<_> = topics.map(|topic| self.select.keeps_latched(topic)).collect();
+            let last_before: Vec<_> = topics.map(|topic| self.select.keeps_last_before(topic)).collect();
             for met in self.log.cursor() {
-                if let Some(row) = met.row.filter(|row| latched[row.series as usize])
+                if let Some(row) = met.row.filter(|row| last_before[row.series as usize])
                     && row.time.in_order(row.now) < start
                 {
                     last.insert(row.series, met.at);
                 }
             }
         }
-        self.latched = last.into_iter().map(|(series, at)| (at, series)).collect();
+        self.last_before = last.into_iter().map(|(series, at)| (at, series)).collect();
         self.report.parameters_in_force = self.set.len();
     }
 
@@ -270,8 +270,8 @@ impl<'a, W: Write> Slice<'a, W> {
             if !self.kept[row.series as usize] {
                 return Ok(false);
             }
-            let latched = self.latched.contains_key(&met.at);
-            if !latched && !self.select.keeps_time(row.time.in_order(row.now)) {
+            let last_before = self.last_before.contains_key(&met.at);
+            if !last_before && !self.select.keeps_time(row.time.in_order(row.now)) {
                 return Ok(false);
             }
             self.follow(row.series, met, row.time)?;
