@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from rovelog import _core, _source
 from rovelog._bag import BagExtras
 from rovelog._core import Duration, Time
-from rovelog._errors import NotALogError, UnreadableError
+from rovelog._errors import NotALogError, UnreadableError, UnsupportedError
 from rovelog._source import Source
 from rovelog._types import BagConnection, BagMaker
 from rovelog.compat._text import text_of
@@ -112,10 +112,10 @@ class Bag:
             raise ROSBagException("this reads bags only: to write its messages for other tools: rovelog.convert")
         try:
             reader = _source.reader(f)
-        except (NotALogError, UnreadableError) as error:
+        except (NotALogError, UnreadableError, UnsupportedError) as error:
             raise ROSBagFormatException(str(error)) from error
         if reader.info()["format"] != "rosbag":
-            raise ROSBagFormatException(f"this is no bag of V1.2 or before: {reader.path}")
+            raise ROSBagFormatException(f"this is not a ROS 1 bag: {reader.path}")
         self._open_reader: _core.Reader | None = reader
         self.filename = reader.path
         self._connections = []
