@@ -49,7 +49,7 @@ const TASKS: &[Task] = &[
     (
         "oracle",
         oracle::command,
-        "compare with other readers over real logs and the corpus: oracle ulog|rld|rosbag|vel|export|recovered",
+        "compare with other readers over real logs and the corpus: oracle ulog|rld|rosbag|vel|export|recovered, or run their tests: suites",
     ),
     (
         "damage",

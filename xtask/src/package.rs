@@ -24,6 +24,7 @@ const PACKAGES: &[&str] = &[
     "pyarrow-stubs",
     "duckdb",
     "jsonschema",
+    "simplekml",
     python::MCAP,
     python::PYULOG,
     python::ROCKETLOGGER,
@@ -63,11 +64,20 @@ pub(crate) fn check() -> Result<()> {
 
 /// Returns an environment with the optimised package as users have it, and with `packages`.
 pub(crate) fn release(name: &str, packages: &[&str]) -> Result<PathBuf> {
+    Ok(environment("release", name, packages)?.0)
+}
+
+/// Returns an environment with the package as the tests have it, and with `packages`; and the wheel.
+pub(crate) fn development(name: &str, packages: &[&str]) -> Result<(PathBuf, PathBuf)> {
+    environment("dev", name, packages)
+}
+
+fn environment(profile: &str, name: &str, packages: &[&str]) -> Result<(PathBuf, PathBuf)> {
     let builder = python::with("build", &PACKAGES[..1])?;
-    let wheel = wheel(&builder, "release")?;
+    let wheel = wheel(&builder, profile)?;
     let python = python::with(name, packages)?;
     install(&python, &wheel)?;
-    Ok(python)
+    Ok((python, wheel))
 }
 
 fn folder() -> PathBuf {

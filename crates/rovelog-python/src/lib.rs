@@ -39,7 +39,9 @@ mod _core {
     #[pymodule_export]
     use crate::compat::pyulog::{ulog_header, ulog_messages, ulog_rows, ulog_subscriptions};
     #[pymodule_export]
-    use crate::compat::rocketlogger::{rld_header, rld_join, rld_matrix, rld_raw, rld_times};
+    use crate::compat::rocketlogger::{
+        rld_block_times, rld_header, rld_join, rld_matrix, rld_raw, rld_times,
+    };
     #[pymodule_export]
     use crate::compat::rosbag::{BagMessages, bag_messages};
     #[pymodule_export]

@@ -16,7 +16,7 @@ import rovelog as rl
 
 rocketlogger = pytest.importorskip("rocketlogger.data", reason="SKIPPED: the original is not installed")
 
-from rovelog.compat import rocketlogger as ours  # noqa: E402
+from rovelog.compat.rocketlogger import data as ours  # noqa: E402
 
 LOGS = sorted(path for path in REAL.glob("rld/*.rld") if "_p" not in path.stem[-3:])
 # The original skips an incomplete last block, refuses version 1, and cannot load what is cut.
@@ -53,6 +53,11 @@ def test_every_public_value(path: pathlib.Path) -> None:
     assert mine.get_unit() == theirs.get_unit()
     data = mine.get_data()
     assert data.dtype == np.float64 and data.flags.writeable and data.flags.f_contiguous
+    for index, values in enumerate(theirs._data):
+        assert np.array_equal(mine._data[index], values)
+    for name in ("_timestamps_realtime", "_timestamps_monotonic"):
+        assert np.array_equal(getattr(mine, name), getattr(theirs, name))
+    assert mine._header == theirs._header
     assert close(data, theirs.get_data())
     assert np.array_equal(mine.get_validity(), theirs.get_validity())
     assert np.array_equal(mine.get_time(), theirs.get_time())
@@ -125,15 +130,21 @@ def test_version_1_is_read() -> None:
     assert mine.get_data().shape == (131_000, 15)
 
 
-def test_what_is_cut_keeps_whole_rows() -> None:
+def test_what_is_cut_keeps_complete_blocks() -> None:
     path = log("test_truncated")
     for module in (rocketlogger, ours):
-        with pytest.raises(module.RocketLoggerDataError, match="corrupt data"):
+        with pytest.raises(module.RocketLoggerDataError, match="corrupt data: file size"):
             read(module, path)
-    assert len(read(rocketlogger, path, recovery=True).get_data()) == 4000
-    assert len(read(ours, path, recovery=True).get_data()) == 4999
-    with pytest.warns(ours.RocketLoggerDataWarning):
+    theirs, mine = read(rocketlogger, path, recovery=True), read(ours, path, recovery=True)
+    assert mine.get_header() == theirs.get_header()
+    assert close(mine.get_data(), theirs.get_data())
+    assert np.array_equal(mine._timestamps_realtime, theirs._timestamps_realtime)
+    with pytest.warns(ours.RocketLoggerDataWarning, match="corrupt data: recovered 4 data blocks"):
         ours.RocketLoggerData(str(path), recovery=True)
+    # What the incomplete block has is for the native reader.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert rl.open(path).records == 4999
 
 
 def test_a_short_last_block_is_read() -> None:

@@ -7,11 +7,12 @@ mod export;
 mod recovered;
 mod rld;
 mod rosbag;
+mod suites;
 pub(crate) mod ulog;
 mod vel;
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail, ensure};
@@ -30,6 +31,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("vel", vel::check),
     ("export", export::check),
     ("recovered", recovered::check),
+    ("suites", suites::check),
 ];
 
 /// Runs the subcommand.
@@ -76,6 +78,21 @@ fn script_with(python: PathBuf, name: &str) -> Command {
     // Writes no bytecode next to the sources.
     command.arg("-B").arg(root().join("oracle").join(name));
     command
+}
+
+/// Returns the folder of a Python package's source distribution (`name==version`), downloaded once.
+fn source(python: &Path, package: &str) -> Result<PathBuf> {
+    let folder = root().join("target/python-sources");
+    let name = package.replace("==", "-");
+    let sources = folder.join(&name);
+    if sources.is_dir() {
+        return Ok(sources);
+    }
+    let mut pip = Command::new(python);
+    pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", package, "-d"]);
+    run(pip.arg(&folder))?;
+    run(Command::new("tar").arg("xzf").arg(folder.join(format!("{name}.tar.gz"))).arg("-C").arg(&folder))?;
+    Ok(sources)
 }
 
 /// Returns cargo's target folder.

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{binary, real};
-use crate::process::{run, run_or};
+use super::{binary, real, source};
+use crate::process::run_or;
 use crate::python::{self, ROCKETLOGGER};
 use crate::root;
 
@@ -26,18 +26,7 @@ pub(super) fn script(name: &str) -> Result<Command> {
     super::script(name, "oracle-rld", REQUIREMENTS)
 }
 
-/// Returns the folder of logs in rocketlogger's source package, downloaded once.
+/// Returns the folder of logs in rocketlogger's source package.
 fn source_logs() -> Result<PathBuf> {
-    let folder = root().join("target/rocketlogger-source");
-    let package = ROCKETLOGGER.replace("==", "-");
-    let logs = folder.join(&package).join("data");
-    if logs.is_dir() {
-        return Ok(logs);
-    }
-    let mut pip = Command::new(python::with("oracle-rld", REQUIREMENTS)?);
-    pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", ROCKETLOGGER, "-d"]);
-    run(pip.arg(&folder))?;
-    let mut tar = Command::new("tar");
-    run(tar.arg("xzf").arg(folder.join(format!("{package}.tar.gz"))).arg("-C").arg(&folder))?;
-    Ok(logs)
+    Ok(source(&python::with("oracle-rld", REQUIREMENTS)?, ROCKETLOGGER)?.join("data"))
 }

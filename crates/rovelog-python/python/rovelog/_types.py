@@ -51,10 +51,13 @@ class ExportOptions(TypedDict):
 class RldHeader(TypedDict):
     """The header of an RLD log, and the rows of all its files."""
 
+    file_magic: int
     file_version: int
+    header_length: int
     data_block_size: int
     sample_rate: int
-    mac_address: str
+    mac_address: bytes
+    comment_length: int
     start_sec: int
     start_nsec: int
     comment: bytes

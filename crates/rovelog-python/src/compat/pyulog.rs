@@ -17,16 +17,19 @@ use crate::memory::Memory;
 use crate::reader::Reader;
 use crate::ulog::ulog;
 
-/// Returns the header and the flag bits: version, start in microseconds, compatible and
-/// incompatible flags.
+/// Version, start in microseconds, compatible and incompatible flags, offsets of appended data.
+type Header = (u8, u64, [u8; 8], [u8; 8], [u64; 3]);
+
+/// Returns the header and the flag bits.
 #[pyfunction]
-pub(crate) fn ulog_header(py: Python<'_>, reader: &Reader) -> PyResult<(u8, u64, [u8; 8], [u8; 8])> {
+pub(crate) fn ulog_header(py: Python<'_>, reader: &Reader) -> PyResult<Header> {
     let log = ulog(py, reader)?;
     let header = log.header();
     let flags = log.flag_bits();
     let compat = flags.map_or([0; 8], |flags| flags.compat_flags);
     let incompat = flags.map_or([0; 8], |flags| flags.incompat_flags);
-    Ok((header.version, header.timestamp.get(), compat, incompat))
+    let appended = flags.map_or([0; 3], |flags| flags.appended_offsets.map(|offset| offset.get()));
+    Ok((header.version, header.timestamp.get(), compat, incompat, appended))
 }
 
 /// Returns the subscriptions, parallel to the topics: message id, instance, name of the format,
@@ -170,7 +173,8 @@ impl OtherMessages {
             | Message::MultiInfo(_)
             | Message::Parameter(_)
             | Message::DefaultParameter(_)
-            | Message::Dropout(_) => {}
+            | Message::Dropout(_)
+            | Message::Sync(_) => {}
             _ => return,
         }
         // A payload that was read can be written.

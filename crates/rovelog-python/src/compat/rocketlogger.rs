@@ -41,10 +41,13 @@ pub(crate) fn rld_header<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Boun
     let header = log.header();
     let lead_in = &header.lead_in;
     let dict = PyDict::new(py);
+    dict.set_item("file_magic", u32::from_le_bytes(lead_in.magic))?;
+    dict.set_item("header_length", lead_in.header_length.get())?;
+    dict.set_item("comment_length", lead_in.comment_length.get())?;
     dict.set_item("file_version", lead_in.file_version.get())?;
     dict.set_item("data_block_size", lead_in.data_block_size.get())?;
     dict.set_item("sample_rate", lead_in.sample_rate.get())?;
-    dict.set_item("mac_address", lead_in.mac_text())?;
+    dict.set_item("mac_address", PyBytes::new(py, &lead_in.mac))?;
     dict.set_item("start_sec", lead_in.start_sec.get())?;
     dict.set_item("start_nsec", lead_in.start_nsec.get())?;
     dict.set_item("comment", PyBytes::new(py, &header.comment))?;
@@ -54,6 +57,25 @@ pub(crate) fn rld_header<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Boun
     });
     dict.set_item("channels", channels.collect::<Vec<_>>())?;
     Ok(dict)
+}
+
+/// Returns the times of all blocks as stored, in nanoseconds: first those of the realtime clock, then
+/// those of the monotonic clock.
+#[pyfunction]
+pub(crate) fn rld_block_times(py: Python<'_>, reader: &Reader) -> PyResult<Memory> {
+    const NANOS: i64 = 1_000_000_000;
+    let log = rld(py, reader)?;
+    let values: Vec<u8> = reader.run(py, || {
+        // Times that are out of range wrap, as in the original.
+        let of = |sec: i64, nsec: i64| sec.wrapping_mul(NANOS).wrapping_add(nsec);
+        let realtime =
+            log.block_times().map(|(_, times)| of(times.realtime_sec.get(), times.realtime_nsec.get()));
+        let monotonic =
+            log.block_times().map(|(_, times)| of(times.monotonic_sec.get(), times.monotonic_nsec.get()));
+        Ok(realtime.chain(monotonic).flat_map(i64::to_ne_bytes).collect())
+    })?;
+    let len = values.len();
+    Ok(Memory::owned(values, len))
 }
 
 /// Returns physical values of some channels, row by row, as writable memory of 64-bit floats.

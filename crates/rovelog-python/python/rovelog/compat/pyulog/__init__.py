@@ -5,8 +5,8 @@ Reading is many times faster, and nothing is decoded before it is accessed. Inte
 listed in docs/reference/python.md, with their reasons and tests.
 """
 
-from rovelog.compat.pyulog import px4
+from rovelog.compat.pyulog import core, exceptions, px4
 from rovelog.compat.pyulog.core import ULog
 from rovelog.compat.pyulog.exceptions import ULogException, ULogIncompatibleFlagException
 
-__all__ = ["ULog", "ULogException", "ULogIncompatibleFlagException", "px4"]
+__all__ = ["ULog", "ULogException", "ULogIncompatibleFlagException", "core", "exceptions", "px4"]

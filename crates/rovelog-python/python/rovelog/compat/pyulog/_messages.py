@@ -6,62 +6,74 @@ import re
 import struct
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-SIZES = {
-    "int8_t": 1,
-    "uint8_t": 1,
-    "int16_t": 2,
-    "uint16_t": 2,
-    "int32_t": 4,
-    "uint32_t": 4,
-    "int64_t": 8,
-    "uint64_t": 8,
-    "float": 4,
-    "double": 8,
-    "bool": 1,
-    "char": 1,
+import numpy as np
+
+TYPES: dict[str, tuple[str, int, Any]] = {
+    "int8_t": ("b", 1, np.int8),
+    "uint8_t": ("B", 1, np.uint8),
+    "int16_t": ("h", 2, np.int16),
+    "uint16_t": ("H", 2, np.uint16),
+    "int32_t": ("i", 4, np.int32),
+    "uint32_t": ("I", 4, np.uint32),
+    "int64_t": ("q", 8, np.int64),
+    "uint64_t": ("Q", 8, np.uint64),
+    "float": ("f", 4, np.float32),
+    "double": ("d", 8, np.float64),
+    "bool": ("?", 1, np.int8),
+    "char": ("c", 1, np.int8),
 }
-CODES = dict(zip(SIZES, "bBhHiIqQfd?c", strict=True))
-# Truth values and chars are int8 in pyulog.
-DTYPES = dict(zip(SIZES, ["<" + code for code in "i1 u1 i2 u2 i4 u4 i8 u8 f4 f8 i1 i1".split()], strict=True))
+"""Type -> code of `struct`, bytes, numpy type. Booleans and characters are int8 in pyulog."""
 LEVELS = ("EMERGENCY", "ALERT", "CRITICAL", "ERROR", "WARNING", "NOTICE", "INFO", "DEBUG")
 TYPE = re.compile(r"(\w+)(?:\[(\d+)\])?")
 
 
-class Field(NamedTuple):
+class _Comparable:
+    """Equal to an object of the same kind with the same values."""
+
+    _compared: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Comparable) or self._compared != other._compared:
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self._compared)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._compared)
+        return f"{type(self).__name__}({values})"
+
+
+class FieldData(_Comparable):
     """A flat field of a dataset."""
 
-    field_name: str
-    type_str: str
+    _compared = ("field_name", "type_str")
 
-    @property
-    def dtype(self) -> str:
-        """Numpy's name of its type."""
-        return DTYPES[self.type_str]
+    def __init__(self, field_name: str, type_str: str) -> None:
+        self.field_name = field_name
+        self.type_str = type_str
 
 
-class MessageFormat(NamedTuple):
+class MessageFormat(_Comparable):
     """A format: its name, and its fields as (type, number of elements or 0, name)."""
 
-    name: str
-    fields: list[tuple[str, int, str]]
+    _compared = ("name", "fields")
 
-    @classmethod
-    def parse(cls, text: str) -> MessageFormat:
+    def __init__(self, data: bytes, header: object = None, errors: str = "ignore") -> None:
         """From `name:float[4] q;uint64_t timestamp;`."""
-        name, _, fields = text.partition(":")
-        found = []
+        self.name, _, fields = data.decode("utf-8", errors).partition(":")
+        self.fields: list[tuple[str, int, str]] = []
         for field in filter(None, fields.split(";")):
             kind, _, field_name = field.partition(" ")
             match = TYPE.fullmatch(kind)
             if match is None:
                 raise KeyError(kind)
-            found.append((match[1], int(match[2] or 0), field_name))
-        return cls(name, found)
+            self.fields.append((match[1], int(match[2] or 0), field_name))
 
 
-class _Text:
+class _Text(_Comparable):
     log_level: int
 
     def log_level_str(self) -> str:
@@ -70,49 +82,62 @@ class _Text:
         return LEVELS[number] if 0 <= number < len(LEVELS) else "UNKNOWN"
 
 
-class _Logging(NamedTuple):
-    log_level: int
-    timestamp: int
-    message: str
-
-
-class MessageLogging(_Logging, _Text):
+class MessageLogging(_Text):
     """A text: `log_level` as stored in the file (an ASCII digit), `timestamp` in us, `message`."""
 
+    _compared = ("log_level", "timestamp", "message")
 
-class _LoggingTagged(NamedTuple):
-    log_level: int
-    tag: int
-    timestamp: int
-    message: str
+    def __init__(self, data: bytes, header: object = None, errors: str = "ignore") -> None:
+        self.log_level, self.timestamp = struct.unpack_from("<BQ", data)
+        self.message = data[9:].decode("utf-8", errors)
 
 
-class MessageLoggingTagged(_LoggingTagged, _Text):
+class MessageLoggingTagged(_Text):
     """A text with the number of what printed it."""
 
+    _compared = ("log_level", "tag", "timestamp", "message")
 
-class MessageDropout(NamedTuple):
+    def __init__(self, data: bytes, header: object = None, errors: str = "ignore") -> None:
+        self.log_level, self.tag, self.timestamp = struct.unpack_from("<BHQ", data)
+        self.message = data[11:].decode("utf-8", errors)
+
+
+class MessageDropout(_Comparable):
     """A dropout: `duration` in ms; `timestamp` in us, the largest of the rows before it."""
 
-    duration: int
-    timestamp: int
+    _compared = ("duration", "timestamp")
+
+    def __init__(self, data: bytes, header: object, timestamp: int) -> None:
+        self.duration = int.from_bytes(data, "little")
+        self.timestamp = timestamp
 
 
-class Info(NamedTuple):
-    """An information message or parameter."""
+class MessageInfo:
+    """An information message or parameter: `type`, `key`, `value`."""
 
-    type: str
-    key: str
-    value: Any
+    def __init__(
+        self, data: bytes, header: object = None, is_info_multiple: bool = False, errors: str = "ignore"
+    ) -> None:
+        if is_info_multiple:
+            self.is_continued = data[0]
+            data = data[1:]
+        key_end = 1 + data[0]
+        self.type, _, self.key = data[1:key_end].decode("utf-8", errors).partition(" ")
+        value = data[key_end:]
+        self.value: Any = value
+        if self.type.startswith("char["):
+            self.value = value.decode("utf-8", errors)
+        elif self.type in TYPES:
+            (self.value,) = struct.unpack("<" + TYPES[self.type][0], value)
 
 
-def flatten(name: str, formats: Mapping[str, MessageFormat], prefix: str = "") -> list[Field]:
+def flatten(name: str, formats: Mapping[str, MessageFormat], prefix: str = "") -> list[FieldData]:
     """The flat fields of a format: `q[0]`, `esc[3].esc_rpm`. KeyError where a type is not defined."""
     found = []
     for kind, elements, field in formats[name].fields:
         paths = [f"{prefix}{field}[{index}]" for index in range(elements)] if elements else [f"{prefix}{field}"]
         for path in paths:
-            found += [Field(path, kind)] if kind in SIZES else flatten(kind, formats, f"{path}.")
+            found += [FieldData(path, kind)] if kind in TYPES else flatten(kind, formats, f"{path}.")
     return found
 
 
@@ -126,63 +151,61 @@ class OtherMessages:
             self._by_kind.setdefault(chr(kind), []).append((payload, in_data, last))
         if errors == "strict":
             # All texts are looked at, so that a bad one raises.
-            _ = self.texts, self.tagged, self.infos, self.multi_infos
+            _ = self.texts, self.tagged, self._infos, self._multi_infos
 
     def _of(self, kind: str) -> list[tuple[bytes, bool, int]]:
         return self._by_kind.get(kind, [])
 
-    def _text(self, data: bytes) -> str:
-        return data.decode("utf-8", self._errors)
-
-    def _info(self, data: bytes) -> Info:
-        key_end = 1 + data[0]
-        kind, _, key = self._text(data[1:key_end]).partition(" ")
-        value = data[key_end:]
-        if kind.startswith("char["):
-            return Info(kind, key, self._text(value))
-        if kind in CODES:
-            return Info(kind, key, struct.unpack("<" + CODES[kind], value)[0])
-        return Info(kind, key, value)
+    def _info(self, data: bytes) -> MessageInfo:
+        return MessageInfo(data, errors=self._errors)
 
     @cached_property
     def formats(self) -> dict[str, MessageFormat]:
-        found = [MessageFormat.parse(self._text(payload)) for payload, _, _ in self._of("F")]
+        found = [MessageFormat(payload, errors=self._errors) for payload, _, _ in self._of("F")]
         return {format.name: format for format in found}
 
     @cached_property
-    def all_infos(self) -> list[Info]:
+    def _infos(self) -> list[MessageInfo]:
         return [self._info(payload) for payload, _, _ in self._of("I")]
 
-    @cached_property
+    @property
     def infos(self) -> dict[str, Any]:
-        return {info.key: info.value for info in self.all_infos}
+        return {info.key: info.value for info in self._infos}
+
+    @property
+    def info_types(self) -> dict[str, str]:
+        return {info.key: info.type for info in self._infos}
 
     @cached_property
-    def all_multi_infos(self) -> list[tuple[bool, Info]]:
-        return [(payload[0] != 0, self._info(payload[1:])) for payload, _, _ in self._of("M")]
+    def _multi_infos(self) -> list[MessageInfo]:
+        return [MessageInfo(payload, None, True, self._errors) for payload, _, _ in self._of("M")]
 
-    @cached_property
+    @property
     def multi_infos(self) -> dict[str, list[list[Any]]]:
         found: dict[str, list[list[Any]]] = {}
-        for continued, info in self.all_multi_infos:
+        for info in self._multi_infos:
             lists = found.setdefault(info.key, [])
-            if continued and lists:
+            if info.is_continued and lists:
                 lists[-1].append(info.value)
             else:
                 lists.append([info.value])
         return found
 
-    @cached_property
+    @property
+    def multi_info_types(self) -> dict[str, str]:
+        return {info.key: info.type for info in reversed(self._multi_infos)}
+
+    @property
     def parameters(self) -> dict[str, int | float]:
         found = [self._info(payload) for payload, in_data, _ in self._of("P") if not in_data]
         return {info.key: info.value for info in found}
 
-    @cached_property
+    @property
     def changed_parameters(self) -> list[tuple[int, str, int | float]]:
         found = [(last, self._info(payload)) for payload, in_data, last in self._of("P") if in_data]
         return [(last, info.key, info.value) for last, info in found]
 
-    @cached_property
+    @property
     def defaults(self) -> dict[int, dict[str, int | float]]:
         """By kind, as pyulog numbers them: the bit's value less one."""
         found: dict[int, dict[str, int | float]] = {}
@@ -195,19 +218,20 @@ class OtherMessages:
 
     @cached_property
     def texts(self) -> list[MessageLogging]:
-        return [
-            MessageLogging(payload[0], int.from_bytes(payload[1:9], "little"), self._text(payload[9:]))
-            for payload, _, _ in self._of("L")
-        ]
+        return [MessageLogging(payload, errors=self._errors) for payload, _, _ in self._of("L")]
 
     @cached_property
     def tagged(self) -> dict[int, list[MessageLoggingTagged]]:
         found: dict[int, list[MessageLoggingTagged]] = {}
         for payload, _, _ in self._of("C"):
-            level, tag, time = struct.unpack_from("<BHQ", payload)
-            found.setdefault(tag, []).append(MessageLoggingTagged(level, tag, time, self._text(payload[11:])))
+            text = MessageLoggingTagged(payload, errors=self._errors)
+            found.setdefault(text.tag, []).append(text)
         return found
 
-    @cached_property
+    @property
     def dropouts(self) -> list[MessageDropout]:
-        return [MessageDropout(int.from_bytes(payload, "little"), last) for payload, _, last in self._of("O")]
+        return [MessageDropout(payload, None, last) for payload, _, last in self._of("O")]
+
+    @property
+    def syncs(self) -> int:
+        return sum(in_data for _, in_data, _ in self._of("S"))

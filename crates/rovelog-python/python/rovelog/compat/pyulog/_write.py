@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from rovelog.compat.pyulog._messages import CODES
+from rovelog.compat.pyulog._messages import TYPES
 
 if TYPE_CHECKING:
     from rovelog.compat.pyulog.core import ULog
@@ -22,8 +22,8 @@ def _keyed(kind: str, key: str, value: Any) -> bytes:
     text = f"{kind} {key}".encode()
     if kind.startswith("char["):
         data = bytes(value, "utf-8")
-    elif kind in CODES:
-        data = struct.pack("<" + CODES[kind], value)
+    elif kind in TYPES:
+        data = struct.pack("<" + TYPES[kind][0], value)
     else:
         data = bytes(value)
     return bytes([len(text)]) + text + data
@@ -36,22 +36,20 @@ def _parameter(name: str, value: float) -> bytes:
 def write(log: ULog, out: IO[bytes]) -> None:
     """Header, definitions, subscriptions, and all that has a time in its order; nothing is marked as appended."""
     out.write(log.HEADER_BYTES + bytes([log._file_version]) + struct.pack("<Q", log.start_timestamp))
-    incompat = bytes([log._incompat[0] & 0xFE, *log._incompat[1:]])
-    out.write(message("B", bytes(log._compat) + incompat + bytes(24)))
+    incompat = bytes([log._incompat_flags[0] & 0xFE, *log._incompat_flags[1:]])
+    out.write(message("B", bytes(log._compat_flags) + incompat + bytes(24)))
     for format in log.message_formats.values():
         fields = "".join(f"{kind}{f'[{n}]' if n else ''} {name};" for kind, n, name in format.fields)
         out.write(message("F", f"{format.name}:{fields}".encode()))
-    types = {info.key: info.type for info in log._other_messages.all_infos}
     for key, value in log.msg_info_dict.items():
-        out.write(message("I", _keyed(types[key], key, value)))
-    types = {info.key: info.type for _, info in reversed(log._other_messages.all_multi_infos)}
+        out.write(message("I", _keyed(log._msg_info_dict_types[key], key, value)))
     for key, lists in log.msg_info_multiple_dict.items():
         for values in lists:
             for index, value in enumerate(values):
-                out.write(message("M", bytes([index > 0]) + _keyed(types[key], key, value)))
+                out.write(message("M", bytes([index > 0]) + _keyed(log._msg_info_multiple_dict_types[key], key, value)))
     for name, value in log.initial_parameters.items():
         out.write(message("P", _parameter(name, value)))
-    for bits, defaults in log._other_messages.defaults.items():
+    for bits, defaults in log._default_parameters.items():
         for name, value in defaults.items():
             out.write(message("Q", bytes([bits + 1]) + _parameter(name, value)))
     for data in sorted(log.data_list, key=lambda data: data.msg_id):
@@ -64,7 +62,8 @@ def _timed(log: ULog) -> list[tuple[int, bytes]]:
     """Everything that has a time, with it."""
     found: list[tuple[int, bytes]] = []
     for data in sorted(log.data_list, key=lambda data: data.msg_id):
-        rows = np.empty(len(data.data["timestamp"]), dtype=data._dtype)
+        dtype = np.dtype([(field.field_name, TYPES[field.type_str][2]) for field in data.field_data]).newbyteorder("<")
+        rows = np.empty(len(data.data["timestamp"]), dtype=dtype)
         for name in rows.dtype.names or ():
             rows[name] = data.data[name]
         size = rows.dtype.itemsize

@@ -1,5 +1,5 @@
-"""`ULog` with the API of pyulog 1.3.0 over the Rovelog reader. Rows are copied when a dataset is
-accessed.
+"""`ULog` with the API of pyulog 1.3.0 over the Rovelog reader. Everything is read when it is accessed; rows are copied
+when a dataset is.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from typing import IO, Any
 
 import numpy as np
 
-from rovelog import _core
-from rovelog._errors import MissingFileError, NotALogError, RovelogError, UnreadableError, UnsupportedError
 from rovelog.compat.pyulog import _messages, _write
-from rovelog.compat.pyulog._messages import SIZES, Field, OtherMessages, flatten
-from rovelog.compat.pyulog.exceptions import DatasetNotFound, ULogException, ULogIncompatibleFlagException
-
-ONE_BY_ONE = 3
-"""Number of datasets that are copied one at a time; if a script accesses more, all are copied in one scan."""
+from rovelog.compat.pyulog._messages import TYPES
+from rovelog.compat.pyulog._source import READ, Series, Source
+from rovelog.compat.pyulog.exceptions import DatasetNotFound
 
 
 class ULog:
-    """A flight log with the API of pyulog: `data_list`, `get_dataset`, parameters, info messages,
-    texts, dropouts.
+    """A flight log with the API of pyulog: `data_list`, `get_dataset`, parameters, info messages, texts, dropouts.
+
+    Subclasses and scripts find pyulog's attributes (`_data_list`, `_msg_info_dict`, ...), which may be replaced.
     """
+
+    # What pyulog does not have is no attribute in `__dict__`, which scripts compare and copy.
+    __slots__ = ("__dict__", "__weakref__", "_source")
 
     HEADER_BYTES = b"\x55\x4c\x6f\x67\x01\x12\x35"
     SYNC_BYTES = b"\x2f\x73\x13\x20\x25\x0c\xbb\x12"
@@ -42,10 +42,38 @@ class ULog:
     MSG_TYPE_LOGGING_TAGGED = ord("C")
     MSG_TYPE_FLAG_BITS = ord("B")
 
+    _UNPACK_TYPES = {name: list(row) for name, row in TYPES.items()}
+    _disable_str_exceptions = False
+
     MessageFormat = _messages.MessageFormat
     MessageLogging = _messages.MessageLogging
     MessageLoggingTagged = _messages.MessageLoggingTagged
     MessageDropout = _messages.MessageDropout
+    _MessageInfo = _messages.MessageInfo
+    _FieldData = _messages.FieldData
+
+    _debug: bool
+    _source: Source | None
+    _file_corrupt: bool
+    _file_version: int
+    _start_timestamp: int
+    _last_timestamp: int
+    _compat_flags: list[int]
+    _incompat_flags: list[int]
+    _appended_offsets: list[int]
+    _msg_info_dict: dict[str, Any]
+    _msg_info_dict_types: dict[str, str]
+    _msg_info_multiple_dict: dict[str, list[list[Any]]]
+    _msg_info_multiple_dict_types: dict[str, str]
+    _initial_parameters: dict[str, int | float]
+    _default_parameters: dict[int, dict[str, int | float]]
+    _changed_parameters: list[tuple[int, str, int | float]]
+    _message_formats: dict[str, _messages.MessageFormat]
+    _logged_messages: list[_messages.MessageLogging]
+    _logged_messages_tagged: dict[int, list[_messages.MessageLoggingTagged]]
+    _dropouts: list[_messages.MessageDropout]
+    _data_list: list[ULog.Data]
+    _sync_seq_cnt: int
 
     def __init__(
         self,
@@ -56,169 +84,164 @@ class ULog:
     ) -> None:
         """Opens the log.
 
-        `log_file` is a name or a readable binary object; `message_name_filter_list` keeps the datasets of this name, or of these;
-        with `disable_str_exceptions` what is no UTF-8 in texts is left out, otherwise it is a UnicodeDecodeError;
+        `log_file` is a name or a readable binary object; None makes an empty object, for subclasses.
+        `message_name_filter_list` keeps the datasets with these names.
+        With `disable_str_exceptions`, bytes that are not UTF-8 are left out of texts; otherwise they are a UnicodeDecodeError.
         `parse_header_only` leaves out all data.
         """
-        self._errors = "ignore" if disable_str_exceptions else "strict"
-        self._header_only = parse_header_only
-        names = message_name_filter_list
-        self._names = None if names is None else {names} if isinstance(names, str) else set(names)
-        self._touched = 0
+        ULog._disable_str_exceptions = disable_str_exceptions
+        errors = "ignore" if disable_str_exceptions else "strict"
+        self._debug = False
+        self._source = None
+        # pyulog resets it at the first search for a sync message that finds none; here none is searched.
+        self._has_sync = True
+        self._subscriptions: dict[int, Any] = {}
         if log_file is None:
-            raise ULogException("a log file has to be named")
-        self._reader = _open(log_file)
-        self._file_version, self._start, self._compat, self._incompat = _core.ulog_header(self._reader)
-        # Strict texts are to raise here, as they do in pyulog.
+            self._clear()
+            return
+        names = message_name_filter_list
+        if names is not None and not isinstance(names, str):
+            names = set(names)
+        self._source = source = Source(log_file, names, errors, parse_header_only)
+        self._file_version, self._start_timestamp = source.version, source.start
+        self._compat_flags, self._incompat_flags = source.compat, source.incompat
+        self._appended_offsets = source.appended
         if not disable_str_exceptions:
-            _ = self._other_messages
+            # Strict texts are to raise here, as they do in pyulog.
+            _ = source.others
+
+    def _clear(self) -> None:
+        """Sets the attributes of a log without content."""
+        self._file_corrupt = False
+        self._file_version = self._start_timestamp = self._last_timestamp = self._sync_seq_cnt = 0
+        self._compat_flags, self._incompat_flags, self._appended_offsets = [0] * 8, [0] * 8, []
+        self._msg_info_dict, self._msg_info_dict_types = {}, {}
+        self._msg_info_multiple_dict, self._msg_info_multiple_dict_types = {}, {}
+        self._initial_parameters, self._default_parameters, self._changed_parameters = {}, {}, []
+        self._message_formats, self._logged_messages, self._logged_messages_tagged = {}, [], {}
+        self._dropouts, self._data_list = [], []
+        self._filtered_message_ids: set[int] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_data_list" and self._source is not None:
+            value: Any = [ULog.Data(series) for series in self._source.series]
+        elif name in READ and self._source is not None:
+            value = READ[name](self._source)
+        else:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        self.__dict__[name] = value
+        return value
+
+    def _read_all(self) -> None:
+        """Reads all attributes that are not read yet."""
+        for name in (*READ, "_data_list"):
+            getattr(self, name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # With all data, as pyulog's objects, which scripts change.
+        self._read_all()
+        return self.__dict__.copy()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._source = None
+        self.__dict__.update(state)
 
     @staticmethod
     def get_field_size(type_str: str) -> int:
         """Bytes of a type: `int8_t`, `float`."""
-        return SIZES[type_str]
+        return TYPES[type_str][1]
 
-    @cached_property
-    def _definitions(self) -> OtherMessages:
-        """Messages before the data section."""
-        found, _ = _core.ulog_messages(self._reader, {}, True)
-        return OtherMessages(found, self._errors)
-
-    @cached_property
-    def _others_and_last(self) -> tuple[OtherMessages, int]:
-        if self._header_only:
-            return self._definitions, self._start
-        timestamps = {}
-        for data in self._series:
-            offset = data._timestamp_offset
-            if offset is not None:
-                timestamps[data._index] = (offset, data._dtype.itemsize, data._max_size)
-        found, last = _core.ulog_messages(self._reader, timestamps, False)
-        return OtherMessages(found, self._errors), last
-
-    @property
-    def _other_messages(self) -> OtherMessages:
-        """All messages of the log but rows."""
-        return self._others_and_last[0]
-
-    @cached_property
-    def _series(self) -> list[ULog.Data]:
-        """The datasets with rows, in pyulog's order."""
-        if self._header_only:
-            return []
-        formats = self._definitions.formats
-        series = []
-        for index, (msg_id, multi_id, name, count) in enumerate(_core.ulog_subscriptions(self._reader)):
-            if count == 0 or (self._names is not None and name not in self._names):
-                continue
-            try:
-                fields = flatten(name, formats)
-            except KeyError:
-                # Defined after the data began.
-                found, _ = _core.ulog_messages(self._reader, {}, False)
-                formats = OtherMessages(found, self._errors).formats
-                fields = flatten(name, formats)
-            series.append(ULog.Data(self, index, name, multi_id, msg_id, fields))
-        return sorted(series, key=lambda data: (data.name, data.multi_id))
-
-    def _rows(self, data: ULog.Data) -> Any:
-        """The rows of a dataset; those of all the others with it, where the script seems to want all."""
-        wanted = [data]
-        if self._touched >= ONE_BY_ONE:
-            wanted = [other for other in self._series if other._rows is None]
-        self._touched += 1
-        sizes = [(other._index, other._dtype.itemsize) for other in wanted]
-        for other, memory in zip(wanted, _core.ulog_rows(self._reader, sizes), strict=True):
-            other._rows = np.asarray(memory).view(other._dtype)
-        return data._rows
+    @staticmethod
+    def parse_string(cstr: bytes) -> str:
+        """A text; bytes that are not UTF-8 are left out if the last log was opened with `disable_str_exceptions`."""
+        return str(cstr, "utf-8", "ignore" if ULog._disable_str_exceptions else "strict")
 
     @property
     def start_timestamp(self) -> int:
         """The start of the log, us."""
-        return self._start
+        return self._start_timestamp
 
     @property
     def last_timestamp(self) -> int:
         """The largest timestamp of a row, us."""
-        return self._others_and_last[1]
+        return self._last_timestamp
 
-    @cached_property
+    @property
     def msg_info_dict(self) -> dict[str, Any]:
         """The information messages."""
-        return self._other_messages.infos
+        return self._msg_info_dict
 
-    @cached_property
+    @property
     def msg_info_multiple_dict(self) -> dict[str, list[list[Any]]]:
         """The information messages with several values: key -> lists of values."""
-        return self._other_messages.multi_infos
+        return self._msg_info_multiple_dict
 
-    @cached_property
+    @property
     def initial_parameters(self) -> dict[str, int | float]:
         """Parameters at the start of the data."""
-        return self._definitions.parameters
+        return self._initial_parameters
 
-    @cached_property
+    @property
     def changed_parameters(self) -> list[tuple[int, str, int | float]]:
         """The parameters set during the log: (us, name, value)."""
-        return self._other_messages.changed_parameters
+        return self._changed_parameters
 
     def get_default_parameters(self, default_type: int) -> dict[str, int | float]:
         """The defaults that differ from the value; 0 system, 1 current setup."""
-        return self._other_messages.defaults.get(default_type, {})
+        return self._default_parameters.get(default_type, {})
 
-    @cached_property
+    @property
     def message_formats(self) -> dict[str, _messages.MessageFormat]:
         """The formats by name."""
-        return self._other_messages.formats
+        return self._message_formats
 
-    @cached_property
+    @property
     def logged_messages(self) -> list[_messages.MessageLogging]:
         """The texts without a tag."""
-        return self._other_messages.texts
+        return self._logged_messages
 
-    @cached_property
+    @property
     def logged_messages_tagged(self) -> dict[int, list[_messages.MessageLoggingTagged]]:
         """The texts with a tag, by tag."""
-        return self._other_messages.tagged
+        return self._logged_messages_tagged
 
-    @cached_property
+    @property
     def dropouts(self) -> list[_messages.MessageDropout]:
         """The dropouts: `duration` in ms, `timestamp` in us."""
-        return self._other_messages.dropouts
+        return self._dropouts
 
-    @cached_property
+    @property
     def data_list(self) -> list[ULog.Data]:
         """The datasets with rows, by name and instance."""
-        return list(self._series)
+        return self._data_list
 
     @property
     def has_data_appended(self) -> int:
         """1 where the log has data appended, else 0."""
-        return self._incompat[0] & 1
+        return self._incompat_flags[0] & 1
 
     @property
     def has_default_parameters(self) -> int:
         """1 where the log says that it has defaults of parameters, else 0."""
-        return self._compat[0] & 1
+        return self._compat_flags[0] & 1
 
-    @cached_property
+    @property
     def file_corruption(self) -> bool:
-        """Whether something inside the log could not be read. A log that breaks off is none."""
-        problems = self._reader.problems()
-        return not self._header_only and any(row[2] == "data_lost" and row[1] != "cut" for row in problems)
+        """Whether something inside the log could not be read. A log that breaks off is not corrupt."""
+        return self._file_corrupt
 
     def get_dataset(self, name: str, multi_instance: int = 0) -> ULog.Data:
         """The dataset of that name and instance; raises an IndexError where there is none."""
-        for data in self.data_list:
+        for data in self._data_list:
             if data.name == name and data.multi_id == multi_instance:
                 return data
         raise DatasetNotFound(f"there is no dataset {name} with instance {multi_instance} in this log")
 
     def get_version_info(self, key_name: str = "ver_sw_release") -> tuple[int, int, int, int] | None:
         """(major, minor, patch, type) of a version; type 255 is a release, 192 and more a candidate."""
-        if key_name not in self.msg_info_dict:
+        if key_name not in self._msg_info_dict:
             return None
-        value = self.msg_info_dict[key_name]
+        value = self._msg_info_dict[key_name]
         return (value >> 24 & 0xFF, value >> 16 & 0xFF, value >> 8 & 0xFF, value & 0xFF)
 
     def get_version_info_str(self, key_name: str = "ver_sw_release") -> str | None:
@@ -238,11 +261,11 @@ class ULog:
             _write.write(self, log_file)
 
     def __eq__(self, other: object) -> bool:
+        """Whether the other log has all attributes of this one, with the same values."""
         if not isinstance(other, ULog):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in _COMPARED) and all(
-            self.get_default_parameters(kind) == other.get_default_parameters(kind) for kind in (0, 1)
-        )
+        self._read_all()
+        return all(value == getattr(other, name) for name, value in self.__dict__.items())
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -252,35 +275,22 @@ class ULog:
         Truth values and chars are int8; times are us, in `data["timestamp"]`.
         """
 
-        def __init__(self, log: ULog, index: int, name: str, multi_id: int, msg_id: int, fields: list[Field]) -> None:
-            self._log = log
-            self._index = index
-            self.name = name
-            self.multi_id = multi_id
-            self.msg_id = msg_id
-            self._max_size = sum(SIZES[field.type_str] for field in fields)
-            while fields and fields[-1].field_name.startswith("_padding"):
-                fields.pop()
-            self.field_data = fields
-            names = [field.field_name for field in fields]
-            self.timestamp_idx = names.index("timestamp") if "timestamp" in names else -1
-            self._rows: Any = None
-
-        @cached_property
-        def _dtype(self) -> np.dtype[Any]:
-            return np.dtype([(field.field_name, field.dtype) for field in self.field_data])
-
-        @property
-        def _timestamp_offset(self) -> int | None:
-            if self.timestamp_idx < 0:
-                return None
-            return sum(SIZES[field.type_str] for field in self.field_data[: self.timestamp_idx])
+        def __init__(self, message_add_logged_obj: Series) -> None:
+            self._series = message_add_logged_obj
+            self.name = message_add_logged_obj.message_name
+            self.multi_id = message_add_logged_obj.multi_id
+            self.msg_id = message_add_logged_obj.msg_id
+            self.field_data = message_add_logged_obj.field_data
+            self.timestamp_idx = message_add_logged_obj.timestamp_idx
 
         @cached_property
         def data(self) -> dict[str, Any]:
             """Flat field name -> array, one entry per row."""
-            rows = self._rows if self._rows is not None else self._log._rows(self)
-            return {field.field_name: rows[field.field_name] for field in self.field_data}
+            return self._series.read()
+
+        def __getstate__(self) -> dict[str, Any]:
+            _ = self.data
+            return {name: value for name, value in self.__dict__.items() if name != "_series"}
 
         def list_value_changes(self, field_name: str) -> list[tuple[Any, Any]]:
             """(timestamp, value) of the first row with a time, and of each row whose value differs from the one before."""
@@ -302,40 +312,3 @@ class ULog:
             )
 
         __hash__ = None  # type: ignore[assignment]
-
-
-_COMPARED = (
-    "start_timestamp",
-    "last_timestamp",
-    "msg_info_dict",
-    "msg_info_multiple_dict",
-    "initial_parameters",
-    "changed_parameters",
-    "message_formats",
-    "logged_messages",
-    "logged_messages_tagged",
-    "dropouts",
-    "data_list",
-)
-
-
-def _open(log_file: str | os.PathLike[str] | IO[bytes]) -> _core.Reader:
-    try:
-        if isinstance(log_file, (str, os.PathLike)):
-            reader = _core.Reader.open(os.fspath(log_file))
-        else:
-            with log_file:
-                reader = _core.Reader.from_bytes(log_file.read())
-    except UnsupportedError as error:
-        raise _as(ULogIncompatibleFlagException, error) from error
-    except (NotALogError, UnreadableError) as error:
-        raise _as(ULogException, error) from error
-    except MissingFileError as error:
-        raise FileNotFoundError(2, "No such file or directory", os.fspath(log_file)) from error  # type: ignore[arg-type]
-    if reader.info()["format"] != "ulog":
-        raise ULogException("Invalid file format: it is no ULog", path=reader.path)
-    return reader
-
-
-def _as(kind: type[ULogException], error: RovelogError) -> ULogException:
-    return kind(str(error.args[0]), offset=error.offset, format=error.format, path=error.path, next=error.next)

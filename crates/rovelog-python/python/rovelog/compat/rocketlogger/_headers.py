@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from typing import Any, NamedTuple
 
 MAGIC = b"%RLD"
 LEAD_IN = struct.Struct("<4sHHIIQH6sqqIHH")
-CHANNEL_BYTES = 28
+CHANNEL = struct.Struct("<IiHH16s")
+VERSIONS = (1, 2, 3, 4)
+BLOCK_TIMES_BYTES = 32
+BINARY = (3, 4)
+"""The codes of the units of binary channels."""
 
 
 class LeadIn(NamedTuple):
@@ -63,7 +68,7 @@ def contradiction(head: LeadIn) -> str | None:
 
 def misplaced(head: LeadIn) -> str | None:
     """Returns how the header length of the first file contradicts the header's content."""
-    length = LEAD_IN.size + head.comment_length + CHANNEL_BYTES * (head.channel_binary_count + head.channel_analog_count)
+    length = LEAD_IN.size + head.comment_length + CHANNEL.size * (head.channel_binary_count + head.channel_analog_count)
     if length == head.header_length:
         return None
     return f"File position {length} does not match header size {head.header_length}"
@@ -73,3 +78,39 @@ def difference(first: LeadIn, other: LeadIn) -> str | None:
     """The field in which the header of another part differs from the first one's."""
     value: Any = getattr
     return next((name for name in MATCHING if value(first, name) != value(other, name)), None)
+
+
+def not_a_log(path: str) -> str | None:
+    """Returns what the original says about a file that starts with other bytes."""
+    with open(path, "rb") as file:
+        magic = int.from_bytes(file.read(4), "little")
+    if magic == int.from_bytes(MAGIC, "little"):
+        return None
+    return f"Invalid RocketLogger data file, file magic mismatch 0x{magic:08x}. ({path})"
+
+
+class Blocks(NamedTuple):
+    """What is in a file."""
+
+    complete: int
+    """Complete blocks."""
+    rows: int
+    """Complete rows, those of an incomplete block at the end included."""
+    expected: bool
+    """Whether the length of the file is the one that its header says."""
+
+
+def blocks(path: str, head: LeadIn) -> Blocks:
+    """Counts the blocks of a file by its length."""
+    with open(path, "rb") as file:
+        file.seek(LEAD_IN.size + head.comment_length)
+        records = file.read(CHANNEL.size * (head.channel_binary_count + head.channel_analog_count))
+        length = file.seek(0, os.SEEK_END)
+    sizes = [size for unit, _, size, _, _ in CHANNEL.iter_unpack(records) if unit not in BINARY]
+    row = 4 * -(-head.channel_binary_count // 32) + sum(sizes)
+    block = BLOCK_TIMES_BYTES + head.data_block_size * row
+    full, short = divmod(head.sample_count, head.data_block_size)
+    expected = head.header_length + full * block + (BLOCK_TIMES_BYTES + short * row if short else 0)
+    complete, rest = divmod(max(length - head.header_length, 0), block)
+    rows = complete * head.data_block_size + max(rest - BLOCK_TIMES_BYTES, 0) // (row or 1)
+    return Blocks(complete, rows, length == expected)

@@ -1,0 +1,1 @@
+"""The events of PX4, by their definitions."""

@@ -1,0 +1,13 @@
+"""Drop-in replacement for rocketlogger 2.1.3: `from rovelog.compat.rocketlogger.data import RocketLoggerData`.
+
+Intended differences are listed in docs/reference/python.md, with their reasons and tests.
+"""
+
+from rovelog.compat.rocketlogger.data import (
+    RocketLoggerData,
+    RocketLoggerDataError,
+    RocketLoggerDataWarning,
+    RocketLoggerFileError,
+)
+
+__all__ = ["RocketLoggerData", "RocketLoggerDataError", "RocketLoggerDataWarning", "RocketLoggerFileError"]
