@@ -13,7 +13,16 @@ def count(log, raw):
     return f"{messages} messages", None
 
 
-WORKS = {"pyrosbag-raw": lambda log: count(log, True), "pyrosbag-values": lambda log: count(log, False)}
+def info(log):
+    with rosbag.Bag(log) as bag:
+        return f"{len(str(bag))} characters of text", None
+
+
+WORKS = {
+    "pyrosbag-raw": lambda log: count(log, True),
+    "pyrosbag-values": lambda log: count(log, False),
+    "pyrosbag-info": info,
+}
 
 measured.repair(rosbag)
 measured.main(WORKS)

@@ -53,11 +53,10 @@ fn info(log: &str) -> Outcome {
     Ok((format!("{} records", log.info().records), Box::new(log)))
 }
 
-/// Returns the CPU time of this process in seconds, user and system.
+/// Returns the CPU time of this process in seconds, user and system, of all its threads.
 fn cpu_seconds() -> f64 {
-    let stat = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    let nanos = stat.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
-    nanos.unwrap_or(0) as f64 / 1e9
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// Returns the peak resident memory in megabytes, without the pages of the mapped log.

@@ -12,8 +12,10 @@ pub(crate) const WORKS: &[(&str, Work)] = &[
     ("rovelog-records", records),
     ("rovelog-values", values),
     ("rovelog-columns", columns),
+    ("rovelog-info", info),
+    ("rovelog-raw", raw),
     ("crate-rosbag", other),
-    ("bare-walk", walk),
+    ("bare-scan", bare),
     ("unpacked", unpacked),
 ];
 
@@ -49,6 +51,17 @@ fn records(log: &str) -> Outcome {
     Ok((format!("{messages} messages {total:x}"), Box::new(bag)))
 }
 
+/// Every record in file order, payload read.
+fn raw(log: &str) -> Outcome {
+    let bag = open(log)?;
+    let (mut messages, mut total) = (0u64, 0u64);
+    for record in bag.records_in_file_order() {
+        messages += 1;
+        total = total.wrapping_add(sum(&record.payload));
+    }
+    Ok((format!("{messages} messages {total:x}"), Box::new(bag)))
+}
+
 fn values(log: &str) -> Outcome {
     let bag = open(log)?;
     let mut messages = 0u64;
@@ -68,7 +81,7 @@ fn columns(log: &str) -> Outcome {
     Ok((format!("{rows} rows"), Box::new(bag)))
 }
 
-/// The crate `rosbag`: records of chunks as they lie, no connections, no order; payload read.
+/// The crate `rosbag`: records of chunks in file order, no connections; payload read.
 fn other(log: &str) -> Outcome {
     use rosbag::{ChunkRecord, MessageRecord, RosBag};
     let bag = RosBag::new(log)?;
@@ -107,10 +120,10 @@ fn field<'a>(mut header: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     None
 }
 
-/// From record to record of uncompressed chunks over a fresh map, connection and time of each message and its payload read,
-/// nothing else: no connections, no index, no order.
-fn walk(log: &str) -> Outcome {
-    // SAFETY: nobody changes the log that is measured.
+/// A plain scan of uncompressed chunks over a fresh map: connection, time and payload of each
+/// message are read; no connections, no index, no order.
+fn bare(log: &str) -> Outcome {
+    // SAFETY: the log is not changed while it is measured.
     let map = unsafe { memmap2::Mmap::map(&std::fs::File::open(log)?)? };
     let (mut messages, mut total) = (0u64, 0u64);
     let mut rest = &map[13..];
@@ -134,7 +147,7 @@ fn walk(log: &str) -> Outcome {
 /// Every chunk decompressed on one thread, nothing else.
 fn unpacked(log: &str) -> Outcome {
     use std::io::Read as _;
-    // SAFETY: nobody changes the log that is measured.
+    // SAFETY: the log is not changed while it is measured.
     let map = unsafe { memmap2::Mmap::map(&std::fs::File::open(log)?)? };
     let (mut chunks, mut bytes) = (0u64, 0u64);
     let mut out = Vec::new();

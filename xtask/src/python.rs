@@ -14,6 +14,7 @@ pub(crate) const NUMPY: &str = "numpy==2.4.6";
 pub(crate) const PYARROW: &str = "pyarrow==26.0.1";
 pub(crate) const PYULOG: &str = "pyulog==1.3.0";
 pub(crate) const ROCKETLOGGER: &str = "rocketlogger==2.1.3";
+pub(crate) const ROSBAGS: &str = "rosbags==0.11.9";
 pub(crate) const VELODYNE_DECODER: &str = "velodyne-decoder==3.1.0";
 
 /// Returns the interpreter of the environment `target/python-<name>`, with these packages in these

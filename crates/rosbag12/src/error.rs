@@ -22,7 +22,7 @@ pub enum BagError {
     #[error("the version line at the start of the file is broken")]
     BadVersionLine,
     /// A version that this crate does not read.
-    #[error("a ROS bag of version {version}: V2.0, V1.2 and before are read")]
+    #[error("a ROS bag of version {version}: V2.0, V1.2 and earlier are read")]
     OtherVersion {
         /// The version as the file has it: `2.0`.
         version: String,

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use rovelog_core::ReadOptions;
 
-use crate::v2::Compression;
-
 /// How to read a bag.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -19,9 +17,6 @@ pub struct BagOptions {
     /// opened: 32 MiB. Larger ones are described by their index, if it agrees with itself, and each
     /// chunk is checked when it is read.
     pub indexed_from: u64,
-    /// How chunks are stored of what recovering, slicing, merging and reindexing bags of V2.0
-    /// write; as those of the (first) bag, if it is not said.
-    pub compression: Option<Compression>,
     /// Read the file as a bag of before V1.0, which has no version line by which it could be told.
     pub version_0: bool,
     /// Bytes of one record that a pipe is read into memory for: 1 GiB.
@@ -34,7 +29,6 @@ impl Default for BagOptions {
             read: ReadOptions::default(),
             layouts: BTreeMap::new(),
             indexed_from: 32 << 20,
-            compression: None,
             version_0: false,
             streamed_record: 1 << 30,
         }

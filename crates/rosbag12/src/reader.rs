@@ -18,6 +18,7 @@ use crate::sections::{Differences, Section, differences};
 use crate::shapes::Head;
 use crate::tables::{Connection, Publisher, Tables, text_of, usize_of};
 use crate::unpack::{self, Packing};
+use crate::v2::Compression;
 use crate::version::Version;
 use crate::wire::{self, Header, IndexEntry};
 
@@ -29,6 +30,8 @@ pub struct BagReader {
     pub(crate) index: Index,
     pub(crate) info: LogInfo,
     pub(crate) options: BagOptions,
+    /// Of the chunks that are made of this bag, if set.
+    pub(crate) compression: Option<Compression>,
     /// Of a bag that was opened by its index: all that is in it, once that is asked for.
     whole: OnceLock<Box<Self>>,
     /// Whether a chunk was not as the index says.
@@ -40,7 +43,7 @@ impl BagReader {
     /// up to [`Limits::unpacked`](rovelog_core::Limits::unpacked).
     ///
     /// # Errors
-    /// Returns an error if the bytes are no bag of V1.2 or before, or cannot be unpacked. Damage is
+    /// Returns an error if the bytes are no ROS 1 bag, or cannot be unpacked. Damage is
     /// no error: it is in [`diagnostics`](rovelog_core::LogReader::diagnostics).
     #[expect(clippy::missing_panics_doc, reason = "the window is the whole file")]
     pub fn new(bytes: Bytes, options: &BagOptions) -> Result<Self, BagError> {
@@ -79,8 +82,8 @@ impl BagReader {
 
     fn of(bytes: Bytes, scanner: Scanner, index: Index, options: &BagOptions) -> Self {
         let info = scanner.info(bytes.len() as u64);
-        let (whole, suspected) = (OnceLock::new(), AtomicBool::new(false));
-        Self { bytes, scanner, index, info, options: options.clone(), whole, suspected }
+        let (options, whole, suspected) = (options.clone(), OnceLock::new(), AtomicBool::new(false));
+        Self { bytes, scanner, index, info, options, compression: None, whole, suspected }
     }
 
     /// Opens a bag of V2.0, of which `scanner` has read the version line.

@@ -49,7 +49,7 @@ impl<R: Read> BagStream<R> {
     /// Reads the version line of a bag.
     ///
     /// # Errors
-    /// Returns an error if the input cannot be read or unpacked, or is no bag of V1.2 or before.
+    /// Returns an error if the input cannot be read or unpacked, or is no ROS 1 bag.
     pub fn new(mut input: R, options: &BagOptions) -> Result<Self, BagError> {
         let mut head = Vec::new();
         input.by_ref().take(4).read_to_end(&mut head)?;

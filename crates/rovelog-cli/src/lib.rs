@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod chunks;
 mod commands;
 mod context;
 mod destination;

@@ -5,7 +5,7 @@
 //! - [`table`]: topics as Parquet, Arrow IPC and CSV, for pandas, polars, DuckDB, Spark and
 //!   spreadsheets;
 //! - [`mcap`]: everything in one file, for Foxglove, Lichtblick, Rerun and PlotJuggler;
-//! - [`bag2`]: ROS bags of V1.2 and before as V2.0, which current readers open;
+//! - [`bag2`]: ROS bags as V2.0, which current readers open;
 //! - [`ndjson`]: records one by one, for scripts;
 //! - [`logger_csv`]: logs of the RocketLogger as the logger's own CSV;
 //! - [`track`]: where the vehicle went, as KML, GPX and GeoJSON;

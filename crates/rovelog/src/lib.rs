@@ -91,7 +91,7 @@
 //!   mapped file while it is read, this process ends with `SIGBUS`. [`install_sigbus_handler`] adds
 //!   a message; [`open_watched`] turns it into an error. Without the feature, every file is read
 //!   whole.
-//! - `rosbag` (default): ROS bags of V1.2 and before.
+//! - `rosbag` (default): ROS 1 bags: V2.0, V1.2 and earlier.
 //! - `compressed` (default): bags that are compressed as a whole, `.bag.gz` and `.bag.bz2`.
 //! - `ulog` (default): PX4 flight logs.
 //! - `events` (default): texts of PX4 events, from the definitions in the log.

@@ -7,18 +7,21 @@ mod works;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
 use crate::process::{cargo, run_or};
-use crate::{corpus, peers, python, root};
+use crate::{corpus, oracle, peers, python, root};
 use works::BENCHES;
 
 /// The benchmark of a format.
 struct Bench {
     format: &'static str,
-    /// Packages of the Python peer, measured by `bench/<format>_work.py`. Empty: the peer comes
-    /// with the distribution's own Python, if installed.
+    /// Which log of the format, if there are several: the compression of a bag V2.0.
+    log: &'static str,
+    /// Packages of the Python peer, measured by `bench/<format>_work.py`. The peer python3-rosbag
+    /// comes with the distribution's own Python.
     python: &'static [&'static str],
     groups: &'static [Group],
 }
@@ -47,45 +50,41 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     if format == "python" {
         return drop_in::run(log.as_deref());
     }
-    let Some(bench) = BENCHES.iter().find(|bench| bench.format == format) else {
-        let names: Vec<_> = BENCHES.iter().map(|bench| bench.format).collect();
+    let benches: Vec<_> = BENCHES.iter().filter(|bench| bench.format == format).collect();
+    let Some(first) = benches.first() else {
+        let mut names: Vec<_> = BENCHES.iter().map(|bench| bench.format).collect();
+        names.dedup();
         bail!("no bench for {format}: there is {}, export, python", names.join(", "));
     };
-    let log = match log {
-        Some(log) => log,
-        None => corpus::large_log(bench.format)?,
-    };
-    let runner = Runner {
-        program: build(bench.format)?,
-        python: match bench.python {
+    let program = build(first.format)?;
+    let view = if format == "rosbag" { peers::rosbag_view()? } else { None };
+    for bench in benches {
+        let log = match &log {
+            // A log of the user: a bag V2.0 fits the works of one compression only.
+            Some(log) if bench.log.is_empty() => log.clone(),
+            Some(_) => continue,
+            None => corpus::large_log(bench.format)?,
+        };
+        let log = if bench.log.is_empty() { log } else { chunked(&log, bench.log)? };
+        let python = match bench.python {
             [] => PathBuf::from(peers::PYTHON),
             packages => python::with(&format!("bench-{format}"), packages)?,
-        },
-        view: if format == "rosbag" { peers::rosbag_view()? } else { None },
-        script: root().join(format!("bench/{format}_work.py")),
-        log,
-    };
-    println!(
-        "{}, {} bytes; CPU time (user + system), the middle of {RUNS} runs\n",
-        name(&runner.log),
-        fs::metadata(&runner.log)?.len()
-    );
-    for group in bench.groups {
-        let mut measured = Vec::new();
-        let installed = |work: &str| !work.starts_with("cpp") || runner.view.is_some();
-        for (work, what) in group.works.iter().filter(|(work, _)| installed(work)) {
-            measured.push((*work, *what, runner.measure(work)?));
-        }
-        let peer =
-            measured.iter().find(|(work, ..)| *work == group.peer).context("the peer is among the works")?;
-        let peer = peer.2.0;
-        println!("| {} | CPU s | times {} | peak MB |\n|---|---|---|---|", group.heading, group.peer);
-        for (_, what, (seconds, megabytes)) in &measured {
-            println!("| {what} | {seconds:.3} | {:.2} | {megabytes:.0} |", peer / seconds);
-        }
-        println!();
+        };
+        Runner { program: program.clone(), python, view: view.clone(), format: bench.format, log }
+            .run(bench.groups)?;
     }
     Ok(())
+}
+
+/// Returns the bag V2.0 with the messages of `log`, its chunks compressed this way.
+fn chunked(log: &Path, compression: &str) -> Result<PathBuf> {
+    let to = log.with_extension(format!("{compression}.bag"));
+    if !to.is_file() {
+        let mut export = Command::new(oracle::binary()?);
+        export.args(["export", "--to", "bag2", "--compression", compression]).arg(log).arg("-o").arg(&to);
+        run_or(&mut export, "the bag V2.0 was not written")?;
+    }
+    Ok(to)
 }
 
 fn name(log: &Path) -> String {
@@ -106,42 +105,86 @@ fn build(format: &str) -> Result<PathBuf> {
 struct Runner {
     program: PathBuf,
     python: PathBuf,
-    script: PathBuf,
-    /// Program of the works named `cpp...`, if it can be built.
+    /// Program of the works named `cpp-...`, if it can be built.
     view: Option<PathBuf>,
+    format: &'static str,
     log: PathBuf,
 }
 
+/// What one run took: CPU and wall time in seconds, peak memory in megabytes.
+#[derive(Clone, Copy)]
+struct Taken {
+    cpu: f64,
+    wall: f64,
+    megabytes: f64,
+}
+
 impl Runner {
-    /// Returns the median CPU time of a work, and its peak memory. Works named `py...` run in the
-    /// script.
-    fn measure(&self, work: &str) -> Result<(f64, f64)> {
-        let python = work.starts_with("py");
-        let mut runs = Vec::new();
-        for _ in 0..if python { 1 } else { RUNS } {
-            let program = match &self.view {
-                Some(view) if work.starts_with("cpp") => view,
-                _ if python => &self.python,
-                _ => &self.program,
-            };
-            let mut command = Command::new(program);
-            if python {
-                // Writes no bytecode next to the sources.
-                command.arg("-B").arg(&self.script);
+    /// Measures the groups and prints their tables.
+    fn run(&self, groups: &[Group]) -> Result<()> {
+        println!(
+            "{}, {} bytes; CPU time (user + system) and wall time, the middle of {RUNS} runs\n",
+            name(&self.log),
+            fs::metadata(&self.log)?.len()
+        );
+        for group in groups {
+            let mut measured = Vec::new();
+            let installed = |work: &str| !work.starts_with("cpp-") || self.view.is_some();
+            for (work, what) in group.works.iter().filter(|(work, _)| installed(work)) {
+                measured.push((*work, *what, self.measure(work)?));
             }
+            let peer = measured.iter().find(|(work, ..)| *work == group.peer);
+            let peer = peer.context("the peer is among the works")?.2;
+            println!("| {} | CPU s | wall s | times {} | peak MB |", group.heading, group.peer);
+            println!("|---|---|---|---|---|");
+            for (_, what, Taken { cpu, wall, megabytes }) in &measured {
+                println!("| {what} | {cpu:.3} | {wall:.3} | {:.2} | {megabytes:.0} |", peer.cpu / cpu);
+            }
+            println!();
+        }
+        Ok(())
+    }
+
+    /// Returns the program of a work, up to its name. Works named `py...` run in a script: those of
+    /// python3-rosbag with the distribution's interpreter.
+    fn command(&self, work: &str) -> Command {
+        let (program, script) = match work.split_once('-').map_or(work, |(peer, _)| peer) {
+            "cpp" => (self.view.as_ref().unwrap_or(&self.program).as_path(), None),
+            "pyrosbag" => (Path::new(peers::PYTHON), Some("rosbag_work.py".to_owned())),
+            "pyrosbags" => (self.python.as_path(), Some("rosbags_work.py".to_owned())),
+            peer if peer.starts_with("py") => {
+                (self.python.as_path(), Some(format!("{}_work.py", self.format)))
+            }
+            _ => (self.program.as_path(), None),
+        };
+        let mut command = Command::new(program);
+        if let Some(script) = script {
+            // Writes no bytecode next to the sources.
+            command.arg("-B").arg(root().join("bench").join(script)).env_remove("PYTHONPATH");
+        }
+        command
+    }
+
+    /// Returns the median by CPU time of the runs of a work.
+    fn measure(&self, work: &str) -> Result<Taken> {
+        let mut runs = Vec::new();
+        for _ in 0..if work.starts_with("py") { 1 } else { RUNS } {
+            let mut command = self.command(work);
+            let start = Instant::now();
             let output =
                 command.arg(work).arg(&self.log).output().with_context(|| format!("starting {work}"))?;
+            let wall = start.elapsed().as_secs_f64();
             let text = String::from_utf8_lossy(&output.stdout);
             let mut words = text.split_whitespace();
             let (seconds, megabytes) = (words.next(), words.nth(1));
-            let Some((seconds, megabytes)) =
+            let Some((cpu, megabytes)) =
                 seconds.and_then(|s| s.parse().ok()).zip(megabytes.and_then(|m| m.parse().ok()))
             else {
                 bail!("{work} failed: {text}{}", String::from_utf8_lossy(&output.stderr));
             };
-            runs.push((seconds, megabytes));
+            runs.push(Taken { cpu, wall, megabytes });
         }
-        runs.sort_by(|a: &(f64, f64), b| a.0.total_cmp(&b.0));
+        runs.sort_by(|a, b| a.cpu.total_cmp(&b.cpu));
         Ok(runs[runs.len() / 2])
     }
 }

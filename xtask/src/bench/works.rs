@@ -2,12 +2,13 @@
 //! heading and the work that ratios refer to; each work has a description.
 
 use super::{Bench, Group};
-use crate::python::{PYULOG, ROCKETLOGGER, VELODYNE_DECODER};
+use crate::python::{PYULOG, ROCKETLOGGER, ROSBAGS, VELODYNE_DECODER};
 
 macro_rules! benches {
-    ($($format:literal [$($package:expr),*] $($heading:literal / $peer:literal: {$($work:literal $what:literal)*})*;)*) => {
+    ($($format:literal $(of $log:literal)? [$($package:expr),*] $($heading:literal / $peer:literal: {$($work:literal $what:literal)*})*;)*) => {
         pub(super) const BENCHES: &[Bench] = &[$(Bench {
             format: $format,
+            log: concat!($($log)?),
             python: &[$($package),*],
             groups: &[$(Group { heading: $heading, peer: $peer, works: &[$(($work, $what)),*] }),*],
         }),*];
@@ -74,6 +75,50 @@ benches! {
         "pyrosbag-values" "python3-rosbag, messages as objects"
         "rovelog-values" "values"
         "rovelog-columns" "Arrow batches of all topics"
+    };
+
+    // Chunks that are not compressed.
+    "rosbag" of "none" [ROSBAGS]
+    "V2.0, none: every message, its payload read" / "cpp-view": {
+        "cpp-view" "librosbag-storage View, payload read"
+        "pyrosbag-raw" "python3-rosbag, raw messages"
+        "pyrosbags-raw" "rosbags 0.11.9, raw messages"
+        "crate-rosbag" "rosbag 0.6.3 (Rust), file order, no connections, payload read"
+        "bare-scan" "plain scan over a fresh map, payload read"
+        "rovelog-raw" "records in file order, payload read"
+        "rovelog-records" "records in time order, payload read"
+    }
+    "V2.0, none: every message decoded" / "pyrosbags-values": {
+        "pyrosbags-values" "rosbags 0.11.9, messages as objects"
+        "pyrosbag-values" "python3-rosbag, messages as objects"
+        "rovelog-values" "values"
+        "rovelog-columns" "Arrow batches of all topics"
+    }
+    "V2.0, none: information" / "pyrosbag-info": {
+        "pyrosbag-info" "python3-rosbag, `rosbag info`"
+        "rovelog-info" "rovelog::open and its summary"
+    };
+
+    "rosbag" of "lz4" [ROSBAGS]
+    "V2.0, lz4: every message, its payload read" / "unpacked": {
+        "unpacked" "every chunk decompressed by lz4_flex on one thread, nothing else"
+        "cpp-view" "librosbag-storage View, payload read"
+        "pyrosbag-raw" "python3-rosbag, raw messages"
+        "pyrosbags-raw" "rosbags 0.11.9, raw messages"
+        "crate-rosbag" "rosbag 0.6.3 (Rust), file order, no connections, payload read"
+        "rovelog-raw" "records in file order, payload read"
+        "rovelog-records" "records in time order, payload read"
+    };
+
+    "rosbag" of "bz2" [ROSBAGS]
+    "V2.0, bz2: every message, its payload read" / "unpacked": {
+        "unpacked" "every chunk decompressed by bzip2 on one thread, nothing else"
+        "cpp-view" "librosbag-storage View, payload read"
+        "pyrosbag-raw" "python3-rosbag, raw messages"
+        "pyrosbags-raw" "rosbags 0.11.9, raw messages"
+        "crate-rosbag" "rosbag 0.6.3 (Rust), file order, no connections, payload read"
+        "rovelog-raw" "records in file order, payload read"
+        "rovelog-records" "records in time order, payload read"
     };
 
     "vel" [VELODYNE_DECODER, "numpy"]

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::{binary, real, rosbag, script};
-use crate::python::{MCAP, NUMPY, PYARROW, PYULOG};
+use crate::python::{MCAP, NUMPY, PYARROW, PYULOG, ROSBAGS};
 use crate::root;
 
 /// Packages that the scripts need; numpy's version determines how ulog2csv prints numbers.
@@ -27,7 +27,7 @@ const REQUIREMENTS: &[&str] = &[
 const OF_TRACKS: &[&str] = &["fastkml==1.4.0", "lxml==6.1.3", "gpxpy==1.6.2"];
 
 /// Packages that read bags.
-const OF_BAGS: &[&str] = &["rosbags==0.11.9", MCAP, "mcap-ros2-support==0.6.0"];
+const OF_BAGS: &[&str] = &[ROSBAGS, MCAP, "mcap-ros2-support==0.6.0"];
 
 /// Compares every value of every real log in every output format.
 pub(super) fn check() -> Result<()> {

@@ -26,6 +26,9 @@ type Sink<'a> = dyn FnMut(usize, &Record<'_>) -> Result<(), BagError> + 'a;
 /// Hands out the messages to be written.
 type Each<'a> = dyn Fn(&mut Sink<'_>) -> Result<(), BagError> + 'a;
 
+/// Topic and data of a connection without messages.
+type Unused<'a> = (&'a [u8], &'a [u8]);
+
 /// What was written.
 struct Written {
     records: u64,
@@ -34,17 +37,27 @@ struct Written {
     too_large: u64,
 }
 
-/// Writes the messages that `each` hands out, of these bags: twice, because the bag header says
-/// what comes.
-fn write(logs: &[&BagReader], out: &mut dyn Write, each: &Each<'_>) -> Result<Written, BagError> {
+/// Writes the messages that `each` hands out, of these bags, and the connections `unused`, which
+/// have none: twice, because the bag header says what comes.
+fn write(
+    logs: &[&BagReader],
+    unused: &[Unused<'_>],
+    out: &mut dyn Write,
+    each: &Each<'_>,
+) -> Result<Written, BagError> {
     let compression = logs.first().map_or(Compression::None, |log| log.compression());
     let mut nowhere = io::sink();
-    let (totals, _) = lay(logs, Writer::new(&mut nowhere, compression, Totals::default())?, each)?;
-    let (_, written) = lay(logs, Writer::new(out, compression, totals)?, each)?;
+    let (totals, _) = lay(logs, unused, Writer::new(&mut nowhere, compression, Totals::default())?, each)?;
+    let (_, written) = lay(logs, unused, Writer::new(out, compression, totals)?, each)?;
     Ok(written)
 }
 
-fn lay(logs: &[&BagReader], mut writer: Writer<'_>, each: &Each<'_>) -> Result<(Totals, Written), BagError> {
+fn lay(
+    logs: &[&BagReader],
+    unused: &[Unused<'_>],
+    mut writer: Writer<'_>,
+    each: &Each<'_>,
+) -> Result<(Totals, Written), BagError> {
     let mut ids: HashMap<(usize, u32), u32> = HashMap::new();
     let mut topics: std::collections::BTreeSet<Vec<u8>> = std::collections::BTreeSet::new();
     let mut written = Written { records: 0, topics: 0, bytes: 0, too_large: 0 };
@@ -66,6 +79,9 @@ fn lay(logs: &[&BagReader], mut writer: Writer<'_>, each: &Each<'_>) -> Result<(
         }
         Ok(())
     })?;
+    for (topic, data) in unused {
+        writer.connect(topic, data)?;
+    }
     let totals = writer.finish()?;
     (written.topics, written.bytes) = (topics.len(), totals.bytes);
     Ok((totals, written))
@@ -79,10 +95,16 @@ fn stamp(record: &Record<'_>) -> (u32, u32) {
 }
 
 impl BagReader {
-    /// Returns how chunks of what is made of this bag are stored.
+    /// Sets the compression of the chunks that recovery, slicing, merging and reindexing of a V2.0
+    /// bag write. By default it is that of the first chunk; merging follows the first bag.
+    pub fn set_compression(&mut self, compression: Compression) {
+        self.compression = Some(compression);
+    }
+
+    /// Returns the compression of the chunks that are made of this bag.
     fn compression(&self) -> Compression {
         let stored = || self.scanner.chunked().chunks.first().and_then(|chunk| chunk.extent.compression);
-        self.options.compression.or_else(stored).unwrap_or_default()
+        self.compression.or_else(stored).unwrap_or_default()
     }
 
     /// Returns the topic and the data of the record of the connection that a message came on.
@@ -131,7 +153,12 @@ impl BagReader {
     }
 
     fn rechunked(&self, out: &mut dyn Write) -> Result<Written, BagError> {
-        write(&[self], out, &|sink| self.records_in_file_order().try_for_each(|record| sink(0, &record)))
+        let origins = &self.scanner.chunked().origins;
+        let unused = origins.iter().filter(|origin| origin.is_known && origin.count == 0);
+        let unused: Vec<Unused<'_>> = unused.map(|origin| (&*origin.topic, &*origin.data)).collect();
+        write(&[self], &unused, out, &|sink| {
+            self.records_in_file_order().try_for_each(|record| sink(0, &record))
+        })
     }
 
     /// Returns what recovery says of chunks: what is in each, and the messages that their index
@@ -201,9 +228,9 @@ pub(super) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, 
 }
 
 pub(super) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Result<Sliced, BagError> {
-    let written = write(&[bag], out, &|sink| {
+    let written = write(&[bag], &[], out, &|sink| {
         if let Some(start) = select.start.filter(|_| select.last_before) {
-            let before = bag.records(select).map_while(Result::ok);
+            let before = bag.chunked_in_time(select);
             for record in before.take_while(|r| r.time.is_some_and(|time| time.nanos < start)) {
                 sink(0, &record)?;
             }
@@ -218,21 +245,17 @@ pub(super) fn merge(logs: &[&BagReader], out: &mut dyn Write) -> Result<Merged, 
     if logs.iter().any(|log| log.version() != Version::V2_0) {
         return Err(BagError::MixedVersions);
     }
-    let written = write(logs, out, &|sink| {
-        let mut orders: Vec<_> = logs.iter().map(|log| log.records(&Select::all())).collect();
+    let written = write(logs, &[], out, &|sink| {
+        let mut orders: Vec<_> = logs.iter().map(|log| log.chunked_in_time(&Select::all())).collect();
         let mut next: Vec<Option<Record<'_>>> = vec![None; logs.len()];
         let mut heap = BinaryHeap::new();
         let nanos = |record: &Record<'_>| record.time.map_or(0, |time| time.nanos);
         for (source, order) in orders.iter_mut().enumerate() {
-            next[source] = order.next().and_then(Result::ok);
+            next[source] = order.next();
             heap.extend(next[source].as_ref().map(|record| Reverse((nanos(record), source))));
         }
         while let Some(Reverse((_, source))) = heap.pop() {
-            let Some(record) =
-                std::mem::replace(&mut next[source], orders[source].next().and_then(Result::ok))
-            else {
-                continue;
-            };
+            let Some(record) = std::mem::replace(&mut next[source], orders[source].next()) else { continue };
             sink(source, &record)?;
             heap.extend(next[source].as_ref().map(|record| Reverse((nanos(record), source))));
         }

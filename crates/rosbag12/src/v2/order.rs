@@ -1,7 +1,8 @@
-//! Records in time order, or in that of the file: chunks are merged by their times, and no more of
-//! them are unpacked at once than overlap.
+//! Records in time order or file order: chunks are merged by their times, and no more of them are
+//! unpacked at once than overlap. Above a limit only the next messages of each are held.
 
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use rovelog_core::{LogReader as _, Record, Select};
@@ -9,14 +10,32 @@ use rovelog_core::{LogReader as _, Record, Select};
 use super::pass::{Loaded, Loader, Met, Way};
 use super::state::Chunk;
 use crate::reader::BagReader;
+use crate::tables::usize_of;
+
+/// The share of the limit for unpacked bytes that chunks that overlap may hold.
+const SHARE: u64 = 8;
+
+/// Bytes of payload that are held of each chunk above that share.
+const PART: usize = 64 << 10;
+
+/// The order of a message: its time, or 0 in file order, and its place in the chunk.
+type Key = (i64, usize);
 
 /// A chunk that is being read.
 #[derive(Debug)]
 struct Active {
     loaded: Loaded,
-    /// Its messages, in the order in which they are due.
+    /// Its messages in their order, or the next of them.
     due: Vec<Met>,
     next: usize,
+    /// The last of `due` if more follow; the chunk is loaded again for these.
+    part: Option<Key>,
+}
+
+impl Active {
+    fn bytes(&self) -> usize {
+        self.loaded.held() + self.due.capacity() * size_of::<Met>()
+    }
 }
 
 /// An iterator over records.
@@ -29,37 +48,37 @@ pub(crate) struct InTime<'a> {
     /// Whether records come in file order.
     as_stored: bool,
     active: Vec<Option<Active>>,
+    /// Bytes of the active chunks, and how many they may be before chunks are held in part.
+    held: usize,
+    most: usize,
     /// The next message of each active chunk: its time, the number of the chunk, its place among
     /// the active ones.
     heads: BinaryHeap<Reverse<(i64, usize, usize)>>,
-    /// What comes before all others, last first.
+    /// Records before all others, last first.
     ready: Vec<Record<'a>>,
 }
 
 impl BagReader {
-    /// Returns the selected records in time order, those that are latched first.
+    /// Returns the selected records in time order, those before the window first.
     pub(crate) fn chunked_in_time<'a>(&'a self, select: &Select) -> InTime<'a> {
-        let mut all = InTime::start(self, select, false);
+        let mut all = InTime::new(self, select, false);
         if let Some(start) = select.start.filter(|_| select.last_before) {
-            all.ready = latched(self, select, start);
+            all.ready = last_before(self, select, start);
         }
         all
     }
 
     /// Returns the selected records in file order.
     pub(crate) fn chunked_as_stored<'a>(&'a self, select: &Select) -> InTime<'a> {
-        InTime::start(self, select, true)
+        InTime::new(self, select, true)
     }
 }
 
 impl<'a> InTime<'a> {
-    fn start(reader: &'a BagReader, select: &Select, as_stored: bool) -> Self {
+    fn new(reader: &'a BagReader, select: &Select, as_stored: bool) -> Self {
         let wanted: Vec<bool> = reader.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
         let chunks = &reader.scanner.chunked().chunks;
-        let is_wanted = |chunk: &Chunk| {
-            chunk.has_any(&wanted) && chunk.span.is_some_and(|(first, last)| select.keeps_span(first, last))
-        };
-        let mut plan: Vec<_> = (0..chunks.len()).filter(|number| is_wanted(&chunks[*number])).collect();
+        let mut plan = reader.selected_chunks(&wanted, select);
         if !as_stored {
             plan.sort_by_key(|number| (chunks[*number].span, *number));
         }
@@ -71,6 +90,8 @@ impl<'a> InTime<'a> {
             select: select.clone(),
             as_stored,
             active: Vec::new(),
+            held: 0,
+            most: usize_of(reader.options.read.limits.unpacked / SHARE),
             heads: BinaryHeap::new(),
             ready: Vec::new(),
         }
@@ -85,42 +106,111 @@ impl<'a> InTime<'a> {
         !self.as_stored && span.is_some_and(|(first, _)| (first, number) < (*time, *chunk))
     }
 
-    fn load(&mut self) {
-        let Some(loaded) = self.loader.load(&self.reader.scanner.chunked().chunks) else { return };
-        let (wanted, select) = (&self.wanted, &self.select);
+    fn key(&self, met: &Met) -> Key {
+        (if self.as_stored { 0 } else { met.time }, met.at)
+    }
+
+    /// Returns the selected messages of a chunk in their order.
+    fn due(&mut self, loaded: &Loaded) -> Vec<Met> {
+        let mut way = std::mem::take(&mut self.way);
         let mut due = Vec::new();
-        self.way.visit(self.reader, &loaded, |met| {
-            if wanted[met.connection as usize] && select.keeps_time(met.time) {
+        way.visit(self.reader, loaded, |met| {
+            if self.wanted[met.connection as usize] && self.select.keeps_time(met.time) {
                 due.push(met);
             }
         });
-        if !self.as_stored && !due.is_sorted_by_key(|met| met.time) {
-            due.sort_by_key(|met| met.time);
+        self.way = way;
+        if !due.is_sorted_by_key(|met| self.key(met)) {
+            due.sort_by_key(|met| self.key(met));
         }
-        let Some(first) = due.first() else { return self.loader.give_back(loaded) };
+        due
+    }
+
+    fn load(&mut self) {
+        let Some(loaded) = self.loader.load(&self.reader.scanner.chunked().chunks) else { return };
+        let due = self.due(&loaded);
+        if due.is_empty() {
+            return self.loader.give_back(loaded);
+        }
         let place = self.active.iter().position(Option::is_none).unwrap_or(self.active.len());
         if place == self.active.len() {
             self.active.push(None);
         }
-        self.heads.push(Reverse((first.time, loaded.number, place)));
-        self.active[place] = Some(Active { loaded, due, next: 0 });
+        self.hold(place, loaded, due);
+        while self.held > self.most {
+            // The chunk that is needed last.
+            let whole = |place: &usize| self.active[*place].as_ref().filter(|active| active.part.is_none());
+            let next = |active: &Active| active.due[active.next].time;
+            let all = 0..self.active.len();
+            let last = all.filter_map(|place| whole(&place).map(|active| (next(active), place))).max();
+            let Some((_, place)) = last else { break };
+            self.shrink(place);
+        }
+    }
+
+    /// Puts messages at a place among the active ones.
+    fn hold(&mut self, place: usize, loaded: Loaded, due: Vec<Met>) {
+        if let Some(first) = due.first() {
+            self.heads.push(Reverse((first.time, loaded.number, place)));
+            let active = Active { loaded, due, next: 0, part: None };
+            self.held += active.bytes();
+            self.active[place] = Some(active);
+        }
+    }
+
+    /// Keeps only the next messages of a chunk.
+    fn shrink(&mut self, place: usize) {
+        let Some(Active { loaded, due, next, .. }) = self.active[place].take() else { return };
+        self.held -= loaded.held() + due.capacity() * size_of::<Met>();
+        let (mut kept, mut bytes) = (Vec::new(), 0);
+        for met in &due[next..] {
+            bytes += met.end - met.payload_at + size_of::<Met>();
+            if bytes > PART && !kept.is_empty() {
+                break;
+            }
+            kept.push(*met);
+        }
+        let last = kept.last().map(|met| self.key(met));
+        let part = last.filter(|_| kept.len() < due.len() - next);
+        let part_of = loaded.part(&mut kept);
+        self.loader.give_back(loaded);
+        kept.shrink_to_fit();
+        let active = Active { loaded: part_of, due: kept, next: 0, part };
+        self.held += active.bytes();
+        self.active[place] = Some(active);
     }
 
     /// Returns the record that is due next of those at hand.
     fn pop(&mut self) -> Option<Record<'a>> {
-        let Reverse((_, number, place)) = self.heads.pop()?;
+        let mut head = self.heads.peek_mut()?;
+        let Reverse((_, number, place)) = *head;
         let active = self.active[place].as_mut()?;
         let record = active.loaded.record(self.reader, &active.due[active.next]);
         active.next += 1;
         match active.due.get(active.next) {
-            Some(next) => self.heads.push(Reverse((next.time, number, place))),
+            Some(next) => *head = Reverse((next.time, number, place)),
             None => {
-                if let Some(done) = self.active[place].take() {
-                    self.loader.give_back(done.loaded);
-                }
+                PeekMut::pop(head);
+                self.finish(place, number);
             }
         }
         Some(record)
+    }
+
+    /// Gives back a chunk whose messages were read; loads it again if it was held in part.
+    fn finish(&mut self, place: usize, number: usize) {
+        let Some(done) = self.active[place].take() else { return };
+        self.held -= done.bytes();
+        self.loader.give_back(done.loaded);
+        let Some(last) = done.part else { return };
+        let again = self.reader.loader(vec![number]).load(&self.reader.scanner.chunked().chunks);
+        let Some(loaded) = again else { return };
+        let mut due = self.due(&loaded);
+        due.drain(..due.partition_point(|met| self.key(met) <= last));
+        self.hold(place, loaded, due);
+        if self.held > self.most {
+            self.shrink(place);
+        }
     }
 }
 
@@ -139,7 +229,7 @@ impl<'a> Iterator for InTime<'a> {
 }
 
 /// Returns the last record of each selected topic before `start`, the latest one first.
-fn latched<'a>(reader: &'a BagReader, select: &Select, start: i64) -> Vec<Record<'a>> {
+fn last_before<'a>(reader: &'a BagReader, select: &Select, start: i64) -> Vec<Record<'a>> {
     let wanted: Vec<bool> = reader.topics().iter().map(|topic| select.keeps_last_before(topic)).collect();
     let chunks = &reader.scanner.chunked().chunks;
     let is_before =
@@ -162,13 +252,13 @@ fn latched<'a>(reader: &'a BagReader, select: &Select, start: i64) -> Vec<Record
         way.visit(reader, &loaded, |met| {
             if wanted[met.connection as usize] && met.time < start {
                 let known = found.entry(met.connection).or_insert(met);
-                if (known.time, known.message.at) < (met.time, met.message.at) {
+                if (known.time, known.at) < (met.time, met.at) {
                     *known = met;
                 }
             }
         });
         for (connection, met) in found {
-            let place = (met.time, number, met.message.at);
+            let place = (met.time, number, met.at);
             if last.get(&connection).is_none_or(|(known, _)| *known < place) {
                 last.insert(connection, (place, loaded.record(reader, &met)));
             }

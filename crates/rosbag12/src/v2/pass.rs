@@ -22,8 +22,10 @@ use crate::tables::usize_of;
 /// A message that was met.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Met {
-    /// Its place in the bytes of the chunk.
-    pub(crate) message: Message,
+    /// Its record and payload in the bytes of the chunk.
+    pub(crate) at: usize,
+    pub(crate) payload_at: usize,
+    pub(crate) end: usize,
     pub(crate) origin: u32,
     pub(crate) connection: u32,
     pub(crate) seq: u64,
@@ -56,6 +58,27 @@ impl Loaded {
         }
     }
 
+    /// Returns the bytes of memory that it holds.
+    pub(super) fn held(&self) -> usize {
+        self.block.as_ref().map_or(0, |block| block.len())
+    }
+
+    /// Returns a copy that has the payloads of these messages only, which refer to it from now on.
+    /// The bytes of a chunk that was not unpacked are the file's: nothing is copied.
+    pub(super) fn part(&self, messages: &mut [Met]) -> Self {
+        let block = self.block.as_ref().map(|block| {
+            let mut part = Vec::new();
+            for met in messages {
+                let payload_at = part.len();
+                part.extend_from_slice(&block[met.payload_at..met.end]);
+                (met.payload_at, met.end) = (payload_at, part.len());
+            }
+            Arc::new(part)
+        });
+        let len = block.as_ref().map_or(self.len, |block| block.len());
+        Self { block, len, ..*self }
+    }
+
     /// Returns where the record of a message starts: in the file, or the chunk that it is packed
     /// in.
     pub(crate) fn offset(&self, chunk: &Chunk, at: usize) -> u64 {
@@ -65,12 +88,12 @@ impl Loaded {
     /// Returns the record of a message.
     pub(crate) fn record<'a>(&self, reader: &'a BagReader, met: &Met) -> Record<'a> {
         let chunk = &reader.scanner.chunked().chunks[self.number];
-        let range = met.message.payload_at..met.message.end;
+        let range = met.payload_at..met.end;
         let payload = match &self.block {
             Some(block) => Payload::shared(block, range),
             None => Payload::from(&chunk.data(&reader.bytes)[range]),
         };
-        let offset = self.offset(chunk, met.message.at);
+        let offset = self.offset(chunk, met.at);
         let tables = &reader.scanner.tables;
         let topic = &tables.topics[met.connection as usize];
         let time = Timestamp::new(met.time, tables.clock);
@@ -192,7 +215,8 @@ impl Way {
             }
             let (_, origin, connection) = last;
             let seq = &mut seqs[connection as usize];
-            let met = Met { message, origin, connection, seq: *seq, time: message.time.nanos() };
+            let Message { at, payload_at, end, time, .. } = message;
+            let met = Met { at, payload_at, end, origin, connection, seq: *seq, time: time.nanos() };
             *seq += 1;
             sink(met);
             true
@@ -239,12 +263,21 @@ impl BagReader {
         Loader::new(self.bytes.clone(), &self.scanner.chunked().chunks, plan, cap)
     }
 
+    /// Returns the chunks with messages of marked topics within a window, in file order.
+    pub(super) fn selected_chunks(&self, wanted: &[bool], select: &Select) -> Vec<usize> {
+        let chunks = &self.scanner.chunked().chunks;
+        let is_wanted = |chunk: &Chunk| {
+            chunk.has_any(wanted) && chunk.span.is_some_and(|(first, last)| select.keeps_span(first, last))
+        };
+        (0..chunks.len()).filter(|number| is_wanted(&chunks[*number])).collect()
+    }
+
     /// Hands every message in file order to `visit`: offset, topic, stamp in nanoseconds, payload.
     pub(crate) fn scan_chunks(&self, mut visit: impl FnMut(u64, &Topic, i64, &[u8])) {
         let (topics, chunks) = (&self.scanner.tables.topics, &self.scanner.chunked().chunks);
         let mut pass = Pass::new(self, &vec![true; topics.len()], &Select::all());
         while pass.chunk(|loaded, met, payload| {
-            let at = loaded.offset(&chunks[loaded.number], met.message.at);
+            let at = loaded.offset(&chunks[loaded.number], met.at);
             visit(at, &topics[met.connection as usize], met.time, payload);
         }) {}
     }
@@ -253,7 +286,7 @@ impl BagReader {
     pub(crate) fn offsets_of(&self, number: usize) -> Vec<u32> {
         let mut found = Vec::new();
         if let Some(loaded) = self.loader(vec![number]).load(&self.scanner.chunked().chunks) {
-            let at = |met: &Met| u32::try_from(met.message.at).unwrap_or(u32::MAX);
+            let at = |met: &Met| u32::try_from(met.at).unwrap_or(u32::MAX);
             Way::default().visit(self, &loaded, |met| found.push(at(&met)));
         }
         found
@@ -270,11 +303,7 @@ pub(crate) struct Pass<'a> {
 impl<'a> Pass<'a> {
     /// Through the chunks that hold messages of marked topics within a window.
     pub(crate) fn new(reader: &'a BagReader, wanted: &[bool], select: &Select) -> Self {
-        let chunks = &reader.scanner.chunked().chunks;
-        let is_wanted = |chunk: &Chunk| {
-            chunk.has_any(wanted) && chunk.span.is_some_and(|(first, last)| select.keeps_span(first, last))
-        };
-        let plan = (0..chunks.len()).filter(|number| is_wanted(&chunks[*number])).collect();
+        let plan = reader.selected_chunks(wanted, select);
         Self { reader, loader: reader.loader(plan), way: Way::default() }
     }
 
@@ -284,7 +313,7 @@ impl<'a> Pass<'a> {
         let Some(loaded) = self.loader.load(&reader.scanner.chunked().chunks) else { return false };
         let data = loaded.data(reader);
         self.way.visit(reader, &loaded, |met| {
-            sink(&loaded, met, &data[met.message.payload_at..met.message.end]);
+            sink(&loaded, met, &data[met.payload_at..met.end]);
         });
         self.loader.give_back(loaded);
         true
@@ -334,7 +363,7 @@ impl BagReader {
             let mut left = chunk.extent.end - chunk.extent.data_at;
             left -= chunk.lost.iter().map(|(from, to)| to - from).sum::<u64>();
             way.visit(self, &loaded, |met| {
-                let bytes = (met.message.end - met.message.at) as u64;
+                let bytes = (met.end - met.at) as u64;
                 left = left.saturating_sub(bytes);
                 tally.add("message", Some(TopicId(met.connection)), bytes);
             });

@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use rovelog::{AnyLog, Error, LogReader as _};
 
+use crate::chunks::ChunkArgs;
 use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome};
@@ -22,8 +23,9 @@ enum Command {
 }
 
 const MORE: &str = "\
-Writes a V1.2 bag with a complete index, which other readers need: messages are copied byte for \
-byte, and each topic has its definition before its first message. V1.1 and V1.0 bags become V1.2. \
+Writes a bag with a complete index, which other readers need: messages are copied byte for byte, \
+and each topic has its definition before its first message. A V2.0 bag stays V2.0; V1.1 and V1.0 \
+bags become V1.2. \
 The exit code is 3 if bytes of the input could not be read; `rovelog check` lists them.
 
 Examples:
@@ -38,6 +40,8 @@ struct ReindexArgs {
     log: LogArg,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    chunks: ChunkArgs,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -51,7 +55,8 @@ fn reindex(args: &ReindexArgs, context: &Context) -> Outcome {
     let input = args.log.input()?;
     let example = input.name_for("indexed");
     let mut out = args.output.create(&example, &input.files(context), context)?;
-    let log = input.open(context)?;
+    let mut log = input.open(context)?;
+    args.chunks.apply(&mut log, &input)?;
     let AnyLog::Rosbag(bag) = &log else {
         return Err(input.of_another_format(&log, "a ROS bag"));
     };

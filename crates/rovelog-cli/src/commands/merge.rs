@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use rovelog::Align;
 use serde::Serialize;
 
+use crate::chunks::ChunkArgs;
 use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome, Status};
@@ -32,6 +33,8 @@ pub(crate) struct Args {
     files: Vec<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    chunks: ChunkArgs,
 }
 
 /// The document `rovelog.merge/1`.
@@ -64,7 +67,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let files: Vec<_> = inputs.iter().flat_map(|input| input.files(context)).collect();
     let example = inputs.first().map_or_else(String::new, |input| input.name_for("merged"));
     let mut out = args.output.create(&example, &files, context)?;
-    let logs = inputs.iter().map(|input| input.open(context)).collect::<Result<Vec<_>, _>>()?;
+    let mut logs = inputs.iter().map(|input| input.open(context)).collect::<Result<Vec<_>, _>>()?;
+    for (log, input) in logs.iter_mut().zip(&inputs) {
+        args.chunks.apply(log, input)?;
+    }
     context.progress.start(Some(logs.iter().map(|log| log.info().size).sum()));
     let report = rovelog::merge(&logs, align, &mut context.progress.counting(&mut out))?;
     let written = out.finish()?;

@@ -6,6 +6,7 @@ use std::path::Path;
 use rovelog::{RecoverOptions, Recovery, Segment};
 use serde::Serialize;
 
+use crate::chunks::ChunkArgs;
 use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
 use crate::failure::{Outcome, Status};
@@ -34,6 +35,8 @@ pub(crate) struct Args {
     log: LogArg,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    chunks: ChunkArgs,
     /// Drop stale rows: old data that a damaged memory card returned
     #[arg(long)]
     drop_stale: bool,
@@ -88,7 +91,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let input = args.log.input()?;
     let example = input.name_for("recovered");
     let mut out = args.output.create(&example, &input.files(context), context)?;
-    let log = input.open(context)?;
+    let mut log = input.open(context)?;
+    args.chunks.apply(&mut log, &input)?;
     let options = RecoverOptions::default();
     let options = if args.drop_stale { options.dropping_stale() } else { options };
     context.progress.start(Some(log.info().size));

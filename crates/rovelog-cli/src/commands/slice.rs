@@ -3,6 +3,7 @@
 use rovelog::Select;
 use serde::Serialize;
 
+use crate::chunks::ChunkArgs;
 use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome};
@@ -32,6 +33,8 @@ pub(crate) struct Args {
     log: LogArg,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    chunks: ChunkArgs,
     #[command(flatten)]
     topics: TopicArgs,
     #[command(flatten)]
@@ -63,7 +66,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let input = args.log.input()?;
     let example = input.name_for("part");
     let mut out = args.output.create(&example, &input.files(context), context)?;
-    let log = input.open(context)?;
+    let mut log = input.open(context)?;
+    args.chunks.apply(&mut log, &input)?;
     let here = |failure: Failure| failure.at(&input.path);
     let topics = args.topics.pick(log.topics()).map_err(here)?;
     let times = context.times(log.info()).map_err(here)?;

@@ -7,6 +7,7 @@ use rovelog::rld_format::csv::CsvStyle;
 use rovelog_export::Kind;
 use rovelog_export::table::Kind as Table;
 
+use crate::chunks::Packing;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::input::LogArg;
@@ -25,7 +26,7 @@ of VEL logs, point clouds, scans and images. RLD logs above 1 kHz become a 1 kHz
 envelope, unless --full or --batch is given. ROS bags are written with ROS 1 messages, or with ROS \
 2 messages (--ros2).
 
-bag2 (.bag) converts ROS bags of V1.2 and earlier to V2.0; the payloads stay byte for byte.
+bag2 (.bag) writes ROS bags of any version as V2.0; the payloads stay byte for byte.
 
 CSV cells are not escaped for spreadsheets: text that starts with = + - or @ may be taken for a \
 formula. Data that the output cannot contain is reported, and the exit code is 3.
@@ -113,7 +114,14 @@ pub(crate) struct Args {
 }
 
 fn kind(name: &str) -> Result<Kind, String> {
-    Kind::by_name(name).ok_or_else(|| "expected parquet, arrow, csv, ndjson, mcap or bag2".to_owned())
+    Kind::by_name(name).ok_or_else(|| match name {
+        "bag" | "bag1" | "bag12" => {
+            "bags are written as V2.0 (bag2): V1.2 has no place for the publishers, the latched flags and \
+             the compression of V2.0, and current tools read V2.0"
+                .to_owned()
+        }
+        _ => "expected parquet, arrow, csv, ndjson, mcap or bag2".to_owned(),
+    })
 }
 
 fn delimiter(text: &str) -> Result<u8, String> {
@@ -158,13 +166,6 @@ pub(super) enum Profile {
 pub(super) enum Unit {
     Us,
     Ns,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Packing {
-    None,
-    Lz4,
-    Bz2,
 }
 
 /// Destination of the export.

@@ -11,7 +11,7 @@ use rovelog_export::table::{self, Dialect, Kind as Table, Names, TableOptions, T
 use rovelog_export::{ExportError, Exported, Loss, Provenance, logger_csv, ndjson, topic_names};
 use serde::Serialize;
 
-use super::args::{Args, CsvDialect, NameStyle, Packing, Profile, Target, Unit};
+use super::args::{Args, CsvDialect, NameStyle, Profile, Target, Unit};
 use crate::context::Context;
 use crate::destination::Destination;
 use crate::failure::Failure;
@@ -130,11 +130,7 @@ impl Job<'_> {
         };
         let mut options = Bag2Options::default();
         options.modernize = self.args.modernize;
-        options.compression = match self.args.compression {
-            Some(Packing::Bz2) => Compression::Bz2,
-            Some(Packing::Lz4) => Compression::Lz4,
-            Some(Packing::None) | None => Compression::None,
-        };
+        options.compression = self.args.compression.map_or(Compression::None, Compression::from);
         self.messages(target, "log.bag", |out, take| {
             bag2::write(bag, &self.select(topics), options, out, take).map_err(|error| {
                 let whole = matches!(error, ExportError::Format(_));

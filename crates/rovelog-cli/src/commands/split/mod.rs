@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::chunks::ChunkArgs;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
@@ -45,6 +46,8 @@ pub(crate) struct Args {
     /// One part per topic that has records
     #[arg(long)]
     by_topic: bool,
+    #[command(flatten)]
+    chunks: ChunkArgs,
     #[command(flatten)]
     out: OutArgs,
 }
@@ -88,7 +91,8 @@ struct Document {
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     let input = args.log.input()?;
-    let log = input.open(context)?;
+    let mut log = input.open(context)?;
+    args.chunks.apply(&mut log, &input)?;
     let here = |failure: Failure| failure.at(&input.path);
     let stem = if input.is_stdin() { None } else { input.path.file_stem() };
     let stem = stem.map_or_else(|| "part".into(), |stem| stem.to_string_lossy().into_owned());
