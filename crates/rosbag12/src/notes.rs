@@ -65,6 +65,10 @@ impl Section {
             }
             IndexState::Exact | IndexState::Empty | IndexState::Encrypted | IndexState::Believed => {}
         }
+        // The records that it points at are ciphertext.
+        if self.index == IndexState::Encrypted {
+            return;
+        }
         // Without messages the recorder points at the end of the file.
         let right = match self.index {
             IndexState::Empty => Some(end),

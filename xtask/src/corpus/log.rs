@@ -101,7 +101,11 @@ impl<Own> Log<Own> {
 
     /// Adds a record, whose bytes follow.
     pub(crate) fn record(&mut self, topic: usize, t_ns: Option<i128>, data: &Json) {
-        let at = self.at();
+        self.record_at(self.at(), topic, t_ns, data);
+    }
+
+    /// Adds a record at another offset.
+    pub(crate) fn record_at(&mut self, at: usize, topic: usize, t_ns: Option<i128>, data: &Json) {
         let topic = &mut self.topics[topic];
         let t_ns = t_ns.map(|time| time.to_string());
         self.records.push((at, json!({"topic": topic.name, "t_ns": t_ns, "seq": topic.count, "data": data})));

@@ -191,6 +191,7 @@ impl Scanner {
 
     /// Settles a bag of which the index alone was read.
     pub(crate) fn believe_index(&mut self) {
+        self.settle_origins();
         for number in 0..self.tables.connections.len() {
             let id = u32::try_from(number).expect("connections are limited");
             self.tables.resolve(id);
@@ -210,7 +211,9 @@ impl Scanner {
         let compression = Some(Compression::of(header.compression)?);
         let (data_at, data_len, size, end) = (found.data_at, found.data_len, header.size.get(), found.end());
         let is_plain = compression == Some(Compression::None);
-        if end > window.end() || data_len == 0 || (is_plain && data_len != size) {
+        // LZ4 makes at most 255 bytes of one.
+        let is_too_much = compression == Some(Compression::Lz4) && size / 255 > data_len;
+        if end > window.end() || data_len == 0 || (is_plain && data_len != size) || is_too_much {
             return None;
         }
         let (length, headless) = (Length::Stored, false);

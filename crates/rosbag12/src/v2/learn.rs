@@ -55,6 +55,9 @@ impl Scanner {
         let state = self.v2.as_deref_mut()?;
         let key = (state.section, conn, Box::from(topic), Box::from(data));
         if let Some(origin) = state.by_record.get(&key) {
+            // The index section may have been read before the chunks in front of it.
+            let first = &mut state.origins[*origin as usize].at;
+            *first = at.min(*first);
             return Some(*origin);
         }
         let said = ConnectionHeader::read(data).unwrap_or_default();
@@ -73,11 +76,6 @@ impl Scanner {
                 format!("connection {conn} of {} was declared with other data, for {before}", text_of(topic))
             });
         }
-        if let Some(named) = said.topic.filter(|named| *named != topic) {
-            self.diagnostics.push(&rules::OTHER_TOPIC, at..at + 1, || {
-                format!("{}: the publisher named it {}", text_of(topic), text_of(named))
-            });
-        }
         let callerid = said.callerid.map(text_of);
         let publisher = Publisher { latching: said.latching == Some(b"1"), callerid };
         let (topic, data) = (topic.into(), data.into());
@@ -89,6 +87,7 @@ impl Scanner {
             topic,
             data,
             is_known: true,
+            at,
             count: 0,
             named: 0,
             differs: false,
@@ -96,6 +95,27 @@ impl Scanner {
         let origin = state.add(origin)?;
         state.by_record.insert(key, origin);
         Some(origin)
+    }
+
+    /// Says what is remarkable about connections, at the first record of each.
+    pub(super) fn settle_origins(&mut self) {
+        let Some(state) = self.v2.as_deref() else { return };
+        let mut first: BTreeMap<u32, u64> = BTreeMap::new();
+        for origin in state.origins.iter().filter(|origin| origin.is_known) {
+            let said = ConnectionHeader::read(&origin.data).unwrap_or_default();
+            if let Some(named) = said.topic.filter(|named| **named != *origin.topic) {
+                self.diagnostics.push(&rules::OTHER_TOPIC, origin.at..origin.at + 1, || {
+                    format!("{}: the publisher named it {}", text_of(&origin.topic), text_of(named))
+                });
+            }
+            let at = first.entry(origin.connection).or_insert(origin.at);
+            *at = origin.at.min(*at);
+        }
+        for (connection, first) in first {
+            if let Some((at, _)) = &mut self.tables.connections[connection as usize].unusable {
+                *at = first.min(*at);
+            }
+        }
     }
 
     /// Takes a connection record that is in front of messages.
@@ -135,6 +155,7 @@ impl Scanner {
                 topic,
                 data,
                 is_known: false,
+                at: 0,
                 count: 0,
                 named: 0,
                 differs: false,
@@ -157,14 +178,14 @@ impl Scanner {
         state.chunks.push(chunk);
     }
 
-    /// Takes a message of the chunk at hand, whose payload is at `at..end` of the file, or
-    /// somewhere in there.
+    /// Takes a message of the chunk at hand, whose record starts at `start` of the file and whose
+    /// payload is at `at..end`, or somewhere in there.
     #[inline]
     pub(super) fn chunk_message(
         &mut self,
         message: &Message,
         payload: &[u8],
-        (at, end): (u64, u64),
+        (start, at, end): (u64, u64, u64),
     ) -> Option<Learned> {
         let origin = match self.v2.as_deref()?.now.get(message.conn) {
             Some(origin) => origin,
@@ -180,7 +201,7 @@ impl Scanner {
         stats.latched += u64::from(from.publisher.latching);
         let seq = stats.count;
         let (sec, nsec) = (message.time.sec.get(), message.time.nsec.get());
-        let time = stats.message(at, payload.len(), sec, nsec);
+        let time = stats.message(start, payload.len(), sec, nsec);
         self.going_back += u64::from(time < self.last_time);
         self.last_time = time;
         let tally = &mut known.tallies[origin as usize];
@@ -255,7 +276,7 @@ impl Scanner {
 
     /// A message of a connection beyond the limit.
     #[cold]
-    pub(super) fn refuse_message(&mut self, (at, end): (u64, u64)) {
+    pub(super) fn refuse_message(&mut self, (at, _, end): (u64, u64, u64)) {
         self.diagnostics.push(&rules::TOO_MANY_TOPICS, at..end, || {
             "a message of a connection beyond the limit".to_owned()
         });
@@ -272,7 +293,7 @@ impl Scanner {
         loop {
             let mut refused = None;
             inner.messages(|message| {
-                let at = (place(message.payload_at), place(message.end));
+                let at = (place(message.at), place(message.payload_at), place(message.end));
                 let payload = &data[message.payload_at..message.end];
                 if self.chunk_message(&message, payload, at).is_none() {
                     refused = Some(at);
@@ -282,7 +303,7 @@ impl Scanner {
             match item {
                 None => {}
                 Some(Item::Message(message)) => {
-                    let at = (place(message.payload_at), place(message.end));
+                    let at = (place(message.at), place(message.payload_at), place(message.end));
                     let payload = &data[message.payload_at..message.end];
                     if self.chunk_message(&message, payload, at).is_none() {
                         refused = Some(at);

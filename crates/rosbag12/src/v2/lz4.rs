@@ -90,13 +90,23 @@ pub(super) fn unpack(data: &[u8], limit: usize, buffer: &mut Buffer) -> (Ending,
     (ending, data.len() - rest.len())
 }
 
-/// Unpacks one frame.
+/// Unpacks one frame. `rest` is then behind it, or behind the last block that was whole.
 fn frame(rest: &mut &[u8], limit: usize, buffer: &mut Buffer) -> Ending {
-    try_frame(rest, limit, buffer).unwrap_or(Ending::Cut)
+    let mut done = *rest;
+    let ending = try_frame(rest, &mut done, limit, buffer).unwrap_or(Ending::Cut);
+    if !matches!(ending, Ending::Whole | Ending::Checksum) {
+        *rest = done;
+    }
+    ending
 }
 
-/// `None` where the data end inside of it.
-fn try_frame(rest: &mut &[u8], limit: usize, buffer: &mut Buffer) -> Option<Ending> {
+/// `None` where the data end inside of it. `done` is set behind each whole block.
+fn try_frame<'a>(
+    rest: &mut &'a [u8],
+    done: &mut &'a [u8],
+    limit: usize,
+    buffer: &mut Buffer,
+) -> Option<Ending> {
     let magic = take::<U32Le>(rest)?.get();
     if magic != MAGIC {
         let len = take::<U32Le>(rest)?.get() as usize;
@@ -152,6 +162,7 @@ fn try_frame(rest: &mut &[u8], limit: usize, buffer: &mut Buffer) -> Option<Endi
         if flags.has_block_sums() && take::<U32Le>(rest)?.get() != sum_of(block) {
             ending = Ending::Checksum;
         }
+        *done = *rest;
     }
     if flags.has_sum() && take::<U32Le>(rest)?.get() != sum_of(&buffer.bytes[start..buffer.len]) {
         ending = Ending::Checksum;

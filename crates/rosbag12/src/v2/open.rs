@@ -9,8 +9,8 @@ use rovelog_core::{Bytes, Rule, ranges, text};
 use super::buffer::Ending;
 use super::inner::Hints;
 use super::pass::Loader;
-use super::probe::{Probe, probe};
-use super::scan::{Length, Step, TopScan};
+use super::probe::{Found, Probe, probe};
+use super::scan::{Extent, Length, Step, TopScan};
 use super::state::{Declaration, Header as BagHeader, IndexRange, Info, State};
 use super::unpack::Compression;
 use super::wire::{ChunkInfo, ConnectionCount, Header, IndexEntry, VER};
@@ -49,8 +49,7 @@ impl Scanner {
                 }
                 Step::Record { at, end } => self.take_record(window, at, end),
                 Step::Chunk(extent) => {
-                    self.note_old_index(extent.at);
-                    self.begin_chunk(extent);
+                    self.take_chunk(window, extent);
                 }
                 Step::Lost { at, end, rule } => {
                     lost.push((at, end, rule));
@@ -102,8 +101,29 @@ impl Scanner {
         });
     }
 
+    /// Starts a chunk.
+    pub(super) fn take_chunk(&mut self, window: Window<'_>, extent: Extent) {
+        self.note_old_index(extent.at);
+        if let (false, Ok(Probe::Good(found))) = (extent.headless, probe(window, extent.at)) {
+            self.note_head(extent.at, &found);
+        }
+        self.begin_chunk(extent);
+    }
+
+    /// What is remarkable about the header of a record at `at`.
+    fn note_head(&mut self, at: u64, found: &Found<'_>) {
+        if found.repeated > 0 {
+            self.note_duplicates(at, found.data_at, found.repeated);
+        }
+        if found.by_fields {
+            self.diagnostics.push(&rules::OP_DAMAGED, at..found.data_at, || {
+                format!("the op of this record is damaged; its fields are those of op {}", found.header.op())
+            });
+        }
+    }
+
     /// A chunk behind records of the index: those are of a bag that was appended to.
-    pub(super) fn note_old_index(&mut self, at: u64) {
+    fn note_old_index(&mut self, at: u64) {
         let section = self.sections.last_mut().expect("there is always a section");
         if let Some(old) = section.first_index_at.take() {
             section.unusable = true;
@@ -119,14 +139,7 @@ impl Scanner {
         let data = window.slice(found.data_at, end).ok().flatten().unwrap_or_default();
         let op = found.header.op();
         self.ops[usize::from(op)] += 1;
-        if found.repeated > 0 {
-            self.note_duplicates(at, found.data_at, found.repeated);
-        }
-        if found.by_fields {
-            self.diagnostics.push(&rules::OP_DAMAGED, at..found.data_at, || {
-                format!("the op of this record is damaged; its fields are those of op {op}")
-            });
-        }
+        self.note_head(at, &found);
         let section = self.sections.last_mut().expect("there is always a section");
         let state = self.v2.as_deref_mut().expect("a bag of V2.0");
         match found.header {
@@ -276,6 +289,7 @@ impl Scanner {
             *all += inside;
         }
         self.settle_index(end);
+        self.settle_origins();
         self.settle_tables();
     }
 

@@ -4,7 +4,7 @@
 use rovelog_core::Rule;
 use rovelog_core::scan::{NeedMore, Scan, Window};
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, Ending};
 use super::probe::{Found, Probe, follows, follows_top, is_line, probe, starts};
 use super::unpack::{Compression, unpack};
 use super::wire::{ConnectionCount, ConnectionHeader, Header, IndexEntry};
@@ -178,9 +178,10 @@ impl TopScan {
     ) -> Result<Option<u64>, NeedMore> {
         let data = window.upto(from, search_end(window)?.saturating_sub(from))?;
         let cap = usize::try_from(self.cap).unwrap_or(usize::MAX);
-        let (_, used) = unpack(compression, data, cap, &mut Buffer::default());
+        let (ending, used) = unpack(compression, data, cap, &mut Buffer::default());
         let end = from + used as u64;
-        Ok((used > 0 && follows_top(window, end)?).then_some(end))
+        // A stream that the end of the file cuts says nothing about where the chunk ends.
+        Ok((used > 0 && ending != Ending::Cut && follows_top(window, end)?).then_some(end))
     }
 }
 

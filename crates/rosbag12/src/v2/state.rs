@@ -63,6 +63,8 @@ pub(crate) struct Origin {
     pub(crate) data: Box<[u8]>,
     /// Whether a record says what it is.
     pub(crate) is_known: bool,
+    /// Offset of the first such record.
+    pub(crate) at: u64,
     /// Messages, and entries of index data.
     pub(crate) count: u64,
     pub(crate) named: u64,
@@ -117,7 +119,7 @@ impl Chunk {
         let is_plain = self.extent.compression == Some(Compression::None);
         match (self.ending, self.extent.length) {
             (Ending::Whole | Ending::Cut, Length::Unterminated) => "unterminated",
-            (Ending::Whole, Length::Found) => "data_len wrong",
+            (Ending::Whole, Length::Found) if !self.extent.headless => "data_len wrong",
             (Ending::Whole, Length::Cut) => "cut",
             (Ending::Whole, Length::Stored) if u64::from(self.extent.size) != self.unpacked => "size wrong",
             (Ending::Cut, _) if is_plain => "cut",

@@ -89,8 +89,7 @@ impl Streamed {
                 Step::Record { at, end } => scanner.take_record(source.window(), at, end),
                 Step::Lost { at, end, rule } => scanner.lose_record(at, end, rule),
                 Step::Chunk(extent) => {
-                    scanner.note_old_index(extent.at);
-                    scanner.begin_chunk(extent);
+                    scanner.take_chunk(source.window(), extent);
                     self.open = Some(self.unpack(scanner, source));
                 }
                 Step::End => {
@@ -149,14 +148,14 @@ impl Streamed {
         match item {
             Some(Item::Message(message)) => {
                 let range = message.payload_at..message.end;
-                let at = (place(range.start), place(range.end));
+                let at = (place(message.at), place(range.start), place(range.end));
                 let learned = scanner.chunk_message(&message, &data[range.clone()], at);
                 let Some(learned) = learned else {
                     scanner.refuse_message(at);
                     return None;
                 };
                 Some(match open.data_at {
-                    Some(_) => (learned, place(message.at), At::InPipe(at.0..at.1)),
+                    Some(_) => (learned, at.0, At::InPipe(at.1..at.2)),
                     None => (learned, extent.at, At::Unpacked(range)),
                 })
             }

@@ -108,6 +108,9 @@ fn common(info: &LogInfo, topics: &[Topic], diagnostics: &Diagnostics, records: 
         "message" => "2".to_owned(),
         "bag_header" => "3".to_owned(),
         "index" => "4".to_owned(),
+        "chunk" => "5".to_owned(),
+        "chunk_info" => "6".to_owned(),
+        "connection" => "7".to_owned(),
         name => name.trim_start_matches("op_").to_owned(),
     };
     let ops: Json = ops.into_iter().map(|(name, count)| (number(&name), numbers(count))).collect();
@@ -126,6 +129,10 @@ fn common(info: &LogInfo, topics: &[Topic], diagnostics: &Diagnostics, records: 
     }
     json["rosbag"] =
         json!({"records": ops, "sections": sections.collect::<Json>(), "connections": connections});
+    // Only bags of V2.0 have chunks.
+    if let Some(states) = of("chunks").get_mut("states") {
+        json["rosbag"]["chunks"] = numbers(states.take());
+    }
     json
 }
 

@@ -35,9 +35,9 @@ pub(super) struct Own {
 
 /// Number of latched messages of a topic, and number of messages by publisher.
 #[derive(Default)]
-struct Publishers {
-    latched: u64,
-    callerids: BTreeMap<String, u64>,
+pub(super) struct Publishers {
+    pub(super) latched: u64,
+    pub(super) callerids: BTreeMap<String, u64>,
 }
 
 /// The version line of V1.2.
@@ -56,11 +56,15 @@ pub(super) fn text(text: impl AsRef<[u8]>) -> Vec<u8> {
     lay![u32_of(text.as_ref().len()), text.as_ref()]
 }
 
-/// Returns `<header_len><header><data_len><data>` with the fields in this order, each
-/// `<field_len><field_name>=<field_value>`.
-pub(super) fn record(fields: &[(&str, &[u8])], data: &[u8]) -> Vec<u8> {
+/// Returns the fields of a header in this order, each `<field_len><field_name>=<field_value>`.
+pub(super) fn fields(fields: &[(&str, &[u8])]) -> Vec<u8> {
     let fields = fields.iter().map(|(name, value)| text([name.as_bytes(), b"=", value].concat()));
-    lay![text(fields.collect::<Vec<_>>().concat()), text(data)]
+    fields.collect::<Vec<_>>().concat()
+}
+
+/// Returns `<header_len><header><data_len><data>` with the fields in this order.
+pub(super) fn record(named: &[(&str, &[u8])], data: &[u8]) -> Vec<u8> {
+    lay![text(fields(named)), text(data)]
 }
 
 /// Returns the bag header: header and data together have 4096 bytes.
@@ -198,6 +202,35 @@ impl Topic {
         record(&[more, &fields].concat(), payload)
     }
 
+    /// Returns `fields` of the expected result.
+    pub(super) fn fields(&self) -> Json {
+        self.shape.as_ref().map_or(Json::Null, Shape::fields)
+    }
+
+    /// Returns `data` of the expected result of these values.
+    pub(super) fn value(&self, values: &[Value]) -> Json {
+        self.shape.as_ref().expect("a definition").data(values)
+    }
+
+    /// Returns whether it has the same name, type and MD5 sum.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        (&self.name, &self.ty, &self.md5) == (&other.name, &other.ty, &other.md5)
+    }
+
+    /// Returns the name that readers show.
+    pub(super) fn shown_name(&self) -> &str {
+        self.shown.as_ref().unwrap_or(&self.name)
+    }
+
+    /// Returns its entry in `connections` of the expected result.
+    pub(super) fn connection(&self, publishers: &Publishers) -> Json {
+        json!({
+            "topic": self.shown_name(), "type": self.ty, "md5": self.md5,
+            "definition": self.from, "md5_state": self.sum,
+            "latched": publishers.latched, "callerids": publishers.callerids,
+        })
+    }
+
     /// Returns the payload of these values.
     pub(super) fn payload(&self, values: &[Value]) -> Vec<u8> {
         self.shape.as_ref().expect("a definition").full(values)
@@ -232,14 +265,9 @@ impl Bag {
     }
 
     fn known(&mut self, topic: &Topic) -> usize {
-        let same = |(known, _): &(Topic, _)| {
-            (&known.name, &known.ty, &known.md5) == (&topic.name, &topic.ty, &topic.md5)
-        };
-        self.own.topics.iter().position(same).unwrap_or_else(|| {
+        self.own.topics.iter().position(|(known, _)| known.is(topic)).unwrap_or_else(|| {
             self.own.topics.push((topic.clone(), Publishers::default()));
-            let fields = topic.shape.as_ref().map_or(Json::Null, Shape::fields);
-            let name = topic.shown.as_ref().unwrap_or(&topic.name);
-            self.add_topic(name, &topic.ty.replace("rostools/", "roslib/"), fields)
+            self.add_topic(topic.shown_name(), &topic.ty.replace("rostools/", "roslib/"), topic.fields())
         })
     }
 
@@ -288,7 +316,7 @@ impl Bag {
 
     /// Adds a message as recorders wrote it.
     pub(super) fn message(self, topic: &Topic, stamp: Stamp, values: impl AsRef<[Value]>) -> Self {
-        let data = topic.shape.as_ref().expect("a definition").data(values.as_ref());
+        let data = topic.value(values.as_ref());
         self.message_as(topic, stamp, topic.data(stamp, &topic.payload(values.as_ref())), &data)
     }
 
@@ -401,13 +429,7 @@ impl From<Bag> for Made {
         let own = &bag.own;
         let end = own.times.iter().max();
         let start = own.times.iter().filter(|time| **time > 0).min().or(end);
-        let connection = |(topic, publishers): &(Topic, Publishers)| {
-            json!({
-                "topic": topic.shown.as_ref().unwrap_or(&topic.name), "type": topic.ty, "md5": topic.md5,
-                "definition": topic.from, "md5_state": topic.sum,
-                "latched": publishers.latched, "callerids": publishers.callerids,
-            })
-        };
+        let connection = |(topic, publishers): &(Topic, Publishers)| topic.connection(publishers);
         let head = json!({
             "format": {"id": "rosbag", "version": own.version},
             "clock": own.clock,

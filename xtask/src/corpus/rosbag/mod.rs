@@ -1,5 +1,6 @@
 //! Cases of ROS bags, grouped by theme.
 
+mod chunked;
 mod compressed;
 mod damage;
 mod definitions;
@@ -25,6 +26,11 @@ pub(super) const FORMAT: Format = Format {
         messages::CASES,
         damage::CASES,
         old::CASES,
+        chunked::recorded::CASES,
+        chunked::records::CASES,
+        chunked::storage::CASES,
+        chunked::index::CASES,
+        chunked::damage::CASES,
     ],
     large: large::LARGE,
 };
