@@ -5,6 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use rosbag12::wire::RecordHead;
 use rosbag12::{BagError, BagOptions, BagReader};
 use rovelog_core::{Bytes, LogReader, Record, Select};
 use rovelog_testing::{hex, read_json, real};
@@ -192,7 +193,17 @@ fn what_no_flip_has_hit_survives() {
         let clean: Bytes = std::fs::read(folder.join(format!("clean_{compression}.bag"))).unwrap().into();
         let recorded = BagReader::new(clean.clone(), &options(false)).unwrap();
         let key = |record: &Record<'_>| (record.time.unwrap().nanos, record.payload.to_vec());
-        let recorded: Vec<_> = recorded.records(&Select::all()).map(|record| key(&record.unwrap())).collect();
+        // The bytes on which a message depends: its record, or the whole chunk that it is packed in.
+        let depends = |record: &Record<'_>| {
+            let at = record.offset;
+            let head = RecordHead::read(&clean[usize::try_from(at).unwrap()..]).unwrap();
+            at..at + head.size() as u64 + u64::from(head.data_len)
+        };
+        let of = |record: rovelog_core::Result<Record<'_>>| {
+            let record = record.unwrap();
+            (key(&record), depends(&record))
+        };
+        let (recorded, places): (Vec<_>, Vec<_>) = recorded.records(&Select::all()).map(of).unzip();
         for file in plan["files"].as_array().unwrap() {
             let seed = file["seed"].as_u64().unwrap();
             let mut state = seed * 1_000_003 + clean.len() as u64;
@@ -215,6 +226,22 @@ fn what_no_flip_has_hit_survives() {
                     place.map(|place| left.swap_remove(place)).is_some()
                 })
                 .collect();
+            let flips = file["flips"].as_array().unwrap().iter().map(|flip| flip[0].as_u64().unwrap());
+            let flips: Vec<_> = flips.collect();
+            let is_whole = |place: &std::ops::Range<u64>| !flips.iter().any(|at| place.contains(at));
+            let whole = recorded.iter().zip(&places).filter(|(_, place)| is_whole(place));
+            let mut must: Vec<_> = whole.map(|(key, _)| key.clone()).collect();
+            assert_eq!(json!(must.len()), file["must_survive"], "{what}");
+            // In the order in which they came back.
+            let mut hash = Sha256::new();
+            for record in &found {
+                if let Some(place) = must.iter().position(|key| key == record) {
+                    hash.update(&must.swap_remove(place).1);
+                }
+            }
+            if json!(hex(&hash.finalize())) != file["must_sha256"] {
+                wrong.push(format!("{what}: {} of {} missing", must.len(), file["must_survive"]));
+            }
             let touched = recorded.len() as u64 - file["must_survive"].as_u64().unwrap();
             if (kept.len() as u64) < file["must_survive"].as_u64().unwrap() {
                 wrong.push(format!("{what}: {} kept of {}", kept.len(), file["must_survive"]));

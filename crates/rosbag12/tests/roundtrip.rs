@@ -6,7 +6,7 @@ mod support;
 use std::io::Cursor;
 
 use proptest::prelude::*;
-use rosbag12::{BagReader, BagWriter, IndexState};
+use rosbag12::{BagReader, BagWriter, IndexState, Version};
 use rovelog_core::{LogReader, RecoverOptions};
 use rovelog_testing::{Log, content};
 use support::{LOGS, open, readable};
@@ -26,6 +26,12 @@ fn an_intact_bag_is_made_again_byte_for_byte() {
         bag.reindex(&mut out).expect("memory takes all");
         let orders =
             ["index-in-another-order", "index-first-entry-is-data", "index-of-a-topic-without-messages"];
+        // V2.0: one chunk, as the C++ recorder lays it.
+        let one_chunk =
+            ["v2.0", "v2.0+lz4", "v2.0+bz2", "v2.0+last-time", "v2.0+stamp-zero", "v2.0+two-publishers"];
+        if bag.version() == Version::V2_0 && !one_chunk.contains(&&*log.name) {
+            continue;
+        }
         if !orders.contains(&&*log.name) && log.name != "topic_without_definition" {
             assert!(out == log.bytes, "{} is not made again", log.name);
         }
@@ -89,7 +95,9 @@ fn a_reindexed_bag_has_the_same_messages_and_an_exact_index() {
         assert!(matches!(section.index, IndexState::Exact | IndexState::Empty), "{}", log.name);
         assert_eq!(again.info().lost.losses, 0, "{}", log.name);
         for (a, b) in bag.connections().iter().zip(again.connections()) {
-            assert_eq!((&a.topic, &a.ty, a.latched()), (&b.topic, &b.ty, b.latched()), "{}", log.name);
+            // Other readers want a type, also of a connection that no record explains.
+            let ty = if a.ty.is_empty() { b"*" } else { &a.ty[..] };
+            assert_eq!((&a.topic, ty, a.latched()), (&b.topic, &b.ty[..], b.latched()), "{}", log.name);
         }
         // To make it again changes nothing.
         let mut twice = Vec::new();

@@ -32,7 +32,12 @@ fn reopen(bytes: &Bytes, what: &str) -> Option<BagReader> {
 
 /// Bags without damage of their own, of which what follows a byte cannot change what is before it.
 fn sound() -> impl Iterator<Item = (Log, BagReader)> {
-    let logs = LOGS.corpus().into_iter().filter(|log| !log.name.starts_with("compressed"));
+    // A cut costs these their connections, and the messages their topics.
+    let at_end = "v2.0+connections-only-at-the-end";
+    let logs = LOGS
+        .corpus()
+        .into_iter()
+        .filter(move |log| !log.name.starts_with("compressed") && log.name != at_end);
     let opened = logs.filter_map(|log| try_open(&log.bytes).map(|bag| (log, bag)));
     opened.filter(|(_, bag)| bag.info().lost.losses == 0)
 }
@@ -55,11 +60,14 @@ fn a_bag_cut_anywhere_is_read_up_to_the_cut() {
                 continue;
             };
             let got = records(&cut);
-            // A message is whole where the next one starts before the cut; the last may end at it.
-            let next = |i: usize| all.get(i + 1).map_or(u64::MAX, |next| next.0);
+            // A message is whole where the next one starts before the cut; the last may end at it. Those of a
+            // compressed chunk start where the chunk does.
+            let next =
+                |i: usize| all[i..].iter().find(|next| next.0 > all[i].0).map_or(u64::MAX, |next| next.0);
             let sure = (0..all.len()).take_while(|i| next(*i) <= len as u64).count();
+            let possible = all.iter().take_while(|seen| seen.0 < len as u64).count();
             assert!(
-                got.len() >= sure && got.len() <= sure + 1,
+                (sure..=possible).contains(&got.len()),
                 "{what}: {} messages, {sure} are sure",
                 got.len()
             );
@@ -75,7 +83,9 @@ fn a_flipped_byte_leaves_everything_before_it() {
     let mut tried = 0;
     for (log, whole) in sound().filter(|(log, _)| log.bytes.len() < 8192) {
         let all = records(&whole);
-        for (at, mask, bytes) in flips(&log.bytes, steps(log.bytes.len())) {
+        // There are many bags of V2.0, and opening one costs more.
+        let step = if whole.version() == Version::V2_0 { 11 } else { 1 };
+        for (at, mask, bytes) in flips(&log.bytes, steps(log.bytes.len()).step_by(step)) {
             let what = format!("{} byte {at} ^ {mask:#x}", log.name);
             let Some(flipped) = reopen(&bytes, &what) else {
                 assert!(at < 17, "{what} does not open");

@@ -223,7 +223,13 @@ fn measure(window: Window<'_>, from: u64, claimed: u64) -> Result<Option<u64>, N
         }
         let next = match probe(window, at)? {
             Probe::Good(found) if found.is_top() => return Ok(Some(at)),
-            Probe::Good(found) if !window.has(found.end().saturating_sub(1))? => None,
+            Probe::Good(found) if !window.has(found.end().saturating_sub(1))? => {
+                if found.end() <= claimed {
+                    // Both lengths say that the end of the file cuts this record: its payload may be a bag.
+                    return Ok(Some(search_end(window)?));
+                }
+                None
+            }
             Probe::Good(found) if follows(window, found.end())? => Some(found.end()),
             Probe::Good(found) if found.end() == claimed => Some(claimed),
             Probe::Good(found) => {
