@@ -49,7 +49,7 @@ pub(crate) fn campaign(seeds: &str, keep: Option<&Path>) -> Command {
         cargo.arg(root().join("corpus").join(format));
     }
     if let Some(real) = oracle::real() {
-        for folder in ["rld", "rosbag12", "ulog", "vel"] {
+        for folder in ["rld", "rosbag12", "rosbag20", "ulog", "vel"] {
             cargo.arg(real.join(folder));
         }
     }

@@ -6,11 +6,13 @@ mod alike;
 pub mod campaign;
 mod rld;
 mod rosbag;
+mod rosbag2;
 mod ulog;
 mod vel;
 
 pub use rld::{rld_declarations, rld_read, rld_rewrite, rld_stream, rld_write};
 pub use rosbag::{rosbag_declarations, rosbag_read, rosbag_rewrite, rosbag_stream, rosbag_write};
+pub use rosbag2::{rosbag_chunk, rosbag_chunk_write};
 pub use ulog::{ulog_declarations, ulog_read, ulog_rewrite, ulog_stream, ulog_write};
 pub use vel::{vel_declarations, vel_read, vel_rewrite, vel_stream, vel_write};
 
@@ -22,6 +24,8 @@ pub const ALL: &[fn(&[u8])] = &[
     rld_rewrite,
     rld_stream,
     rld_write,
+    rosbag_chunk,
+    rosbag_chunk_write,
     rosbag_declarations,
     rosbag_read,
     rosbag_rewrite,

@@ -67,7 +67,9 @@ pub fn rosbag_stream(data: &[u8]) {
         return stream.into_iter().for_each(read_to_the_end);
     }
     let Some((bag, mut stream)) = both(open(data), stream) else { return };
-    if bag.sections().iter().any(|section| section.index_pos.unwrap_or(0) > 0) {
+    // So does index data of V2.0; and a connection record there may come after its messages.
+    let is_chunked = bag.version() == Version::V2_0;
+    if is_chunked || bag.sections().iter().any(|section| section.index_pos.unwrap_or(0) > 0) {
         return read_to_the_end(stream);
     }
     stream_is_slice(&mut stream, &bag, bag.records_in_file_order(), |record| record.time);
@@ -94,7 +96,7 @@ pub fn rosbag_rewrite(data: &[u8]) {
     let mut thrice = Vec::new();
     remade.reindex(&mut thrice).expect("memory can be written");
     assert!(twice == thrice, "a new index is made otherwise the second time");
-    if bag.version() == Version::V1_2 && bag.is_intact() {
+    if matches!(bag.version(), Version::V1_2 | Version::V2_0) && bag.is_intact() {
         assert_eq!(out, &*bag_bytes(data), "an intact bag is copied");
     }
 }

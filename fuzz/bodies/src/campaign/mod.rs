@@ -66,7 +66,8 @@ pub struct Meter {
 const KEPT_BYTES: usize = 1 << 20;
 
 /// Returns the logs in a folder that open, by name. Logs that are refused undamaged are left out,
-/// and so are compressed logs, because the position of damage in them is unknown.
+/// and so are compressed logs, because the position of damage in them is unknown, and bags with a
+/// chunk that is larger than is allowed, because their memory is not proportional to the file.
 ///
 /// # Errors
 /// Returns an error if the folder or a file in it cannot be read.
@@ -80,6 +81,7 @@ pub fn subjects(folder: &Path) -> io::Result<Vec<Subject>> {
         let bytes = std::fs::read(&path)?;
         if let Ok(log) = open(&bytes)
             && log.info().size == bytes.len() as u64
+            && log.diagnostics().list().iter().all(|noticed| noticed.rule.name != "chunk_too_large")
         {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             subjects.push(Subject { format: log.format().id, name, bytes });

@@ -1,6 +1,7 @@
 //! Bags that are cut, were never closed, or have damaged records.
 
 use super::log::{Bag, Conn, Content, index_data, talk, talker};
+use super::pack::lz4;
 use crate::corpus::cases;
 use crate::corpus::lay::lay;
 use crate::corpus::rosbag::log::{Topic, u32_of};
@@ -36,9 +37,9 @@ cases! {
             .unindexed()
     };
     "v2.0+cut-in-lz4" [K10 K21] "in the second of two frames: the first is whole" => {
-        let whole = super::log::lz4(&talk(3..5).bytes);
+        let whole = lz4(&talk(3..5).bytes);
         let at = whole.len();
-        let chunk = talk(3..6).stored("lz4", |_| lay![whole, super::log::lz4(&talk(5..6).bytes)[..9]]);
+        let chunk = talk(3..6).stored("lz4", |_| lay![whole, lz4(&talk(5..6).bytes)[..9]]);
         let len = u32_of(chunk.data.len() + 50);
         Bag::recorder().put(talk(0..3).plain())
             .put(chunk.data_len(len).state("cut", None).keep(2, "cut", at).unindexed()).unindexed()

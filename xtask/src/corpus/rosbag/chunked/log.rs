@@ -1,13 +1,13 @@
 //! The steps that build a bag of V2.0, from the specification "Bags/Format/2.0".
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::ops::Range;
 
 use serde_json::{Value as Json, json};
 
 use super::super::log::{Publishers, Stamp, Topic, chatter, fields, record, text, u32_of};
 use super::super::stamp;
+use super::pack::{bz2, lz4};
 use crate::corpus::Made;
 use crate::corpus::lay::{base64, lay};
 use crate::corpus::shape::values;
@@ -146,7 +146,7 @@ impl Conn {
 enum Found {
     /// A record of this op that is not a message.
     Other(u8),
-    Message(Conn, Stamp, Json),
+    Message(Box<Conn>, Stamp, Json),
 }
 
 /// The records of a chunk, uncompressed, and what a reader finds in them.
@@ -191,7 +191,7 @@ impl Content {
         bytes: impl AsRef<[u8]>,
         data: Json,
     ) -> Self {
-        self.found.push((self.bytes.len(), Found::Message(conn.clone(), stamp, data)));
+        self.found.push((self.bytes.len(), Found::Message(Box::new(conn.clone()), stamp, data)));
         self.name(conn, stamp).lay(bytes)
     }
 
@@ -299,25 +299,6 @@ pub(super) fn index_data(id: u32, entries: &[(Stamp, u32)]) -> Vec<u8> {
     let mut entries = entries.to_vec();
     entries.sort_by_key(|(stamp, _)| *stamp);
     record(&fields, &lay![entries])
-}
-
-/// Returns an LZ4 frame of the kind that recorders write.
-pub(super) fn lz4(bytes: &[u8]) -> Vec<u8> {
-    use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
-    let info = FrameInfo::new()
-        .block_mode(BlockMode::Independent)
-        .block_size(BlockSize::Max1MB)
-        .content_checksum(true);
-    let mut encoder = FrameEncoder::with_frame_info(info, Vec::new());
-    encoder.write_all(bytes).expect("memory");
-    encoder.finish().expect("memory")
-}
-
-/// Returns a stream of bzip2.
-pub(super) fn bz2(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
-    encoder.write_all(bytes).expect("memory");
-    encoder.finish().expect("memory")
 }
 
 /// A chunk record with the index data after it.
@@ -477,7 +458,7 @@ impl Bag {
             self = self.note(note);
         }
         self = self.lay(&head).put_content(at, &chunk);
-        chunk.index.iter().fold(self, |bag, record| bag.other(4, record))
+        chunk.index.into_iter().fold(self, |bag, record| bag.other(4, record))
     }
 
     /// Adds the data of a chunk whose record starts at `at`.

@@ -3,6 +3,7 @@
 pub(super) mod damage;
 pub(super) mod index;
 mod log;
+mod pack;
 pub(super) mod recorded;
 pub(super) mod records;
 pub(super) mod storage;

@@ -1,6 +1,7 @@
 //! How the data of chunks are stored: compressed, damaged, encrypted.
 
-use super::log::{BAG_HEADER_SIZE, Bag, Chunk, Content, VERSION_LINE, bz2, lz4, talk, talker};
+use super::log::{BAG_HEADER_SIZE, Bag, Chunk, Content, VERSION_LINE, talk, talker};
+use super::pack::{bz2, linked, lz4};
 use crate::corpus::cases;
 use crate::corpus::lay::{lay, noise};
 use crate::corpus::rosbag::log::text;
@@ -54,20 +55,6 @@ cases! {
     "v2.0+no-encryptor" [K13] "an encryptor that encrypts nothing" =>
         Bag::starting(VERSION_LINE, 20, &[("encryptor", b"rosbag/NoEncryptor")]).put(talk(0..3).plain()).close();
     "v2.0+encrypted" [K13] "chunks and connections are ciphertext" => encrypted();
-}
-
-/// Returns an LZ4 frame of linked blocks, with the size of its content and without a checksum.
-fn linked(bytes: &[u8]) -> Vec<u8> {
-    use std::io::Write as _;
-
-    use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
-    let info = FrameInfo::new()
-        .block_mode(BlockMode::Linked)
-        .block_size(BlockSize::Max64KB)
-        .content_size(Some(bytes.len() as u64));
-    let mut encoder = FrameEncoder::with_frame_info(info, Vec::new());
-    encoder.write_all(bytes).expect("memory");
-    encoder.finish().expect("memory")
 }
 
 /// Returns a bag with this chunk between two others: not all of it can be read.
