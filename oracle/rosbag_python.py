@@ -1,4 +1,4 @@
-"""Compares, value by value, what python3-rosbag and rovelog read from the same bags of V1.2, and has the
+"""Compares, value by value, what python3-rosbag and rovelog read from the same bags of V1.2 and V2.0, and has the
 reference readers read what `recover` makes of each.
 
 usage: rosbag_python.py ROVELOG VIEW CORPUS [REAL]
@@ -124,11 +124,12 @@ def main():
     program = None if program == "-" else program
     repair()
     found, bags, wrong = {}, 0, []
-    places = [pathlib.Path(folders[0]) / "rosbag"] + [pathlib.Path(folder) / "rosbag12" for folder in folders[1:]]
+    places = [pathlib.Path(folders[0]) / "rosbag"]
+    places += [pathlib.Path(folder) / name for folder in folders[1:] for name in ("rosbag12", "rosbag20")]
     with tempfile.TemporaryDirectory() as temporary:
         for place in places:
-            for path in sorted(place.glob("*.bag")):
-                if not path.read_bytes().startswith(b"#ROSRECORD V1.2"):
+            for path in sorted(place.glob("*.bag*")):
+                if not path.read_bytes().startswith((b"#ROSRECORD V1.2", b"#ROSBAG V2.0")):
                     continue
                 bags += 1
                 notes = [verdict(binary, path)]
@@ -139,7 +140,7 @@ def main():
                 notes.append(after_recovery(binary, program, path, pathlib.Path(temporary)) or "same")
                 notes = [note for note in notes if note != "same"]
                 if notes:
-                    found[path.stem] = notes
+                    found[path.name.removesuffix(".bag")] = notes
     for name, notes in found.items():
         for note in notes:
             if not any((names == ANY or name in names) and note in allowed for allowed, names, _ in INTENDED):
