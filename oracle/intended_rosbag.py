@@ -21,6 +21,11 @@ REASONS = {
     "header": "they take the first record for the bag header",
     "text mode": "a copy in which line ends were changed; we undo it",
     "empty": "they fail on a bag without records",
+    "index only": "V2.0: they read what the index names, by its numbers and connections, and of several bags the first",
+    "frames": "roslz4 reads one frame of independent blocks with a content checksum of a right size; an intact bag is copied as it is, `bag reindex` writes frames that it reads",
+    "equal stamps": "they have no fixed order of messages with equal stamps; ours is that of the file",
+    "streams": "librosbag reads one bzip2 stream of the size that the header says",
+    "encrypted": "they need the key",
 }
 
 UNINDEXED = "ROSBagUnindexedException, none of the messages"
@@ -122,4 +127,106 @@ INTENDED = [
         "text mode",
     ),
     ({FORMAT + "all messages", PAST_THE_END}, ["version-line-only"], "empty"),
+    # V2.0.
+    (
+        {"ok, fewer of the messages", "ok, messages that we do not have"}
+        | {f"librosbag: {count}" for count in (0, 3, 4, 5, 192, 210)},
+        [
+            "chunk_info_missing_one",
+            "v2.0+chunk-info-missing",
+            "v2.0+connection-conflict",
+            "v2.0+index-data-of-another-length",
+            "v2.0+index-data-short",
+            "v2.0+two-bags",
+        ],
+        "index only",
+    ),
+    (
+        {
+            "librosbag: 0",
+            "librosbag: 4",
+            "librosbag: 210",
+            "librosbag: Error reading from file",
+            "librosbag: Error parsing header",
+            "librosbag: Expected CHUNK_INFO op not found",
+            "librosbag: Expected CONNECTION op not found",
+            "librosbag: signal 11",
+            FORMAT + "fewer of the messages",
+        },
+        ANY,
+        "wrong index",
+    ),
+    (
+        {
+            "ok, messages that we do not have",
+            "librosbag: 8",
+            "librosbag: Expected CHUNK op not found",
+            "librosbag: Required",
+            "librosbag: data integrity error was detected in the compressed data",
+            "librosbag: size",
+            "librosbag: ROSLZ",
+            "librosbag: Unknown compression",
+            "OSError, fewer of the messages",
+            "ROSBagException, fewer of the messages",
+            "ROSBagUnindexedException, all messages",
+            FORMAT + "fewer of the messages",
+        },
+        [
+            "bz2_damaged_block",
+            "bomb_bz2_real",
+            "damaged_chunk_header",
+            "lz4_bad_checksum",
+            "lz4_raw_block",
+            "real_cut_in_bag_header",
+            "truncated_in_bag_header",
+            "unknown_compression",
+            "v2.0+bomb",
+            "v2.0+bz2-damaged",
+            "v2.0+compression-unknown",
+            "v2.0+damaged-bytes-in-a-chunk",
+            "v2.0+damaged-chunk-op",
+            "v2.0+damaged-message-length",
+            "v2.0+lz4-checksum",
+            "v2.0+lz4-damaged",
+            "v2.0+lz4-raw-block",
+            "zeroed_4k_block",
+        ],
+        "damage",
+    ),
+    (
+        {"OSError, none of the messages", "OSError, fewer of the messages", "librosbag: ROSLZ"}
+        | {f"recovered: python 0 of {count}, OSError" for count in (8, 240, 500)}
+        | {f"recovered: librosbag ROSLZ of {count}" for count in (8, 240, 500)},
+        [
+            "bomb_declared",
+            "lz4_linked_blocks",
+            "lz4_two_frames",
+            "size_field_too_small",
+            "v2.0+lz4-frames",
+            "v2.0+size-hostile",
+            "v2.0+size-wrong",
+            "written_rosbags_lz4",
+        ],
+        "frames",
+    ),
+    ({"librosbag: Error parsing header"}, ["bz2_multi_stream", "v2.0+bz2-streams"], "streams"),
+    (
+        {"ROSBagEncryptException, all messages", "librosbag: Failed to decrypt bag"},
+        ["encrypted_aes", "v2.0+encrypted"],
+        "encrypted",
+    ),
+    ({"ok, other values"}, ["definitions_bad", "real_empty_definition_2020"], "not decoded"),
+    ({"ok, other values"}, ["equal_stamps"], "equal stamps"),
+    ({"DeserializationError, fewer of the messages"}, ["v2.0+payload-short", "zero_length_payload"], "short"),
+    (
+        {"ROSBagUnindexedException, all messages", "recovered: python 0 of 0, ROSBagUnindexedException"},
+        ["real_dummy_90_bytes"],
+        "empty",
+    ),
+    (
+        {"librosbag: 1", "librosbag: 19", "librosbag: 236"}
+        | {f"recovered: librosbag {count}" for count in ("1 of 3", "19 of 20", "236 of 240")},
+        ["real_time_zero_2020", "time_zero", "v2.0+stamp-zero"],
+        "zero",
+    ),
 ]

@@ -96,7 +96,10 @@ def view(program, path):
     done = subprocess.run([program, "cpp-view", str(path)], capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return int(done.stdout.split()[4])
-    why = (done.stdout + done.stderr).strip().splitlines()[0].split(": ", 1)[-1]
+    said = (done.stdout + done.stderr).strip()
+    if not said:
+        return f"signal {-done.returncode}"
+    why = said.splitlines()[0].split(": ", 1)[-1]
     return re.split(r"[:'0-9]| for | of ", why.strip())[0].strip()
 
 
