@@ -7,7 +7,7 @@ mod works;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -36,6 +36,9 @@ struct Group {
 
 /// Runs of each work, of which the median counts. Python takes long enough for one run.
 const RUNS: usize = 7;
+
+/// Time from which on a work is not run again.
+const ENOUGH: Duration = Duration::from_secs(20);
 
 /// Runs the subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
@@ -123,7 +126,7 @@ impl Runner {
     /// Measures the groups and prints their tables.
     fn run(&self, groups: &[Group]) -> Result<()> {
         println!(
-            "{}, {} bytes; CPU time (user + system) and wall time, the middle of {RUNS} runs\n",
+            "{}, {} bytes; CPU time (user + system) and wall time, the median of at most {RUNS} runs\n",
             name(&self.log),
             fs::metadata(&self.log)?.len()
         );
@@ -167,7 +170,7 @@ impl Runner {
 
     /// Returns the median by CPU time of the runs of a work.
     fn measure(&self, work: &str) -> Result<Taken> {
-        let mut runs = Vec::new();
+        let (mut runs, first) = (Vec::new(), Instant::now());
         for _ in 0..if work.starts_with("py") { 1 } else { RUNS } {
             let mut command = self.command(work);
             let start = Instant::now();
@@ -183,6 +186,9 @@ impl Runner {
                 bail!("{work} failed: {text}{}", String::from_utf8_lossy(&output.stderr));
             };
             runs.push(Taken { cpu, wall, megabytes });
+            if first.elapsed() > ENOUGH {
+                break;
+            }
         }
         runs.sort_by(|a, b| a.cpu.total_cmp(&b.cpu));
         Ok(runs[runs.len() / 2])

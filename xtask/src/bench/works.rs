@@ -85,6 +85,7 @@ benches! {
         "pyrosbags-raw" "rosbags 0.11.9, raw messages"
         "crate-rosbag" "rosbag 0.6.3 (Rust), file order, no connections, payload read"
         "bare-scan" "plain scan over a fresh map, payload read"
+        "rovelog-scan" "a scan in file order, payload read"
         "rovelog-raw" "records in file order, payload read"
         "rovelog-records" "records in time order, payload read"
     }
