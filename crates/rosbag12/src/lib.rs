@@ -155,7 +155,7 @@ pub mod v2;
 mod validate;
 mod version;
 pub mod wire;
-pub mod writer;
+mod writer;
 
 use std::io::Write;
 

@@ -3,10 +3,10 @@
 use std::io::Cursor;
 
 use arbitrary::{Arbitrary, Unstructured};
+use rovelog::rosbag12::BagWriter;
 use rovelog::rosbag12::msg::Types;
 use rovelog::rosbag12::unpack::Packed;
 use rovelog::rosbag12::wire::{Header, RecordHead};
-use rovelog::rosbag12::writer::BagWriter;
 use rovelog::rosbag12::{BagOptions, BagReader, BagStream, Publisher, Version};
 use rovelog::{Bytes, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
 

@@ -15,7 +15,7 @@ const LIMITS: &[(&str, usize, usize)] = &[
     ("ulog-format", 0, 149),
     ("rld-format", 0, 208),
     // V2.0: the reader and its scanner import the records of chunks, and these the reader.
-    ("rosbag12", 0, 135),
+    ("rosbag12", 0, 130),
     ("vel-format", 0, 185),
     ("rovelog", 0, 57),
     ("rovelog-export", 0, 120),

@@ -187,12 +187,11 @@ impl<'a> InTime<'a> {
         let active = self.active[place].as_mut()?;
         let record = active.loaded.record(self.reader, &active.due[active.next]);
         active.next += 1;
-        match active.due.get(active.next) {
-            Some(next) => *head = Reverse((next.time, number, place)),
-            None => {
-                PeekMut::pop(head);
-                self.finish(place, number);
-            }
+        if let Some(next) = active.due.get(active.next) {
+            *head = Reverse((next.time, number, place));
+        } else {
+            PeekMut::pop(head);
+            self.finish(place, number);
         }
         Some(record)
     }

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rovelog::Error;
 use rovelog::core::LogReader as _;
+use rovelog::core::wire::U64Le;
 use rovelog::ulog_format::wire::Message;
 use rovelog::ulog_format::{Part, Scanned, UlogReader};
 
@@ -28,7 +29,7 @@ pub(crate) fn ulog_header(py: Python<'_>, reader: &Reader) -> PyResult<Header> {
     let flags = log.flag_bits();
     let compat = flags.map_or([0; 8], |flags| flags.compat_flags);
     let incompat = flags.map_or([0; 8], |flags| flags.incompat_flags);
-    let appended = flags.map_or([0; 3], |flags| flags.appended_offsets.map(|offset| offset.get()));
+    let appended = flags.map_or([0; 3], |flags| flags.appended_offsets.map(U64Le::get));
     Ok((header.version, header.timestamp.get(), compat, incompat, appended))
 }
 

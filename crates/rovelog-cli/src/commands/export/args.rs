@@ -116,7 +116,7 @@ pub(crate) struct Args {
 fn kind(name: &str) -> Result<Kind, String> {
     Kind::by_name(name).ok_or_else(|| match name {
         "bag" | "bag1" | "bag12" => {
-            "bags are written as V2.0 (bag2): V1.2 has no place for the publishers, the latched flags and \
+            "bags are written as V2.0 (bag2): V1.2 has no place for the publishers, the latching field and \
              the compression of V2.0, and current tools read V2.0"
                 .to_owned()
         }
