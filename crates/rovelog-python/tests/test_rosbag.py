@@ -17,7 +17,7 @@ from conftest import CORPUS, REAL, over, real_file
 
 import rovelog
 from rovelog import RovelogError
-from rovelog.compat.rosbag import Bag, Duration, Message, ROSBagException, ROSBagFormatException, Time
+from rovelog.compat.rosbag import Bag, Duration, Message, ROSBagException, ROSBagFormatException, ROSBagUnindexedException, Time
 
 EXPECTED = sorted(REAL.glob("rosbag12/expected/*.json"))
 
@@ -97,6 +97,9 @@ def test_stamps() -> None:
     assert repr(Time(1.5)) == "Time(1, 500000000)" and Time.from_sec(1.5) == Time(1.5) and str(Time(1.5)) == "1500000000"
     assert Time(0, 10**9) == Time(1) and hash(Time(0, 10**9)) == hash(Time(1))
     assert first < last and first != last and Time(1) != Duration(1) and Time(1) != 1
+    assert Time(7).__class__ is Time and span * 2 == 2 * span == Duration(5, 999_999_996) and Duration(4) / 2 == Duration(2)
+    assert Duration(5) / Duration(2) == 2.5 and Duration(5) // Duration(2) == 2 and Duration(5) % 2 == Duration(1)
+    assert divmod(Duration(-5), 2) == (Duration(-3), Duration(1)) and Duration(3) * 0.5 == Duration(1.5)
     assert not Time() and Time().is_zero() and first
     assert copy.deepcopy(last) == last and pickle.loads(pickle.dumps(span)) == span
     last.secs = 7
@@ -107,6 +110,8 @@ def test_stamps() -> None:
         (lambda: Time("1"), TypeError),  # type: ignore[arg-type]
         (lambda: first < span, TypeError),  # type: ignore[operator]
         (lambda: first + last, TypeError),  # type: ignore[operator]
+        (lambda: span - first, TypeError),  # type: ignore[operator]
+        (lambda: span / 0, ZeroDivisionError),
         (lambda: Time(10**15).to_nsec(), OverflowError),
     ]
     for make, error in wrong:
@@ -176,9 +181,12 @@ def test_filters() -> None:
 
 def test_errors(tmp_path: pathlib.Path) -> None:
     (tmp_path / "a.bag").write_bytes(b"#ROSBAG V2.1\n" + bytes(100))
-    with pytest.raises(ROSBagFormatException):
+    with pytest.raises(ROSBagUnindexedException):
         Bag(tmp_path / "a.bag")
-    with pytest.raises(ROSBagException, match="convert"):
-        Bag(tmp_path / "a.bag", "w")
+    with pytest.raises(ROSBagException, match="bag"):
+        Bag(CORPUS / "ulog/one-topic.ulg")
     with pytest.raises(FileNotFoundError):
         Bag(tmp_path / "no.bag")
+    (tmp_path / "empty.bag").touch()
+    with pytest.raises(ROSBagException, match="empty"):
+        Bag(tmp_path / "empty.bag")

@@ -1,18 +1,35 @@
 //! Messages of a bag as objects, made directly from their bytes without Python code.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use rovelog::core::Scalar;
 use rovelog::core::layout::{Element, Layout, Len, Number as _, Slot};
 
-use crate::compat::stamp::{Duration, Time};
+use crate::compat::stamp::Stamps;
 
 /// Arrays of more bytes are not kept for the next message.
 const KEPT_BYTES: usize = 1024;
 
-/// Conversion of a type's messages to objects: the class, and its fields in order.
-#[derive(FromPyObject)]
-pub(crate) struct Maker(Py<PyType>, Vec<Part>);
+/// Conversion of a type's messages to objects.
+pub(crate) struct Maker {
+    class: Py<PyType>,
+    /// `__new__` of the class: `__init__` is for scripts, and fills all fields.
+    new: Py<PyAny>,
+    /// The fields in order.
+    parts: Vec<Part>,
+}
+
+impl<'py> FromPyObject<'_, 'py> for Maker {
+    type Error = PyErr;
+
+    /// From the class and its fields.
+    fn extract(maker: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (class, parts): (Bound<'py, PyType>, _) = maker.extract()?;
+        let new = class.getattr(intern!(maker.py(), "__new__"))?.unbind();
+        Ok(Self { class: class.unbind(), new, parts })
+    }
+}
 
 /// A field: its name, the conversion of nested messages, and its last value.
 struct Part {
@@ -38,25 +55,32 @@ impl<'py> FromPyObject<'_, 'py> for Part {
 }
 
 impl Maker {
+    /// Returns the class of the messages.
+    pub(crate) fn class(&self) -> &Py<PyType> {
+        &self.class
+    }
+
     /// Makes a message; the payload fits the layout.
     pub(crate) fn make<'py>(
         &mut self,
         py: Python<'py>,
+        stamps: &Stamps,
         layout: &Layout,
         payload: &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.take(py, layout, &mut { payload })
+        self.take(py, stamps, layout, &mut { payload })
     }
 
     fn take<'py>(
         &mut self,
         py: Python<'py>,
+        stamps: &Stamps,
         layout: &Layout,
         rest: &mut &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
-        let message = self.0.bind(py).call0()?;
-        for (part, slot) in self.1.iter_mut().zip(layout.slots()) {
-            let value = part.take(py, slot, rest)?;
+        let message = self.new.bind(py).call1((&self.class,))?;
+        for (part, slot) in self.parts.iter_mut().zip(layout.slots()) {
+            let value = part.take(py, stamps, slot, rest)?;
             message.setattr(part.name.bind(py), value)?;
         }
         Ok(message)
@@ -64,9 +88,15 @@ impl Maker {
 }
 
 impl Part {
-    fn take<'py>(&mut self, py: Python<'py>, slot: &Slot, rest: &mut &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    fn take<'py>(
+        &mut self,
+        py: Python<'py>,
+        stamps: &Stamps,
+        slot: &Slot,
+        rest: &mut &[u8],
+    ) -> PyResult<Bound<'py, PyAny>> {
         let len = match slot.len {
-            Len::One => return self.one(py, &slot.element, rest),
+            Len::One => return self.one(py, stamps, &slot.element, rest),
             Len::Fixed(len) => len as usize,
             Len::Counted => count(rest),
             Len::Field(_) => unreachable!("a bag has no lengths in other fields"),
@@ -83,7 +113,7 @@ impl Part {
             element => {
                 let list = PyList::empty(py);
                 for _ in 0..len {
-                    list.append(self.one(py, element, rest)?)?;
+                    list.append(self.one(py, stamps, element, rest)?)?;
                 }
                 Ok(list.into_any())
             }
@@ -94,6 +124,7 @@ impl Part {
     fn one<'py>(
         &mut self,
         py: Python<'py>,
+        stamps: &Stamps,
         element: &Element,
         rest: &mut &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -102,11 +133,11 @@ impl Part {
             Element::Byte => number(py, Scalar::UInt8, split(rest, 1)),
             Element::Time => {
                 let [secs, nsecs] = [word(rest), word(rest)].map(i64::from);
-                Bound::new(py, Time { secs, nsecs })?.into_any()
+                stamps.time(py, secs, nsecs)?
             }
             Element::Duration => {
                 let [secs, nsecs] = [word(rest), word(rest)].map(|part| part.cast_signed().into());
-                Bound::new(py, Duration { secs, nsecs })?.into_any()
+                stamps.duration(py, secs, nsecs)?
             }
             Element::Text(_) => {
                 let len = count(rest);
@@ -119,7 +150,7 @@ impl Part {
                 })?
             }
             Element::Struct(layout) => match &mut self.message {
-                Some(maker) => maker.take(py, layout, rest)?,
+                Some(maker) => maker.take(py, stamps, layout, rest)?,
                 None => unreachable!("the maker was made of the layout's schema"),
             },
             Element::Char | Element::WideBool | Element::Packed(_) => unreachable!("ROS has none"),

@@ -9,12 +9,14 @@ use rovelog::core::LogReader as _;
 use rovelog::{AnyLog, Select, Value};
 
 use crate::compat::maker::Maker;
-use crate::compat::stamp::Time;
+use crate::compat::stamp::Stamps;
 use crate::errors;
 use crate::origin::Origin;
 use crate::reader::{Reader, Window};
 use crate::records::Messages;
 use crate::rosbag::bag;
+
+const NANOS: i64 = 1_000_000_000;
 
 /// Constant values for the messages of a connection.
 #[derive(FromPyObject)]
@@ -47,6 +49,7 @@ pub(crate) struct BagMessages {
     given: Py<PyType>,
     tuple_new: Py<PyAny>,
     raw: bool,
+    stamps: Stamps,
     origin: Origin,
 }
 
@@ -68,12 +71,12 @@ impl BagMessages {
         };
         let message = if self.raw {
             let payload = PyBytes::new(py, payload);
-            (&connection.kind, payload, &connection.md5, found.offset, py.None())
+            (&connection.kind, payload, &connection.md5, found.offset, connection.maker.class())
                 .into_pyobject(py)?
                 .into_any()
         } else {
             match bag.layout(&bag.topics()[found.topic], payload) {
-                Ok(Some(plan)) => connection.maker.make(py, plan, payload)?,
+                Ok(Some(plan)) => connection.maker.make(py, &self.stamps, plan, payload)?,
                 Ok(None) => {
                     let message = connection.undecoded.bind(py).call0()?;
                     message.setattr(intern!(py, "raw"), PyBytes::new(py, payload))?;
@@ -82,7 +85,8 @@ impl BagMessages {
                 Err(error) => return Err(errors::raise(py, &error.into(), self.origin.path())),
             }
         };
-        let time = Bound::new(py, Time::carried(0, found.t_ns.unwrap_or(0)))?;
+        let nanos = found.t_ns.unwrap_or(0);
+        let time = self.stamps.time(py, nanos.div_euclid(NANOS), nanos.rem_euclid(NANOS))?;
         let given = match &connection.header {
             None => (&connection.topic, message, time).into_pyobject(py)?,
             Some(header) => (&connection.topic, message, time, header).into_pyobject(py)?,
@@ -92,8 +96,10 @@ impl BagMessages {
 }
 
 /// Returns the messages of some connections in time order; `connections` is parallel to the topics.
+///
+/// `time_classes` are those of times and durations, if they are not ours.
 #[pyfunction]
-#[pyo3(signature = (reader, connections, window, *, raw, given))]
+#[pyo3(signature = (reader, connections, window, *, raw, given, time_classes))]
 pub(crate) fn bag_messages(
     py: Python<'_>,
     reader: &Reader,
@@ -101,6 +107,7 @@ pub(crate) fn bag_messages(
     window: Window,
     raw: bool,
     given: Py<PyType>,
+    time_classes: Option<(Py<PyType>, Py<PyType>)>,
 ) -> PyResult<BagMessages> {
     bag(py, reader)?;
     let mut select = window.of(Select::all());
@@ -110,5 +117,14 @@ pub(crate) fn bag_messages(
     let messages = Messages::new(py, reader, &select, true)?;
     let tuple_new = py.get_type::<PyTuple>().getattr(intern!(py, "__new__"))?.unbind();
     let (log, origin) = (Arc::clone(&reader.log), reader.origin.clone());
-    Ok(BagMessages { log, messages, connections, given, tuple_new, raw, origin })
+    Ok(BagMessages {
+        log,
+        messages,
+        connections,
+        given,
+        tuple_new,
+        raw,
+        stamps: Stamps(time_classes),
+        origin,
+    })
 }

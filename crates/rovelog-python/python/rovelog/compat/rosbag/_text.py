@@ -62,7 +62,8 @@ def text_of(value: Any, message: type, indent: str = "") -> str:
         return str(value)
     if isinstance(value, str):
         return quoted(value) if value else "''"
-    if isinstance(value, (Time, Duration)):
+    # Those of genpy have the same parts.
+    if isinstance(value, (Time, Duration)) or (hasattr(value, "secs") and hasattr(value, "nsecs")):
         # genpy carries nanoseconds past a second when it reads a message.
         more, nsecs = divmod(value.nsecs, 10**9)
         return f"\n{indent}secs: {value.secs + more}\n{indent}nsecs: {nsecs:9d}"

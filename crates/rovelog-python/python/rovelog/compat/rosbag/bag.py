@@ -1,0 +1,687 @@
+"""`Bag` with the API of rosbag 1.15: reads bags of all versions, and writes V2.0 and V1.2."""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import io
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from types import TracebackType
+from typing import IO, Any, NamedTuple
+
+from rovelog import _core, _source
+from rovelog._bag import BagExtras
+from rovelog._core import Duration, Time
+from rovelog._errors import NotALogError, UnreadableError, UnsupportedError
+from rovelog._source import SCHEME, Source
+from rovelog._types import BagConnection
+from rovelog.compat.rosbag import _index, _info, _messages, _records, _write
+from rovelog.compat.rosbag._errors import (
+    ROSBagEncryptException,
+    ROSBagEncryptNotSupportedException,
+    ROSBagException,
+    ROSBagFormatException,
+    ROSBagUnindexedException,
+)
+from rovelog.compat.rosbag._index import ChunkHeader, ChunkInfo, Compression, ConnectionInfo
+from rovelog.compat.rosbag._messages import Message
+
+# The names of rosbag's module that scripts use to read and write records themselves.
+from rovelog.compat.rosbag._records import (  # noqa: F401
+    _CHUNK_INDEX_VERSION,
+    _FILE_HEADER_LENGTH,
+    _INDEX_VERSION,
+    _OP_CHUNK,
+    _OP_CHUNK_INFO,
+    _OP_CODES,
+    _OP_CONNECTION,
+    _OP_FILE_HEADER,
+    _OP_INDEX_DATA,
+    _OP_MSG_DATA,
+    _OP_MSG_DEF,
+    _VERSION,
+    _pack_time,
+    _pack_uint8,
+    _pack_uint32,
+    _pack_uint64,
+    _read,
+    _read_header,
+    _read_record_data,
+    _read_sized,
+    _read_str_field,
+    _read_time_field,
+    _read_uint8_field,
+    _read_uint32_field,
+    _read_uint64_field,
+    _unpack_time,
+    _unpack_uint8,
+    _unpack_uint32,
+    _unpack_uint64,
+    _write_header,
+    _write_record,
+    _write_sized,
+)
+
+__all__ = [
+    "Bag",
+    "BagMessage",
+    "BagMessageWithConnectionHeader",
+    "Compression",
+    "Duration",
+    "Message",
+    "ROSBagEncryptException",
+    "ROSBagEncryptNotSupportedException",
+    "ROSBagException",
+    "ROSBagFormatException",
+    "ROSBagUnindexedException",
+    "Time",
+    "TopicTuple",
+    "TypesAndTopicsTuple",
+]
+
+CHUNK_BYTES = 768 * 1024
+VERSION_LINE = re.compile(rb"#ROS(.*) V(\d)\.(\d)")
+WRITERS = {200: _write.Writer, 102: _write.Writer12}
+
+
+class BagMessage(NamedTuple):
+    """What `read_messages` gives."""
+
+    topic: str
+    message: Any
+    timestamp: Time
+
+
+class BagMessageWithConnectionHeader(NamedTuple):
+    """What `read_messages(return_connection_header=True)` gives."""
+
+    topic: str
+    message: Any
+    timestamp: Time
+    connection_header: dict[str, str]
+
+
+class TopicTuple(NamedTuple):
+    """What a bag has of a topic; `frequency` in Hz, by the median of the periods."""
+
+    msg_type: str
+    message_count: int
+    connections: int
+    frequency: float | None
+
+
+class TypesAndTopicsTuple(NamedTuple):
+    """Types with their md5 sums, and topics."""
+
+    msg_types: dict[str, str]
+    topics: dict[str, TopicTuple]
+
+
+class _Connection(NamedTuple):
+    """A connection as the reader has it."""
+
+    name: str
+    info: ConnectionInfo
+    messages: int
+    made: type[Message]
+    undecoded: type[Message]
+
+
+class Bag:
+    """A bag. `read_messages` returns (topic, message, timestamp) in time order; `write` adds a message."""
+
+    def __init__(
+        self,
+        f: Source | IO[bytes],
+        mode: str = "r",
+        compression: str = Compression.NONE,
+        chunk_threshold: int = CHUNK_BYTES,
+        allow_unindexed: bool = False,
+        options: dict[str, Any] | None = None,
+        skip_index: bool = False,
+        version: int = 200,
+    ) -> None:
+        """Opens a bag to read (`r`), write (`w`) or append (`a`); a file is created if it does not exist.
+
+        `compression` and `chunk_threshold` (bytes, before compression) are those of chunks that are written; `options` is
+        a dictionary with the two. A V2.0 bag without an index is refused, unless `allow_unindexed`; then its messages can
+        be read, and `reindex` makes the index in mode `a`. `version` of a new bag: 200, or 102 for V1.2.
+        """
+        if options is not None and not isinstance(options, dict):
+            raise ValueError("options must be of type dict")
+        options = {"compression": compression, "chunk_threshold": chunk_threshold, **(options or {})}
+        self._compression = _checked_compression(options["compression"])
+        self._chunk_threshold = _checked_threshold(options["chunk_threshold"])
+        if not f:
+            raise ValueError("filename (or stream) is invalid")
+        if mode not in ("r", "w", "a"):
+            raise ValueError(f'mode "{mode}" is invalid')
+        self._mode = mode
+        self._file: IO[bytes] | None = None
+        self._filename: str | None = None
+        self._open_reader: _core.Reader | None = None
+        self._writer: _write.Writer | None = None
+        self._index: _index.Index | None = None
+        self._file_header_pos: int | None = None
+        self._version = version
+        self._source: Any = f
+        self._is_open = True
+        if mode == "r":
+            self._start_reading(f, allow_unindexed)
+        else:
+            self._start_writing(f, allow_unindexed)
+
+    def _start_reading(self, f: Any, allow_unindexed: bool) -> None:
+        if isinstance(f, (bytes, bytearray, memoryview)):
+            self._file = io.BytesIO(f)
+        elif hasattr(f, "read"):
+            self._file = f
+        else:
+            self._filename = os.fspath(f)
+        try:
+            with self._bytes() as file:
+                self._read_version(file)
+                if self._version >= 200 and file is not None:
+                    try:
+                        self._index = _index.Index(file, self._file_header_pos or 0)
+                    except ROSBagUnindexedException:
+                        if not allow_unindexed:
+                            raise
+            # What is no bag is said here.
+            _ = self._reader
+        except BaseException:
+            self.close()
+            raise
+
+    @contextlib.contextmanager
+    def _bytes(self) -> Iterator[IO[bytes] | None]:
+        """The file; None for what is not on this machine. A file that is only read is open as long as it is needed: the
+        reader maps it."""
+        if self._file is not None or SCHEME.match(self._filename or ""):
+            yield self._file
+        else:
+            with open(self._filename or "", "rb") as file:
+                yield file
+
+    def _start_writing(self, f: Any, allow_unindexed: bool) -> None:
+        if hasattr(f, "write"):
+            self._file = f
+        else:
+            self._filename = os.fspath(f)
+            self._file = open(f, "r+b" if self._mode == "a" and os.path.exists(f) else "w+b")
+        file = self._file
+        assert file is not None
+        try:
+            if self._mode == "w":
+                if self._version not in WRITERS:
+                    raise ValueError(f"bags of version {self._version} are not written: 200 or 102")
+                self._writer = WRITERS[self._version](file)
+                self._writer.start()
+                self._file_header_pos = self._writer.file_header_pos
+                return
+            if not file.seek(0, os.SEEK_END):
+                raise ROSBagException("empty file")
+            self._read_version(file)
+            if self._version < 200:
+                raise ROSBagException(f"bag version {self._version} is unsupported for appending")
+            index = None
+            try:
+                index = _index.Index(file, self._file_header_pos or 0)
+            except ROSBagUnindexedException:
+                if not allow_unindexed:
+                    raise
+            self._writer = _write.Writer(file)
+            self._writer.append(self._file_header_pos or 0, index)
+            self._unindexed = index is None
+        except BaseException:
+            self._writer = None
+            self.close()
+            raise
+
+    _unindexed = False
+    """Whether the bag is appended to, and has no index yet."""
+
+    def _read_version(self, file: IO[bytes] | None) -> None:
+        if file is None:
+            self._version = 200 if self._reader.info()["version"] == "2.0" else 102
+            return
+        file.seek(0)
+        line = file.readline(256)
+        if not line:
+            raise ROSBagException("empty file")
+        found = VERSION_LINE.match(line)
+        if found is not None:
+            self._version = 100 * int(found[2]) + int(found[3])
+            self._file_header_pos = file.tell()
+        elif self._mode != "r" or self._reader.info()["format"] != "rosbag":
+            raise ROSBagException("This does not appear to be a bag file")
+        else:
+            # Bags of before V1.0, and whole bags that are compressed.
+            self._version = 102
+
+    @property
+    def _reader(self) -> _core.Reader:
+        """The reader of what is in the file now."""
+        if not self._is_open:
+            raise ValueError("I/O operation on closed bag")
+        if self._open_reader is not None:
+            return self._open_reader
+        self.__dict__.pop("_known", None)
+        try:
+            reader = self._new_reader()
+        except (NotALogError, UnreadableError, UnsupportedError) as error:
+            raise ROSBagFormatException(str(error)) from error
+        if reader.info()["format"] != "rosbag":
+            raise ROSBagFormatException(f"this is not a ROS 1 bag: {reader.path}")
+        self._open_reader = reader
+        return reader
+
+    def _new_reader(self) -> _core.Reader:
+        if self._mode != "r" and self._file is not None:
+            self._file.flush()
+        if self._filename is not None and not 200 < self._version < 300:
+            return _source.reader(self._filename)
+        with self._bytes() as file:
+            if file is None:
+                return _source.reader(self._source)
+            place = file.tell()
+            file.seek(0)
+            data = file.read()
+            file.seek(place)
+        if 200 < self._version < 300:
+            # Later minor versions only add what readers pass over.
+            data = f"{_records._VERSION}\n".encode() + data[self._file_header_pos or 0 :]
+        return _source.reader(data)
+
+    @cached_property
+    def _known(self) -> list[_Connection]:
+        """The connections, parallel to the reader's topics."""
+        reader = self._reader
+        found = []
+        for index, (topic, row) in enumerate(zip(reader.topics(), BagExtras(reader).connections, strict=True)):
+            kind, md5, definition = row.type, row.md5sum, row.definition or ""
+            spec = _messages.spec_of(reader.fields(index), kind, md5, definition)
+            unread = _messages.undecoded(kind, md5, definition)
+            made = unread if [name for name, *_ in spec.fields] == ["raw"] else _messages.message_class(spec)
+            header = {"topic": row.topic, "type": kind, "md5sum": md5, "message_definition": definition}
+            info = ConnectionInfo(index, row.topic, header)
+            found.append(_Connection(row.name, info, topic["count"], made, unread))
+        return found
+
+    @property
+    def _connections(self) -> dict[int, ConnectionInfo]:
+        """The connections by number."""
+        held = self._writer or self._index
+        return held.connections if held is not None else {found.info.id: found.info for found in self._known}
+
+    @property
+    def _chunks(self) -> list[ChunkInfo]:
+        """The chunks of a V2.0 bag with an index."""
+        held = self._writer or self._index
+        return held.chunks if held is not None else []
+
+    @property
+    def _chunk_headers(self) -> dict[int, ChunkHeader]:
+        held = self._writer or self._index
+        return held.chunk_headers if held is not None else {}
+
+    @property
+    def _indexed(self) -> bool:
+        return self._index is not None or self._writer is not None or self._file_header_is_index
+
+    @property
+    def _file_header_is_index(self) -> bool:
+        """Whether a V1.2 bag has a file header, and so an index."""
+        if self._file_header_pos is None or self._version != 102:
+            return False
+        with self._bytes() as file:
+            if file is None:
+                return False
+            file.seek(self._file_header_pos)
+            try:
+                return _read_uint8_field(_read_header(file), "op") == _OP_FILE_HEADER
+            except ROSBagException:
+                return False
+
+    @property
+    def filename(self) -> str | None:
+        """The name of the file; None for a stream."""
+        return self._filename
+
+    @property
+    def version(self) -> int:
+        """200 for V2.0, 102 for V1.2."""
+        return self._version
+
+    @property
+    def mode(self) -> str:
+        """`r`, `w` or `a`."""
+        return self._mode
+
+    @property
+    def size(self) -> int:
+        """The size of the file in bytes."""
+        if not self._is_open:
+            raise ValueError("I/O operation on closed bag")
+        with self._bytes() as file:
+            if file is None:
+                return int(self._reader.info()["size"])
+            place = file.tell()
+            size = file.seek(0, os.SEEK_END)
+            file.seek(place)
+            return size
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """`compression` and `chunk_threshold`."""
+        return {"compression": self._compression, "chunk_threshold": self._chunk_threshold}
+
+    @property
+    def compression(self) -> str:
+        """The compression of new chunks."""
+        return self._compression
+
+    @compression.setter
+    def compression(self, compression: str) -> None:
+        compression = _checked_compression(compression)
+        self.flush()
+        self._compression = compression
+
+    @property
+    def chunk_threshold(self) -> int:
+        """The size of new chunks in bytes, before compression."""
+        return self._chunk_threshold
+
+    @chunk_threshold.setter
+    def chunk_threshold(self, chunk_threshold: int) -> None:
+        chunk_threshold = _checked_threshold(chunk_threshold)
+        self.flush()
+        self._chunk_threshold = chunk_threshold
+
+    def read_messages(
+        self,
+        topics: str | Iterable[str] | None = None,
+        start_time: Any = None,
+        end_time: Any = None,
+        connection_filter: Callable[..., bool] | None = None,
+        raw: bool = False,
+        return_connection_header: bool = False,
+    ) -> Iterator[Any]:
+        """Returns messages in time order. `start_time` and `end_time`, both inclusive, are Times or
+        seconds; `raw` returns (type, bytes, md5 sum, position in the file, class) for each
+        message; `connection_filter` is called with topic, type, md5 sum, definition and header.
+        """
+        self.flush()
+        reader = self._reader
+        chosen = self._chosen(topics, connection_filter)
+        start, end = _nanos(start_time), _nanos(end_time)
+        connections: list[BagConnection | None] = [
+            {
+                "topic": found.info.topic,
+                "kind": found.info.datatype,
+                "md5": found.info.md5sum,
+                "maker": _messages.maker_of(found.made),
+                "undecoded": found.undecoded,
+                "header": found.info.header if return_connection_header else None,
+            }
+            if found in chosen
+            else None
+            for found in self._known
+        ]
+        return _core.bag_messages(
+            reader,
+            connections,
+            (start, None if end is None else end + 1),
+            raw=raw,
+            given=BagMessageWithConnectionHeader if return_connection_header else BagMessage,
+            time_classes=_time_classes(),
+        )
+
+    def _chosen(self, topics: str | Iterable[str] | None, asked: Callable[..., bool] | None = None) -> list[_Connection]:
+        names = _canonical_names(topics)
+        infos = [(found, found.info) for found in self._known]
+        return [
+            found
+            for found, info in infos
+            if (names is None or _canonical(info.topic) in names)
+            and (asked is None or asked(info.topic, info.datatype, info.md5sum, info.msg_def, info.header))
+        ]
+
+    def flush(self) -> None:
+        """Ends the open chunk, so that its messages can be read."""
+        if not self._is_open:
+            raise ValueError("I/O operation on closed bag")
+        if self._writer is not None:
+            self._writer.close_chunk()
+            self._open_reader = None
+
+    def write(
+        self,
+        topic: str,
+        msg: Any,
+        t: Any = None,
+        raw: bool = False,
+        connection_header: dict[str, Any] | None = None,
+    ) -> None:
+        """Writes a message at a time, by default now; with `raw`, a tuple as `read_messages(raw=True)` gives it, with or
+        without the position."""
+        if not self._is_open:
+            raise ValueError("I/O operation on closed bag")
+        if not topic:
+            raise ValueError("topic is invalid")
+        if not msg:
+            raise ValueError("msg is invalid")
+        if self._writer is None:
+            raise ROSBagException('the bag is open for reading: open it with mode "w" or "a"')
+        if self._unindexed:
+            raise ROSBagUnindexedException
+        if raw and len(msg) not in (4, 5):
+            raise ValueError("msg must be of length 4 or 5")
+        kind, data, md5 = msg[:3] if raw else (msg._type, _messages.serialized(msg), msg._md5sum)
+        stamp = Time(*divmod(time.time_ns(), 10**9)) if t is None else t
+        self._writer.open_chunk(stamp, self._compression)
+        number = self._writer.connection(topic, kind, md5)
+        if number is None:
+            if connection_header is None:
+                made = msg[-1] if raw else msg
+                if made is None:
+                    raise ROSBagException(f"no message class provided for [{kind}]")
+                connection_header = {"topic": topic, "type": kind, "md5sum": md5, "message_definition": made._full_text}
+            number = self._writer.connect(topic, connection_header)
+        if self._writer.message(number, stamp, data) > self._chunk_threshold:
+            self._writer.close_chunk()
+
+    def reindex(self) -> Iterator[int]:
+        """Makes the index of a bag without one, in mode `a`; gives the place of each chunk. What follows the last complete
+        message is cut off: `rovelog recover` keeps what is behind damage, too."""
+        if self._writer is None or self._mode != "a":
+            return
+        writer = self._writer
+        writer.connections, writer.chunks, writer.chunk_headers = {}, [], {}
+        for info, header, connections in _index.reindex(writer.file, writer.file_header_pos):
+            writer.chunks.append(info)
+            writer.chunk_headers[info.pos] = header
+            for connection in connections:
+                writer.connections.setdefault(connection.id, connection)
+            yield info.pos
+        self._unindexed = False
+        self._open_reader = None
+
+    def close(self) -> None:
+        """Writes the index of a bag that is written, and closes the file."""
+        if not self._is_open:
+            return
+        try:
+            if self._writer is not None:
+                if self._unindexed:
+                    for _ in self.reindex():
+                        pass
+                self._writer.finish()
+        finally:
+            self._is_open = False
+            self._open_reader = None
+            if self._file is not None:
+                self._file.close()
+
+    def get_compression_info(self) -> _info.CompressionTuple:
+        """The compression of most chunks, and the sizes of all chunks: (compression, uncompressed, compressed)."""
+        return _info.compression_of(self._chunk_headers.values(), self._compression)
+
+    def get_message_count(self, topic_filters: str | list[str] | None = None) -> int:
+        """The number of messages, of some topics or of all."""
+        return sum(count for _, count in self._counts(topic_filters))
+
+    def _counts(self, topics: str | Iterable[str] | None) -> list[tuple[ConnectionInfo, int]]:
+        """The connections of some topics with their numbers of messages."""
+        names = None if topics is None else _canonical_names(topics) or set()
+        held = self._writer or self._index
+        if held is None:
+            both = [(found.info, found.messages) for found in self._known]
+        else:
+            counts: dict[int, int] = {}
+            for chunk in held.chunks:
+                for connection, count in chunk.connection_counts.items():
+                    counts[connection] = counts.get(connection, 0) + count
+            both = [(info, counts.get(info.id, 0)) for info in held.connections.values()]
+        return [(info, count) for info, count in both if names is None or _canonical(info.topic) in names]
+
+    def get_type_and_topic_info(self, topic_filters: str | Sequence[str] | None = None) -> TypesAndTopicsTuple:
+        """All types with their md5 sums, and what there is of each topic, or of some."""
+        types: dict[str, str] = {}
+        for info in self._connections.values():
+            types.setdefault(info.datatype, info.md5sum)
+        topics: dict[str, list[tuple[ConnectionInfo, int]]] = {}
+        for info, count in self._counts(topic_filters):
+            topics.setdefault(info.topic, []).append((info, count))
+        times = self._times({info.id for both in topics.values() for info, _ in both})
+        return TypesAndTopicsTuple(
+            dict(sorted(types.items())),
+            {
+                name: TopicTuple(
+                    both[0][0].datatype,
+                    sum(count for _, count in both),
+                    len(both),
+                    _info.frequency_of(list(heapq.merge(*(times.get(info.id, []) for info, _ in both)))),
+                )
+                for name, both in sorted(topics.items())
+            },
+        )
+
+    def _times(self, connections: set[int]) -> dict[int, list[float]]:
+        """The times of messages in seconds, by connection."""
+        if self._index is not None:
+            with self._bytes() as file, contextlib.suppress(ROSBagException):
+                # An index that is damaged is not used.
+                return {} if file is None else self._index.times(file)
+        if self._writer is not None:
+            self.flush()
+        reader = self._reader
+        # The reader counts its own connections: those of a bag that is being written have its numbers by topic and type.
+        numbers = {_identity(info): number for number, info in self._connections.items()}
+        names = {found.name: numbers.get(_identity(found.info), found.info.id) for found in self._known}
+        wanted = [name for name, number in names.items() if number in connections]
+        found: dict[int, list[float]] = {}
+        for record in reader.messages(wanted, (None, None), raw=True) if wanted else ():
+            secs, nsecs = divmod(record.t_ns or 0, 10**9)
+            found.setdefault(names[record.topic], []).append(secs + nsecs / 1e9)
+        return found
+
+    def get_start_time(self) -> float:
+        """The time of the first message in seconds."""
+        if self._chunks:
+            return float(self._chunks[0].start_time.to_sec())
+        # In time order, those of 0 count, too.
+        names = [found.name for found in self._known if found.messages] if self._held_messages() else []
+        for record in self._reader.messages(names, (None, None), raw=True) if names else ():
+            return Time(*divmod(record.t_ns or 0, 10**9)).to_sec()
+        raise ROSBagException("Bag contains no message")
+
+    def get_end_time(self) -> float:
+        """The time of the last message in seconds."""
+        if self._chunks:
+            return float(self._chunks[-1].end_time.to_sec())
+        end = self._reader.info()["end_ns"] if self._held_messages() else None
+        if end is None:
+            raise ROSBagException("Bag contains no message")
+        return Time(*divmod(end, 10**9)).to_sec()
+
+    def _held_messages(self) -> bool:
+        """Whether there is a message in the file; ends the open chunk."""
+        if self._writer is None:
+            return True
+        self.flush()
+        return bool(self._writer.chunks) or self._writer.version == 102
+
+    def _get_yaml_info(self, key: str | None = None) -> Any:
+        """The facts as YAML, or the value of a key in them."""
+        text = _info.yaml_of_bag(self)
+        return _info.yaml_value(text, key) if key else text
+
+    def set_encryptor(self, encryptor: str | None = None, param: Any = None) -> None:
+        """Refuses encryption, which is not supported here."""
+        if encryptor:
+            raise ROSBagEncryptNotSupportedException(f"{encryptor}: encryption is not supported")
+
+    def __str__(self) -> str:
+        return _info.text_of_bag(self)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.read_messages()
+
+    def __enter__(self) -> Bag:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _checked_compression(compression: str) -> str:
+    allowed = _write.compressions()
+    if compression not in allowed:
+        raise ValueError(f"compression must be one of: {', '.join(allowed)}")
+    return compression
+
+
+def _checked_threshold(chunk_threshold: int) -> int:
+    if chunk_threshold < 0:
+        raise ValueError("chunk_threshold must be greater than or equal to zero")
+    return chunk_threshold
+
+
+def _identity(info: ConnectionInfo) -> tuple[str, str, str]:
+    return info.topic, info.datatype, info.md5sum
+
+
+def _canonical(topic: str) -> str:
+    return re.sub("/+", "/", topic).rstrip("/")
+
+
+def _canonical_names(topics: str | Iterable[str] | None) -> set[str] | None:
+    """The names of topics; None for all of them."""
+    if not topics:
+        return None
+    return {_canonical(topic) for topic in ([topics] if isinstance(topics, str) else topics)}
+
+
+def _time_classes() -> tuple[type, type] | None:
+    """The classes of times and durations in a process that uses ROS: scripts compare them with their own."""
+    for name in ("rospy", "genpy"):
+        module = sys.modules.get(name)
+        if module is not None and hasattr(module, "Time") and hasattr(module, "Duration"):
+            return module.Time, module.Duration
+    return None
+
+
+def _nanos(time: Any) -> int | None:
+    if time is None:
+        return None
+    if hasattr(time, "to_nsec"):
+        return int(time.to_nsec())
+    return round(float(time) * 1e9)

@@ -1,0 +1,269 @@
+"""Bags that the drop-in for rosbag writes: read again, and by rosbag itself where it is installed."""
+
+from __future__ import annotations
+
+import copy
+import io
+import itertools
+import json
+import multiprocessing
+import pathlib
+import pickle
+import subprocess
+import sys
+import types
+from typing import Any
+
+import pytest
+from conftest import REAL, over, real_file
+
+import rovelog
+from rovelog.compat.rosbag import Bag, Compression, Duration, Message, ROSBagException, ROSBagUnindexedException, Time, bag
+
+BAGS = sorted(REAL.glob("rosbag12/*.bag")) + sorted(REAL.glob("rosbag20/real_*.bag"))
+COMPRESSIONS = [Compression.NONE, Compression.BZ2]
+
+
+def rows(path: pathlib.Path) -> list[tuple[Any, ...]]:
+    with Bag(path, allow_unindexed=True) as read:
+        return [(topic, message[0], message[1], message[2], time) for topic, message, time in read.read_messages(raw=True)]
+
+
+def sources() -> list[object]:
+    """Parameters for a test over the bags that can be read."""
+    found = []
+    for path in BAGS:
+        try:
+            Bag(path, allow_unindexed=True)
+        except (ROSBagException, rovelog.RovelogError):
+            continue
+        found.append(path)
+    return over(found)
+
+
+def copied(source: pathlib.Path, target: pathlib.Path, **options: Any) -> None:
+    with Bag(source, allow_unindexed=True) as read, Bag(target, "w", **options) as out:
+        for topic, message, time, header in read.read_messages(raw=True, return_connection_header=True):
+            out.write(topic, message, time, raw=True, connection_header=header)
+
+
+def unsorted(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return sorted(found, key=lambda row: (row[4].to_nsec(), *row[:4]))
+
+
+@pytest.mark.parametrize("options", [{}, {"compression": "bz2", "chunk_threshold": 4096}, {"version": 102}], ids=["v2", "bz2", "v1.2"])
+@pytest.mark.parametrize("path", sources())
+def test_copies_are_equal(path: pathlib.Path, options: dict[str, Any], tmp_path: pathlib.Path) -> None:
+    copied(path, tmp_path / "copy.bag", **options)
+    # Messages with the same time may change places, by connection.
+    assert unsorted(rows(tmp_path / "copy.bag")) == unsorted(rows(path))
+    again = rovelog.open(tmp_path / "copy.bag")
+    assert again.state == "complete" and not [problem for problem in again.problems if problem.severity == "data_lost"]
+
+
+READ = """
+import sys, json, hashlib, rosbag
+for path in sys.argv[1:]:
+    with rosbag.Bag(path) as bag:
+        rows = [(topic, m[0], hashlib.sha256(m[1]).hexdigest(), m[2], t.to_nsec()) for topic, m, t in bag.read_messages(raw=True)]
+        print(json.dumps([str(bag).splitlines()[1:], bag._get_yaml_info().splitlines()[1:], rows]))
+"""
+
+
+def by_rosbag(*paths: pathlib.Path) -> list[Any]:
+    """What rosbag of the distribution reads."""
+    python = "/usr/bin/python3"
+    if not pathlib.Path(python).exists() or subprocess.run([python, "-c", "import rosbag"], capture_output=True, env={}).returncode:
+        pytest.skip("SKIPPED: python3-rosbag is not installed")
+    done = subprocess.run([python, "-c", READ, *map(str, paths)], capture_output=True, text=True, env={}, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_rosbag_reads_them(tmp_path: pathlib.Path) -> None:
+    """The same messages, and the same texts about the bag."""
+    path = real_file("rosbag20/real_joints_2011.bag")
+    copies = []
+    for number, compression in enumerate(COMPRESSIONS):
+        copies.append(tmp_path / f"{number}.bag")
+        copied(path, copies[-1], compression=compression, chunk_threshold=10_000)
+    whole, *found = by_rosbag(path, *copies)
+    assert all(sorted(rows) == sorted(whole[2]) for _, _, rows in found) and len(whole[2]) > 100
+    for copy_path, (text, facts, _) in zip([path, *copies], [whole, *found], strict=True):
+        with Bag(copy_path) as read:
+            assert str(read).splitlines()[1:] == text
+            assert read._get_yaml_info().splitlines()[1:] == facts
+
+
+@pytest.mark.parametrize("path", sources())
+def test_bytes_to_messages_and_back(path: pathlib.Path) -> None:
+    with Bag(path, allow_unindexed=True) as read:
+        pairs = zip(read.read_messages(), read.read_messages(raw=True), strict=True)
+        for (topic, message, _), (_, raw, _) in itertools.islice(pairs, 40):
+            made = raw[4]
+            if type(message) is not made:
+                assert message.raw == raw[1]
+                continue
+            again = made()
+            again.deserialize(raw[1])
+            # Not by ==: a NaN differs from itself.
+            assert repr(again) == repr(message), topic
+            out = io.BytesIO()
+            message.serialize(out)
+            # Some payloads have bytes behind their last field, and nanoseconds of a second or more.
+            assert raw[1].startswith(out.getvalue()) or "nsecs" in repr(message), topic
+
+
+def first(path: pathlib.Path) -> Message:
+    with Bag(path) as read:
+        return next(iter(read)).message
+
+
+def _text(message: Message) -> str:
+    return repr(message)
+
+
+def test_messages_are_pickled() -> None:
+    message = first(real_file("rosbag12/indexed.bag"))
+    assert pickle.loads(pickle.dumps(message)) == message == copy.deepcopy(message)
+    assert type(pickle.loads(pickle.dumps(message))) is type(message)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(_text, [message]) == [repr(message)]
+    # The same class in all bags, for `isinstance`.
+    assert type(first(real_file("rosbag12/indexed.bag"))) is type(message)
+    assert message._has_header and message._slot_types[0] == "std_msgs/Header" and message._connection_header is None
+
+
+def test_messages_are_made_of_values() -> None:
+    kind = type(first(real_file("rosbag12/indexed.bag")).header)
+    made = kind(seq=7, stamp=Time(1, 2))
+    assert (made.seq, made.stamp, made.frame_id) == (7, Time(1, 2), "") and kind(7, Time(1, 2), "") == made
+    with pytest.raises(AttributeError):
+        kind(nothing=1)
+    with pytest.raises(TypeError):
+        kind(1)
+
+
+def test_write_read_append(tmp_path: pathlib.Path) -> None:
+    message = first(real_file("rosbag12/indexed.bag")).header
+    path = tmp_path / "a.bag"
+    with Bag(path, "w", options={"compression": "bz2"}) as out:
+        with pytest.raises(ROSBagException, match="no message"):
+            out.get_start_time()
+        for second in (3, 1, 2):
+            out.write("/header", message, Time(second))
+            # What is written can be read at once.
+            assert len(list(out.read_messages())) == out.get_message_count() > 0
+        assert (out.mode, out.version, out.compression) == ("w", 200, "bz2") and out.size > 4096
+    with Bag(path, "a") as out:
+        out.write("/header", message, Time(4))
+        out.write("/other", message)
+    with Bag(path) as read:
+        assert [time for _, _, time in read.read_messages("/header")] == [Time(1), Time(2), Time(3), Time(4)]
+        assert read.get_compression_info().compression == "bz2" and read.get_start_time() == 3.0
+        assert read.get_type_and_topic_info("/header").topics["/header"].frequency == 1.0
+        assert read._get_yaml_info("topics[0].messages") == "4"
+        with pytest.raises(ROSBagException, match="reading"):
+            read.write("/x", message)
+    with pytest.raises(ValueError, match="closed"):
+        read.write("/x", message)
+    assert rovelog.open(path).state == "complete"
+
+
+def test_reindex(tmp_path: pathlib.Path) -> None:
+    """Every complete message of a bag that is cut anywhere is there again; rosbag reads it."""
+    source, message = tmp_path / "whole.bag", first(real_file("rosbag12/indexed.bag")).header
+    with Bag(source, "w", chunk_threshold=400) as out:
+        for number in range(40):
+            out.write(f"/{number % 3}", message, Time(number))
+    data = source.read_bytes()
+    cut, kept = tmp_path / "cut.bag", []
+    for end in range(4200, len(data) - 100, 97):
+        cut.write_bytes(data[:end])
+        with pytest.raises(ROSBagUnindexedException):
+            Bag(cut)
+        with Bag(cut, "a", allow_unindexed=True) as out:
+            assert all(isinstance(place, int) for place in out.reindex())
+        with Bag(cut) as read:
+            kept.append(read.get_message_count())
+            assert [time.secs for _, _, time in read] == list(range(kept[-1]))
+        assert rovelog.open(cut).state == "complete"
+    assert kept == sorted(kept) and kept[0] == 0 and kept[-1] == 40
+    # Without `reindex`, closing makes the index, so that nothing is lost.
+    cut.write_bytes(data[:-500])
+    Bag(cut, "a", allow_unindexed=True).close()
+    assert len(by_rosbag(cut)[0][2]) == 40
+
+
+def test_arguments() -> None:
+    for wrong in ({"mode": "z"}, {"compression": "zip"}, {"chunk_threshold": -1}, {"options": 5}, {"mode": "w", "version": 300}):
+        with pytest.raises(ValueError):
+            Bag("/nowhere/a.bag" if "version" not in wrong else io.BytesIO(b"x"), **wrong)  # type: ignore[arg-type]
+    for nothing in ("", None):
+        with pytest.raises(ValueError):
+            Bag(nothing)  # type: ignore[arg-type]
+
+
+def test_streams_and_later_versions() -> None:
+    message = first(real_file("rosbag12/indexed.bag")).header
+
+    class Kept(io.BytesIO):
+        def close(self) -> None:
+            self.data = self.getvalue()
+            super().close()
+
+    stream = Kept()
+    with Bag(stream, "w") as out:
+        out.write("/x", message, Time(5))
+        # Records that no reader knows, in a later minor version.
+        bag._write_record(out._file, {"op": bag._pack_uint8(99)}, "anything")  # type: ignore[arg-type]
+    data = stream.data.replace(b"V2.0", b"V2.1", 1)
+    for source in (io.BytesIO(data), data):
+        with Bag(source) as read:
+            assert read.version == 201 and [time for *_, time in read] == [Time(5)]
+
+
+def test_exceptions_are_pickled() -> None:
+    for error in (ROSBagException("a"), bag.ROSBagFormatException("b"), ROSBagUnindexedException(), bag.ROSBagEncryptException("c")):
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error) and again.value == error.value == str(error)
+
+
+def test_times_of_genpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a script uses genpy, times are its classes; ours work with them."""
+
+    class Stamp:
+        def __init__(self, secs: int = 0, nsecs: int = 0) -> None:
+            self.secs, self.nsecs = secs, nsecs
+
+    genpy = types.ModuleType("genpy")
+    genpy.Time = type("Time", (Stamp,), {})  # type: ignore[attr-defined]
+    genpy.Duration = type("Duration", (Stamp,), {})  # type: ignore[attr-defined]
+    assert Time(5) - genpy.Time(3) == Duration(2) and genpy.Time(5) - Time(3) == Duration(2)
+    assert Time(5) + genpy.Duration(1) == Time(6) == genpy.Duration(1) + Time(5)
+    assert Time(5) > genpy.Time(4, 9) and Time(5) == genpy.Time(5) and Time(5) != genpy.Duration(5)
+    monkeypatch.setitem(sys.modules, "genpy", genpy)
+    monkeypatch.delitem(sys.modules, "rospy", raising=False)
+    with Bag(real_file("rosbag12/indexed.bag")) as read:
+        found = next(iter(read))
+    assert isinstance(found.timestamp, genpy.Time) and isinstance(found.message.header.stamp, genpy.Time)
+    assert "secs: " in repr(found.message)
+
+
+def test_the_command_line(tmp_path: pathlib.Path) -> None:
+    def rosbag(*words: object) -> str:
+        command = [sys.executable, "-m", "rovelog.compat.rosbag.rosbag_main", *map(str, words)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    path, out = real_file("rosbag20/real_turtlesim_2014.bag"), tmp_path / "some.bag"
+    said = rosbag("filter", path, out, "t.secs % 2 == 0 and m is not None and topic", "-p", "topic")
+    kept = [row for row in rows(path) if row[4].secs % 2 == 0]
+    assert unsorted(rows(out)) == unsorted(kept) and said.count("MATCH ") == len(rows(path))
+    assert f"messages:    {len(kept)}" in rosbag("info", out)
+    assert rosbag("info", "-y", "-k", "messages", out).strip() == str(len(kept))
+    rosbag("compress", out)
+    with Bag(out) as read:
+        assert read.get_compression_info().compression == "bz2" and (tmp_path / "some.orig.bag").exists()
+    rosbag("decompress", "-f", out)
+    assert unsorted(rows(out)) == unsorted(kept)
