@@ -18,6 +18,7 @@ from conftest import CORPUS, REAL, over, real_file
 import rovelog
 from rovelog import RovelogError
 from rovelog.compat.rosbag import Bag, Duration, Message, ROSBagException, ROSBagFormatException, ROSBagUnindexedException, Time
+from rovelog.compat.rosbag.bag import ROSBagEncryptException
 
 EXPECTED = sorted(REAL.glob("rosbag12/expected/*.json"))
 
@@ -123,14 +124,19 @@ def test_stamps() -> None:
 def test_messages_are_the_payloads(path: pathlib.Path) -> None:
     """Each payload is a message, or bytes where no definition decodes it, or an error of that message alone."""
     try:
-        bag = Bag(path)
+        bag = Bag(path, allow_unindexed=True)
+    except ROSBagEncryptException:
+        assert "encrypted" in path.stem
+        return
     except (ROSBagFormatException, RovelogError):
         # What is refused here is refused by the reader below, too.
         with pytest.raises(RovelogError):
             rovelog.open(path)
         return
     messages = bag.read_messages()
-    records = rovelog.open(path).messages()
+    # As in the original, a later minor version is read; the native reader refuses it.
+    later = path.stem == "version-2.1"
+    records = rovelog.open(path.read_bytes().replace(b"V2.1", b"V2.0", 1) if later else path).messages()
     for topic, (_, payload, *_), stamp in bag.read_messages(raw=True):
         try:
             found = next(messages)
