@@ -9,11 +9,11 @@ use anyhow::Result;
 
 use super::{real, script_with, source};
 use crate::process::{run, run_or};
-use crate::python::{NUMPY, PYULOG, ROCKETLOGGER};
+use crate::python::{PYULOG, ROCKETLOGGER};
 use crate::{package, peers, root};
 
 /// Packages for the tests: the originals, and what their tests use.
-const PACKAGES: &[&str] = &[PYULOG, ROCKETLOGGER, NUMPY, "ddt", "matplotlib", "pandas"];
+const PACKAGES: &[&str] = &[PYULOG, ROCKETLOGGER, "numpy", "ddt", "matplotlib", "pandas"];
 /// The sources that Debian's python3-rosbag is made of.
 const ROS_COMM: &str = "https://github.com/ros/ros_comm";
 const ROS_COMM_TAG: &str = "1.15.15";

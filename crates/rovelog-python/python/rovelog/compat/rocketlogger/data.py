@@ -244,10 +244,12 @@ class RocketLoggerData:
 
     def get_header(self) -> dict[str, Any]:
         """Counts, rate in samples per second, start (UTC), version and the logger's address."""
-        names = ("file_version", "data_block_size", "data_block_count", "sample_count", "sample_rate", "start_time")
-        header = {name: self._header[name] for name in names}
-        header["mac_address"] = self._header["mac_address"].hex(":")
-        return header
+        counts = ("file_version", "data_block_size", "data_block_count", "sample_count", "sample_rate")
+        return {
+            **{name: self._header[name] for name in counts},
+            "mac_address": self._header["mac_address"].hex(":"),
+            "start_time": self._header["start_time"],
+        }
 
     def get_filename(self) -> str:
         """The absolute name of the file."""

@@ -258,10 +258,11 @@ class Bag:
         if found is not None:
             self._version = 100 * int(found[2]) + int(found[3])
             self._file_header_pos = file.tell()
-        elif self._mode != "r" or self._reader.info()["format"] != "rosbag":
+        elif self._mode != "r":
             raise ROSBagException("This does not appear to be a bag file")
         else:
             # Bags of before V1.0, and whole bags that are compressed.
+            _ = self._reader
             self._version = 102
 
     @property
@@ -274,10 +275,12 @@ class Bag:
         self.__dict__.pop("_known", None)
         try:
             reader = self._new_reader()
-        except (NotALogError, UnreadableError, UnsupportedError) as error:
+        except NotALogError as error:
+            raise ROSBagFormatException(f"This does not appear to be a bag file: {error}") from error
+        except (UnreadableError, UnsupportedError) as error:
             raise ROSBagFormatException(str(error)) from error
         if reader.info()["format"] != "rosbag":
-            raise ROSBagFormatException(f"this is not a ROS 1 bag: {reader.path}")
+            raise ROSBagFormatException(f"This does not appear to be a bag file: {reader.path}")
         self._open_reader = reader
         return reader
 
