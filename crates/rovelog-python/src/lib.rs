@@ -55,7 +55,7 @@ mod _core {
     #[pymodule_export]
     use crate::reader::{Reader, formats};
     #[pymodule_export]
-    use crate::records::{Message, Messages};
+    use crate::records::{_message, Message, Messages};
     #[pymodule_export]
     use crate::rld::{rld_currents, rld_energy, rld_merged};
     #[pymodule_export]

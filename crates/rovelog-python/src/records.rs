@@ -14,7 +14,7 @@ use crate::errors;
 use crate::origin::Origin;
 use crate::reader::Reader;
 use crate::select::{Step, steps};
-use crate::values::to_python;
+use crate::values::{from_python, to_python};
 
 /// Number of records that are decoded at once, without the GIL.
 const PIECE: usize = 256;
@@ -214,8 +214,49 @@ impl Message {
         Err(PyErr::from_value(no_field.call1((&self.topic, name, self.keys()))?))
     }
 
+    /// Returns a field, or `default` if there is no such field.
+    #[pyo3(signature = (name, default=None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match find(&self.value, name) {
+            Some(value) => to_python(py, value),
+            None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
+        }
+    }
+
     fn __contains__(&self, name: &str) -> bool {
         find(&self.value, name).is_some()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.keys().into_pyobject(py)?.call_method0(intern!(py, "__iter__"))
+    }
+
+    fn __len__(&self) -> usize {
+        match &self.value {
+            Value::Struct(fields) => fields.len(),
+            _ => 0,
+        }
+    }
+
+    /// A record is there, with or without fields.
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    fn _ipython_key_completions_(&self) -> Vec<String> {
+        self.keys()
+    }
+
+    /// A copy has the values, and needs no file.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let restore = py.import(intern!(py, "rovelog._core"))?.getattr(intern!(py, "_message"))?;
+        let state = (&self.topic, self.t_ns, self.offset, self.seq, to_python(py, &self.value)?);
+        Ok((restore, state.into_pyobject(py)?.into_any()))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -225,6 +266,18 @@ impl Message {
         let time = self.t_ns.map_or_else(|| "None".to_owned(), |t_ns| t_ns.to_string());
         Ok(format!("<{} t_ns={time} {fields}>", self.topic.to_str(py)?))
     }
+}
+
+/// Returns a record of its parts, for copies.
+#[pyfunction]
+pub(crate) fn _message(
+    topic: Py<PyString>,
+    t_ns: Option<i64>,
+    offset: u64,
+    seq: u64,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<Message> {
+    Ok(Message { topic, t_ns, offset, seq, value: from_python(value)? })
 }
 
 /// Returns the value at `pos.x`, `q[0]`.

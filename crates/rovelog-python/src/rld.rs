@@ -60,7 +60,7 @@ type EnergyRow<'py> = (
 );
 
 /// Returns charge and energy of the whole log, of windows of this many nanoseconds, of the states
-/// of binary channels, or of states within windows.
+/// of binary channels, or of states within windows; only rows within `range` count.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "each is an option of its own")]
 pub(crate) fn rld_energy<'py>(
@@ -72,6 +72,7 @@ pub(crate) fn rld_energy<'py>(
     powers: Option<Vec<String>>,
     settle: u64,
     derive: bool,
+    range: Window,
 ) -> PyResult<Vec<EnergyRow<'py>>> {
     let log = rld(py, reader)?;
     let failed = |error| reader.raise(py, &error);
@@ -95,7 +96,8 @@ pub(crate) fn rld_energy<'py>(
     }
     let phase = if clock { Phase::Clock } else { Phase::Start };
     let window = window.map(|nanos| (nanos, phase));
-    let sections = reader.run(py, || Ok(sections(log, &mut sums, window, &bits)))?;
+    let selected = log.rows_selected(&range.of(Select::all()));
+    let sections = reader.run(py, || Ok(sections(log, &mut sums, window, &bits, &selected)))?;
     py.check_signals()?;
     let times = log.times(TimeOptions::default());
     let rate = log.header().lead_in.sample_rate.get();
@@ -135,27 +137,41 @@ fn no_power(py: Python<'_>, reader: &Reader, sums: &Accumulator<'_>) -> PyErr {
     raise.of("rld", reader.origin.path()).raise(py)
 }
 
+/// Returns the sums of the selected rows.
 fn sections<'a>(
     log: &'a RldReader,
     sums: &mut Accumulator<'a>,
     window: Option<(i64, Phase)>,
     bits: &[usize],
+    selected: &[Range<u64>],
 ) -> Vec<Section> {
     let rows = log.rows();
+    let whole = matches!(selected, [all] if *all == (0..rows));
     let Some((nanos, phase)) = window else {
         if bits.is_empty() {
-            return vec![Section { window: None, state: None, first: Some(0), stats: sums.stats(0..rows) }];
+            let mut stats = Stats::default();
+            for range in selected {
+                stats.merge(&sums.stats(range.clone()));
+            }
+            let first = selected.first().map(|range| range.start);
+            return vec![Section { window: None, state: None, first, stats }];
         }
         let mut totals: BTreeMap<u64, Stats> = BTreeMap::new();
-        for run in StateRuns::new(log, sums, bits) {
-            totals.entry(run.state).or_default().merge(&run.stats);
+        if whole {
+            for run in StateRuns::new(log, sums, bits) {
+                totals.entry(run.state).or_default().merge(&run.stats);
+            }
+        } else {
+            for (state, rows) in selected_runs(log, sums, bits, selected) {
+                totals.entry(state).or_default().merge(&sums.stats(rows));
+            }
         }
         let section = |(state, stats)| Section { window: None, state: Some(state), first: None, stats };
         return totals.into_iter().map(section).collect();
     };
     let (times, rate) = (log.times(TimeOptions::default()), log.header().lead_in.sample_rate.get());
     let windows = Windows::new(sums, nanos, phase, &times, (rows, rate));
-    if bits.is_empty() {
+    if bits.is_empty() && whole {
         let section = |window: rovelog::rld_format::analysis::Window| Section {
             window: Some(window.number),
             state: None,
@@ -165,8 +181,33 @@ fn sections<'a>(
         return windows.map(section).collect();
     }
     let windows: Vec<(u64, Range<u64>)> = windows.map(|window| (window.number, window.rows)).collect();
-    let runs: Vec<_> = StateRuns::new(log, sums, bits).map(|run| (run.state, run.rows)).collect();
+    if bits.is_empty() {
+        let runs = selected.iter().map(|rows| (0, rows.clone())).collect();
+        let found = states_in_windows(sums, &windows, runs).into_iter();
+        return found.map(|section| Section { state: None, ..section }).collect();
+    }
+    let runs = selected_runs(log, sums, bits, selected);
     states_in_windows(sums, &windows, runs)
+}
+
+/// Returns the states of binary channels with their rows, as far as these are selected.
+fn selected_runs<'a>(
+    log: &'a RldReader,
+    sums: &mut Accumulator<'a>,
+    bits: &[usize],
+    selected: &[Range<u64>],
+) -> Vec<(u64, Range<u64>)> {
+    let mut runs = Vec::new();
+    for run in StateRuns::new(log, sums, bits) {
+        // Both ascend; a log has few ranges.
+        for range in selected {
+            let rows = run.rows.start.max(range.start)..run.rows.end.min(range.end);
+            if !rows.is_empty() {
+                runs.push((run.state, rows));
+            }
+        }
+    }
+    runs
 }
 
 /// Returns the runs of states, cut at the ends of windows, grouped by window and state.

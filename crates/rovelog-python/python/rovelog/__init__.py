@@ -16,6 +16,7 @@ Damage is not an error: bytes that could not be read are in `log.problems`. Erro
 `RovelogError`s, which name the next step. See also help(rl.Log) and help(rl.Topic).
 """
 
+from rovelog._arrays import cloud, image
 from rovelog._bag import Connection
 from rovelog._convert import Converted, Loss, convert
 from rovelog._core import Message, Messages, __version__
@@ -35,6 +36,7 @@ from rovelog._errors import (
 )
 from rovelog._facts import Field, Info, Outside, Problem, Text
 from rovelog._log import Log, open
+from rovelog._need import MissingLibrary
 from rovelog._rld import Current, Energy
 from rovelog._scan import scan
 from rovelog._table import Table
@@ -61,6 +63,7 @@ __all__ = [
     "Message",
     "Messages",
     "MissingFileError",
+    "MissingLibrary",
     "ModeChange",
     "NameNotFound",
     "NoUtcError",
@@ -77,9 +80,11 @@ __all__ = [
     "UnreadableError",
     "UnsupportedError",
     "__version__",
+    "cloud",
     "convert",
     "diff",
     "formats",
+    "image",
     "open",
     "recover",
     "scan",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable
-from typing import Literal, NamedTuple
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import IO, Literal, NamedTuple
 
 from rovelog import _core, _times
 from rovelog._errors import ReadError, RovelogError, UnsupportedError, warn
@@ -16,6 +19,11 @@ from rovelog._types import ExportOptions, Window
 
 OPEN = 200
 """Tables that are open at the same time."""
+
+
+Kind = Literal["parquet", "arrow", "csv", "ndjson", "mcap", "bag2"]
+"""The kinds of file that `convert` writes."""
+KINDS = "parquet, arrow, csv, ndjson, mcap or bag2"
 
 
 class Loss(NamedTuple):
@@ -50,9 +58,9 @@ class Converted(NamedTuple):
 
 def convert(
     src: Source | Log,
-    dst: str | os.PathLike[str],
+    dst: str | os.PathLike[str] | IO[bytes],
     *,
-    kind: str | None = None,
+    kind: Kind | None = None,
     topics: str | Iterable[str] | None = None,
     start: Moment | None = None,
     end: Moment | None = None,
@@ -80,7 +88,8 @@ def convert(
     or `bag2` (extension `.bag`); by default it follows from the extension of `dst`. Tables contain
     one topic per file: for several topics, `dst` is a folder, which is created if it does not
     exist. MCAP also contains positions, poses and console messages as Foxglove types. `topics` are
-    names; by default all topics with records. `start` is inclusive, `end` is exclusive; see
+    names; by default all topics with records. `dst` may be a binary file object, with `kind` and,
+    for tables, one topic. `start` is inclusive, `end` is exclusive; see
     `Topic.between`. `force` replaces existing files.
 
     MCAP: `typed=False` leaves out Foxglove types; `keep_ned` keeps poses in north-east-down axes.
@@ -100,8 +109,8 @@ def convert(
     options that do not apply to it, TopicNotFound, and ReadError if a file cannot be written. On
     the command line: `rovelog export FILE -o OUT`.
     """
-    path = place(dst)
-    name, table = _kind(kind, path)
+    if not isinstance(dst, (str, os.PathLike)) and kind is None:
+        raise UnsupportedError("a file object has no name that says what to write", next=f"say it: kind= one of {KINDS}")
     options: ExportOptions = {
         "typed": typed,
         "keep_ned": keep_ned,
@@ -120,20 +129,36 @@ def convert(
         "profile": profile,
         "blobs": blobs,
     }
-    _fitting(name, options, topics is None and start is None and end is None)
-    with opened(src) as log:
-        if dialect.startswith("rocketlogger"):
-            done = _logger_csv(log, path, force, dialect != "rocketlogger")
-        else:
-            chosen, window = _chosen(log, topics), _times.window(start, end, log.info)
-            write = _tables if table else _one_file
-            done = write(log, path, name, chosen, window, force, options)
+    with _place_for(dst, kind) as path:
+        name, table = _kind(kind, path)
+        _fitting(name, options, topics is None and start is None and end is None)
+        with opened(src) as log:
+            if dialect.startswith("rocketlogger"):
+                done = _logger_csv(log, path, force, dialect != "rocketlogger")
+            else:
+                chosen, window = _chosen(log, topics), _times.window(start, end, log.info)
+                write = _tables if table else _one_file
+                done = write(log, path, name, chosen, window, force, options)
+        if not isinstance(dst, (str, os.PathLike)):
+            with open(path, "rb") as file:
+                shutil.copyfileobj(file, dst)
+            done = done._replace(files=[])
     if done.lost:
         first = done.lost[0]
         what = first.topic if first.field is None else f"{first.topic}, field {first.field}"
         more = f" (and {len(done.lost) - 1} more, see lost)" if len(done.lost) > 1 else ""
         warn(f"{name} cannot contain all data: {what}: {first.why}{more}")
     return done
+
+
+@contextlib.contextmanager
+def _place_for(dst: str | os.PathLike[str] | IO[bytes], kind: str | None) -> Iterator[str]:
+    """The path to write to: a temporary one for a file object, because outputs are written from several places."""
+    if isinstance(dst, (str, os.PathLike)):
+        yield place(dst)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield os.path.join(folder, f"log.{kind}")
 
 
 def _extension(path: str) -> str:
@@ -144,9 +169,8 @@ def _kind(kind: str | None, path: str) -> tuple[str, bool]:
     """Returns the name of a kind of file, and whether such a file contains a single topic."""
     found = _core.export_kind(_extension(path) if kind is None else kind)
     if found is None:
-        kinds = "parquet, arrow, csv, ndjson, mcap or bag2"
         what = f"there is no kind {kind}" if kind is not None else "the name does not say what to write"
-        raise UnsupportedError(what, path=path, next=f"say it: kind= one of {kinds}")
+        raise UnsupportedError(what, path=path, next=f"say it: kind= one of {KINDS}")
     return found
 
 

@@ -8,18 +8,28 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
 
-from rovelog import _core, _html, _source, _times
+from rovelog import _again, _align, _core, _html, _source, _times
+from rovelog._again import Opening
+from rovelog._align import How
 from rovelog._bag import BagExtras
 from rovelog._errors import CorruptError, RovelogError, UnsupportedError, warn
 from rovelog._facts import Info, Outside, Problem, Recovered, Sliced, Text
 from rovelog._files import whole
+from rovelog._need import need
 from rovelog._rld import RldExtras
 from rovelog._source import Source
 from rovelog._times import Moment
-from rovelog._topic import Topic, Topics
+from rovelog._topic import Topic, Topics, missing
+from rovelog._types import Window
 from rovelog._ulog import UlogExtras
 from rovelog._vel import VelExtras
+
+if TYPE_CHECKING:
+    import polars
+
+FrameKind = Literal["polars", "pandas", "arrow"]
 
 
 def open(
@@ -49,7 +59,9 @@ def open(
     log raises ReadError. On the command line: `rovelog info FILE`, with `--types`,
     `--msgs` and `--max-unpacked`.
     """
-    log = Log(_source.reader(f, format, types, max_unpacked, msgs), topics)
+    names = None if topics is None else [topics] if isinstance(topics, str) else list(topics)
+    opening = _again.opening(f, names, format, types, max_unpacked, msgs)
+    log = Log(_source.reader(f, format, types, max_unpacked, msgs), names, opening)
     log._types = [os.fspath(extra) for extra in (types, msgs) if extra is not None]
     if strict and log.info.loss is not None:
         raise CorruptError(
@@ -84,9 +96,12 @@ class Log:
     `close` releases the file.
     """
 
-    def __init__(self, reader: _core.Reader, topics: str | Iterable[str] | None = None) -> None:
+    def __init__(
+        self, reader: _core.Reader, topics: str | Iterable[str] | None = None, opening: Opening | None = None
+    ) -> None:
         self._open_reader: _core.Reader | None = reader
         self._types: list[str] = []
+        self._opening = opening
         self._wanted = None if topics is None else [topics] if isinstance(topics, str) else list(topics)
         facts = reader.info()
         facts["outside"] = [Outside(*outside) for outside in facts["outside"]]
@@ -180,7 +195,8 @@ class Log:
         FILE`.
         """
         reader = self._reader
-        listed = [Topic(reader, self._info, index, facts) for index, facts in enumerate(reader.topics())]
+        facts = enumerate(reader.topics())
+        listed = [Topic(reader, self._info, index, row, opening=self._opening) for index, row in facts]
         if self._wanted is not None:
             every = Topics(listed, reader.path)
             kept = {every[name].name for name in self._wanted}
@@ -195,6 +211,20 @@ class Log:
 
     def __contains__(self, name: object) -> bool:
         return name in self.topics
+
+    def __len__(self) -> int:
+        """Number of topics."""
+        return len(self.topics)
+
+    def __bool__(self) -> bool:
+        """A log is there, with or without topics."""
+        return True
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [name.removesuffix("/0") for name in self.topics]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again.log, (_again.demand(self._opening, "a log"),)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.topics)
@@ -227,6 +257,59 @@ class Log:
         FILE`.
         """
         return self._reader.messages(self._names(topics), _times.window(start, end, self._info), latched=latched)
+
+    def frames(self, topics: str | Iterable[str] | None = None, kind: FrameKind = "polars") -> dict[str, Any]:
+        """Returns the frames of all topics with records, or of some: name -> frame.
+
+        `kind` is `polars`, `pandas` or `arrow`; see `Topic.to_polars`, `to_pandas` and `to_arrow`. Raises TopicNotFound.
+        """
+        names = [topics] if isinstance(topics, str) else topics
+        chosen = [topic for topic in self.topics.values() if topic.count] if names is None else [self[name] for name in names]
+        return {topic.name.removesuffix("/0"): getattr(topic, f"to_{kind}")() for topic in chosen}
+
+    def align(
+        self,
+        topics: str | Iterable[str],
+        *,
+        on: str | dt.timedelta | Iterable[int],
+        how: How = "previous",
+        tolerance: str | int | dt.timedelta | None = None,
+        start: Moment | None = None,
+        end: Moment | None = None,
+    ) -> polars.DataFrame:
+        """Returns the columns of several topics at the same times, as a `polars.DataFrame`.
+
+        `on` gives the times: those of a topic (`"vehicle_attitude"`), a grid from `start` or the start of the data
+        (`"10ms"`, a timedelta), or times in ns on the log clock. `how`: the `previous` record, the `nearest` one, or
+        `linear` between the two (numbers become float64; fields that are no numbers are those of the previous record).
+        `tolerance` is the largest distance in time (`"20ms"`, ns, a timedelta); what is farther is null. Times are compared as
+        integers. Columns are `t_ns` and, per topic, `vehicle_attitude.q`.
+
+        Raises TopicNotFound, UnsupportedError for an unknown `how`, and the errors of `Topic.between`.
+        """
+        window = _times.window(start, end, self._info)
+        chosen = [self[name] for name in ([topics] if isinstance(topics, str) else topics)]
+        distance = _times.span_ns(tolerance) if tolerance is not None else None
+        return _align.aligned(chosen, self._grid(on, window), how, distance)
+
+    def _grid(self, on: str | dt.timedelta | Iterable[int], window: Window) -> Any:
+        """The times of `align`."""
+        numpy = need("numpy")
+        if isinstance(on, str) and on in self:
+            times = self[on].select().between(*window).numpy()["t_ns"]
+            return numpy.sort(numpy.asarray(times, dtype=numpy.int64))
+        if not isinstance(on, (str, dt.timedelta)):
+            return numpy.asarray(on if hasattr(on, "__len__") else list(on), dtype=numpy.int64)
+        if isinstance(on, str) and not _times.DURATION.fullmatch(on):
+            raise missing(on, self.topics, path=self._reader.path)
+        step = _times.span_ns(on)
+        first = self._info.data_start_ns if window[0] is None else window[0]
+        last = self._info.data_end_ns if window[1] is None else window[1] - 1
+        if step <= 0:
+            raise ValueError("a grid cannot be without distance")
+        if first is None or last is None:
+            return numpy.empty(0, dtype=numpy.int64)
+        return numpy.arange(first, last + 1, step, dtype=numpy.int64)
 
     @cached_property
     def problems(self) -> list[Problem]:

@@ -76,6 +76,8 @@ class RldExtras:
         by: str | Iterable[str] | None = None,
         *,
         power: str | Iterable[str] | None = None,
+        start: Moment | None = None,
+        end: Moment | None = None,
         clock: bool = False,
         settle: int = 5,
         ranges: str = "bits",
@@ -84,7 +86,8 @@ class RldExtras:
         time window of this length (`"1s"`, ns, a timedelta); or one per state of the binary
         channels `by` (`"DI1"`, `["DI1", "DI2"]`); with both, one per state in each window.
 
-        `power` defines the power: a voltage, or the difference of two, times a current: `"V1*I1"`,
+        Only rows from `start` to before `end` count, which are as for `Topic.between`; windows are
+        those of the whole log. `power` defines the power: a voltage, or the difference of two, times a current: `"V1*I1"`,
         `"(V1-V2)*I1"`. It may be omitted for a log with one voltage and one current. Windows start
         at the first row, or with `clock` at multiples of their length on the Unix clock. `settle`
         is the number of rows next to a range switch whose low samples are ignored. `ranges` selects
@@ -95,16 +98,14 @@ class RldExtras:
         binary; NameNotFound for unknown channels; ValueError for windows of zero length. On the
         command line: `rovelog stats FILE --energy`.
         """
-        if isinstance(window, str):
-            window = _times.duration_ns(window)
-        elif isinstance(window, dt.timedelta):
-            window = _times.of_timedelta(window)
-        if window is not None and window <= 0:
+        length = None if window is None else _times.span_ns(window)
+        if length is not None and length <= 0:
             raise ValueError("a window cannot be without length")
         bits = [by] if isinstance(by, str) else list(by or [])
         powers = [power] if isinstance(power, str) else None if power is None else list(power)
         self._demand(bits, [name for power in powers or [] for name in CHANNEL.findall(power)])
-        rows = _core.rld_energy(self._reader, window, clock, bits, powers, _settle(settle), _derives(ranges))
+        range = _times.window(start, end, self._info)
+        rows = _core.rld_energy(self._reader, length, clock, bits, powers, _settle(settle), _derives(ranges), range)
         return [Energy(*row) for row in rows]
 
     def _demand(self, bits: list[str], powers: list[str]) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
+import pathlib
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rovelog import _source
 from rovelog._errors import RovelogError
 from rovelog._log import Log, warn_of_loss
-from rovelog._source import Source
+from rovelog._source import SCHEME, Source
 from rovelog._topic import Topic, missing
 from rovelog._types import Window
 from rovelog._widen import Named, Schema, union, widened
@@ -19,13 +22,20 @@ if TYPE_CHECKING:
     import polars
 
 
+EXTENSIONS = (".ulg", ".rld", ".bag", ".vel")
+"""The names of logs in a folder end with these."""
+PART = re.compile(r"_p\d+\.rld$", re.IGNORECASE)
+"""A part of a recording, which is opened with the first one."""
+
+
 def scan(
     logs: Source | Iterable[Source], topic: str | tuple[str, int], *, path_column: str | None = None
 ) -> polars.LazyFrame:
     """Returns a topic of one or many logs as a `polars.LazyFrame`: only the columns and times that
     a query needs are decoded.
 
-    `logs` is an argument of `open`, or several of them; `topic` a name, or a name and an instance.
+    `logs` is an argument of `open`, a pattern (`flights/**/*.ulg`), a folder (all logs in it and below, by their
+    extensions), or several of these; `topic` a name, or a name and an instance.
     All logs are opened once for their columns, and again by each query. The columns are those of
     `to_polars` of all logs, null for logs without the column, in types that contain the values of
     all logs; arrays of different lengths become lists. `path_column` adds a column with the path of
@@ -93,10 +103,35 @@ def _sources(logs: Source | Iterable[Source]) -> list[Source]:
     if isinstance(logs, (str, os.PathLike, bytes, bytearray, memoryview)) or hasattr(logs, "read"):
         logs = [logs]  # type: ignore[list-item]
     # A file object can be read once, and the log is opened for each query.
-    sources = [log.read() if hasattr(log, "read") and not isinstance(log, os.PathLike) else log for log in logs]
+    sources: list[Source] = []
+    for log in logs:
+        if isinstance(log, (str, os.PathLike)):
+            sources += _paths(log)
+        else:
+            sources.append(log if isinstance(log, (bytes, bytearray, memoryview)) else log.read())
     if not sources:
         raise ValueError("there is no log to scan")
     return sources
+
+
+def _paths(log: str | os.PathLike[str]) -> list[str]:
+    """The files of a folder or a pattern, sorted; a path as it is."""
+    path = os.fspath(log)
+    if SCHEME.match(path):
+        return [path]
+    path = os.path.expanduser(path)
+    if os.path.isdir(path):
+        below = (str(name) for name in pathlib.Path(path).rglob("*"))
+        found = sorted(name for name in below if name.lower().endswith(EXTENSIONS) and not PART.search(name))
+        if not found:
+            raise ValueError(f"no log in the folder {path}: it has no files named {', '.join(EXTENSIONS)}")
+        return found
+    if not glob.has_magic(path) or os.path.exists(path):
+        return [os.fspath(log)]
+    found = sorted(name for name in glob.glob(path, recursive=True) if not PART.search(name))
+    if not found:
+        raise ValueError(f"no file matches {path}")
+    return found
 
 
 def _schema(topic: Topic) -> Schema:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from rovelog import _core, _numpy
-from rovelog._errors import FieldNotFound
+from rovelog import _again, _core, _numpy
+from rovelog._errors import FieldNotFound, UnsupportedError
 from rovelog._near import hint, near
+from rovelog._need import need
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+
+    from rovelog._topic import Topic
 
 
 class Columns:
@@ -37,17 +40,15 @@ class Columns:
         The columns are `t_ns` (int64, ns on the log clock) and, if the log has UTC, `time`
         (datetime[ns, UTC]), then the fields: arrays as Array, nested types as Struct.
         """
-        import polars
-
-        return polars.DataFrame(self._table())
+        frame: polars.DataFrame = need("polars").DataFrame(self._table())
+        return frame
 
     def to_arrow(self) -> pyarrow.Table:
         """Returns a `pyarrow.Table` of one chunk, which shares memory with the decoded columns;
         columns as in `to_polars`.
         """
-        import pyarrow
-
-        return pyarrow.table(self._table())
+        table: pyarrow.Table = need("pyarrow").table(self._table())
+        return table
 
     def to_pandas(self, index: str | None = None, *, copy: bool = True) -> pandas.DataFrame:
         """Returns a `pandas.DataFrame` with flat columns: `q[0]` to `q[3]`, `pos.x`.
@@ -56,9 +57,7 @@ class Columns:
         frame is a writable copy; with `copy=False` it shares the decoded memory and is read-only.
         Raises FieldNotFound for an unknown index column.
         """
-        import pandas
-
-        frame = pandas.DataFrame(_numpy.flat(self._table().leaves()), copy=copy)
+        frame: pandas.DataFrame = need("pandas").DataFrame(_numpy.flat(self._table().leaves()), copy=copy)
         if index is not None and index not in frame.columns:
             found = near(index, frame.columns)
             utc = "the log does not tell its UTC: index by t_ns" if index == "time" else None
@@ -93,8 +92,10 @@ class Columns:
 class Table(Columns):
     """Columns of one topic in memory, returned by `Topic.table` and `Topic.batches`."""
 
-    def __init__(self, core: _core.Table) -> None:
+    def __init__(self, core: _core.Table, topic: Topic | None = None) -> None:
         self._core = core
+        self._topic = topic
+        """What it was decoded of, if that is a topic."""
 
     def _table(self) -> _core.Table:
         return self._core
@@ -119,6 +120,18 @@ class Table(Columns):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Returns the columns as a new stream."""
         return self._core.__arrow_c_stream__(requested_schema)
+
+    def __getitem__(self, column: str) -> Any:
+        """Returns a column as an array; see `numpy`. Raises FieldNotFound."""
+        return self.numpy(column)[column]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self.column_names
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._topic is None:
+            raise UnsupportedError("columns that are not those of a topic cannot be pickled", next="pickle to_arrow() of them")
+        return _again.table, (self._topic,)
 
     def __repr__(self) -> str:
         return f"<rovelog.Table: {len(self)} rows of {', '.join(self.column_names)}>"

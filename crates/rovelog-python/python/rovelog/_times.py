@@ -29,6 +29,13 @@ def duration_ns(text: str) -> int:
     return sum(int(Decimal(number) * UNITS[unit]) for number, unit in PIECE.findall(text))
 
 
+def span_ns(span: str | int | dt.timedelta) -> int:
+    """A length of time in ns: `10ms`, ns, or a timedelta."""
+    if isinstance(span, str):
+        return duration_ns(span)
+    return of_timedelta(span) if isinstance(span, dt.timedelta) else span
+
+
 def of_timedelta(delta: dt.timedelta) -> int:
     """Exact ns."""
     return (delta.days * 86400 + delta.seconds) * 10**9 + delta.microseconds * 1000

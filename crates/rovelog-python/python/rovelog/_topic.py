@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from rovelog import _core, _html, _times
+from rovelog import _again, _core, _html, _times
+from rovelog._again import Opening
 from rovelog._errors import FieldNotFound, TopicNotFound
 from rovelog._facts import Field, Info
 from rovelog._near import hint, near, no_field
@@ -35,6 +36,7 @@ class Topic(Columns):
         facts: TopicFacts,
         fields: list[str] | None = None,
         window: Window = (None, None),
+        opening: Opening | None = None,
     ) -> None:
         self._reader = reader
         self._info = info
@@ -42,6 +44,7 @@ class Topic(Columns):
         self._facts = facts
         self._fields = fields
         self._window = window
+        self._opening = opening
 
     @property
     def name(self) -> str:
@@ -111,7 +114,7 @@ class Topic(Columns):
         return self._narrower(self._fields, _times.window(start, end, self._info))
 
     def _narrower(self, fields: list[str] | None, window: Window) -> Topic:
-        return Topic(self._reader, self._info, self._index, self._facts, fields, window)
+        return Topic(self._reader, self._info, self._index, self._facts, fields, window, self._opening)
 
     @property
     def _part(self) -> Part:
@@ -125,7 +128,7 @@ class Topic(Columns):
 
     def table(self) -> Table:
         """Returns the columns in memory, decoded once and shared by polars, pyarrow and numpy."""
-        return Table(self._table())
+        return Table(self._table(), self)
 
     def batches(self) -> Iterator[Table]:
         """Returns the columns in batches of at most 65536 rows or about 16 MB."""
@@ -152,6 +155,37 @@ class Topic(Columns):
         if fields is None:
             return super().numpy()
         return self.select(*([fields] if isinstance(fields, str) else fields)).numpy()
+
+    def __len__(self) -> int:
+        """Number of records, of the part that `between` selected."""
+        if self._window == (None, None):
+            return self.count
+        return len(self._reader.table(self._index, ([], self._window)))
+
+    def __bool__(self) -> bool:
+        """A topic is there, with or without records."""
+        return True
+
+    def __iter__(self) -> Iterator[_core.Message]:
+        """Returns the records in time order, with all fields."""
+        return self.messages()
+
+    def __getitem__(self, field: str) -> Any:
+        """Returns a field as an array (`q`, `q[0]`, `pos.x`), or as a dict of arrays if it has fields itself.
+
+        See `numpy`. Raises FieldNotFound.
+        """
+        arrays = self.select(field).numpy()
+        if field in arrays:
+            return arrays[field]
+        return {name.removeprefix(f"{field}."): values for name, values in arrays.items() if name.startswith(f"{field}.")}
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [field.name for field in self.fields]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        opened = _again.demand(self._opening, "a topic")
+        return _again.topic, (opened, self._index, self._fields, self._window)
 
     def __repr__(self) -> str:
         rate = "" if self.rate_hz is None else f", {self.rate_hz:.1f} Hz"
@@ -237,6 +271,9 @@ class Topics(Mapping[str, Topic]):
 
     def __len__(self) -> int:
         return len(self._topics)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [name.removesuffix("/0") for name in self._topics]
 
     def __repr__(self) -> str:
         return "\n".join(f"{topic.name}  {topic.count}" for topic in self._topics.values())

@@ -1,0 +1,97 @@
+"""Images and point clouds of messages as numpy arrays. Source: the definitions of sensor_msgs/Image and PointCloud2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rovelog import _core
+from rovelog._errors import UnsupportedError
+from rovelog._need import need
+
+ENCODINGS: dict[str, tuple[str, int]] = {
+    "mono8": ("u1", 1),
+    "mono16": ("u2", 1),
+    "rgb8": ("u1", 3),
+    "bgr8": ("u1", 3),
+    "rgba8": ("u1", 4),
+    "bgra8": ("u1", 4),
+    "rgb16": ("u2", 3),
+    "bgr16": ("u2", 3),
+    "rgba16": ("u2", 4),
+    "bgra16": ("u2", 4),
+    "yuv422": ("u1", 2),
+    "yuv422_yuy2": ("u1", 2),
+    **{f"bayer_{order}{bits}": (f"u{bits // 8}", 1) for order in ("rggb", "bggr", "gbrg", "grbg") for bits in (8, 16)},
+}
+"""Encoding -> type of a value, values of a pixel. Those of OpenCV (`32FC1`) are computed."""
+OPENCV = {"8U": "u1", "8S": "i1", "16U": "u2", "16S": "i2", "32S": "i4", "32F": "f4", "64F": "f8"}
+POINT_TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 8: "f8"}
+"""Numbers of the types in PointField."""
+
+
+class _Fields:
+    """The fields of a record, or the attributes of a message of the drop-in for rosbag."""
+
+    def __init__(self, message: Any) -> None:
+        self._message = message
+
+    def __call__(self, name: str) -> Any:
+        if isinstance(self._message, (dict, _core.Message)):
+            return self._message[name]
+        return getattr(self._message, name)
+
+
+def _bytes(data: Any) -> bytes:
+    return data if isinstance(data, bytes) else bytes(data)
+
+
+def image(message: Any) -> Any:
+    """Returns the pixels of a sensor_msgs/Image: shape (height, width), or (height, width, channels).
+
+    `message` is a record of `Log.messages`, its `fields()`, or a message of the drop-in for rosbag. Channels are in the order
+    of the encoding: `bgr8` has blue first. The array is read-only, in the byte order of the message.
+
+    Raises UnsupportedError for unknown encodings, and ValueError if there are fewer bytes than pixels.
+    """
+    np = need("numpy")
+    field = _Fields(message)
+    encoding, width, height = field("encoding"), field("width"), field("height")
+    kind, channels = ENCODINGS.get(encoding, (None, 0))
+    if kind is None:
+        depth, _, count = encoding.partition("C")
+        if depth not in OPENCV or not (count.isdigit() or not count):
+            raise UnsupportedError(f"images with the encoding {encoding!r} are not known", next="use the bytes in data")
+        kind, channels = OPENCV[depth], int(count or 1)
+    dtype = np.dtype(("<", ">")[bool(field("is_bigendian"))] + kind)
+    data, step = _bytes(field("data")), field("step")
+    row = width * channels * dtype.itemsize
+    if step < row or len(data) < step * (height - 1) + row * (height > 0):
+        raise ValueError(f"an image of {width}x{height} {encoding} with rows of {step} bytes needs more than {len(data)} bytes")
+    strides = (step, channels * dtype.itemsize, dtype.itemsize)
+    pixels = np.ndarray((height, width, channels), dtype, data, strides=strides)
+    return pixels[:, :, 0] if channels == 1 else pixels
+
+
+def cloud(message: Any) -> Any:
+    """Returns the points of a sensor_msgs/PointCloud2 as a structured array: `points["x"]`, shape (points,), or (height,
+    width) for an organized cloud.
+
+    `message` as for `image`. The array is read-only, and shares the memory of the bytes. Raises ValueError if there are
+    fewer bytes than points.
+    """
+    np = need("numpy")
+    field = _Fields(message)
+    order = (">" if field("is_bigendian") else "<")
+    names, formats, offsets = [], [], []
+    for part in map(_Fields, field("fields")):
+        count, kind = part("count"), order + POINT_TYPES[part("datatype")]
+        names.append(part("name"))
+        formats.append((kind, (count,)) if count > 1 else kind)
+        offsets.append(part("offset"))
+    step, row, width, height = field("point_step"), field("row_step"), field("width"), field("height")
+    dtype = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": step})
+    data = _bytes(field("data"))
+    if height and width and len(data) < row * (height - 1) + step * width:
+        raise ValueError(f"a cloud of {width}x{height} points of {step} bytes needs more than {len(data)} bytes")
+    points = np.ndarray((height, width), dtype, data, strides=(row, step))
+    return points[0] if height == 1 else points

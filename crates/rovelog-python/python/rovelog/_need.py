@@ -1,0 +1,24 @@
+"""Libraries that the package uses if they are installed."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+EXTRAS = {"numpy": "numpy", "pandas": "pandas", "polars": "polars", "pyarrow": "arrow", "simplekml": "kml"}
+"""Library -> extra of this package that installs it."""
+
+
+class MissingLibrary(ModuleNotFoundError):
+    """An optional library is not installed; the text says how to install it."""
+
+
+def need(name: str) -> Any:
+    """Returns an optional library. Raises MissingLibrary, a ModuleNotFoundError, if it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != name:
+            raise
+        text = f"{name} is not installed\n  next: pip install 'rovelog[{EXTRAS[name]}]', or pip install {name}"
+        raise MissingLibrary(text, name=name) from None
