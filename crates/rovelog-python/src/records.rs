@@ -244,6 +244,7 @@ impl Message {
     }
 
     /// A record is there, with or without fields.
+    #[expect(clippy::unused_self, reason = "Python's method")]
     fn __bool__(&self) -> bool {
         true
     }
