@@ -224,7 +224,8 @@ pub(super) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, 
     let (size, lost) = (bag.bytes.len() as u64, bag.index.lost().to_vec());
     let mut details = bag.chunk_details();
     details.push(bag.ledger_detail());
-    Ok(Recovery { records: written.records, details, ..Recovery::of(size, lost, &[]) })
+    let missing_records = bag.info().lost.missing_records;
+    Ok(Recovery { records: written.records, missing_records, details, ..Recovery::of(size, lost, &[]) })
 }
 
 pub(super) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Result<Sliced, BagError> {

@@ -1,6 +1,7 @@
 //! One way through chunks of a bag, in any order of them: each is unpacked once, and its records
 //! are met in their order.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rovelog_core::scan::{Scan as _, Window};
@@ -321,8 +322,8 @@ impl<'a> Pass<'a> {
 }
 
 impl BagReader {
-    /// Where the bytes of the file are. Messages that are packed have no bytes of their own: their
-    /// chunk has.
+    /// Where the bytes of the file are. Compressed messages have no bytes of their own: the bytes of
+    /// a chunk are shared by what its content takes.
     pub(crate) fn chunk_usage(&self, tally: &mut UsageTally) {
         let window = Window::whole(&self.bytes);
         let mut scan = TopScan::new(self.scanner.line.len, self.options.read.limits.unpacked);
@@ -343,31 +344,38 @@ impl BagReader {
                     };
                     tally.add(kind, None, end - at);
                 }
-                Step::Chunk(extent) => {
-                    if extent.compression == Some(Compression::None) {
-                        tally.add("chunk header", None, extent.data_at - extent.at);
-                    } else {
-                        tally.add("compressed chunk", None, extent.end - extent.at);
-                    }
-                }
+                Step::Chunk(extent) => tally.add("chunk header", None, extent.data_at - extent.at),
                 Step::Lost { .. } => {}
                 Step::End => break,
             }
         }
         let chunks = &self.scanner.chunked().chunks;
-        let is_plain = |number: &usize| chunks[*number].extent.compression == Some(Compression::None);
-        let mut loader = self.loader((0..chunks.len()).filter(is_plain).collect());
+        let mut loader = self.loader((0..chunks.len()).collect());
         let mut way = Way::default();
         while let Some(loaded) = loader.load(chunks) {
             let chunk = &chunks[loaded.number];
-            let mut left = chunk.extent.end - chunk.extent.data_at;
-            left -= chunk.lost.iter().map(|(from, to)| to - from).sum::<u64>();
+            let (start, end) = (chunk.extent.data_at, chunk.extent.end);
+            let lost = chunk.lost.iter().map(|(from, to)| (*to).min(end).saturating_sub((*from).max(start)));
+            let stored = end - start - lost.sum::<u64>();
+            let mut messages: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
             way.visit(self, &loaded, |met| {
-                let bytes = (met.end - met.at) as u64;
-                left = left.saturating_sub(bytes);
-                tally.add("message", Some(TopicId(met.connection)), bytes);
+                let (count, bytes) = messages.entry(met.connection).or_default();
+                *count += 1;
+                *bytes += (met.end - met.at) as u64;
             });
+            let is_plain = chunk.extent.compression == Some(Compression::None);
+            let kind = if is_plain { "message" } else { "compressed message" };
+            let unpacked = if is_plain { stored } else { loaded.len as u64 };
+            let mut left = stored;
+            for (connection, (count, bytes)) in messages {
+                // Of compressed bytes each topic has its share of the content.
+                let share = u128::from(bytes) * u128::from(stored) / u128::from(unpacked.max(1));
+                let share = u64::try_from(share).unwrap_or(u64::MAX).min(left);
+                tally.add_all(kind, Some(TopicId(connection)), count, share);
+                left -= share;
+            }
             tally.add("connection", None, left);
+            loader.give_back(loaded);
         }
     }
 }
