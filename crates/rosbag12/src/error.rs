@@ -101,8 +101,8 @@ pub enum BagError {
         /// Why.
         why: &'static str,
     },
-    /// Bags of V2.0 and of before that were to become one.
-    #[error("bags of V2.0 and of before cannot become one")]
+    /// V2.0 bags and older ones in one merge.
+    #[error("V2.0 bags and older bags cannot be merged")]
     MixedVersions,
     /// Bags whose times cannot be brought together.
     #[error("{0}")]
