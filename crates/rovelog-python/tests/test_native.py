@@ -11,6 +11,7 @@ import subprocess
 import sys
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -238,6 +239,33 @@ def test_scan_of_folders_and_patterns(flight: pathlib.Path, tmp_path: pathlib.Pa
         pathlib.Path(tmp_path / "a/c").mkdir(exist_ok=True)
         with pytest.raises(ValueError, match="no (file|log)"):
             rl.scan(nothing, "t")
+
+
+def test_a_topic_is_lazy(real_log: rl.Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query decodes what it needs, also one of DuckDB."""
+    attitude, asked = real_log["vehicle_attitude"], []
+    batches = rl.Topic.batches
+
+    def noted(topic: rl.Topic) -> Any:
+        asked.append((topic._fields, topic._window))
+        return batches(topic)
+
+    monkeypatch.setattr(rl.Topic, "batches", noted)
+    frame = attitude.lazy()
+    assert frame.collect().equals(attitude.to_polars())
+    middle = int(attitude.numpy()["t_ns"][600])
+    asked.clear()
+    kept = frame.filter(pl.col("t_ns") >= middle).select(pl.col("timestamp").max()).collect().item()
+    assert kept == attitude["timestamp"].max() and asked == [(["timestamp"], (middle, None))]
+    asked.clear()
+    assert duckdb.sql("SELECT max(timestamp), count(*) FROM frame").fetchall() == [(kept, len(attitude))]
+    assert asked == [(["timestamp"], (None, None))]
+    asked.clear()
+    assert duckdb.sql(f"SELECT count(*) FROM frame WHERE t_ns >= {middle}").fetchall() == [(len(attitude) - 600,)]
+    assert asked == [([], (middle, None))]
+    part = attitude.select("q[1]", "timestamp").between(None, "+2s")
+    assert part.lazy().filter(pl.col("t_ns") >= 0).collect().equals(part.to_polars())
+    assert attitude.between(middle, None).lazy().filter(pl.col("t_ns") < middle).collect().is_empty()
 
 
 def test_convert_to_a_buffer(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:

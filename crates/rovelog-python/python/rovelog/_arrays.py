@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rovelog import _core
 from rovelog._errors import UnsupportedError
 from rovelog._need import need
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 ENCODINGS: dict[str, tuple[str, int]] = {
     "mono8": ("u1", 1),
@@ -45,7 +48,7 @@ def _bytes(data: Any) -> bytes:
     return data if isinstance(data, bytes) else bytes(data)
 
 
-def image(message: Any) -> Any:
+def image(message: Any) -> NDArray[Any]:
     """Returns the pixels of a sensor_msgs/Image: shape (height, width), or (height, width, channels).
 
     `message` is a record of `Log.messages`, its `fields()`, or a message of the drop-in for rosbag. Channels are in the order
@@ -68,11 +71,13 @@ def image(message: Any) -> Any:
     if step < row or len(data) < step * (height - 1) + row * (height > 0):
         raise ValueError(f"an image of {width}x{height} {encoding} with rows of {step} bytes needs more than {len(data)} bytes")
     strides = (step, channels * dtype.itemsize, dtype.itemsize)
-    pixels = np.ndarray((height, width, channels), dtype, data, strides=strides)
-    return pixels[:, :, 0] if channels == 1 else pixels
+    pixels: NDArray[Any] = np.ndarray((height, width, channels), dtype, data, strides=strides)
+    if channels == 1:
+        pixels = pixels[:, :, 0]
+    return pixels
 
 
-def cloud(message: Any) -> Any:
+def cloud(message: Any) -> NDArray[Any]:
     """Returns the points of a sensor_msgs/PointCloud2 as a structured array: `points["x"]`, shape (points,), or (height,
     width) for an organized cloud.
 
@@ -93,5 +98,7 @@ def cloud(message: Any) -> Any:
     data = _bytes(field("data"))
     if height and width and len(data) < row * (height - 1) + step * width:
         raise ValueError(f"a cloud of {width}x{height} points of {step} bytes needs more than {len(data)} bytes")
-    points = np.ndarray((height, width), dtype, data, strides=(row, step))
-    return points[0] if height == 1 else points
+    points: NDArray[Any] = np.ndarray((height, width), dtype, data, strides=(row, step))
+    if height == 1:
+        points = points[0]
+    return points

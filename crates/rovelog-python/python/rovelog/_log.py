@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from rovelog import _again, _align, _core, _html, _source, _times
 from rovelog._again import Opening
@@ -27,7 +27,9 @@ from rovelog._ulog import UlogExtras
 from rovelog._vel import VelExtras
 
 if TYPE_CHECKING:
+    import pandas
     import polars
+    import pyarrow
 
 FrameKind = Literal["polars", "pandas", "arrow"]
 
@@ -258,7 +260,15 @@ class Log:
         """
         return self._reader.messages(self._names(topics), _times.window(start, end, self._info), latched=latched)
 
-    def frames(self, topics: str | Iterable[str] | None = None, kind: FrameKind = "polars") -> dict[str, Any]:
+    @overload
+    def frames(
+        self, topics: str | Iterable[str] | None = None, kind: Literal["polars"] = "polars"
+    ) -> dict[str, polars.DataFrame]: ...
+    @overload
+    def frames(self, topics: str | Iterable[str] | None, kind: Literal["pandas"]) -> dict[str, pandas.DataFrame]: ...
+    @overload
+    def frames(self, topics: str | Iterable[str] | None, kind: Literal["arrow"]) -> dict[str, pyarrow.Table]: ...
+    def frames(self, topics: str | Iterable[str] | None = None, kind: FrameKind = "polars") -> Any:
         """Returns the frames of all topics with records, or of some: name -> frame.
 
         `kind` is `polars`, `pandas` or `arrow`; see `Topic.to_polars`, `to_pandas` and `to_arrow`. Raises TopicNotFound.

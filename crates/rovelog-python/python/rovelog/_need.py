@@ -18,7 +18,8 @@ def need(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != name:
+        library = name.partition(".")[0]
+        if error.name is None or error.name.partition(".")[0] != library:
             raise
-        text = f"{name} is not installed\n  next: pip install 'rovelog[{EXTRAS[name]}]', or pip install {name}"
-        raise MissingLibrary(text, name=name) from None
+        text = f"{library} is not installed\n  next: pip install 'rovelog[{EXTRAS[library]}]', or pip install {library}"
+        raise MissingLibrary(text, name=library) from None

@@ -7,12 +7,13 @@ import json
 import os
 import pathlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rovelog import _source
 from rovelog._errors import RovelogError
 from rovelog._log import Log, warn_of_loss
+from rovelog._need import need
 from rovelog._source import SCHEME, Source
 from rovelog._topic import Topic, missing
 from rovelog._types import Window
@@ -46,9 +47,7 @@ def scan(
     a column `path_column`; and the errors of `open`. A query raises RovelogError if a log has
     changed since.
     """
-    import polars as pl
-    from polars.io.plugins import register_io_source
-
+    pl = need("polars")
     found, nearest = [], dict[str, None]()
     sources = _sources(logs)
     for source in sources:
@@ -67,6 +66,17 @@ def scan(
     if path_column in columns:
         raise ValueError(f"the topic has a column {path_column} itself: name another path_column")
     schema = columns if path_column is None else {path_column: pl.String(), **columns}
+    return _lazy(found, schema, path_column)
+
+
+def lazy(topic: Topic) -> polars.LazyFrame:
+    """Returns a topic of an open log as a LazyFrame."""
+    schema = _schema(topic)
+    return _lazy([_Open(topic)], schema, None)
+
+
+def _lazy(found: Sequence[_Scanned | _Open], schema: Schema, path_column: str | None) -> polars.LazyFrame:
+    pl, plugins = need("polars"), need("polars.io.plugins")
 
     def source_of(
         with_columns: list[str] | None,
@@ -96,7 +106,8 @@ def scan(
                 if left == 0:
                     break
 
-    return register_io_source(source_of, schema=pl.Schema(schema))
+    made: polars.LazyFrame = plugins.register_io_source(source_of, schema=pl.Schema(schema))
+    return made
 
 
 def _sources(logs: Source | Iterable[Source]) -> list[Source]:
@@ -164,16 +175,40 @@ class _Scanned(NamedTuple):
             if _schema(topic) != self.schema:
                 changed = f"the columns of topic {topic.name} have changed since the log was scanned"
                 raise RovelogError(changed, path=self.path, next="scan it again")
-            # A column that every log has keeps the number of rows.
-            columns: Schema = {"t_ns": pl.Int64(), **wanted}
-            columns.pop(path_column, None)  # type: ignore[arg-type]
-            own = {field.name for field in topic.fields}
-            for batch in topic.select(*(name for name in columns if name in own)).between(*limits).batches():
-                frame = pl.DataFrame(batch)
-                frame = widened(frame.select(name for name in columns if name in frame.columns), columns)
+            for frame in _batches(topic, limits, wanted, path_column):
                 if path_column in wanted:
                     frame = frame.with_columns(pl.lit(self.path, pl.String).alias(path_column))
                 yield frame.select(list(wanted))
+
+
+class _Open(NamedTuple):
+    """A topic of a log that is open."""
+
+    topic: Topic
+
+    def frames(self, limits: Window, wanted: Schema, path_column: str | None) -> Iterator[polars.DataFrame]:
+        """Batches with the wanted columns."""
+        start, end = self.topic._window
+        starts = [moment for moment in (start, limits[0]) if moment is not None]
+        ends = [moment for moment in (end, limits[1]) if moment is not None]
+        within = max(starts, default=None), min(ends, default=None)
+        for frame in _batches(self.topic, within, wanted, path_column):
+            yield frame.select(list(wanted))
+
+
+def _batches(topic: Topic, limits: Window, wanted: Schema, path_column: str | None) -> Iterator[polars.DataFrame]:
+    """Batches with the wanted columns of a topic, and with `t_ns`, in the wanted types."""
+    import polars as pl
+
+    # A column that every log has keeps the number of rows.
+    columns: Schema = {"t_ns": pl.Int64(), **wanted}
+    columns.pop(path_column, None)  # type: ignore[arg-type]
+    own = {field.name for field in topic.fields}
+    # What is selected already stays: its columns may be parts of fields.
+    chosen = topic if topic._fields is not None else topic.select(*(name for name in columns if name in own))
+    for batch in chosen.between(*limits).batches():
+        frame = pl.DataFrame(batch)
+        yield widened(frame.select(name for name in columns if name in frame.columns), columns)
 
 
 def window(predicate: Any) -> Window:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+    from numpy.typing import NDArray
 
     from rovelog._topic import Topic
 
@@ -67,7 +68,7 @@ class Columns:
             frame["time"] = frame["time"].dt.tz_localize("UTC")
         return frame if index is None else frame.set_index(index)
 
-    def numpy(self, fields: str | Iterable[str] | None = None) -> dict[str, Any]:
+    def numpy(self, fields: str | Iterable[str] | None = None) -> dict[str, NDArray[Any]]:
         """Returns name -> array, with one entry per record along the first axis.
 
         `t_ns` is int64, ns on the log clock; `time`, if the log has UTC, datetime64[ns]. Fields
@@ -121,7 +122,7 @@ class Table(Columns):
         """Returns the columns as a new stream."""
         return self._core.__arrow_c_stream__(requested_schema)
 
-    def __getitem__(self, column: str) -> Any:
+    def __getitem__(self, column: str) -> NDArray[Any]:
         """Returns a column as an array; see `numpy`. Raises FieldNotFound."""
         return self.numpy(column)[column]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rovelog import _again, _core, _html, _times
 from rovelog._again import Opening
@@ -16,6 +16,9 @@ from rovelog._table import Columns, Table
 from rovelog._times import Moment
 from rovelog._types import FieldFacts, Part, TopicFacts, Window
 
+if TYPE_CHECKING:
+    import polars
+    from numpy.typing import NDArray
 
 LENGTH = re.compile(r"\[(\d+)\]$")
 """How many elements a type has: `float32[4]`."""
@@ -134,6 +137,16 @@ class Topic(Columns):
         """Returns the columns in batches of at most 65536 rows or about 16 MB."""
         return map(Table, self._reader.batches(self._index, self._part))
 
+    def lazy(self) -> polars.LazyFrame:
+        """Returns the topic as a `polars.LazyFrame`: only the columns and times that a query needs are decoded.
+
+        DuckDB takes it, too, and hands on its columns and conditions: `duckdb.sql("SELECT max(x) FROM frame")`. See also
+        `scan`, for many logs.
+        """
+        from rovelog._scan import lazy
+
+        return lazy(self)
+
     def messages(self) -> _core.Messages:
         """Returns the records in time order, with all fields; see `Log.messages`."""
         return self._reader.messages([self.name], self._window)
@@ -146,7 +159,7 @@ class Topic(Columns):
         """Returns the columns as a new stream that decodes while it is read."""
         return self._reader.stream(self._index, self._part, requested_schema)
 
-    def numpy(self, fields: str | Iterable[str] | None = None) -> dict[str, Any]:
+    def numpy(self, fields: str | Iterable[str] | None = None) -> dict[str, NDArray[Any]]:
         """Returns name -> array, with one entry per record along the first axis; with `fields`,
         only these are decoded.
 
