@@ -41,7 +41,7 @@ const TASKS: &[Task] = &[
     (
         "python",
         package::command,
-        "the Python package alone: types, stubs, tests, the wheel in an empty environment",
+        "the Python package alone: types, stubs, tests, the wheel in an empty environment [--manylinux: the published wheel]",
     ),
     ("tidy", tidy::command, "check dependency edges, licences, file lengths, paths, words"),
     ("public", tidy::structure::command, "list what users of a crate can name: public CRATE"),

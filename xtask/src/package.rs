@@ -1,12 +1,13 @@
 //! The Python package: builds its wheel, tests it, and tests the wheel in an environment without
 //! other packages.
 
+use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 
 use crate::process::run;
 use crate::{oracle, python, root};
@@ -30,6 +31,9 @@ const PACKAGES: &[&str] = &[
     python::ROCKETLOGGER,
 ];
 
+/// The oldest C library that the published wheel runs with: 2.28, of 2018.
+const MANYLINUX: &str = "manylinux_2_28";
+
 /// Requirements on a fresh installation: open, read facts, decode without any other package, run
 /// the command line.
 const SMOKE: &str = "\
@@ -42,8 +46,30 @@ print(log)
 
 /// Runs the subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
-    ensure!(args.is_empty(), "python takes no options");
-    check()
+    match args {
+        [] => check(),
+        [option] if option == "--manylinux" => manylinux(),
+        _ => bail!("python takes --manylinux or nothing"),
+    }
+}
+
+/// Builds the wheel that runs on all distributions with this version of the C library or a later
+/// one, and checks it.
+fn manylinux() -> Result<()> {
+    // zig links against the C library of any version; maturin fails if the wheel needs a later one.
+    let python = python::with("manylinux", &[PACKAGES[0], "ziglang", "auditwheel"])?;
+    let out = root().join("target/wheels-manylinux");
+    let programs = python.parent().context("an interpreter is in a folder")?;
+    let path = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths(std::iter::once(programs.to_path_buf()).chain(env::split_paths(&path)))?;
+    let mut build = Command::new(&python);
+    build.args(["-m", "maturin", "build", "--release", "--zig", "--compatibility", MANYLINUX, "--out"]);
+    build.arg(&out).env("PATH", &path).env("CARGO_TARGET_DIR", oracle::target().join("manylinux"));
+    run(build.current_dir(folder()))?;
+    for wheel in fs::read_dir(&out)? {
+        run(Command::new(&python).args(["-m", "auditwheel", "show"]).arg(wheel?.path()))?;
+    }
+    Ok(())
 }
 
 /// Runs the stage of `cargo xtask test`.
