@@ -356,7 +356,8 @@ impl Scanner {
                 };
                 diagnostics.push(rule, from..end, || {
                     format!(
-                        "the chunk at byte {at} is {}: {} kept",
+                        "the chunk at byte {at} {} {}: {} kept",
+                        if ending == Ending::Unknown { "has an" } else { "is" },
                         ending.name(),
                         text::count(chunk.messages, "message")
                     )
