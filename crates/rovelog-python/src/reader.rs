@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use arrow_array::RecordBatchReader as _;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyCapsule, PyDict, PyList};
@@ -55,7 +56,7 @@ impl Window {
 }
 
 /// Selected part of a topic: fields or parts of them, and a window.
-#[derive(FromPyObject)]
+#[derive(Clone, FromPyObject)]
 struct Part(Option<Vec<String>>, Window);
 
 impl Reader {
@@ -361,14 +362,26 @@ impl Reader {
         part: Part,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let batches = self.topic_stream(py, topic, part)?;
-        stream::capsule(py, Box::new(batches), requested_schema)
+        let batches = self.topic_stream(py, topic, part.clone())?;
+        let Part(None, window) = part else {
+            return stream::capsule(py, Box::new(batches), requested_schema);
+        };
+        let Some(names) = stream::subset(&batches.schema(), requested_schema.as_ref())? else {
+            return stream::capsule(py, Box::new(batches), requested_schema);
+        };
+        // Times are columns without being fields.
+        let times = self.topic_stream(py, topic, Part(Some(Vec::new()), window))?.schema();
+        let fields = names.iter().filter(|name| times.column_with_name(name).is_none()).cloned().collect();
+        let decoded = self.topic_stream(py, topic, Part(Some(fields), window))?;
+        let projected = stream::Projected::new(decoded, &names)
+            .map_err(|error| self.raise(py, &of_arrow(self.log.format().id)(error)))?;
+        stream::capsule(py, Box::new(projected), requested_schema)
     }
 
     /// Returns the schema of a topic's batches.
     fn schema<'py>(&self, py: Python<'py>, topic: usize, part: Part) -> PyResult<Bound<'py, PyCapsule>> {
         let batches = self.topic_stream(py, topic, part)?;
-        let schema = arrow_array::RecordBatchReader::schema(&batches);
+        let schema = batches.schema();
         Ok(to_schema_pycapsule(py, schema.as_ref())?)
     }
 

@@ -95,6 +95,49 @@ impl RecordBatchReader for TopicStream {
     }
 }
 
+/// Returns the names of a requested schema that has some of the columns of `schema`, but not all.
+pub(crate) fn subset(
+    schema: &SchemaRef,
+    requested: Option<&Bound<'_, PyCapsule>>,
+) -> PyResult<Option<Vec<String>>> {
+    let Some(capsule) = requested else { return Ok(None) };
+    let wanted = PySchema::from_arrow_pycapsule(capsule)?.into_inner();
+    let names: Vec<String> = wanted.fields().iter().map(|field| field.name().clone()).collect();
+    let known = names.iter().all(|name| schema.column_with_name(name).is_some());
+    Ok(Some(names).filter(|names| known && names.len() < schema.fields().len()))
+}
+
+/// Some columns of a stream.
+pub(crate) struct Projected {
+    batches: TopicStream,
+    columns: Vec<usize>,
+    schema: SchemaRef,
+}
+
+impl Projected {
+    /// Returns the columns with these names, in this order.
+    pub(crate) fn new(batches: TopicStream, names: &[String]) -> Result<Self, ArrowError> {
+        let all = batches.schema();
+        let columns = names.iter().map(|name| all.index_of(name)).collect::<Result<Vec<_>, _>>()?;
+        let schema = Arc::new(all.project(&columns)?);
+        Ok(Self { batches, columns, schema })
+    }
+}
+
+impl Iterator for Projected {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.batches.next()?.and_then(|batch| batch.project(&self.columns)))
+    }
+}
+
+impl RecordBatchReader for Projected {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
 /// Returns `batches` as a capsule of the Arrow C stream interface, in the requested schema if that
 /// loses nothing.
 pub(crate) fn capsule<'py>(

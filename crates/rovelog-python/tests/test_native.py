@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from conftest import real_file
 
@@ -266,6 +267,23 @@ def test_a_topic_is_lazy(real_log: rl.Log, monkeypatch: pytest.MonkeyPatch) -> N
     part = attitude.select("q[1]", "timestamp").between(None, "+2s")
     assert part.lazy().filter(pl.col("t_ns") >= 0).collect().equals(part.to_polars())
     assert attitude.between(middle, None).lazy().filter(pl.col("t_ns") < middle).collect().is_empty()
+
+
+def test_a_requested_schema_selects_columns(real_log: rl.Log) -> None:
+    topic = real_log["vehicle_attitude"]
+    whole = pa.table(topic)
+    for names in (["q", "t_ns"], ["timestamp"], ["time"], ["t_ns"]):
+        wanted = pa.schema([whole.schema.field(name) for name in names])
+        found = pa.RecordBatchReader.from_stream(topic, schema=wanted).read_all()
+        assert found.column_names == names and found.equals(whole.select(names))
+    part = topic.between("+1s", "+2s")
+    found = pa.RecordBatchReader.from_stream(part, schema=pa.schema([whole.schema.field("timestamp")])).read_all()
+    assert found.num_rows == len(part)
+    wider = pa.schema([pa.field("delta_q_reset", pa.list_(pa.float32(), 4)), pa.field("quat_reset_counter", pa.float64())])
+    assert pa.RecordBatchReader.from_stream(topic, schema=wider).read_all().column_names == wider.names
+    # What is not there is not known here: all columns come.
+    other = pa.schema([pa.field("nothing", pa.int8())])
+    assert pa.RecordBatchReader.from_stream(topic, schema=other).read_all().num_columns == whole.num_columns
 
 
 def test_convert_to_a_buffer(flight: pathlib.Path, tmp_path: pathlib.Path) -> None:

@@ -156,7 +156,11 @@ class Topic(Columns):
         return self._reader.schema(self._index, self._part)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Returns the columns as a new stream that decodes while it is read."""
+        """Returns the columns as a new stream that decodes while it is read.
+
+        A requested schema with some of the columns decodes only these, as
+        `pyarrow.RecordBatchReader.from_stream(topic, schema)`; types are converted if no value changes.
+        """
         return self._reader.stream(self._index, self._part, requested_schema)
 
     def numpy(self, fields: str | Iterable[str] | None = None) -> dict[str, NDArray[Any]]:
