@@ -14,7 +14,7 @@ from polars.io.plugins import register_io_source
 from polars.testing import assert_frame_equal
 
 import rovelog as rl
-from rovelog import _scan
+from rovelog import _scan, _source
 
 
 def test_a_scan_is_an_eager_read(real: pathlib.Path, real_log: rl.Log) -> None:
@@ -33,6 +33,35 @@ def test_many_logs(real: pathlib.Path) -> None:
     frame = rl.scan([real, real], "vehicle_local_position", path_column="path").collect()
     assert frame["path"].unique().to_list() == [str(real)]
     assert len(frame) == 2 * rl.open(real)["vehicle_local_position"].count
+
+
+def test_a_filter_on_the_path_leaves_logs_closed(
+    real: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [tmp_path / f"{name}.ulg" for name in ("a", "b", "c")]
+    for path in paths:
+        path.write_bytes(real.read_bytes())
+    lazy = rl.scan(tmp_path, "vehicle_attitude", path_column="log")
+    whole = lazy.collect()
+    opened: list[str] = []
+    reader = _source.reader
+
+    def counting(source: str) -> object:
+        opened.append(pathlib.Path(source).stem)
+        return reader(source)
+
+    monkeypatch.setattr(_source, "reader", counting)
+    log, middle = pl.col("log"), whole["t_ns"][len(whole) // 2]
+    for condition, names in [
+        (log.str.ends_with("b.ulg"), ["b"]),
+        ((pl.col("t_ns") < middle) & log.str.ends_with("b.ulg"), ["b"]),
+        (log.is_in([str(paths[0]), str(paths[2])]), ["a", "c"]),
+        (log == "elsewhere", []),
+        (log.str.ends_with("b.ulg") | (pl.col("t_ns") < middle), ["a", "b", "c"]),
+    ]:
+        opened.clear()
+        assert_frame_equal(lazy.filter(condition).collect(), whole.filter(condition))
+        assert opened == names, condition
 
 
 def test_every_kind_of_source(real: pathlib.Path) -> None:

@@ -1,4 +1,4 @@
-//! The check of ROS bags with Debian's python3-rosbag and librosbag-storage, and PyPI's rosbags.
+//! The check of ROS bags with Debian's python3-rosbag and librosbag-storage, and the package rosbags.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::python::ROSBAGS;
 use crate::{peers, root};
 
 /// Compares every value of real and corpus bags with theirs, and opens recovered bags; then every
-/// message of bags V2.0 with PyPI's rosbags.
+/// message of bags V2.0 with the package rosbags.
 pub(super) fn check() -> Result<()> {
     let Some(mut checker) = script("rosbag_python.py") else {
         bail!("without python3-rosbag there is no check")

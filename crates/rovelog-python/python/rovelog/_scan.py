@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import io
 import json
 import os
 import pathlib
@@ -91,7 +92,8 @@ def _lazy(found: Sequence[_Scanned | _Open], schema: Schema, path_column: str | 
         # A frame without columns would have no rows to count.
         needed = list(dict.fromkeys([*wanted, *asked])) or ["t_ns"]
         left = n_rows
-        for one in found:
+        logs = [one for one in found if n_rows is not None or may_hold(predicate, path_column, one.path)]
+        for one in logs:
             if left == 0:
                 return
             for frame in one.frames(limits, {column: schema[column] for column in needed}, path_column):
@@ -186,6 +188,10 @@ class _Open(NamedTuple):
 
     topic: Topic
 
+    @property
+    def path(self) -> None:
+        """None: a topic has no column for it."""
+
     def frames(self, limits: Window, wanted: Schema, path_column: str | None) -> Iterator[polars.DataFrame]:
         """Batches with the wanted columns."""
         start, end = self.topic._window
@@ -248,6 +254,33 @@ def _window(node: Any) -> Window:
         "LtEq": (None, value + 1),
         "Eq": (value, value + 1),
     }.get(operator, (None, None))
+
+
+def may_hold(predicate: Any, path_column: str | None, path: str | None) -> bool:
+    """Whether a predicate can hold for a row of the log at `path`: False if a part of it that is about the path alone does not.
+
+    Such a log is not opened. A form of predicate that is not understood costs time only.
+    """
+    if predicate is None or path_column is None:
+        return True
+    import polars as pl
+
+    try:
+        parts = _parts(json.loads(predicate.meta.serialize(format="json")))
+        conditions = [pl.Expr.deserialize(io.StringIO(json.dumps(part)), format="json") for part in parts]
+        of_path = [one for one in conditions if set(one.meta.root_names()) == {path_column}]
+        row = pl.DataFrame({path_column: [path]}, schema={path_column: pl.String})
+        return all(len(row.filter(one)) > 0 for one in of_path)
+    except Exception:  # As above.
+        return True
+
+
+def _parts(node: Any) -> list[Any]:
+    """The conditions that an expression joins by `and`."""
+    binary = node.get("BinaryExpr") if isinstance(node, dict) else None
+    if binary is None or binary["op"] not in ("And", "LogicalAnd"):
+        return [node]
+    return _parts(binary["left"]) + _parts(binary["right"])
 
 
 def _column(node: Any) -> str | None:
