@@ -123,7 +123,7 @@
 //! - [`BagReader`]: random access to a bag in memory or in a mapped file; [`BagStream`]: one pass over a
 //!   pipe, in bounded memory. Both return [`Record`](rovelog_core::Record)s.
 //! - [`LogReader::recover`]: what a damaged bag still holds, with an account of every byte; slices and merged bags.
-//! - [`writer`]: V1.2 bags, byte for byte as the original recorder wrote them.
+//! - [`BagWriter`]: V1.2 bags, byte for byte as the original recorder wrote them.
 //! - `BagReader::topic_batches` and `BagReader::batches`: topics as Arrow record batches (feature `arrow`).
 #![forbid(unsafe_code)]
 
