@@ -22,6 +22,10 @@ pub const BASE_MEMORY: usize = 24 << 20;
 /// Peak memory is at most [`BASE_MEMORY`] plus this many times the bytes of the log.
 pub const MEMORY_TIMES: usize = 16;
 
+/// In addition, this many times the bytes of the records that it returns, which may be compressed in
+/// the log: an element of an array of bytes has 32 as a value.
+pub const CONTENT_TIMES: usize = 40;
+
 /// Reading a damaged log takes at most this many times the time of the intact one, plus
 /// [`Meter::slack`].
 pub const TIME_TIMES: u32 = 20;
@@ -133,14 +137,22 @@ fn open(bytes: &[u8]) -> rovelog::Result<AnyLog> {
 /// Offset and bytes of each record.
 type Places = BTreeMap<u64, Vec<u8>>;
 
+/// A log that was read: its records, and the bytes of all their payloads.
+struct Read {
+    log: AnyLog,
+    places: Places,
+    content: usize,
+}
+
 /// Reads the whole log.
-fn read(bytes: Bytes) -> rovelog::Result<(AnyLog, Places)> {
+fn read(bytes: Bytes) -> rovelog::Result<Read> {
     let log = rovelog::from_bytes(bytes.clone(), &ReadOptions::default())?;
-    let mut places = Places::new();
+    let (mut places, mut content) = (Places::new(), 0);
     for record in log.records(&Select::all()) {
         let record = record.expect("what the reader lists it can read");
         // A record that cannot be decoded gives an error; the call must only return.
         drop(record.value());
+        content += record.payload.len();
         places.insert(record.offset, record.payload.to_vec());
     }
     for batch in log.batches(&Select::all()) {
@@ -150,7 +162,7 @@ fn read(bytes: Bytes) -> rovelog::Result<(AnyLog, Places)> {
     if let Ok(mut stream) = rovelog::open_stream(input, &ReadOptions::default()) {
         while let Ok(Some(_)) = stream.next_record() {}
     }
-    Ok((log, places))
+    Ok(Read { log, places, content })
 }
 
 /// Damages one log and recovers it.
@@ -162,7 +174,8 @@ fn one(
     meter: &Meter,
     tally: &mut Tally,
 ) -> Option<Vec<u8>> {
-    let (log, want) = read(Bytes::copy_from_slice(&subject.bytes)).expect("a subject opens");
+    let Read { log, places: want, .. } =
+        read(Bytes::copy_from_slice(&subject.bytes)).expect("a subject opens");
     let mut random = Random::of(&subject.name, operator, seed);
     let lengths = length_fields(subject.format, &*log);
     let (bytes, first) = damaged(&subject.bytes, operator, &mut random, &lengths, other);
@@ -173,7 +186,17 @@ fn one(
     tally.cases += 1;
     let mut checked = tally.clone();
     let held = catch_unwind(AssertUnwindSafe(|| {
-        check(subject, &Bytes::from(bytes), first, &want, intact, meter, &mut checked)
+        let spliced = operator == Operator::Splice;
+        check(
+            subject,
+            spliced.then_some(other),
+            &Bytes::from(bytes),
+            first,
+            &want,
+            intact,
+            meter,
+            &mut checked,
+        )
     }));
     *tally = checked;
     match held {
@@ -184,9 +207,12 @@ fn one(
     None
 }
 
-/// Checks every property of a damaged log. Returns the recovered log if it holds records.
+/// Checks every property of a damaged log, of which `other` may be a part. Returns the recovered log
+/// if it holds records.
+#[expect(clippy::too_many_arguments, reason = "one caller, which has them all")]
 fn check(
     subject: &Subject,
+    other: Option<&[u8]>,
     bytes: &Bytes,
     first: usize,
     want: &Places,
@@ -198,7 +224,7 @@ fn check(
     meter.memory.reset_peak_usage();
     let before = meter.memory.current_usage();
     let opened = read(bytes.clone());
-    let (log, places) = match opened {
+    let Read { log, places, content } = match opened {
         Ok(opened) => opened,
         Err(error) => {
             tally.refused += 1;
@@ -212,12 +238,13 @@ fn check(
     };
     let recovery = log.recover(&mut io::sink(), &RecoverOptions::default());
     let (peak, took) = (meter.memory.peak_usage().saturating_sub(before), start.elapsed());
-    let allowed = BASE_MEMORY + MEMORY_TIMES * bytes.len();
+    let allowed = BASE_MEMORY + MEMORY_TIMES * bytes.len() + CONTENT_TIMES * content;
     if peak > allowed {
         return Err(format!("{peak} bytes of memory, {allowed} are allowed"));
     }
     let start = Instant::now();
     drop(read(Bytes::copy_from_slice(&subject.bytes)));
+    drop(other.map(|other| read(Bytes::copy_from_slice(other))));
     let allowed = start.elapsed() * TIME_TIMES + meter.slack;
     if took > allowed {
         return Err(format!("{took:?}, {allowed:?} are allowed"));
