@@ -26,6 +26,7 @@ const PACKAGES: &[&str] = &[
     "duckdb",
     "jsonschema",
     "simplekml",
+    "pyyaml",
     python::MCAP,
     python::PYULOG,
     python::ROCKETLOGGER,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-EXTRAS = {"numpy": "numpy", "pandas": "pandas", "polars": "polars", "pyarrow": "arrow", "simplekml": "kml"}
+EXTRAS = {"numpy": "numpy", "pandas": "pandas", "polars": "polars", "pyarrow": "arrow", "simplekml": "kml", "yaml": "rosbag"}
 """Library -> extra of this package that installs it."""
 
 
@@ -21,5 +21,6 @@ def need(name: str) -> Any:
         library = name.partition(".")[0]
         if error.name is None or error.name.partition(".")[0] != library:
             raise
-        text = f"{library} is not installed\n  next: pip install 'rovelog[{EXTRAS[library]}]', or pip install {library}"
+        package = "pyyaml" if library == "yaml" else library
+        text = f"{library} is not installed\n  next: pip install 'rovelog[{EXTRAS[library]}]', or pip install {package}"
         raise MissingLibrary(text, name=library) from None

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rovelog._need import need
 from rovelog.compat.rosbag._index import ChunkHeader, Compression
 
 if TYPE_CHECKING:
@@ -171,9 +172,7 @@ def yaml_of_bag(bag: Bag) -> str:
 
 def yaml_value(text: str, key: str) -> str | None:
     """The value of a key in the YAML (`topics[0].messages`) as text; None if there is none. Needs PyYAML."""
-    import yaml
-
-    value = yaml.safe_load(text)
+    value = need("yaml").safe_load(text)
     try:
         for name, index in re.findall(r"(\w+)|\[(\d+)\]", key):
             value = value[name] if name else value[int(index)]
