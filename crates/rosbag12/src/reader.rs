@@ -33,7 +33,7 @@ pub struct BagReader {
     /// Of the chunks that are made of this bag, if set.
     pub(crate) compression: Option<Compression>,
     /// Of a bag that was opened by its index: all that is in it, once that is asked for.
-    whole: OnceLock<Box<Self>>,
+    pub(crate) whole: OnceLock<Box<Self>>,
     /// Whether a chunk was not as the index says.
     suspected: AtomicBool,
 }
@@ -131,7 +131,9 @@ impl BagReader {
             let mut options = self.options.clone();
             options.read.read_all = true;
             // What was opened by its index starts with a version line.
-            Box::new(Self::new(self.bytes.clone(), &options).expect("a bag of V2.0"))
+            let mut whole = Self::new(self.bytes.clone(), &options).expect("a bag of V2.0");
+            whole.compression = self.compression;
+            Box::new(whole)
         })
     }
 

@@ -2,8 +2,8 @@
 
 mod support;
 
-use rosbag12::Part;
-use rosbag12::{BagReader, IndexState};
+use rosbag12::v2::Compression;
+use rosbag12::{BagOptions, BagReader, IndexState, Part};
 use rovelog_core::{LogReader, RecoverOptions, Recovery};
 use support::{LOGS, open, readable};
 
@@ -32,6 +32,26 @@ fn recovered_bags_are_sound_and_accounted_for() {
         assert!(twice.unchanged, "{name}: not sound enough to be copied");
         let size: u64 = bag.ledger().iter().map(|(_, range)| range.end - range.start).sum();
         assert_eq!(size, bag.info().size, "{name}: the ledger");
+    }
+}
+
+/// An intact bag is copied, unless another compression is set: also where its index alone was read.
+#[test]
+fn an_intact_bag_is_compressed_on_request() {
+    let log = LOGS.corpus().into_iter().find(|log| log.name == "v2.0+several-chunks").unwrap();
+    for indexed_from in [0, u64::MAX] {
+        let mut options = BagOptions::default();
+        options.indexed_from = indexed_from;
+        let mut bag = BagReader::new(log.bytes.clone(), &options).unwrap();
+        assert!(recover(&bag).1.unchanged);
+        for compression in Compression::ALL {
+            bag.set_compression(compression);
+            let (out, recovery) = recover(&bag);
+            assert_eq!(recovery.unchanged, compression == Compression::None);
+            let name = format!("compression={}", compression.name());
+            let chunks = out.windows(name.len()).filter(|bytes| *bytes == name.as_bytes()).count();
+            assert!(chunks > 0 && open(&out.into()).info().records == bag.info().records, "{name}");
+        }
     }
 }
 

@@ -46,6 +46,7 @@ fn what_is_written_is_v2_0_too() {
         let parts = path(&format!("parts-{compression}"));
         let lines = [
             (format!("recover v2.0+cut-in-a-chunk.bag -o {} {with}", out("recovered")), 3),
+            (format!("recover v2.0+several-chunks.bag -o {} {with}", out("intact")), 0),
             (format!("bag reindex v2.0+unindexed.bag -o {} {with}", out("indexed")), 0),
             (format!("slice v2.0+several-chunks.bag -S +200ms -o {} {with}", out("sliced")), 0),
             (format!("merge {} {} -o {} {with}", out("indexed"), out("sliced"), out("merged")), 0),
@@ -58,7 +59,7 @@ fn what_is_written_is_v2_0_too() {
         let files = std::fs::read_dir(&parts).unwrap().map(|part| part.unwrap().path().display().to_string());
         let files: Vec<_> = files.collect();
         assert!(files.len() > 1, "{files:?}");
-        let written = ["recovered", "indexed", "sliced", "merged"].map(out);
+        let written = ["recovered", "intact", "indexed", "sliced", "merged"].map(out);
         for file in written.iter().chain(&files) {
             let shown = shown_in("rosbag", &format!("check {file}"), b"");
             assert!(shown.ends_with("[exit 0]\n"), "{shown}");

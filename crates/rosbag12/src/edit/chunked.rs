@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::io::{self, Write};
+use std::ops::Range;
 
 use rovelog_core::text::count;
 use rovelog_core::{Detail, LogReader, Merged, Record, Recovery, Select, Sliced, Value};
@@ -99,6 +100,16 @@ impl BagReader {
     /// bag write. By default it is that of the first chunk; merging follows the first bag.
     pub fn set_compression(&mut self, compression: Compression) {
         self.compression = Some(compression);
+        if let Some(whole) = self.whole.get_mut() {
+            whole.compression = Some(compression);
+        }
+    }
+
+    /// Returns whether chunks are to be compressed in another way than they are.
+    pub(super) fn recompresses(&self) -> bool {
+        let Some(state) = &self.scanner.v2 else { return false };
+        let others = |wanted| state.chunks.iter().any(|chunk| chunk.extent.compression != Some(wanted));
+        self.compression.is_some_and(others)
     }
 
     /// Returns the compression of the chunks that are made of this bag.
@@ -218,10 +229,14 @@ impl BagReader {
     }
 }
 
-/// Writes what a bag of V2.0 still holds; an intact one is copied.
-pub(super) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, BagError> {
+/// Writes what a bag of V2.0 still holds, of which the ranges `lost` are lost.
+pub(super) fn recover(
+    bag: &BagReader,
+    lost: Vec<Range<u64>>,
+    out: &mut dyn Write,
+) -> Result<Recovery, BagError> {
     let written = bag.rechunked(out)?;
-    let (size, lost) = (bag.bytes.len() as u64, bag.index.lost().to_vec());
+    let size = bag.bytes.len() as u64;
     let mut details = bag.chunk_details();
     details.push(bag.ledger_detail());
     let missing_records = bag.info().lost.missing_records;

@@ -44,18 +44,16 @@ pub struct LostMessage {
 /// Lost messages that a report names; all are counted.
 const NAMED: usize = 1000;
 
-/// Writes the best valid bag that `bag` still holds. An intact bag is copied as it is; of any other
-/// all valid messages are written as [`BagReader::reindex`] does.
+/// Writes the best valid bag that `bag` still holds. An intact bag is copied as it is, unless its
+/// chunks are to be compressed in another way; of any other all valid messages are written as
+/// [`BagReader::reindex`] does.
 ///
 /// # Errors
 /// Returns an error if the output refuses.
 pub(crate) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, BagError> {
     let bag = bag.whole();
-    if bag.is_intact() {
+    if bag.is_intact() && !bag.recompresses() {
         return Ok(Recovery::copied(bag.info().records, &bag.bytes, out)?);
-    }
-    if bag.version() == Version::V2_0 {
-        return chunked::recover(bag, out);
     }
     let mut lost = bag.index.lost().to_vec();
     let size = bag.bytes.len() as u64;
@@ -63,6 +61,9 @@ pub(crate) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, 
     let packed = [&rules::PACKED_CUT, &rules::PACKED_UNCHECKED, &rules::PACKED_FOLLOWED];
     if packed.iter().any(|rule| bag.diagnostics().counts().contains_key(rule.code)) {
         ranges::push(&mut lost, size..size);
+    }
+    if bag.version() == Version::V2_0 {
+        return chunked::recover(bag, lost, out);
     }
     let output = bag.rewritten();
     let records = output.records;

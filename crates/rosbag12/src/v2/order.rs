@@ -28,8 +28,10 @@ struct Active {
     /// Its messages in their order, or the next of them.
     due: Vec<Met>,
     next: usize,
+    /// Whether no more of the chunk is held than has to be.
+    is_part: bool,
     /// The last of `due` if more follow; the chunk is loaded again for these.
-    part: Option<Key>,
+    last: Option<Key>,
 }
 
 impl Active {
@@ -139,7 +141,7 @@ impl<'a> InTime<'a> {
         self.hold(place, loaded, due);
         while self.held > self.most {
             // The chunk that is needed last.
-            let whole = |place: &usize| self.active[*place].as_ref().filter(|active| active.part.is_none());
+            let whole = |place: &usize| self.active[*place].as_ref().filter(|active| !active.is_part);
             let next = |active: &Active| active.due[active.next].time;
             let all = 0..self.active.len();
             let last = all.filter_map(|place| whole(&place).map(|active| (next(active), place))).max();
@@ -152,7 +154,7 @@ impl<'a> InTime<'a> {
     fn hold(&mut self, place: usize, loaded: Loaded, due: Vec<Met>) {
         if let Some(first) = due.first() {
             self.heads.push(Reverse((first.time, loaded.number, place)));
-            let active = Active { loaded, due, next: 0, part: None };
+            let active = Active { loaded, due, next: 0, is_part: false, last: None };
             self.held += active.bytes();
             self.active[place] = Some(active);
         }
@@ -171,11 +173,11 @@ impl<'a> InTime<'a> {
             kept.push(*met);
         }
         let last = kept.last().map(|met| self.key(met));
-        let part = last.filter(|_| kept.len() < due.len() - next);
-        let part_of = loaded.part(&mut kept);
+        let last = last.filter(|_| kept.len() < due.len() - next);
+        let part = loaded.part(&mut kept);
         self.loader.give_back(loaded);
         kept.shrink_to_fit();
-        let active = Active { loaded: part_of, due: kept, next: 0, part };
+        let active = Active { loaded: part, due: kept, next: 0, is_part: true, last };
         self.held += active.bytes();
         self.active[place] = Some(active);
     }
@@ -201,7 +203,7 @@ impl<'a> InTime<'a> {
         let Some(done) = self.active[place].take() else { return };
         self.held -= done.bytes();
         self.loader.give_back(done.loaded);
-        let Some(last) = done.part else { return };
+        let Some(last) = done.last else { return };
         let again = self.reader.loader(vec![number]).load(&self.reader.scanner.chunked().chunks);
         let Some(loaded) = again else { return };
         let mut due = self.due(&loaded);

@@ -68,7 +68,8 @@ fn ended(bag: Bag, code: &'static str) -> Made {
     bag.lose(code, b"").unindexed().into()
 }
 
-fn cut(mut bytes: Vec<u8>, by: usize) -> Vec<u8> {
+/// Cuts bytes off the end.
+pub(super) fn cut(mut bytes: Vec<u8>, by: usize) -> Vec<u8> {
     bytes.truncate(bytes.len() - by);
     bytes
 }
@@ -82,7 +83,7 @@ fn flipped(mut bytes: Vec<u8>, at: isize) -> Made {
 }
 
 /// Wraps bytes in RFC 1952 around one stored block of RFC 1951.
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let len = u16::try_from(bytes.len()).expect("one block");
     let head = [0x1f, 0x8b, 8_u8, 0, 0, 0, 0, 0, 0, 255, 1];
     lay![head, len, !len, bytes, crc32fast::hash(bytes), u32::from(len)]

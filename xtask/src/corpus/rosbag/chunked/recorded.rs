@@ -6,6 +6,7 @@ use super::log::{BAG_HEADER_SIZE, Bag, Conn, Content, VERSION_LINE, talk, talker
 use crate::corpus::Made;
 use crate::corpus::cases;
 use crate::corpus::lay::base64;
+use crate::corpus::rosbag::compressed::{cut, gzip};
 use crate::corpus::rosbag::log::{Stamp, Topic, refused, text};
 use crate::corpus::rosbag::stamp;
 
@@ -13,6 +14,14 @@ cases! {
     "v2.0" [K1] "one topic in one chunk, closed by the recorder" => Bag::recorder().put(talk(0..5).plain()).close();
     "v2.0+several-chunks" [K1 K6] "the connection record is in the first chunk only" =>
         Bag::recorder().put(talk(0..3).plain()).put(talk(3..5).plain()).put(talk(5..8).plain()).close();
+    "compressed-gzip+v2.0" [B15 K1] "the whole file" => packed().map(|bytes| gzip(&bytes));
+    "compressed-gzip+v2.0+checksum-missing" [C2 K1] "the file ends inside of the checksum" => {
+        let mut made = packed();
+        let end = made.bytes.len().to_string();
+        made.expected["lost"] = json!([{"code": "packed_unchecked", "start": end, "end": end}]);
+        made.expected["state"] = json!("truncated");
+        made.map(|bytes| cut(gzip(&bytes), 5))
+    };
     "v2.0+no-messages" [K1] "a recorder that was stopped at once" => Bag::recorder().close_as("empty");
     "v2.0+empty-chunks" [K1 K2] "chunks without records, one with an empty stream" =>
         Bag::recorder().put(Content::new().plain()).put(talk(0..3).plain()).put(Content::new().lz4()).close();
@@ -64,6 +73,13 @@ cases! {
     };
     "version-2.1" [V3] "a version that nobody wrote" =>
         refused(b"#ROSBAG V2.1\n\0\0\0\0", "2.1", "unsupported", "version 2.1");
+}
+
+/// Returns a bag that is to be compressed as a whole.
+fn packed() -> Made {
+    let mut made = Made::from(Bag::recorder().put(talk(0..5).plain()).close());
+    made.expected["notes"] = json!([{"code": "compressed", "offset": "0"}]);
+    made
 }
 
 /// Returns a bag of messages of these times, the one with number `noted` with a note.
