@@ -18,8 +18,8 @@ use works::BENCHES;
 /// The benchmark of a format.
 struct Bench {
     format: &'static str,
-    /// Which log of the format, if there are several: the compression of a bag V2.0.
-    log: &'static str,
+    /// The compressions of bags V2.0 to measure; none for the large log as it is.
+    logs: &'static [&'static str],
     /// Packages of the Python peer, measured by `bench/<format>_work.py`. The peer python3-rosbag
     /// comes with the distribution's own Python.
     python: &'static [&'static str],
@@ -62,21 +62,31 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     let program = build(first.format)?;
     let view = if format == "rosbag" { peers::rosbag_view()? } else { None };
     for bench in benches {
-        let log = match &log {
+        let logs = match &log {
             // A log of the user: a bag V2.0 fits the works of one compression only.
-            Some(log) if bench.log.is_empty() => log.clone(),
-            Some(_) => continue,
-            None => corpus::large_log(bench.format)?,
+            Some(_) if !bench.logs.is_empty() => continue,
+            Some(log) => vec![log.clone()],
+            None => logs(bench)?,
         };
-        let log = if bench.log.is_empty() { log } else { chunked(&log, bench.log)? };
         let python = match bench.python {
             [] => PathBuf::from(peers::PYTHON),
             packages => python::with(&format!("bench-{format}"), packages)?,
         };
-        Runner { program: program.clone(), python, view: view.clone(), format: bench.format, log }
-            .run(bench.groups)?;
+        for log in logs {
+            let (program, python, view) = (program.clone(), python.clone(), view.clone());
+            Runner { program, python, view, format: bench.format, log }.run(bench.groups)?;
+        }
     }
     Ok(())
+}
+
+/// Returns the logs of a benchmark.
+fn logs(bench: &Bench) -> Result<Vec<PathBuf>> {
+    let large = corpus::large_log(bench.format)?;
+    if bench.logs.is_empty() {
+        return Ok(vec![large]);
+    }
+    bench.logs.iter().map(|compression| chunked(&large, compression)).collect()
 }
 
 /// Returns the bag V2.0 with the messages of `log`, its chunks compressed this way.

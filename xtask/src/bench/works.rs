@@ -5,10 +5,10 @@ use super::{Bench, Group};
 use crate::python::{PYULOG, ROCKETLOGGER, ROSBAGS, VELODYNE_DECODER};
 
 macro_rules! benches {
-    ($($format:literal $(of $log:literal)? [$($package:expr),*] $($heading:literal / $peer:literal: {$($work:literal $what:literal)*})*;)*) => {
+    ($($format:literal $(of $($log:literal)+)? [$($package:expr),*] $($heading:literal / $peer:literal: {$($work:literal $what:literal)*})*;)*) => {
         pub(super) const BENCHES: &[Bench] = &[$(Bench {
             format: $format,
-            log: concat!($($log)?),
+            logs: &[$($($log),+)?],
             python: &[$($package),*],
             groups: &[$(Group { heading: $heading, peer: $peer, works: &[$(($work, $what)),*] }),*],
         }),*];
@@ -100,20 +100,9 @@ benches! {
         "rovelog-info" "rovelog::open and its summary"
     };
 
-    "rosbag" of "lz4" [ROSBAGS]
-    "V2.0, lz4: every message, its payload read" / "unpacked": {
-        "unpacked" "every chunk decompressed by lz4_flex on one thread, nothing else"
-        "cpp-view" "librosbag-storage View, payload read"
-        "pyrosbag-raw" "python3-rosbag, raw messages"
-        "pyrosbags-raw" "rosbags 0.11.9, raw messages"
-        "crate-rosbag" "rosbag 0.6.3 (Rust), file order, no connections, payload read"
-        "rovelog-raw" "records in file order, payload read"
-        "rovelog-records" "records in time order, payload read"
-    };
-
-    "rosbag" of "bz2" [ROSBAGS]
-    "V2.0, bz2: every message, its payload read" / "unpacked": {
-        "unpacked" "every chunk decompressed by bzip2 on one thread, nothing else"
+    "rosbag" of "lz4" "bz2" [ROSBAGS]
+    "V2.0, compressed: every message, its payload read" / "unpacked": {
+        "unpacked" "every chunk decompressed by lz4_flex or bzip2 on one thread, nothing else"
         "cpp-view" "librosbag-storage View, payload read"
         "pyrosbag-raw" "python3-rosbag, raw messages"
         "pyrosbags-raw" "rosbags 0.11.9, raw messages"

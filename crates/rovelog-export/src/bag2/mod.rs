@@ -1,7 +1,8 @@
-//! ROS bags of V2.0, which ROS reads since 2010, from those of any version.
+//! ROS bags V2.0, which ROS reads since 2010, from bags of any version.
 //!
-//! Payloads stay byte for byte, messages stand in the order of time. The file begins with where its index will
-//! stand, so all is laid out once to know that, and once to be written: it may go into a pipe.
+//! Payloads stay byte for byte, and messages are in time order. The bag header contains the position of the
+//! index, so the bag is laid out twice: once to know that position, and once to be written. The output may be a
+//! pipe.
 
 use rovelog::core::text;
 use std::io::{self, Write};
@@ -20,9 +21,9 @@ use rovelog::rosbag12::v2::{Totals, Writer};
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Bag2Options {
-    /// Write types that were renamed since, and are the same, under their names of today.
+    /// Use the new names of message types that were renamed without other changes.
     pub modernize: bool,
-    /// How chunks of messages are stored.
+    /// Compression of the chunks.
     pub compression: Compression,
 }
 
@@ -37,7 +38,8 @@ struct Tally {
 /// Writes the selected messages.
 ///
 /// # Errors
-/// Where the output refuses, the bag cannot be read, or none of its selected topics has a definition.
+/// Returns an error if the output refuses, the bag cannot be read, or no selected topic has a
+/// definition.
 pub fn write<W: Write>(
     bag: &BagReader,
     select: &Select,

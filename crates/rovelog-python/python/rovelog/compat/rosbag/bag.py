@@ -7,12 +7,11 @@ import heapq
 import io
 import os
 import re
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from types import TracebackType
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from rovelog import _core, _source
 from rovelog._bag import BagExtras
@@ -21,6 +20,15 @@ from rovelog._errors import NotALogError, UnreadableError, UnsupportedError
 from rovelog._source import SCHEME, Source
 from rovelog._types import BagConnection
 from rovelog.compat.rosbag import _index, _info, _messages, _records, _write
+from rovelog.compat.rosbag._arguments import (
+    canonical,
+    canonical_names,
+    checked_compression,
+    checked_threshold,
+    identity,
+    nanos,
+    time_classes,
+)
 from rovelog.compat.rosbag._errors import (
     ROSBagEncryptException,
     ROSBagEncryptNotSupportedException,
@@ -66,6 +74,13 @@ from rovelog.compat.rosbag._records import (  # noqa: F401
     _write_record,
     _write_sized,
 )
+from rovelog.compat.rosbag._tuples import (
+    BagMessage,
+    BagMessageWithConnectionHeader,
+    Connection,
+    TopicTuple,
+    TypesAndTopicsTuple,
+)
 
 __all__ = [
     "Bag",
@@ -87,49 +102,6 @@ __all__ = [
 CHUNK_BYTES = 768 * 1024
 VERSION_LINE = re.compile(rb"#ROS(.*) V(\d)\.(\d)")
 WRITERS = {200: _write.Writer, 102: _write.Writer12}
-
-
-class BagMessage(NamedTuple):
-    """What `read_messages` gives."""
-
-    topic: str
-    message: Any
-    timestamp: Time
-
-
-class BagMessageWithConnectionHeader(NamedTuple):
-    """What `read_messages(return_connection_header=True)` gives."""
-
-    topic: str
-    message: Any
-    timestamp: Time
-    connection_header: dict[str, str]
-
-
-class TopicTuple(NamedTuple):
-    """What a bag has of a topic; `frequency` in Hz, by the median of the periods."""
-
-    msg_type: str
-    message_count: int
-    connections: int
-    frequency: float | None
-
-
-class TypesAndTopicsTuple(NamedTuple):
-    """Types with their md5 sums, and topics."""
-
-    msg_types: dict[str, str]
-    topics: dict[str, TopicTuple]
-
-
-class _Connection(NamedTuple):
-    """A connection as the reader has it."""
-
-    name: str
-    info: ConnectionInfo
-    messages: int
-    made: type[Message]
-    undecoded: type[Message]
 
 
 class Bag:
@@ -155,8 +127,8 @@ class Bag:
         if options is not None and not isinstance(options, dict):
             raise ValueError("options must be of type dict")
         options = {"compression": compression, "chunk_threshold": chunk_threshold, **(options or {})}
-        self._compression = _checked_compression(options["compression"])
-        self._chunk_threshold = _checked_threshold(options["chunk_threshold"])
+        self._compression = checked_compression(options["compression"])
+        self._chunk_threshold = checked_threshold(options["chunk_threshold"])
         if not f:
             raise ValueError("filename (or stream) is invalid")
         if mode not in ("r", "w", "a"):
@@ -302,7 +274,7 @@ class Bag:
         return _source.reader(data)
 
     @cached_property
-    def _known(self) -> list[_Connection]:
+    def _known(self) -> list[Connection]:
         """The connections, parallel to the reader's topics."""
         reader = self._reader
         found = []
@@ -313,7 +285,7 @@ class Bag:
             made = unread if [name for name, *_ in spec.fields] == ["raw"] else _messages.message_class(spec)
             header = {"topic": row.topic, "type": kind, "md5sum": md5, "message_definition": definition}
             info = ConnectionInfo(index, row.topic, header)
-            found.append(_Connection(row.name, info, topic["count"], made, unread))
+            found.append(Connection(row.name, info, topic["count"], made, unread))
         return found
 
     @property
@@ -391,7 +363,7 @@ class Bag:
 
     @compression.setter
     def compression(self, compression: str) -> None:
-        compression = _checked_compression(compression)
+        compression = checked_compression(compression)
         self.flush()
         self._compression = compression
 
@@ -402,7 +374,7 @@ class Bag:
 
     @chunk_threshold.setter
     def chunk_threshold(self, chunk_threshold: int) -> None:
-        chunk_threshold = _checked_threshold(chunk_threshold)
+        chunk_threshold = checked_threshold(chunk_threshold)
         self.flush()
         self._chunk_threshold = chunk_threshold
 
@@ -422,7 +394,7 @@ class Bag:
         self.flush()
         reader = self._reader
         chosen = self._chosen(topics, connection_filter)
-        start, end = _nanos(start_time), _nanos(end_time)
+        start, end = nanos(start_time), nanos(end_time)
         connections: list[BagConnection | None] = [
             {
                 "topic": found.info.topic,
@@ -442,16 +414,16 @@ class Bag:
             (start, None if end is None else end + 1),
             raw=raw,
             given=BagMessageWithConnectionHeader if return_connection_header else BagMessage,
-            time_classes=_time_classes(),
+            time_classes=time_classes(),
         )
 
-    def _chosen(self, topics: str | Iterable[str] | None, asked: Callable[..., bool] | None = None) -> list[_Connection]:
-        names = _canonical_names(topics)
+    def _chosen(self, topics: str | Iterable[str] | None, asked: Callable[..., bool] | None = None) -> list[Connection]:
+        names = canonical_names(topics)
         infos = [(found, found.info) for found in self._known]
         return [
             found
             for found, info in infos
-            if (names is None or _canonical(info.topic) in names)
+            if (names is None or canonical(info.topic) in names)
             and (asked is None or asked(info.topic, info.datatype, info.md5sum, info.msg_def, info.header))
         ]
 
@@ -541,7 +513,7 @@ class Bag:
 
     def _counts(self, topics: str | Iterable[str] | None) -> list[tuple[ConnectionInfo, int]]:
         """The connections of some topics with their numbers of messages."""
-        names = None if topics is None else _canonical_names(topics) or set()
+        names = None if topics is None else canonical_names(topics) or set()
         held = self._writer or self._index
         if held is None:
             both = [(found.info, found.messages) for found in self._known]
@@ -551,7 +523,7 @@ class Bag:
                 for connection, count in chunk.connection_counts.items():
                     counts[connection] = counts.get(connection, 0) + count
             both = [(info, counts.get(info.id, 0)) for info in held.connections.values()]
-        return [(info, count) for info, count in both if names is None or _canonical(info.topic) in names]
+        return [(info, count) for info, count in both if names is None or canonical(info.topic) in names]
 
     def get_type_and_topic_info(self, topic_filters: str | Sequence[str] | None = None) -> TypesAndTopicsTuple:
         """All types with their md5 sums, and what there is of each topic, or of some."""
@@ -585,8 +557,8 @@ class Bag:
             self.flush()
         reader = self._reader
         # The reader counts its own connections: those of a bag that is being written have its numbers by topic and type.
-        numbers = {_identity(info): number for number, info in self._connections.items()}
-        names = {found.name: numbers.get(_identity(found.info), found.info.id) for found in self._known}
+        numbers = {identity(info): number for number, info in self._connections.items()}
+        names = {found.name: numbers.get(identity(found.info), found.info.id) for found in self._known}
         wanted = [name for name, number in names.items() if number in connections]
         found: dict[int, list[float]] = {}
         for record in reader.messages(wanted, (None, None), raw=True) if wanted else ():
@@ -643,48 +615,3 @@ class Bag:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _checked_compression(compression: str) -> str:
-    allowed = _write.compressions()
-    if compression not in allowed:
-        raise ValueError(f"compression must be one of: {', '.join(allowed)}")
-    return compression
-
-
-def _checked_threshold(chunk_threshold: int) -> int:
-    if chunk_threshold < 0:
-        raise ValueError("chunk_threshold must be greater than or equal to zero")
-    return chunk_threshold
-
-
-def _identity(info: ConnectionInfo) -> tuple[str, str, str]:
-    return info.topic, info.datatype, info.md5sum
-
-
-def _canonical(topic: str) -> str:
-    return re.sub("/+", "/", topic).rstrip("/")
-
-
-def _canonical_names(topics: str | Iterable[str] | None) -> set[str] | None:
-    """The names of topics; None for all of them."""
-    if not topics:
-        return None
-    return {_canonical(topic) for topic in ([topics] if isinstance(topics, str) else topics)}
-
-
-def _time_classes() -> tuple[type, type] | None:
-    """The classes of times and durations in a process that uses ROS: scripts compare them with their own."""
-    for name in ("rospy", "genpy"):
-        module = sys.modules.get(name)
-        if module is not None and hasattr(module, "Time") and hasattr(module, "Duration"):
-            return module.Time, module.Duration
-    return None
-
-
-def _nanos(time: Any) -> int | None:
-    if time is None:
-        return None
-    if hasattr(time, "to_nsec"):
-        return int(time.to_nsec())
-    return round(float(time) * 1e9)
