@@ -16,7 +16,9 @@ use crate::{oracle, python, root};
 const PACKAGES: &[&str] = &[
     "maturin>=1.16,<2",
     "pytest",
+    "dask[dataframe]",
     "mypy",
+    "pyright[nodejs]",
     "numpy",
     "pandas",
     "pandas-stubs",

@@ -276,7 +276,7 @@ impl LogReader for RldReader {
     }
 
     fn recover(&self, out: &mut dyn std::io::Write, _: &RecoverOptions) -> Result<Recovery> {
-        Ok(edit::recover(self, out)?)
+        Ok(edit::recover(self, out)?.with_packing(self.info.size, &self.diagnostics))
     }
 
     fn slice(&self, select: &Select, out: &mut dyn std::io::Write) -> Result<Sliced> {

@@ -180,7 +180,7 @@ impl Opening {
             blocks,
             tracker,
             watch,
-            diagnostics: Diagnostics::new(&options.limits),
+            diagnostics: options.diagnostics(),
             rows: 0,
             size: 0,
             gaps: (0, 0),

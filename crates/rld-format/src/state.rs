@@ -76,7 +76,10 @@ pub(crate) fn info(known: &Known<'_>) -> LogInfo {
 pub(crate) fn apply_diagnostics(info: &mut LogInfo, diagnostics: &Diagnostics) {
     info.set_state(diagnostics, &rules::CUT);
     let count = |rule: &Rule| diagnostics.counts().get(rule.code).copied().unwrap_or_default();
-    if info.lost.losses > 0 && info.lost.losses == count(&rules::CUT) + count(&rules::ROWS_MISSING) {
+    if info.lost.losses > 0
+        && info.lost.losses
+            == count(&rules::CUT) + count(&rules::ROWS_MISSING) + rovelog_core::packed::cuts(diagnostics)
+    {
         info.state = State::Truncated;
     }
 }

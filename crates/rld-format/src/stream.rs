@@ -96,7 +96,7 @@ impl<R: Read> RldStream<R> {
                 Ok(validated) => validated.map(Ok),
                 Err(error) => Ok(Err(error)),
             })?;
-        let mut diagnostics = Diagnostics::new(&options.limits);
+        let mut diagnostics = options.diagnostics();
         for (rule, range, text) in &validated.notes {
             diagnostics.push(rule, range.clone(), || text.clone());
         }

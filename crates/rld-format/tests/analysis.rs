@@ -110,6 +110,11 @@ fn sums_do_not_depend_on_the_parts() {
         assert_eq!(total.currents, want.currents, "{step}");
         assert_eq!(total, want, "{step}");
     }
+    // Sums of currents and powers do not depend on those of channels.
+    let mut currents = reader.accumulator(&options.only_currents()).expect("rows");
+    let got = currents.stats(0..reader.rows());
+    assert!(got.channels.iter().all(|sums| sums.count == 0));
+    assert_eq!(Stats { channels: want.channels.clone(), ..got }, want);
 }
 
 #[test]

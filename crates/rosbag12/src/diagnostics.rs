@@ -1,4 +1,5 @@
-//! Everything that can be noticed in a bag, in one table. Codes and names are stable.
+//! Everything that can be noticed in a bag, in one table. Codes and names are stable; those of
+//! files that are compressed as a whole went to `rovelog_core::packed`.
 
 rovelog_core::rules! {
     LOST "E-BAG-001" "gap" DataLost
@@ -11,12 +12,6 @@ rovelog_core::rules! {
         "a record of a topic beyond the limit of topics"
     TOO_MANY_SECTIONS "E-BAG-005" "too_many_sections" DataLost
         "the version line of a section beyond the limit of sections"
-    PACKED_CUT "E-BAG-006" "packed_cut" DataLost
-        "a compressed file that is cut inside its data: the end of the bag is missing"
-    PACKED_UNCHECKED "E-BAG-007" "packed_unchecked" DataLost
-        "a compressed file that is cut before its checksum: the bag cannot be verified"
-    PACKED_FOLLOWED "E-BAG-008" "packed_followed" DataLost
-        "bytes after the compressed data that are not compressed data: not read"
 
     CHUNK_DAMAGED "E-BAG-009" "chunk_damaged" DataLost
         "a chunk whose packed data are damaged or cut: what they still give is read"
@@ -73,12 +68,8 @@ rovelog_core::rules! {
         "a record of an unknown kind: skipped when reading, kept when rewriting"
     DUPLICATE_FIELD "W-BAG-121" "duplicate_field" Note
         "a repeated header field: the last one is used"
-    COMPRESSED "W-BAG-122" "compressed" Note
-        "the whole file is compressed: offsets are those of the decompressed bag"
     RELATIVE_STAMPS "W-BAG-123" "relative_stamps" Note
         "a bag older than V1.1: its times may count from the start of the recording"
-    PACKED_PADDING "W-BAG-124" "packed_padding" Note
-        "zero bytes after the compressed data, as tapes and block devices write them"
     DEFINITION_REPEATED "W-BAG-125" "definition_repeated" Note
         "a repeated definition of a topic in one section"
     DEFINITION_LATE "W-BAG-126" "definition_late" Note

@@ -27,30 +27,6 @@ pub enum BagError {
         /// The version as the file has it: `2.0`.
         version: String,
     },
-    /// A compressed file that cannot be unpacked.
-    #[error("the {what} file cannot be unpacked: {why}")]
-    Unpack {
-        /// `gzip` or `bzip2`.
-        what: &'static str,
-        /// Why.
-        why: String,
-    },
-    /// A compressed file for which there is not enough memory.
-    #[error("not enough memory to unpack the {what} file: it ran out after {len} bytes")]
-    UnpackMemory {
-        /// `gzip` or `bzip2`.
-        what: &'static str,
-        /// Bytes unpacked until then.
-        len: u64,
-    },
-    /// A compressed file that becomes larger than is allowed.
-    #[error("the {what} file unpacks to more than the limit of {limit} bytes")]
-    UnpacksTooLarge {
-        /// `gzip` or `bzip2`.
-        what: &'static str,
-        /// The limit it passes.
-        limit: u64,
-    },
     /// A record from a pipe that is too large to hold.
     #[error("a record of {len} bytes at byte {at}: a pipe is read with at most {limit} bytes in memory")]
     RecordTooLarge {
@@ -133,25 +109,6 @@ impl BagError {
                 Some(0),
                 Some("V2.0, V1.2, V1.1 and V1.0 are supported; no tool for this version is known"),
             ),
-            Self::Unpack { what, .. } => (
-                ErrorKind::Malformed,
-                None,
-                Some(if *what == "gzip" {
-                    "save what can be unpacked: gzip -dc FILE > part.bag, then rovelog recover part.bag"
-                } else {
-                    "save the intact blocks: bzip2recover FILE, then unpack and join them"
-                }),
-            ),
-            Self::UnpacksTooLarge { .. } => (
-                ErrorKind::LimitExceeded,
-                None,
-                Some(
-                    "if you trust the file, raise the limit (--max-unpacked 8GiB) or unpack it first (gzip -d, bzip2 -d)",
-                ),
-            ),
-            Self::UnpackMemory { .. } => {
-                (ErrorKind::Io, None, Some("unpack the file first with gzip -d or bzip2 -d, and open that"))
-            }
             Self::RecordTooLarge { at, .. } => {
                 (ErrorKind::LimitExceeded, Some(*at), Some("save the pipe as a file and open that"))
             }

@@ -147,9 +147,6 @@ mod shapes;
 mod state;
 mod stream;
 mod tables;
-pub mod unpack;
-#[cfg(feature = "compressed")]
-mod unpacker;
 mod usage;
 pub mod v2;
 mod validate;
@@ -254,7 +251,7 @@ impl LogReader for BagReader {
     }
 
     fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> Result<Recovery> {
-        Ok(edit::recover(self, out)?)
+        Ok(edit::recover(self, out)?.with_packing(self.bytes.len() as u64, self.diagnostics()))
     }
 
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced> {

@@ -17,7 +17,6 @@ use crate::scan::{Scanner, Step};
 use crate::sections::{Differences, Section, differences};
 use crate::shapes::Head;
 use crate::tables::{Connection, Publisher, Tables, text_of, usize_of};
-use crate::unpack::{self, Packing};
 use crate::v2::Compression;
 use crate::version::Version;
 use crate::wire::{self, Header, IndexEntry};
@@ -39,22 +38,17 @@ pub struct BagReader {
 }
 
 impl BagReader {
-    /// Opens the bag that `bytes` holds; one that is compressed as a whole is unpacked into memory,
-    /// up to [`Limits::unpacked`](rovelog_core::Limits::unpacked).
+    /// Opens the bag that `bytes` holds.
     ///
     /// # Errors
-    /// Returns an error if the bytes are no ROS 1 bag, or cannot be unpacked. Damage is
+    /// Returns an error if the bytes are no ROS 1 bag. Damage is
     /// no error: it is in [`diagnostics`](rovelog_core::LogReader::diagnostics).
     #[expect(clippy::missing_panics_doc, reason = "the window is the whole file")]
     pub fn new(bytes: Bytes, options: &BagOptions) -> Result<Self, BagError> {
-        let (bytes, packed) = unpack::whole(bytes, options)?;
         let head = &bytes[..bytes.len().min(Scanner::START)];
-        let mut scanner = Scanner::start(head, options).map_err(|error| unpack::not_begun(packed, error))?;
-        if let Some((what, _)) = packed {
-            unpack::note(what, &mut scanner.diagnostics);
-        }
+        let mut scanner = Scanner::start(head, options)?;
         if scanner.version == Version::V2_0 {
-            return Self::chunked(bytes, scanner, options, packed);
+            return Self::chunked(bytes, scanner, options);
         }
         let mut index = Index::default();
         let window = Window::whole(&bytes);
@@ -74,9 +68,6 @@ impl BagReader {
             }
         }
         index.blocks.finish(bytes.len() as u64);
-        if let Some((what, ending)) = packed {
-            unpack::note_ending(what, ending, bytes.len() as u64, &mut scanner.diagnostics);
-        }
         Ok(Self::of(bytes, scanner, index, options))
     }
 
@@ -87,22 +78,11 @@ impl BagReader {
     }
 
     /// Opens a bag of V2.0, of which `scanner` has read the version line.
-    fn chunked(
-        bytes: Bytes,
-        mut scanner: Scanner,
-        options: &BagOptions,
-        packed: Packing,
-    ) -> Result<Self, BagError> {
-        let begin = || {
-            let mut scanner = Scanner::start(&bytes[..bytes.len().min(Scanner::START)], options)?;
-            if let Some((what, _)) = packed {
-                unpack::note(what, &mut scanner.diagnostics);
-            }
-            Ok::<_, BagError>(scanner)
-        };
+    fn chunked(bytes: Bytes, mut scanner: Scanner, options: &BagOptions) -> Result<Self, BagError> {
+        let begin = || Scanner::start(&bytes[..bytes.len().min(Scanner::START)], options);
         let mut index = Index::default();
         let by_index = !options.read.read_all
-            && packed.is_none()
+            && options.read.packing.is_none()
             && scanner.read_index(&bytes).is_some()
             && scanner.chunked().cost() >= options.indexed_from;
         if by_index {
@@ -116,9 +96,6 @@ impl BagReader {
             }
         }
         index.blocks.finish(bytes.len() as u64);
-        if let Some((what, ending)) = packed {
-            unpack::note_ending(what, ending, bytes.len() as u64, &mut scanner.diagnostics);
-        }
         Ok(Self::of(bytes, scanner, index, options))
     }
 

@@ -163,7 +163,7 @@ impl Scanner {
         let mut scanner = Self {
             version: line.version,
             tables: Tables::new(limits.nesting, options.layouts.clone(), clock),
-            diagnostics: Diagnostics::new(limits),
+            diagnostics: options.read.diagnostics(),
             sections: vec![Section::new(0, line.len)],
             ops: Box::new([0; 256]),
             going_back: 0,

@@ -4,7 +4,7 @@
 use rovelog_core::text::count;
 use std::collections::BTreeMap;
 
-use rovelog_core::{DataSpan, Detail, LogInfo, State, Timestamp, Value};
+use rovelog_core::{DataSpan, Detail, LogInfo, Timestamp, Value};
 
 use crate::definitions::Source;
 use crate::diagnostics as rules;
@@ -26,11 +26,6 @@ impl Scanner {
     pub(crate) fn info(&self, size: u64) -> LogInfo {
         let mut info = LogInfo::new(self.version.name(), size);
         info.set_state(&self.diagnostics, &rules::CUT);
-        let cuts = [&rules::CUT, &rules::PACKED_CUT, &rules::PACKED_UNCHECKED];
-        let cuts = cuts.iter().filter_map(|rule| self.diagnostics.counts().get(rule.code)).sum::<u64>();
-        if cuts > 0 && cuts == info.lost.losses {
-            info.state = State::Truncated;
-        }
         let time = |nanos| Timestamp::new(nanos, self.tables.clock);
         info.start = self.starts().map(time);
         info.end =

@@ -1,7 +1,7 @@
 //! The reader of pipes: one pass over `Read`, bounded memory, the same records as the random-access
 //! reader.
 
-use std::io::{self, BufReader, Chain, Cursor, Read};
+use std::io::Read;
 
 use rovelog_core::scan::{Source, Stream};
 use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, Record, Timestamp, Topic};
@@ -10,37 +10,17 @@ use crate::error::BagError;
 use crate::options::BagOptions;
 use crate::scan::{Met, Scanner, Step};
 use crate::tables::Connection;
-use crate::unpack::{self, Packed, Unpacked};
 use crate::v2;
 use crate::version::Version;
-
-/// A pipe of which the first bytes were looked at.
-type PeekedInput<R> = Chain<Cursor<Vec<u8>>, R>;
-
-/// Where bytes come from: as they are, or unpacked.
-enum Input<R> {
-    Plain(PeekedInput<R>),
-    Unpacked(Box<Unpacked<BufReader<PeekedInput<R>>>>),
-}
-
-impl<R: Read> Read for Input<R> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(input) => input.read(out),
-            Self::Unpacked(input) => input.read(out),
-        }
-    }
-}
 
 /// A bag that comes from a pipe.
 ///
 /// The buffer holds one chunk and what the scanner still looks at: a record and the header behind
 /// it. It does not grow with the bag.
 pub struct BagStream<R> {
-    stream: Stream<Input<R>, Scanner>,
+    stream: Stream<R, Scanner>,
     /// What reads chunks, of a bag of V2.0.
     chunked: Option<v2::Streamed>,
-    packed: Option<Packed>,
     /// Bytes of one record that are taken into memory.
     limit: u64,
 }
@@ -49,44 +29,24 @@ impl<R: Read> BagStream<R> {
     /// Reads the version line of a bag.
     ///
     /// # Errors
-    /// Returns an error if the input cannot be read or unpacked, or is no ROS 1 bag.
-    pub fn new(mut input: R, options: &BagOptions) -> Result<Self, BagError> {
-        let mut head = Vec::new();
-        input.by_ref().take(4).read_to_end(&mut head)?;
-        let packed = Packed::of(&head);
-        let input = Cursor::new(head).chain(input);
-        let input = match packed {
-            None => Input::Plain(input),
-            Some(packed) => Input::Unpacked(Box::new(unpack::reader(packed, BufReader::new(input)))),
-        };
+    /// Returns an error if the input cannot be read, or is no ROS 1 bag.
+    pub fn new(input: R, options: &BagOptions) -> Result<Self, BagError> {
         let mut source = Source::new(input);
-        source.fill(0, Scanner::START as u64).map_err(|error| unpack::failed(packed, 0, error))?;
-        let window = source.window();
-        let ending = match source.input() {
-            Input::Unpacked(input) if window.eof => packed.map(|packed| (packed, input.ending())),
-            _ => None,
-        };
-        let mut scanner =
-            Scanner::start(window.data, options).map_err(|error| unpack::not_begun(ending, error))?;
-        if let Some(packed) = packed {
-            unpack::note(packed, &mut scanner.diagnostics);
-        }
+        source.fill(0, Scanner::START as u64)?;
+        let mut scanner = Scanner::start(source.window().data, options)?;
         let cap = options.read.limits.unpacked;
         let chunked = (scanner.version == Version::V2_0).then(|| v2::Streamed::new(&mut scanner, cap));
         let stream = Stream { source, scan: scanner };
-        Ok(Self { stream, chunked, packed, limit: options.streamed_record })
+        Ok(Self { stream, chunked, limit: options.streamed_record })
     }
 
     /// Returns the next message in file order; `None` at the end.
     fn next(&mut self) -> Result<Option<Met>, BagError> {
-        let (packed, limit) = (self.packed, self.limit);
+        let limit = self.limit;
         loop {
-            match self.stream.step(|source, from, until| fill(source, from, until, packed, limit))? {
+            match self.stream.step(|source, from, until| fill(source, from, until, limit))? {
                 Step::Message(met) => return Ok(Some(met)),
-                Step::End => {
-                    self.end();
-                    return Ok(None);
-                }
+                Step::End => return Ok(None),
                 _ => {}
             }
         }
@@ -94,24 +54,10 @@ impl<R: Read> BagStream<R> {
 
     /// Returns the next message of a bag of V2.0.
     fn next_chunked(&mut self) -> Result<Option<v2::Arrived>, BagError> {
-        let (packed, limit) = (self.packed, self.limit);
+        let limit = self.limit;
         let Some(chunked) = &mut self.chunked else { return Ok(None) };
         let Stream { source, scan } = &mut self.stream;
-        let arrived =
-            chunked.next(scan, source, |source, from, until| fill(source, from, until, packed, limit))?;
-        if arrived.is_none() {
-            self.end();
-        }
-        Ok(arrived)
-    }
-
-    /// Takes note of how compressed data end, once.
-    fn end(&mut self) {
-        if let (Some(packed), Input::Unpacked(input)) = (self.packed, self.stream.source.input()) {
-            let size = self.stream.source.window().end();
-            unpack::note_ending(packed, input.ending(), size, &mut self.stream.scan.diagnostics);
-            self.packed = None;
-        }
+        chunked.next(scan, source, |source, from, until| fill(source, from, until, limit))
     }
 
     /// Returns the connections met so far; each has the same index as its topic.
@@ -122,17 +68,10 @@ impl<R: Read> BagStream<R> {
 
 /// Reads on until the window reaches `until`, if no record must be taken into memory for that which
 /// is too large.
-fn fill<R: Read>(
-    source: &mut Source<Input<R>>,
-    from: u64,
-    until: u64,
-    packed: Option<Packed>,
-    limit: u64,
-) -> Result<(), BagError> {
+fn fill<R: Read>(source: &mut Source<R>, from: u64, until: u64, limit: u64) -> Result<(), BagError> {
     let most = from.saturating_add(limit).saturating_add(1);
-    let read = source.fill(from, until.min(most));
+    source.fill(from, until.min(most))?;
     let window = source.window();
-    read.map_err(|error| unpack::failed(packed, window.end(), error))?;
     if window.eof || window.end() >= until {
         return Ok(());
     }

@@ -47,7 +47,7 @@ pub(crate) struct Global {
     /// ROS bag: read missing message definitions from a .msg file or a folder of packages
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) msgs: Option<PathBuf>,
-    /// Memory limit for decompressing a bag; default 1GiB
+    /// Memory limit for decompressing a log; default 1GiB
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_unpacked: Option<u64>,
 }

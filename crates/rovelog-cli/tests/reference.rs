@@ -6,7 +6,7 @@ mod common;
 use std::fmt::Write as _;
 use std::fs;
 
-use rovelog::core::{Rule, span};
+use rovelog::core::{Rule, packed, span};
 use rovelog::{Format, FormatInfo};
 
 /// Compares a generated page with `docs/reference/{name}`, or writes it.
@@ -91,7 +91,8 @@ fn the_diagnostics_reference_is_up_to_date() {
         - `note`: unusual, but nothing is lost.\n\n\
         ## All formats\n\n"
         .to_owned();
-    page += &table(&[&span::STALE_TIMES]);
+    let of_all = [&span::STALE_TIMES].into_iter().chain(packed::ALL.iter().copied());
+    page += &table(&of_all.collect::<Vec<_>>());
     let formats: [(FormatInfo, &[&Rule]); 4] = [
         (rovelog::ulog_format::Ulog::INFO, rovelog::ulog_format::diagnostics::ALL),
         (rovelog::rld_format::Rld::INFO, rovelog::rld_format::diagnostics::ALL),

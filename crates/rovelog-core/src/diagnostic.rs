@@ -155,7 +155,11 @@ impl Diagnostics {
             self.ledger.losses += 1;
             match self.ledger.ranges.last_mut() {
                 Some(last) if last.end == range.start => last.end = range.end,
-                _ if keep => self.ledger.ranges.push(range.clone()),
+                _ if keep => {
+                    // The end of a compressed file is known before what is in it.
+                    let at = self.ledger.ranges.partition_point(|known| known.start <= range.start);
+                    self.ledger.ranges.insert(at, range.clone());
+                }
                 _ => {}
             }
         }

@@ -1,5 +1,6 @@
 //! What a log says about itself: the summary behind `rovelog info`.
 
+use crate::packed;
 use crate::{DataSpan, Diagnostics, Ledger, Outside, Rule, Timestamp, UtcOffset, Value};
 
 /// Whether all of a log could be read.
@@ -76,13 +77,16 @@ impl LogInfo {
     }
 
     /// Takes over what was noticed: state, problems and the bytes lost. `cut` is the rule of a
-    /// recording that breaks off: where all losses are of it, the log is truncated, else damaged.
+    /// recording that breaks off: where all losses are of it, or say that the compressed file is cut,
+    /// the log is truncated, else damaged.
     pub fn set_state(&mut self, diagnostics: &Diagnostics, cut: &Rule) {
         self.lost = diagnostics.ledger().clone();
         self.problems = diagnostics.total();
-        self.state = match (self.lost.losses, diagnostics.counts().get(cut.code)) {
-            (0, _) => State::Complete,
-            (losses, Some(cuts)) if losses == *cuts => State::Truncated,
+        let cuts =
+            diagnostics.counts().get(cut.code).copied().unwrap_or_default() + packed::cuts(diagnostics);
+        self.state = match self.lost.losses {
+            0 => State::Complete,
+            losses if losses == cuts => State::Truncated,
             _ => State::Damaged,
         };
     }

@@ -28,6 +28,7 @@ pub mod limits;
 pub mod order;
 #[doc(hidden)]
 pub mod output;
+pub mod packed;
 #[doc(hidden)]
 pub mod ranges;
 pub mod reader;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io::Write;
 use std::ops::Deref;
 
+use crate::packed::Packing;
 use crate::{
     Align, Bytes, Diagnostics, Error, ErrorKind, Limits, LogInfo, Merged, Record, RecoverOptions, Recovery,
     Result, Select, Sliced, Text, Topic, TopicId, Usage,
@@ -100,6 +101,22 @@ pub struct ReadOptions {
     /// Definitions of types that a log lacks, by the name of the type, in the format's own language. Formats whose logs
     /// define all of their types have no use for them.
     pub definitions: BTreeMap<String, Vec<u8>>,
+    /// How the file was compressed that the bytes of the log come from; set by what decompresses it.
+    #[doc(hidden)]
+    pub packing: Option<Packing>,
+}
+
+impl ReadOptions {
+    /// For implementations: the diagnostics of a log that is read this way; they say first how the
+    /// file is compressed.
+    #[doc(hidden)]
+    pub fn diagnostics(&self) -> Diagnostics {
+        let mut diagnostics = Diagnostics::new(&self.limits);
+        if let Some(packing) = &self.packing {
+            packing.note(&mut diagnostics);
+        }
+        diagnostics
+    }
 }
 
 /// Another file of a log: its name, without folders, and what is in it.

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::ops::Range;
 
-use crate::{Detail, Timestamp, ranges};
+use crate::{Detail, Diagnostics, Timestamp, packed, ranges};
 
 /// How to recover.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +64,17 @@ impl Recovery {
         out.write_all(log)?;
         out.flush()?;
         Ok(Self { records, kept_bytes: log.len() as u64, unchanged: true, ..Self::default() })
+    }
+
+    /// Adds what is missing of a compressed file. It has no bytes in the log, so that the range is
+    /// empty and at its end.
+    #[must_use]
+    pub fn with_packing(mut self, size: u64, diagnostics: &Diagnostics) -> Self {
+        if packed::is_partial(diagnostics) {
+            ranges::push(&mut self.lost, size..size);
+            self.unchanged = false;
+        }
+        self
     }
 
     /// Returns bytes that no reader can use.

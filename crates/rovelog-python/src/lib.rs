@@ -15,6 +15,7 @@ mod export;
 mod memory;
 mod origin;
 mod output;
+mod parallel;
 mod reader;
 mod records;
 mod rld;

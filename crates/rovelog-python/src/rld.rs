@@ -10,10 +10,11 @@ use rovelog::rld_format::analysis::{
 };
 use rovelog::rld_format::clock::TimeOptions;
 use rovelog::rld_format::unit::Scale;
-use rovelog::rld_format::{ColumnOptions, Merging, RldReader};
+use rovelog::rld_format::{ColumnOptions, Merging, RldError, RldReader};
 use rovelog::{AnyLog, Error, Select};
 
 use crate::errors::{Raise, of_arrow};
+use crate::parallel;
 use crate::reader::{Reader, Window};
 use crate::table::{self, Table};
 
@@ -76,7 +77,7 @@ pub(crate) fn rld_energy<'py>(
 ) -> PyResult<Vec<EnergyRow<'py>>> {
     let log = rld(py, reader)?;
     let failed = |error| reader.raise(py, &error);
-    let mut options = StatsOptions::default().with_margin(settle);
+    let mut options = StatsOptions::default().with_margin(settle).only_currents();
     if derive {
         options = options.deriving_ranges();
     }
@@ -97,7 +98,13 @@ pub(crate) fn rld_energy<'py>(
     let phase = if clock { Phase::Clock } else { Phase::Start };
     let window = window.map(|nanos| (nanos, phase));
     let selected = log.rows_selected(&range.of(Select::all()));
-    let sections = reader.run(py, || Ok(sections(log, &mut sums, window, &bits, &selected)))?;
+    let sections = reader.run(py, || match (window, &selected[..]) {
+        (None, [rows]) if bits.is_empty() => {
+            let stats = total(log, &options, rows)?;
+            Ok(vec![Section { window: None, state: None, first: Some(rows.start), stats }])
+        }
+        _ => Ok(sections(log, &mut sums, window, &bits, &selected)),
+    })?;
     py.check_signals()?;
     let times = log.times(TimeOptions::default());
     let rate = log.header().lead_in.sample_rate.get();
@@ -135,6 +142,30 @@ fn no_power(py: Python<'_>, reader: &Reader, sums: &Accumulator<'_>) -> PyErr {
         None => Raise::new("UnsupportedError", "this log has no current in amperes"),
     };
     raise.of("rld", reader.origin.path()).raise(py)
+}
+
+/// Minimum number of rows for a thread.
+const MIN_ROWS: usize = 1 << 16;
+
+/// Returns the sums of rows, on all processors.
+fn total(log: &RldReader, options: &StatsOptions, rows: &Range<u64>) -> Result<Stats, RldError> {
+    let count = usize::try_from(rows.end - rows.start).unwrap_or(usize::MAX);
+    let stats = |part: Range<usize>| -> Result<Stats, RldError> {
+        let part = rows.start + part.start as u64..rows.start + part.end as u64;
+        Ok(log.accumulator(options)?.stats(part))
+    };
+    std::thread::scope(|scope| {
+        let parts = parallel::parts(count, MIN_ROWS).into_iter();
+        let sums: Vec<_> = parts.map(|part| scope.spawn(move || stats(part))).collect();
+        let mut total = Stats::default();
+        for part in sums {
+            match part.join() {
+                Ok(part) => total.merge(&part?),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Ok(total)
+    })
 }
 
 /// Returns the sums of the selected rows.

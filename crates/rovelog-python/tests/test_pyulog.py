@@ -208,6 +208,20 @@ def test_data_may_be_changed_in_place(real: pathlib.Path) -> None:
     assert log != ours.ULog(str(real)) and ours.ULog(str(real)) == ours.ULog(str(real))
 
 
+def test_what_a_script_seems_to_want_is_read(real: pathlib.Path) -> None:
+    def read_rows(log: Any) -> int:
+        return sum(data._series.rows is not None for data in log.data_list)
+
+    log = ours.ULog(str(real))
+    first = log.data_list[0]
+    assert len(log.get_dataset(first.name, first.multi_id).data) > 0 and read_rows(log) == 1
+    assert len(log.get_dataset("vehicle_attitude").data) > 0 and read_rows(log) == 2
+    log = ours.ULog(str(real))
+    assert [len(data.data) > 0 for data in log.data_list if data.name == "vehicle_attitude"] and read_rows(log) == 1
+    log = ours.ULog(str(real))
+    assert len(log.data_list[0].data) > 0 and read_rows(log) == len(log.data_list) > 3
+
+
 @pytest.mark.parametrize("path", real_ulogs())
 def test_what_is_written_reads_the_same_in_both(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
     mine = read(ours, path)

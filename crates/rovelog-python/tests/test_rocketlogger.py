@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import shutil
 import struct
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import REAL, over, real_file
+from conftest import CORPUS, REAL, over, real_file
 
 import rovelog as rl
 
@@ -110,6 +111,30 @@ def test_merged_currents(path: pathlib.Path, keep: bool) -> None:
     assert mine.get_channel_names() == theirs.get_channel_names()
     assert close(mine.get_data(), theirs.get_data())
     assert mine.get_unit() == theirs.get_unit()
+
+
+def test_values_of_all_cases() -> None:
+    """The matrix against the raw columns, scaled here: channels of every size, bits, and merged currents."""
+    seen = set()
+    # Values that cannot be located or have no scale, and two channels of the same name.
+    without = {"data-size-0", "data-size-9", "scale-refused", "name-repeated"}
+    for path in sorted(CORPUS.glob("rld/*.rld")):
+        try:
+            data = read(ours, path, recovery=True)
+        except ours.RocketLoggerFileError:
+            continue
+        for merge in (False, True) if path.stem not in without else ():
+            if merge:
+                with warnings.catch_warnings(), contextlib.suppress(ours.RocketLoggerDataError):
+                    warnings.simplefilter("ignore")
+                    data.merge_channels()
+            for column, channel in zip(data._columns, data._header["channels"], strict=True):
+                got, want = data.get_data(channel["name"])[:, 0], ours._scaled(data._values(column), channel["scale"])
+                # Beyond 22, a power of ten is not exact here.
+                same = np.array_equal(got, want) if abs(channel["scale"]) <= 22 else np.allclose(got, want, rtol=1e-15, atol=0)
+                assert same, (path.stem, channel)
+                seen.add((channel["data_size"], column.merged is not None))
+    assert seen == {(size, False) for size in range(9)} | {(8, True)}
 
 
 def test_validity_after_merging() -> None:

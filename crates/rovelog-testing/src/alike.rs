@@ -9,8 +9,17 @@ use crate::{Log, Logs, differences};
 /// or the error with which it is refused; it may remove parts of the expected result that it
 /// compares itself.
 pub fn check_corpus(logs: &Logs, read: impl Fn(&Log, &mut Json) -> rovelog_core::Result<Json>) {
+    check_cases(logs, logs.corpus(), read);
+}
+
+/// Compares some cases of the corpus with their expected results.
+pub fn check_cases(
+    logs: &Logs,
+    cases: Vec<Log>,
+    read: impl Fn(&Log, &mut Json) -> rovelog_core::Result<Json>,
+) {
     let mut wrong = Vec::new();
-    for log in logs.corpus() {
+    for log in cases {
         let name = &log.name;
         let mut expected = logs.expected(name);
         let read = read(&log, &mut expected);

@@ -15,7 +15,7 @@ mod pipes;
 mod rules;
 mod sums;
 
-pub use alike::{check_corpus, check_order};
+pub use alike::{check_cases, check_corpus, check_order};
 pub use cells::{timed_rows, value_at};
 pub use damage::{Random, flips};
 pub use examples::{Example, run_examples};

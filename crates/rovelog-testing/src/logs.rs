@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use rovelog_core::Bytes;
 use serde_json::Value as Json;
@@ -28,6 +29,21 @@ impl Log {
         let name = path.file_stem().expect("a file").to_string_lossy().into_owned();
         let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         Self { name, bytes: bytes.into(), path }
+    }
+
+    /// Returns whether the file is compressed as a whole.
+    pub fn is_compressed(&self) -> bool {
+        self.bytes.starts_with(b"\x1f\x8b") || self.bytes.starts_with(b"BZh")
+    }
+
+    /// Returns the log of a compressed file, as the tools of the compression give it.
+    fn decompressed(mut self) -> Self {
+        if self.is_compressed() {
+            let tool = if self.bytes.starts_with(b"BZh") { "bzip2" } else { "gzip" };
+            let output = Command::new(tool).arg("-dc").arg(&self.path).output();
+            self.bytes = output.unwrap_or_else(|error| panic!("{tool}: {error}")).stdout.into();
+        }
+        self
     }
 }
 
@@ -58,9 +74,19 @@ pub const ROSBAG: Logs =
 pub const VEL: Logs = Logs { format: "vel", extensions: &["vel"], folder: "vel", cases: 90 };
 
 impl Logs {
-    /// Returns the corpus: small logs made from the specification.
+    /// Returns the corpus: small logs made from the specification, without those that are
+    /// compressed as a whole.
     pub fn corpus(&self) -> Vec<Log> {
-        corpus(self.format, self.extensions[0], self.cases)
+        let mut logs = corpus(self.format, self.extensions[0], self.cases);
+        logs.retain(|log| !log.is_compressed());
+        logs
+    }
+
+    /// Returns the logs of the corpus that are compressed as a whole, which the facade opens.
+    pub fn compressed(&self) -> Vec<Log> {
+        let mut logs = corpus(self.format, self.extensions[0], self.cases);
+        logs.retain(Log::is_compressed);
+        logs
     }
 
     /// Returns a case of the corpus.
@@ -78,10 +104,12 @@ impl Logs {
         real(self.folder)
     }
 
-    /// Returns the real logs; empty without their folder.
+    /// Returns the real logs, decompressed; empty without their folder.
     pub fn real(&self) -> Vec<Log> {
         let folder = self.folder().into_iter();
-        folder.flat_map(|folder| self.extensions.iter().flat_map(move |ext| logs_in(&folder, ext))).collect()
+        let logs =
+            folder.flat_map(|folder| self.extensions.iter().flat_map(move |ext| logs_in(&folder, ext)));
+        logs.map(Log::decompressed).collect()
     }
 
     /// Returns a real log; `None` without a folder of real logs. If there is a folder, the log must

@@ -48,7 +48,7 @@ macro_rules! formats {
     ///
     /// # Errors
     /// Returns an error if the format is not built in, or refuses the bytes.
-    pub fn from_bytes_as(format: &str, bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
+    pub(crate) fn from_known(format: &str, bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
         match format {
             $( #[cfg(feature = $feature)]
                $feature => <$krate::$format as Format>::open(bytes, options).map(AnyLog::$variant), )*
@@ -75,7 +75,7 @@ macro_rules! formats {
     ///
     /// # Errors
     /// Returns an error if the format is not built in, or refuses the input.
-    pub fn open_stream_as(
+    pub(crate) fn stream_known(
         format: &str,
         input: Box<dyn Read + Send>,
         options: &ReadOptions,

@@ -104,13 +104,18 @@ mod formats;
 #[cfg(feature = "mmap")]
 mod mmap;
 mod open;
+#[cfg(feature = "compressed")]
+mod packed;
 mod watch;
 
 pub use detect::{Detection, Sign, detect};
 pub use formats::*;
 #[cfg(feature = "mmap")]
 pub use mmap::{install_abort_handler, install_sigbus_handler};
-pub use open::{companions, from_bytes, open, open_as, open_stream, open_watched, open_with, refuse_device};
+pub use open::{
+    companions, from_bytes, from_bytes_as, open, open_as, open_stream, open_stream_as, open_watched,
+    open_with, refuse_device,
+};
 pub use watch::Watch;
 
 pub use rovelog_core as core;

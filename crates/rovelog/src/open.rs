@@ -8,8 +8,10 @@ use rovelog_core::reader::PROBE_LEN;
 use rovelog_core::{Bytes, Error, ErrorKind, LogStream, ReadOptions, Result};
 
 use crate::detect::built_in;
-use crate::formats::from_files_as;
-use crate::{AnyLog, FORMATS, Watch, from_bytes_as, open_stream_as};
+use crate::formats::{from_files_as, from_known, stream_known};
+#[cfg(feature = "compressed")]
+use crate::packed;
+use crate::{AnyLog, FORMATS, Watch};
 
 /// Minimum size of mapped files. Below it, reading is as fast as mapping, and the file may change
 /// safely.
@@ -64,13 +66,16 @@ pub fn open_watched(
 }
 
 fn opened(path: &Path, format: Option<&str>, options: &ReadOptions, watch: &mut Watch) -> Result<AnyLog> {
-    let (format, bytes) = if let Some(format) = format {
-        load(path, |_| Ok(format), watch)?
-    } else {
-        let (format, bytes) = load(path, accept, watch)?;
-        (format.map_or_else(|| inside(&bytes), Ok)?, bytes)
-    };
-    with_companions(format, path, bytes, options, watch)
+    let (accepted, bytes) = load(path, |head| accept(head, format), watch)?;
+    match accepted {
+        Accepted::Log(format) => with_companions(format, path, bytes, options, watch),
+        #[cfg(feature = "compressed")]
+        Accepted::Packed(compression) => {
+            unpacked(compression, &bytes, format, options, |format, bytes, options| {
+                with_companions(format, path, bytes, options, watch)
+            })
+        }
+    }
 }
 
 /// Returns the companion files that [`open_with`] reads with the log at `path`: further parts of a
@@ -83,7 +88,7 @@ pub fn companions(path: impl AsRef<Path>, format: Option<&str>) -> Vec<PathBuf> 
     if !path.is_file() {
         return Vec::new();
     }
-    let detected = || accept(&head(&mut File::open(path).ok()?).ok()?).ok()?;
+    let detected = || built_in(&head(&mut File::open(path).ok()?).ok()?).ok();
     let Some(format) = format.or_else(detected) else { return Vec::new() };
     names_of_others(format, path, name).iter().map(|name| path.with_file_name(name)).collect()
 }
@@ -104,11 +109,11 @@ fn with_companions(
     watch: &mut Watch,
 ) -> Result<AnyLog> {
     let (Some(name), false) = (path.file_name().and_then(|name| name.to_str()), options.alone) else {
-        return from_bytes_as(format, bytes, options);
+        return from_known(format, bytes, options);
     };
     let names = names_of_others(format, path, name);
     if names.is_empty() {
-        return from_bytes_as(format, bytes, options);
+        return from_known(format, bytes, options);
     }
     let mut companions = Vec::with_capacity(names.len());
     for name in names {
@@ -123,8 +128,25 @@ fn with_companions(
 /// # Errors
 /// Returns an error if the bytes are not a log of a built-in format, or the format refuses them.
 pub fn from_bytes(bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
-    let format = accept(&bytes[..bytes.len().min(PROBE_LEN)])?.map_or_else(|| inside(&bytes), Ok)?;
-    from_bytes_as(format, bytes, options)
+    from_memory(bytes, None, options)
+}
+
+/// Opens a log in memory. `format` is an id; `None` detects the format.
+fn from_memory(bytes: Bytes, format: Option<&str>, options: &ReadOptions) -> Result<AnyLog> {
+    match accept(&bytes[..bytes.len().min(PROBE_LEN)], format)? {
+        Accepted::Log(format) => from_known(format, bytes, options),
+        #[cfg(feature = "compressed")]
+        Accepted::Packed(compression) => unpacked(compression, &bytes, format, options, from_known),
+    }
+}
+
+/// Opens a log in memory of a known format without looking at its magic number; `format` is the id.
+/// One that is compressed as a whole is decompressed.
+///
+/// # Errors
+/// Returns an error if the format is not built in, or refuses the bytes.
+pub fn from_bytes_as(format: &str, bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
+    from_memory(bytes, Some(format), options)
 }
 
 /// Reads a log from a pipe: one pass, bounded memory, records in file order.
@@ -132,42 +154,85 @@ pub fn from_bytes(bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
 /// # Errors
 /// Returns an error if the input cannot be read, is not a log of a built-in format, or the format
 /// refuses it.
-pub fn open_stream(mut input: Box<dyn Read + Send>, options: &ReadOptions) -> Result<Box<dyn LogStream>> {
-    let io = |error| Error::io("rovelog", error);
-    let mut head = head(&mut input).map_err(io)?;
-    let format = if let Some(format) = accept(&head)? {
-        format
-    } else {
-        input.by_ref().take(PACKED_HEAD).read_to_end(&mut head).map_err(io)?;
-        inside(&head)?
-    };
-    open_stream_as(format, Box::new(io::Cursor::new(head).chain(input)), options)
+pub fn open_stream(input: Box<dyn Read + Send>, options: &ReadOptions) -> Result<Box<dyn LogStream>> {
+    from_pipe(input, None, options)
 }
 
-/// Bytes of a compressed pipe that are read to detect its content: more than one bzip2 block.
-const PACKED_HEAD: u64 = 1 << 20;
-
-/// Returns the built-in format of a file that starts with `head`; `None` for a compressed file,
-/// whose content decides.
-#[cfg_attr(not(feature = "compressed"), expect(clippy::unnecessary_wraps, reason = "with the feature it is"))]
-fn accept(head: &[u8]) -> Result<Option<&'static str>> {
-    #[cfg(all(feature = "rosbag", feature = "compressed"))]
-    if rosbag12::unpack::Packed::of(head).is_some() {
-        return Ok(None);
-    }
-    built_in(head).map(Some)
+/// Reads a log of a known format from a pipe without looking at its magic number; `format` is the
+/// id.
+///
+/// # Errors
+/// Returns an error if the format is not built in, or refuses the input.
+pub fn open_stream_as(
+    format: &str,
+    input: Box<dyn Read + Send>,
+    options: &ReadOptions,
+) -> Result<Box<dyn LogStream>> {
+    from_pipe(input, Some(format), options)
 }
 
-/// Returns the format inside a compressed file that is read directly. Only bags were recorded this
-/// way.
-fn inside(packed: &[u8]) -> Result<&'static str> {
-    #[cfg(all(feature = "rosbag", feature = "compressed"))]
-    if let Some(head) = rosbag12::unpack::first_bytes(packed, PROBE_LEN as u64)
-        && let Ok("rosbag") = built_in(&head)
-    {
-        return Ok("rosbag");
+fn from_pipe(
+    mut input: Box<dyn Read + Send>,
+    format: Option<&str>,
+    options: &ReadOptions,
+) -> Result<Box<dyn LogStream>> {
+    let head = head(&mut input).map_err(|error| Error::io("rovelog", error))?;
+    let accepted = accept(&head, format)?;
+    let input = Box::new(io::Cursor::new(head).chain(input));
+    match accepted {
+        Accepted::Log(format) => stream_known(format, input, options),
+        #[cfg(feature = "compressed")]
+        Accepted::Packed(compression) => packed::open_stream(compression, input, format, options),
     }
-    built_in(&packed[..packed.len().min(PROBE_LEN)])
+}
+
+/// What the first bytes of a file say.
+enum Accepted<'a> {
+    /// A log of this format.
+    Log(&'a str),
+    /// A compressed file, whose content decides.
+    #[cfg(feature = "compressed")]
+    Packed(packed::Compression),
+}
+
+/// Returns what a file is that starts with `head`. `format` is an id; `None` detects the format.
+fn accept<'a>(head: &[u8], format: Option<&'a str>) -> Result<Accepted<'a>> {
+    #[cfg(feature = "compressed")]
+    if let Some(compression) = packed::Compression::of(head) {
+        return Ok(Accepted::Packed(compression));
+    }
+    format.map_or_else(|| built_in(head), Ok).map(Accepted::Log)
+}
+
+/// Size of a compressed file up to which all of it is decompressed to say what it is, or how it is
+/// damaged.
+#[cfg(feature = "compressed")]
+const SMALL: usize = 1 << 20;
+
+/// Opens the log in a compressed file. `format` is an id; `None` detects the format.
+#[cfg(feature = "compressed")]
+fn unpacked(
+    compression: packed::Compression,
+    file: &[u8],
+    format: Option<&str>,
+    options: &ReadOptions,
+    open: impl FnOnce(&str, Bytes, &ReadOptions) -> Result<AnyLog>,
+) -> Result<AnyLog> {
+    if format.is_none() && file.len() > SMALL {
+        // A large file of another kind is not decompressed to its end. One whose start cannot be
+        // decompressed fails below, with the reason.
+        let head = packed::first_bytes(compression, file);
+        if head.len() == PROBE_LEN {
+            built_in(&head)?;
+        }
+    }
+    let (bytes, packing) = packed::whole(compression, file, options.limits.unpacked)?;
+    let mut options = options.clone();
+    options.packing = Some(packing);
+    let format = format.map_or_else(|| built_in(&bytes[..bytes.len().min(PROBE_LEN)]), Ok);
+    format
+        .and_then(|format| open(format, bytes, &options))
+        .map_err(|error| packed::not_begun(&packing, error))
 }
 
 /// Returns the bytes of a file after `accept` has agreed to its first ones, so that an endless

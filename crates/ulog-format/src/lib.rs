@@ -268,7 +268,8 @@ impl LogReader for UlogReader {
     }
 
     fn recover(&self, out: &mut dyn Write, options: &RecoverOptions) -> Result<Recovery> {
-        Ok(edit::recover(self, out, options)?)
+        let size = self.bytes().len() as u64;
+        Ok(edit::recover(self, out, options)?.with_packing(size, self.diagnostics()))
     }
 
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced> {

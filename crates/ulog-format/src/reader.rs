@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use rovelog_core::order::{self, Blocks, Place};
 use rovelog_core::scan::{Scan as _, Window};
 use rovelog_core::{
-    Bytes, DataSpan, Limits, LogInfo, LogReader, ReadOptions, Record, Select, Text, Timestamp, TopicId, Value,
+    Bytes, DataSpan, LogInfo, LogReader, ReadOptions, Record, Select, Text, Timestamp, TopicId, Value,
 };
 
 use crate::definitions::{Definitions, RowShape};
@@ -27,7 +27,7 @@ pub struct UlogReader {
     pub(crate) bytes: Bytes,
     header: FileHeader,
     flags: Option<FlagBits>,
-    limits: Limits,
+    options: ReadOptions,
     scanned: OnceLock<Scanned>,
 }
 
@@ -124,14 +124,14 @@ impl UlogReader {
     /// Returns an error if the bytes are no ULog, end inside its header, or use incompatible
     /// features. Damage is no error: it is in [`diagnostics`](LogReader::diagnostics).
     pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, UlogError> {
-        let scanner = Scanner::start(&bytes, &options.limits)?;
-        let (header, flags, limits) = (scanner.header, scanner.flags, options.limits.clone());
-        Ok(Self { bytes, header, flags, limits, scanned: OnceLock::new() })
+        let scanner = Scanner::start(&bytes, options)?;
+        let (header, flags, options) = (scanner.header, scanner.flags, options.clone());
+        Ok(Self { bytes, header, flags, options, scanned: OnceLock::new() })
     }
 
     /// Returns a scan that is behind the header.
     pub(crate) fn start(&self) -> Scanner {
-        Scanner::start(&self.bytes, &self.limits).expect("the header was accepted when the log was opened")
+        Scanner::start(&self.bytes, &self.options).expect("the header was accepted when the log was opened")
     }
 
     fn scanned(&self) -> &Scanned {

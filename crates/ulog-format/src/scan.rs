@@ -9,7 +9,7 @@ use std::ops::Range;
 use rovelog_core::scan::{self, NeedMore, Window};
 use rovelog_core::text::count;
 use rovelog_core::wire::U64Le;
-use rovelog_core::{Diagnostics, Limits, Rule};
+use rovelog_core::{Diagnostics, ReadOptions, Rule};
 use zerocopy::FromBytes;
 
 use crate::breaches::Breaches;
@@ -112,7 +112,7 @@ impl Scanner {
         size_of::<FileHeader>() + size_of::<MessageHeader>() + size_of::<FlagBits>();
 
     /// Reads the header and the flag bits from the first [`START`](Self::START) bytes of the file.
-    pub(crate) fn start(head: &[u8], limits: &Limits) -> Result<Self, UlogError> {
+    pub(crate) fn start(head: &[u8], options: &ReadOptions) -> Result<Self, UlogError> {
         if let Some(what) = encrypted(head) {
             return Err(UlogError::Encrypted { what });
         }
@@ -130,8 +130,8 @@ impl Scanner {
         let mut scanner = Self {
             header: *header,
             flags: None,
-            definitions: Definitions::new(limits),
-            diagnostics: Diagnostics::new(limits),
+            definitions: Definitions::new(&options.limits),
+            diagnostics: options.diagnostics(),
             clock: LogClock::new(header.timestamp.get()),
             appended: Vec::new(),
             at: FLAG_BITS_AT,

@@ -42,7 +42,7 @@ impl<R: Read> UlogStream<R> {
     pub fn new(input: R, options: &ReadOptions) -> Result<Self, UlogError> {
         let (source, scan) = Source::start(input, |window| {
             let head = window.upto(0, Scanner::START as u64)?;
-            Ok(Scanner::start(head, &options.limits))
+            Ok(Scanner::start(head, options))
         })?;
         Ok(Self { stream: Stream { source, scan }, summary: Summary::new() })
     }

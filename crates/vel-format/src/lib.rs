@@ -249,7 +249,7 @@ impl LogReader for VelReader {
     }
 
     fn recover(&self, out: &mut dyn Write, _: &RecoverOptions) -> Result<Recovery> {
-        Ok(edit::recover(self, out)?)
+        Ok(edit::recover(self, out)?.with_packing(self.info.size, self.diagnostics()))
     }
 
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced> {

@@ -92,7 +92,7 @@ impl VelReader {
 
     fn with(bytes: Bytes, options: &ReadOptions, salvage: bool) -> Result<Self, VelError> {
         let types = Arc::new(Types::parse(&options.declarations)?);
-        let rules = Rules { limits: options.limits.clone(), types, salvage };
+        let rules = Rules { options: options.clone(), types, salvage };
         let window = Window::whole(&bytes);
         let mut scanner = match Scanner::start(window, &rules) {
             Ok(scanner) => scanner,

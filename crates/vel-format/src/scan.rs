@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rovelog_core::layout::Fit;
 use rovelog_core::scan::{NeedMore, Scan, Window};
-use rovelog_core::{Diagnostics, Limits, Rule};
+use rovelog_core::{Diagnostics, ReadOptions, Rule};
 use zerocopy::FromBytes as _;
 
 use crate::declared::Types;
@@ -42,7 +42,7 @@ pub(crate) enum Step {
 /// Options of the scanner.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
-    pub(crate) limits: Limits,
+    pub(crate) options: ReadOptions,
     pub(crate) types: Arc<Types>,
     /// True to read a file as a VEL log regardless of its first bytes.
     pub(crate) salvage: bool,
@@ -159,7 +159,7 @@ impl Scanner {
         let start = locate(window, &rules.types, rules.salvage)?;
         let mut scanner = Self {
             rule: start.evidence.rule,
-            diagnostics: Diagnostics::new(&rules.limits),
+            diagnostics: rules.options.diagnostics(),
             types: Arc::clone(&rules.types),
             at: start.index_end,
             seen: Seen::new(),

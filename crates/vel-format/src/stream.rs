@@ -35,7 +35,7 @@ impl<R: Read> VelStream<R> {
     /// if `options.declarations` is invalid.
     pub fn new(input: R, options: &ReadOptions) -> Result<Self, VelError> {
         let types = Arc::new(Types::parse(&options.declarations)?);
-        let rules = Rules { limits: options.limits.clone(), types, salvage: false };
+        let rules = Rules { options: options.clone(), types, salvage: false };
         let (source, scanner) = Source::start(input, |window| match Scanner::start(window, &rules) {
             Ok(scanner) => Ok(Ok(scanner)),
             Err(NoStart::Refused(error)) => Ok(Err(error)),

@@ -106,12 +106,13 @@ pub(super) fn run(log: Option<&Path>) -> Result<()> {
         }
         let Some(log) = log.map_or_else(drop_in.log, |log| Ok(Some(log.to_owned())))? else { continue };
         println!(
-            "{}, {} bytes; wall time of the script, imports not counted\n",
+            "{}, {} bytes; time of the script, imports not counted\n",
             super::name(&log),
             log.metadata()?.len()
         );
         println!(
-            "| script | {0} s | ours s | {0} / ours | {0} MB | ours MB |\n|---|---|---|---|---|---|",
+            "| script | {0} s | ours s | {0} / ours | {0} CPU s | ours CPU s | {0} / ours | {0} MB | ours MB |\n\
+             |---|---|---|---|---|---|---|---|---|",
             drop_in.package
         );
         for (work, what) in drop_in.works {
@@ -125,10 +126,10 @@ pub(super) fn run(log: Option<&Path>) -> Result<()> {
             runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
             let ours = &runs[RUNS / 2];
             ensure!(ours.found == theirs.found, "{work}: {} is not {}", ours.found, theirs.found);
-            let ratio = theirs.seconds / ours.seconds;
+            let (ratio, of_cpu) = (theirs.seconds / ours.seconds, theirs.cpu / ours.cpu);
             println!(
-                "| {what} | {:.2} | {:.3} | {ratio:.0} | {:.0} | {:.0} |",
-                theirs.seconds, ours.seconds, theirs.megabytes, ours.megabytes
+                "| {what} | {:.2} | {:.3} | {ratio:.1} | {:.2} | {:.3} | {of_cpu:.1} | {:.0} | {:.0} |",
+                theirs.seconds, ours.seconds, theirs.cpu, ours.cpu, theirs.megabytes, ours.megabytes
             );
         }
         println!();
@@ -139,6 +140,7 @@ pub(super) fn run(log: Option<&Path>) -> Result<()> {
 /// One run of a script.
 struct Run {
     seconds: f64,
+    cpu: f64,
     megabytes: f64,
     found: String,
 }
@@ -153,6 +155,8 @@ fn packages(python: &Path) -> Result<PathBuf> {
 fn measure(python: &Path, packages: Option<&Path>, package: &str, work: &str, log: &Path) -> Result<Run> {
     let script = root().join("bench/python_work.py");
     let mut command = Command::new(python);
+    // The threads of numpy's BLAS wait busily after its import, and nothing here uses them.
+    command.env("OPENBLAS_NUM_THREADS", "1");
     if let Some(packages) = packages {
         command.env("PYTHONPATH", packages);
     }
@@ -161,10 +165,10 @@ fn measure(python: &Path, packages: Option<&Path>, package: &str, work: &str, lo
     let text = String::from_utf8_lossy(&output.stdout);
     // pyulog prints damage above the last line.
     let last = text.trim_end().lines().last().unwrap_or_default();
-    let mut words = last.splitn(3, ' ');
+    let mut words = last.splitn(4, ' ');
     let mut number = || words.next().and_then(|word| word.parse().ok());
-    let (Some(seconds), Some(megabytes)) = (number(), number()) else {
+    let (Some(seconds), Some(cpu), Some(megabytes)) = (number(), number(), number()) else {
         bail!("{package} {work} failed: {text}{}", String::from_utf8_lossy(&output.stderr));
     };
-    Ok(Run { seconds, megabytes, found: words.next().unwrap_or_default().to_owned() })
+    Ok(Run { seconds, cpu, megabytes, found: words.next().unwrap_or_default().to_owned() })
 }

@@ -4,7 +4,7 @@ use rovelog_core::text::count;
 use std::io::Write;
 use std::ops::Range;
 
-use rovelog_core::{Detail, LogReader, Recovery, Value, ranges};
+use rovelog_core::{Detail, LogReader, Recovery, Value};
 
 use super::chunked;
 use super::output::Output;
@@ -55,13 +55,8 @@ pub(crate) fn recover(bag: &BagReader, out: &mut dyn Write) -> Result<Recovery, 
     if bag.is_intact() && !bag.recompresses() {
         return Ok(Recovery::copied(bag.info().records, &bag.bytes, out)?);
     }
-    let mut lost = bag.index.lost().to_vec();
+    let lost = bag.index.lost().to_vec();
     let size = bag.bytes.len() as u64;
-    // What is missing of a compressed file has no bytes in the bag.
-    let packed = [&rules::PACKED_CUT, &rules::PACKED_UNCHECKED, &rules::PACKED_FOLLOWED];
-    if packed.iter().any(|rule| bag.diagnostics().counts().contains_key(rule.code)) {
-        ranges::push(&mut lost, size..size);
-    }
     if bag.version() == Version::V2_0 {
         return chunked::recover(bag, lost, out);
     }

@@ -54,7 +54,7 @@ class CorruptError(RovelogError, ValueError):
 
     def __init__(self, message: str, *, lost: list[tuple[int, int]] | None = None, **facts: object) -> None:
         super().__init__(message, **facts)  # type: ignore[arg-type]
-        self.lost = lost or []
+        self.lost: list[tuple[int, int]] = lost or []
 
 
 class UnsupportedError(RovelogError, NotImplementedError):
@@ -68,7 +68,7 @@ class NoUtcError(RovelogError, ValueError):
 class _Missing(RovelogError, KeyError):
     def __init__(self, message: str, *, suggestions: list[str] | None = None, **facts: object) -> None:
         super().__init__(message, **facts)  # type: ignore[arg-type]
-        self.suggestions = suggestions or []
+        self.suggestions: list[str] = suggestions or []
 
 
 class NameNotFound(_Missing):

@@ -49,7 +49,7 @@ def open(
     `f` is a path (`~/x` too), the bytes of a log, a binary file object, or an http(s) URL. `topics`
     restricts the log to one topic or several. `format` is a format id (`ulog`) and skips detection
     by the first bytes. `types` is a file with declarations of custom message types for VEL logs,
-    which contain only their ids. `max_unpacked` limits the size of a decompressed bag in bytes; the
+    which contain only their ids. `max_unpacked` limits the size of a decompressed log in bytes; the
     default is 1 GiB. `msgs` is a `.msg` file or a folder of ROS packages with message definitions
     that a bag lacks.
 

@@ -12,12 +12,14 @@ from rovelog._again import Opening
 from rovelog._errors import FieldNotFound, TopicNotFound
 from rovelog._facts import Field, Info
 from rovelog._near import hint, near, no_field
+from rovelog._need import need
 from rovelog._table import Columns, Table
 from rovelog._times import Moment
 from rovelog._types import FieldFacts, Part, TopicFacts, Window
 
 if TYPE_CHECKING:
     import polars
+    import pyarrow.dataset
     from numpy.typing import NDArray
 
 LENGTH = re.compile(r"\[(\d+)\]$")
@@ -146,6 +148,17 @@ class Topic(Columns):
         from rovelog._scan import lazy
 
         return lazy(self)
+
+    def dataset(self) -> pyarrow.dataset.Dataset:
+        """Returns the topic as a `pyarrow.dataset.Dataset`: each scan decodes only the columns and times that it needs.
+
+        For pyarrow, polars (`scan_pyarrow_dataset`) and DuckDB, whose columns and conditions reach the log:
+        `duckdb.sql("SELECT max(x) FROM dataset WHERE t_ns > 5")`. It can be pickled.
+        """
+        need("pyarrow.dataset")
+        from rovelog._dataset import TopicDataset
+
+        return TopicDataset(self)
 
     def messages(self) -> _core.Messages:
         """Returns the records in time order, with all fields; see `Log.messages`."""

@@ -3,7 +3,6 @@
 
 mod maker;
 mod matrix;
-mod parallel;
 pub(crate) mod pyulog;
 pub(crate) mod rocketlogger;
 pub(crate) mod rosbag;

@@ -13,8 +13,8 @@ use rovelog::core::wire::U64Le;
 use rovelog::ulog_format::wire::Message;
 use rovelog::ulog_format::{Part, Scanned, UlogReader};
 
-use crate::compat::parallel;
 use crate::memory::Memory;
+use crate::parallel;
 use crate::reader::Reader;
 use crate::ulog::ulog;
 

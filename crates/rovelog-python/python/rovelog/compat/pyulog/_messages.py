@@ -6,7 +6,7 @@ import re
 import struct
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class _Comparable:
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in self._compared)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._compared)
@@ -63,6 +63,7 @@ class MessageFormat(_Comparable):
 
     def __init__(self, data: bytes, header: object = None, errors: str = "ignore") -> None:
         """From `name:float[4] q;uint64_t timestamp;`."""
+        self.name: str
         self.name, _, fields = data.decode("utf-8", errors).partition(":")
         self.fields: list[tuple[str, int, str]] = []
         for field in filter(None, fields.split(";")):
@@ -75,6 +76,11 @@ class MessageFormat(_Comparable):
 
 class _Text(_Comparable):
     log_level: int
+    timestamp: int
+    message: str
+
+    def _read(self, log_level: int, timestamp: int, message: bytes, errors: str) -> None:
+        self.log_level, self.timestamp, self.message = log_level, timestamp, message.decode("utf-8", errors)
 
     def log_level_str(self) -> str:
         """`WARNING`."""
@@ -88,18 +94,19 @@ class MessageLogging(_Text):
     _compared = ("log_level", "timestamp", "message")
 
     def __init__(self, data: bytes, header: object = None, errors: str = "ignore") -> None:
-        self.log_level, self.timestamp = struct.unpack_from("<BQ", data)
-        self.message = data[9:].decode("utf-8", errors)
+        log_level, timestamp = struct.unpack_from("<BQ", data)
+        self._read(log_level, timestamp, data[9:], errors)
 
 
 class MessageLoggingTagged(_Text):
     """A text with the number of what printed it."""
 
     _compared = ("log_level", "tag", "timestamp", "message")
+    tag: int
 
     def __init__(self, data: bytes, header: object = None, errors: str = "ignore") -> None:
-        self.log_level, self.tag, self.timestamp = struct.unpack_from("<BHQ", data)
-        self.message = data[11:].decode("utf-8", errors)
+        log_level, self.tag, timestamp = struct.unpack_from("<BHQ", data)
+        self._read(log_level, timestamp, data[11:], errors)
 
 
 class MessageDropout(_Comparable):
@@ -108,7 +115,7 @@ class MessageDropout(_Comparable):
     _compared = ("duration", "timestamp")
 
     def __init__(self, data: bytes, header: object, timestamp: int) -> None:
-        self.duration = int.from_bytes(data, "little")
+        self.duration: int = int.from_bytes(data, "little")
         self.timestamp = timestamp
 
 

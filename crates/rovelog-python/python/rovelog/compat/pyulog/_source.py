@@ -15,7 +15,8 @@ from rovelog.compat.pyulog._messages import TYPES, FieldData, OtherMessages, fla
 from rovelog.compat.pyulog.exceptions import ULogException, ULogIncompatibleFlagException
 
 ONE_BY_ONE = 3
-"""Number of datasets that are copied one at a time; if a script accesses more, all are copied in one scan."""
+"""Number of datasets that are copied one at a time; if a script accesses more, or the first of the list, not by its name, all
+are copied in one scan."""
 MAX_OFFSET = (1 << 63) - 1
 """The largest offset in a file."""
 
@@ -31,14 +32,16 @@ class Series:
         self.message_name = name
         self.multi_id = multi_id
         self.msg_id = msg_id
-        self.max_data_size = sum(TYPES[field.type_str][1] for field in fields)
+        self.max_data_size: int = sum(TYPES[field.type_str][1] for field in fields)
         while fields and fields[-1].field_name.startswith("_padding"):
             fields.pop()
         self.field_data = fields
         names = [field.field_name for field in fields]
-        self.timestamp_idx = names.index("timestamp") if "timestamp" in names else -1
-        self.dtype = np.dtype([(field.field_name, TYPES[field.type_str][2]) for field in fields]).newbyteorder("<")
+        self.timestamp_idx: int = names.index("timestamp") if "timestamp" in names else -1
+        self.dtype: np.dtype[np.void] = np.dtype([(field.field_name, TYPES[field.type_str][2]) for field in fields]).newbyteorder("<")
         self.rows: Any = None
+        self.by_name = False
+        """Whether a script asked for it by its name."""
 
     @property
     def timestamp_offset(self) -> int | None:
@@ -64,9 +67,12 @@ class Source:
         self._errors = errors
         self._header_only = header_only
         self._touched = 0
+        self.version: int
+        self.start: int
         self.version, self.start, compat, incompat, appended = _core.ulog_header(self._reader)
-        self.compat, self.incompat = list(compat), list(incompat)
-        self.appended = list(appended)
+        self.compat: list[int] = list(compat)
+        self.incompat: list[int] = list(incompat)
+        self.appended: list[int] = list(appended)
         while self.appended and self.appended[-1] == 0:
             self.appended.pop()
 
@@ -142,7 +148,8 @@ class Source:
     def rows(self, wanted: Series) -> Any:
         """The rows of a subscription; those of all the others with it, where the script seems to want all."""
         read = [wanted]
-        if self._touched >= ONE_BY_ONE:
+        # A script that starts with the first of the list goes through it.
+        if self._touched >= ONE_BY_ONE or (wanted is self.series[0] and not wanted.by_name):
             read = [other for other in self.series if other.rows is None]
         self._touched += 1
         sizes = [(other.index, other.dtype.itemsize) for other in read]

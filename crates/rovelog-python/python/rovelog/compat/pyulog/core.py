@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from functools import cached_property
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 
@@ -234,6 +234,8 @@ class ULog:
         """The dataset of that name and instance; raises an IndexError where there is none."""
         for data in self._data_list:
             if data.name == name and data.multi_id == multi_instance:
+                if (series := data.__dict__.get("_series")) is not None:
+                    series.by_name = True
                 return data
         raise DatasetNotFound(f"there is no dataset {name} with instance {multi_instance} in this log")
 
@@ -267,7 +269,7 @@ class ULog:
         self._read_all()
         return all(value == getattr(other, name) for name, value in self.__dict__.items())
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     class Data:
         """The rows of one topic and instance: `data` has a writable array of one dimension for each flat field name.
@@ -277,11 +279,11 @@ class ULog:
 
         def __init__(self, message_add_logged_obj: Series) -> None:
             self._series = message_add_logged_obj
-            self.name = message_add_logged_obj.message_name
-            self.multi_id = message_add_logged_obj.multi_id
-            self.msg_id = message_add_logged_obj.msg_id
-            self.field_data = message_add_logged_obj.field_data
-            self.timestamp_idx = message_add_logged_obj.timestamp_idx
+            self.name: str = message_add_logged_obj.message_name
+            self.multi_id: int = message_add_logged_obj.multi_id
+            self.msg_id: int = message_add_logged_obj.msg_id
+            self.field_data: list[_messages.FieldData] = message_add_logged_obj.field_data
+            self.timestamp_idx: int = message_add_logged_obj.timestamp_idx
 
         @cached_property
         def data(self) -> dict[str, Any]:
@@ -311,4 +313,4 @@ class ULog:
                 np.array_equal(values, other.data[name], equal_nan=True) for name, values in self.data.items()
             )
 
-        __hash__ = None  # type: ignore[assignment]
+        __hash__: ClassVar[None] = None  # type: ignore[assignment]

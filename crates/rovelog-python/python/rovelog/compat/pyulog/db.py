@@ -8,7 +8,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 
@@ -113,7 +113,7 @@ class DatabaseULog(ULog):
         # The content of the log counts, not where it is.
         return other.__eq__(self) if type(other) is ULog else super().__eq__(other)
 
-    __hash__ = None
+    __hash__: ClassVar[None] = None
 
     def write_ulog(self, log_file: str | os.PathLike[str] | IO[bytes]) -> None:
         """Writes the log to a file; a ValueError if its rows are not loaded."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -333,7 +333,7 @@ class RocketLoggerCalibration:
             and np.array_equal(self._calibration_offset, other._calibration_offset)
         )
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
 
 def _errors(mean: Any, reference: Any, offset: float, scale: float, factor: float) -> tuple[float, float, float]:

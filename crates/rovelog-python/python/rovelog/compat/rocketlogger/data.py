@@ -146,6 +146,7 @@ class RocketLoggerData:
         stacklevel = 4
         _open.check_headers(names, stacklevel)
         self._reader = _open.open_parts(path, names, join_files, excluded)
+        self._opened = os.path.abspath(path), [os.path.abspath(name) for name in names], join_files, excluded
         facts = _core.rld_header(self._reader)
         if facts["data_block_size"] % factor > 0:
             raise ValueError("Decimation factor needs to be divider of the buffer size.")
@@ -192,6 +193,14 @@ class RocketLoggerData:
             _Column(index, binary, index in links) for index, (*_, binary) in enumerate(facts["channels"])
         ]
         self._filename = path
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The file is opened again; channels that were added, and values that were accessed, are in the pickle.
+        return {name: value for name, value in self.__dict__.items() if name != "_reader"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._reader = _open.open_parts(*self._opened)
 
     def _check_state(self, recovery: bool, stacklevel: int) -> None:
         """Raises or warns about blocks that the header does not count, and about all else that is lost."""
@@ -322,7 +331,9 @@ class RocketLoggerData:
         self._need_data()
         rows = self._header["sample_count"]
         if time_reference == "relative":
-            return np.arange(0, rows) / (self._header["sample_rate"] * _ROCKETLOGGER_ADC_CLOCK_SCALE)
+            times = np.arange(0, rows, dtype=np.float64)
+            times /= self._header["sample_rate"] * _ROCKETLOGGER_ADC_CLOCK_SCALE
+            return times
         if time_reference not in ("local", "network"):
             raise ValueError(f"Time reference '{time_reference}' undefined.")
         memory, complete = _core.rld_times(self._reader, time_reference == "network")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from functools import lru_cache
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, ClassVar, NamedTuple
 
 from rovelog._types import BagMaker
 from rovelog.compat.rosbag import _wire
@@ -71,7 +71,7 @@ class Message:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Message) and self._type == other._type and self._fields() == other._fields()
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self._spec, [getattr(self, name) for name in self.__slots__])

@@ -101,7 +101,7 @@ __all__ = [
 
 CHUNK_BYTES = 768 * 1024
 VERSION_LINE = re.compile(rb"#ROS(.*) V(\d)\.(\d)")
-WRITERS = {200: _write.Writer, 102: _write.Writer12}
+WRITERS: dict[int, type[_write.Writer]] = {200: _write.Writer, 102: _write.Writer12}
 
 
 class Bag:

@@ -168,7 +168,7 @@ class Parser:
     """Event definitions."""
 
     def __init__(self, debug: bool = False) -> None:
-        self.profile = "dev"
+        self.profile: str = "dev"
         self.url_formatter: Callable[[str, str], str] = lambda content, url: content
         self.param_formatter: Callable[[str], str] = _unchanged
         self.message_escape: Callable[[str], str] = _unchanged

@@ -1,15 +1,24 @@
-//! Unpacks gzip (RFC 1952) and bzip2, and tells how the data end: with a checksum that matches,
-//! without one, cut, or followed by other bytes. The decoders of whole files in `flate2` and
-//! `bzip2` call all of these one error.
+//! Decompresses gzip (RFC 1952), bzip2 and xz, member by member, and tells how the data end: with a checksum that matches,
+//! without one, cut, or followed by other bytes. Decoders of whole files call all of these one
+//! error.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
-use crate::unpack::{Ending, Packed};
+use lzma_rust2::{Action, Status, XzStream};
+use rovelog_core::packed::Ending;
+
+/// A compression by members.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Gzip,
+    Bzip2,
+    Xz,
+}
 
 /// What a compressed input holds. Reading ends without an error where the input is cut; see
 /// [`ending`](Self::ending).
-pub(crate) struct Unpacked<R> {
-    packed: Packed,
+pub(super) struct Members<R> {
+    kind: Kind,
     input: R,
     /// Bytes of the input that were used.
     at: u64,
@@ -23,18 +32,19 @@ enum State {
     Between,
     Gzip(Box<flate2::Decompress>, flate2::Crc),
     Bzip2(bzip2::Decompress),
+    Xz(Box<XzStream>),
     /// The checksum of a gzip member is due: what it must be, and the length behind it.
     Sum([u32; 2]),
     Ended(Ending),
 }
 
-impl<R: BufRead> Unpacked<R> {
-    pub(crate) fn new(packed: Packed, input: R) -> Self {
-        Self { packed, input, at: 0, any_checked: false, state: State::Between }
+impl<R: BufRead> Members<R> {
+    pub(super) fn new(kind: Kind, input: R) -> Self {
+        Self { kind, input, at: 0, any_checked: false, state: State::Between }
     }
 
     /// Returns how the data end, once reading gave 0 bytes.
-    pub(crate) fn ending(&self) -> Ending {
+    pub(super) fn ending(&self) -> Ending {
         if let State::Ended(ending) = self.state { ending } else { Ending::Cut { at: self.at } }
     }
 
@@ -77,7 +87,11 @@ impl<R: BufRead> Unpacked<R> {
         if head.is_empty() && self.any_checked {
             return Ok(State::Ended(Ending::Checked));
         }
-        let magic: &[u8] = if self.packed == Packed::Gzip { b"\x1f\x8b\x08" } else { b"BZh" };
+        let magic: &[u8] = match self.kind {
+            Kind::Gzip => b"\x1f\x8b\x08",
+            Kind::Bzip2 => b"BZh",
+            Kind::Xz => b"\xfd7zX",
+        };
         let len = head.len().min(magic.len());
         if self.any_checked && head[..len] != magic[..len] {
             return self.pass(from, &head);
@@ -85,17 +99,22 @@ impl<R: BufRead> Unpacked<R> {
         if !whole {
             return Ok(State::Ended(Ending::Cut { at: self.at }));
         }
-        match self.packed {
-            Packed::Gzip => match self.gzip_header(&mut head)? {
+        match self.kind {
+            Kind::Gzip => match self.gzip_header(&mut head)? {
                 None => Ok(State::Ended(Ending::Cut { at: self.at })),
                 Some(true) => Ok(State::Gzip(Box::new(flate2::Decompress::new(false)), flate2::Crc::new())),
                 Some(false) => Err(corrupt(format!("its header at byte {from} is broken"))),
             },
-            Packed::Bzip2 => {
+            Kind::Bzip2 => {
                 let mut decoder = bzip2::Decompress::new(false);
                 let fed = decoder.decompress(&head, &mut []);
                 fed.map_err(|_| corrupt(format!("its header at byte {from} is broken")))?;
                 Ok(State::Bzip2(decoder))
+            }
+            Kind::Xz => {
+                let mut decoder = XzStream::new_mem_limit(false, super::compression::WINDOW_KIB);
+                decoder.process(&head, &mut [], Action::Run)?;
+                Ok(State::Xz(Box::new(decoder)))
             }
         }
     }
@@ -191,6 +210,17 @@ impl<R: BufRead> Unpacked<R> {
                     let (used, made) = moved(before, (decoder.total_in(), decoder.total_out()));
                     (used, made, status == bzip2::Status::StreamEnd)
                 }
+                State::Xz(decoder) => {
+                    let done =
+                        decoder.process(input, out, Action::Run).map_err(|error| match error.kind() {
+                            ErrorKind::OutOfMemory => corrupt(format!(
+                                "it needs more than {} MiB of memory for its window",
+                                super::compression::WINDOW_KIB >> 10
+                            )),
+                            _ => broken(&format!("its data are broken ({error})")),
+                        })?;
+                    (done.bytes_consumed, done.bytes_produced, done.status == Status::StreamEnd)
+                }
                 _ => return Ok((0, false)),
             };
             self.consume(used);
@@ -218,7 +248,7 @@ impl<R: BufRead> Unpacked<R> {
     }
 }
 
-impl<R: BufRead> Read for Unpacked<R> {
+impl<R: BufRead> Read for Members<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if out.is_empty() {
             return Ok(0);
@@ -228,7 +258,7 @@ impl<R: BufRead> Read for Unpacked<R> {
                 State::Ended(_) => return Ok(0),
                 State::Between => self.state = self.begin()?,
                 State::Sum(expected) => self.state = self.compare(*expected)?,
-                State::Gzip(..) | State::Bzip2(_) => {
+                State::Gzip(..) | State::Bzip2(_) | State::Xz(_) => {
                     let (made, ended) = self.inflate(out)?;
                     if ended {
                         let member = std::mem::replace(&mut self.state, State::Between);

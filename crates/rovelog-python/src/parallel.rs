@@ -1,4 +1,4 @@
-//! Parallel work on parts of a log, with results in memory that numpy takes over.
+//! Parallel work on parts of a log, and memory that numpy takes over.
 
 use std::io;
 use std::num::NonZero;

@@ -1,0 +1,221 @@
+//! Decompresses zstd (RFC 8878) and lz4, frame by frame, and tells how the data end.
+
+use std::io::{self, BufRead, Chain, Cursor, ErrorKind, Read};
+
+use lz4_flex::frame::FrameDecoder as Lz4;
+use rovelog_core::packed::Ending;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+use super::compression::{Compression, WINDOW_KIB};
+
+/// First bytes of zstd's skippable frames, without the last four bits of the first one.
+const SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
+
+/// The content of a compressed input of frames.
+pub(super) struct Frames<R: BufRead> {
+    compression: Compression,
+    state: State<R>,
+    /// Whether a frame ended well.
+    any_checked: bool,
+}
+
+/// An input from whose start some bytes were read to recognise a frame.
+type Input<R> = Chain<Cursor<Vec<u8>>, Counted<R>>;
+
+enum State<R: BufRead> {
+    /// A frame is due, or the end.
+    Between(Counted<R>),
+    Zstd(Box<Zstd<R>>),
+    Lz4(Box<Lz4<Input<R>>>),
+    Ended(Ending),
+}
+
+/// A frame of zstd.
+struct Zstd<R> {
+    decoder: FrameDecoder,
+    input: Input<R>,
+}
+
+impl<R: BufRead> Read for Zstd<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
+            let decoded = self.decoder.decode_blocks(&mut self.input, BlockDecodingStrategy::UptoBlocks(1));
+            decoded.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+        }
+        self.decoder.read(out)
+    }
+}
+
+/// An input, how many bytes of it were read, and whether its end was met.
+pub(super) struct Counted<R> {
+    input: R,
+    at: u64,
+    eof: bool,
+}
+
+impl<R: BufRead> Read for Counted<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(out)?;
+        self.at += read as u64;
+        self.eof |= read == 0 && !out.is_empty();
+        Ok(read)
+    }
+}
+
+impl<R: BufRead> Frames<R> {
+    pub(super) fn new(compression: Compression, input: R) -> Self {
+        let input = Counted { input, at: 0, eof: false };
+        Self { compression, state: State::Between(input), any_checked: false }
+    }
+
+    pub(super) fn ending(&self) -> Ending {
+        match &self.state {
+            State::Ended(ending) => *ending,
+            state => Ending::Cut { at: state.input().map_or(0, |input| input.at) },
+        }
+    }
+
+    /// Starts the next frame, or ends.
+    fn begin(&self, mut input: Counted<R>) -> io::Result<State<R>> {
+        let (from, magic) = (input.at, self.compression.magic());
+        let mut head = Vec::new();
+        input.by_ref().take(magic.len() as u64).read_to_end(&mut head)?;
+        if head.is_empty() && self.any_checked {
+            return Ok(State::Ended(Ending::Checked));
+        }
+        let is_skippable = self.compression == Compression::Zstd
+            && head.len() == 4
+            && head[0] & 0xf0 == 0x50
+            && head[1..] == SKIPPABLE;
+        if !is_skippable && head[..] != magic[..head.len()] {
+            return behind(input, from, &head);
+        }
+        if head.len() < magic.len() {
+            return Ok(State::Ended(Ending::Cut { at: input.at }));
+        }
+        let input = Cursor::new(head).chain(input);
+        Ok(match self.compression {
+            Compression::Lz4 => State::Lz4(Box::new(Lz4::new(input))),
+            _ => return zstd(input, from),
+        })
+    }
+
+    /// Decompresses into `out`; 0 bytes at the end of a frame.
+    fn decompress(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = match &mut self.state {
+            State::Lz4(decoder) => decoder.read(out),
+            State::Zstd(decoder) => decoder.read(out),
+            State::Between(_) | State::Ended(_) => Ok(0),
+        };
+        read.map_err(|error| match error.kind() {
+            ErrorKind::Interrupted | ErrorKind::OutOfMemory => error,
+            _ => io::Error::new(ErrorKind::InvalidData, error),
+        })
+    }
+}
+
+/// Passes the bytes behind the last frame, the first of which are in `head`.
+fn behind<R: BufRead>(mut input: Counted<R>, from: u64, head: &[u8]) -> io::Result<State<R>> {
+    let mut zeros = head.iter().all(|byte| *byte == 0);
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match input.read(&mut buffer)? {
+            0 => return Ok(State::Ended(Ending::Followed { at: from, len: input.at - from, zeros })),
+            read => zeros &= buffer[..read].iter().all(|byte| *byte == 0),
+        }
+    }
+}
+
+/// Starts a frame of zstd; one that can be skipped is.
+fn zstd<R: BufRead>(mut input: Input<R>, from: u64) -> io::Result<State<R>> {
+    let mut decoder = FrameDecoder::new();
+    decoder.set_max_window_size(u64::from(WINDOW_KIB) << 10);
+    match decoder.init(&mut input) {
+        Ok(()) => Ok(State::Zstd(Box::new(Zstd { decoder, input }))),
+        Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
+            let mut input = input.into_inner().1;
+            let skipped = io::copy(&mut input.by_ref().take(length.into()), &mut io::sink())?;
+            let is_cut = skipped < length.into();
+            Ok(if is_cut { State::Ended(Ending::Cut { at: input.at }) } else { State::Between(input) })
+        }
+        Err(_) if input.get_ref().1.eof => Ok(State::Ended(Ending::Cut { at: input.get_ref().1.at })),
+        Err(error) => {
+            let why = format!("the header of the frame at byte {from} is invalid ({error})");
+            Err(io::Error::new(ErrorKind::InvalidData, why))
+        }
+    }
+}
+
+impl<R: BufRead> State<R> {
+    fn input(&self) -> Option<&Counted<R>> {
+        Some(match self {
+            Self::Between(input) => input,
+            Self::Zstd(frame) => frame.input.get_ref().1,
+            Self::Lz4(decoder) => decoder.get_ref().get_ref().1,
+            Self::Ended(_) => return None,
+        })
+    }
+
+    /// Returns the input behind a frame that has ended.
+    fn into_input(self) -> io::Result<Option<Counted<R>>> {
+        let chain = match self {
+            Self::Between(input) => return Ok(Some(input)),
+            Self::Ended(_) => return Ok(None),
+            Self::Lz4(decoder) => decoder.into_inner(),
+            Self::Zstd(frame) => {
+                let decoder = &frame.decoder;
+                let (stored, computed) =
+                    (decoder.get_checksum_from_data(), decoder.get_calculated_checksum());
+                if stored.is_some() && stored != computed {
+                    let why = "the checksum of a frame is not that of its data";
+                    return Err(io::Error::new(ErrorKind::InvalidData, why));
+                }
+                frame.input
+            }
+        };
+        Ok(Some(chain.into_inner().1))
+    }
+}
+
+impl<R: BufRead> Read for Frames<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            match std::mem::replace(&mut self.state, State::Ended(Ending::Checked)) {
+                State::Ended(ending) => {
+                    self.state = State::Ended(ending);
+                    return Ok(0);
+                }
+                State::Between(input) => self.state = self.begin(input)?,
+                decoding => {
+                    self.state = decoding;
+                    match self.decompress(out) {
+                        // A frame ends without a look behind it.
+                        Ok(0) if let Some(input) = self.state.input().filter(|input| input.eof) => {
+                            self.state = State::Ended(Ending::Cut { at: input.at });
+                        }
+                        Ok(0) => {
+                            let ended = std::mem::replace(&mut self.state, State::Ended(Ending::Checked));
+                            self.any_checked = true;
+                            if let Some(input) = ended.into_input()? {
+                                self.state = State::Between(input);
+                            }
+                        }
+                        Ok(read) => return Ok(read),
+                        // A decoder that asked for more than there is.
+                        Err(error) if error.kind() == ErrorKind::InvalidData => {
+                            let Some(input) = self.state.input().filter(|input| input.eof) else {
+                                return Err(error);
+                            };
+                            self.state = State::Ended(Ending::Cut { at: input.at });
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Logs of all formats that are compressed as a whole: cut, damaged, too large.
+#![cfg(feature = "compressed")]
+
+// What a reader makes of a bag, as JSON.
+#[path = "../../rosbag12/tests/support/mod.rs"]
+mod support;
+
+use std::io::{Cursor, Read, Write as _};
+
+use rovelog::core::packed;
+use rovelog::{Bytes, ErrorKind, ReadOptions, RecoverOptions, State, from_bytes, open_stream};
+use rovelog_testing::Log;
+
+type Packer = fn(&[u8]) -> Vec<u8>;
+
+/// The compressions, each with a compressor.
+const PACKERS: [(&str, Packer); 5] =
+    [("gzip", gzip), ("bzip2", bzip2), ("xz", xz), ("zstd", zstd), ("lz4", lz4)];
+
+fn gzip(data: &[u8]) -> Vec<u8> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(data).unwrap();
+    packer.finish().unwrap()
+}
+
+fn bzip2(data: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    bzip2::read::BzEncoder::new(data, bzip2::Compression::fast()).read_to_end(&mut packed).unwrap();
+    packed
+}
+
+fn xz(data: &[u8]) -> Vec<u8> {
+    let mut packer = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
+    packer.write_all(data).unwrap();
+    packer.finish().unwrap()
+}
+
+/// With a checksum, as the tool writes it.
+fn zstd(data: &[u8]) -> Vec<u8> {
+    let mut packer = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    packer.include_checksum(true).unwrap();
+    packer.write_all(data).unwrap();
+    packer.finish().unwrap()
+}
+
+fn lz4(data: &[u8]) -> Vec<u8> {
+    let info = lz4_flex::frame::FrameInfo::new().content_checksum(true);
+    let mut packer = lz4_flex::frame::FrameEncoder::with_frame_info(info, Vec::new());
+    packer.write_all(data).unwrap();
+    packer.finish().unwrap()
+}
+
+/// Returns an intact log of each format.
+fn logs() -> Vec<Log> {
+    let one =
+        [("ulog", "ulg", "arrays-of-all-basic-types"), ("rld", "rld", "jitter"), ("vel", "vel", "all-kinds")];
+    let mut logs = Vec::new();
+    for (folder, extension, name) in one {
+        let found = rovelog_testing::corpus(folder, extension, 1).into_iter().find(|log| log.name == name);
+        logs.push(found.unwrap_or_else(|| panic!("{folder}/{name} is in the corpus")));
+    }
+    logs.extend(rovelog_testing::corpus("rosbag", "bag", 40).into_iter().filter(|log| log.name == "v2.0"));
+    assert_eq!(logs.len(), 4);
+    logs
+}
+
+type Read_ = (u64, State, Vec<(&'static str, u64)>);
+
+/// Records, state and diagnostics of a log, from memory and from a pipe: both must say the same.
+fn read(bytes: &[u8], what: &str) -> Result<Read_, rovelog::Error> {
+    let options = ReadOptions::default();
+    let counts = |found: &rovelog::Diagnostics| {
+        let of_files = found.counts().iter().filter(|(code, _)| code.contains("FILE"));
+        of_files.map(|(code, count)| (*code, *count)).collect::<Vec<_>>()
+    };
+    let file = from_bytes(Bytes::copy_from_slice(bytes), &options);
+    let file = file.map(|log| {
+        (log.records(&rovelog::Select::all()).count() as u64, log.info().state, counts(log.diagnostics()))
+    });
+    let pipe = open_stream(Box::new(Cursor::new(bytes.to_vec())), &options).and_then(|mut log| {
+        let mut records = 0;
+        while log.next_record()?.is_some() {
+            records += 1;
+        }
+        Ok((records, log.info().state, counts(log.diagnostics())))
+    });
+    match (&file, &pipe) {
+        (Ok(file), Ok(pipe)) => assert_eq!(file, pipe, "{what}"),
+        // A pipe meets what is wrong in the log before the checksum of the compressed data.
+        (Err(_), Err(_)) => {}
+        _ => panic!("{what}: {file:?}, from a pipe {pipe:?}"),
+    }
+    file
+}
+
+#[test]
+fn every_format_is_read_from_every_compression() {
+    for log in logs() {
+        let (records, state, _) = read(&log.bytes, &log.name).unwrap();
+        assert!(records > 0 && state == State::Complete, "{}: {records} {state:?}", log.name);
+        for (name, pack) in PACKERS {
+            let what = format!("{} as {name}", log.name);
+            let packed = pack(&log.bytes);
+            assert_eq!(read(&packed, &what).unwrap(), (records, state, vec![("W-FILE-101", 1)]), "{what}");
+            // Two members or frames are one log, as for the tools themselves.
+            let (front, back) = log.bytes.split_at(log.bytes.len() / 3);
+            let joined = [pack(front), pack(back)].concat();
+            assert_eq!(read(&joined, &what).unwrap(), (records, state, vec![("W-FILE-101", 1)]), "{what}");
+            let followed = [&packed[..], b"no such data"].concat();
+            let (found, state, codes) = read(&followed, &what).unwrap();
+            assert_eq!((found, state), (records, State::Damaged), "{what}");
+            assert_eq!(codes, [("E-FILE-003", 1), ("W-FILE-101", 1)], "{what}");
+            let padded = [&packed[..], &[0; 100]].concat();
+            let (found, state, codes) = read(&padded, &what).unwrap();
+            assert_eq!((found, state), (records, State::Complete), "{what}");
+            assert_eq!(codes, [("W-FILE-101", 1), ("W-FILE-102", 1)], "{what}");
+            let packed_log = from_bytes(packed.into(), &ReadOptions::default()).unwrap();
+            let mut out = Vec::new();
+            let recovery = packed_log.recover(&mut out, &RecoverOptions::default()).unwrap();
+            assert!(recovery.unchanged && out == *log.bytes, "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_compressed_file_that_is_cut_is_never_complete() {
+    let (mut opened, mut refused) = (0, 0);
+    for log in logs() {
+        let (all, ..) = read(&log.bytes, &log.name).unwrap();
+        for (name, pack) in PACKERS {
+            let packed = pack(&log.bytes);
+            for len in (8..packed.len()).step_by(1 + packed.len() / 300) {
+                let what = format!("{} as {name} cut at {len} of {}", log.name, packed.len());
+                match read(&packed[..len], &what) {
+                    Ok((records, state, codes)) => {
+                        assert!(state != State::Complete && records <= all, "{what}: {state:?}");
+                        assert!(
+                            codes.iter().any(|(code, _)| ["E-FILE-001", "E-FILE-002"].contains(code)),
+                            "{what}"
+                        );
+                        let cut = from_bytes(Bytes::copy_from_slice(&packed[..len]), &ReadOptions::default());
+                        let recovery =
+                            cut.unwrap().recover(&mut Vec::new(), &RecoverOptions::default()).unwrap();
+                        assert!(!recovery.is_complete() && !recovery.unchanged, "{what}");
+                        opened += 1;
+                    }
+                    Err(error) => {
+                        assert!(error.to_string().contains("cut at"), "{what}: {error}");
+                        refused += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(opened > 300 && refused > 300, "{opened} were opened, {refused} refused");
+}
+
+#[test]
+fn a_wrong_byte_is_never_passed_over() {
+    let (mut free, mut found) = (0, 0);
+    for log in logs() {
+        let before = read(&log.bytes, &log.name).unwrap();
+        for (name, pack) in PACKERS {
+            let packed = pack(&log.bytes);
+            for at in (6..packed.len()).step_by(1 + packed.len() / 200) {
+                let mut bytes = packed.clone();
+                bytes[at] ^= 0x21;
+                let what = format!("{} as {name} byte {at}", log.name);
+                // The time in the header of gzip, for one, says nothing about the data.
+                match read(&bytes, &what) {
+                    Ok((records, State::Complete, _)) => {
+                        assert_eq!(records, before.0, "{what}");
+                        free += 1;
+                    }
+                    _ => found += 1,
+                }
+            }
+        }
+    }
+    assert!(free < 60 && found > 1000, "{free} bytes do not matter, {found} do");
+}
+
+/// No more than the limit is ever in memory; a pipe needs no limit. What fits is read.
+#[test]
+fn a_bomb_is_refused_at_the_limit() {
+    for log in logs() {
+        for (name, pack) in PACKERS {
+            let what = format!("{} as {name}", log.name);
+            let bomb = pack(&[&log.bytes[..], &vec![0; 20 << 20]].concat());
+            let mut options = ReadOptions::default();
+            options.limits.unpacked = 8 << 20;
+            let error = from_bytes(bomb.clone().into(), &options).map(drop).expect_err(&what);
+            assert_eq!(error.kind, ErrorKind::LimitExceeded, "{what}: {error}");
+            assert!(error.to_string().contains("8388608 bytes"), "{what}: {error}");
+            options.limits.unpacked = 21 << 20;
+            assert!(from_bytes(bomb.into(), &options).is_ok(), "{what}");
+        }
+    }
+}
+
+/// A file of another kind is named, not decompressed to its end.
+#[test]
+fn what_is_no_log_inside_is_named() {
+    for (name, pack) in PACKERS {
+        let error =
+            from_bytes(pack(&b"PK\x03\x04".repeat(1000)).into(), &ReadOptions::default()).err().unwrap();
+        assert!(error.to_string().contains("a zip archive"), "{name}: {error}");
+        let empty = from_bytes(pack(b"").into(), &ReadOptions::default()).err().unwrap();
+        assert!(empty.to_string().contains("empty"), "{name}: {empty}");
+    }
+    assert_eq!(packed::ALL.len(), 5);
+}
+
+/// The compressed bags of the corpus, among them what only a hand-made file has: header fields of
+/// gzip, several members, a wrong checksum.
+#[test]
+fn every_case_of_the_corpus_reads_as_expected() {
+    let logs = rovelog_testing::ROSBAG;
+    assert!(logs.compressed().len() >= 15);
+    rovelog_testing::check_cases(&logs, logs.compressed(), |log, _| {
+        match from_bytes(log.bytes.clone(), &ReadOptions::default())? {
+            rovelog::AnyLog::Rosbag(bag) => Ok(support::picture(&bag)),
+            _ => unreachable!("the case is a bag"),
+        }
+    });
+}
